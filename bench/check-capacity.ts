@@ -14,7 +14,7 @@ import {
 import { CLIENT_HEADERS, gatewayTarget, startProduct } from './product.ts';
 import { planFor, SCENARIOS, type Scenario } from './scenarios.ts';
 import { slope } from './statistics.ts';
-import type { Bench, Target, TargetName } from './targets.ts';
+import type { Bench, Target, TargetName } from './target.ts';
 
 const named = (name: Scenario['name']) => SCENARIOS.find((scenario) => scenario.name === name)!;
 

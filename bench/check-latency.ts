@@ -7,7 +7,7 @@ import type { LoadPlan } from './load-plan.ts';
 import { productCommand } from './product.ts';
 import { DIALECT_PATH, type Entrance, requestBody } from './scenarios.ts';
 import { median, percentile, shuffled } from './statistics.ts';
-import type { Bench, Target, TargetName } from './targets.ts';
+import type { Bench, Target, TargetName } from './target.ts';
 
 /** A plan of one connection and one request, to be varied. */
 export function singlePlan(entrance: Entrance, model: string, stream: boolean): LoadPlan {

@@ -5,7 +5,8 @@ import { aborts, loopBlocks, startup } from './check-latency.ts';
 import type { Generator } from './generator.ts';
 import { startGenerator } from './generator.ts';
 import type { Checks } from './goals.ts';
-import { type Bench, isPeer, type Target, type TargetName } from './targets.ts';
+import type { Bench, Target, TargetName } from './target.ts';
+import { isPeer } from './targets.ts';
 
 export interface CheckOptions {
   readonly checks: boolean;

@@ -3,7 +3,7 @@
 import type { FreshMemory, ManyStreams, Soak, Workers } from './check-capacity.ts';
 import type { AbortTimes, Block } from './check-latency.ts';
 import { type Cell, faults, medianOf, medianRatio, type Rounds } from './rounds.ts';
-import type { TargetName } from './targets.ts';
+import type { TargetName } from './target.ts';
 
 /** Results of the separate checks; what did not run is absent. */
 export interface Checks {

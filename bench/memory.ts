@@ -52,8 +52,8 @@ function event(at: number, now: number): NewMemoryEvent {
 /** Vectors without meaning: what is measured is the search among them. */
 const embedder: Embedder = {
   name: 'bench',
-  all: async (texts) => texts.map(() => vector()),
-  query: async () => vector(),
+  embed: async (texts) => texts.map(() => vector()),
+  embedQuery: async () => vector(),
 };
 function vector(): Float32Array {
   const out = Float32Array.from({ length: DIMENSIONS }, () => random() - 0.5);
@@ -82,7 +82,7 @@ const open = (with_?: Embedder) =>
     path,
     limits: { ...DEFAULT_LIMITS, events: COUNT },
     dedupeMs: 0,
-    watch: silent,
+    observer: silent,
     embedder: with_,
   });
 const size = () => `${(statSync(path).size / 2 ** 20).toFixed(0)} MB`;
@@ -107,7 +107,7 @@ try {
   const events = Array.from({ length: COUNT }, (_, at) => event(at, now));
   const began = performance.now();
   for (let at = 0; at < COUNT; at += 1000) {
-    memory.book!.add('bench', events.slice(at, at + 1000), inList);
+    memory.eventStore!.add('bench', events.slice(at, at + 1000), inList);
   }
   const seconds = (performance.now() - began) / 1000;
   const questions = QUESTIONS.map(([question]) => question);
@@ -131,7 +131,7 @@ try {
   const { openMemoryStore } = await import('../src/features/memory/store/memory-store.ts');
   const store = openMemoryStore({ path, limits: () => DEFAULT_LIMITS });
   for (let behind = 0; ; ) {
-    const unseen = store.vectors.unseen(embedder.name, behind, 1000);
+    const unseen = store.vectors.withoutVector(embedder.name, behind, 1000);
     if (unseen.length === 0) break;
     store.vectors.put(embedder.name, new Map(unseen.map((one) => [one.row, vector()])));
     behind = unseen.at(-1)!.row;

@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { freePort, startChild, waitForHttp } from './children.ts';
-import type { Bench, Target, TargetName } from './targets.ts';
+import type { Bench, Target, TargetName } from './target.ts';
 
 const PORTKEY = '1.15.2';
 const CCR = '2.0.0';

@@ -2,7 +2,7 @@
 
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { announcedPort, type Child, startChild } from './children.ts';
-import type { Bench, Target, TargetName } from './targets.ts';
+import type { Bench, Target, TargetName } from './target.ts';
 
 export const BINARY = new URL('../dist/hopgate', import.meta.url).pathname;
 const CLIENT_KEY = 'sk-bench-client-0123456789abcdef';

@@ -4,7 +4,8 @@ import { cpus, totalmem } from 'node:os';
 import type { Checks, Verdict } from './goals.ts';
 import { faults, medianOf, medianRatio, type Rounds } from './rounds.ts';
 import type { Scenario } from './scenarios.ts';
-import { TARGET_ABOUT, type Target } from './targets.ts';
+import type { Target } from './target.ts';
+import { TARGET_ABOUT } from './targets.ts';
 
 export interface Run {
   readonly command: string;

@@ -12,7 +12,8 @@ import {
 } from './process-usage.ts';
 import { lasting, leadIn, planFor, type Scenario, type ScenarioName } from './scenarios.ts';
 import { median, shuffled } from './statistics.ts';
-import { type Bench, isPeer, type Target, type TargetName } from './targets.ts';
+import type { Bench, Target, TargetName } from './target.ts';
+import { isPeer } from './targets.ts';
 
 /** One scenario on one target, once. */
 export interface Cell {

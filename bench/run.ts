@@ -11,7 +11,8 @@ import { verdicts } from './goals.ts';
 import { type Run, report } from './report.ts';
 import { runRounds } from './rounds.ts';
 import { SCENARIOS } from './scenarios.ts';
-import { type Bench, startMock, startTargets, TARGET_NAMES } from './targets.ts';
+import { type Bench, TARGET_NAMES } from './target.ts';
+import { startMock, startTargets } from './targets.ts';
 
 const HELP = `bun bench/run.ts [options]
 

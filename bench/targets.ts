@@ -1,25 +1,10 @@
 /** What is measured: the mock itself, the bare relay, nginx, the product in its three ways, and two peers. */
 
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { announcedPort, type Child, freePort, startChild, waitForHttp } from './children.ts';
+import { announcedPort, freePort, startChild, waitForHttp } from './children.ts';
 import { peerTarget } from './peers.ts';
 import { gatewayTarget } from './product.ts';
-import type { Entrance } from './scenarios.ts';
-
-export const TARGET_NAMES = [
-  'direct',
-  'nginx',
-  'relay',
-  'hopgate',
-  'hopgate-armed',
-  'hopgate-recording',
-  'hopgate-m2c',
-  'hopgate-c2m',
-  'portkey',
-  'portkey-conv',
-  'ccr-conv',
-] as const;
-export type TargetName = (typeof TARGET_NAMES)[number];
+import type { Bench, Target, TargetName } from './target.ts';
 
 export const TARGET_ABOUT: Readonly<Record<TargetName, string>> = {
   direct: 'the mock itself, nothing between',
@@ -37,24 +22,6 @@ export const TARGET_ABOUT: Readonly<Record<TargetName, string>> = {
 
 /** Targets that run on Node and saturate far below the others: spared the scenarios they cannot carry. */
 export const isPeer = (name: TargetName) => name.startsWith('portkey') || name.startsWith('ccr');
-
-/** What a run of benchmarks works with. */
-export interface Bench {
-  readonly mockPort: number;
-  readonly mockPid: number;
-  /** A folder of this run, removed at its end. */
-  readonly dir: string;
-  /** Logs a line for whoever waits. */
-  say(line: string): void;
-}
-
-export interface Target extends Entrance {
-  readonly name: TargetName;
-  readonly pid: number;
-  readonly version: string;
-  readonly child?: Child;
-}
-
 const sameModel = (name: string) => name;
 
 /** Starts the mock upstream. */

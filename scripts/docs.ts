@@ -1,20 +1,21 @@
-/** Writes docs/configuration.md from the schema: `bun scripts/docs.ts`; with --check it only says whether it is up to date. */
+/** Writes docs/configuration.md from the schema: `bun scripts/docs.ts`; with --check it only reports whether the page is up to date. */
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileSchema } from '../src/config/sections/index.ts';
 import { PRESET_ALIASES, PRESETS } from '../src/config/vendors/presets.ts';
 
-interface Node {
+/** The parts of a JSON Schema that the page shows. */
+interface SchemaNode {
   readonly type?: string;
   readonly description?: string;
   readonly default?: unknown;
   readonly 'x-default'?: string;
   readonly const?: unknown;
-  readonly anyOf?: readonly Node[];
-  readonly items?: Node;
-  readonly properties?: Readonly<Record<string, Node>>;
-  readonly patternProperties?: Readonly<Record<string, Node>>;
+  readonly anyOf?: readonly SchemaNode[];
+  readonly items?: SchemaNode;
+  readonly properties?: Readonly<Record<string, SchemaNode>>;
+  readonly patternProperties?: Readonly<Record<string, SchemaNode>>;
   readonly required?: readonly string[];
   readonly minimum?: number;
   readonly maximum?: number;
@@ -23,13 +24,14 @@ interface Node {
 const cell = (text: string) => text.replaceAll('\n', ' ').replaceAll('|', '\\|');
 const code = (text: string) => `\`${text}\``;
 
-const namedValue = (node: Node): Node | undefined => Object.values(node.patternProperties ?? {})[0];
+const namedValue = (node: SchemaNode): SchemaNode | undefined =>
+  Object.values(node.patternProperties ?? {})[0];
 
 /** The type in words: `integer`, `"a" or "b"`, `list of strings`. */
-function typeOf(node: Node): string {
+function typeOf(node: SchemaNode): string {
   if (node.const !== undefined) return code(String(node.const));
   if (node.anyOf !== undefined) {
-    // One of a kind or a list of them is said once, also where the kind is a choice of words.
+    // A value or a list of such values is one type on the page, also where the value is a choice.
     const types = [...new Set(node.anyOf.map(typeOf))];
     const lists = types.filter((type) => types.some((one) => type === `list of ${plural(one)}`));
     const single = types.filter((type) => !lists.includes(type)).join(' or ');
@@ -44,15 +46,15 @@ function typeOf(node: Node): string {
   return node.type;
 }
 
-/** Literals stay as they are: `a` or `b`. */
+/** Literals have no plural: `a` or `b`. */
 const plural = (type: string) =>
   /^(string|integer|number|mapping|boolean)$/.test(type) ? `${type}s` : type;
 
-function defaultOf(node: Node, required: boolean): string {
+function defaultOf(node: SchemaNode, required: boolean): string {
   if (required) return '**needed**';
   if (node['x-default'] !== undefined) return cell(node['x-default']);
   const value = node.default;
-  if (value === undefined) return 'what the vendor takes';
+  if (value === undefined) return 'not set';
   if (typeof value !== 'object') return code(cell(JSON.stringify(value)));
   if (Array.isArray(value)) return value.length === 0 ? 'none' : code(cell(JSON.stringify(value)));
   return node.properties === undefined ? 'none' : 'as below';
@@ -60,37 +62,37 @@ function defaultOf(node: Node, required: boolean): string {
 
 interface Row {
   readonly key: string;
-  readonly node: Node;
+  readonly node: SchemaNode;
   readonly required: boolean;
 }
 
-/** Every key below a node, depth first, each with the way to it. */
-function rowsOf(prefix: string, node: Node): readonly Row[] {
+/** Every key below a node, depth first, each with its full name. */
+function rowsOf(prefix: string, node: SchemaNode): readonly Row[] {
   const inner = inside(node);
   return [
     ...Object.entries(inner.node.properties ?? {}).flatMap(([name, child]): readonly Row[] => {
-      const key = `${prefix}${inner.way}.${name}`;
+      const key = `${prefix}${inner.keys}.${name}`;
       const required = inner.node.required?.includes(name) === true;
       return [{ key, node: child, required }, ...rowsOf(key, child)];
     }),
   ];
 }
 
-/** The mapping that stands behind lists, names and alternatives, and how one gets there. */
-function inside(node: Node): { readonly node: Node; readonly way: string } {
-  if (node.properties !== undefined) return { node, way: '' };
+/** The mapping inside lists, named entries and alternatives, and the part of the key that leads to it. */
+function inside(node: SchemaNode): { readonly node: SchemaNode; readonly keys: string } {
+  if (node.properties !== undefined) return { node, keys: '' };
   if (node.type === 'array' && node.items !== undefined) {
     const item = inside(node.items);
-    return { node: item.node, way: `[]${item.way}` };
+    return { node: item.node, keys: `[]${item.keys}` };
   }
   const value = namedValue(node);
   if (value !== undefined) {
     const named = inside(value);
-    return { node: named.node, way: `.NAME${named.way}` };
+    return { node: named.node, keys: `.NAME${named.keys}` };
   }
-  // One of several forms: the mapping among them is the one with keys to explain.
+  // Of several forms, the mapping is the one whose keys need explaining.
   const form = node.anyOf?.map(inside).find((one) => one.node.properties !== undefined);
-  return form ?? { node: {}, way: '' };
+  return form ?? { node: {}, keys: '' };
 }
 
 function table(rows: readonly Row[]): readonly string[] {
@@ -106,8 +108,8 @@ function table(rows: readonly Row[]): readonly string[] {
   ];
 }
 
-function section(name: string, node: Node): readonly string[] {
-  // The facts about single models are those about all of them: told once.
+function section(name: string, node: SchemaNode): readonly string[] {
+  // The facts about single models are the same as about all models, and listed once.
   const rows = rowsOf(name, node).filter(
     ({ key }) => !key.startsWith('profiles.NAME.models.NAME.'),
   );
@@ -130,7 +132,7 @@ function presets(): readonly string[] {
     '',
     '## Presets',
     '',
-    'A provider whose name (or `preset`) is one of these needs no `base_url`, `profile` or `models`. Where a vendor has an address for several protocols, `protocol` picks one.',
+    'A provider whose name (or `preset`) is one of these needs no `base_url`, `profile` or `models`. Where a vendor has addresses for several protocols, `protocol` selects one.',
     '',
     '| preset | protocol | addresses | key is taken from |',
     '|---|---|---|---|',
@@ -144,17 +146,17 @@ const HEAD = `# Configuration
 
 <!-- Written by scripts/docs.ts from the schema; changes here are lost. -->
 
-The file is YAML. It is looked for in this order: \`--config FILE\`, \`$HOPGATE_CONFIG\`, \`$XDG_CONFIG_HOME/hopgate/hopgate.yaml\` (usually \`~/.config\`), \`/etc/hopgate/hopgate.yaml\`. The working directory is never looked at. Without a file, or with one that names no provider, hopgate uses the vendors whose keys stand in the environment and the model servers that answer on their usual ports; with none of those, the built-in demo model.
+The file is YAML. The first of these files is used: \`--config FILE\`, \`$HOPGATE_CONFIG\`, \`$XDG_CONFIG_HOME/hopgate/hopgate.yaml\` (usually \`~/.config\`), \`/etc/hopgate/hopgate.yaml\`. A file in the working directory is ignored. Without a file, or with one that names no provider, hopgate uses the vendors whose keys are in the environment and the model servers that answer on their usual ports; if there are none, the built-in demo model.
 
-\`hopgate check\` names every problem with line and column. An unknown key is a problem, not something to pass over. A file of more than 1 MB, or with more than 100 levels, is refused. \`hopgate check --schema\` prints a JSON Schema for your editor.
+\`hopgate check\` names every problem with line and column. An unknown key is a problem and is never ignored. A file of more than 1 MB, or with more than 100 levels, is refused. \`hopgate check --schema\` prints a JSON Schema for your editor.
 
-Text values may refer to the environment: \`\${NAME}\`, \`\${NAME:-otherwise}\`, and \`\${file:/path}\` for the content of a file. Times are in seconds, fractions allowed. A running server takes changes of the file over by itself, at once or, where the file is a link into another folder, within seconds; \`listen\` and \`workers\` need a restart, and the log line \`config.reloaded\` says so.
+Text values may refer to the environment: \`\${NAME}\`, \`\${NAME:-default}\`, and \`\${file:/path}\` for the content of a file. Times are in seconds, fractions allowed. A running server loads a changed file by itself, at once or, where the file is a link into another folder, within seconds; \`listen\` and \`workers\` need a restart, and the log line \`config.reloaded\` says so.
 
 In the tables, \`NAME\` stands for a name of your choice and \`[]\` for an item of a list.`;
 
-/** The page as it must be. */
+/** The text that the page must have. */
 export function configurationPage(): string {
-  const root = fileSchema as unknown as Node;
+  const root = fileSchema as unknown as SchemaNode;
   const sections = Object.entries(root.properties ?? {}).flatMap(([name, node]) =>
     section(name, node),
   );

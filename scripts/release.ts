@@ -5,12 +5,13 @@ import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build, hostTarget, publish, TARGETS, type Target } from '../build.ts';
+import type { Bundled } from './release/bundled.ts';
 import { archiveContents, archiveName, source } from './release/contents.ts';
 import { debianPackage } from './release/deb.ts';
 import { BREWED, formula } from './release/formula.ts';
 import { measure } from './release/measure.ts';
 import { notices } from './release/notices.ts';
-import { type Bundled, billOfMaterials, bundledPackages, product } from './release/packages.ts';
+import { billOfMaterials, bundledPackages, product } from './release/packages.ts';
 import { UNNAMED } from './release/publisher.ts';
 import { runtimeFor } from './release/runtime.ts';
 import { gzip, tar, withFolders } from './release/tar.ts';

@@ -2,7 +2,7 @@
 
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { SampleEdge, SampleMeta } from '../src/samples/sample.ts';
+import type { SampleMeta, SampleStage } from '../src/samples/sample.ts';
 import { CASES, type Case } from '../test/samples/cases.ts';
 import {
   allSamples,
@@ -12,13 +12,13 @@ import {
   recordedSteps,
   type Stage,
   startStage,
-} from '../test/samples/stage.ts';
+} from '../test/samples/sample-gateway.ts';
 
 /** The meta as the recorder wrote it, without what is only so on this machine. */
 function portable(meta: SampleMeta, made: Case): SampleMeta {
   const named = (text: string) => text.replaceAll(meta.id, made.id);
   const edges = meta.edges.map(
-    ({ url: _url, headers: _headers, file, ...edge }): SampleEdge => ({
+    ({ url: _url, headers: _headers, file, ...edge }): SampleStage => ({
       ...edge,
       file: named(file),
     }),

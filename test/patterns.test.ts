@@ -13,7 +13,7 @@ const ROOT = join(import.meta.dir, '..');
  * vendor, a tool or a page chooses a text is never a reason by itself.
  */
 const BOUNDED: readonly (readonly [file: string, reason: string])[] = [
-  ['src/cli/commands/doctor/failure-words.ts', 'one answer, read up to a limit, in a command'],
+  ['src/cli/commands/doctor/diagnosis.ts', 'one answer, read up to a limit, in a command'],
   ['src/cli/commands/doctor/provider.ts', 'one answer, read up to a limit, in a command'],
   ['src/cli/commands/setup/codex.ts', "the settings of the user's own client"],
   ['src/cli/commands/setup/index.ts', "the settings of the user's own client"],
@@ -32,14 +32,17 @@ const BOUNDED: readonly (readonly [file: string, reason: string])[] = [
     'src/features/leaked-calls/block/read-names.ts',
     'a header, which is given up beyond 128 characters',
   ],
-  ['src/features/server-tools/tools/web-fetch/markdown.ts', 'the first 2048 bytes'],
+  ['src/features/server-tools/tools/web-fetch/page-text.ts', 'the first 2048 bytes'],
   [
-    'src/features/server-tools/tools/web-search/ask-model.ts',
+    'src/features/server-tools/tools/web-search/model-search.ts',
     'at most 2200 characters behind each bracket',
   ],
-  ['src/features/server-tools/tools/web-search/wanted.ts', 'the first and last 1500 characters'],
+  [
+    'src/features/server-tools/tools/web-search/wants-search.ts',
+    'the first and last 1500 characters',
+  ],
   ['src/lib/text/linear-pattern.ts', 'a quantifier, read where it stands'],
-  ['src/codecs/anthropic-messages/reply/overflow.ts', 'the first 2000 characters'],
+  ['src/codecs/anthropic-messages/reply/context-overflow.ts', 'the first 2000 characters'],
   ['src/ui/page/kit/format.ts', 'the digits of a number'],
   ['src/ui/page/kit/notes-manual.ts', 'the manual, which is part of the program'],
   ['src/upstream/demo/intent.ts', 'the first 1500 characters'],
@@ -49,30 +52,30 @@ const BOUNDED: readonly (readonly [file: string, reason: string])[] = [
 
 /** Patterns that are put together when the program runs: their parts were looked at by hand. */
 const COMPOSED: readonly (readonly [file: string, count: number, reason: string])[] = [
+  ['src/codecs/openai-chat/reply/error-kinds.ts', 1, 'words with bounded gaps'],
   ['src/config/file/check.ts', 2, "the schema's own patterns, over values of the operator's file"],
-  ['src/config/sections/resolve-providers.ts', 1, 'the pattern of the schema for one line'],
-  ['src/config/sections/resolve-routes.ts', 1, 'written by the operator'],
-  [
-    'src/features/leaked-calls/scan/code-mask.ts',
-    1,
-    'a set of characters and the beginnings of headers',
-  ],
+  ['src/config/sections/environment-keys.ts', 1, 'the pattern of the schema for one line'],
+  ['src/config/sections/conditions.ts', 1, 'written by the operator'],
   [
     'src/features/leaked-calls/block/lex.ts',
     1,
     'a name, a sign and a value: no two repetitions side by side',
   ],
+  [
+    'src/features/leaked-calls/scan/code-mask.ts',
+    1,
+    'a set of characters and the beginnings of headers',
+  ],
   ['src/features/memory/ranking/stop-words.ts', 1, 'words side by side, without repetition'],
   ['src/features/memory/ranking/terms.ts', 2, 'sets of characters that exclude each other'],
   [
-    'src/features/server-tools/tools/web-fetch/tokens.ts',
+    'src/features/server-tools/tools/web-fetch/html-tokens.ts',
     1,
     'the name of an element, without repetition',
   ],
-  ['src/features/tool-results/residue-stream.ts', 1, 'at most 64 blanks, where it stands'],
+  ['src/features/tool-results/residue-interceptor.ts', 1, 'at most 64 blanks, where it stands'],
   ['src/lib/text/linear-pattern.ts', 2, 'only tried for its syntax, and one character at a time'],
-  ['src/lib/text/shown-text.ts', 2, 'sets of characters'],
-  ['src/codecs/openai-chat/reply/error-kinds.ts', 1, 'words with bounded gaps'],
+  ['src/lib/text/printable-text.ts', 2, 'sets of characters'],
   ['src/ui/page/kit/visible.ts', 1, 'a set of characters'],
   ['src/upstream/demo/sample-pattern.ts', 2, 'one class of characters, over one character'],
   [
@@ -162,5 +165,6 @@ test('what is said of short texts is said of files with patterns', () => {
 });
 
 test('patterns that are put together were looked at', () => {
-  expect([...composed]).toEqual(COMPOSED.map(([file, count]) => [file, count]));
+  const reviewed = COMPOSED.map(([file, count]): [string, number] => [file, count]);
+  expect([...composed].toSorted()).toEqual(reviewed.toSorted());
 });

@@ -13,7 +13,7 @@ import {
   type Stage,
   startStage,
   timeless,
-} from './samples/stage.ts';
+} from './samples/sample-gateway.ts';
 import { refuse, say } from './support/fake-upstream/index.ts';
 
 setDefaultTimeout(60_000);

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Target } from '../../build.ts';
-import { COMPLETIONS } from '../../src/cli/commands/completions/index.ts';
+import { SCRIPTS } from '../../src/cli/commands/completions/index.ts';
 import { manPage } from '../../src/cli/commands/man.ts';
 import { launchdPlist } from '../../src/cli/commands/service/launchd-plist.ts';
 import { DRAIN_SECONDS, systemdUnit } from '../../src/cli/commands/service/systemd-unit.ts';
@@ -17,9 +17,9 @@ export const source = (path: string): Uint8Array => readFileSync(join(ROOT, path
 
 /** The completion files by where an archive has them. */
 export const completions = () => ({
-  'completions/hopgate.bash': COMPLETIONS.bash!(COMMANDS),
-  'completions/_hopgate': COMPLETIONS.zsh!(COMMANDS),
-  'completions/hopgate.fish': COMPLETIONS.fish!(COMMANDS),
+  'completions/hopgate.bash': SCRIPTS.bash!(COMMANDS),
+  'completions/_hopgate': SCRIPTS.zsh!(COMMANDS),
+  'completions/hopgate.fish': SCRIPTS.fish!(COMMANDS),
 });
 
 export const manual = (version: string) => manPage(COMMANDS, version);

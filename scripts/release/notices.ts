@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import runtime from '../../packaging/licenses/runtime.json' with { type: 'json' };
-import type { Bundled } from './packages.ts';
+import type { Bundled } from './bundled.ts';
 
 const ROOT = join(import.meta.dir, '../..');
 const LINE = '-'.repeat(80);

@@ -2,19 +2,11 @@
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Bundled } from './bundled.ts';
 import { RUNTIME_PARTS } from './notices.ts';
 import { PUBLISHER } from './publisher.ts';
 
 const ROOT = join(import.meta.dir, '../..');
-
-export interface Bundled {
-  readonly name: string;
-  readonly version: string;
-  /** An SPDX expression. */
-  readonly license: string;
-  /** The licence file's text, '' where the package has none. */
-  readonly text: string;
-}
 
 /** The packages that bundled files belong to, sorted. `inputs` are paths from the root. */
 export function bundledPackages(inputs: readonly string[]): readonly Bundled[] {

@@ -46,7 +46,7 @@ export function conversationOf(
     extension: ask.extension,
     headers,
     owner,
-    asked: () => ask.conversation,
+    request: () => ask.conversation,
     memory,
     mayUse,
     locale: settings.locale,

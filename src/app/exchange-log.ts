@@ -5,11 +5,11 @@ import type { GatewayError } from '../conversation/errors.ts';
 import { summarize } from '../conversation/notes.ts';
 import { targetName } from '../conversation/target.ts';
 import type { Summary } from '../gateway/types.ts';
-import type { TurnEnd } from '../lib/loop/tick-end.ts';
+import type { TickTask } from '../lib/loop/tick-end.ts';
 import type { ExchangeRecord } from '../telemetry/exchange.ts';
 
 /** An exchange that is over and is told of with all others of this turn, also if it is the process's last. */
-export class EndedExchange implements TurnEnd {
+export class EndedExchange implements TickTask {
   readonly #about: Summary | ExchangeRecord;
   readonly #tell: (record: ExchangeRecord) => void;
 
@@ -18,13 +18,13 @@ export class EndedExchange implements TurnEnd {
     this.#tell = tell;
   }
 
-  onTurnEnd(): void {
+  onTickEnd(): void {
     const about = this.#about;
     this.#tell('exchange' in about ? exchangeRecord(about) : about);
   }
 
   onExit(): void {
-    this.onTurnEnd();
+    this.onTickEnd();
   }
 }
 

@@ -2,18 +2,19 @@
 
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
-import type { Feature, Recording } from '../features/feature.ts';
-import { openSessionLedger, sessionLedger } from '../features/reasoning-memory/index.ts';
-import { afterRefusal } from '../features/refusal-retry/index.ts';
+import type { Feature } from '../features/feature.ts';
+import { openSessionLedger, reasoningMemory } from '../features/reasoning-memory/index.ts';
+import { refusalRetry } from '../features/refusal-retry/index.ts';
 import { memoryLedger, openHopLedger } from '../features/server-tools/index.ts';
-import { pairing } from '../features/tool-pairing/index.ts';
-import { openSentShort, toolResults } from '../features/tool-results/index.ts';
+import { toolPairing } from '../features/tool-pairing/index.ts';
+import { openShortResultLedger, toolResults } from '../features/tool-results/index.ts';
 import { vendorFit } from '../features/vendor-fit/index.ts';
-import { openDescriptionStore, seenBy } from '../features/vision/index.ts';
+import { openDescriptionStore, withRunReport } from '../features/vision/index.ts';
 import type { ClientRequest } from '../gateway/client-request.ts';
 import type { Exchange } from '../gateway/types.ts';
 import type { Json, JsonObject } from '../lib/json/json.ts';
 import { lazy } from '../lib/store/lazy.ts';
+import type { Recording } from '../samples/recording.ts';
 import { event } from '../telemetry/log.ts';
 import { conversationOf, strayHeaders, withConversationTools } from './chat-apps.ts';
 import type { ExchangeSetup, FeaturesOptions } from './exchange-setup.ts';
@@ -58,7 +59,7 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
   const stores = {
     hops: lazy(() => openHopLedger({ path: path('hops.db'), warn })),
     answers: lazy(() => openSessionLedger({ path: path('session.db'), warn })),
-    short: lazy(() => openSentShort({ path: path('sent-short.db'), warn })),
+    short: lazy(() => openShortResultLedger({ path: path('sent-short.db'), warn })),
     descriptions: lazy(() => openDescriptionStore({ path: path('descriptions.db'), warn })),
   };
   let config = initial;
@@ -100,15 +101,15 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
     // Reasoning about what was recalled must not outlive its space.
     ({ exchange, chat }) =>
       chat?.space === undefined
-        ? sessionLedger({ ledger: stores.answers.value, owner: exchange.owner })
+        ? reasoningMemory({ ledger: stores.answers.value, owner: exchange.owner })
         : undefined,
     ({ chat, recording }) =>
-      seenBy(vision.of(chat?.space), recording && ((run) => recording.tool?.(run))),
-    () => afterRefusal,
-    () => pairing,
+      withRunReport(vision.of(chat?.space), recording && ((run) => recording.tool?.(run))),
+    () => refusalRetry,
+    () => toolPairing,
     () => shortened,
     () => fitted,
-    ({ chat }) => chat?.behind,
+    ({ chat }) => chat?.after,
     ({ exchange }) => strayHeaders(exchange.headers),
   ];
 
@@ -139,11 +140,11 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
       config = next;
     },
     openStores() {
-      for (const store of Object.values(stores)) store.make();
+      for (const store of Object.values(stores)) store.create();
     },
     async close() {
       await tools.close();
-      for (const store of Object.values(stores)) store.made?.close();
+      for (const store of Object.values(stores)) store.created?.close();
     },
   };
 }

@@ -1,8 +1,8 @@
 /** What commands and the page need to work on samples: codecs, folders of samples, gateways without a port. */
 
 import type { Environment } from '../config/environment.ts';
-import { bisect, openSampleBook } from '../samples/record/index.ts';
-import type { SampleServices } from '../samples/replay/tools.ts';
+import type { SampleServices } from '../samples/in-process-gateway.ts';
+import { bisect, openSampleStore } from '../samples/index.ts';
 import type { CreateApp } from '../server/process/run.ts';
 import { dispatch } from '../server/server.ts';
 import { SILENT } from '../telemetry/log.ts';
@@ -17,7 +17,7 @@ export function sampleServices(
   return {
     environment,
     protocols: CODECS,
-    samples: openSampleBook,
+    samples: openSampleStore,
     bisect,
     gateway: (options) => {
       const { app, close } = createApp({

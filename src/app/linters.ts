@@ -1,15 +1,11 @@
 /** The linters for the command line: each protocol's own, and what a vendor's profile adds to them. */
 
 import type { Lint } from '../cli/command.ts';
-import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
 import { lintRequest as lintMessages } from '../codecs/anthropic-messages/lint/lint-request.ts';
 import { lintStream as lintMessagesStream } from '../codecs/anthropic-messages/lint/lint-stream.ts';
-import type { Codec } from '../codecs/codec.ts';
 import type { Finding, Linter } from '../codecs/lint.ts';
-import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { lintRequest as lintChat } from '../codecs/openai-chat/lint/lint-request.ts';
 import { lintStream as lintChatStream } from '../codecs/openai-chat/lint/lint-stream.ts';
-import { openaiResponses } from '../codecs/openai-responses/index.ts';
 import { lintRequest as lintResponses } from '../codecs/openai-responses/lint/lint-request.ts';
 import { lintStream as lintResponsesStream } from '../codecs/openai-responses/lint/lint-stream.ts';
 import { Notes } from '../conversation/notes.ts';
@@ -18,12 +14,7 @@ import type { Conversation, ProtocolName } from '../conversation/types.ts';
 import { vendorFit } from '../features/vendor-fit/index.ts';
 import { shapeBody } from '../gateway/parameters.ts';
 import { isObject, type Json } from '../lib/json/json.ts';
-
-const PROTOCOLS: Readonly<Record<ProtocolName, Codec>> = {
-  'anthropic-messages': anthropicMessages,
-  'openai-chat': openaiChat,
-  'openai-responses': openaiResponses,
-};
+import { CODECS } from './codecs.ts';
 
 const LINTERS: Readonly<Record<ProtocolName, Linter>> = {
   'anthropic-messages': {
@@ -46,7 +37,7 @@ const LINTERS: Readonly<Record<ProtocolName, Linter>> = {
  */
 function vendorFindings(body: Json, target: Target): readonly Finding[] {
   if (!isObject(body)) return [];
-  const protocol = PROTOCOLS[target.protocol];
+  const protocol = CODECS[target.protocol];
   let conversation: Conversation;
   try {
     conversation = protocol.decodeRequest(body);

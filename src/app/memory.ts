@@ -1,7 +1,10 @@
 /** The memory of a configuration: the embedded one or an external service, its API, and how a reload changes it. */
 
 import type { Codec } from '../codecs/codec.ts';
-import type { Config, MemoryConfig, ProviderConfig } from '../config/config.ts';
+import type { Serve } from '../codecs/serve.ts';
+import type { Config } from '../config/config.ts';
+import type { MemoryConfig } from '../config/sections/memory.ts';
+import type { ProviderConfig } from '../config/sections/providers.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import type { Memory } from '../conversation/memory.ts';
 import type { MemoryPluginOptions } from '../features/memory/api/plugin.ts';
@@ -10,15 +13,14 @@ import {
   embeddedMemory,
   embedder,
   externalMemory,
-  type MemoryBase,
-  type MemoryWatch,
+  type MemoryBackend,
+  type MemoryObserver,
 } from '../features/memory/index.ts';
 import { decoded } from '../gateway/response-body.ts';
 import { isObject, type Json, tryParse } from '../lib/json/json.ts';
 import { Abort } from '../lib/loop/abort.ts';
-import type { Recorder } from '../samples/record/index.ts';
+import type { Recorder } from '../samples/index.ts';
 import { mayUse } from '../server/memory-scope.ts';
-import type { Serve } from '../server/routes.ts';
 import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import { event, type Log } from '../telemetry/log.ts';
 import { readFirst } from '../upstream/transport.ts';
@@ -63,18 +65,18 @@ const LOG_EVERY_MS = 10_000;
 /** Costs nothing until the memory is used. */
 export function memoryService(options: MemoryServiceOptions, initial: Config): MemoryService {
   const { log, metrics, recorder, keeps } = options;
-  const watch = watchOf(log, metrics);
+  const observer = memoryObserver(log, metrics);
   let config = initial;
   let memoryConfig = initial.memory;
   let base = baseOf(initial.memory);
   const closing = new Set<Promise<void>>();
 
-  function baseOf(memory: MemoryConfig): MemoryBase | undefined {
+  function baseOf(memory: MemoryConfig): MemoryBackend | undefined {
     if (!memory.enabled) return undefined;
     const { path, limits, dedupeMs, external } = memory;
     return external === undefined
-      ? embeddedMemory({ path, limits, dedupeMs, watch, embedder: embedderOf(memory) })
-      : externalMemory({ ...external, limits, watch });
+      ? embeddedMemory({ path, limits, dedupeMs, observer, embedder: embedderOf(memory) })
+      : externalMemory({ ...external, limits, observer });
   }
 
   function embedderOf({ embeddings }: MemoryConfig): Embedder | undefined {
@@ -91,7 +93,7 @@ export function memoryService(options: MemoryServiceOptions, initial: Config): M
         return postEmbeddings(options.upstream(found), body, signal);
       },
       onFailure: (thrown) =>
-        watch.embeddingsFailed(thrown instanceof Error ? thrown.message : String(thrown)),
+        observer.embeddingsFailed(thrown instanceof Error ? thrown.message : String(thrown)),
     });
   }
 
@@ -101,7 +103,7 @@ export function memoryService(options: MemoryServiceOptions, initial: Config): M
       if (keeps) await inUse().capture(space, events, began);
     },
   };
-  const inUse = (): MemoryBase => {
+  const inUse = (): MemoryBackend => {
     if (base !== undefined) return base;
     throw new GatewayError('not_found', 'The memory is switched off (memory.enabled).');
   };
@@ -199,7 +201,7 @@ function reasonIn(answer: Json | undefined): string {
   return typeof message === 'string' ? `: ${message.slice(0, 200)}` : '';
 }
 
-function watchOf(log: Log, metrics: GatewayMetrics): MemoryWatch {
+function memoryObserver(log: Log, metrics: GatewayMetrics): MemoryObserver {
   const last = new Map<string, number>();
   const seldom = (kind: string, report: () => void) => {
     const now = Date.now();

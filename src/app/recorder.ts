@@ -2,7 +2,7 @@
 
 import type { Config } from '../config/config.ts';
 import { secretsIn } from '../config/secret.ts';
-import { openRecorder, type Recorder, type RecorderSettings } from '../samples/record/index.ts';
+import { openRecorder, type Recorder, type RecorderSettings } from '../samples/index.ts';
 import { event, type Log } from '../telemetry/log.ts';
 
 /** Opens the recorder. Never throws. */

@@ -1,19 +1,19 @@
 /** Joins the Responses protocol and the response store: continuation, keeping, and who may refer to what. */
 
 import { openaiResponses } from '../codecs/openai-responses/index.ts';
-import { inputItems, outputItems, prependItems } from '../codecs/openai-responses/state.ts';
+import { inputItems, outputItems, prependItems } from '../codecs/openai-responses/stored-items.ts';
 import type { GatewayError } from '../conversation/errors.ts';
 import { asGatewayError } from '../conversation/errors.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { Feature, FeatureContext } from '../features/feature.ts';
 import {
-  type Asked,
   chainItems,
   conversationNotFound,
-  expand,
+  earlierItems,
   hasReferences,
   ownerOf,
   previousNotFound,
+  type ReferenceContext,
   type ResponseStore,
   record,
   resolveReferences,
@@ -99,7 +99,7 @@ export function responseState({ store, shared }: ResponseStateOptions) {
         const named = guarded && conversationId(body);
         if (named) throw conversationNotFound(named);
         const items = await history(body, guarded);
-        const asked: Asked = {
+        const asked: ReferenceContext = {
           keeper,
           mayKnow: owner === '' && context.target.protocol === context.client,
           guarded: guarded && keeper !== undefined,
@@ -113,8 +113,8 @@ export function responseState({ store, shared }: ResponseStateOptions) {
     async function history(body: JsonObject, guarded: boolean) {
       const id = body.previous_response_id;
       // What is not an id is refused in words.
-      if (typeof id !== 'string') return expand(body, store, owner);
-      const kept = await patiently(shared, () => store.kept(id, owner));
+      if (typeof id !== 'string') return earlierItems(body, store, owner);
+      const kept = await patiently(shared, () => store.known(id, owner));
       if (keeper !== undefined && kept?.keeper === keeper) return undefined;
       if (kept === undefined) {
         if (keeper !== undefined && !guarded) return undefined;
@@ -124,7 +124,7 @@ export function responseState({ store, shared }: ResponseStateOptions) {
     }
 
     /** Where others may be about to write what is referred to, that is waited for. */
-    async function resolved(body: JsonObject, asked: Asked): Promise<JsonObject> {
+    async function resolved(body: JsonObject, asked: ReferenceContext): Promise<JsonObject> {
       if (!shared || !hasReferences(body)) return resolveReferences(body, store, owner, asked);
       const strict = { ...asked, mayKnow: false };
       const done = await patiently(true, () => {

@@ -15,14 +15,14 @@ import { httpTool } from '../features/server-tools/tools/http/index.ts';
 import { mcpTools } from '../features/server-tools/tools/mcp/index.ts';
 import { webFetchTool } from '../features/server-tools/tools/web-fetch/index.ts';
 import {
-  modelAnswer,
-  searchConversation,
-} from '../features/server-tools/tools/web-search/ask-model.ts';
-import {
   answerCodexSearch,
   readCodexSearch,
 } from '../features/server-tools/tools/web-search/codex-search.ts';
 import { webSearch } from '../features/server-tools/tools/web-search/index.ts';
+import {
+  modelAnswer,
+  searchConversation,
+} from '../features/server-tools/tools/web-search/model-search.ts';
 import type { Json, JsonObject } from '../lib/json/json.ts';
 import { docsIndex } from '../manual/index.ts';
 import { event, type Log } from '../telemetry/log.ts';

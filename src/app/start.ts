@@ -3,8 +3,8 @@
 import { createApp } from '../app.ts';
 import { processIo, run, version } from '../cli/index.ts';
 import { processEnvironment } from '../config/environment.ts';
-import { repair, repairBody } from '../features/tool-pairing/index.ts';
-import { fitTurnShapes } from '../features/vendor-fit/index.ts';
+import { repairBody, repairHistory } from '../features/tool-pairing/index.ts';
+import { fitTurnOrder } from '../features/vendor-fit/index.ts';
 import { serve } from '../server/process/run.ts';
 import { sampleServices } from './in-process.ts';
 import { LINT } from './linters.ts';
@@ -18,7 +18,7 @@ export function start(
   const environment = processEnvironment();
   return run(args, processIo(environment), {
     ...sampleServices(createApp, environment, version.version),
-    pairing: { mend: repairBody, repair, fitTurns: fitTurnShapes },
+    pairing: { mend: repairBody, repair: repairHistory, fitTurns: fitTurnOrder },
     program,
     lint: LINT,
     serve: (options) =>

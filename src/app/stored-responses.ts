@@ -1,6 +1,6 @@
 /** The routes of stored responses: what is kept here is answered here, what a vendor keeps is asked of it. */
 
-import { inputItems, outputItems } from '../codecs/openai-responses/state.ts';
+import { inputItems, outputItems } from '../codecs/openai-responses/stored-items.ts';
 import { GatewayError, invalid } from '../conversation/errors.ts';
 import {
   chainItems,
@@ -14,7 +14,7 @@ import {
   retrieve,
   update,
 } from '../features/response-store/index.ts';
-import { replay } from '../features/response-store/replay.ts';
+import { responseStream } from '../features/response-store/response-stream.ts';
 import { decoded } from '../gateway/response-body.ts';
 import { forwardedHeaders, ownHeaders } from '../gateway/response-headers.ts';
 import type { Exchange, Gateway } from '../gateway/types.ts';
@@ -45,7 +45,7 @@ const MOST_BYTES = 64 * 1024 * 1024;
 export function storedResponses({ store, shared, upstream, count }: StoredResponsesOptions) {
   /** Who keeps the response; '' for this gateway alone. @throws GatewayError not_found */
   async function keeperOf(id: string, owner: string): Promise<string> {
-    const kept = await patiently(shared, () => store.kept(id, owner));
+    const kept = await patiently(shared, () => store.known(id, owner));
     if (kept === undefined) throw responseNotFound(id);
     return kept.keeper ?? '';
   }
@@ -100,7 +100,7 @@ export function storedResponses({ store, shared, upstream, count }: StoredRespon
     if (answer === undefined) {
       const response = retrieve(store, id, owner);
       if (query.get('stream') !== 'true') return Response.json(response);
-      return eventStream(replay(response, query.get('starting_after')));
+      return eventStream(responseStream(response, query.get('starting_after')));
     }
     const isJson = answer.headers.get('content-type')?.includes('json') === true;
     if (answer.status !== 200 || !isJson) return answer;
@@ -165,7 +165,7 @@ export function storedResponses({ store, shared, upstream, count }: StoredRespon
     if (typeof previous !== 'string') {
       return own === body ? exchange.body : new TextEncoder().encode(JSON.stringify(own));
     }
-    await patiently(shared, () => store.kept(previous, owner));
+    await patiently(shared, () => store.known(previous, owner));
     const earlier = chainItems(await store.chainInSteps(previous, owner));
     const { previous_response_id: _, ...rest } = own;
     const whole = { ...rest, input: [...earlier, ...inputItems(own)] };

@@ -3,8 +3,8 @@
 import type { Finding } from '../codecs/lint.ts';
 import type { Config } from '../config/config.ts';
 import { targetName } from '../conversation/target.ts';
-import type { HopRecording, RecordedExchange, Recording } from '../features/feature.ts';
 import { SseParser } from '../lib/bytes/sse.ts';
+import type { HopRecording, RecordedExchange, Recording } from '../samples/recording.ts';
 import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import { event, type Log } from '../telemetry/log.ts';
 import { LINT } from './linters.ts';

@@ -23,7 +23,7 @@ export function visionBySpace(
     allow: settings().webFetch?.allow ?? [],
     settings: () => settings().vision,
     log: (name, fields) => event(log, name, fields),
-    ask: async (target, conversation, signal) => {
+    askModel: async (target, conversation, signal) => {
       const reply = await ask(target, conversation, signal);
       const texts = reply.blocks.flatMap((block) => (block.type === 'text' ? [block.text] : []));
       return { text: texts.join(''), usage: reply.usage };

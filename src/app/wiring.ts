@@ -10,14 +10,14 @@ import { createTokenCounter } from '../gateway/count-tokens.ts';
 import { errorResponse } from '../gateway/error-response.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import type { FailedOutcome, Gateway, Summary } from '../gateway/types.ts';
+import { isLoopback } from '../lib/http/local-address.ts';
 import { tryParse } from '../lib/json/json.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { atTickEnd } from '../lib/loop/tick-end.ts';
 import { lazy } from '../lib/store/lazy.ts';
 import { requestId } from '../lib/text/ids.ts';
-import { lineText } from '../lib/text/shown-text.ts';
-import { modelsWith, openProviders, takerOf } from '../routing/index.ts';
-import { isLoopback } from '../server/auth.ts';
+import { printableLine } from '../lib/text/printable-text.ts';
+import { modelsWith, openProviders, providerFor } from '../routing/index.ts';
 import { Connections } from '../server/connections.ts';
 import { ErrorResponses } from '../server/errors.ts';
 import type { AppOptions, CreateApp } from '../server/process/run.ts';
@@ -40,8 +40,6 @@ import { responseState } from './responses.ts';
 import { logDamage, logExposed } from './state.ts';
 import { COMPACT, CONVERSATIONS, notServed, storedResponses } from './stored-responses.ts';
 import { joined, streamValidator } from './stream-validator.ts';
-
-export type Services = ReturnType<typeof createServices>;
 
 /** @param createApp for the gateways without a port by which the page replays samples */
 export function createServices(options: AppOptions, createApp: CreateApp) {
@@ -227,7 +225,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       return modelsWith(config(), listed).map(({ id, provider }) => modelEntry(id, provider));
     },
     model(id: string) {
-      const provider = takerOf(services().table, id);
+      const provider = providerFor(services().table, id);
       return provider === undefined ? undefined : modelEntry(id, provider);
     },
     metricsText: () => {
@@ -237,7 +235,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     // Prometheus on this machine needs no key; over a network it does.
     metricsOpen: isLoopback(options.config.listen.host),
     noPage(request: Request, pathname: string) {
-      const message = `There is no page ${lineText(pathname, 200)} in the manual.`;
+      const message = `There is no page ${printableLine(pathname, 200)} in the manual.`;
       const error = new GatewayError('not_found', message, { code: 'not_found' });
       return errors.response(request, error);
     },
@@ -254,7 +252,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       metrics: () => metrics.render(),
       openStores() {
         logExposed(log, [environment.home, options.config.samples.dir]);
-        openedResponses.make();
+        openedResponses.create();
         features.openStores();
       },
       drain() {
@@ -265,7 +263,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         await ui.close();
         await recorder.close();
         await memory.close();
-        openedResponses.made?.close();
+        openedResponses.created?.close();
         await features.close();
         logNoDamage();
       },

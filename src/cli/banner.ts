@@ -1,25 +1,25 @@
-/** What `serve` tells a person when it starts: whom it talks to, and three requests to try. */
+/** The text that `serve` prints when it starts: the providers, and three requests to try. */
 
 import type { Config } from '../config/config.ts';
 import type { ProtocolName } from '../conversation/types.ts';
-import { modelNames, takes } from './served-models.ts';
-import { sourceWords } from './source-words.ts';
+import { describeSource } from './load-config.ts';
+import { isServed, modelNames } from './served-models.ts';
 
 const quoted = (value: unknown) => `'${JSON.stringify(value).replaceAll("'", `'\\''`)}'`;
 
-/** The name to try: one that the configuration says it takes. */
+/** A model name that the configuration serves in this protocol. */
 function modelToTry(config: Config, protocol: ProtocolName): string {
   const names = modelNames(config);
-  return names.find((name) => takes(config, name, protocol)) ?? 'MODEL';
+  return names.find((name) => isServed(config, name, protocol)) ?? 'MODEL';
 }
 
 /**
- * Lines for stderr. The curl lines work as they stand. Where the gateway wants a key, they take it
- * from $HOPGATE_KEY, since a key has no place in a log; the line before them sets it. `called`: how a person calls the program.
+ * Lines for stderr. The curl lines can be pasted. If the gateway needs a key, they read it from $HOPGATE_KEY,
+ * because a key must not appear in a log; the line before them sets it. `program`: the name to call the program by.
  */
-export function banner(config: Config, url: string, called = 'hopgate'): string[] {
+export function banner(config: Config, url: string, program = 'hopgate'): string[] {
   const lines: string[] = [];
-  lines.push(`Providers (${sourceWords(config.source)}):`);
+  lines.push(`Providers (${describeSource(config.source)}):`);
   const providers = Object.values(config.providers);
   const widest = Math.max(...providers.map(({ name }) => name.length));
   for (const { name, protocol, baseUrl, models, keys } of providers) {
@@ -34,7 +34,7 @@ export function banner(config: Config, url: string, called = 'hopgate'): string[
   const messages = [{ role: 'user', content: 'Say hello.' }];
   lines.push('');
   lines.push('Try it, one line for each protocol:');
-  // A line of its own: those behind it work when all are pasted in order.
+  // Before the curl lines, so that all lines can be pasted in order.
   if (auth !== '') lines.push("  export HOPGATE_KEY='one of auth.keys'");
   lines.push(
     curl('/v1/chat/completions', { model: modelToTry(config, 'openai-chat'), messages }),
@@ -46,7 +46,7 @@ export function banner(config: Config, url: string, called = 'hopgate'): string[
     }),
     '',
     `Look at what goes through: ${url}/ui`,
-    `Point a client at it: ${called} setup claude | codex | opencode`,
+    `Point a client at it: ${program} setup claude | codex | opencode`,
   );
   return lines;
 }

@@ -1,4 +1,4 @@
-/** Of which protocol is a request body, told from its words alone? */
+/** Recognises the protocol of a request body from its members alone. */
 
 import type { ProtocolName } from '../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../lib/json/json.ts';
@@ -12,8 +12,8 @@ const CHAT_ROLES = new Set(['tool', 'function', 'developer']);
 const CHAT_PARTS = new Set(['image_url', 'input_audio', 'file']);
 
 /**
- * The protocol that a body can only be of; undefined where it could be of several (a plain dialogue
- * is the same in Chat and Messages), or speaks for two at once.
+ * The only protocol that a body can belong to; undefined when several are possible (a plain dialogue is the same
+ * in Chat and Messages), or when it has members of two.
  */
 export function bodyProtocol(body: Json): ProtocolName | undefined {
   if (!isObject(body)) return undefined;

@@ -8,7 +8,7 @@ import type { Notes } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
 import type { Json } from '../lib/json/json.ts';
-import type { SampleServices } from '../samples/replay/tools.ts';
+import type { SampleServices } from '../samples/in-process-gateway.ts';
 import type { Terminal } from './terminal.ts';
 
 export interface OptionSpec {
@@ -16,11 +16,13 @@ export interface OptionSpec {
   readonly name: string;
   /** One letter. */
   readonly short?: string;
+  /** Older names that still work; help and completions do not show them. */
+  readonly aliases?: readonly string[];
   /** The placeholder of its value, e.g. `FILE`; left out: a flag. */
   readonly value?: string;
   readonly summary: string;
   readonly choices?: readonly string[];
-  /** In words, for the help; the command itself applies it. */
+  /** The text for the help; the command itself applies the default. */
   readonly default?: string;
   /** A whole number in this range. */
   readonly range?: readonly [least: number, most: number];
@@ -30,7 +32,7 @@ export interface ArgumentSpec {
   readonly name: string;
   readonly summary: string;
   readonly required?: boolean;
-  /** Takes all that are left. */
+  /** Takes all further arguments. */
   readonly many?: boolean;
   readonly choices?: readonly string[];
 }
@@ -43,11 +45,11 @@ export interface ExampleSpec {
 /** One entry of the command table. */
 export interface CommandSpec {
   readonly name: string;
-  /** The heading it stands under in the general help. */
+  /** Its heading in the general help. */
   readonly group: string;
   /** Half a line, for lists. */
   readonly summary: string;
-  /** What one should know before using it; paragraphs. */
+  /** What users should know before they use it; paragraphs. */
   readonly description: readonly string[];
   readonly arguments?: readonly ArgumentSpec[];
   /** Besides the common ones. */
@@ -58,7 +60,7 @@ export interface CommandSpec {
   readonly run: (invocation: Invocation) => Promise<number>;
 }
 
-/** A parsed command line, and the world it runs in. */
+/** A parsed command line, and the environment that it runs in. */
 export interface Invocation {
   readonly arguments: readonly string[];
   /** The value of an option that takes one. */
@@ -67,6 +69,8 @@ export interface Invocation {
   flag(name: string): boolean;
   readonly io: Io;
   readonly deps: CommandServices;
+  /** The command table, for commands that are made from it. */
+  readonly commands: readonly CommandSpec[];
   /** What people read on stdout. */
   readonly out: Terminal;
   /** What people read on stderr. */
@@ -76,59 +80,59 @@ export interface Invocation {
 export interface Output {
   write(text: string): void;
   readonly isTTY: boolean;
-  /** Characters to a line; undefined when nobody can tell. */
+  /** Characters in a line; undefined when not known. */
   readonly columns?: number;
 }
 
-/** The world outside, as a value, so that every command can be run in a test. */
+/** The program's input, output and environment as a value, so that tests can run every command. */
 export interface Io {
   readonly stdout: Output;
   readonly stderr: Output;
   readonly stdin: NodeJS.ReadableStream;
-  /** Somebody sits at stdin and can answer questions. */
+  /** A person can answer questions at stdin. */
   readonly interactive: boolean;
   readonly environment: Environment;
   readonly cwd: string;
   readonly fetch: typeof globalThis.fetch;
 }
 
-/** What `serve` needs to start: the configuration with the flags laid over it. */
+/** What `serve` needs to start: the configuration with the flags applied. */
 export interface ServeOptions {
   readonly config: Config;
   /** How it was loaded, for loading it again. */
   readonly load: LoadOptions;
-  /** Lays the same flags over a configuration that was loaded again. */
+  /** Applies the same flags to a configuration that was loaded again. */
   withFlags(config: Config): Config;
 }
 
-/** What only `main.ts` can bring along. */
+/** What only the entry can provide. */
 export interface CommandServices extends Omit<SampleServices, 'environment'> {
   /** Runs the server until it is told to stop; the exit code. */
   serve(options: ServeOptions): Promise<number>;
   /** The repair of broken histories. */
   readonly pairing: Pairing;
-  /** How this very program is started; left out: by its executable alone. */
+  /** The command that starts this program; left out: its executable alone. */
   readonly program?: readonly string[];
   /** `linux`, `darwin` and so on; left out: that of this process. */
   readonly platform?: string;
-  /** Strict readers of the three protocols. */
+  /** Strict validators of the three protocols. */
   readonly lint: Lint;
 }
 
 /** What `lint` needs. */
 export interface Lint {
   readonly linters: Readonly<Record<ProtocolName, Linter>>;
-  /** What this vendor refuses beside what the protocol itself does; never throws. */
+  /** What this vendor refuses in addition to the protocol; never throws. */
   vendor(body: Json, target: Target): readonly Finding[];
 }
 
 /** What `repair` needs of the pairing feature. */
 export interface Pairing {
-  /** The raw body with everything in it readable for the decoder of its protocol. */
+  /** The raw body, repaired where the decoder of its protocol could not read it. */
   mend(body: Json, protocol: ProtocolName, notes: Notes): Json;
-  /** The conversation as the target takes it; itself when nothing is wrong. */
+  /** The conversation as the target accepts it; the same object when nothing is wrong. */
   repair(conversation: Conversation, target: Target, notes: Notes, madeBy?: string): Conversation;
-  /** The order of its turns as the target's profile wants it. */
+  /** The conversation with its turns in the order that the target's profile wants. */
   fitTurns(conversation: Conversation, target: Target, notes: Notes): Conversation;
 }
 
@@ -145,7 +149,11 @@ export const COMMON_OPTIONS: readonly OptionSpec[] = [
   { name: 'help', short: 'h', summary: 'show this help' },
 ];
 
-/** Wrong usage: a message for people, told with exit code 2. */
+/** Wrong usage: a message for people, printed with exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
+
+/** The message of anything that was thrown. */
+export const errorMessage = (thrown: unknown): string =>
+  thrown instanceof Error ? thrown.message : String(thrown);

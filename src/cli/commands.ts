@@ -1,46 +1,23 @@
-/** The command table: parsing, help and whatever is generated later all read it. The first entry is the default. */
+/** The command table: parsing, help, completions and the manual page are made from it. The first entry is the default. */
 
 import type { CommandSpec } from './command.ts';
-import { LINT, REPAIR } from './commands/body-commands.ts';
-import { runCompletions, SHELLS } from './commands/completions/index.ts';
-import { DEMO } from './commands/demo-command.ts';
-import { CHECK, DOCTOR, MODELS, VERSION } from './commands/look-commands.ts';
-import { runMan } from './commands/man.ts';
+import { BISECT } from './commands/bisect/index.ts';
+import { CHECK } from './commands/check.ts';
+import { COMPLETIONS } from './commands/completions/index.ts';
+import { DEMO } from './commands/demo/index.ts';
+import { DOCTOR } from './commands/doctor/index.ts';
+import { INIT } from './commands/init/index.ts';
+import { LINT } from './commands/lint.ts';
+import { MAN } from './commands/man.ts';
 import { MIGRATE } from './commands/migrate.ts';
-import { SERVE, SERVICE } from './commands/run-commands.ts';
-import { SAMPLE_COMMANDS } from './commands/sample-commands.ts';
-import { INIT, SETUP } from './commands/setup-commands.ts';
-
-// These two are made of the table itself.
-const COMPLETIONS: CommandSpec = {
-  name: 'completions',
-  group: 'Set up',
-  summary: 'print what a shell needs to complete hopgate command lines',
-  description: ['Made from the same table as this help, so it knows every command and option.'],
-  arguments: [{ name: 'shell', summary: 'which one', required: true, choices: SHELLS }],
-  examples: [
-    {
-      line: 'hopgate completions bash > ~/.local/share/bash-completion/completions/hopgate',
-      summary: 'For every bash from now on; "source" takes it for one.',
-    },
-    {
-      line: 'hopgate completions fish > ~/.config/fish/completions/hopgate.fish',
-      summary: 'For every fish from now on.',
-    },
-  ],
-  exits: [[0, 'printed']],
-  run: (invocation) => runCompletions(invocation, COMMANDS),
-};
-
-const MAN: CommandSpec = {
-  name: 'man',
-  group: 'Look',
-  summary: 'print the manual page',
-  description: ['In the form that man reads: everything --help tells of every command, in one.'],
-  examples: [{ line: 'hopgate man > hopgate.1', summary: 'A file; "man ./hopgate.1" shows it.' }],
-  exits: [[0, 'printed']],
-  run: (invocation) => runMan(invocation, COMMANDS),
-};
+import { MODELS } from './commands/models.ts';
+import { REPAIR } from './commands/repair.ts';
+import { REPLAY } from './commands/replay/index.ts';
+import { SAMPLES } from './commands/samples/index.ts';
+import { SERVE } from './commands/serve.ts';
+import { SERVICE } from './commands/service/index.ts';
+import { SETUP } from './commands/setup/index.ts';
+import { VERSION } from './commands/version.ts';
 
 export const COMMANDS: readonly CommandSpec[] = [
   SERVE,
@@ -56,6 +33,8 @@ export const COMMANDS: readonly CommandSpec[] = [
   LINT,
   COMPLETIONS,
   MAN,
-  ...SAMPLE_COMMANDS,
+  SAMPLES,
+  REPLAY,
+  BISECT,
   VERSION,
 ];

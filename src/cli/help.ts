@@ -3,14 +3,14 @@
 import { COMMON_OPTIONS, type CommandSpec, type OptionSpec } from './command.ts';
 import { definitions, type Terminal, wrap } from './terminal.ts';
 
-/** How one types an option: `-c, --config FILE`. */
-function spelled({ name, short, value }: OptionSpec): string {
+/** An option as it is typed: `-c, --config FILE`. */
+function optionUsage({ name, short, value }: OptionSpec): string {
   const dashes = short === undefined ? `    --${name}` : `-${short}, --${name}`;
   return value === undefined ? dashes : `${dashes} ${value}`;
 }
 
 /** What an option does, with its choices and its default. */
-export function explained({ summary, choices, default: standard }: OptionSpec): string {
+export function optionText({ summary, choices, default: standard }: OptionSpec): string {
   const more = [
     choices === undefined ? undefined : `one of ${choices.join(', ')}`,
     standard === undefined ? undefined : `default: ${standard}`,
@@ -39,7 +39,7 @@ function section(
   for (const line of definitions(items, terminal.width, { termWidth })) terminal.line(line);
 }
 
-/** Everything that the program can do, on one page. */
+/** The general help: every command on one page. */
 export function generalHelp(commands: readonly CommandSpec[], terminal: Terminal): void {
   const { paint, width } = terminal;
   terminal.line(
@@ -72,7 +72,7 @@ export function generalHelp(commands: readonly CommandSpec[], terminal: Terminal
     );
   }
   section(terminal, 'Options of every command', [
-    ...COMMON_OPTIONS.map((option) => [spelled(option), explained(option)] as const),
+    ...COMMON_OPTIONS.map((option) => [optionUsage(option), optionText(option)] as const),
     ['-V, --version', 'same as "hopgate version"'],
   ]);
   section(terminal, 'First steps', [
@@ -107,8 +107,8 @@ export function commandHelp(command: CommandSpec, terminal: Terminal): void {
     terminal,
     'Options',
     [...(command.options ?? []), ...COMMON_OPTIONS].map((option) => [
-      spelled(option),
-      explained(option),
+      optionUsage(option),
+      optionText(option),
     ]),
   );
   if (command.examples.length > 0) {

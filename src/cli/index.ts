@@ -1,4 +1,4 @@
-/** The command line's front door: picks a command, shows help, and turns failures into exit codes. */
+/** Runs a command line: picks the command, shows help, and turns failures into exit codes. */
 
 import { GatewayError } from '../conversation/errors.ts';
 import { type CommandServices, type CommandSpec, type Io, UsageError } from './command.ts';
@@ -36,20 +36,20 @@ export async function run(
       commandHelp(command, out);
       return 0;
     }
-    return await command.run({ ...access(parsed), io, deps, out, err });
+    return await command.run({ ...access(parsed), io, deps, commands, out, err });
   } catch (thrown) {
     if (thrown instanceof UsageError || isRefusal(thrown)) {
       err.line(`hopgate: ${thrown.message}`);
       return 2;
     }
-    // EX_SOFTWARE of sysexits.h: nothing that the user did. The stack is what a bug report needs.
-    const words = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
-    err.line(`hopgate: internal error: ${words}`);
+    // EX_SOFTWARE of sysexits.h: an error of the program. A bug report needs the stack.
+    const details = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
+    err.line(`hopgate: internal error: ${details}`);
     return 70;
   }
 }
 
-/** What was named on the command line is not there, or cannot be. */
+/** Something that the command line names does not exist, or cannot be used. */
 const isRefusal = (thrown: unknown): thrown is GatewayError =>
   thrown instanceof GatewayError &&
   (thrown.kind === 'invalid_request' || thrown.kind === 'not_found');

@@ -1,4 +1,4 @@
-/** What changes between two texts, line by line, as people read it. */
+/** The difference between two texts, line by line. */
 
 export interface DiffLine {
   readonly sign: ' ' | '+' | '-';
@@ -8,8 +8,7 @@ export interface DiffLine {
 const linesOf = (text: string) => (text === '' ? [] : text.replace(/\n$/, '').split(/\r?\n/));
 
 /**
- * The changed lines with up to `context` unchanged ones around each; a gap between two places is
- * one line `…`.
+ * The changed lines with up to `context` unchanged ones around each; a line `…` stands for a gap.
  */
 export function lineDiff(before: string, after: string, context = 2): DiffLine[] {
   const a = linesOf(before);
@@ -31,10 +30,10 @@ export function lineDiff(before: string, after: string, context = 2): DiffLine[]
   return out;
 }
 
-/** Lines by lines; beyond it everything between the common ends is shown as replaced. */
+/** Lines times lines; beyond it everything between the common beginning and end is shown as replaced. */
 const MOST_CELLS = 4_000_000;
 
-/** Every line of both, by the textbook table over what their common ends leave over. */
+/** Every line of both texts, by a longest common subsequence of what is between their common beginning and end. */
 function longestCommon(a: readonly string[], b: readonly string[]): DiffLine[] {
   let head = 0;
   while (head < a.length && head < b.length && a[head] === b[head]) head++;

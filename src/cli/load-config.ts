@@ -1,29 +1,29 @@
-/** The configuration for a command, or its problems told in words. */
+/** Loads the configuration for a command, and reports its problems. */
 
-import type { Config } from '../config/config.ts';
+import type { Config, ConfigSource } from '../config/config.ts';
 import { describeProblem, type Problem } from '../config/file/problem.ts';
 import { type LoadOptions, type LoadResult, loadConfig, readConfigFile } from '../config/load.ts';
 import type { Invocation } from './command.ts';
 
-/** What `--config` and the environment say about where to look. */
+/** Where to look for the configuration: `--config` and the environment. */
 export const loadOptions = ({ io, text }: Pick<Invocation, 'io' | 'text'>): LoadOptions => ({
   path: text('config'),
   environment: io.environment,
   fetch: (url, init) => io.fetch(url, init),
 });
 
-/** Loads what `--config` (or the usual places) says. Never throws. */
-export const load = (invocation: Pick<Invocation, 'io' | 'text'>): Promise<LoadResult> =>
+/** Loads the file of `--config`, else of the usual places. Never throws. */
+export const loadForCommand = (invocation: Pick<Invocation, 'io' | 'text'>): Promise<LoadResult> =>
   loadConfig(loadOptions(invocation));
 
-/** Loads; problems go to stderr and undefined comes back. Warnings are told either way. */
-export async function loadOrTell(invocation: Invocation): Promise<Config | undefined> {
-  const result = await load(invocation);
-  tell(invocation, result);
+/** Loads the configuration; undefined when it has problems. Problems and warnings go to stderr. */
+export async function loadOrReport(invocation: Invocation): Promise<Config | undefined> {
+  const result = await loadForCommand(invocation);
+  reportProblems(invocation, result);
   return result.ok ? result.config : undefined;
 }
 
-/** The file that a result speaks of, if any. */
+/** The file of a result, if any. */
 export const fileOf = (result: LoadResult): string | undefined =>
   result.ok ? result.config.source.path : result.file;
 
@@ -36,25 +36,34 @@ function rowsOf(file: string): readonly string[] {
 }
 
 /**
- * Problems and warnings on stderr, one a line, as editors and compilers write them; on a terminal with the
- * line of the file that each speaks of.
+ * Prints problems and warnings to stderr, one a line, in the form of compilers; on a terminal with the line of the
+ * file.
  */
-export function tell({ err }: Pick<Invocation, 'err'>, result: LoadResult): void {
+export function reportProblems({ err }: Pick<Invocation, 'err'>, result: LoadResult): void {
   const file = fileOf(result);
   const onScreen = err.columns !== undefined;
   let rows: readonly string[] | undefined;
-  const say = (problem: Problem, word: string) => {
-    err.line(`${describeProblem(problem, file)}${word}`);
+  const print = (problem: Problem, label: string) => {
+    err.line(`${describeProblem(problem, file)}${label}`);
     if (!onScreen || file === undefined || problem.line < 1) return;
     rows ??= rowsOf(file);
     const row = rows[problem.line - 1]?.replaceAll('\t', ' ');
-    // What may hold a credential is not shown.
+    // A line that may hold a credential is not shown.
     if (row === undefined || row.length > MOST_SHOWN || SECRET.test(row)) return;
     const number = String(problem.line);
     err.line(err.paint('dim', `  ${number} | `) + row);
     const caret = ' '.repeat(number.length + 5 + problem.column - 1);
-    err.line(caret + err.paint(word === '' ? 'red' : 'yellow', '^'));
+    err.line(caret + err.paint(label === '' ? 'red' : 'yellow', '^'));
   };
-  if (!result.ok) for (const problem of result.problems) say(problem, '');
-  for (const warning of result.warnings) say(warning, err.paint('dim', ' [warning]'));
+  if (!result.ok) for (const problem of result.problems) print(problem, '');
+  for (const warning of result.warnings) print(warning, err.paint('dim', ' [warning]'));
+}
+
+/** Half a sentence that says where a configuration came from. */
+export function describeSource(source: ConfigSource): string {
+  if (source.kind === 'file') return source.path;
+  const file = source.path === undefined ? 'no file' : source.path;
+  return source.kind === 'discovered'
+    ? `${file} names ${source.path === undefined ? 'a' : 'no'} provider: what the environment and this machine offer`
+    : `${file} names ${source.path === undefined ? 'a' : 'no'} provider, and no API key or model server was found: the built-in demo model answers`;
 }

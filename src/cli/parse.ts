@@ -1,8 +1,8 @@
-/** Command lines: words to a command, its options and arguments, or a message that says what was wrong. */
+/** Parses a command line into a command with its options and arguments, or throws a message for the user. */
 
 import { parseArgs } from 'node:util';
+import { suggest } from '../lib/text/did-you-mean.ts';
 import { COMMON_OPTIONS, type CommandSpec, type OptionSpec, UsageError } from './command.ts';
-import { nearest } from './did-you-mean.ts';
 
 export interface ParsedLine {
   /** Undefined for the general help. */
@@ -14,12 +14,12 @@ export interface ParsedLine {
 const optionsOf = (command: CommandSpec) => [...(command.options ?? []), ...COMMON_OPTIONS];
 
 const hint = (typed: string, names: readonly string[], show = (name: string) => name) => {
-  const name = nearest(typed, names);
+  const name = suggest(typed, names);
   return name === undefined ? '' : ` Did you mean "${show(name)}"?`;
 };
 
 /**
- * Parses the words behind the program's name. With no command the first of the table is meant, so
+ * Parses the words after the program's name. Without a command the first one of the table is meant, so
  * `hopgate --port 0` serves.
  * @throws UsageError
  */
@@ -53,13 +53,13 @@ function parseFor(command: CommandSpec, words: readonly string[]): ParsedLine {
   const { tokens } = parseArgs({
     args: [...words],
     options: Object.fromEntries(
-      options.map(({ name, short, value }) => [
-        name,
-        {
-          type: value === undefined ? ('boolean' as const) : ('string' as const),
-          ...(short && { short }),
-        },
-      ]),
+      options.flatMap(({ name, short, value, aliases = [] }) => {
+        const type = value === undefined ? ('boolean' as const) : ('string' as const);
+        return [
+          [name, { type, ...(short && { short }) }] as const,
+          ...aliases.map((alias) => [alias, { type }] as const),
+        ];
+      }),
     ),
     strict: false,
     tokens: true,
@@ -70,9 +70,11 @@ function parseFor(command: CommandSpec, words: readonly string[]): ParsedLine {
   for (const token of tokens) {
     if (token.kind === 'positional') positionals.push(token.value);
     if (token.kind !== 'option') continue;
-    const option = options.find(({ name }) => name === token.name);
+    const option = options.find(
+      ({ name, aliases }) => name === token.name || aliases?.includes(token.name),
+    );
     if (option === undefined) {
-      // What stands before any command as well.
+      // `--version` works without a command.
       const names = [...options.map(({ name }) => name), 'version'];
       const meant = hint(token.name, names, (name) => `--${name}`);
       throw new UsageError(

@@ -1,4 +1,4 @@
-/** The real world for `run`: this process's streams, directory and network. */
+/** The input and output of this process for `run`: its streams, directory and network. */
 
 import { isatty } from 'node:tty';
 import type { Environment } from '../config/environment.ts';
@@ -23,7 +23,7 @@ export function processIo(environment: Environment): Io {
   return {
     stdout: output(process.stdout),
     stderr: output(process.stderr),
-    // A stream for it takes some milliseconds to make, and few commands read it.
+    // Created on demand: it takes some milliseconds, and few commands read it.
     get stdin() {
       return process.stdin;
     },

@@ -1,4 +1,4 @@
-/** Questions to the person at the terminal: plain lines, so that they work over any connection. */
+/** Asks questions on the terminal, in plain lines, so that they work over any connection. */
 
 import { createInterface } from 'node:readline';
 import type { Io } from './command.ts';

@@ -1,31 +1,31 @@
-/** What a configuration serves, in the words of a client: model names, and where the gateway is. */
+/** What clients need to know of a configuration: the model names that it serves, and the gateway's address. */
 
-import type { Config, Listen } from '../config/config.ts';
+import type { Config } from '../config/config.ts';
+import type { Listen } from '../config/sections/listen.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import { type ModelItem, models, plainRequest, route, routingTable } from '../routing/index.ts';
 
 /**
- * Every model name that can be written down: what the providers list, then exact names of routes and
- * aliases, then `provider/model` where nothing shorter will do. The first one is what a client gets
- * by default.
+ * Every model name without a pattern: first those of the providers, then exact names of routes and aliases, then
+ * `provider/model` where there is no shorter name. The first one is the default of clients.
  */
 export function modelNames(config: Config): readonly string[] {
   const items = models(config);
   const of = (kind: ModelItem['kind']) => items.filter((item) => item.kind === kind);
-  // A name of a route leads to the same model as `provider/model` does.
+  // A model that has a short name is not listed as `provider/model`.
   const short = new Set([...of('plain'), ...of('rule')].map(({ id }) => id));
   const direct = of('direct').filter(({ target }) => !short.has(target?.model ?? ''));
   return [...of('plain'), ...of('rule'), ...of('alias'), ...direct].map(({ id }) => id);
 }
 
-/** Does some target take this model? */
-export function takes(config: Config, model: string, protocol: ProtocolName): boolean {
+/** Does a target serve this model? */
+export function isServed(config: Config, model: string, protocol: ProtocolName): boolean {
   return route(plainRequest(model, protocol, Date.now()), routingTable(config)).ok;
 }
 
 /**
- * The model that answers for Claude Code's own model names; undefined when no target does, or only one
- * that would be asked for a claude model it can hardly have.
+ * The model that answers for Claude Code's own model names; undefined when no target does, or when the only target
+ * would be asked for a claude model that it is unlikely to have.
  */
 export function claudeTarget(config: Config): string | undefined {
   const request = plainRequest('claude-sonnet-4-5', 'anthropic-messages', Date.now());
@@ -41,7 +41,7 @@ export function claudeTarget(config: Config): string | undefined {
   return plausible ? model : undefined;
 }
 
-/** The address under which a client on this machine reaches the gateway. */
+/** The URL of the gateway for clients on this machine. */
 export function reachableUrl({ host, port }: Listen): string {
   const everywhere = host === '0.0.0.0' || host === '::' || host === '';
   const name = everywhere ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;

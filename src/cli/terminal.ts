@@ -1,19 +1,19 @@
-/** Text for people: colours where they are welcome, tables, and lines that fit. */
+/** Prints text for people: colours, tables, wrapped lines, plurals. */
 
 import { styleText } from 'node:util';
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan';
 
 export interface Terminal {
-  /** Characters to a line, at most 100 so that prose stays readable. */
+  /** Characters in a line of prose, at most 100. */
   readonly width: number;
-  /** Characters to a line of a terminal; undefined where nobody looks, and nothing needs to fit. */
+  /** Characters in a line of the terminal; undefined for other outputs, where nothing needs to fit. */
   readonly columns: number | undefined;
   paint(style: Style, text: string): string;
   line(text?: string): void;
 }
 
-/** A terminal on an output. Without `colour` nothing but the text is written. */
+/** A terminal on an output. Without `colour` only plain text is written. */
 export function createTerminal(
   write: (text: string) => void,
   options: { readonly colour: boolean; readonly columns?: number; readonly tty?: boolean },
@@ -27,12 +27,12 @@ export function createTerminal(
   };
 }
 
-/** Columns that a text takes: escapes none, wide characters two. */
+/** Columns that a text takes; escapes take none, wide characters two. */
 export const widthOf = (text: string) => Bun.stringWidth(text);
 
 const pad = (text: string, width: number) => text + ' '.repeat(Math.max(0, width - widthOf(text)));
 
-/** Words in lines of at most `width` columns, each behind `indent` spaces; a longer word stands alone. */
+/** Wraps words into lines of at most `width` columns, indented by `indent` spaces; a longer word gets its own line. */
 export function wrap(text: string, width: number, indent = 0): string[] {
   const space = ' '.repeat(indent);
   const lines: string[] = [];
@@ -47,7 +47,7 @@ export function wrap(text: string, width: number, indent = 0): string[] {
   return lines;
 }
 
-/** Rows in columns two spaces apart, without trailing spaces; `head` underneath no line, just first. */
+/** Rows in columns two spaces apart, without trailing spaces; `head` is the first line. */
 export function table(rows: readonly (readonly string[])[], head?: readonly string[]): string[] {
   const all = head === undefined ? rows : [head, ...rows];
   const widths: number[] = [];
@@ -65,8 +65,8 @@ export function table(rows: readonly (readonly string[])[], head?: readonly stri
 }
 
 /**
- * A {@link table} that fits a terminal: columns are left out, in this order, until it does; then lines
- * are cut. Without a terminal nothing is.
+ * A {@link table} that fits a terminal: the columns of `spare` are left out, in this order, until it fits; then
+ * lines are cut. Without a terminal nothing is left out.
  */
 export function fittingTable(
   rows: readonly (readonly string[])[],
@@ -77,11 +77,11 @@ export function fittingTable(
   const whole = table(rows, head);
   const widest = (lines: readonly string[]) => Math.max(0, ...lines.map(widthOf));
   if (columns === undefined || widest(whole) <= columns) return whole;
-  let kept = head.map((_, i) => i);
+  let shown = head.map((_, i) => i);
   let lines = whole;
   for (const name of spare) {
-    kept = kept.filter((i) => head[i] !== name);
-    const of = (row: readonly string[]) => kept.map((i) => row[i] ?? '');
+    shown = shown.filter((i) => head[i] !== name);
+    const of = (row: readonly string[]) => shown.map((i) => row[i] ?? '');
     lines = table(rows.map(of), of(head));
     if (widest(lines) <= columns) return lines;
   }
@@ -99,8 +99,8 @@ function cutTo(text: string, columns: number): string {
 }
 
 /**
- * Terms with their explanations beside them, wrapped to `width`; an explanation of a term wider than
- * `termWidth` begins on the next line.
+ * Terms with explanations beside them, wrapped to `width`. The explanation of a term wider than `termWidth` begins
+ * on the next line.
  */
 export function definitions(
   items: readonly (readonly [term: string, words: string])[],
@@ -117,3 +117,7 @@ export function definitions(
     return [pad(start, column) + lines[0]!.trimStart(), ...lines.slice(1)];
   });
 }
+
+/** `1 model`, `3 models`. */
+export const plural = (count: number, word: string): string =>
+  `${count} ${word}${count === 1 ? '' : 's'}`;

@@ -1,4 +1,4 @@
-/** What every protocol can do, without I/O: bytes and events in, bytes and events out. */
+/** The interface of a protocol codec. A codec is sans-io: it turns bytes into events and back, and never fetches. */
 
 import type { GatewayError } from '../conversation/errors.ts';
 import type { FinishReason, Reply, StreamEvent } from '../conversation/events.ts';
@@ -11,7 +11,7 @@ import type { SseFrame } from '../lib/bytes/sse.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { Json, JsonObject } from '../lib/json/json.ts';
 
-/** The upstream side: what was sent where, so that names and kinds find their way back. */
+/** What a codec needs to decode an upstream's answer: what was sent, and to which target. */
 export interface UpstreamContext {
   /** The conversation as it was encoded for the upstream. */
   readonly sent: Conversation;
@@ -19,22 +19,26 @@ export interface UpstreamContext {
   readonly notes: Notes;
 }
 
-/** The client side: what the client asked, in its own words. */
+/** What a codec needs to encode an answer for a client. */
 export interface ClientContext {
-  readonly asked: Conversation;
-  /** `req_…`; used for ids that the client's protocol wants and the upstream did not give. */
+  /** The client's request as it was decoded. */
+  readonly request: Conversation;
+  /** `req_…`; the source of ids that the client's protocol needs and the upstream did not send. */
   readonly requestId: string;
-  /** The provider that answers, for seals that must find their way home; '' before one is chosen. */
+  /** The provider that answers, recorded in seal envelopes; '' before a provider is chosen. */
   readonly provider: string;
   readonly notes: Notes;
 }
 
 export interface StreamDecoder {
-  /** The events of one frame. Frames without meaning give none; a broken frame throws GatewayError('upstream'). */
+  /**
+   * The events of one frame; none for a frame without meaning.
+   * @throws GatewayError upstream for a broken frame
+   */
   push(frame: SseFrame): readonly StreamEvent[];
   /**
-   * The upstream closed the stream. Closes an open block, and gives `finish`/`end` only where the
-   * protocol's own ending (or its essential part) was seen; never invents one.
+   * The upstream closed the stream. Closes an open block. Returns `finish` and `end` only if the
+   * protocol's own ending was seen, or its decisive part; never invents one.
    */
   end(): readonly StreamEvent[];
   /** Shortcuts for plain text; left out: every frame goes through `push`. */
@@ -42,31 +46,31 @@ export interface StreamDecoder {
 }
 
 export interface StreamEncoder {
-  /** SSE text for one event, '' when there is nothing to say (yet). Total: every event order of events.ts is accepted. */
+  /** SSE text for one event; '' if there is nothing to write yet. Accepts every event order that events.ts allows. */
   event(event: StreamEvent): string;
-  /** A keep-alive that every client skips; legal at any time, before the start too. */
+  /** A keep-alive that every client skips. It may be sent at any time, even before the start. */
   ping(): string;
-  /** The protocol's error event (and terminal, where failing has one). Nothing may follow it. */
+  /** The protocol's error event, with the terminal event where a failed stream has one. Nothing may follow it. */
   fail(error: GatewayError): string;
   /** Shortcuts for plain text; left out: every event goes through `event`. */
   readonly fast?: FastEncoder;
 }
 
-/** What can be known of an answer without converting it. */
+/** Facts about an answer that need no conversion. */
 export interface Digest {
   /** The protocol's own ending was seen. */
   readonly complete: boolean;
-  /** It has text, reasoning or a call. */
+  /** The answer holds something that a user would miss: text, reasoning or a call. */
   readonly semantic: boolean;
-  /** Of that, something besides reasoning: text, a refusal, a call. Left out: the same as `semantic`. */
+  /** The answer holds more than reasoning: text, a refusal or a call. Default: the same as `semantic`. */
   readonly answered?: boolean;
-  /** Of a whole reply that is one answer in plain words: its text, block by block, none empty. Else left out. */
+  /** The non-empty texts of a whole reply that holds plain text only, block by block. Otherwise left out. */
   readonly texts?: readonly string[];
   readonly usage?: Usage;
   readonly finish?: FinishReason;
   /**
-   * The vendor has taken the request as a job, and the answer is to be asked for later; `background`: and says
-   * that this was asked for.
+   * The vendor accepted the request as a job whose answer must be fetched later. `background`: the request
+   * asked for that.
    */
   readonly pending?: 'background' | 'unasked';
   /** The upstream's own error event. */
@@ -88,22 +92,22 @@ export interface HttpError {
 
 export interface Codec {
   readonly name: ProtocolName;
-  /** Appended to a provider's base URL: `/chat/completions`, `/responses`, `/v1/messages`. */
+  /** Appended to the provider's base URL: `/chat/completions`, `/responses`, `/v1/messages`. */
   readonly upstreamPath: string;
 
   /** @throws GatewayError invalid_request with `param` naming the field */
   decodeRequest(body: Json): Conversation;
   /**
-   * The wire body for this target. Parts that are still what they were decoded from (same protocol)
-   * go out as they came; what the target cannot say becomes a note. Never throws on content.
+   * The wire body for this target. Unchanged parts of the same protocol go out as they came. Content that
+   * the target's protocol cannot express becomes a note. Never throws because of content.
    */
   encodeRequest(conversation: Conversation, target: Target, notes: Notes): JsonObject;
   /**
-   * A request body without fields in its messages that the API does not know, each kind with a note;
-   * itself where there is none. Left out: the API passes over what it does not know.
-   * @param which `leftovers`: only what is surely no new field of the API; `all`: everything unknown
+   * The request body without message fields that the API does not know, with a note for each kind of field;
+   * the same object if there are none. Left out: the API ignores unknown fields.
+   * @param which `leftovers`: only fields that cannot be new fields of the API; `all`: every unknown field
    */
-  withoutUnknown?(body: JsonObject, which: 'leftovers' | 'all', notes: Notes): JsonObject;
+  withoutUnknownFields?(body: JsonObject, which: 'leftovers' | 'all', notes: Notes): JsonObject;
 
   decodeReply(body: Json, context: UpstreamContext): Reply;
   encodeReply(reply: Reply, context: ClientContext): JsonObject;
@@ -111,31 +115,31 @@ export interface Codec {
   decodeStream(context: UpstreamContext): StreamDecoder;
   encodeStream(context: ClientContext): StreamEncoder;
 
-  /** An upstream's error answer, by meaning. `body` is the raw text, JSON or not. */
+  /** An upstream's error answer as a typed error. `body` is the raw text, JSON or not. */
   decodeError(status: number, body: string, headers: ReadonlyHeaders): GatewayError;
   encodeError(error: GatewayError, requestId: string): HttpError;
 
-  /** Looks at a whole reply without converting it. */
+  /** Digests a whole reply. */
   digestReply(body: Json): Digest;
-  /** Looks at the first and the last frames of a stream that was forwarded untouched. */
+  /** Digests the first and last frames of a stream that was forwarded unchanged. */
   digestStream(frames: readonly SseFrame[]): Digest;
   /**
-   * Bytes with which a terminal event begins when it may be too large for a fixed tail (Responses
-   * carries the whole answer in it); from the first such mark on, everything is kept for the digest.
+   * Prefixes of terminal events that may be too large for a tail buffer of fixed size (in Responses they
+   * hold the whole answer). From the first such prefix on, the digest gets everything.
    */
-  readonly terminalMarks: readonly string[];
+  readonly terminalPrefixes: readonly string[];
   /**
-   * Does a frame hold an item of the answer, or all of it, with the ids by which a client may refer to it
-   * later? Left out: this protocol has no such ids.
+   * Does a frame carry ids of the answer or of its items that a later request may refer to? Left out:
+   * the protocol has no such ids.
    */
-  namesItem?(this: void, frame: Pick<SseFrame, 'event' | 'data'>): boolean;
+  carriesItemIds?(this: void, frame: Pick<SseFrame, 'event' | 'data'>): boolean;
 
   /**
-   * The JSON of an answer, or of a frame, in which the response object names `id` as the one before it, all
-   * else as it was; the same text where there is no response object. Left out: answers name none.
+   * The JSON of an answer or a frame, with `id` as the response object's previous response id and
+   * everything else unchanged; the same text if there is no response object. Left out: answers have no such field.
    */
-  withPrevious?(this: void, json: string, id: string, of: 'answer' | 'frame'): string;
+  withPreviousResponseId?(this: void, json: string, id: string, of: 'answer' | 'frame'): string;
 
-  /** `GET /v1/models` in this protocol's dialect. */
+  /** The body of `GET /v1/models` in this protocol. */
   encodeModels(models: readonly ModelEntry[]): JsonObject;
 }

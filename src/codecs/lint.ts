@@ -1,4 +1,4 @@
-/** What a linter of a protocol is: it reads requests and streams strictly and says what a vendor or a client would refuse. */
+/** The interface of a protocol linter: it reads requests and streams strictly and reports what a vendor or client would refuse. */
 
 import type { ProtocolName } from '../conversation/types.ts';
 import type { SseFrame } from '../lib/bytes/sse.ts';
@@ -6,31 +6,31 @@ import type { Json } from '../lib/json/json.ts';
 
 export interface Finding {
   /**
-   * A JSON pointer into the body: `/messages/2/content/0/id`. In a stream its first part is the number
-   * of the event, from 0: `/7/choices/0/delta`; the length of the stream stands for its end.
+   * A JSON pointer into the body: `/messages/2/content/0/id`. In a stream its first part is the number of
+   * the event, from 0: `/7/choices/0/delta`. The number after the last event stands for the end of the stream.
    */
   readonly at: string;
-  /** Stable, kebab-case, one a rule. */
+  /** The rule's stable name, in kebab-case. */
   readonly rule: string;
-  /** The vendor's own words where it is known to say them. */
+  /** The vendor's own message where it is known. */
   readonly message: string;
 }
 
-/** Reads one stream, frame by frame; a state machine without I/O. */
+/** Checks one stream, frame by frame. A state machine without I/O. */
 export interface StreamLinter {
   push(frame: SseFrame): readonly Finding[];
-  /** The stream is over: what is missing now never came. */
+  /** The stream is over: reports what is missing. */
   end(): readonly Finding[];
 }
 
 export interface Linter {
   readonly name: ProtocolName;
-  /** Everything that the protocol's own vendor is known to refuse; never throws. */
+  /** Everything that the protocol's own vendor is known to refuse. Never throws. */
   request(body: Json): readonly Finding[];
   stream(): StreamLinter;
 }
 
-/** Says one finding. */
+/** Reports one finding. */
 export type Report = (at: string, rule: string, message: string) => void;
 
 /** Collects findings. */
@@ -39,14 +39,14 @@ export function findings(): { readonly list: Finding[]; readonly report: Report 
   return { list, report: (at, rule, message) => void list.push({ at, rule, message }) };
 }
 
-/** A reader of one stream: `number` is that of the event, which the report puts before every place. */
+/** Reads the events of one stream. `number` is the event's number; `report` puts it before every pointer. */
 export interface EventReader {
-  take(frame: SseFrame, report: Report, number: number): void;
-  /** `report` places what it says behind the last event. */
+  read(frame: SseFrame, report: Report, number: number): void;
+  /** `report` uses the number after the last event. */
   end(report: Report): void;
 }
 
-/** Counts the events for a reader; frames without data (comments, pings of the wire) are none. */
+/** A stream linter that numbers the events for `reader`. Frames without data (comments, pings) are no events. */
 export function lintEvents(reader: EventReader): StreamLinter {
   let count = 0;
   return {
@@ -54,12 +54,12 @@ export function lintEvents(reader: EventReader): StreamLinter {
       if (frame.data === undefined) return [];
       const { list, report } = findings();
       const number = count++;
-      reader.take(frame, (at, ...said) => report(`/${number}${at}`, ...said), number);
+      reader.read(frame, (at, ...rest) => report(`/${number}${at}`, ...rest), number);
       return list;
     },
     end() {
       const { list, report } = findings();
-      reader.end((at, ...said) => report(`/${count}${at}`, ...said));
+      reader.end((at, ...rest) => report(`/${count}${at}`, ...rest));
       return list;
     },
   };

@@ -1,4 +1,4 @@
-/** The process environment, read once and in one place; everything else takes the typed value. */
+/** Reads the process environment once, in one place, into a typed value. */
 
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -23,9 +23,9 @@ export interface Environment {
    * name `$RCC_TOOL_TEXT_LIMIT` counts where it is not set.
    */
   readonly toolTextLimit: number | undefined;
-  /** Is there a proxy for URLs of this scheme (`https:`) in the usual variables? */
+  /** Whether the usual variables name a proxy for URLs of this scheme (`https:`). */
   proxies(scheme: string): boolean;
-  /** Colours are welcome: no `NO_COLOR`, `TERM` is not `dumb`; `FORCE_COLOR` wins. */
+  /** Whether output may be coloured: no `NO_COLOR`, and `TERM` is not `dumb`; `FORCE_COLOR` wins. */
   readonly color: boolean;
 }
 
@@ -68,3 +68,10 @@ export function expandHome(path: string, userHome: string): string {
   if (path === '~') return userHome;
   return path.startsWith('~/') ? join(userHome, path.slice(2)) : path;
 }
+
+/** A path of the file; where it names none, `fallback` below the program's own folder. */
+export const homePath = (
+  written: string | undefined,
+  fallback: string,
+  { home, userHome }: Environment,
+): string => (written === undefined ? join(home, fallback) : expandHome(written, userHome));

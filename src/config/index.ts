@@ -1,4 +1,4 @@
-/** The door of this room: load a configuration, watch it, and the types of what comes out. */
+/** The public interface of the configuration: load it, reload it, and its main types. */
 
 export type * from './config.ts';
 export {

@@ -1,16 +1,15 @@
-/** From a file (or from nothing) to a Config: finds, parses, checks, fills, and reports problems as values. */
+/** Loads the configuration: finds the file, parses and checks it, fills it in, and returns problems as values. */
 
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Config, ConfigSource } from './config.ts';
+import { type Config, type ConfigSource, resolveConfig } from './config.ts';
 import { type Environment, expandHome } from './environment.ts';
 import { check, type Schema } from './file/check.ts';
-import { type Path, pathText, readYaml, type YamlDocument } from './file/document.ts';
+import { readYaml, type YamlDocument } from './file/document.ts';
 import type { ConfigMigration, Form } from './file/migrations.ts';
-import { MOST_TOLD, type Problem } from './file/problem.ts';
-import { type Issue, type Referenced, resolveReferences } from './file/references.ts';
-import { MOST_TEXT, TOO_LARGE } from './file/yaml-bounds.ts';
-import { resolveConfig } from './resolve.ts';
+import { type Issue, MAX_PROBLEMS, type Path, type Problem, pathText } from './file/problem.ts';
+import { type Referenced, resolveReferences } from './file/references.ts';
+import { MAX_TEXT, TOO_LARGE } from './file/yaml-bounds.ts';
 import { type FileConfig, fileSchema } from './sections/index.ts';
 import { type Discovery, discover, discoverKeys, type Fetch } from './vendors/discover.ts';
 
@@ -30,9 +29,9 @@ export interface LoadOptions {
   /** `--config FILE`. */
   readonly path?: string;
   readonly environment: Environment;
-  /** For finding local servers when no provider is configured; left out: none are looked for. */
+  /** Finds local servers when no provider is configured; left out: none are searched for. */
   readonly fetch?: Fetch;
-  /** The steps from older forms of the file; left out: all there are. */
+  /** The migrations from older versions of the file; left out: all of them. */
   readonly migrations?: readonly ConfigMigration[];
 }
 
@@ -42,8 +41,7 @@ export const SYSTEM_CONFIG = '/etc/hopgate/hopgate.yaml';
 /**
  * The file that would be loaded: `--config`, `$HOPGATE_CONFIG`, `~/.config/hopgate/hopgate.yaml` (or
  * under `$XDG_CONFIG_HOME`), `/etc/hopgate/hopgate.yaml`. The first two count whether or not they
- * exist. The working directory is not looked at: a gateway must not obey whatever project it is
- * started in.
+ * exist. A file in the working directory is ignored: the gateway may be started in any project.
  */
 export function findConfigFile(
   path: string | undefined,
@@ -54,7 +52,7 @@ export function findConfigFile(
   return [userConfig(environment), SYSTEM_CONFIG].find((candidate) => existsSync(candidate));
 }
 
-/** Where a user's own file belongs. */
+/** The path of a user's own file. */
 export const userConfig = (environment: Environment): string =>
   join(environment.configHome, 'hopgate', 'hopgate.yaml');
 
@@ -78,7 +76,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadResult> {
       ? finish(draft, await discover(environment, options.fetch))
       : finish(draft, undefined);
   } catch (thrown) {
-    return defeated(thrown, file);
+    return loaderFailed(thrown, file);
   }
 }
 
@@ -97,17 +95,17 @@ export function parseConfig(
     const draft = readDraft(text, path, environment, migrations);
     return finish(draft, draft.empty ? discoverKeys(environment) : undefined);
   } catch (thrown) {
-    return defeated(thrown, path);
+    return loaderFailed(thrown, path);
   }
 }
 
 /**
- * What this program did not foresee in a file. A gateway that is at work keeps its old configuration.
- * Only the error's kind is told: its words may quote the file, keys included.
+ * The result for an error that the loader does not expect; a running gateway keeps its old
+ * configuration. Gives only the error's kind: its message may quote the file, keys included.
  */
-function defeated(thrown: unknown, file: string | undefined): LoadResult {
+function loaderFailed(thrown: unknown, file: string | undefined): LoadResult {
   const kind = thrown instanceof Error ? thrown.name : typeof thrown;
-  const message = `cannot be made sense of: the loader failed over it (${kind})`;
+  const message = `cannot be read: the loader failed (${kind})`;
   const place = file === undefined ? { line: 0, column: 0 } : { line: 1, column: 1 };
   const problems = [{ path: '', ...place, message }];
   return { ok: false, problems, warnings: [], ...(file === undefined ? {} : { file }) };
@@ -116,8 +114,8 @@ function defeated(thrown: unknown, file: string | undefined): LoadResult {
 /** The text of a file, or why there is none. Never throws. */
 export function readConfigFile(file: string): string | Problem {
   try {
-    // A character of UTF-8 has up to four bytes. What is no file (a pipe) has no size.
-    if (statSync(file).size > 4 * MOST_TEXT) {
+    // A character of UTF-8 has up to four bytes. A pipe has no size.
+    if (statSync(file).size > 4 * MAX_TEXT) {
       return { path: '', line: 0, column: 0, message: TOO_LARGE };
     }
     return readFileSync(file, 'utf8');
@@ -129,12 +127,13 @@ export function readConfigFile(file: string): string | Problem {
   }
 }
 
+/** A file that is parsed and has its references replaced, but is not checked. */
 interface Draft {
   readonly file: string | undefined;
   readonly document: YamlDocument;
   readonly referenced: Referenced;
   readonly environment: Environment;
-  /** A sound file in which no provider is named. */
+  /** A valid file that names no provider. */
   readonly empty: boolean;
 }
 
@@ -160,7 +159,7 @@ function readDraft(
 
 function finish(draft: Draft, discovered: Discovery | undefined): LoadResult {
   const { document, referenced, file, environment } = draft;
-  const place = (issue: Issue): Problem => ({
+  const located = (issue: Issue): Problem => ({
     path: pathText(issue.path),
     ...(file === undefined ? { line: 0, column: 0 } : document.locate(issue.path, issue.key)),
     message: issue.message,
@@ -169,17 +168,17 @@ function finish(draft: Draft, discovered: Discovery | undefined): LoadResult {
   const fail = (problems: readonly Problem[], warnings: readonly Issue[]): LoadResult => ({
     ok: false,
     problems,
-    warnings: warnings.map(place),
+    warnings: warnings.map(located),
     ...(file === undefined ? {} : { file }),
   });
   if (document.problems.length > 0) return fail(document.problems, []);
   const { form } = document;
-  if (form.kind === 'newer') return fail([place(newerForm(form))], []);
-  const dated = form.kind === 'older' ? [olderForm(form)] : [];
+  if (form.kind === 'newer') return fail([located(newerForm(form))], []);
+  const outdated = form.kind === 'older' ? [olderForm(form)] : [];
   const value = discovered === undefined ? referenced.value : merge(referenced.value, discovered);
   const checked = check(fileSchema as Schema, value, referenced.from);
   const found = [...referenced.problems, ...checked.problems];
-  const warnings = [...dated, ...referenced.warnings];
+  const warnings = [...outdated, ...referenced.warnings];
   const findings = { problems: [] as Issue[], warnings, origins: referenced.origins };
   const source: ConfigSource = {
     kind: discovered?.kind ?? 'file',
@@ -187,17 +186,17 @@ function finish(draft: Draft, discovered: Discovery | undefined): LoadResult {
   } as ConfigSource;
   if (found.length > 0) {
     const more = furtherProblems(checked.value as FileConfig, source, environment, found);
-    return fail(inOrder([...found, ...more].slice(0, MOST_TOLD).map(place)), warnings);
+    return fail(inOrder([...found, ...more].slice(0, MAX_PROBLEMS).map(located)), warnings);
   }
   const config = resolveConfig(checked.value as FileConfig, source, environment, findings);
   return findings.problems.length > 0
-    ? fail(inOrder(findings.problems.slice(0, MOST_TOLD).map(place)), findings.warnings)
-    : { ok: true, config, warnings: inOrder(findings.warnings.map(place)) };
+    ? fail(inOrder(findings.problems.slice(0, MAX_PROBLEMS).map(located)), findings.warnings)
+    : { ok: true, config, warnings: inOrder(findings.warnings.map(located)) };
 }
 
 /**
- * What is wrong beside what does not fit the schema, so that a file is mended in one round. Where too
- * little of it is left to tell, that is left out, as is everything about a part that has a problem already.
+ * Problems that the sections find in a file that does not fit the schema, so that a user can correct
+ * everything at once. Without those of a part that has a problem already.
  */
 function furtherProblems(
   value: FileConfig,
@@ -205,8 +204,8 @@ function furtherProblems(
   environment: Environment,
   found: readonly Issue[],
 ): readonly Issue[] {
-  if (found.length >= MOST_TOLD) return [];
-  // Without their providers all routes would be to blame.
+  if (found.length >= MAX_PROBLEMS) return [];
+  // Without the providers, every route would name an unknown one.
   const unnamed = ({ path, suggestion }: Issue) =>
     path.length === 1 && (path[0] === 'providers' || suggestion === 'providers');
   if (found.some(unnamed)) return [];
@@ -214,32 +213,32 @@ function furtherProblems(
   try {
     resolveConfig(value, source, environment, findings);
   } catch {
-    // A part that did not fit is missing in the value.
+    // A part that does not fit is missing in the value.
   }
-  const told = found.map(({ path }) => path);
-  return findings.problems.filter(({ path }) => !told.some((other) => areRelated(path, other)));
+  const known = found.map(({ path }) => path);
+  return findings.problems.filter(({ path }) => !known.some((other) => areRelated(path, other)));
 }
 
-/** One path leads to the other, or to its neighbour. */
+/** Whether one path is a parent of the other or of its neighbour. */
 function areRelated(a: Path, b: Path): boolean {
   const shared = Math.min(a.length, Math.max(1, b.length - 1));
   return a.slice(0, shared).every((step, i) => step === b[i]);
 }
 
-/** A file that a newer program wrote: its other keys may mean anything, so nothing else is said of it. */
+/** The only problem reported for a file of a newer version: its other keys may mean anything. */
 const newerForm = ({ version, known }: Form & { kind: 'newer' }): Issue => ({
   path: ['version'],
   message: `this file is written for a newer hopgate (version ${version}, this one reads ${known}): use that one, or bring the file back`,
 });
 
-const olderForm = ({ from, to, words }: Form & { kind: 'older' }): Issue => ({
+const olderForm = ({ from, to, changes }: Form & { kind: 'older' }): Issue => ({
   path: ['version'],
-  message: `this file has the form of version ${from} and is read as version ${to} (${words.join('; ')}): "hopgate migrate" brings it up to date and keeps a copy`,
+  message: `this file has the form of version ${from} and is read as version ${to} (${changes.join('; ')}): "hopgate migrate" brings it up to date and keeps a copy`,
 });
 
 /**
- * What was found takes the place of `providers`, and of `routes` where the file has none. With nothing
- * set up, a web search that a client declares is answered from the manual: no key, no network.
+ * The file with the discovered providers, and with the discovered routes where it has none. A web search
+ * that a client declares then searches the manual, which needs no key and no network.
  */
 function merge(value: unknown, discovered: Discovery): unknown {
   const own = value as Record<string, unknown>;
@@ -254,14 +253,14 @@ function merge(value: unknown, discovered: Discovery): unknown {
 
 const MANUAL = { engines: [{ type: 'docs' }] } as const;
 
-/** The file's server tools, with a web search where it names none; what is no mapping is left to the check. */
+/** The file's server tools, with a web search where it names none. A value of a wrong type is left to the check. */
 function withSearch(tools: unknown): unknown {
   if (tools === undefined || tools === null) return { web_search: MANUAL };
   if (typeof tools !== 'object' || Array.isArray(tools) || 'web_search' in tools) return tools;
   return { ...tools, web_search: MANUAL };
 }
 
-/** In the order of the file, each once. */
+/** The problems in the order of the file, each once. */
 function inOrder(problems: readonly Problem[]): readonly Problem[] {
   const unique = new Map(
     problems.map((problem) => [`${problem.path}\0${problem.message}`, problem]),

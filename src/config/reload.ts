@@ -1,4 +1,4 @@
-/** Keeps the configuration up to date: watches its file, and keeps the old one when the new one is broken. */
+/** Reloads the configuration when its file changes, and keeps the old one when the new one has problems. */
 
 import type { Config } from './config.ts';
 import type { Problem } from './file/problem.ts';
@@ -15,7 +15,7 @@ export type ReloadResult =
     }
   | {
       readonly ok: false;
-      /** Why the old configuration stays. */
+      /** Why the old configuration stays in force. */
       readonly problems: readonly Problem[];
       readonly file?: string;
     };
@@ -23,33 +23,33 @@ export type ReloadResult =
 export interface LiveConfig {
   /** The configuration in force. */
   readonly current: Config;
-  /** Loads again (the caller does so on SIGHUP). Tells the subscribers, which must not throw, when it worked. */
+  /** Loads again (the caller does so on SIGHUP). On success the subscribers are called; they must not throw. */
   reload(): Promise<ReloadResult>;
-  /** Calls `listener` after every reload that worked; returns the end of the subscription. */
+  /** Calls `listener` after every successful reload; returns a function that ends the subscription. */
   subscribe(listener: (config: Config, result: ReloadResult) => void): () => void;
   /**
-   * As long as nothing but the demo model is there, looks for keys and local servers again: a server may
-   * start later, or be loading still. The pauses grow. `report` gets what came of a find.
+   * While there is only the demo model, searches for keys and local servers again, at growing intervals:
+   * a server may start later. `report` gets the result of the reload after a find.
    */
   seek(report: (result: ReloadResult) => void, times?: Partial<SeekTimes>): void;
-  /** Begins to watch the file, if there is one; `report` gets the outcome of every reload that it causes. */
+  /** Starts to watch the file, if there is one; `report` gets the result of every reload that this causes. */
   watch(report: (result: ReloadResult) => void, times?: Partial<WatchTimes>): void;
   /** Stops watching. */
   close(): void;
 }
 
-/** Milliseconds between two looks. */
+/** Milliseconds between two searches. */
 export interface SeekTimes {
   readonly first: number;
-  readonly most: number;
+  readonly longest: number;
 }
 
-const SEEK_TIMES: SeekTimes = { first: 2000, most: 60_000 };
+const SEEK_TIMES: SeekTimes = { first: 2000, longest: 60_000 };
 const WATCH_TIMES: WatchTimes = { debounceMs: 150, pollMs: 2000 };
 
 /**
- * A configuration that can be loaded again from where `initial` came.
- * @param refusal why one that is right in itself cannot take force in this process, in words
+ * A configuration that can be loaded again from where `initial` came from.
+ * @param refusal why a valid configuration cannot take effect in this process, as a message
  */
 export function liveConfig(
   initial: Config,
@@ -61,14 +61,14 @@ export function liveConfig(
   let running: Promise<unknown> = Promise.resolve();
   const listeners = new Set<(config: Config, result: ReloadResult) => void>();
   const file = initial.source.path;
-  // The same file as at the start, even if one of higher precedence has appeared since.
+  // The same file as at the start, even if one of higher precedence exists by now.
   const again: LoadOptions = file === undefined ? options : { ...options, path: file };
 
   async function load(): Promise<ReloadResult> {
     const loaded = await loadConfig(again);
     if (!loaded.ok) return { ok: false, problems: loaded.problems, file: loaded.file };
     if (current.source.kind === 'file' && loaded.config.source.kind !== 'file') {
-      // A file caught while it is being written looks like this.
+      // A file that is just being written looks like this.
       const message = 'names no provider any more';
       return { ok: false, problems: [{ path: 'providers', line: 0, column: 0, message }], file };
     }
@@ -83,7 +83,7 @@ export function liveConfig(
     return result;
   }
 
-  // One at a time and in order, so that the last one asked for is the one in force.
+  // One at a time and in order, so that the last reload decides.
   const reload = (): Promise<ReloadResult> => {
     const next = running.then(load);
     running = next.catch(() => undefined);
@@ -96,13 +96,13 @@ export function liveConfig(
 
   return {
     seek(report, times) {
-      const { first, most } = { ...SEEK_TIMES, ...times };
+      const { first, longest } = { ...SEEK_TIMES, ...times };
       let pause = first;
       const look = async (): Promise<void> => {
         const found = await loadConfig(again);
         if (closed || !isDemo(current)) return;
         if (found.ok && !isDemo(found.config)) report(await reload());
-        pause = Math.min(most, pause * 2);
+        pause = Math.min(longest, pause * 2);
         if (!closed && isDemo(current)) later();
       };
       const later = () => {
@@ -128,7 +128,7 @@ export function liveConfig(
         void reload().then(report);
       };
       endWatch = watchFile(file, changed, { ...WATCH_TIMES, ...times });
-      // Only now: what is written from here on is told of.
+      // After the watch has started, so that no change in between is missed.
       seen = contentOf(file);
     },
     close() {

@@ -1,4 +1,4 @@
-/** A value that must not be seen: it prints as `***` wherever it is logged, inspected or serialized. */
+/** A credential that prints as `***` wherever it is logged, inspected or serialized. */
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 
@@ -6,10 +6,10 @@ const MASK = '***';
 const inspect = Symbol.for('nodejs.util.inspect.custom');
 const digest = (text: string) => createHash('sha256').update(text).digest();
 
-/** Wraps a credential. Only {@link Secret.reveal} gives it out; call that where the bytes are sent. */
+/** Wraps a credential. Only {@link Secret.reveal} returns it; call that where the bytes are sent. */
 export class Secret {
   readonly #value: string;
-  /** The reference that it came from, as the file has it; '' when it stands in the file itself. */
+  /** The reference in the file that it came from; '' when it stands in the file itself. */
   readonly #origin: string;
 
   constructor(value: string, origin = '') {
@@ -17,7 +17,7 @@ export class Secret {
     this.#origin = origin;
   }
 
-  /** A name for people: where it came from (`${ZHIPU_API_KEY}`), else its {@link label}. */
+  /** A name for people: the reference that it came from (`${ZHIPU_API_KEY}`), else its {@link label}. */
   get origin(): string {
     return this.#origin === '' ? this.label : this.#origin;
   }
@@ -27,12 +27,12 @@ export class Secret {
     return this.#value;
   }
 
-  /** Whether the credential is this text; takes the same time wherever they differ. */
+  /** Whether the credential is this text, in a time that does not depend on where they differ. */
   equals(candidate: string): boolean {
     return timingSafeEqual(digest(this.#value), digest(candidate));
   }
 
-  /** A short name for logs and metrics that tells keys apart and gives none away: `key-` + 6 hex digits. */
+  /** A short name for logs and metrics that identifies a key without revealing it: `key-` + 6 hex digits. */
   get label(): string {
     return `key-${digest(this.#value).toString('hex').slice(0, 6)}`;
   }
@@ -50,12 +50,12 @@ export class Secret {
   }
 }
 
-// Shorter ones would be found in ordinary words.
-const LEAST_SECRET = 8;
+// Shorter ones occur in ordinary text.
+const MIN_SECRET = 8;
 
 /**
- * The credentials anywhere in a value, for masks: those that are long enough to be told from words, and
- * no hashes of keys. They must go nowhere else.
+ * The credentials anywhere in a value, for masking: those that are long enough to differ from ordinary
+ * words, without hashes of keys. Use them for nothing else.
  */
 export function secretsIn(value: unknown): readonly string[] {
   const found = new Set<string>();
@@ -64,5 +64,5 @@ export function secretsIn(value: unknown): readonly string[] {
     else if (typeof part === 'object' && part !== null) Object.values(part).forEach(walk);
   };
   walk(value);
-  return [...found].filter((text) => text.length >= LEAST_SECRET && !/^sha256:/i.test(text));
+  return [...found].filter((text) => text.length >= MIN_SECRET && !/^sha256:/i.test(text));
 }

@@ -1,17 +1,17 @@
-/** The one way to change a conversation: new nodes, with what they came from kept as residue. */
+/** The one way to change a conversation: new nodes that keep their source as residue. */
 
 import type { Block, Conversation, Tool, Turn } from './types.ts';
 
 /**
- * A changed node. It is no longer what the wire said, so `wire` goes; what it was decoded from stays
- * as `residue`, from which an encoder of the same protocol keeps the fields that have no meaning here.
+ * A changed copy of a node. `wire` becomes `residue`, because the node no longer says what its wire says.
+ * An encoder of the same protocol takes the fields without a common meaning from the residue.
  */
 export function editNode<T extends Turn | Block | Tool>(node: T, changes: Partial<T>): T {
   const { wire, ...rest } = node as T & { wire?: T['wire'] };
   return { ...rest, residue: wire ?? node.residue, ...changes } as T;
 }
 
-/** The conversation with other parts; the origin stays, since encoders compare with it part by part. */
+/** The conversation with other parts. The origin stays: encoders compare each part with it. */
 export function withParts(
   conversation: Conversation,
   changes: Partial<Omit<Conversation, 'origin'>>,
@@ -20,8 +20,8 @@ export function withParts(
 }
 
 /**
- * Maps a list; the same reference comes back when nothing changed. `change` returns the item itself
- * to keep it, undefined to drop it, or a list to put in its place.
+ * Maps a list; returns the same list if nothing changed. `change` returns the item itself to keep it,
+ * undefined to drop it, or a list to insert in its place.
  */
 export function mapUnchanged<T>(
   list: readonly T[],
@@ -36,7 +36,7 @@ export function mapUnchanged<T>(
       continue;
     }
     out ??= list.slice(0, i);
-    // Item by item: a call with as many arguments as a history has turns overflows the stack.
+    // Item by item: `push(...next)` overflows the stack for a long list.
     if (Array.isArray(next)) for (const one of next as readonly T[]) out.push(one);
     else if (next !== undefined) out.push(next as T);
   }

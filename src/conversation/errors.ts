@@ -1,4 +1,4 @@
-/** The one error that crosses rooms; each protocol writes it in its own words. */
+/** The error type of the whole gateway. Each codec writes it in its protocol. */
 
 export type ErrorKind =
   | 'invalid_request'
@@ -53,7 +53,7 @@ export interface ErrorDetails {
   readonly cause?: unknown;
 }
 
-/** An error with everything a protocol needs to say it. The message must never hold a secret. */
+/** An error with everything that a codec needs to write it. The message must never hold a secret. */
 export class GatewayError extends Error {
   override readonly name = 'GatewayError';
   readonly kind: ErrorKind;
@@ -83,11 +83,11 @@ export function invalid(message: string, param?: string): GatewayError {
   return new GatewayError('invalid_request', message, { param });
 }
 
-/** Nobody waits for the answer any more: 499, as nginx has it. */
+/** The client left before its answer: 499, as nginx has it. */
 export const clientGone = (cause?: unknown): GatewayError =>
   new GatewayError('timeout', 'The client went away.', { status: 499, retryable: false, cause });
 
-/** Any thrown thing as a GatewayError; what is not one becomes a 500 that tells nothing inner. */
+/** Any thrown value as a GatewayError. Other errors become a 500 that reveals no internals. */
 export function asGatewayError(thrown: unknown): GatewayError {
   return thrown instanceof GatewayError
     ? thrown

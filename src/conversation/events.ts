@@ -1,4 +1,4 @@
-/** What a model says while it says it: the events that every stream is decoded into. */
+/** The stream events that every answer is decoded into, and the whole reply they add up to. */
 
 import type { Json, JsonObject } from '../lib/json/json.ts';
 import type { GatewayError } from './errors.ts';
@@ -6,14 +6,14 @@ import type { Block, Citation, ExecutedBy, Sealed, ToolKind, Wire } from './type
 import type { Usage } from './usage.ts';
 
 /**
- * Order, kept by every decoder and relied on by every encoder and interceptor:
+ * Every decoder keeps this order, and every encoder and interceptor relies on it:
  *
  *     start  (block-start delta* block-stop)*  finish  end
  *
- * One block is open at a time; `index` counts from 0 without gaps; `usage` may stand anywhere behind
- * `start`, the last one counts, each one is complete in itself. A `tool-event` stands behind `start`
- * and between two blocks; no decoder makes one. `error` ends the stream in place of
- * `finish end`. A stream that stops without `end` or `error` was cut.
+ * One block is open at a time, and `index` counts from 0 without gaps. `usage` may come anywhere after
+ * `start`; each one is complete in itself, and the last one counts. A `tool-event` comes after `start` and
+ * between two blocks; decoders make none. `error` ends the stream in place of `finish end`. A stream
+ * without `end` or `error` was cut.
  */
 export type StreamEvent =
   | StartEvent
@@ -37,11 +37,11 @@ export interface StartEvent {
   /** Seconds since 1970. */
   readonly created?: number;
   readonly usage?: Usage;
-  /** Vendor fields beside (system_fingerprint, service_tier, …), by their wire names. */
+  /** Other fields of the vendor (system_fingerprint, service_tier, …), by their wire names. */
   readonly rest?: JsonObject;
 }
 
-/** What is known of a block when it opens. `whole` blocks come complete and get no deltas. */
+/** What is known of a block when it opens. `whole` blocks are complete and get no deltas. */
 export type BlockHead =
   | { readonly type: 'text' }
   | { readonly type: 'refusal' }
@@ -54,7 +54,7 @@ export type BlockHead =
       readonly kind: ToolKind;
       readonly by: ExecutedBy;
       readonly sealed?: Sealed;
-      /** The block's start on the wire, for fields that have no meaning here (Messages `caller`). */
+      /** The block's start on the wire, for fields that only its own protocol knows (Messages `caller`). */
       readonly residue?: Wire;
     }
   /** Complete on arrival: hosted tools' results, redacted reasoning, media, opaque content. */
@@ -83,8 +83,8 @@ export interface SealedEvent {
 }
 
 /**
- * A source for the open text block. With offsets it speaks of text already sent; without, of the
- * block as a whole.
+ * A source for the open text block. With offsets it refers to text already sent, without them to the
+ * whole block.
  */
 export interface CitationEvent {
   readonly type: 'citation';
@@ -109,7 +109,7 @@ export interface UsageEvent {
   readonly usage: Usage;
 }
 
-/** stop: a natural end; pause: the vendor wants the same turn sent again (Messages pause_turn). */
+/** `stop`: a natural end. `pause`: the client must send the same turn again (Messages pause_turn). */
 export type FinishReason =
   | 'stop'
   | 'stop-sequence'
@@ -128,40 +128,40 @@ export interface FinishEvent {
   readonly details?: Json;
 }
 
-/** The protocol's own terminal was seen: the stream is complete. */
+/** The protocol's terminal event was seen: the stream is complete. */
 export interface EndEvent {
   readonly type: 'end';
 }
 
-/** The vendor said, mid-stream, that it failed. */
+/** The vendor reported a failure inside the stream. */
 export interface ErrorEvent {
   readonly type: 'error';
   readonly error: GatewayError;
 }
 
-/** An event with no meaning here; only an encoder of the same protocol passes it on. */
+/** An event of one protocol without a common meaning; only an encoder of that protocol writes it. */
 export interface OpaqueEvent {
   readonly type: 'opaque';
   readonly name: string;
   readonly wire: Wire;
 }
 
-/** A tool is run by this gateway, told to an app that asked to see it. It is no part of the answer. */
+/** A tool that the gateway runs, reported to an app that asked for such events. It is not part of the answer. */
 export interface ToolEvent {
   readonly type: 'tool-event';
   readonly event: 'tool_call' | 'tool_result';
-  /** Of the call: the same in both events. */
+  /** The id of the call, the same in both events. */
   readonly id: string;
   readonly name: string;
-  /** `tool_call`: the arguments, as text where they are no JSON. */
+  /** `tool_call`: the arguments; a string if they are not JSON. */
   readonly arguments?: Json;
-  /** `tool_result`: the result as data; what failed says so in it. */
+  /** `tool_result`: the result as data, or why the tool failed. */
   readonly result?: Json;
   readonly failed?: boolean;
   readonly durationMs?: number;
 }
 
-/** A whole answer: what a non-streaming reply says, or a stream folded up. */
+/** A whole answer: decoded from a reply that was not streamed, or collected from a stream. */
 export interface Reply {
   readonly id: string;
   readonly model: string;
@@ -174,12 +174,12 @@ export interface Reply {
   /** OpenAI's token objects of the answer's text. */
   readonly logprobs?: readonly Json[];
   readonly rest?: JsonObject;
-  /** Tools that were run here on the way to it, where the client asked to see them. */
+  /** Tools that the gateway ran for this answer, if the client asked for tool events. */
   readonly toolEvents?: readonly ToolEvent[];
   readonly wire?: Wire;
 }
 
-/** Does this event carry something a user would miss? Until one has, a failed try can be repeated. */
+/** Does this event carry something that a user would miss? Before the first such event, a failed try can be repeated. */
 export function isSemantic(event: StreamEvent): boolean {
   if (event.type === 'delta') return event.text !== '';
   return (
@@ -187,7 +187,7 @@ export function isSemantic(event: StreamEvent): boolean {
   );
 }
 
-/** Does this event belong to an answer? Reasoning alone is none, however much of it there is. */
+/** Does this event carry part of an answer? Reasoning alone is no answer. */
 export function isAnswer(event: StreamEvent, open: BlockHead['type'] | undefined): boolean {
   if (event.type === 'delta') return event.text !== '' && open !== 'reasoning';
   if (event.type !== 'block-start') return false;

@@ -1,11 +1,11 @@
-/** Names of files that came without one. */
+/** Gives a name to a file that has none. */
 
 import { memberOf } from '../lib/json/json-members.ts';
 
 const OFFICE = 'application/vnd.openxmlformats-officedocument';
 const OPEN = 'application/vnd.oasis.opendocument';
 
-/** Endings of media types whose second half is not the ending. Source: IANA's registrations. */
+/** File extensions of media types whose subtype is not the extension. Source: IANA's registrations. */
 const ENDINGS: Readonly<Record<string, string>> = {
   [`${OFFICE}.wordprocessingml.document`]: 'docx',
   [`${OFFICE}.spreadsheetml.sheet`]: 'xlsx',
@@ -27,7 +27,7 @@ const ENDINGS: Readonly<Record<string, string>> = {
   'text/x-python': 'py',
 };
 
-/** A name for a file of this media type, whose ending tells the kind: vendors go by it. */
+/** A name for a file of this media type. Vendors read the kind of file from its extension. */
 export function fileName(mediaType: string): string {
   const type = mediaType.split(';')[0]!.trim().toLowerCase();
   const known = memberOf(ENDINGS, type);

@@ -1,4 +1,4 @@
-/** What is remembered of a conversation: events of a space, and how a memory is asked. */
+/** The interface of a memory: events of a space, and how to recall and capture them. */
 
 /** Importance from 0 (trivial) to 1 (must not be forgotten). */
 export interface MemoryEvent {
@@ -7,14 +7,14 @@ export interface MemoryEvent {
   /** Milliseconds since 1970: when it happened. */
   readonly time: number;
   readonly text: string;
-  /** Who said it or where it comes from. */
+  /** The speaker or origin. */
   readonly source?: string;
   readonly tags: readonly string[];
   readonly importance: number;
 }
 
 export interface RecalledEvent extends MemoryEvent {
-  /** Higher is nearer to what was asked; comparable within one recall only. */
+  /** Higher means closer to the query. Comparable within one recall only. */
   readonly score: number;
 }
 
@@ -29,23 +29,23 @@ export interface NewMemoryEvent {
 
 export interface RecallQuery {
   readonly query: string;
-  /** At most so many events. */
+  /** The most events to return. */
   readonly limit?: number;
-  /** As whom the model speaks: what it said itself counts for less than what others said. */
+  /** The name that the model speaks under: its own words count less than those of others. */
   readonly speaker?: string;
   readonly signal?: AbortSignal;
 }
 
 /**
- * What conversations need of a memory, embedded or elsewhere. Spaces are strictly apart.
- * Everything rejects with a GatewayError when the memory cannot do it.
+ * A memory, embedded or external. Spaces are strictly separate. Every method rejects with a GatewayError
+ * if the memory fails.
  */
 export interface Memory {
-  /** The events that fit best, best first; of an unknown space none. */
+  /** The best matches, best first; none for an unknown space. */
   recall(space: string, query: RecallQuery): Promise<readonly RecalledEvent[]>;
   /**
-   * Takes events over, off the hot path: resolves when they are accepted, duplicates left out.
-   * @param began when the turn began that says them, as of `instant`: a space that was erased since keeps none
+   * Stores events in the background: resolves when they are accepted. Duplicates are left out.
+   * @param began when their turn began, as of `instant`: a space that was erased since then stores none
    */
   capture(space: string, events: readonly NewMemoryEvent[], began?: number): Promise<void>;
 }

@@ -1,8 +1,8 @@
-/** Notes: every change this gateway makes to a request or a response, by rule. */
+/** Notes: a record of every change that the gateway makes to a request or a response. */
 
 /**
- * `name` is the rule (stable, documented: operators script against it), `where` a JSON pointer or a
- * field name of the body that was changed, `what` words for a person.
+ * `name` is the rule: stable and documented, because operators write scripts for it. `where` is a JSON
+ * pointer or field name in the changed body. `what` is an explanation for people.
  */
 export interface Note {
   readonly name: string;
@@ -18,7 +18,7 @@ export class Notes {
     this.#list.push({ name, where, what });
   }
 
-  /** Takes over what was noted elsewhere. */
+  /** Adds notes of another collection. */
   join(others: readonly Note[]): void {
     for (const note of others) this.#list.push(note);
   }
@@ -37,7 +37,7 @@ export class Notes {
   }
 }
 
-/** `name` or `name=count`, comma-separated, in order of first appearance; '' when nothing was changed. */
+/** `name` or `name=count`, comma-separated, in order of first appearance; '' if there are no notes. */
 export function summarize(notes: readonly Note[]): string {
   if (notes.length === 0) return '';
   // Most exchanges that have a note have one.

@@ -1,18 +1,18 @@
-/** What a vendor's refusal says of the history: which of its words speak of thinking, signatures or pairs of calls. */
+/** Classifies a vendor's refusal of a history: thinking, signatures, call pairs, turn order or unknown fields. */
 
 import type { GatewayError } from './errors.ts';
 import { type FieldPath, refusedFields } from './refused-fields.ts';
 import type { Profile, Target } from './target.ts';
 
 /**
- * - `thinking`: reasoning that may not be sent as it stands; `at` where the vendor names the block,
- *   `onwards` when what follows it is bound to the same edited prefix
+ * - `thinking`: reasoning that may not be sent in this form; `at` is the block if the vendor names it,
+ *   `onwards` means that the reasoning after it is refused too
  * - `thinking-head`: a tool loop must begin with thinking, and does not
  * - `thinking-missing`: assistant messages must carry their reasoning text
  * - `call-signature`: the signature of a call is missing or not the vendor's
- * - `pairing`: calls and results that do not find each other
- * - `shape`: an order of turns or a form of ids that the vendor does not take; `facts` are what its
- *   profile would say of it
+ * - `pairing`: calls without results, or results without calls
+ * - `shape`: an order of turns or a form of ids that the vendor does not accept; `facts` are the profile
+ *   facts that say so
  * - `fields`: fields that the vendor does not know
  */
 export type HistoryRefusal =
@@ -26,7 +26,7 @@ export type HistoryRefusal =
   | { readonly kind: 'shape'; readonly facts: Partial<Profile> }
   | { readonly kind: 'fields'; readonly paths: readonly FieldPath[] };
 
-/** Words of vendors and of models' own templates, and the fact that they tell. */
+/** Messages of vendors and of chat templates, and the profile fact that each one shows. */
 const SHAPES: readonly (readonly [RegExp, Partial<Profile>])[] = [
   [
     /does not support assistant message prefill|conversation must end with a user message/,
@@ -52,7 +52,7 @@ const SHAPES: readonly (readonly [RegExp, Partial<Profile>])[] = [
   ],
 ];
 
-// Back-quotes and quotes differ between relays of the same vendor: texts are read without them.
+// Quotes differ between relays of the same vendor, so messages are matched without them.
 const QUOTES = /[`'"“”‘’]/g;
 
 const THINKING_HEAD = /expected thinking or redacted_thinking,? but found/;
@@ -98,22 +98,22 @@ const PAIRING = [
   /invalid_tool_call_format/,
 ];
 
-/** Vendors say first what is wrong; behind it may stand a list of ids as long as the history. */
-const WORDS_READ = 16_384;
+/** Vendors name the problem first; a list of ids as long as the history may follow. */
+const MOST_READ = 16_384;
 
 const BLOCK = /messages\.(\d+)\.content\.(\d+)/;
 const AT_INDEX = /(?:message at index |messages[.[])(\d+)/;
 
 /**
- * Reads an error answer. Undefined: it is not about the history, or its status (400 and 422 are) says
- * so; the same request without a part of its history would fare no better.
+ * The refusal in an error answer. Undefined if the error is not about the history: then the same request
+ * with a smaller history would fail too.
  */
 export function historyRefusal(error: GatewayError): HistoryRefusal | undefined {
   const { status, fromUpstream } = error;
-  // Templates fail while the server renders them, which some servers call a failure of their own.
+  // Some servers answer 500 when a chat template fails to render.
   if (!fromUpstream || (status !== 400 && status !== 422 && status !== 500)) return undefined;
-  const said = `${error.message.slice(0, WORDS_READ)} ${error.code ?? ''}`;
-  const words = said.replace(QUOTES, '').toLowerCase();
+  const message = `${error.message.slice(0, MOST_READ)} ${error.code ?? ''}`;
+  const words = message.replace(QUOTES, '').toLowerCase();
   const facts = SHAPES.find(([pattern]) => pattern.test(words))?.[1];
   if (facts !== undefined) return { kind: 'shape', facts };
   if (status === 500 || error.kind !== 'invalid_request') return undefined;
@@ -137,18 +137,18 @@ export function historyRefusal(error: GatewayError): HistoryRefusal | undefined 
 }
 
 /**
- * Can another try, with what the refusal says acted on, be another request? Not where it names nothing,
- * and not where the profile of the target has said the same all along.
+ * Would acting on the refusal change the request? Not if it names nothing, and not if the target's profile
+ * states the same facts already.
  */
-export function canAnswer(target: Target, error: GatewayError): boolean {
+export function canActOn(target: Target, error: GatewayError): boolean {
   const refusal = historyRefusal(error);
   if (refusal?.kind !== 'shape') return refusal !== undefined;
   const known = target.profile as unknown as Readonly<Record<string, unknown>>;
   return Object.entries(refusal.facts).some(([fact, value]) => known[fact] !== value);
 }
 
-/** The target with the facts that it has just told by a refusal, for the one try that answers to it. */
-export function toldBy(target: Target, error: GatewayError | undefined): Target {
+/** The target with the facts that its refusal shows, for the one try that acts on it. */
+export function targetAfterRefusal(target: Target, error: GatewayError | undefined): Target {
   const refusal = error && historyRefusal(error);
   return refusal?.kind === 'shape'
     ? { ...target, profile: { ...target.profile, ...refusal.facts } }
@@ -164,10 +164,10 @@ const IMAGES = [
   /at most 0 images?/,
   /invalid content type\. image_url/,
 ];
-/** Of an error's words: how it begins says what it is about. */
+/** How many characters of an error message are read. */
 const READ = 4000;
 
-/** Does the vendor say that this model takes no images? llama.cpp says so with status 500. */
+/** Does the vendor say that this model accepts no images? llama.cpp answers with status 500. */
 export function refusesImages(error: GatewayError): boolean {
   if (!error.fromUpstream || error.status === 401 || error.status === 403 || error.status === 429) {
     return false;

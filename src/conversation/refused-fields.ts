@@ -1,15 +1,15 @@
-/** Fields that a vendor says it does not know: which its words name, and a body without them. */
+/** Finds the fields that a vendor's error message rejects as unknown, and removes them from a body. */
 
 import { isObject, type Json, type JsonObject } from '../lib/json/json.ts';
 
-/** A field by the way to it; `*` stands for any member of a list, `**` for any way at all. */
+/** The path of a field. `*` stands for any member of a list, `**` for any path. */
 export type FieldPath = readonly string[];
 
-/** What no request is one without. */
-const NEEDED = new Set(['model', 'messages', 'input', 'role', 'content', 'type', 'max_tokens']);
+/** Fields that no request can do without. */
+const REQUIRED = new Set(['model', 'messages', 'input', 'role', 'content', 'type', 'max_tokens']);
 
-/** Each pattern finds a path, or (two groups) what holds a field and the field. */
-const NAMED: readonly RegExp[] = [
+/** Each pattern finds a path, or with two groups a path and a field below it. */
+const PATTERNS: readonly RegExp[] = [
   // OpenAI: Unknown parameter: 'input[2].status'.
   /unknown parameter: ['"`]([\w.[\]-]+)['"`]/gi,
   // Groq, Cerebras: 'messages.1' : property 'reasoning_content' is unsupported
@@ -19,76 +19,76 @@ const NAMED: readonly RegExp[] = [
   // serde: unknown field `x`, expected one of …
   /unknown field ['"`]([\w-]+)['"`]/gi,
 ];
-/** Their match may stand anywhere in the body. */
+/** Patterns (by index) that name a field without its path. */
 const ANYWHERE = new Set([2, 3]);
-// Anthropic and whoever checks with pydantic: messages.1.content.0.text.index: Extra inputs are not permitted
+// Anthropic and other users of pydantic: messages.1.content.0.text.index: Extra inputs are not permitted
 const EXTRA = /: extra inputs are not permitted/gi;
 const IN_PATH = /[\w.-]/;
 // Unrecognized request arguments supplied: a, b
 const ARGUMENTS = /unrecognized request arguments? supplied: ([\w-]+(?:, ?[\w-]+)*)/i;
 
-/** The fields that a refusal names, each once. Reads the beginning of the words: what is named stands there. */
-export function refusedFields(words: string): readonly FieldPath[] {
-  const said = words.slice(0, 16_384);
+/** The fields that an error message names, each once. Reads only the beginning of the message. */
+export function refusedFields(message: string): readonly FieldPath[] {
+  const text = message.slice(0, 16_384);
   const found = new Map<string, FieldPath>();
   const add = (path: FieldPath) => {
     const name = path.at(-1);
-    if (name !== undefined && name !== '*' && !NEEDED.has(name)) found.set(path.join('.'), path);
+    if (name !== undefined && name !== '*' && !REQUIRED.has(name)) found.set(path.join('.'), path);
   };
   let end = 0;
-  for (const { index } of said.matchAll(EXTRA)) {
-    // Backwards from the words: a pattern would try every beginning of a long path.
+  for (const { index } of text.matchAll(EXTRA)) {
+    // Backwards from the match: a pattern would try every start of a long path.
     let from = index;
-    while (from > end && IN_PATH.test(said.charAt(from - 1))) from--;
-    add(segments(said.slice(from, index)));
+    while (from > end && IN_PATH.test(text.charAt(from - 1))) from--;
+    add(segments(text.slice(from, index)));
     end = index;
   }
-  NAMED.forEach((pattern, i) => {
-    for (const [, place = '', field] of said.matchAll(pattern)) {
+  PATTERNS.forEach((pattern, i) => {
+    for (const [, place = '', field] of text.matchAll(pattern)) {
       const path = segments(
         field === undefined || field.startsWith(place) ? (field ?? place) : `${place}.${field}`,
       );
       add(ANYWHERE.has(i) ? ['**', ...path] : path);
     }
   });
-  for (const name of ARGUMENTS.exec(said)?.[1]?.split(/, ?/) ?? []) add([name]);
+  for (const name of ARGUMENTS.exec(text)?.[1]?.split(/, ?/) ?? []) add([name]);
   return [...found.values()];
 }
 
-/** `messages[1].content.0.text.index` and `body.messages.1…` as segments; all members of a list alike. */
+/** `messages[1].content.0.text.index` and `body.messages.1…` as segments, with `*` for list indexes. */
 function segments(place: string): FieldPath {
   const parts = place.split(/[.[\]]+/).filter((part) => part !== '');
-  // FastAPI tells that the body is meant.
+  // FastAPI puts `body` first.
   if (parts[0] === 'body' && parts.length > 1) parts.shift();
   return parts.map((part) => (/^\d+$/.test(part) ? '*' : part));
 }
 
 /**
- * The body without these fields; itself where it has none of them. What is refused in one message is
- * refused in all: a place stands for every place like it. Segments that name a kind (`text`,
- * `assistant`, as pydantic puts them into its paths) and are no members are passed over.
- * @param told is given the name of each field and how often it was taken out
+ * The body without these fields; the same object if it has none of them. A field that is refused in one
+ * message is removed from all. Segments that name a kind (pydantic puts `text` or `assistant` into its
+ * paths) and match no member are skipped.
+ * @param report gets the path of each field and how often it was removed
  */
 export function withoutFields(
   body: JsonObject,
   paths: readonly FieldPath[],
-  told: (path: string, count: number) => void,
+  report: (path: string, count: number) => void,
 ): JsonObject {
   let out = body;
   for (const path of paths) {
-    const cut = new Cut();
-    const next = path[0] === '**' ? cut.anywhere(out, path.at(-1)!) : cut.at(out, path, 0);
-    if (cut.count > 0) told(path.join('.'), cut.count);
+    const removal = new FieldRemoval();
+    const next = path[0] === '**' ? removal.anywhere(out, path.at(-1)!) : removal.at(out, path, 0);
+    if (removal.count > 0) report(path.join('.'), removal.count);
     out = next as JsonObject;
   }
   return out;
 }
 
-/** Beyond this depth no protocol has fields of its own; what a tool was called with is nobody's to change. */
+/** No protocol has fields below this depth. The members in `DATA` hold user data, which must not change. */
 const DEEPEST = 12;
 const DATA = new Set(['arguments', 'input_schema', 'parameters', 'schema']);
 
-class Cut {
+class FieldRemoval {
   count = 0;
 
   at(value: Json, path: FieldPath, from: number): Json {
@@ -109,7 +109,7 @@ class Cut {
       const inner = this.at(member, path, from + 1);
       if (inner !== member) return { ...value, [segment]: inner };
     }
-    // The kind of the block, or of the union's member: a member of no block, or its text.
+    // The segment names the kind of a block or of a union's member.
     return this.at(value, path, from + 1);
   }
 

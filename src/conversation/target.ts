@@ -1,24 +1,24 @@
-/** Where a request goes, and what is known of the vendor there. */
+/** A target of a request, and the profile of facts about its vendor. */
 
 import type { ErrorKind } from './errors.ts';
 import type { ProtocolName } from './types.ts';
 
-/** Both ends included. */
+/** Both bounds are inclusive. */
 export interface Range {
   readonly min: number;
   readonly max: number;
 }
 
-/** What an error code of the vendor means. */
+/** The meaning of a vendor's error code. */
 export interface VendorError {
   readonly kind: ErrorKind;
-  /** Whether the same request can succeed a moment later; left out: the kind and the status decide. */
+  /** Can the same request succeed a moment later? Left out: the kind and the status decide. */
   readonly retryable?: boolean;
 }
 
 /**
- * Facts about a vendor, as data. Every fact may be left out; the default in each comment is what an
- * upstream of unknown make is taken for. Codecs and features read facts, never a vendor's name.
+ * Facts about a vendor, as data. Every fact may be left out; the default in each comment holds for unknown
+ * vendors. Codecs and features read facts, never a vendor's name.
  */
 export interface Profile {
   readonly name: string;
@@ -26,41 +26,41 @@ export interface Profile {
   // Parameters of the target's own wire body, by top-level key.
   /** Keys that the vendor refuses: dropped with the note `parameter_dropped`. Default: none. */
   readonly dropParams?: readonly string[];
-  /** Keys that the vendor spells otherwise: renamed with the note `parameter_mapped`. */
+  /** Keys that the vendor calls by another name: renamed with the note `parameter_mapped`. */
   readonly renameParams?: Readonly<Record<string, string>>;
   /** Chat: the name of the output cap. Default `max_tokens`. */
   readonly maxTokensParam?: 'max_tokens' | 'max_completion_tokens';
-  /** Messages wants an output cap; used when the client named none. Default 8192. */
+  /** Messages requires an output cap; this one is used when the client set none. Default 8192. */
   readonly defaultMaxTokens?: number;
-  /** Responses: the least output cap that is taken; less goes out as this. Default: any. */
+  /** Responses: the lowest output cap that the vendor accepts; lower ones are raised to it. Default: any. */
   readonly leastMaxTokens?: number;
-  /** Tool choices that the vendor takes. Default: auto, none, required, tool. */
+  /** Tool choices that the vendor accepts. Default: auto, none, required, tool. */
   readonly toolChoices?: readonly ('auto' | 'none' | 'required' | 'tool')[];
-  /** Those of them that it takes while it reasons. Default: the same. */
+  /** Tool choices that it accepts while the model reasons. Default: the same. */
   readonly thinkingToolChoices?: readonly ('auto' | 'none' | 'required' | 'tool')[];
-  /** What is outside goes to the nearest end, with the note `parameter_mapped`. Default: any number. */
+  /** A value outside goes to the nearest bound, with the note `parameter_mapped`. Default: any number. */
   readonly temperature?: Range;
-  /** The same for `top_p`. */
+  /** The range of `top_p`. */
   readonly topP?: Range;
-  /** Messages: takes `temperature` and `top_p` in one request. Default true. */
+  /** Messages: accepts `temperature` and `top_p` in one request. Default true. */
   readonly temperatureWithTopP?: boolean;
-  /** How many stop sequences are taken; the first ones go out. Default: any number. */
+  /** How many stop sequences are accepted; the first ones are sent. Default: any number. */
   readonly maxStops?: number;
-  /** Takes temperature, top_p, penalties and log-probabilities while it reasons. Default true. */
+  /** Accepts temperature, top_p, penalties and log-probabilities while the model reasons. Default true. */
   readonly samplingWhileThinking?: boolean;
-  /** Chat: asks for usage in streams with `stream_options.include_usage`. Default true. */
+  /** Chat: usage in streams is requested with `stream_options.include_usage`. Default true. */
   readonly streamUsage?: boolean;
-  /** Takes `parallel_tool_calls` / `disable_parallel_tool_use`. Default true. */
+  /** Accepts `parallel_tool_calls` / `disable_parallel_tool_use`. Default true. */
   readonly parallelToolsParam?: boolean;
-  /** Takes `strict` on function tools. Default true. */
+  /** Accepts `strict` on function tools. Default true. */
   readonly strictTools?: boolean;
-  /** Chat, Responses: takes anyOf, oneOf, allOf, enum and not at the root of a tool's schema. Default true. */
+  /** Chat, Responses: accepts anyOf, oneOf, allOf, enum and not at the root of a tool's schema. Default true. */
   readonly rootUnions?: boolean;
-  /** Chat: knows the ids of files that a Responses client names. Default false. */
+  /** Chat: knows the file ids of OpenAI, which a Responses client may send. Default false. */
   readonly fileIds?: boolean;
   /**
-   * Takes json_schema output formats. Default true; else the vendor's JSON mode is asked for and the
-   * schema is said in the prompt.
+   * Accepts json_schema output formats. Default true; otherwise the vendor's JSON mode is requested and
+   * the schema is written into the prompt.
    */
   readonly jsonSchema?: boolean;
 
@@ -68,34 +68,34 @@ export interface Profile {
   /** Chat: knows the role `developer`. Default false: it is sent as `system`. */
   readonly developerRole?: boolean;
   /**
-   * Takes instructions behind the first message. Default: true on Chat; on Messages (`role: "system"`
-   * inside `messages`) false. Else they are sent as user text.
+   * Accepts instructions after the first message. Default: true on Chat; false on Messages (`role: "system"`
+   * inside `messages`). Otherwise they are sent as user text.
    */
   readonly systemTurns?: boolean;
-  /** Images can be sent. Default true. */
+  /** Accepts images. Default true. */
   readonly images?: boolean;
-  /** Images can stand inside tool results. Default: true on Messages and Responses, false on Chat. */
+  /** Accepts images inside tool results. Default: true on Messages and Responses, false on Chat. */
   readonly imagesInResults?: boolean;
-  /** PDF and other files can be sent. Default true. */
+  /** Accepts PDF and other files. Default true. */
   readonly documents?: boolean;
-  /** Messages: takes a conversation that ends with the assistant's words. Default true. */
+  /** Messages: accepts a conversation that ends with an assistant message. Default true. */
   readonly assistantLast?: boolean;
-  /** Messages: refuses a conversation that the assistant begins. Default false. */
+  /** Messages: refuses a conversation that begins with an assistant message. Default false. */
   readonly userFirst?: boolean;
   /** Refuses a conversation without any user message. Default false. */
   readonly needsUserTurn?: boolean;
-  /** Chat, Messages: takes neighbouring messages of the user, or of the assistant. Default true. */
+  /** Chat, Messages: accepts consecutive messages of the same role. Default true. */
   readonly sameRoleTurns?: boolean;
-  /** Chat: takes several calls in one assistant message. Default true. */
+  /** Chat: accepts several calls in one assistant message. Default true. */
   readonly parallelCalls?: boolean;
   /** A user message may follow tool messages directly. Default true. */
   readonly userAfterTool?: boolean;
   /**
-   * The only shape of tool call ids that the vendor takes; `short`: at most 40 of `[a-zA-Z0-9_-]`.
+   * The only form of tool call ids that the vendor accepts; `short`: at most 40 of `[a-zA-Z0-9_-]`.
    * Default: whatever the client sent.
    */
   readonly callIds?: 'nine-alphanumeric' | 'short';
-  /** Fails on large records of executed tools: the last round's results are sent as short text. */
+  /** Fails on large results of executed tools: those of the last round are sent as short text. */
   readonly shortToolResults?: boolean;
 
   // Reasoning.
@@ -103,60 +103,60 @@ export interface Profile {
    * Chat: the field in which reasoning is sent back. Default `reasoning_content`; `none` drops it.
    */
   readonly reasoningField?: 'reasoning_content' | 'reasoning' | 'none';
-  /** How reasoning is asked for on Chat. Default `reasoning_effort`. */
+  /** Chat: the parameter that controls reasoning. Default `reasoning_effort`. */
   readonly reasoningParam?:
     | 'reasoning_effort'
     | 'thinking'
     | 'enable_thinking'
     | 'reasoning'
     | 'none';
-  /** Messages: takes `thinking.type: adaptive` with `output_config.effort`. Default false: a budget. */
+  /** Messages: accepts `thinking.type: adaptive` with `output_config.effort`. Default false: a budget. */
   readonly adaptiveThinking?: boolean;
-  /** Messages: takes `thinking.type: enabled` with a budget. Default true. */
+  /** Messages: accepts `thinking.type: enabled` with a budget. Default true. */
   readonly budgetThinking?: boolean;
   /**
-   * Messages: takes thinking back whatever its signature, as vendors that do not check their own.
-   * Default false: a signature that cannot be genuine is refused.
+   * Messages: accepts thinking with any signature, as vendors do that do not check theirs. Default false:
+   * a signature that cannot be genuine is refused.
    */
   readonly anySignature?: boolean;
-  /** Whether the model reasons when nothing is said of it; `always`: it cannot be told not to. */
+  /** Does the model reason when the request does not say so? `always`: reasoning cannot be switched off. */
   readonly thinkingDefault?: 'on' | 'off' | 'always';
-  /** Efforts that are taken; others go to the nearest one. Default: all. */
+  /** Efforts that are accepted; others go to the nearest one. Default: all. */
   readonly efforts?: readonly ('none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max')[];
   /**
-   * Chat: assistant messages that must carry reasoning while the model reasons (a space where there is
-   * none): those with calls, or all. Default: none.
+   * Chat: which assistant messages must carry reasoning while the model reasons: those with calls, or all.
+   * A space stands for missing reasoning. Default: none.
    */
   readonly reasoningReplay?: 'calls' | 'all';
 
   // Errors.
   /** The vendor's own error codes, as text. */
   readonly errors?: Readonly<Record<string, VendorError>>;
-  /** The same by words of the message, case aside, where the vendor has no code for it. */
+  /** Errors without a code, by words of the message; case is ignored. */
   readonly errorWords?: Readonly<Record<string, VendorError>>;
 
   // Markup that the vendor lets through.
   /**
-   * Families of leaked tool calls that are looked for; an empty list switches it off. Default: all but
-   * `think-unopened`, for which all text would have to wait.
+   * Families of leaked tool calls to look for; an empty list switches the search off. Default: all but
+   * `think-unopened`, which would hold back all text.
    */
   readonly leakFamilies?: readonly string[];
 
   // Services of the vendor's own.
-  /** Hosted tools served natively, by canonical name. Default: none. */
+  /** Hosted tools that the vendor runs, by canonical name. Default: none. */
   readonly hostedTools?: readonly string[];
-  /** Responses: keeps responses, so `store` and `previous_response_id` may be left to it. Default false. */
+  /** Responses: stores responses, so `store` and `previous_response_id` may be left to it. Default false. */
   readonly storesResponses?: boolean;
   /**
-   * Has `/v1/messages/count_tokens`. Default: true for Messages, where a 404 falls back to an estimate; other
-   * protocols are asked only where it is true.
+   * Has `/v1/messages/count_tokens`. Default: true for Messages, where a 404 leads to an estimate. Targets of
+   * other protocols are asked only if it is true.
    */
   readonly countTokens?: boolean;
 }
 
 export const NO_PROFILE: Profile = { name: 'none' };
 
-/** One place a request can be sent to. */
+/** A model of a provider, to which a request can be sent. */
 export interface Target {
   /** The provider's name in the configuration. */
   readonly provider: string;
@@ -168,7 +168,7 @@ export interface Target {
 
 const names = new WeakMap<Target, string>();
 
-/** `provider/model`: the very string each time, which is told on every answer. */
+/** `provider/model`, the same string object each time: every answer carries it. */
 export function targetName(target: Target): string {
   let name = names.get(target);
   if (name === undefined) {

@@ -1,13 +1,14 @@
-/** The conversation: what a request says, whatever protocol it came in. Immutable throughout. */
+/** The conversation model: a request of any protocol, immutable throughout. */
 
 import type { Json, JsonObject } from '../lib/json/json.ts';
+import type { ProtocolName } from './protocol-names.ts';
 
-export type ProtocolName = 'anthropic-messages' | 'openai-chat' | 'openai-responses';
+export type { ProtocolName } from './protocol-names.ts';
 
 /**
- * The exact JSON a node was decoded from. `wire` on a node means "untouched": an encoder of the same
- * protocol emits it as it stands. An edit (see `edit.ts`) turns `wire` into `residue`: an encoder of
- * the same protocol then rebuilds what the node's fields say and keeps the residue's other fields.
+ * The exact JSON that a node was decoded from. A node with `wire` is unchanged: an encoder of the same
+ * protocol writes that JSON. An edit (see `edit.ts`) turns `wire` into `residue`: the encoder then writes
+ * the node's fields and keeps the other fields of the residue.
  */
 export interface Wire {
   readonly protocol: ProtocolName;
@@ -19,7 +20,7 @@ interface Node {
   readonly residue?: Wire;
 }
 
-/** Anthropic's cache_control; the other protocols have no such mark on content. */
+/** Anthropic's cache_control. The other protocols have no cache marks on content. */
 export interface CacheMark {
   readonly ttl?: string;
 }
@@ -29,7 +30,7 @@ export type Role = 'system' | 'developer' | 'user' | 'assistant';
 /** Who executes a tool: the client, this gateway, or the vendor itself. */
 export type ExecutedBy = 'client' | 'gateway' | 'provider';
 
-/** Something a citation points at. Offsets are in characters of the cited block's text. */
+/** The source of a citation. Offsets count characters of the cited block's text. */
 export interface Citation extends Node {
   readonly url?: string;
   readonly title?: string;
@@ -51,13 +52,13 @@ export interface RefusalBlock extends Node {
 }
 
 /**
- * A signature or encrypted payload, bound to who made it. `protocol` is the wire it came on; only
- * that protocol (and, where known, that provider) may get it back.
+ * A signature or encrypted payload, bound to its maker. Only the protocol it came in (and, if known, the
+ * provider) may get it back.
  */
 export interface Sealed {
   readonly protocol: ProtocolName;
   readonly provider?: string;
-  /** signature: beside readable text; encrypted: instead of or beside it; redacted: no text at all. */
+  /** `signature`: with readable text. `encrypted`: with it or instead of it. `redacted`: without any text. */
   readonly kind: 'signature' | 'encrypted' | 'redacted';
   readonly value: string;
 }
@@ -79,7 +80,7 @@ export interface ToolCallBlock extends Node {
   readonly name: string;
   readonly namespace?: string;
   readonly kind: ToolKind;
-  /** Raw JSON text as the model wrote it (possibly empty or broken); for `custom`, the free text. */
+  /** The JSON text that the model wrote, possibly empty or broken; for `custom`, the free text. */
   readonly input: string;
   readonly by: ExecutedBy;
   readonly cache?: CacheMark;
@@ -91,7 +92,7 @@ export interface ToolResultBlock extends Node {
   readonly type: 'tool-result';
   readonly callId: string;
   readonly kind: ToolKind;
-  /** Text, media or opaque blocks; a string on the wire is one text block. */
+  /** Text, media or opaque blocks. A string on the wire is one text block. */
   readonly content: readonly Block[];
   readonly isError: boolean;
   readonly by: ExecutedBy;
@@ -117,12 +118,12 @@ export interface MediaBlock extends Node {
   readonly cache?: CacheMark;
 }
 
-/** Content that has no meaning here; it survives a trip in its own protocol and is a note elsewhere. */
+/** Content without a common meaning. Its own protocol gets it back; for others it becomes a note. */
 export interface OpaqueBlock extends Node {
   readonly type: 'opaque';
-  /** The wire's own name for it, for notes. */
+  /** Its type on the wire, for notes. */
   readonly name: string;
-  /** What a reader would see of it, where there is such a thing. */
+  /** Its readable text, if it has one. */
   readonly text?: string;
   readonly wire: Wire;
 }
@@ -137,9 +138,9 @@ export type Block =
   | OpaqueBlock;
 
 /**
- * One message (Chat, Messages) or one input item (Responses) of the wire: never merged or split when
- * decoded. Tool results are blocks of a `user` turn whatever role the wire gave them; encoders merge
- * neighbours and place results as their protocol wants.
+ * One message (Chat, Messages) or one input item (Responses). Decoders never merge or split them. Tool
+ * results are blocks of a `user` turn, whatever role they have on the wire. Encoders merge neighbours and
+ * place results as their protocol requires.
  */
 export interface Turn extends Node {
   readonly role: Role;
@@ -155,13 +156,13 @@ export interface FunctionTool extends Node {
   readonly schema?: JsonObject;
   readonly strict?: boolean;
   readonly cache?: CacheMark;
-  /** Known to the client but not yet loaded into the model's context (`defer_loading`). */
+  /** Declared, but not yet loaded into the model's context (`defer_loading`). */
   readonly deferred?: boolean;
-  /** The gateway runs it, under any of these names: what is wrong with a call is told to the model, not the client. */
+  /** The gateway runs it under any of these names, so errors in a call go to the model and not to the client. */
   readonly runsHere?: readonly string[];
 }
 
-/** A freeform tool: input is text, perhaps under a grammar. */
+/** A freeform tool: its input is text, possibly with a grammar. */
 export interface CustomTool extends Node {
   readonly type: 'custom';
   readonly name: string;
@@ -173,7 +174,7 @@ export interface CustomTool extends Node {
 /** A tool that the vendor or this gateway runs: web search, web fetch, code execution, … */
 export interface HostedTool extends Node {
   readonly type: 'hosted';
-  /** Canonical: web_search, web_fetch, code_execution, tool_search, …, else the wire's type. */
+  /** The canonical name (web_search, web_fetch, code_execution, tool_search, …), else the wire's type. */
   readonly name: string;
   /** The wire's type, e.g. `web_search_20250305`. */
   readonly kind: string;
@@ -222,7 +223,7 @@ export type OutputFormat =
       readonly strict?: boolean;
     };
 
-/** Everything beside model, prompt and tools that more than one protocol can say. */
+/** Parameters other than model, prompt and tools that more than one protocol knows. */
 export interface Settings {
   readonly stream: boolean;
   /** Chat: `stream_options.include_usage`. */
@@ -250,13 +251,13 @@ export interface Settings {
   readonly store?: boolean;
   readonly previousResponseId?: string;
   readonly include?: readonly string[];
-  /** Top-level fields that only the conversation's own protocol knows, as they stood on the wire. */
+  /** Top-level fields that only the conversation's own protocol knows, by their wire names. */
   readonly rest?: JsonObject;
 }
 
 /**
- * What a conversation was decoded from, with the very parts that came out. An encoder of the same
- * protocol compares by reference: a part that is still the same goes out as it came in.
+ * The body that a conversation was decoded from, with the decoded parts. An encoder of the same protocol
+ * compares them by reference: an unchanged part goes out as it came in.
  */
 export interface Origin {
   readonly protocol: ProtocolName;

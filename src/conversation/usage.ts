@@ -1,4 +1,4 @@
-/** The one usage model. Every count is of tokens, and every count excludes the others. */
+/** The usage model: token counts that exclude each other, whatever the protocol. */
 
 import { memberOf, put } from '../lib/json/json-members.ts';
 
@@ -10,8 +10,8 @@ import { memberOf, put } from '../lib/json/json-members.ts';
  *
  * Chat and Responses report prompt tokens with cache reads and writes included and output with
  * reasoning included; Messages reports the prompt without cache tokens and output with reasoning.
- * Each codec does that arithmetic on its own border and nowhere else. A vendor that does not say
- * leaves the count out, which is not the same as 0.
+ * Each codec converts these counts, and no other file does. A count that the vendor does not report is
+ * left out, which is not the same as 0.
  */
 export interface Usage {
   readonly input: number;
@@ -19,7 +19,7 @@ export interface Usage {
   readonly cacheRead?: number;
   readonly cacheWrite?: number;
   readonly reasoning?: number;
-  /** Of `cacheWrite`, what was written for one hour. */
+  /** The part of `cacheWrite` that is stored for one hour. */
   readonly cacheWrite1h?: number;
   /** Calls of hosted tools: web_search_requests, web_fetch_requests. */
   readonly hosted?: Readonly<Record<string, number>>;
@@ -36,10 +36,9 @@ export function totalOutput(usage: Usage): number {
 }
 
 /**
- * A count as a vendor wrote it: a number from 0 on. JSON can say 1e999 and -5, which no token count is; they
- * count as not said.
+ * A token count of a vendor: a number of at least 0. Numbers such as 1e999 and -5 count as not reported.
  */
-export const countOf = (value: unknown): number | undefined =>
+export const tokenCount = (value: unknown): number | undefined =>
   typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? value : undefined;
 
 const sum = (a: number | undefined, b: number | undefined) =>

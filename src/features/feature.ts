@@ -3,11 +3,9 @@
 import type { GatewayError } from '../conversation/errors.ts';
 import type { DeltaEvent, StreamEvent } from '../conversation/events.ts';
 import type { FastInterceptor } from '../conversation/fast-text.ts';
-import type { Note, Notes } from '../conversation/notes.ts';
+import type { Notes } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
-import type { Usage } from '../conversation/usage.ts';
-import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 
 export interface FeatureContext {
   readonly target: Target;
@@ -80,89 +78,6 @@ export interface Feature {
   request?(conversation: Conversation, context: FeatureContext): Conversation;
   /** An interceptor for this hop, or undefined when nothing in it can concern the feature. */
   intercept?(sent: Conversation, context: FeatureContext): Interceptor | undefined;
-}
-
-/**
- * The recording of one exchange, as it happens. Calls return at once and never throw. Bytes
- * are views that stay valid: they may be kept, never changed.
- */
-export interface Recording {
-  /** A tool was run by this gateway. */
-  tool?(run: ToolRun): void;
-  /** The exchange uses this memory space: when it is erased, what was recorded goes with it. */
-  space?(space: string): void;
-  /** A try at an upstream begins: what is sent, credentials included. `hop` and `attempt` count from 1. */
-  hop(hop: number, attempt: number, sent: SentRequest): HopRecording;
-  /** The client's response begins. */
-  clientStart(status: number, headers: ReadonlyHeaders): void;
-  clientChunk(chunk: Uint8Array | string): void;
-  /** Nothing more will happen. */
-  end(outcome: ExchangeOutcome): void;
-}
-
-/** A tool that was run by this gateway. Times in ms. */
-export interface ToolRun {
-  readonly name: string;
-  /** The hop that asked for it; left out: it was run before the first one. */
-  readonly hop?: number;
-  readonly arguments?: string;
-  readonly result?: string;
-  readonly error?: string;
-  /** `performance.now()` when it began; left out: it has just ended. */
-  readonly started?: number;
-  readonly ms?: number;
-}
-
-export interface SentRequest {
-  readonly target: Target;
-  /** The model's name as the client asked for it. */
-  readonly model: string;
-  /** The name of the route that chose it. */
-  readonly route?: string;
-  readonly url: string;
-  readonly headers: ReadonlyHeaders;
-  readonly body: Uint8Array;
-}
-
-export interface HopRecording {
-  /** A connection was made for it; not called where a kept one is used, nor for a provider behind a proxy. */
-  connected(): void;
-  /** The upstream's response begins. */
-  start(status: number, headers: ReadonlyHeaders): void;
-  chunk(chunk: Uint8Array): void;
-  /** The response is over, or never came. */
-  end(error: GatewayError | undefined): void;
-}
-
-/** How an exchange ended. Times in ms since it started. */
-export interface ExchangeOutcome {
-  /** 499: the client went away. */
-  readonly status: number;
-  readonly model: string | undefined;
-  readonly target: Target | undefined;
-  /** The name of the route that chose it. */
-  readonly route?: string;
-  readonly stream: boolean;
-  readonly firstByte: number | undefined;
-  readonly total: number;
-  readonly tries: number;
-  readonly hops: number;
-  readonly usage: Usage | undefined;
-  readonly notes: readonly Note[];
-  readonly error: GatewayError | undefined;
-}
-
-/** What a recorder is given when an exchange begins. */
-export interface RecordedExchange {
-  /** `req_…` */
-  readonly id: string;
-  /** The client's. */
-  readonly protocol: { readonly name: ProtocolName };
-  readonly body: Uint8Array;
-  readonly headers: ReadonlyHeaders;
-  readonly search: string;
-  /** The name of the gateway key; '' without auth. */
-  readonly owner: string;
 }
 
 /**

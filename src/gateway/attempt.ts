@@ -2,9 +2,9 @@
 
 import { asGatewayError, clientGone } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
-import type { HopRecording } from '../features/feature.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { Abort } from '../lib/loop/abort.ts';
+import type { HopRecording } from '../samples/recording.ts';
 import { remedyForError } from '../upstream/classify.ts';
 import type { UpstreamAnswer } from '../upstream/transport.ts';
 import type { UpstreamCall } from '../upstream/upstream.ts';

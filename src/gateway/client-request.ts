@@ -15,7 +15,7 @@ import {
   topLevel,
 } from '../lib/json/json.ts';
 import { topLevelInSlices } from '../lib/json/large-json.ts';
-import { holdsControl } from '../lib/text/shown-text.ts';
+import { containsControl } from '../lib/text/printable-text.ts';
 
 // Below this size a parse costs less than it could save, and it catches malformed bodies right here.
 const PARSE_AT_ONCE = 64 * 1024;
@@ -179,7 +179,7 @@ function checkedModel(model: string): string {
   if (model.length > MOST_OF_NAME) {
     throw invalid(`'model' is longer than ${MOST_OF_NAME} characters.`, 'model');
   }
-  if (holdsControl(model)) {
+  if (containsControl(model)) {
     throw invalid("'model' holds a control character, a line break or half a character.", 'model');
   }
   return model;

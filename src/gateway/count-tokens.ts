@@ -38,7 +38,7 @@ export function createTokenCounter(options: CountTokensOptions): Gateway {
         headers: exchange.headers,
         affinity: exchange.id,
         time: Date.now(),
-        asked: request,
+        request,
       });
       const decision = route(facts, table);
       if (!decision.ok) throw decision.error;

@@ -3,7 +3,7 @@
 import type { GatewayError } from '../conversation/errors.ts';
 import type { Note, Notes } from '../conversation/notes.ts';
 import type { Usage } from '../conversation/usage.ts';
-import type { Recording } from '../features/feature.ts';
+import type { Recording } from '../samples/recording.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { Exchange, Outcome, Summary } from './types.ts';
 

@@ -3,7 +3,7 @@
 import type { Codec } from '../codecs/codec.ts';
 import { asGatewayError, clientGone } from '../conversation/errors.ts';
 import type { ProtocolName } from '../conversation/types.ts';
-import type { RecordedExchange, Recording } from '../features/feature.ts';
+import type { RecordedExchange, Recording } from '../samples/recording.ts';
 import { secretsOf } from '../upstream/secrets.ts';
 import { type ClientRequest, clientRequest, type RepairBody } from './client-request.ts';
 import { ExchangeSummaryBuilder } from './exchange-summary.ts';

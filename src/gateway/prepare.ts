@@ -5,7 +5,7 @@ import type { GatewayError } from '../conversation/errors.ts';
 import type { Notes } from '../conversation/notes.ts';
 import { historyRefusal } from '../conversation/refusal.ts';
 import { withoutFields } from '../conversation/refused-fields.ts';
-import { CARRIER_PREFIX } from '../conversation/seal.ts';
+import { SEAL_ENVELOPE_PREFIX } from '../conversation/seal.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { Feature, FeatureContext, Interceptor } from '../features/feature.ts';
@@ -18,7 +18,7 @@ import type { Hop, Prepared } from './types.ts';
 
 const utf8 = new TextEncoder();
 // Seals that other vendors made travel inside the client's bytes; only an encoder takes them out.
-const CARRIER = Buffer.from(CARRIER_PREFIX);
+const CARRIER = Buffer.from(SEAL_ENVELOPE_PREFIX);
 
 interface Preparation {
   readonly request: ClientRequest;
@@ -198,5 +198,5 @@ function unrefused(
   const left = withoutFields(body, refusal.paths, (path, count) => {
     notes.add('stripped_after_refusal', path, `a field that is unknown there, ${count} times`);
   });
-  return protocol.withoutUnknown?.(left, 'leftovers', notes) ?? left;
+  return protocol.withoutUnknownFields?.(left, 'leftovers', notes) ?? left;
 }

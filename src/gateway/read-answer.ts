@@ -3,15 +3,15 @@
 import type { ClientContext } from '../codecs/codec.ts';
 import type { Notes } from '../conversation/notes.ts';
 import type { Conversation } from '../conversation/types.ts';
-import type { HopRecording } from '../features/feature.ts';
 import type { Abort } from '../lib/loop/abort.ts';
+import type { HopRecording } from '../samples/recording.ts';
 import type { UpstreamAnswer } from '../upstream/transport.ts';
 import type { ClientRequest } from './client-request.ts';
-import { wholeAnswer } from './read-whole.ts';
 import { decoded } from './response-body.ts';
 import { openStream } from './stream/open.ts';
 import { UpstreamBody } from './stream/upstream-body.ts';
 import type { Attempt, Outcome, Prepared, Reading } from './types.ts';
+import { wholeAnswer } from './whole/read-whole.ts';
 
 interface ArrivedAnswer {
   readonly attempt: Attempt;
@@ -60,7 +60,7 @@ class AttemptClientContext implements ClientContext {
   }
 
   // A getter: a large body is decoded only where an encoder needs it.
-  get asked(): Conversation {
+  get request(): Conversation {
     return this.#request.conversation;
   }
 }

@@ -3,11 +3,11 @@
 import type { Codec } from '../codecs/codec.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import type { Notes } from '../conversation/notes.ts';
-import type { HopRecording } from '../features/feature.ts';
 import { Pieces } from '../lib/bytes/bytes.ts';
 import { isObject, tryParse } from '../lib/json/json.ts';
 import { startIdleTimer } from '../lib/loop/idle-timer.ts';
-import { maskLiterals } from '../lib/text/literals.ts';
+import { maskLiterals } from '../lib/text/secret-literals.ts';
+import type { HopRecording } from '../samples/recording.ts';
 import { isRedirect, remedyForStatus } from '../upstream/classify.ts';
 import { type ResponseBody, readFirst, type UpstreamAnswer } from '../upstream/transport.ts';
 import type { UpstreamCall } from '../upstream/upstream.ts';

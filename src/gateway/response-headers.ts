@@ -4,8 +4,8 @@ import type { Notes } from '../conversation/notes.ts';
 import { type Target, targetName } from '../conversation/target.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
 import { endToEnd } from '../lib/http/hop-fields.ts';
-import { maskLiterals } from '../lib/text/literals.ts';
-import { headerText } from '../lib/text/shown-text.ts';
+import { encodeHeaderText } from '../lib/text/printable-text.ts';
+import { maskLiterals } from '../lib/text/secret-literals.ts';
 
 /**
  * Of the hop, of the body as the upstream framed it, or not an upstream's to set here (nor where a client goes
@@ -77,7 +77,7 @@ const targets = new WeakMap<Target, string>();
 function targetText(target: Target): string {
   let text = targets.get(target);
   if (text === undefined) {
-    text = headerText(targetName(target));
+    text = encodeHeaderText(targetName(target));
     targets.set(target, text);
   }
   return text;
@@ -93,7 +93,7 @@ export function ownHeaders(headers: FlatHeaders, own: OwnHeaders): FlatHeaders {
     headers.set('x-hopgate-target', targetText(own.target));
   }
   const notes = own.notes?.summary() ?? '';
-  if (notes !== '') headers.set('x-hopgate-notes', headerText(notes, MOST_NOTES));
+  if (notes !== '') headers.set('x-hopgate-notes', encodeHeaderText(notes, MOST_NOTES));
   return headers;
 }
 

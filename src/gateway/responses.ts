@@ -36,7 +36,7 @@ export function streamResponse(
   const ready = answer instanceof Promise ? undefined : answer;
   const encoder = () =>
     exchange.protocol.encodeStream({
-      asked: request.conversation,
+      request: request.conversation,
       requestId: exchange.id,
       provider: '',
       notes: new Notes(),

@@ -1,7 +1,7 @@
 /** The order of tries: the same target again, another key, the next target, or none. */
 
 import { GatewayError } from '../conversation/errors.ts';
-import { canAnswer } from '../conversation/refusal.ts';
+import { canActOn } from '../conversation/refusal.ts';
 import type { RoutedTarget } from '../routing/index.ts';
 import { retryDelay } from '../upstream/classify.ts';
 import type { Upstream } from '../upstream/upstream.ts';
@@ -51,7 +51,7 @@ export async function retry(hop: RetryContext, targets: readonly RoutedTarget[])
       if (answer.kind !== 'failed') return ended(hop, answer, tries);
       last = answer;
       const { error } = answer;
-      const mends = canAnswer(routed.target, error) || hop.canRepair(error);
+      const mends = canActOn(routed.target, error) || hop.canRepair(error);
       if (!mended && !hop.signal.aborted && mends) {
         mended = true;
         refusal = answer.error;

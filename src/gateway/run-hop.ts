@@ -43,7 +43,7 @@ export function runHop(running: RunningExchange, hop: Hop): Promise<Outcome> {
     bytes: request.bytes.length,
     headers: exchange.headers,
     affinity: exchange.id,
-    asked: hop.conversation === undefined ? request : { conversation: hop.conversation },
+    request: hop.conversation === undefined ? request : { conversation: hop.conversation },
   });
   let decision: ReturnType<typeof route>;
   try {

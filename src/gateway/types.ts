@@ -4,17 +4,11 @@ import type { ClientContext, Codec, Digest, UpstreamContext } from '../codecs/co
 import type { GatewayError } from '../conversation/errors.ts';
 import type { StreamEvent } from '../conversation/events.ts';
 import type { Notes } from '../conversation/notes.ts';
-import type { Target } from '../conversation/target.ts';
 import type { Conversation } from '../conversation/types.ts';
-import type {
-  Continuation,
-  ExchangeOutcome,
-  Feature,
-  Interceptor,
-  Recording,
-} from '../features/feature.ts';
+import type { Continuation, Feature, Interceptor } from '../features/feature.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { RoutedTarget, RoutingTable } from '../routing/index.ts';
+import type { ExchangeOutcome, Recording } from '../samples/recording.ts';
 import type { ConcurrencyLimit } from '../upstream/concurrency-limit.ts';
 import type { Remedy } from '../upstream/target-error.ts';
 import type { Upstream } from '../upstream/upstream.ts';
@@ -140,7 +134,7 @@ export interface Reading {
 }
 
 export interface AnswerHead {
-  readonly target: Target;
+  readonly target: RoutedTarget['target'];
   readonly notes: Notes;
   /** The upstream's, as it sent them. */
   readonly headers: ReadonlyHeaders;
@@ -176,7 +170,7 @@ export interface FailedOutcome {
   readonly kind: 'failed';
   readonly error: GatewayError;
   readonly remedy: Remedy;
-  readonly target: Target | undefined;
+  readonly target: RoutedTarget['target'] | undefined;
   readonly notes: Notes | undefined;
   /** The vendor's own error answer, when it is in the client's protocol and can go out as it is. */
   readonly raw?: {

@@ -1,4 +1,4 @@
-/** The manual over HTTP: pages, their Markdown, and pictures; nothing is loaded from anywhere else. */
+/** Serves the manual over HTTP: pages, their Markdown, and pictures; pages load nothing from other servers. */
 
 import { createHash } from 'node:crypto';
 import { escapeHtml } from './escape.ts';
@@ -11,7 +11,7 @@ import { STYLE } from './stylesheet.ts';
 const ROOT = '/docs';
 const styleHash = createHash('sha256').update(STYLE).digest('base64');
 
-// One style sheet, known by its hash, pictures of this server and its own search: no script, no frame.
+// One style sheet by its hash, pictures of this server, and its own search form: no script, no frame.
 const POLICY = [
   "default-src 'none'",
   `style-src 'sha256-${styleHash}'`,
@@ -28,7 +28,7 @@ const SAFE = {
   'cache-control': 'no-cache',
 };
 
-const answer = (body: string, type: string, policy = POLICY): Response =>
+const respond = (body: string, type: string, policy = POLICY): Response =>
   new Response(body, {
     headers: {
       ...SAFE,
@@ -37,21 +37,21 @@ const answer = (body: string, type: string, policy = POLICY): Response =>
     },
   });
 
-// The answer to a path never changes while the program runs, so a page is rendered once.
+// A page never changes while the program runs, so it is rendered once.
 const rendered = new Map<string, string>();
 
 /**
  * `/docs`, `/docs/NAME` (HTML), `/docs/NAME.md` (Markdown), `/docs/img/NAME.svg`; undefined for any
- * other path. A path that is not in the tables is never looked for anywhere.
+ * other path. Only paths in the tables exist; no file is read.
  * @param path the path of the request's URL, without a query
- * @param asked what to search for: `/docs?q=…`
+ * @param query the search terms of `/docs?q=…`
  */
-export function docsPage(path: string, asked?: string): Response | undefined {
+export function docsPage(path: string, query?: string): Response | undefined {
   if (path === ROOT || path === `${ROOT}/`) {
-    const words = asked?.trim() ?? '';
+    const words = query?.trim() ?? '';
     if (words === '') return page(PAGES[0]!);
-    return answer(
-      frame({ title: words, body: searchResults(words, ROOT), asked: words }),
+    return respond(
+      frame({ title: words, body: searchResults(words, ROOT), query: words }),
       'text/html',
     );
   }
@@ -59,14 +59,14 @@ export function docsPage(path: string, asked?: string): Response | undefined {
   const name = path.slice(ROOT.length + 1);
   const picture = /^img\/([\w-]+\.svg)$/.exec(name)?.[1];
   if (picture !== undefined && Object.hasOwn(PICTURES, picture)) {
-    // A picture opened by itself is a document of its own: it may style itself and do nothing else.
+    // A picture that is opened directly is a document: it may hold styles and nothing else.
     const alone = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
-    return answer(PICTURES[picture]!, 'image/svg+xml', alone);
+    return respond(PICTURES[picture]!, 'image/svg+xml', alone);
   }
   const bare = name.replace(/\.md$/, '');
   const found = PAGES.find((one) => one.name === bare);
   if (found === undefined) return undefined;
-  return name === bare ? page(found) : answer(found.text, 'text/markdown');
+  return name === bare ? page(found) : respond(found.text, 'text/markdown');
 }
 
 function page(one: Page): Response {
@@ -75,7 +75,7 @@ function page(one: Page): Response {
     html = document(one);
     rendered.set(one.name, html);
   }
-  return answer(html, 'text/html');
+  return respond(html, 'text/html');
 }
 
 const document = (page: Page): string =>
@@ -85,25 +85,25 @@ interface Framed {
   readonly title: string;
   /** HTML. */
   readonly body: string;
-  /** Undefined: what was searched. */
+  /** Undefined for the page of search results. */
   readonly page?: Page;
-  readonly asked?: string;
+  readonly query?: string;
 }
 
-/** The sections of the page that is open, for the list at its side. */
-function within(page: Page): string {
+/** The sections of a page, for the list at its side. */
+function sectionList(page: Page): string {
   const items = sectionsOf(page, 2)
     .filter(({ anchor }) => anchor !== '')
     .map(({ anchor, heading }) => `<li><a href="#${anchor}">${escapeHtml(heading)}</a></li>`);
   return items.length < 2 ? '' : `\n<ul class="within">\n${items.join('\n')}\n</ul>`;
 }
 
-function frame({ title, body, page: open, asked = '' }: Framed): string {
+function frame({ title, body, page: open, query = '' }: Framed): string {
   const links = PAGES.map((one) => {
     const here = one === open;
     const mark = here ? ' aria-current="page"' : '';
     const link = `<a href="${ROOT}/${one.name}"${mark}>${escapeHtml(one.title)}</a>`;
-    return `<li>${link}${here ? within(one) : ''}</li>`;
+    return `<li>${link}${here ? sectionList(one) : ''}</li>`;
   });
   const language = open?.name === 'zh-CN' ? 'zh-CN' : 'en';
   return `<!doctype html>
@@ -119,7 +119,7 @@ function frame({ title, body, page: open, asked = '' }: Framed): string {
 <a class="skip" href="#content">Skip to the page</a>
 <div class="frame">
 <nav aria-label="Manual">
-<form action="${ROOT}" role="search"><input type="search" name="q" value="${escapeHtml(asked)}" placeholder="Search" aria-label="Search the manual" maxlength="200"></form>
+<form action="${ROOT}" role="search"><input type="search" name="q" value="${escapeHtml(query)}" placeholder="Search" aria-label="Search the manual" maxlength="200"></form>
 <ul>
 ${links.join('\n')}
 </ul>
@@ -134,8 +134,8 @@ ${body}
 }
 
 /**
- * Where a link of a page leads: pages and pictures of the manual, places in the same page, the web.
- * Files of the sources are not here; links to them stay text.
+ * The address of a link in a page: pages and pictures of the manual, anchors in the same page, the web. Links to
+ * source files stay text, because those are not served.
  */
 export function address(target: string): string | undefined {
   if (/^https?:\/\//i.test(target)) return target;

@@ -1,22 +1,22 @@
-/** The door of this room: the manual as pages over HTTP and as something to search. */
+/** The manual: pages over HTTP, and an index for searches. */
 
 import type { FullText, Searchable } from '../lib/text/full-text.ts';
-import { placeOf, searchManual } from './search.ts';
+import { searchManual, sectionPath } from './search.ts';
 
 export { docsPage } from './docs-page.ts';
 
 export interface DocsHit extends Searchable {
-  /** Of the section, on this server. */
+  /** The URL of the section on this server. */
   readonly url: string;
 }
 
-/** Where the server listens, as the configuration says it. */
+/** The address that the server listens on. */
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;
 }
 
-/** `http://127.0.0.1:5520/docs`: an address that the machine itself can open. */
+/** `http://127.0.0.1:5520/docs`: a URL that this machine can open. */
 function baseUrl({ host, port }: ListenAddress): string {
   const any = host === '0.0.0.0' || host === '::';
   const name = any ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
@@ -29,8 +29,8 @@ export function docsIndex(listen: ListenAddress): FullText<DocsHit> {
   return {
     search: (query, count) =>
       searchManual(query, count).map((section) => ({
-        url: `${base}${placeOf(section)}`,
-        // A model that asked the web should see what it was given.
+        url: `${base}${sectionPath(section)}`,
+        // The model searched the web; the title shows that this hit is from the manual.
         title: `hopgate manual: ${section.title}`,
         text: section.text,
       })),

@@ -1,15 +1,15 @@
-/** What stands inside a line of Markdown: code, emphasis, links, pictures. */
+/** Renders inline Markdown to HTML: code, emphasis, links, pictures. */
 
 import { escapeHtml } from './escape.ts';
 
-/** Turns a link's target into an address; undefined: it stays text. */
+/** The address of a link target; undefined: the link stays text. */
 export type Resolve = (target: string) => string | undefined;
 
-// Code first: nothing inside it means anything.
+// Code comes first, because nothing inside code is markup.
 const PIECES =
   /(`+)([\s\S]*?[^`])\1(?!`)|!\[([^\]]*)\]\(([^()\s]*)\)|\[((?:`[^`]*`|[^\]])*)\]\(([^()\s]*)\)|\*\*([\s\S]+?)\*\*|\\([\\`*_[\]()#|<>-])/g;
 
-/** HTML of a run of text; whatever is not one of the few marks is escaped as it stands. */
+/** HTML for a line of text; everything that is not markup is escaped. */
 export function inline(text: string, resolve: Resolve): string {
   let out = '';
   let from = 0;

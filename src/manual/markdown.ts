@@ -1,9 +1,9 @@
-/** Markdown as this manual writes it, to HTML: everything is escaped, no HTML of a page gets through. */
+/** Renders the Markdown of the manual to HTML; everything is escaped, so no HTML in a page passes. */
 
 import { escapeHtml } from './escape.ts';
 import { inline, type Resolve } from './markdown-inline.ts';
 
-/** The anchor of a heading, as GitHub makes it: lower case, blanks as dashes, marks left out. */
+/** The anchor of a heading, as on GitHub: lower case, dashes for spaces, no punctuation. */
 export function anchorOf(heading: string): string {
   return heading
     .toLowerCase()
@@ -27,14 +27,14 @@ const startsBlock = (line: string) =>
   ITEM.test(line) ||
   line.startsWith('>');
 
-/** The body of a page; `resolve` decides where links and pictures lead. */
+/** The body of a page; `resolve` gives the addresses of links and pictures. */
 export function renderMarkdown(text: string, resolve: Resolve): string {
   return blocks(text.replaceAll('\r\n', '\n').split('\n'), resolve, new Set());
 }
 
 function blocks(lines: readonly string[], resolve: Resolve, anchors: Set<string>): string {
   const out: string[] = [];
-  // A section's heading is a link to itself: that is how one gets its address.
+  // The heading of a section is a link to itself, so that its address can be copied.
   const title = (words: string, level: number, id: string) => {
     const html = inline(words, resolve);
     return level === 1 || html.includes('<a ') ? html : `<a href="#${escapeHtml(id)}">${html}</a>`;
@@ -99,7 +99,7 @@ function fence(lines: readonly string[]): string {
   return `<pre tabindex="0"><code${name}>${escapeHtml(code)}\n</code></pre>`;
 }
 
-/** A list goes on over blank lines as long as what follows is indented or another item. */
+/** A list continues after blank lines while the next line is indented or another item. */
 function endOfList(lines: readonly string[], from: number): number {
   const numbered = isNumbered(lines[from]!);
   const goesOn = (line: string) =>
@@ -132,7 +132,7 @@ function list(lines: readonly string[], resolve: Resolve, anchors: Set<string>):
   return `<${name}>\n${rendered.join('\n')}\n</${name}>`;
 }
 
-/** Cells are split at bars that are neither escaped nor in code. */
+/** The cells of a row, split at bars that are neither escaped nor in code. */
 function cells(row: string): readonly string[] {
   const bare = row.trim().replace(/^\|/, '').replace(/\|$/, '');
   const out = [''];

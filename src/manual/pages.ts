@@ -1,10 +1,11 @@
-/** The pages of the manual, bundled as text, so that the executable needs no file beside it. */
+/** The pages of the manual, bundled as text, so that the executable needs no other files. */
 
 import browser from '../../docs/browser.md' with { type: 'text' };
 import chatApps from '../../docs/chat-apps.md' with { type: 'text' };
 import configuration from '../../docs/configuration.md' with { type: 'text' };
 import errors from '../../docs/errors.md' with { type: 'text' };
 import gettingStarted from '../../docs/getting-started.md' with { type: 'text' };
+import glossary from '../../docs/glossary.md' with { type: 'text' };
 import howItWorks from '../../docs/how-it-works.md' with { type: 'text' };
 import requestPicture from '../../docs/img/request.svg' with { type: 'text' };
 import roomsPicture from '../../docs/img/rooms.svg' with { type: 'text' };
@@ -43,10 +44,11 @@ const TEXTS: Readonly<Record<string, string>> = {
   security,
   'how-it-works': howItWorks,
   proof,
-  'zh-CN': chinese,
+  glossary,
+  'zh-CN': withoutPicture(chinese),
 };
 
-/** The first heading, without its mark. */
+/** The first heading, without `#`. */
 const titleOf = (text: string) => /^# (.+)$/m.exec(text)?.[1]?.trim() ?? '';
 
 /** In reading order. */
@@ -56,8 +58,15 @@ export const PAGES: readonly Page[] = Object.entries(TEXTS).map(([name, text]) =
   text,
 }));
 
-/** Pictures by the name that the pages use. */
+/** Pictures by their names in the pages. */
 export const PICTURES: Readonly<Record<string, string>> = {
   'request.svg': requestPicture,
   'rooms.svg': roomsPicture,
 };
+
+/** The text without its `<picture>`: that is HTML for code hosts, and the program carries no such image. */
+function withoutPicture(text: string): string {
+  const from = text.indexOf('<picture>');
+  const to = text.indexOf('</picture>\n\n', from);
+  return from < 0 || to < 0 ? text : text.slice(0, from) + text.slice(to + '</picture>\n\n'.length);
+}

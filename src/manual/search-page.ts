@@ -1,17 +1,17 @@
-/** What a search of the manual found, as a page: titles that lead to the place, and the words around what was asked. */
+/** The page of search results: titles that link to sections, and an excerpt around the matches. */
 
 import { searchWords } from '../lib/text/full-text.ts';
 import { escapeHtml } from './escape.ts';
-import { placeOf, searchManual } from './search.ts';
+import { searchManual, sectionPath } from './search.ts';
 
 const HITS = 30;
-/** Longer questions are cut: nobody types more, and every word costs a pass over the index. */
+/** The most characters of a query; every word costs a pass over the index. */
 const LONGEST = 200;
 const AROUND = 110;
 
-/** The body of the page of results. @param root the address of the manual */
-export function searchResults(asked: string, root: string): string {
-  const query = asked.slice(0, LONGEST);
+/** The body of the results page. @param root the path of the manual */
+export function searchResults(text: string, root: string): string {
+  const query = text.slice(0, LONGEST);
   const shown = escapeHtml(query);
   const hits = searchManual(query, HITS);
   if (hits.length === 0) {
@@ -20,15 +20,15 @@ export function searchResults(asked: string, root: string): string {
   const words = searchWords(query);
   const items = hits.map(
     (hit) =>
-      `<li><a href="${escapeHtml(root + placeOf(hit))}">${escapeHtml(hit.title)}</a><p>${excerpt(hit.text, words)}</p></li>`,
+      `<li><a href="${escapeHtml(root + sectionPath(hit))}">${escapeHtml(hit.title)}</a><p>${excerpt(hit.text, words)}</p></li>`,
   );
   return `<h1>Found for “${shown}”</h1>\n<ol class="hits">\n${items.join('\n')}\n</ol>`;
 }
 
-/** The text around the first of the words, with every one of them marked. */
+/** The text around the first match, with all matches marked. */
 function excerpt(text: string, words: readonly string[]): string {
   const plain = text.replace(/\s+/g, ' ');
-  const found = places(plain, words);
+  const found = matchRanges(plain, words);
   const first = found[0]?.[0] ?? 0;
   const from = first <= AROUND ? 0 : atBlank(plain, first - AROUND, first);
   const to = first + 2 * AROUND >= plain.length ? plain.length : atBlank(plain, first + 2 * AROUND);
@@ -42,15 +42,18 @@ function excerpt(text: string, words: readonly string[]): string {
   return `${out}${escapeHtml(plain.slice(at, to).trimEnd())}${to === plain.length ? '' : ' …'}`;
 }
 
-/** Behind the first blank from here on, but not beyond `last`. */
+/** The offset after the next space, at most `last`. */
 function atBlank(text: string, from: number, last = text.length): number {
   const blank = text.indexOf(' ', from) + 1;
   return blank === 0 || blank > last ? from : blank;
 }
 
-/** Where words stand, in order, none over another; a word is found at the beginning of one, or anywhere in Han. */
-function places(text: string, words: readonly string[]): readonly (readonly [number, number])[] {
-  // Lower case may change a text's length in a few scripts; then nothing is marked rather than the wrong place.
+/** The ranges of matches in order, without overlaps. A term matches at the beginning of a word, in Han anywhere. */
+function matchRanges(
+  text: string,
+  words: readonly string[],
+): readonly (readonly [number, number])[] {
+  // In a few scripts lower case changes the length of a text; then nothing is marked, as the offsets would be wrong.
   const lower = text.toLowerCase();
   if (lower.length !== text.length) return [];
   const found: (readonly [number, number])[] = [];

@@ -1,4 +1,4 @@
-/** Full-text search over the sections of the manual; the index is built by the first search, so that a start pays nothing. */
+/** Full-text search over the sections of the manual; the first search builds the index, so that the start does not. */
 
 import { type FullText, fullText } from '../lib/text/full-text.ts';
 import { PAGES } from './pages.ts';
@@ -12,6 +12,6 @@ export function searchManual(query: string, count: number): readonly Section[] {
   return index.search(query, count);
 }
 
-/** `/notes#parameter_dropped`: where a section is, below the manual's address. */
-export const placeOf = ({ page, anchor }: Section): string =>
+/** `/notes#parameter_dropped`: the path of a section below that of the manual. */
+export const sectionPath = ({ page, anchor }: Section): string =>
   `/${page}${anchor === '' ? '' : `#${anchor}`}`;

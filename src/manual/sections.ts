@@ -1,23 +1,23 @@
-/** Pages cut at their headings, for a search that leads to the place and not only to the page. */
+/** Splits pages into sections at their headings, so that a search leads to the section and not only to the page. */
 
 import { anchorOf } from './markdown.ts';
 import type { Page } from './pages.ts';
 
 export interface Section {
   readonly page: string;
-  /** '' for what stands before the first heading below the title. */
+  /** '' for the text before the first heading below the title. */
   readonly anchor: string;
   /** `Notes – tool_text_shortened`. */
   readonly title: string;
-  /** `tool_text_shortened`; that of the page before the first one. */
+  /** `tool_text_shortened`; the title of the page for the text before the first heading. */
   readonly heading: string;
-  /** Plain text: the marks of Markdown are gone, the words and code stay. */
+  /** Plain text without the markup; words and code stay. */
   readonly text: string;
 }
 
 /**
- * Sections of the second level, and down to `deepest`, in order, those without words left out; headings
- * inside code are code.
+ * The sections from the second heading level down to `deepest`, in order, without empty ones. A heading inside code
+ * is code.
  */
 export function sectionsOf(page: Page, deepest = 3): readonly Section[] {
   const out: { anchor: string; title: string; heading: string; lines: string[] }[] = [
@@ -48,7 +48,7 @@ export function sectionsOf(page: Page, deepest = 3): readonly Section[] {
     .filter(({ text }) => text !== '');
 }
 
-/** Markdown without its marks: rows of a table become lines with dashes between the cells. */
+/** Markdown without its markup; rows of a table become lines with dashes between the cells. */
 function plain(markdown: string): string {
   return markdown
     .replace(/^<!--.*-->$/gm, '')

@@ -1,4 +1,4 @@
-/** The look of the manual: one small style sheet, for light and dark, from telephones to wide screens. */
+/** The style sheet of the manual, for light and dark themes, from phones to wide screens. */
 
 export const STYLE = `
 :root{color-scheme:light dark;--ink:#1c2128;--soft:#57606a;--paper:#fff;--tint:#f4f6f8;--line:#d5dbe1;--link:#0b5cad;--mark:#fff0b3}

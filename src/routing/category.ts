@@ -1,10 +1,10 @@
-/** The built-in classifier: one word for what kind of request this is. */
+/** The built-in classifier: gives every request one category, such as vision or coding. */
 
-import type { Category, CategorySettings } from '../config/config.ts';
+import type { Category, CategorySettings } from '../config/sections/categories.ts';
 import { anyGlob } from '../lib/text/glob.ts';
 import type { Fact, RouteRequest } from './request.ts';
 
-/** The facts that the classifier may look at. */
+/** The facts that the classifier may read. */
 export const CATEGORY_FACTS: readonly Fact[] = [
   'model',
   'images',
@@ -18,11 +18,11 @@ export const CATEGORY_FACTS: readonly Fact[] = [
 /**
  * The first of these that holds:
  *
- * 1. `vision`: an image since the user last spoke; a text model could not see it
- * 2. `websearch`: a hosted search tool, and no tools that edit code (an agent that offers search in
- *    every turn is coding, not searching)
+ * 1. `vision`: an image since the user's last message; a text model could not see it
+ * 2. `websearch`: a hosted search tool, and no tools that edit code (coding agents offer search in every
+ *    turn)
  * 3. `longcontext`: more tokens than `categories.longcontext_tokens`
- * 4. `background`: a title and the like, or a model named in `categories.background_models`
+ * 4. `background`: a title request or another side job, or a model named in `categories.background_models`
  * 5. `thinking`: reasoning is on
  * 6. `coding`: a tool named in `categories.coding_tools`
  * 7. `tools`: any tool
@@ -41,7 +41,7 @@ export function classifier(settings: CategorySettings): (request: RouteRequest) 
     if (codes(request)) return 'coding';
     return request.toolNames.length + request.hostedTools.length > 0 ? 'tools' : 'default';
   };
-  // Several rules ask for the category of one request, which may look at every tool.
+  // Several rules use the category of one request, and computing it may read every tool.
   const known = new WeakMap<RouteRequest, Category>();
   return (request) => {
     let category = known.get(request);
@@ -53,9 +53,9 @@ export function classifier(settings: CategorySettings): (request: RouteRequest) 
   };
 }
 
-/** Routes by category, to be read and edited: part of the configuration that `init` writes. */
+/** Commented routes by category, for the configuration that `init` writes. */
 export const CATEGORY_ROUTES = `# Routes by category. Every request has exactly one, the first of these that holds:
-#   vision       an image since the user last spoke
+#   vision       an image since the user's last message
 #   websearch    a hosted search tool, without tools that edit code
 #   longcontext  more tokens than categories.longcontext_tokens
 #   background   titles and other side jobs, or a model of categories.background_models

@@ -1,7 +1,12 @@
-/** The conditions of a rule, compiled: each says which facts it reads, whether it holds, and why. */
+/** Compiles the conditions of a rule: each knows which facts it reads, whether it holds, and why. */
 
-import type { Category, NumberRange, TimeWindow, WhenConfig } from '../config/config.ts';
-import { compileRegex } from '../config/sections/resolve-routes.ts';
+import type { Category } from '../config/sections/categories.ts';
+import {
+  compileRegex,
+  type NumberRange,
+  type TimeWindow,
+  type WhenConfig,
+} from '../config/sections/conditions.ts';
 import { anyGlob, globTest } from '../lib/text/glob.ts';
 import { CATEGORY_FACTS } from './category.ts';
 import type { Fact, RouteRequest } from './request.ts';
@@ -10,18 +15,18 @@ export interface Condition {
   /** As the file spells it: `model`, `header x-app`. */
   readonly key: string;
   readonly facts: readonly Fact[];
-  /** What the rule wants, in words. */
+  /** What the rule wants, as text. */
   readonly wanted: string;
   holds(request: RouteRequest): boolean;
-  /** The same, where the model's name alone decides. */
+  /** Set when the model's name alone decides. */
   readonly byName?: (model: string) => boolean;
-  /** What the request has, in words. */
+  /** What the request has, as text. */
   got(request: RouteRequest): string;
 }
 
 export type Classify = (request: RouteRequest) => Category;
 
-/** Conditions in the order of their cost: what needs the body decoded comes last. */
+/** The conditions in the order of their cost: those that need the decoded body come last. */
 export function compileWhen(when: WhenConfig, classify: Classify): readonly Condition[] {
   const all: Condition[] = [];
   const add = (condition: Condition | undefined) => {
@@ -139,7 +144,7 @@ function header(name: string, globs: readonly string[] | false): Condition {
       const value = request.headers.get(name);
       return value === null ? globs === false : test(value);
     },
-    // Values may be credentials: only their presence is told.
+    // Values may be credentials, so only their presence is shown.
     got: (request) => (request.headers.has(name) ? 'present' : 'absent'),
   };
 }

@@ -1,6 +1,7 @@
-/** Why a request goes where it goes, rule by rule. */
+/** Explains a routing decision: every rule with its conditions, and why it decided or not. */
 
-import type { Category, RouteTo } from '../config/config.ts';
+import type { Category } from '../config/sections/categories.ts';
+import type { RouteTo } from '../config/sections/routes.ts';
 import { targetName } from '../conversation/target.ts';
 import type { RouteDecision, RouteRequest } from './request.ts';
 import { followAliases, type RoutingTable, route, withModel } from './table.ts';
@@ -32,22 +33,22 @@ export interface Explanation {
   readonly decision: RouteDecision;
 }
 
-/** Holds the request against every rule, those behind the deciding one included. Reads all facts. */
+/** Checks a request against every rule, also those after the deciding one. Reads all facts. */
 export function explain(request: RouteRequest, table: RoutingTable): Explanation {
   const decision = route(request, table);
   const { model, aliases } = followAliases(request.model, table.config);
-  const asked = withModel(request, model);
+  const routed = withModel(request, model);
   return {
     asked: request.model,
     model,
     aliases,
-    category: table.classify(asked),
+    category: table.classify(routed),
     rules: table.rules.map(({ config, conditions }, index) => {
       const explained = conditions.map((condition) => ({
         key: condition.key,
         wanted: condition.wanted,
-        got: condition.got(asked),
-        holds: condition.holds(asked),
+        got: condition.got(routed),
+        holds: condition.holds(routed),
       }));
       return {
         index,
@@ -62,7 +63,7 @@ export function explain(request: RouteRequest, table: RoutingTable): Explanation
   };
 }
 
-/** How much of what a route takes begins at this target; '' where its targets have no weights. */
+/** The share of a route's requests that try this target first; '' when its targets have no weights. */
 function shareOf(one: RouteTo, to: readonly RouteTo[]): string {
   const { weight } = one;
   if (to.length < 2 || to.every((other) => other.weight === undefined)) {
@@ -73,7 +74,7 @@ function shareOf(one: RouteTo, to: readonly RouteTo[]): string {
   return ` (weight ${weight ?? 1}, ${share} % of the requests begin here)`;
 }
 
-/** The same in words, a line per rule and condition. */
+/** The explanation as text, one line for each rule and condition. */
 export function explainText(explanation: Explanation): string {
   const { asked, aliases, category, rules, decision } = explanation;
   const lines = [`model     ${[asked, ...aliases].join(' → ')}`, `category  ${category}`];

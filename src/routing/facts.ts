@@ -1,4 +1,4 @@
-/** The facts of a request that routes ask about, each read from the conversation when first asked for. */
+/** The facts of a request that routes depend on; each is computed from the conversation when it is first read. */
 
 import type { Block, Conversation, ProtocolName, Settings, Turn } from '../conversation/types.ts';
 import { containsAny, needles } from '../lib/bytes/bytes.ts';
@@ -15,36 +15,36 @@ export interface FactsInput {
   readonly headers: ReadonlyHeaders;
   /** A session id, else the request id. */
   readonly affinity: string;
-  /** Milliseconds since 1970; left out: when first asked for. */
+  /** Milliseconds since 1970; left out: the moment when it is first read. */
   readonly time?: number;
-  /** Its conversation is read when the first fact needs it, which may decode the body. */
-  readonly asked: Asked;
+  /** The conversation is read when the first fact needs it; that may decode the body. */
+  readonly request: DecodedRequest;
 }
 
-interface Asked {
+interface DecodedRequest {
   readonly conversation: Conversation;
-  /** The body, where it is at hand. */
+  /** The body, when it is available. */
   readonly bytes?: Buffer;
 }
 
 const BYTES_PER_TOKEN = 4;
 const BYTES_PER_TOKEN_OF_LETTERS = 5.6;
-/** Bytes at either end of a body that tell which letters it is written in. */
+/** Bytes at each end of a body from which its script is estimated. */
 const SAMPLED = 32_768;
-/** A smaller body is decoded for its media only where it seems to hold any. */
+/** A smaller body is decoded for its media only if it seems to contain any. */
 const SMALL_BODY = 64_000;
-/** As all protocols name images and documents. */
+/** How the protocols name images and documents. */
 const MEDIA = needles('"image', '"input_image', '"input_file', '"document"', '"file"');
 
-/** A lazy request for the router: what no rule asks for is never computed, and nothing is computed twice. */
+/** A lazy request for the router: facts that no rule reads are never computed, and none is computed twice. */
 export function requestFacts(input: FactsInput): RouteRequest {
   return new Facts(input);
 }
 
-/** What was computed. An object of its own: a request under another name shares it with its original. */
-interface Known {
+/** The facts that were computed. A separate object: a request with another model name shares it with the original. */
+interface ComputedFacts {
   time?: number;
-  fresh?: readonly Turn[];
+  latestTurns?: readonly Turn[];
   tokens?: number;
   images?: number;
   documents?: number;
@@ -60,10 +60,10 @@ class Facts implements RouteRequest {
   readonly stream: boolean;
   readonly headers: ReadonlyHeaders;
   readonly affinity: string;
-  // No `#` names: `withModel` makes objects that have this one for their prototype.
+  // Not `#` members: `withModel` makes objects whose prototype is this one.
   private readonly bytes: number;
-  private readonly asked: Asked;
-  private readonly known: Known = {};
+  private readonly request: DecodedRequest;
+  private readonly known: ComputedFacts = {};
 
   constructor(input: FactsInput) {
     this.model = input.model;
@@ -73,7 +73,7 @@ class Facts implements RouteRequest {
     this.affinity = input.affinity;
     if (input.time !== undefined) this.known.time = input.time;
     this.bytes = input.bytes;
-    this.asked = input.asked;
+    this.request = input.request;
   }
 
   get time(): number {
@@ -81,74 +81,75 @@ class Facts implements RouteRequest {
     return this.known.time;
   }
 
-  private get fresh(): readonly Turn[] {
-    this.known.fresh ??= sinceUserSpoke(this.asked.conversation.turns);
-    return this.known.fresh;
+  private get latestTurns(): readonly Turn[] {
+    this.known.latestTurns ??= sinceLastUserMessage(this.request.conversation.turns);
+    return this.known.latestTurns;
   }
 
   get tokens(): number {
-    this.known.tokens ??= estimateTokens(this.bytes, this.asked, this.protocol, this.model);
+    this.known.tokens ??= estimateTokens(this.bytes, this.request, this.protocol, this.model);
     return this.known.tokens;
   }
 
   get images(): number {
-    this.known.images ??= countMedia(this.fresh, 'image');
+    this.known.images ??= countMedia(this.latestTurns, 'image');
     return this.known.images;
   }
 
   get documents(): number {
-    this.known.documents ??= countMedia(this.asked.conversation.turns, 'document');
+    this.known.documents ??= countMedia(this.request.conversation.turns, 'document');
     return this.known.documents;
   }
 
   get toolNames(): readonly string[] {
-    this.known.toolNames ??= this.asked.conversation.tools.flatMap((tool) =>
+    this.known.toolNames ??= this.request.conversation.tools.flatMap((tool) =>
       tool.type === 'hosted' ? [] : [tool.name],
     );
     return this.known.toolNames;
   }
 
   get hostedTools(): readonly string[] {
-    this.known.hostedTools ??= this.asked.conversation.tools.flatMap((tool) =>
+    this.known.hostedTools ??= this.request.conversation.tools.flatMap((tool) =>
       tool.type === 'hosted' ? [tool.name] : [],
     );
     return this.known.hostedTools;
   }
 
   get thinking(): boolean {
-    return isThinking(this.asked.conversation.settings);
+    return isThinking(this.request.conversation.settings);
   }
 
   get effort(): string | undefined {
-    return this.asked.conversation.settings.reasoning?.effort;
+    return this.request.conversation.settings.reasoning?.effort;
   }
 
   get background(): boolean {
-    this.known.background ??= isBackground(this.asked.conversation);
+    this.known.background ??= isBackground(this.request.conversation);
     return this.known.background;
   }
 
   get lastUserText(): string {
-    this.known.lastUserText ??= this.fresh
-      .filter((turn) => isFresh(turn))
+    this.known.lastUserText ??= this.latestTurns
+      .filter((turn) => isUserMessage(turn))
       .flatMap((turn) => turn.blocks.flatMap(textOf))
       .join('\n');
     return this.known.lastUserText;
   }
 }
 
-/** A turn in which the user says something, and not only a tool's result comes back. */
-const isFresh = (turn: Turn) =>
+/** Whether a turn is a message of the user, not the result of a tool. */
+const isUserMessage = (turn: Turn) =>
   turn.role === 'user' && !turn.blocks.some((block) => block.type === 'tool-result');
 
 /**
- * The turns from the user's last own words to the end. In the middle of a tool loop the last turn is
- * a result; the picture that the user asked about stands before it and must still be seen.
+ * The turns from the user's last message to the end. In a tool loop the last turn is a tool result; an
+ * image that the user asked about comes before it, and must still count.
  */
-function sinceUserSpoke(turns: readonly Turn[]): readonly Turn[] {
-  let start = turns.findLastIndex(isFresh);
+function sinceLastUserMessage(turns: readonly Turn[]): readonly Turn[] {
+  let start = turns.findLastIndex(isUserMessage);
   if (start < 0) return turns;
-  while (start > 0 && (isFresh(turns[start - 1]!) || turns[start - 1]!.role === 'system')) start--;
+  while (start > 0 && (isUserMessage(turns[start - 1]!) || turns[start - 1]!.role === 'system'))
+    start--;
   return turns.slice(start);
 }
 
@@ -163,18 +164,18 @@ function countMedia(turns: readonly Turn[], media: 'image' | 'document'): number
 }
 
 /**
- * Bytes by four; letters that take two bytes are fewer tokens than that. Media count by their sizes and not by
- * their bytes: base64 would make every picture a long context.
+ * Four bytes a token, with a correction for two-byte letters. Media count by their pixels or pages: by the
+ * bytes of their base64 every image would be a long context.
  */
 function estimateTokens(
   bytes: number,
-  asked: Asked,
+  request: DecodedRequest,
   protocol: ProtocolName,
   model: string,
 ): number {
   let text = bytes;
   let media = 0;
-  if (bytes >= SMALL_BODY || (asked.bytes !== undefined && containsAny(asked.bytes, MEDIA))) {
+  if (bytes >= SMALL_BODY || (request.bytes !== undefined && containsAny(request.bytes, MEDIA))) {
     const visit = (block: Block) => {
       if (block.type === 'tool-result') block.content.forEach(visit);
       if (block.type !== 'media') return;
@@ -182,18 +183,18 @@ function estimateTokens(
       if (block.source.type === 'base64') text -= block.source.data.length;
       else if (block.source.type === 'text') text -= block.source.text.length;
     };
-    for (const turn of asked.conversation.turns) turn.blocks.forEach(visit);
+    for (const turn of request.conversation.turns) turn.blocks.forEach(visit);
   }
-  const letters = asked.bytes === undefined ? 0 : shareOfLetters(asked.bytes);
+  const letters = request.bytes === undefined ? 0 : shareOfTwoByteLetters(request.bytes);
   const perByte = (1 - letters) / BYTES_PER_TOKEN + letters / BYTES_PER_TOKEN_OF_LETTERS;
   return Math.ceil(Math.max(0, text) * perByte) + media;
 }
 
 /**
- * Which part of a body is letters of two bytes (Greek, Cyrillic, Hebrew, Arabic), by its beginning and end.
- * Such words come to 2.8 letters a token, measured with o200k on Russian.
+ * The share of a body's bytes that are two-byte letters (Greek, Cyrillic, Hebrew, Arabic), from its beginning
+ * and end. Such text has 2.8 letters a token (o200k, Russian).
  */
-function shareOfLetters(bytes: Uint8Array): number {
+function shareOfTwoByteLetters(bytes: Uint8Array): number {
   const whole = bytes.length <= 2 * SAMPLED;
   let leads = 0;
   const count = (part: Uint8Array) => {
@@ -201,7 +202,7 @@ function shareOfLetters(bytes: Uint8Array): number {
   };
   count(whole ? bytes : bytes.subarray(0, SAMPLED));
   if (!whole) count(bytes.subarray(-SAMPLED));
-  // Far fewer are accents and signs in other texts.
+  // A smaller share comes from accents and signs in other scripts.
   const share = (2 * leads) / Math.max(1, Math.min(bytes.length, 2 * SAMPLED));
   return share < 0.05 ? 0 : Math.min(1, share);
 }
@@ -212,12 +213,12 @@ function isThinking({ reasoning }: Settings): boolean {
   return reasoning.effort !== undefined && reasoning.effort !== 'none';
 }
 
-/** Words in the instructions of agents' title requests. */
-const TITLE_WORDS =
+/** Phrases in the instructions of agents' title requests. */
+const TITLE_REQUEST =
   /\btitle generator\b|\b(generate|write|create) (a|an) (\w+,? ){0,4}title\b|\bnaming a (\w+ )?session\b/i;
 const HEAD = 4096;
 
-/** A request for a title: no tools, and either a schema that wants one or instructions that say so. */
+/** Whether this is a request for a title: no tools, and a schema or instructions that ask for a title. */
 function isBackground(conversation: Conversation): boolean {
   if (conversation.tools.length > 0) return false;
   const { format } = conversation.settings;
@@ -232,7 +233,7 @@ function isBackground(conversation: Conversation): boolean {
       .filter((turn) => turn.role === 'system' || turn.role === 'developer')
       .flatMap((turn) => turn.blocks),
   ];
-  return instructions.flatMap(textOf).some((text) => TITLE_WORDS.test(text.slice(0, HEAD)));
+  return instructions.flatMap(textOf).some((text) => TITLE_REQUEST.test(text.slice(0, HEAD)));
 }
 
 const textOf = (block: Block): readonly string[] => (block.type === 'text' ? [block.text] : []);

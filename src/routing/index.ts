@@ -1,4 +1,4 @@
-/** Which provider and model a request goes to: a pure function of the request's facts and a table of rules. */
+/** The router: chooses the provider and model for a request, as a pure function of its facts and the rules. */
 
 export { CATEGORY_ROUTES } from './category.ts';
 export {
@@ -11,4 +11,4 @@ export { type ModelItem, models } from './models.ts';
 export { type Fact, plainRequest, type RoutedTarget, type RouteRequest } from './request.ts';
 export { type RoutingTable, route, routingTable } from './table.ts';
 export { profileFor } from './targets.ts';
-export { modelsWith, openProviders, takerOf } from './vendor-models.ts';
+export { modelsWith, openProviders, providerFor } from './vendor-models.ts';

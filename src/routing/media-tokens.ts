@@ -1,4 +1,4 @@
-/** What images and documents come to in tokens, by their sizes and the vendors' documented rules. */
+/** Estimates the tokens of images and documents from their sizes, by the vendors' documented rules. */
 
 import type { MediaBlock, MediaSource, ProtocolName } from '../conversation/types.ts';
 
@@ -8,30 +8,30 @@ export interface ImageSize {
   readonly height: number;
 }
 
-/** Bytes of an image that are looked at: sizes stand at the beginning, in JPEG behind what cameras add. */
+/** Base64 characters of an image that are read: its size is near the beginning, in JPEG after the camera's metadata. */
 const HEAD = 262_144;
 /** Bytes of a PDF in which pages are counted. */
 const PDF_BYTES = 4_194_304;
-/** One page of a PDF: its text, and a picture of it. */
+/** Tokens of one page of a PDF: its text, and an image of it. */
 const PAGE = 2000;
-/** Bytes of a page, where none can be counted. */
+/** Bytes of a page, for a PDF in which none can be counted. */
 const PAGE_BYTES = 75_000;
 const BYTES_PER_TOKEN = 4;
 
-/** Which vendor's rule counts: that of the model where its name says so, else of the client's protocol. */
+/** The tokens of one block. A model named `claude…` has Anthropic's rule, any other that of the client's protocol. */
 export function estimateMedia(block: MediaBlock, protocol: ProtocolName, model: string): number {
   const { source, media } = block;
   if (media === 'audio') return 0;
   if (media === 'document') return documentTokens(source);
   const claude = protocol === 'anthropic-messages' || model.startsWith('claude');
   const size = source.type === 'base64' ? imageSize(source.data) : undefined;
-  // Bytes that are no image of a kind that vendors take.
+  // Not an image of a kind that vendors accept.
   if (source.type === 'base64' && size === undefined) return 0;
   return claude ? claudeTokens(size) : openaiTokens(size, block.detail);
 }
 
 /**
- * Width × height / 750, of an image that is made smaller to 1568 pixels a side and about 1,600 tokens.
+ * Width × height / 750, after scaling down to at most 1568 pixels a side; at most 1,600 tokens.
  * @see https://docs.anthropic.com/en/docs/build-with-claude/vision#calculate-image-costs
  */
 function claudeTokens(size: ImageSize | undefined): number {
@@ -41,8 +41,8 @@ function claudeTokens(size: ImageSize | undefined): number {
 }
 
 /**
- * 85, and 170 for each square of 512 pixels of an image that is made smaller to 2048 pixels a side and 768
- * on the shorter one.
+ * 85, and 170 for each tile of 512 × 512 pixels, after scaling down to at most 2048 pixels a side and 768 on
+ * the shorter one.
  * @see https://platform.openai.com/docs/guides/images-vision#calculating-costs
  */
 function openaiTokens(size: ImageSize | undefined, detail: string | undefined): number {
@@ -65,17 +65,17 @@ function documentTokens(source: MediaSource): number {
   return PAGE * Math.max(1, pages === 0 ? Math.round(bytes / PAGE_BYTES) : pages);
 }
 
-/** The size that the head of a PNG, JPEG, GIF or WebP names; undefined for anything else. */
+/** The size in the header of a PNG, JPEG, GIF or WebP; undefined for anything else. */
 export function imageSize(base64: string): ImageSize | undefined {
-  const few = Buffer.from(base64.slice(0, 64), 'base64');
-  if (few.length >= 24 && few.readUInt32BE(0) === 0x89504e47) {
-    return sized(few.readUInt32BE(16), few.readUInt32BE(20));
+  const head = Buffer.from(base64.slice(0, 64), 'base64');
+  if (head.length >= 24 && head.readUInt32BE(0) === 0x89504e47) {
+    return sized(head.readUInt32BE(16), head.readUInt32BE(20));
   }
-  if (few.length >= 10 && few.toString('latin1', 0, 4) === 'GIF8') {
-    return sized(few.readUInt16LE(6), few.readUInt16LE(8));
+  if (head.length >= 10 && head.toString('latin1', 0, 4) === 'GIF8') {
+    return sized(head.readUInt16LE(6), head.readUInt16LE(8));
   }
-  if (few.length >= 30 && few.toString('latin1', 8, 12) === 'WEBP') return webpSize(few);
-  if (few[0] !== 0xff || few[1] !== 0xd8) return undefined;
+  if (head.length >= 30 && head.toString('latin1', 8, 12) === 'WEBP') return webpSize(head);
+  if (head[0] !== 0xff || head[1] !== 0xd8) return undefined;
   return jpegSize(Buffer.from(base64.slice(0, HEAD), 'base64'));
 }
 
@@ -98,13 +98,14 @@ function webpSize(bytes: Buffer): ImageSize | undefined {
   }
 }
 
-/** Segment by segment up to the one that begins the picture (SOF). */
+/** Reads segment by segment up to the start of frame (SOF). */
 function jpegSize(bytes: Buffer): ImageSize | undefined {
   let at = 2;
   while (at + 9 <= bytes.length && bytes[at] === 0xff) {
     const kind = bytes[at + 1]!;
-    const isFrame = kind >= 0xc0 && kind <= 0xcf && kind !== 0xc4 && kind !== 0xc8 && kind !== 0xcc;
-    if (isFrame) return sized(bytes.readUInt16BE(at + 7), bytes.readUInt16BE(at + 5));
+    const isStartOfFrame =
+      kind >= 0xc0 && kind <= 0xcf && kind !== 0xc4 && kind !== 0xc8 && kind !== 0xcc;
+    if (isStartOfFrame) return sized(bytes.readUInt16BE(at + 7), bytes.readUInt16BE(at + 5));
     // Fill bytes before a marker.
     if (kind === 0xff) at++;
     else at += 2 + bytes.readUInt16BE(at + 2);

@@ -1,4 +1,4 @@
-/** The models that the configuration names: the beginning of what `GET /v1/models` lists. */
+/** The models that the configuration names: the first part of what `GET /v1/models` lists. */
 
 import type { Config } from '../config/config.ts';
 import type { Target } from '../conversation/target.ts';
@@ -7,19 +7,19 @@ import { splitTarget, targetOf } from './targets.ts';
 
 export interface ModelItem {
   readonly id: string;
-  /** Whose it is; '' where only the routes decide. */
+  /** The provider that serves it; '' when only the routes decide. */
   readonly provider: string;
   /**
-   * plain: as a provider lists it; rule: a name that a route waits for; alias: from the
-   * configuration; direct: `provider/model`; claude: the same with `claude-` before it; vendor: as
-   * the vendor lists it, where a wildcard takes it.
+   * plain: a provider lists it; rule: a route has it as a condition; alias: from the configuration;
+   * direct: `provider/model`; claude: the same with `claude-` before it; vendor: the vendor lists it,
+   * and a wildcard takes it.
    */
   readonly kind: 'plain' | 'rule' | 'alias' | 'direct' | 'claude' | 'vendor';
-  /** Where it goes if nothing else is known of a request; left out where the routes decide. */
+  /** The target of a request with this name; left out when the routes decide. */
   readonly target?: Target;
 }
 
-/** Every name known, none twice: aliases, names in routes, plain names, then `provider/model`. */
+/** Every name in the configuration, none twice: aliases, names in routes, plain names, then `provider/model`. */
 export function models(config: Config): readonly ModelItem[] {
   const items = new Map<string, ModelItem>();
   const add = (item: ModelItem) => {

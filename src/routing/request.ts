@@ -1,25 +1,26 @@
-/** What the router asks about a request, and what it answers. */
+/** The router's input and output: the facts of a request, and the decision with its reason. */
 
-import type { Category, ProviderConfig } from '../config/config.ts';
+import type { Category } from '../config/sections/categories.ts';
+import type { ProviderConfig } from '../config/sections/providers.ts';
 import type { GatewayError } from '../conversation/errors.ts';
 import type { Target } from '../conversation/target.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 
 /**
- * The facts of a request. All but the first three may be getters: a fact that no rule of the table
- * looks at (see `RoutingTable.needs`) is never read.
+ * The facts of a request. All but the first three may be getters: a fact that no rule reads (see
+ * `RoutingTable.needs`) is never computed.
  */
 export interface RouteRequest {
   /** As the client spelled it. */
   readonly model: string;
   readonly protocol: ProtocolName;
-  /** The same text always picks the same of several weighted targets: a session id, else the request id. */
+  /** A session id, else the request id. Among weighted targets, the same affinity always picks the same one. */
   readonly affinity: string;
   readonly stream: boolean;
   /** An estimate of the prompt's size. */
   readonly tokens: number;
-  /** Images since the user last spoke, those in results of tools included. */
+  /** Images since the user's last message, those in tool results included. */
   readonly images: number;
   /** PDFs and other files, anywhere in the prompt. */
   readonly documents: number;
@@ -35,11 +36,11 @@ export interface RouteRequest {
   readonly time: number;
   /** The text of the last user turn; '' when there is none. */
   readonly lastUserText: string;
-  /** A side job of an agent: a title, a summary, a topic check. */
+  /** An agent's side job: a title, a summary, a topic check. */
   readonly background: boolean;
 }
 
-/** A request of which nothing but the model and the protocol is known. */
+/** A request with nothing known but the model and the protocol. */
 export function plainRequest(model: string, protocol: ProtocolName, now: number): RouteRequest {
   return {
     model,
@@ -62,7 +63,7 @@ export function plainRequest(model: string, protocol: ProtocolName, now: number)
 
 export type Fact = keyof RouteRequest;
 
-/** One place to try. */
+/** A target to try, with its provider. */
 export interface RoutedTarget {
   readonly target: Target;
   readonly provider: ProviderConfig;
@@ -75,10 +76,10 @@ export interface RouteReason {
   readonly name: string;
   /** From 0; only for rules. */
   readonly index?: number;
-  /** The conditions that held, in words: `model claude-* = claude-opus-4-7`. */
+  /** The conditions that held, as texts: `model claude-* = claude-opus-4-7`. */
   readonly matched: readonly string[];
   readonly category?: Category;
-  /** The aliases that were followed, the last one being the name that was routed. */
+  /** The aliases that were followed; the last one is the name that was routed. */
   readonly aliases: readonly string[];
 }
 
@@ -87,7 +88,7 @@ export type RouteDecision =
       readonly ok: true;
       /** To be tried in this order; never empty, no target twice. */
       readonly targets: readonly RoutedTarget[];
-      /** The name of the rule that chose them; undefined where none did. */
+      /** The name of the rule that chose them; undefined when none did. */
       readonly rule: string | undefined;
       readonly reason: RouteReason;
     }

@@ -1,43 +1,45 @@
-/** The routing table: a configuration compiled once, asked on every request. */
+/** The routing table: a configuration compiled once, used for every request. */
 
-import type { Category, Config, RouteConfig } from '../config/config.ts';
-import { suggest } from '../config/file/suggest.ts';
+import type { Config } from '../config/config.ts';
+import type { Category } from '../config/sections/categories.ts';
+import type { RouteConfig } from '../config/sections/routes.ts';
 import { GatewayError } from '../conversation/errors.ts';
+import { suggest } from '../lib/text/did-you-mean.ts';
 import { globTest, isGlob } from '../lib/text/glob.ts';
 import { classifier } from './category.ts';
 import { type Classify, type Condition, compileWhen } from './conditions.ts';
 import { models } from './models.ts';
 import type { Fact, RouteDecision, RoutedTarget, RouteReason, RouteRequest } from './request.ts';
-import { expander, LONG_NAME, MOST_NAMES, splitTarget, targetOf } from './targets.ts';
+import { expander, LONG_NAME, MAX_REMEMBERED, splitTarget, targetOf } from './targets.ts';
 
 export interface Rule {
   readonly config: RouteConfig;
   readonly conditions: readonly Condition[];
-  /** The places for an asked name, in order; see {@link expand}. */
-  readonly targets: (asked: string, affinity: string) => readonly RoutedTarget[];
+  /** The targets for a requested model name, in order. */
+  readonly targets: (requested: string, affinity: string) => readonly RoutedTarget[];
 }
 
 export interface RoutingTable {
   readonly config: Config;
-  /** The facts that some rule looks at; the others are never read. `model` is always among them. */
+  /** The facts that some rule reads; the others are never computed. `model` is always among them. */
   readonly needs: ReadonlySet<Fact>;
   readonly rules: readonly Rule[];
   readonly classify: Classify;
-  /** What each provider lists. */
-  readonly listed: readonly Listed[];
-  /** Every name that can be spelled out, made when it is first asked for. */
-  readonly known: () => readonly string[];
-  /** What the names alone decide, remembered. */
-  readonly named: Map<string, Named>;
+  /** The models that each provider lists. */
+  readonly listed: readonly ProviderModels[];
+  /** Every model name that the configuration spells out; computed at the first call. */
+  readonly knownNames: () => readonly string[];
+  /** By requested name: what the name alone decides. */
+  readonly decided: Map<string, NameDecision>;
 }
 
-/** All that follows from the name that was asked for. */
-interface Named {
+/** Everything that follows from the requested model name alone. */
+interface NameDecision {
   readonly model: string;
   readonly aliases: readonly string[];
-  /** The name is `provider/model`. */
+  /** Set when the name is `provider/model`. */
   readonly direct: RouteDecision | undefined;
-  /** The rules that take the name, with what else they ask for. */
+  /** The rules whose conditions on the name hold, with their other conditions. */
   readonly rules: readonly {
     readonly rule: Rule;
     readonly index: number;
@@ -45,7 +47,7 @@ interface Named {
   }[];
 }
 
-interface Listed {
+interface ProviderModels {
   readonly provider: string;
   readonly names: ReadonlySet<string>;
   readonly globs: readonly ((text: string) => boolean)[];
@@ -69,7 +71,7 @@ export function routingTable(config: Config): RoutingTable {
     if (route.to.some((one) => one.weight !== undefined)) needs.add('affinity');
   }
   const listed = Object.values(config.providers).map(
-    (provider): Listed => ({
+    (provider): ProviderModels => ({
       provider: provider.name,
       names: new Set(provider.models.filter((name) => !isGlob(name))),
       globs: provider.models.filter((name) => isGlob(name) && name !== '*').map(globTest),
@@ -77,79 +79,80 @@ export function routingTable(config: Config): RoutingTable {
     }),
   );
   let ids: readonly string[] | undefined;
-  const known = () => {
+  const knownNames = () => {
     ids ??= models(config).map(({ id }) => id);
     return ids;
   };
-  return { config, needs, rules, classify, listed, known, named: new Map() };
+  return { config, needs, rules, classify, listed, knownNames, decided: new Map() };
 }
 
 /**
- * The places for a request, in this order: aliases are followed; `provider/model` addresses that
- * provider; else the first rule that matches; else the providers that list the name (and, where
- * there are no rules at all, those that take any). Deterministic, and never throws; a model that
- * nobody takes is `not_found` with a hint.
+ * The targets for a request. Aliases are followed first. Then decides: `provider/model`, which addresses
+ * that provider; else the first rule that matches; else the providers that list the name (and, if there
+ * are no rules at all, those that take any name). Deterministic, and never throws; a model that no
+ * provider takes is `not_found` with a hint.
  */
 export function route(request: RouteRequest, table: RoutingTable): RouteDecision {
-  const { model, aliases, direct, rules } = namedIn(table, request.model);
+  const { model, aliases, direct, rules } = decisionForName(table, request.model);
   if (direct !== undefined) return direct;
-  if (model !== '' && request.model.length <= LONGEST_NAME) {
-    const asked = aliases.length === 0 ? request : withModel(request, model);
+  if (model !== '' && request.model.length <= MAX_NAME) {
+    const renamed = aliases.length === 0 ? request : withModel(request, model);
     for (const { rule, index, others } of rules) {
-      if (!allHold(others, asked)) continue;
+      if (!allHold(others, renamed)) continue;
       const affinity = table.needs.has('affinity') ? request.affinity : '';
       const targets = rule.targets(model, affinity);
-      if (targets.length > 0) return new Ruled(rule, index, targets, asked, aliases, table);
+      if (targets.length > 0)
+        return new RuleDecision(rule, index, targets, renamed, aliases, table);
     }
     const { providers } = table.config;
-    const takers = takersOf(model, table);
-    if (takers.length > 0) {
-      const targets = takers.map((name) => targetOf(providers[name]!, model));
-      return unruled('listed', takers[0]!, targets, aliases);
+    const listing = providersListing(model, table);
+    if (listing.length > 0) {
+      const targets = listing.map((name) => targetOf(providers[name]!, model));
+      return decisionWithoutRule('listed', listing[0]!, targets, aliases);
     }
   }
   const reason: RouteReason = { kind: 'none', name: '', matched: [], aliases };
   return { ok: false, error: notFound(request.model, table), reason };
 }
 
-function namedIn(table: RoutingTable, asked: string): Named {
-  if (asked.length > LONGEST_NAME) return TOO_LONG;
-  const known = table.named.get(asked);
+function decisionForName(table: RoutingTable, requested: string): NameDecision {
+  if (requested.length > MAX_NAME) return TOO_LONG;
+  const known = table.decided.get(requested);
   if (known !== undefined) return known;
-  const named = nameIn(table, asked);
-  if (asked.length > LONG_NAME) return named;
-  if (table.named.size >= MOST_NAMES) table.named.clear();
-  table.named.set(asked, named);
+  const named = decideName(table, requested);
+  if (requested.length > LONG_NAME) return named;
+  if (table.decided.size >= MAX_REMEMBERED) table.decided.clear();
+  table.decided.set(requested, named);
   return named;
 }
 
-/** Characters of a name; the longest ones that vendors have are a tenth of it. */
-const LONGEST_NAME = 1024;
-const TOO_LONG: Named = { model: '', aliases: [], direct: undefined, rules: [] };
+/** Characters of a name; the longest names of vendors have a tenth of that. */
+const MAX_NAME = 1024;
+const TOO_LONG: NameDecision = { model: '', aliases: [], direct: undefined, rules: [] };
 
-function nameIn({ config, rules }: RoutingTable, asked: string): Named {
-  const { model, aliases } = followAliases(asked, config);
-  const place = splitTarget(model, config.providers);
-  if (place !== undefined) {
-    const targets = [targetOf(place.provider, place.model)];
-    const direct = unruled('direct', place.provider.name, targets, aliases);
+function decideName({ config, rules }: RoutingTable, requested: string): NameDecision {
+  const { model, aliases } = followAliases(requested, config);
+  const named = splitTarget(model, config.providers);
+  if (named !== undefined) {
+    const targets = [targetOf(named.provider, named.model)];
+    const direct = decisionWithoutRule('direct', named.provider.name, targets, aliases);
     return { model, aliases, direct, rules: [] };
   }
-  const open = rules.flatMap((rule, index) => {
+  const candidates = rules.flatMap((rule, index) => {
     const own = rule.conditions.filter(({ byName }) => byName !== undefined);
     if (!own.every(({ byName }) => byName?.(model))) return [];
     const others = rule.conditions.filter(({ byName }) => byName === undefined);
     return [{ rule, index, others }];
   });
-  return { model, aliases, direct: undefined, rules: open };
+  return { model, aliases, direct: undefined, rules: candidates };
 }
 
-function allHold(conditions: readonly Condition[], asked: RouteRequest): boolean {
-  for (const condition of conditions) if (!condition.holds(asked)) return false;
+function allHold(conditions: readonly Condition[], request: RouteRequest): boolean {
+  for (const condition of conditions) if (!condition.holds(request)) return false;
   return true;
 }
 
-const unruled = (
+const decisionWithoutRule = (
   kind: 'direct' | 'listed',
   name: string,
   targets: readonly RoutedTarget[],
@@ -161,13 +164,13 @@ const unruled = (
   reason: { kind, name, matched: [], aliases },
 });
 
-/** Why is put into words only when somebody asks: nobody does on the way of a request. */
-class Ruled {
+/** The decision of a rule. Its reason is computed when it is read, which an ordinary request never does. */
+class RuleDecision {
   readonly ok = true;
   readonly targets: readonly RoutedTarget[];
   readonly #rule: Rule;
   readonly #index: number;
-  readonly #asked: RouteRequest;
+  readonly #request: RouteRequest;
   readonly #aliases: readonly string[];
   readonly #table: RoutingTable;
 
@@ -175,14 +178,14 @@ class Ruled {
     rule: Rule,
     index: number,
     targets: readonly RoutedTarget[],
-    asked: RouteRequest,
+    request: RouteRequest,
     aliases: readonly string[],
     table: RoutingTable,
   ) {
     this.targets = targets;
     this.#rule = rule;
     this.#index = index;
-    this.#asked = asked;
+    this.#request = request;
     this.#aliases = aliases;
     this.#table = table;
   }
@@ -192,15 +195,15 @@ class Ruled {
   }
 
   get reason(): RouteReason {
-    const asked = this.#asked;
+    const request = this.#request;
     const { config, conditions } = this.#rule;
     return {
       kind: 'rule',
       name: config.name,
       index: this.#index,
-      matched: conditions.map(({ key, wanted, got }) => `${key} ${wanted} = ${got(asked)}`),
+      matched: conditions.map(({ key, wanted, got }) => `${key} ${wanted} = ${got(request)}`),
       aliases: this.#aliases,
-      ...categoryOf(conditions, this.#table, asked),
+      ...categoryOf(conditions, this.#table, request),
     };
   }
 }
@@ -215,20 +218,20 @@ function categoryOf(
     : {};
 }
 
-/** Exact names before globs, those before `*`, each in the order of the file. */
-function takersOf(model: string, table: RoutingTable): readonly string[] {
+/** The providers that list a model: by exact name, then by glob, then by `*`, each in the order of the file. */
+function providersListing(model: string, table: RoutingTable): readonly string[] {
   const exact = table.listed.filter(({ names }) => names.has(model));
   const globbed = table.listed.filter(({ globs }) => globs.some((test) => test(model)));
   const open = table.rules.length === 0 ? table.listed.filter(({ any }) => any) : [];
   return [...new Set([...exact, ...globbed, ...open].map(({ provider }) => provider))];
 }
 
-/** The name that an asked one stands for, and every name on the way. */
+/** The name that a requested one stands for, and the aliases that lead to it. */
 export function followAliases(
-  asked: string,
+  requested: string,
   config: Config,
 ): { readonly model: string; readonly aliases: readonly string[] } {
-  let model = asked;
+  let model = requested;
   const aliases: string[] = [];
   while (
     Object.hasOwn(config.aliases, model) &&
@@ -239,30 +242,30 @@ export function followAliases(
     aliases.push(model);
   }
   if (config.modelList.claudeAliases && model.startsWith('claude-')) {
-    const behind = model.slice('claude-'.length);
+    const rest = model.slice('claude-'.length);
     const taken = splitTarget(model, config.providers) !== undefined;
-    if (!taken && splitTarget(behind, config.providers) !== undefined) {
-      aliases.push(behind);
-      model = behind;
+    if (!taken && splitTarget(rest, config.providers) !== undefined) {
+      aliases.push(rest);
+      model = rest;
     }
   }
   return { model, aliases };
 }
 
-/** The request under another name, its other facts still unread. */
+/** The request with another model name; its other facts stay lazy. */
 export function withModel(request: RouteRequest, model: string): RouteRequest {
   return Object.create(request, { model: { value: model, enumerable: true } }) as RouteRequest;
 }
 
-function notFound(asked: string, table: RoutingTable): GatewayError {
-  const shown = asked.length > 200 ? `${asked.slice(0, 200)}…` : asked;
-  const near = asked.length > 200 ? undefined : suggest(asked, table.known());
+function notFound(requested: string, table: RoutingTable): GatewayError {
+  const shown = requested.length > 200 ? `${requested.slice(0, 200)}…` : requested;
+  const near = requested.length > 200 ? undefined : suggest(requested, table.knownNames());
   const hint = near === undefined ? '' : ` Did you mean "${near}"?`;
   const message =
-    asked === ''
+    requested === ''
       ? 'The request names no model.'
-      : asked.length > LONGEST_NAME
-        ? `The model "${shown}" does not exist: no name has ${asked.length} characters.`
+      : requested.length > MAX_NAME
+        ? `The model "${shown}" does not exist: no name has ${requested.length} characters.`
         : `The model "${shown}" does not exist: no route and no provider takes it.${hint}`;
   return new GatewayError('not_found', message, { code: 'model_not_found', param: 'model' });
 }

@@ -1,6 +1,7 @@
-/** From the names in a rule to places to send to: `provider/model`, wildcards, weights, profiles by model. */
+/** Turns the targets of a rule into providers and models: `provider/model`, wildcards, weights, profiles by model. */
 
-import type { ProviderConfig, RouteTo } from '../config/config.ts';
+import type { ProviderConfig } from '../config/sections/providers.ts';
+import type { RouteTo } from '../config/sections/routes.ts';
 import type { Facts, ProfileFacts } from '../config/vendors/profile-schema.ts';
 import type { Profile } from '../conversation/target.ts';
 import { globTest } from '../lib/text/glob.ts';
@@ -8,7 +9,7 @@ import type { RoutedTarget } from './request.ts';
 
 export type Providers = Readonly<Record<string, ProviderConfig>>;
 
-/** `provider/model` cut at its first slash; undefined when that is not a provider's name. */
+/** `provider/model` split at its first slash; undefined when the first part is no provider's name. */
 export function splitTarget(
   name: string,
   providers: Providers,
@@ -21,7 +22,7 @@ export function splitTarget(
     : undefined;
 }
 
-/** The place that a provider and a model name are. */
+/** The target for a model of a provider. */
 export function targetOf(provider: ProviderConfig, model: string): RoutedTarget {
   return {
     provider,
@@ -34,47 +35,49 @@ export function targetOf(provider: ProviderConfig, model: string): RoutedTarget 
   };
 }
 
-interface Variants {
+/** The profiles of single models that a vendor's facts give. */
+interface ModelProfiles {
   readonly globs: readonly { readonly test: (text: string) => boolean; readonly facts: Facts }[];
-  /** By which globs fit, as bits: there are only as many profiles as the table can make. */
-  readonly built: Map<string, Profile>;
+  /** By the globs that match, as a text of bits; so there are only as many as the globs can combine to. */
+  readonly profiles: Map<string, Profile>;
 }
-const variants = new WeakMap<ProfileFacts, Variants>();
+const modelProfiles = new WeakMap<ProfileFacts, ModelProfiles>();
 
 /**
- * What is known of this model: the vendor's facts with those of every glob that fits laid over them.
- * The same reference for the same facts.
+ * The profile of one model: the vendor's facts, with those of every matching glob laid over them.
+ * Equal profiles are the same object.
  */
 export function profileFor(facts: ProfileFacts, model: string): Profile {
   if (facts.models === undefined) return facts;
-  let known = variants.get(facts);
+  let known = modelProfiles.get(facts);
   if (known === undefined) {
     const globs = Object.entries(facts.models).map(([glob, own]) => ({
       test: globTest(glob),
       facts: own,
     }));
-    known = { globs, built: new Map() };
-    variants.set(facts, known);
+    known = { globs, profiles: new Map() };
+    modelProfiles.set(facts, known);
   }
-  const fits = known.globs.filter(({ test }) => test(model));
-  const key = known.globs.map((glob) => (fits.includes(glob) ? '1' : '0')).join('');
-  let profile = known.built.get(key);
+  const matching = known.globs.filter(({ test }) => test(model));
+  const key = known.globs.map((glob) => (matching.includes(glob) ? '1' : '0')).join('');
+  let profile = known.profiles.get(key);
   if (profile === undefined) {
     const { models: _, ...base } = facts;
-    profile = Object.freeze(Object.assign({ ...base }, ...fits.map((fit) => fit.facts)) as Profile);
-    known.built.set(key, profile);
+    profile = Object.freeze(
+      Object.assign({ ...base }, ...matching.map((glob) => glob.facts)) as Profile,
+    );
+    known.profiles.set(key, profile);
   }
   return profile;
 }
 
 /**
- * The targets of a rule in the order to try them, none twice. `*` in the model's place takes the
- * asked name. Where there are weights, one target is picked to begin with and the others keep their
- * order behind it.
+ * The targets of a rule in the order to try them, none twice. A `*` in the model stands for the requested
+ * name. With weights, one target is picked as the first and the others keep their order after it.
  */
 function expand(
   to: readonly RouteTo[],
-  asked: string,
+  requested: string,
   affinity: string,
   providers: Providers,
 ): readonly RoutedTarget[] {
@@ -83,8 +86,8 @@ function expand(
   for (const { target } of weighted(to, affinity)) {
     const parts = splitTarget(target, providers);
     if (parts === undefined) continue;
-    // A function, so that `$&` in an asked name is nothing special.
-    const model = parts.model.replace('*', () => asked);
+    // A function: in a replacement text, `$&` in the requested name would be special.
+    const model = parts.model.replace('*', () => requested);
     const key = `${parts.provider.name}/${model}`;
     if (model === '' || seen.has(key)) continue;
     seen.add(key);
@@ -93,27 +96,24 @@ function expand(
   return out;
 }
 
-// Clients choose the names: beyond so many the remembered ones are forgotten, and long ones are not kept.
-export const MOST_NAMES = 1000;
+// Clients choose the names: above this number all are forgotten, and longer names are not remembered.
+export const MAX_REMEMBERED = 1000;
 export const LONG_NAME = 256;
 
-/**
- * {@link expand} for one rule, remembering what came of a name. Where weights pick a target, the
- * affinity decides anew for every request.
- */
+/** {@link expand} for one rule. Remembers the targets by name; with weights, the affinity decides for each request. */
 export function expander(
   to: readonly RouteTo[],
   providers: Providers,
-): (asked: string, affinity: string) => readonly RoutedTarget[] {
-  if (isWeighted(to)) return (asked, affinity) => expand(to, asked, affinity, providers);
+): (requested: string, affinity: string) => readonly RoutedTarget[] {
+  if (isWeighted(to)) return (requested, affinity) => expand(to, requested, affinity, providers);
   const known = new Map<string, readonly RoutedTarget[]>();
-  return (asked) => {
-    let targets = known.get(asked);
+  return (requested) => {
+    let targets = known.get(requested);
     if (targets === undefined) {
-      if (known.size >= MOST_NAMES) known.clear();
-      targets = expand(to, asked, '', providers);
-      if (asked.length > LONG_NAME) return targets;
-      known.set(asked, targets);
+      if (known.size >= MAX_REMEMBERED) known.clear();
+      targets = expand(to, requested, '', providers);
+      if (requested.length > LONG_NAME) return targets;
+      known.set(requested, targets);
     }
     return targets;
   };
@@ -123,9 +123,9 @@ const isWeighted = (to: readonly RouteTo[]) =>
   to.length > 1 && to.some((one) => one.weight !== undefined);
 
 /**
- * Rendezvous hashing with weights: each target draws -weight / ln(u) with u from the hash of affinity
- * and target, and the highest wins. A session keeps its target as long as that target's share
- * does not shrink, whatever happens to the others.
+ * Weighted rendezvous hashing: each target scores -weight / ln(u), with u from the hash of affinity and
+ * target, and the highest score wins. A session keeps its target as long as that target's share does
+ * not shrink, whatever happens to the others.
  */
 function weighted(to: readonly RouteTo[], affinity: string): readonly RouteTo[] {
   if (!isWeighted(to)) return to;

@@ -1,17 +1,18 @@
-/** What `GET /v1/models` shows beside the names of the configuration: those that vendors list, where a wildcard takes them. */
+/** Adds to the configuration's model names those that vendors list and a wildcard takes, for `GET /v1/models`. */
 
-import type { Config, ProviderConfig } from '../config/config.ts';
-import { PROTOCOL_NAMES } from '../config/sections/providers.ts';
+import type { Config } from '../config/config.ts';
+import type { ProviderConfig } from '../config/sections/providers.ts';
+import { PROTOCOL_NAMES } from '../conversation/protocol-names.ts';
 import { globTest, isGlob } from '../lib/text/glob.ts';
 import { type ModelItem, models } from './models.ts';
 import { plainRequest } from './request.ts';
 import { type RoutingTable, route, routingTable } from './table.ts';
 import { splitTarget, targetOf } from './targets.ts';
 
-/** Names × rules; beyond it a vendor's names are listed as `provider/model` alone, which no rule is asked for. */
-const MOST_WORK = 500_000;
+/** Names × rules. Above it a vendor's names are listed only as `provider/model`, which needs no rule. */
+const MAX_LOOKUPS = 500_000;
 
-/** The providers that take names which the configuration does not spell out: a glob of their own, or a route's `*`. */
+/** The providers that take names which the configuration does not spell out: by a glob of their own, or a route's `*`. */
 export function openProviders({ providers, routes }: Config): readonly ProviderConfig[] {
   const open = new Set<ProviderConfig>();
   for (const provider of Object.values(providers)) {
@@ -25,22 +26,22 @@ export function openProviders({ providers, routes }: Config): readonly ProviderC
 }
 
 /**
- * {@link models} with what vendors list.
- * @param lists the names that a provider's vendor gave, by provider
+ * {@link models}, and the names that vendors list.
+ * @param lists by provider: the names that its vendor lists
  */
 export function modelsWith(
   config: Config,
   lists: ReadonlyMap<string, readonly string[]>,
 ): readonly ModelItem[] {
   const items = new Map(models(config).map((item) => [item.id, item]));
-  // A table of its own: the one that requests are routed by remembers names, and has no room for all of these.
+  // A separate table: the one that routes requests remembers names, and these would displace them.
   const table = routingTable(config);
   for (const provider of openProviders(config)) {
     const names = lists.get(provider.name) ?? [];
     const globs = provider.models.filter(isGlob).map(globTest);
-    const askRules = names.length * config.routes.length <= MOST_WORK;
+    const tryRules = names.length * config.routes.length <= MAX_LOOKUPS;
     for (const name of names) {
-      const routed = askRules && leadsTo(table, name, provider);
+      const routed = tryRules && leadsTo(table, name, provider);
       if (!routed && !globs.some((test) => test(name))) continue;
       const { target } = targetOf(provider, name);
       const add = (id: string, kind: ModelItem['kind']) => {
@@ -54,21 +55,21 @@ export function modelsWith(
   return [...items.values()];
 }
 
-/** Whether a request of which only the name is known goes to this very model of the provider. */
+/** Whether a request with this name goes to the model of the same name of the provider. */
 function leadsTo(table: RoutingTable, name: string, { name: provider }: ProviderConfig): boolean {
-  return placesOf(table, name).some(
+  return targetsOf(table, name).some(
     ({ target }) => target.provider === provider && target.model === name,
   );
 }
 
-/** The first place of a request with this name, for each protocol that a client may speak. */
-function placesOf(table: RoutingTable, name: string) {
+/** The first target of a request with this name, for each protocol that a client may speak. */
+function targetsOf(table: RoutingTable, name: string) {
   return PROTOCOL_NAMES.flatMap((protocol) => {
     const decision = route(plainRequest(name, protocol, Date.now()), table);
     return decision.ok ? decision.targets.slice(0, 1) : [];
   });
 }
 
-/** The provider that would answer for this name, listed or not; undefined when nobody takes it. */
-export const takerOf = (table: RoutingTable, name: string): string | undefined =>
-  placesOf(table, name)[0]?.provider.name;
+/** The provider that would get a request with this name; undefined when none takes it. */
+export const providerFor = (table: RoutingTable, name: string): string | undefined =>
+  targetsOf(table, name)[0]?.provider.name;

@@ -1,36 +1,36 @@
-/** A recorded exchange in words: what its meta file holds, what lists show of it, and how it is looked up. */
+/** Types of a recorded exchange: its meta file, its row in lists, filters, statistics and the store that holds samples. */
 
 import type { Note } from '../conversation/notes.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import type { Usage } from '../conversation/usage.ts';
 import type { JsonObject } from '../lib/json/json.ts';
 
-/** `open`: still running; `cut`: the process that recorded it died meanwhile; `done`: complete. */
+/** `open`: still running; `cut`: the process that recorded it died before the end; `done`: complete. */
 export type SampleState = 'open' | 'cut' | 'done';
 
 /**
- * One body on disk. Stages: `client-request`, `provider-request`, `provider-response`,
+ * One body on disk. Names of stages: `client-request`, `provider-request`, `provider-response`,
  * `provider-error`, `client-response`; those of later hops begin with `hop2-` and so on, those of
  * tries that did not count with `try1-` (`hop2-try1-provider-request`).
  */
-export interface SampleEdge {
+export interface SampleStage {
   readonly stage: string;
   /** File name beside the meta file. */
   readonly file: string;
   readonly bytes: number;
-  /** Credentials masked in it. */
+  /** Number of credentials masked in the body. */
   readonly masked?: number;
   /** Of requests and responses at a vendor; both count from 1. */
   readonly hop?: number;
   readonly try?: number;
-  /** Milliseconds since the exchange began: begin and end. */
+  /** Start and end, in milliseconds since the exchange began. */
   readonly at?: number;
   readonly until?: number;
-  /** Of a request: the connection that was made for it stood; left out where a kept one was used. */
+  /** Of a request: when its new connection was established; left out where a kept connection was used. */
   readonly connected?: number;
-  /** The same for the first byte of an answer's body; `at` is when its head was there. */
+  /** Of an answer: when the first byte of its body arrived; `at` is when its head arrived. */
   readonly first?: number;
-  /** Of a stream, when its bytes came: `ms:byte ms:byte …`, from that byte on at that time. */
+  /** Of a stream, when its bytes arrived: `ms:byte ms:byte …`, each pair the time of the bytes from that offset on. */
   readonly pace?: string;
   readonly protocol?: ProtocolName;
   readonly target?: string;
@@ -38,9 +38,9 @@ export interface SampleEdge {
   readonly headers?: Readonly<Record<string, string>>;
   readonly status?: number;
   readonly error?: SampleError;
-  /** The body on disk is shorter than it was: the process died, or it was too large. */
+  /** The body on disk is incomplete: the process died, or the body was too large. */
   readonly cut?: boolean;
-  /** Nothing was answered: the body tells why, in this gateway's words. */
+  /** There was no answer: this gateway wrote the body, which says why. */
   readonly made?: boolean;
 }
 
@@ -51,15 +51,15 @@ export interface SampleError {
   readonly code?: string;
 }
 
-/** A tool that the gateway ran between two hops. */
+/** A tool that the gateway ran. */
 export interface SampleToolRun {
   readonly name: string;
-  /** The hop that asked for it; left out: it was run before the first one. */
+  /** The hop that asked for it; left out: it ran before the first hop. */
   readonly hop?: number;
   readonly arguments?: string;
   readonly result?: string;
   readonly error?: string;
-  /** Milliseconds since the exchange began, and how long it ran. */
+  /** When it began, in milliseconds since the exchange began, and how long it ran. */
   readonly at?: number;
   readonly ms?: number;
 }
@@ -69,7 +69,7 @@ export interface SampleMeta {
   readonly id: string;
   readonly entry: ProtocolName;
   readonly state: SampleState;
-  /** Which process writes it, while it is open. */
+  /** The process that writes it, while it is open. */
   readonly run?: string;
   /** Milliseconds since 1970. */
   readonly time: number;
@@ -88,18 +88,18 @@ export interface SampleMeta {
   readonly usage?: Usage;
   readonly notes: readonly Note[];
   readonly session?: string;
-  /** The memory space that its conversation used; erasing the space removes the sample. */
+  /** The memory space that the conversation used; erasing the space removes the sample. */
   readonly memory_space?: string;
   readonly owner?: string;
   /** The query string of the client's request. */
   readonly search?: string;
   /** Credentials masked in all files, this one included. */
   readonly masked: number;
-  readonly edges: readonly SampleEdge[];
+  readonly edges: readonly SampleStage[];
   readonly tools?: readonly SampleToolRun[];
   /** Texts or images were blanked as well: `texts`, `images`. */
   readonly redacted?: readonly string[];
-  /** Words of whoever made it by hand. */
+  /** What the sample is for, where a command made it. */
   readonly about?: string;
 }
 
@@ -115,7 +115,7 @@ export interface SampleRow {
   readonly status: number;
   /** The error's kind, '' when nothing failed. */
   readonly error: string;
-  /** Something failed, be it a try that did not count. */
+  /** Something failed, even if only a try that did not count. */
   readonly failed: boolean;
   readonly stream: boolean;
   readonly tries: number;
@@ -124,33 +124,33 @@ export interface SampleRow {
   readonly notes: string;
   readonly input_tokens: number | null;
   readonly output_tokens: number | null;
-  /** Of the input: read from the vendor's cache, written to it, and of that for one hour. */
+  /** Parts of the input: read from the vendor's cache, written to it, and written to it for one hour. */
   readonly cached_tokens: number | null;
   readonly cache_write_tokens: number | null;
   readonly cache_write_1h_tokens: number | null;
-  /** Of the output. */
+  /** Part of the output. */
   readonly reasoning_tokens: number | null;
   readonly first_byte_ms: number | null;
   readonly total_ms: number | null;
   readonly session: string;
-  /** Name of the gateway key that it was made with, '' without keys. */
+  /** Name of the gateway key of the request, '' without keys. */
   readonly owner: string;
   readonly memory_space?: string;
-  /** On disk, all files. */
+  /** Size of all files on disk. */
   readonly bytes: number;
 }
 
-/** All that are given must hold; newest first. */
+/** All given conditions must hold. */
 export interface SampleFilter {
   /** Milliseconds since 1970. */
   readonly since?: number;
   readonly until?: number;
   /**
-   * `500`, `5xx`, `429,5xx`, `ok`, `failed`, `open`; `cut`: an answer that broke off; `unfinished`: the
-   * process that recorded it died.
+   * `500`, `5xx`, `429,5xx`, `ok`, `failed`, `open`; `cut`: the answer ended early; `unfinished`: the
+   * recording process died.
    */
   readonly status?: string;
-  /** Part of the asked model's or the target's name; `*` stands for anything. */
+  /** Part of the requested model's or the target's name; `*` stands for anything. */
   readonly model?: string;
   /** Name of a note. */
   readonly note?: string;
@@ -167,14 +167,14 @@ export interface SampleFilter {
   readonly limit?: number;
 }
 
-/** Sums over samples with the same `time` (a bucket) and `target`. */
+/** Sums over the samples of one bucket and target. */
 export interface SampleSums {
   /** Number of the bucket, from 0. */
   readonly bucket: number;
   readonly target: string;
   readonly requests: number;
   readonly failed: number;
-  /** How many of them know their tokens. */
+  /** Requests with known token counts. */
   readonly counted: number;
   readonly input_tokens: number;
   readonly cached_tokens: number;
@@ -182,11 +182,11 @@ export interface SampleSums {
   readonly cache_write_1h_tokens: number;
   readonly output_tokens: number;
   readonly reasoning_tokens: number;
-  /** Input tokens of those whose vendor tells of its cache. */
+  /** Input tokens of requests whose vendor reports cache use. */
   readonly cacheable_tokens: number;
 }
 
-/** How often something was seen in a bucket at a target. */
+/** How often a value occurs in a bucket at a target. */
 export interface SampleCount {
   readonly bucket: number;
   readonly target: string;
@@ -204,7 +204,7 @@ export interface SamplePercentiles {
 /** Which times a statistic groups by: single buckets, single targets, or all together. */
 export type SampleGrouping = 'bucket' | 'target' | 'all';
 
-/** What a folder of samples says in numbers; every question is one look into the index. */
+/** Statistics over a folder of samples; each method is one query of the index. */
 export interface SampleStatistics {
   sums(): readonly SampleSums[];
   /** By status, kind of error, and text of notes (`name=count,…`); '' is left out. */
@@ -216,15 +216,15 @@ export interface SampleStatistics {
   ): ReadonlyMap<number | string, SamplePercentiles>;
 }
 
-/** Told of recorded exchanges while they are recorded. */
+/** Is notified of exchanges while they are recorded. */
 export interface SampleWatcher {
-  /** New, or more is known of it. */
+  /** A new or changed exchange. */
   row(row: SampleRow): void;
-  /** No longer there: aged out, or not wanted after all. */
+  /** Removed: too old, or not kept after all. */
   gone(ids: readonly string[]): void;
 }
 
-/** What is put into a file to be carried elsewhere: texts as they are, other bytes as base64. */
+/** A sample as one file, for export: texts as they are, other bytes as base64. */
 export interface ExportedSample {
   readonly hopgate_sample: 1;
   readonly meta: SampleMeta;
@@ -236,30 +236,30 @@ export interface ExportedSample {
   }[];
 }
 
-/** Recorded exchanges on disk, as commands use them; works while a gateway writes. */
+/** Recorded exchanges on disk, as commands and the page use them; works while a gateway writes. */
 export interface SampleStore {
   readonly root: string;
   list(filter?: SampleFilter): readonly SampleRow[];
-  /** Samples from `since` on in buckets of `bucketMs`; `filter` must say since and until. */
+  /** Samples from `since` to `until` in buckets of `bucketMs`. */
   statistics(
     filter: SampleFilter & { readonly since: number; readonly until: number },
     bucketMs: number,
   ): SampleStatistics;
-  /** By id, or by the unique end or beginning of one. Undefined: no such sample. */
+  /** By id, or by a part that only one id has. Undefined: no such sample, or several. */
   find(id: string): SampleMeta | undefined;
-  /** Those in whose ids this text stands, newest first, so many at most. */
+  /** At most `limit` samples whose ids contain this text, newest first. */
   matching(part: string, limit: number): readonly SampleRow[];
-  /** What a list shows of it. */
+  /** What a list shows of this sample. */
   row(meta: SampleMeta): SampleRow;
-  /** The body of an edge; undefined when there is none. */
+  /** The body of a stage; undefined when there is none. */
   read(meta: SampleMeta, stage: string): Uint8Array | undefined;
-  /** Where the file of an edge is. */
+  /** The file of a stage. */
   path(meta: SampleMeta, stage: string): string;
   export(meta: SampleMeta, redact: boolean): ExportedSample;
-  /** Credentials are masked once more. @throws Error for what is no exported sample */
+  /** Masks credentials once more. @throws Error for anything but an exported sample */
   import(sample: ExportedSample): SampleMeta;
   remove(meta: SampleMeta): void;
-  /** Removes all samples of a memory space; how many. */
+  /** Removes all samples of a memory space and returns their number. */
   eraseSpace(space: string): number;
   close(): void;
 }
@@ -269,7 +269,7 @@ export interface ExplainedChange {
   readonly kind: 'added' | 'removed' | 'changed';
   /** JSON pointer into the first body (removed, changed) or the second (added). */
   readonly at: string;
-  /** Where it stands in the second body, when elsewhere. */
+  /** Its place in the second body, where that differs. */
   readonly to?: string;
   readonly before?: JsonObject[string];
   readonly after?: JsonObject[string];

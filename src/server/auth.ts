@@ -3,7 +3,8 @@
 import { timingSafeEqual } from 'node:crypto';
 import { GatewayError } from '../conversation/errors.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
-import { lineText } from '../lib/text/shown-text.ts';
+import { isLoopback } from '../lib/http/local-address.ts';
+import { printableLine } from '../lib/text/printable-text.ts';
 
 interface NamedKey {
   readonly name: string;
@@ -24,12 +25,6 @@ const sha256 = (text: string) => Bun.SHA256.hash(text);
 // What is compared is read before the next request writes its own.
 const presentedDigest = new Uint8Array(32);
 const HASHED = /^sha256:([0-9a-f]{64})$/i;
-
-/** Is this an address that only this machine can reach? */
-export function isLoopback(host: string): boolean {
-  const name = host.replace(/^\[|\]$/g, '').toLowerCase();
-  return name === 'localhost' || name === '::1' || /^127(\.\d{1,3}){3}$/.test(name);
-}
 
 const IP_LITERAL = /^(\[[0-9a-f:.]+\]|\d{1,3}(\.\d{1,3}){3})$/i;
 
@@ -95,10 +90,9 @@ export function isLocalRequest(headers: ReadonlyHeaders): boolean {
 function checkHost(headers: ReadonlyHeaders, bound: string): void {
   const host = (headers.get('host') ?? '').replace(/:\d+$/, '').toLowerCase();
   if (host === '' || isLoopback(host) || IP_LITERAL.test(host) || host === bound) return;
-  if (host.endsWith('.localhost')) return;
   throw new GatewayError(
     'permission',
-    `Host '${lineText(host, 100)}' is not served here without a key (protection against DNS rebinding).`,
+    `Host '${printableLine(host, 100)}' is not served here without a key (protection against DNS rebinding).`,
     { code: 'host_not_allowed', retryable: false },
   );
 }

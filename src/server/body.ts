@@ -5,7 +5,7 @@ import { GatewayError, invalid } from '../conversation/errors.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { madeLarge } from '../lib/loop/large-garbage.ts';
-import { lineText } from '../lib/text/shown-text.ts';
+import { printableLine } from '../lib/text/printable-text.ts';
 import { type Connections, PROGRESS_BYTES } from './connections.ts';
 
 interface Decoder {
@@ -153,7 +153,7 @@ function encodingsOf(header: string): readonly string[] {
   const words =
     wrong === undefined
       ? `More than ${MOST_ENCODINGS} content encodings.`
-      : `Unknown content-encoding '${lineText(wrong, 60)}'.`;
+      : `Unknown content-encoding '${printableLine(wrong, 60)}'.`;
   throw new GatewayError('invalid_request', words, { status: 415, param: 'content-encoding' });
 }
 

@@ -1,7 +1,7 @@
 /** How long a client's connection may do nothing, and how much of unfinished bodies is held. */
 
 import { GatewayError } from '../conversation/errors.ts';
-import { atTickEnd, type TurnEnd } from '../lib/loop/tick-end.ts';
+import { atTickEnd, type TickTask } from '../lib/loop/tick-end.ts';
 
 /** What is needed of the server that runs. */
 export interface Patience {
@@ -38,7 +38,7 @@ export const timerSeconds = (ms: number): number => (ms <= 0 ? 0 : Math.ceil(ms 
  * set anew at each step: while the body is read, off while the answer is made (a model may think for minutes),
  * and on again when the exchange is over.
  */
-export class Connections implements TurnEnd {
+export class Connections implements TickTask {
   #limits: ConnectionLimits;
   #server: Patience | undefined;
   #unfinished = 0;
@@ -79,7 +79,7 @@ export class Connections implements TurnEnd {
     this.#pending = pending;
   }
 
-  onTurnEnd(): void {
+  onTickEnd(): void {
     this.#turn = 0;
     if (this.#server !== undefined && this.#server.pendingRequests < this.#pending) {
       this.#allOpen = false;

@@ -2,7 +2,7 @@
 
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { event, type Log } from '../telemetry/log.ts';
-import { accepting } from './process/accepting.ts';
+import { acceptControl } from './process/accept-control.ts';
 
 export interface DescriptorsOptions {
   readonly log: Log;
@@ -40,7 +40,7 @@ function mostDescriptors(): number | undefined {
  */
 export function watchDescriptors({ log, onCrowded }: DescriptorsOptions): Descriptors {
   const most = mostDescriptors();
-  const door = most === undefined ? undefined : accepting();
+  const door = most === undefined ? undefined : acceptControl();
   if (most === undefined || door === undefined) return { close() {} };
   // Each connection may need another one to a vendor.
   const wanted = Math.min(256, Math.max(8, Math.floor(most / 4)));

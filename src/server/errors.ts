@@ -4,7 +4,7 @@ import type { Codec } from '../codecs/codec.ts';
 import { asGatewayError, GatewayError } from '../conversation/errors.ts';
 import { errorResponse } from '../gateway/error-response.ts';
 import { requestId } from '../lib/text/ids.ts';
-import { lineText } from '../lib/text/shown-text.ts';
+import { printableLine } from '../lib/text/printable-text.ts';
 import type { Access } from './auth.ts';
 import { apiOf, KNOWN_ENDPOINTS, methodsAt, type Route } from './endpoints.ts';
 import { pathOf } from './request-path.ts';
@@ -97,7 +97,7 @@ export class ErrorResponses {
         new GatewayError('permission', message, { code: 'origin_not_allowed', retryable: false }),
       );
     }
-    const shown = lineText(path, 200);
+    const shown = printableLine(path, 200);
     const allowed = methodsAt(routes, path);
     if (allowed !== undefined && !allowed.includes(method)) {
       const message = `${method} is not offered at ${shown}; use ${allowed.join(' or ')}.`;

@@ -3,12 +3,12 @@
 import { Elysia } from 'elysia';
 import type { Codec, ModelEntry } from '../codecs/codec.ts';
 import { GatewayError, invalid } from '../conversation/errors.ts';
+import type { RequestContext } from '../lib/http/routes.ts';
 import type { JsonObject } from '../lib/json/json.ts';
-import { lineText } from '../lib/text/shown-text.ts';
+import { printableLine } from '../lib/text/printable-text.ts';
 import type { ErrorResponses } from './errors.ts';
 import { json } from './json.ts';
 import { localUrl } from './request-path.ts';
-import type { RequestContext } from './routes.ts';
 
 export interface ModelsOptions {
   readonly errors: ErrorResponses;
@@ -38,7 +38,7 @@ export function modelsPlugin({ errors, models, model }: ModelsOptions) {
       if (found === undefined) {
         throw new GatewayError(
           'not_found',
-          `The model '${lineText(name, 200)}' does not exist here.`,
+          `The model '${printableLine(name, 200)}' does not exist here.`,
           { code: 'model_not_found', param: 'model' },
         );
       }

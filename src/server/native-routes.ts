@@ -1,7 +1,7 @@
 /** Routes that Bun's own router matches, taken from an Elysia plugin that declares them. */
 
 import type { AnyElysia } from 'elysia';
-import type { Routes } from './routes.ts';
+import type { Routes } from '../lib/http/routes.ts';
 
 type Handler = (context: { request: Request; params: unknown }) => Response | Promise<Response>;
 

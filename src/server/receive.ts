@@ -1,6 +1,7 @@
 /** From an HTTP request to an exchange. Whatever is wrong with the request is answered in its own protocol. */
 
 import type { Codec } from '../codecs/codec.ts';
+import type { Serve } from '../codecs/serve.ts';
 import { asGatewayError, clientGone, GatewayError } from '../conversation/errors.ts';
 import { errorResponse } from '../gateway/error-response.ts';
 import type { Exchange, Gateway } from '../gateway/types.ts';
@@ -10,7 +11,6 @@ import { requestId } from '../lib/text/ids.ts';
 import type { Access } from './auth.ts';
 import { readBody } from './body.ts';
 import type { Connections } from './connections.ts';
-import type { Serve } from './routes.ts';
 
 export interface ReceiveSettings {
   readonly access: () => Access;

@@ -1,10 +1,10 @@
 /** Listens, tells the world that it does, and stops in good order. */
 
+import type { Routes } from '../lib/http/routes.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { type Connections, timerSeconds } from './connections.ts';
 import type { ErrorResponses } from './errors.ts';
 import { localUrl, mendedPath, pathOf, targetOf } from './request-path.ts';
-import type { Routes } from './routes.ts';
 
 /** What a server serves. */
 export interface App {

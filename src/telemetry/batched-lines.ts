@@ -1,12 +1,13 @@
-/** Lines on their way to stderr: together where they may wait, and never in the way of the program. */
+/** Writes log lines to stderr: in batches where they may wait, and without ever blocking the program for long. */
 
 export interface Lines {
-  /** Written on return, behind all that waited. */
+  /** Written before this returns, after all lines that waited. */
   now(line: string): void;
+  /** Written at the end of this turn of the event loop. */
   soon(line: string): void;
 }
 
-/** What `pino.destination` gives. */
+/** The part of `pino.destination` that is used. */
 export interface Destination {
   write(text: string): unknown;
   on(event: 'error', listener: (error: Error) => void): unknown;
@@ -14,18 +15,18 @@ export interface Destination {
   on(event: 'drain', listener: () => void): unknown;
 }
 
-/** What cannot be written for the moment is held up to this much; what comes then is lost. */
-export const MOST_HELD_BYTES = 1024 * 1024;
+/** Bytes that are held while stderr accepts none; lines beyond that are lost. */
+export const MAX_HELD_BYTES = 1024 * 1024;
 
-// A reader that is only busy is waited for, once; one that reads no more costs the program nothing from then on.
-const MOMENT_MS = 5;
-const PARTING_MS = 1000;
+// A busy reader is waited for once. After that, a reader that has stopped costs the program no more time.
+const BUSY_WAIT_MS = 5;
+const EXIT_WAIT_MS = 1000;
 
 /**
- * The lines that may wait go out together at the end of the turn of the event loop, or of the process: one
- * search for secrets and one system call under load, and a crash loses none but of its own turn. A full disk
- * fails no exchange, and a reader that stands still holds up none: neither call throws, or waits for long.
- * @param onLost told once lines can be written again how many were lost meanwhile
+ * Lines that may wait are written together at the end of the turn of the event loop, or when the process
+ * exits: one search for secrets and one system call for all of them. A crash loses only the lines of its own
+ * turn. No call throws or waits for long, whether the disk is full or the reader has stopped.
+ * @param onLost called with the number of lines that were lost, once lines can be written again
  */
 export function batched(
   stderr: Destination,
@@ -34,11 +35,11 @@ export function batched(
 ): Lines {
   let waiting = '';
   let lost = 0;
-  /** The last write failed, and what was to be written is held. */
+  /** The last write failed; its text is held. */
   let full = false;
-  /** It was waited for in vain. */
+  /** Waiting for the reader did not help. */
   let stuck = false;
-  // Without a listener it would throw into whoever had something to tell.
+  // Without a listener, the error would be thrown into the code that logs.
   stderr.on('error', () => {
     full = true;
   });
@@ -57,15 +58,16 @@ export function batched(
     waiting = '';
     const before = lost;
     const written = attempt(withoutSecrets(text)) && (lost === before || attempt(''));
-    stuck = !written && (stuck || !taken(MOMENT_MS));
+    stuck = !written && (stuck || !retriedFor(BUSY_WAIT_MS));
   };
-  /** Writes what is held and this; whether all of it went. What would be too much is dropped without a try. */
+  /** Writes the held text and this one; returns whether all was written. Text beyond the limit is dropped. */
   const attempt = (text: string): boolean => {
     full = false;
     stderr.write(text);
     return !full;
   };
-  const taken = (ms: number): boolean => {
+  /** Tries again every millisecond; returns whether all was written. */
+  const retriedFor = (ms: number): boolean => {
     for (let waited = 0; waited < ms; waited++) {
       Bun.sleepSync(1);
       if (attempt('')) return true;
@@ -74,7 +76,7 @@ export function batched(
   };
   process.on('exit', () => {
     flush();
-    if (full) taken(PARTING_MS);
+    if (full) retriedFor(EXIT_WAIT_MS);
   });
   return {
     now(line) {

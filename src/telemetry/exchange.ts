@@ -1,11 +1,11 @@
-/** One exchange as telemetry sees it: one log line and a handful of counters, from one record. */
+/** Telemetry of one exchange: its log line and its counters, from one record. */
 
+import { cutWords } from '../lib/text/printable-text.ts';
 import { redactText } from '../lib/text/redact.ts';
-import { cutWords } from '../lib/text/shown-text.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 import { type Log, maskedEvent, maskedFor } from './log.ts';
 
-/** Everything that is told of an exchange once it is over. Times in milliseconds. */
+/** Everything that log and metrics need about an exchange that has ended. Times in milliseconds. */
 export interface ExchangeRecord {
   /** `req_…` */
   readonly id: string;
@@ -13,9 +13,9 @@ export interface ExchangeRecord {
   readonly protocol: string;
   /** The client's user agent, as sent. */
   readonly userAgent?: string;
-  /** The name of the gateway key that it came with; left out or '' without keys. */
+  /** The name of the gateway key that the client sent; left out or '' without keys. */
   readonly key?: string;
-  /** `provider/model` that answered (or was asked last); left out when none was chosen. */
+  /** The `provider/model` that answered or was tried last; left out when none was chosen. */
   readonly target?: string;
   /** The HTTP status that the client got. */
   readonly status: number;
@@ -39,18 +39,18 @@ export interface ExchangeRecord {
   readonly notes?: string;
   /** Upstream calls that made up the answer; 1 when left out. */
   readonly hops?: number;
-  /** The kind of the error that the client got, and its words. */
+  /** The error that the client got: its kind and message. */
   readonly error?: {
     readonly kind: string;
     readonly message?: string;
-    /** What went wrong inside, for the log alone. */
+    /** The internal cause, for the log alone. */
     readonly cause?: string;
   };
   /** The client went away before the end. */
   readonly aborted?: boolean;
 }
 
-/** `claude-cli/2.1.330` of `claude-cli/2.1.330 (external, sdk-cli)`; at most 40 characters. */
+/** A user agent without its comment, `claude-cli/2.1.330`; at most 40 characters. */
 export function shortAgent(userAgent: string | undefined): string {
   if (userAgent === undefined) return '';
   const comment = userAgent.indexOf('(');
@@ -68,7 +68,7 @@ function ms(value: number): string {
   return whole ? `${tenths / 10}` : `${(tenths - digit) / 10}.${digit}`;
 }
 
-/** What a vendor counted: JSON can say 1e999, but not what becomes of it. */
+/** A vendor's token count. JSON can hold 1e999, but not the Infinity that it becomes. */
 const count = (tokens: number) => (Number.isFinite(tokens) ? tokens : null);
 
 /** Writes the exchange's one line: info, warn from status 400 on, error from 500 on. */
@@ -78,19 +78,20 @@ export function logExchange(log: Log, record: ExchangeRecord): void {
   if (log.isLevelEnabled(level)) maskedEvent(log, 'exchange', membersOf(log, record), level);
 }
 
-/** The line's members as JSON text: no object is made for what is only to be written. */
+/** The line's members as JSON text, written directly, without an object for them. */
 function membersOf(log: Log, record: ExchangeRecord): string {
   const { id, userAgent, protocol, key, target, timings, usage, notes, error } = record;
   const client = userAgent === undefined ? wordsOf(protocol) : clientOf(userAgent, protocol);
   const by = key === undefined || key === '' ? '' : `,"key":${keyOf(key)}`;
-  const asked = target === undefined ? '' : `,"target":${targetOf(target)}`;
+  const sentTo = target === undefined ? '' : `,"target":${targetOf(target)}`;
   const used = usage === undefined ? '' : `,"usage":${usageOf(usage)}`;
   const noted = notes === undefined || notes === '' ? '' : `,"notes":${wordsOf(notes)}`;
   const failed = error === undefined ? '' : `,"error":${JSON.stringify(error.kind)}`;
-  const why = error?.message === undefined ? '' : `,"error_message":${told(log, error.message)}`;
-  const within = error?.cause === undefined ? '' : `,"error_cause":${told(log, error.cause)}`;
+  const why =
+    error?.message === undefined ? '' : `,"error_message":${vendorText(log, error.message)}`;
+  const within = error?.cause === undefined ? '' : `,"error_cause":${vendorText(log, error.cause)}`;
   const left = record.aborted === true ? ',"aborted":true' : '';
-  return `"id":${JSON.stringify(id)},"client":${client}${by}${asked},"status":${record.status},"stream":${record.stream},"timings":${timesOf(timings)}${used}${noted},"hops":${record.hops ?? 1}${failed}${why}${within}${left}`;
+  return `"id":${JSON.stringify(id)},"client":${client}${by}${sentTo},"status":${record.status},"stream":${record.stream},"timings":${timesOf(timings)}${used}${noted},"hops":${record.hops ?? 1}${failed}${why}${within}${left}`;
 }
 
 function timesOf({ queue, firstByte, total }: ExchangeRecord['timings']): string {
@@ -107,31 +108,31 @@ function usageOf(usage: NonNullable<ExchangeRecord['usage']>): string {
   return `{"input":${count(input)},"output":${count(output)}${read}${written}${thought}}`;
 }
 
-// The words of a vendor can be a whole page.
-const MOST_OF_TEXT = 2000;
+// Characters: a vendor's message can be a whole page.
+const MAX_TEXT = 2000;
 
-/** What clients and vendors wrote may hold anything, and any amount of it; the rest of the line is ours. */
-const masked = (text: string): string => redactText(cutWords(text, MOST_OF_TEXT)).text;
-/** A text from a vendor as JSON: it may repeat a secret that this log knows. */
-const told = (log: Log, text: string): string =>
-  JSON.stringify(maskedFor(log, cutWords(text, MOST_OF_TEXT)));
+/** A text of a client or vendor, cut and with credentials masked. The rest of the line holds none. */
+const masked = (text: string): string => redactText(cutWords(text, MAX_TEXT)).text;
+/** A vendor's text as JSON, also without the secrets that this log knows: an error may repeat one. */
+const vendorText = (log: Log, text: string): string =>
+  JSON.stringify(maskedFor(log, cutWords(text, MAX_TEXT)));
 
 const quoted = (text: string): string => JSON.stringify(masked(text));
 
-// The same few come with every exchange. Clients choose them: beyond so many they are forgotten, and long
-// ones are not kept.
-const MOST_KEPT = 1000;
-const LONG = 256;
+// Most exchanges have the same few. Clients choose them: above this number all are forgotten, and longer ones
+// are not remembered.
+const MAX_REMEMBERED = 1000;
+const MAX_REMEMBERED_LENGTH = 256;
 
 function remembered(make: (text: string, more: string) => string) {
   const all = new Map<string, Map<string, string>>();
   return (text: string, more = ''): string => {
-    const kept = all.get(more)?.get(text);
-    if (kept !== undefined) return kept;
+    const before = all.get(more)?.get(text);
+    if (before !== undefined) return before;
     const made = make(text, more);
-    if (text.length > LONG) return made;
+    if (text.length > MAX_REMEMBERED_LENGTH) return made;
     const one = all.get(more) ?? new Map<string, string>();
-    if (one.size >= MOST_KEPT) one.clear();
+    if (one.size >= MAX_REMEMBERED) one.clear();
     all.set(more, one.set(text, made));
     return made;
   };
@@ -166,10 +167,16 @@ export function countExchange(metrics: GatewayMetrics, record: ExchangeRecord): 
   if (record.notes) {
     for (const note of record.notes.split(',')) {
       const [name = '', count] = note.split('=');
-      metrics.notes.add(count === undefined ? 1 : Number(count), name);
+      const counted = COUNTED_NOTE.exec(name);
+      if (counted !== null) metrics.notes.add(Number(counted[2]), counted[1]! + counted[3]!);
+      else metrics.notes.add(count === undefined ? 1 : Number(count), name);
     }
   }
 }
+
+/** Four notes carry their count in the name, `stripped_3_thinking_blocks`; a metric's label must not. */
+const COUNTED_NOTE =
+  /^(stripped|removed|rewritten)_(\d{1,9})(_(?:thinking_blocks|vendor_blocks|cache_control_fields|srvtoolu_ids))$/;
 
 function countForKey(metrics: GatewayMetrics, { status, usage }: ExchangeRecord, key: string) {
   metrics.keyRequests.add(1, key, STATUS_TEXT[status] ?? String(status));
@@ -181,5 +188,5 @@ function countForKey(metrics: GatewayMetrics, { status, usage }: ExchangeRecord,
   if (usage.reasoning) metrics.keyTokens.add(usage.reasoning, key, 'reasoning');
 }
 
-// The common ones, so that counting allocates no string.
+// For the common ones, counting allocates no string.
 const STATUS_TEXT: Readonly<Record<number, string>> = { 200: '200', 400: '400', 429: '429' };

@@ -1,4 +1,4 @@
-/** The metrics that this gateway keeps, by name; the names are part of the stable surface. */
+/** The metrics of this gateway. Their names are published and never change. */
 
 import { type Counter, createRegistry, type Gauge, type Histogram } from './metrics.ts';
 
@@ -11,11 +11,11 @@ export interface GatewayMetrics {
   readonly firstByteSeconds: Histogram;
   /** target, kind: input | output | cache_read | cache_write | reasoning */
   readonly tokens: Counter;
-  /** kind of error, also of streams that broke off */
+  /** kind of error, also for streams that broke off */
   readonly errors: Counter;
   /** name of the gateway key, status */
   readonly keyRequests: Counter;
-  /** name of the gateway key, kind as of `tokens` */
+  /** name of the gateway key, kind as for `tokens` */
   readonly keyTokens: Counter;
   /** provider, reason */
   readonly retries: Counter;
@@ -37,7 +37,7 @@ export interface GatewayMetrics {
 /** The content type of the text exposition. */
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-// Models think for minutes: the tail must tell two minutes from ten.
+// Models reason for minutes, so the buckets must separate two minutes from ten.
 const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320, 640] as const;
 
 // A recall takes milliseconds; with vectors it waits for an endpoint.
@@ -45,12 +45,12 @@ const RECALL_SECONDS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5,
 ] as const;
 
-/** A fresh set of metrics, all at zero. */
+/** A new set of metrics, all zero. */
 export function createGatewayMetrics(version: string): GatewayMetrics {
   const registry = createRegistry();
   const startedAt = Date.now() / 1000 - process.uptime();
   registry
-    .gauge('hopgate_build_info', 'Always 1; the label tells the version.', ['version'])
+    .gauge('hopgate_build_info', 'Always 1; the label is the version.', ['version'])
     .set(1, version);
   const metrics = {
     requests: registry.counter('hopgate_requests_total', 'Exchanges that ended.', [
@@ -81,7 +81,7 @@ export function createGatewayMetrics(version: string): GatewayMetrics {
     ),
     keyRequests: registry.counter(
       'hopgate_key_requests_total',
-      'Exchanges that ended, by the gateway key that they came with.',
+      'Exchanges that ended, by gateway key.',
       ['key', 'status'],
     ),
     keyTokens: registry.counter(
@@ -100,22 +100,22 @@ export function createGatewayMetrics(version: string): GatewayMetrics {
     streamsActive: registry.gauge('hopgate_streams_active', 'Streams open to clients right now.'),
     violations: registry.counter(
       'hopgate_stream_violations_total',
-      'Breaches of a protocol found in streams as clients got them (`validate`).',
+      'Protocol violations found in streams as clients got them (`validate`).',
       ['protocol', 'rule'],
     ),
     leakedCalls: registry.counter(
       'leaked_calls_total',
-      'Tool calls that a model wrote as text, by grammar and by what became of them.',
+      'Tool calls that a model wrote as text, by grammar and outcome.',
       ['family', 'outcome'],
     ),
     memoryEvents: registry.counter(
       'hopgate_memory_captured_total',
-      'Events captured from conversations, by what became of them.',
+      'Events captured from conversations, by outcome.',
       ['outcome'],
     ),
     memoryRecallSeconds: registry.histogram(
       'hopgate_memory_recall_seconds',
-      'Recalls from the memory, by how they were ranked.',
+      'Recalls from the memory, by kind of ranking.',
       RECALL_SECONDS,
       ['kind'],
     ),

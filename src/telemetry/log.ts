@@ -1,16 +1,16 @@
-/** The log: pino lines on stderr, credentials masked, JSON for machines and a compact line for people. */
+/** The log: lines on stderr through pino, with credentials masked, as JSON or as compact lines for people. */
 
 import pino from 'pino';
+import { cutWords } from '../lib/text/printable-text.ts';
 import { redactText } from '../lib/text/redact.ts';
 import { maskSecrets, secretSpellings } from '../lib/text/secret-spellings.ts';
-import { cutWords } from '../lib/text/shown-text.ts';
-import { batched, type Lines, MOST_HELD_BYTES } from './batched-lines.ts';
+import { batched, type Lines, MAX_HELD_BYTES } from './batched-lines.ts';
 import { prettyLine } from './pretty-line.ts';
 import { stderrDescriptor } from './stderr.ts';
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
 
-/** What the rest of the program may do with a log. */
+/** The part of a pino logger that the program uses. */
 export type Log = Pick<
   pino.Logger,
   'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'level' | 'isLevelEnabled'
@@ -26,7 +26,7 @@ export interface LogOptions {
   /** Is stderr a terminal? */
   readonly isTTY?: boolean;
   readonly colour?: boolean;
-  /** Secrets that need not look like one: masked wherever they stand in a line. */
+  /** Secrets of any form; they are masked wherever they stand in a line. */
   readonly secrets?: () => readonly string[];
   /** Takes finished lines, line break included; stderr, synchronously, when left out. */
   readonly write?: (line: string) => void;
@@ -48,7 +48,7 @@ export function createLog(options: LogOptions = {}): Log {
           pino.destination({
             dest: stderrDescriptor(),
             sync: true,
-            maxLength: MOST_HELD_BYTES,
+            maxLength: MAX_HELD_BYTES,
             // It would sleep for 100 ms, again and again.
             retryEAGAIN: () => false,
           }),
@@ -56,9 +56,9 @@ export function createLog(options: LogOptions = {}): Log {
           (lost) => event(log, 'log.lost', { lines: lost }, 'warn'),
         )
       : { now: (line) => given(withoutSecrets(line)), soon: (line) => given(withoutSecrets(line)) };
-  // What a person's line shows is cut and escaped otherwise: a secret must be gone before.
+  // Pretty lines cut and escape texts, so secrets must be masked before.
   const shown = (line: string) => (pretty ? prettyLine(withoutSecrets(line), colour) : line);
-  // Known secrets first: a pattern may take a part of one, and the rest of it would be found by nobody.
+  // Known secrets first: a pattern may mask only a part of one, and the rest would then not be recognized.
   const masked = (text: string) => redactText(withoutSecrets(text)).text;
   const stream = { write: (line: string) => lines.now(shown(masked(line))) };
   const log: Log = pino(
@@ -70,40 +70,40 @@ export function createLog(options: LogOptions = {}): Log {
     },
     stream,
   );
-  const plain = (at: Level, name: string, members: string): void => {
+  const writeMembers = (at: Level, name: string, members: string): void => {
     if (!log.isLevelEnabled(at)) return;
     lines.soon(shown(`{"level":"${at}","time":"${isoNow()}","event":"${name}",${members}}\n`));
   };
-  PLAIN.set(log, plain);
+  MEMBER_WRITERS.set(log, writeMembers);
   MASKS.set(log, masked);
   return log;
 }
 
-// Of one text of an event: the words of a vendor, a tool or a file can be megabytes.
-const MOST_OF_TEXT = 4000;
+// Characters of one text of an event: a message of a vendor, a tool or a file can have megabytes.
+const MAX_TEXT = 4000;
 
-/** The same fields, their texts cut; the very object where none is long. */
+/** The fields with long texts cut; the same object when none is long. */
 function bounded(fields: Record<string, unknown>): Record<string, unknown> {
   let out = fields;
   for (const name in fields) {
     const value = fields[name];
-    if (typeof value !== 'string' || value.length <= MOST_OF_TEXT) continue;
+    if (typeof value !== 'string' || value.length <= MAX_TEXT) continue;
     if (out === fields) out = { ...fields };
-    out[name] = cutWords(value, MOST_OF_TEXT);
+    out[name] = cutWords(value, MAX_TEXT);
   }
   return out;
 }
 
-/** How a log writes lines of {@link maskedEvent}; children, whose bindings it would not know, have none. */
-const PLAIN = new WeakMap<Log, (level: Level, name: string, members: string) => void>();
+/** How a log writes lines of {@link maskedEvent}. Child logs have none, since their bindings would be missing. */
+const MEMBER_WRITERS = new WeakMap<Log, (level: Level, name: string, members: string) => void>();
 
 const MASKS = new WeakMap<Log, (text: string) => string>();
 
-/** What a log would write of a text: credentials masked, and the secrets that this log knows. */
+/** A text as a log would write it: credentials and the secrets that this log knows are masked. */
 export const maskedFor = (log: Log, text: string): string =>
   (MASKS.get(log) ?? ((own: string) => redactText(own).text))(text);
 
-/** How secrets are spelled in lines, which are JSON; made anew when they are others. */
+/** The secrets as JSON lines spell them; computed again when the secrets change. */
 function spellingsOf(secrets: LogOptions['secrets']): () => readonly string[] {
   let known: readonly string[] | undefined;
   let spellings: readonly string[] = [];
@@ -121,7 +121,7 @@ function spellingsOf(secrets: LogOptions['secrets']): () => readonly string[] {
 let lastTime = 0;
 let lastText = '';
 
-/** Now, as the lines tell it; many lines share a millisecond. */
+/** The current time for a line; remembered, since many lines share a millisecond. */
 function isoNow(): string {
   const now = Date.now();
   if (now !== lastTime) {
@@ -131,12 +131,12 @@ function isoNow(): string {
   return lastText;
 }
 
-/** A log that says nothing, for tests and for commands that only print. */
+/** A log that writes nothing, for tests and for commands that only print. */
 export const SILENT: Log = createLog({ level: 'silent', write: () => {} });
 
 /**
- * One named event, the kind that people grep and scripts count: the field `event` holds the name.
- * Names once published are kept, e.g. `chat.process.hop3.assembled`.
+ * Logs a named event; the field `event` holds the name, for searching and counting. Published names, such
+ * as `chat.process.hop3.assembled`, never change.
  */
 export function event(
   log: Log,
@@ -148,12 +148,11 @@ export function event(
 }
 
 /**
- * The same for members, one at least, that are JSON text already and hold no credential any more: without
- * the mask over the whole line and what else a line of any kind needs. It is what an exchange pays for its
- * line.
+ * The same for members (at least one) that are JSON text already, with credentials masked. Cheaper than
+ * {@link event}, since the line is not masked again: every exchange writes such a line.
  */
 export function maskedEvent(log: Log, name: string, members: string, level: Level): void {
-  const write = PLAIN.get(log);
+  const write = MEMBER_WRITERS.get(log);
   if (write === undefined) event(log, name, JSON.parse(`{${members}}`) as Fields, level);
   else write(level, name, members);
 }

@@ -1,8 +1,8 @@
 /** A small Prometheus registry: counters, gauges and histograms in the text exposition format 0.0.4. */
 
-import { cutText } from '../lib/text/shown-text.ts';
+import { cutText } from '../lib/text/printable-text.ts';
 
-/** Label values stand in the order in which the metric's label names were given. */
+/** Label values are in the order of the metric's label names. */
 export interface Counter {
   add(by: number, a?: string, b?: string, c?: string): void;
 }
@@ -12,12 +12,12 @@ export interface Gauge extends Counter {
 }
 
 export interface Histogram {
-  /** Seconds, or whatever unit the metric's name says. */
+  /** In the unit that the metric's name says, usually seconds. */
   observe(value: number, a?: string, b?: string, c?: string): void;
 }
 
 export interface Registry {
-  /** With `read`, the value is asked for whenever the metrics are rendered. */
+  /** With `read`, the value is read whenever the metrics are rendered. */
   counter(name: string, help: string, labels?: readonly string[], read?: () => number): Counter;
   gauge(name: string, help: string, labels?: readonly string[], read?: () => number): Gauge;
   histogram(
@@ -29,43 +29,43 @@ export interface Registry {
   render(): string;
 }
 
-// Clients choose model names, and a model name is a label: beyond this many series a metric adds up
-// the newcomers under `other`, so that nobody can fill the memory with made-up names.
-const MOST_SERIES = 1000;
+// Clients choose model names, and a model name is a label. Above this number of series, a metric counts new
+// ones under `other`, so that made-up names cannot fill the memory.
+const MAX_SERIES = 1000;
 
-// And they choose how long a name is. Names that differ only behind this share a series.
-const MOST_OF_LABEL = 128;
+// Characters of a label value. Longer values that begin alike share a series.
+const MAX_LABEL = 128;
 
-// As many kinds of tokens as one exchange counts.
-const MOST_RECENT = 5;
+// Cells found without the maps: as many as there are kinds of tokens in one exchange.
+const MAX_RECENT = 5;
 
-interface Recent<T> {
+interface RecentCell<T> {
   readonly a: string;
   readonly b: string;
   readonly c: string;
   readonly cell: T;
 }
 
-/** Cells by their label values, three levels of maps deep, so that a hit allocates nothing. */
+/** Cells by their label values, in three levels of maps, so that finding one allocates nothing. */
 function cells<T>(labels: readonly string[], make: () => T) {
   const root = new Map<string, Map<string, Map<string, T>>>();
   const list: { readonly text: string; readonly cell: T }[] = [];
-  // One exchange is mostly like the one before: each of its cells is found again among the last few.
-  const recent: Recent<T>[] = [];
+  // An exchange mostly has the same labels as the one before, so its cells are among the last few.
+  const recent: RecentCell<T>[] = [];
   let oldest = 0;
   const get = (a = '', b = '', c = ''): T => {
     for (const one of recent) if (one.a === a && one.b === b && one.c === c) return one.cell;
     const cell = root.get(a)?.get(b)?.get(c) ?? find(labelValue(a), labelValue(b), labelValue(c));
-    if (a.length + b.length + c.length <= 3 * MOST_OF_LABEL) {
+    if (a.length + b.length + c.length <= 3 * MAX_LABEL) {
       recent[oldest] = { a, b, c, cell };
-      oldest = (oldest + 1) % MOST_RECENT;
+      oldest = (oldest + 1) % MAX_RECENT;
     }
     return cell;
   };
   const find = (a: string, b: string, c: string): T => {
     const known = root.get(a)?.get(b)?.get(c);
     if (known !== undefined) return known;
-    if (list.length >= MOST_SERIES && a !== 'other') return find('other', 'other', 'other');
+    if (list.length >= MAX_SERIES && a !== 'other') return find('other', 'other', 'other');
     const cell = make();
     const second = root.get(a) ?? new Map<string, Map<string, T>>();
     const third = second.get(b) ?? new Map<string, T>();
@@ -81,7 +81,7 @@ function cells<T>(labels: readonly string[], make: () => T) {
 
 const CONTROL = /(?!\n)[\p{Cc}\u2028\u2029]/gu;
 const labelValue = (value: string) =>
-  cutText(value, MOST_OF_LABEL).toWellFormed().replace(CONTROL, ' ');
+  cutText(value, MAX_LABEL).toWellFormed().replace(CONTROL, ' ');
 const escaped = (value: string) =>
   value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
 const braces = (labels: string) => (labels === '' ? '' : `{${labels}}`);

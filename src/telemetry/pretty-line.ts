@@ -1,7 +1,7 @@
-/** A log line for people: time, level, what happened, then the rest as key=value. */
+/** Formats a JSON log line for people: time, level, event, then the other fields as key=value. */
 
 import { styleText } from 'node:util';
-import { cutText, lineText } from '../lib/text/shown-text.ts';
+import { cutText, printableLine } from '../lib/text/printable-text.ts';
 
 type Style = Parameters<typeof styleText>[0];
 
@@ -17,16 +17,16 @@ const LEVELS: Readonly<Record<string, { readonly word: string; readonly style: S
 const HEAD = new Set(['level', 'time', 'msg', 'event', 'err']);
 const PLAIN = /^[^\s"={}[\]]+$/;
 
-// Of one text, and of all that stands behind the head of a line.
-const MOST_OF_TEXT = 1000;
-const MOST_OF_LINE = 8000;
+// Characters of one text, and of all fields of a line.
+const MAX_TEXT = 1000;
+const MAX_LINE = 8000;
 
-/** A text of whoever wrote it; a terminal gets none of its control characters. */
-const shown = (text: unknown): string => lineText(String(text), MOST_OF_TEXT);
+/** A text from any source, without control characters that could reach the terminal. */
+const shown = (text: unknown): string => printableLine(String(text), MAX_TEXT);
 
 function value(of: unknown): string {
   if (typeof of === 'string') {
-    const text = cutText(of, MOST_OF_TEXT);
+    const text = cutText(of, MAX_TEXT);
     return PLAIN.test(text) ? text : JSON.stringify(text);
   }
   if (typeof of !== 'object' || of === null) return String(of);
@@ -45,8 +45,8 @@ function exchange(entry: Readonly<Record<string, unknown>>): { head: string; use
 }
 
 /**
- * Turns one JSON log line into a readable one, line break included; what is no JSON object comes back
- * as it is. An error's stack follows on lines of its own.
+ * Turns one JSON log line into a readable one, line break included; other text is returned unchanged. An
+ * error's stack follows on separate lines.
  */
 export function prettyLine(json: string, colour: boolean): string {
   let entry: Record<string, unknown>;
@@ -60,25 +60,25 @@ export function prettyLine(json: string, colour: boolean): string {
   const level = LEVELS[String(entry.level)] ?? LEVELS.info!;
   const name = typeof entry.event === 'string' ? entry.event : '';
   const special = name === 'exchange' ? exchange(entry) : { head: '', used: [] };
-  const words = [special.head || shown(name), shown(entry.msg ?? '')].filter((word) => word !== '');
+  const texts = [special.head || shown(name), shown(entry.msg ?? '')].filter((text) => text !== '');
   const rest = Object.entries(entry)
     .filter(([key, v]) => !HEAD.has(key) && !special.used.includes(key) && v !== undefined)
-    .map(([key, v]) => [shown(key), lineText(value(v), 4 * MOST_OF_TEXT)] as const);
+    .map(([key, v]) => [shown(key), printableLine(value(v), 4 * MAX_TEXT)] as const);
   const time = typeof entry.time === 'string' ? localTime(entry.time) : '';
   const line = [
     paint('gray', time),
     paint(level.style, level.word),
-    words.join(' '),
+    texts.join(' '),
     fieldsOf(rest, (key) => paint('gray', key)),
   ].filter((part) => part !== '');
   const error = entry.err as { stack?: string; message?: string; type?: string } | undefined;
   if (error === undefined) return `${line.join(' ')}\n`;
   const stack = error.stack ?? `${error.type ?? 'Error'}: ${error.message ?? ''}`;
-  const lines = cutText(String(stack), MOST_OF_LINE).split('\n');
+  const lines = cutText(String(stack), MAX_LINE).split('\n');
   return `${line.join(' ')}\n${lines.map((one) => `    ${shown(one)}\n`).join('')}`;
 }
 
-/** `key=value` each, as many as a line may hold. */
+/** The fields as `key=value`, as many as fit in a line. */
 function fieldsOf(
   fields: readonly (readonly [string, string])[],
   paint: (key: string) => string,
@@ -87,7 +87,7 @@ function fieldsOf(
   let size = 0;
   for (const [key, text] of fields) {
     size += key.length + text.length;
-    if (size > MOST_OF_LINE) return [...texts, '...'].join(' ');
+    if (size > MAX_LINE) return [...texts, '...'].join(' ');
     texts.push(paint(`${key}=`) + text);
   }
   return texts.join(' ');

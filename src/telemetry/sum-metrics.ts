@@ -1,22 +1,22 @@
-/** The metrics of several processes as those of one. */
+/** Adds up the metrics of several worker processes. */
 
 interface Family {
   readonly head: string[];
   readonly type: string;
-  /** By name and labels, in the order in which they came. */
+  /** By name and labels, in the order of their first appearance. */
   readonly series: Map<string, number>;
 }
 
-/** What of a time or a version cannot be added: the earliest start, the longest life, one and the same build. */
-const LEAST = new Set(['process_start_time_seconds']);
-const MOST = new Set(['hopgate_uptime_seconds', 'hopgate_build_info']);
+/** Gauges that are not added: the earliest start, the longest uptime, and the build, which is the same for all. */
+const MINIMUM = new Set(['process_start_time_seconds']);
+const MAXIMUM = new Set(['hopgate_uptime_seconds', 'hopgate_build_info']);
 
-// `name{labels} value`, and labels may hold blanks.
+// `name{labels} value`; labels may contain spaces.
 const SERIES = /^(.*) (\S+)$/;
 
 /**
- * Adds up texts of the exposition format that the registry of this program writes.
- * @param past texts of processes that are no more: of them only what grows counts
+ * Adds up texts in the exposition format, as the registry of this program writes them.
+ * @param past texts of processes that have ended: only their counters and histograms count
  */
 export function sumMetrics(texts: readonly string[], past: readonly string[] = []): string {
   const families = new Map<string, Family>();
@@ -48,8 +48,8 @@ function addText(families: Map<string, Family>, text: string, gauges: boolean): 
       const value = Number(number);
       const before = series.get(key);
       if (before === undefined) series.set(key, value);
-      else if (LEAST.has(name)) series.set(key, Math.min(before, value));
-      else if (MOST.has(name)) series.set(key, Math.max(before, value));
+      else if (MINIMUM.has(name)) series.set(key, Math.min(before, value));
+      else if (MAXIMUM.has(name)) series.set(key, Math.max(before, value));
       else series.set(key, before + value);
     }
   }

@@ -1,4 +1,4 @@
-/** Runs while the program is bundled (or a source is loaded): makes of `page/` what a browser loads. */
+/** A build-time macro that bundles `page/` into the files that a browser loads. */
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,15 +8,14 @@ const FOLDER = join(import.meta.dir, 'page');
 
 /**
  * The page's files by name: `index.html`, and the scripts and styles that it names, bundled and named
- * by their content. A macro: what it returns becomes part of the program, which therefore carries the
- * page without a file beside it and bundles nothing when it runs. The order is the names', so that a
- * build comes out the same everywhere.
+ * by their content. The result becomes part of the program, which therefore needs no file for the page and
+ * bundles nothing at run time. Files are sorted by name, so that builds are reproducible.
  * @throws Error with what the bundler says
  */
 export function bundlePage(): Record<string, string> {
   const out = mkdtempSync(join(tmpdir(), 'hopgate-page-'));
   try {
-    // Bun.build would wait for the bundler that waits for this macro; a process of its own does not.
+    // Bun.build would deadlock: it waits for the bundler, which waits for this macro. Another process does not.
     const options = ['--target=browser', '--minify', '--public-path=/ui/', `--outdir=${out}`];
     const { success, stderr } = Bun.spawnSync(
       [process.execPath, 'build', 'index.html', ...options],

@@ -1,4 +1,4 @@
-/** The files of the page as the bundler left them; a module of its own, so that it is loaded with the first visit. */
+/** The bundled files of the page, in a module of their own so that they are loaded with the first visit. */
 
 import { bundlePage } from './bundle-page.ts' with { type: 'macro' };
 

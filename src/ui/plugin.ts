@@ -1,9 +1,9 @@
-/** The routes of the page and of its API. */
+/** The `/ui` routes of the server: hands requests to the page and its API. */
 
 import { Elysia } from 'elysia';
 import type { Ui } from './index.ts';
 
-/** `/ui` and everything under it. Bodies are read by `ui`, bounded. */
+/** `/ui` and everything under it. `ui` reads bodies itself, bounded. */
 export function uiPlugin(ui: Pick<Ui, 'answer'>) {
   const answer = ({ request }: { request: Request }) => ui.answer(request);
   return new Elysia({ name: 'ui', seed: ui })

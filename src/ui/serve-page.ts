@@ -1,9 +1,9 @@
-/** Serves the page under `/ui`: files that hold no data, so they need no key; what they show comes from the API. */
+/** Serves the files of the page under `/ui`. They hold no data, so they need no key; all data comes from the API. */
 
 import { createHash } from 'node:crypto';
 
-// Scripts and styles of this server alone, no frames, no forms; and no way to turn a text into markup
-// (trusted types), whatever a sample holds.
+// Only scripts and styles of this server, no frames, no forms, and no way to turn text into markup (trusted
+// types), whatever a sample holds.
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -17,7 +17,7 @@ const POLICY = [
   "trusted-types 'none'",
 ].join('; ');
 
-/** Of every answer under `/ui`. */
+/** Headers of every answer under `/ui`. */
 export const SAFE_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy': POLICY,
   'x-content-type-options': 'nosniff',
@@ -49,8 +49,8 @@ async function load(): Promise<ReadonlyMap<string, Asset>> {
       const headers = {
         ...SAFE_HEADERS,
         'content-type': `${type}; charset=utf-8`,
-        // The page is asked for again each time, so that another version of the program shows at once;
-        // what it names is named by its content.
+        // The page is revalidated each time, so that a new version of the program shows at once; its files
+        // are named by their content.
         'cache-control': name.endsWith('.html') ? 'no-cache' : 'max-age=31536000, immutable',
         etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
       };
@@ -60,14 +60,14 @@ async function load(): Promise<ReadonlyMap<string, Asset>> {
 }
 
 /**
- * The page for `/ui` and `/ui/`, its files for `/ui/NAME`; undefined for any other path. Only names of
- * the bundle are known; nothing is looked for on disk.
+ * The page for `/ui` and `/ui/`, and its files for `/ui/NAME`; undefined for any other path. Only names of
+ * the bundle exist; nothing is read from disk.
  */
 export async function servePage(request: Request): Promise<Response | undefined> {
   const { pathname } = new URL(request.url);
   const name = pathname.replace(/^\/ui\/?/, '') || 'index.html';
   assets ??= load();
-  // A page that could not be bundled (from source, while it is being edited) is tried again.
+  // Bundling can fail while the source is edited: the next request tries again.
   assets.catch(() => {
     assets = undefined;
   });

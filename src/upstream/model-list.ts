@@ -1,7 +1,8 @@
 /** What a vendor says that it serves: its own list of models, asked for with a short deadline, and remembered. */
 
-import type { ProtocolName, ProviderConfig } from '../config/config.ts';
 import type { Secret } from '../config/secret.ts';
+import type { ProviderConfig } from '../config/sections/providers.ts';
+import type { ProtocolName } from '../conversation/protocol-names.ts';
 import { isObject, type Json, tryParse } from '../lib/json/json.ts';
 import { Abort } from '../lib/loop/abort.ts';
 import { networkTo, type PoolOptions } from './pool.ts';

@@ -1,6 +1,6 @@
 /** The providers of one configuration at run time, each made when it is first asked for. */
 
-import type { ProviderConfig, TransportConfig } from '../config/config.ts';
+import type { ProviderConfig, TransportConfig } from '../config/sections/providers.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { fetchTransport } from './fetch-transport.ts';
 import { http1Transport } from './http1/index.ts';

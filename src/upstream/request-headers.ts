@@ -1,6 +1,6 @@
 /** Which headers go to an upstream: on the same protocol an open list, else only what is ours to say. */
 
-import type { AuthStyle } from '../config/config.ts';
+import type { AuthStyle } from '../config/vendors/presets.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
 import { endToEnd, hopFields } from '../lib/http/hop-fields.ts';

@@ -2,7 +2,7 @@
 
 import type { Config } from '../config/config.ts';
 import { secretsIn } from '../config/secret.ts';
-import { spellingsOf } from '../lib/text/literals.ts';
+import { secretLiterals } from '../lib/text/secret-literals.ts';
 
 const known = new WeakMap<Config, readonly string[]>();
 
@@ -10,7 +10,7 @@ const known = new WeakMap<Config, readonly string[]>();
 export function secretsOf(config: Config): readonly string[] {
   let all = known.get(config);
   if (all === undefined) {
-    all = spellingsOf(secretsIn(config));
+    all = secretLiterals(secretsIn(config));
     known.set(config, all);
   }
   return all;

@@ -1,6 +1,6 @@
 /** One provider at run time: its keys, its limits, and one try at sending a request there. */
 
-import type { ProviderConfig } from '../config/config.ts';
+import type { ProviderConfig } from '../config/sections/providers.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { Abort } from '../lib/loop/abort.ts';

@@ -4,7 +4,7 @@ import { type ErrorDetails, type ErrorKind, GatewayError } from '../conversation
 import type { Profile } from '../conversation/target.ts';
 import { tryParse } from '../lib/json/json.ts';
 import { memberOf } from '../lib/json/json-members.ts';
-import { maskLiterals } from '../lib/text/literals.ts';
+import { maskLiterals } from '../lib/text/secret-literals.ts';
 
 /**
  * The error with the kind (and the word on retrying) that the profile gives its code or its words; the same

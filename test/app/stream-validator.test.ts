@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { joined, streamValidator } from '../../src/app/stream-validator.ts';
 import type { ProtocolName } from '../../src/conversation/types.ts';
-import type { ExchangeOutcome } from '../../src/features/feature.ts';
+import type { ExchangeOutcome } from '../../src/samples/recording.ts';
 import { createGatewayMetrics } from '../../src/telemetry/gateway-metrics.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import { banner } from '../../src/cli/index.ts';
-import { takes } from '../../src/cli/served-models.ts';
+import { isServed } from '../../src/cli/served-models.ts';
 import { type Config, environmentFrom, parseConfig } from '../../src/config/index.ts';
 import { GLM_CONFIG } from './world.ts';
 
@@ -47,7 +47,7 @@ describe('banner', () => {
     for (const line of lines) {
       const words = argumentsOf(line);
       const body = JSON.parse(words[words.indexOf('-d') + 1]!);
-      expect(takes(config, body.model, 'openai-chat')).toBe(true);
+      expect(isServed(config, body.model, 'openai-chat')).toBe(true);
     }
   });
 

@@ -1,7 +1,11 @@
 /** The command line itself: what is run, what is refused and how it is said. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { SCRIPTS } from '../../src/cli/commands/completions/index.ts';
 import { COMMANDS } from '../../src/cli/commands.ts';
+import { commandHelp } from '../../src/cli/help.ts';
+import { parseLine } from '../../src/cli/parse.ts';
+import { createTerminal } from '../../src/cli/terminal.ts';
 import { createWorld, GLM_CONFIG, type World } from './world.ts';
 
 let world: World;
@@ -73,6 +77,32 @@ describe('help', () => {
       }
     });
   }
+
+  test('an older name of an option still works, and no help shows it', () => {
+    const older = COMMANDS.flatMap((command) =>
+      (command.options ?? []).flatMap((option) =>
+        (option.aliases ?? []).map((alias) => ({ command, option, alias })),
+      ),
+    );
+    expect(older.map(({ command, alias }) => `${command.name} --${alias}`)).toEqual([
+      'replay --edge',
+      'bisect --edge',
+    ]);
+    for (const { command, option, alias } of older) {
+      const parsed = parseLine([command.name, 'id', `--${alias}`, 'some-value'], COMMANDS);
+      expect(parsed.values).toEqual({ [option.name]: 'some-value' });
+      const lines: string[] = [];
+      commandHelp(
+        command,
+        createTerminal((text) => lines.push(text), { colour: false }),
+      );
+      expect(lines.join('')).toContain(`--${option.name} `);
+      expect(lines.join('')).not.toContain(`--${alias}`);
+      for (const script of Object.values(SCRIPTS)) {
+        expect(script(COMMANDS)).not.toMatch(new RegExp(`(--|-l )${alias}\\b`));
+      }
+    }
+  });
 
   test('no command takes one letter for two options', () => {
     for (const { options = [] } of COMMANDS) {

@@ -6,8 +6,8 @@ import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts'
 import { lintRequest } from '../../src/codecs/anthropic-messages/lint/lint-request.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
-import { repair, repairBody } from '../../src/features/tool-pairing/index.ts';
-import { fitTurnShapes } from '../../src/features/vendor-fit/index.ts';
+import { repairBody, repairHistory } from '../../src/features/tool-pairing/index.ts';
+import { fitTurnOrder } from '../../src/features/vendor-fit/index.ts';
 import type { Json, JsonObject } from '../../src/lib/json/json.ts';
 import { type Damage, MESSAGES_DAMAGE } from '../features/tool-pairing/damage.ts';
 import { Dice, type Mutable } from '../features/tool-pairing/histories.ts';
@@ -27,7 +27,7 @@ const options: RepairOptions = {
       'openai-chat': openaiChat,
       'openai-responses': openaiResponses,
     },
-    pairing: { mend: repairBody, repair, fitTurns: fitTurnShapes },
+    pairing: { mend: repairBody, repair: repairHistory, fitTurns: fitTurnOrder },
   },
 };
 

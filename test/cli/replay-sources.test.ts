@@ -65,7 +65,7 @@ describe('hopgate replay', () => {
   test('a folder of one protocol, or the whole of them, oldest first', async () => {
     const one = await replay('samples/openai-responses');
     expect(one.runs).toHaveLength(1);
-    const { runs } = await replay('samples', '--edge', 'provider-request');
+    const { runs } = await replay('samples', '--stage', 'provider-request');
     const ids = runs.map(({ sample }) => sample);
     expect(ids).toHaveLength(3);
     expect(ids).toEqual(ids.toSorted());

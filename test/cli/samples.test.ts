@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { GatewayError } from '../../src/conversation/errors.ts';
-import { openRecorder } from '../../src/samples/record/index.ts';
+import { openRecorder } from '../../src/samples/index.ts';
 import { exchange, play, told } from '../samples/record/support.ts';
 import { createWorld, type World } from './world.ts';
 
@@ -133,7 +133,7 @@ describe('samples', () => {
     const { broken, died, failed } = await others();
     const { code, err } = await world.run(['samples', 'show', 'req_']);
     expect(code).not.toBe(0);
-    expect(err).toContain('fits more than one');
+    expect(err).toContain('matches more than one');
     for (const one of [id, broken, died, failed]) expect(err).toContain(one);
     const none = await world.run(['samples', 'show', 'zzzz']);
     expect(none.err).toContain('There is no sample "zzzz"');
@@ -172,11 +172,11 @@ auth: { keys: ["\${GATE_KEY}"] }
       [['samples', 'shwo'], 'is one of'],
       [['samples', 'show'], 'needs the id'],
       [['samples', 'show', 'req_1_nothing'], 'There is no sample'],
-      [['samples', '--status', 'bad'], 'is no status'],
-      [['samples', '--since', 'yesterday-ish'], 'is no time'],
+      [['samples', '--status', 'bad'], 'is not a status'],
+      [['samples', '--since', 'yesterday-ish'], 'is not a time'],
       [['samples', 'import'], 'needs a file'],
       [['replay'], 'needs an id'],
-      [['replay', '--last', '2', '--where', 'colour=red'], 'is no condition'],
+      [['replay', '--last', '2', '--where', 'colour=red'], 'is not a condition'],
       [['replay', id, '--compare', 'nonsense'], 'is no setting'],
       [['replay', id, '--compare', 'limitz.x=1', 'repair=on'], 'There is no setting'],
       [['replay', id, '--edge', 'provider-response'], 'has no request'],

@@ -9,8 +9,8 @@ import { LINT } from '../../src/app/linters.ts';
 import { createApp } from '../../src/app.ts';
 import { type CommandServices, type Io, run, type ServeOptions } from '../../src/cli/index.ts';
 import { environmentFrom } from '../../src/config/index.ts';
-import { repair, repairBody } from '../../src/features/tool-pairing/index.ts';
-import { fitTurnShapes } from '../../src/features/vendor-fit/index.ts';
+import { repairBody, repairHistory } from '../../src/features/tool-pairing/index.ts';
+import { fitTurnOrder } from '../../src/features/vendor-fit/index.ts';
 
 export interface Ran {
   readonly code: number;
@@ -78,7 +78,7 @@ export function createWorld(): World {
           world.served.push(options);
           return 0;
         },
-        pairing: { mend: repairBody, repair, fitTurns: fitTurnShapes },
+        pairing: { mend: repairBody, repair: repairHistory, fitTurns: fitTurnOrder },
         program: world.program,
         platform: world.platform,
         lint: LINT,

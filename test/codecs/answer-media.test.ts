@@ -1,7 +1,7 @@
-/** What a model answers beside text reaches every client in the form it has, or a note says that it does not. */
+/** Media and hosted results in answers reach clients of every protocol, or become a note. */
 
 import { describe, expect, test } from 'bun:test';
-import { eventsOf } from '../../src/codecs/openai-responses/reply/reply.ts';
+import { eventsOf } from '../../src/codecs/openai-responses/reply/encode-reply.ts';
 import { Notes } from '../../src/conversation/notes.ts';
 import { NO_PROFILE } from '../../src/conversation/target.ts';
 import type { ProtocolName } from '../../src/conversation/types.ts';
@@ -82,10 +82,10 @@ function told(from: ProtocolName, to: ProtocolName, body: JsonObject): Told {
   const answers = [new Notes(), new Notes()];
   const [whole, streamed] = answers.map((notes, i) => {
     const reply = PROTOCOLS[from].decodeReply(body, { sent, target, notes });
-    const context = { asked, requestId: 'req_1', provider: 'p', notes };
+    const context = { request: asked, requestId: 'req_1', provider: 'p', notes };
     if (i === 0) return JSON.stringify(PROTOCOLS[to].encodeReply(reply, context));
     // The same answer as this protocol streams it, read by its decoder and told to the client.
-    const first = PROTOCOLS[from].encodeStream({ ...context, asked: sent, notes: new Notes() });
+    const first = PROTOCOLS[from].encodeStream({ ...context, request: sent, notes: new Notes() });
     const decoder = PROTOCOLS[from].decodeStream({ sent, target, notes: new Notes() });
     const encoder = PROTOCOLS[to].encodeStream(context);
     let frames = '';
@@ -119,7 +119,7 @@ describe('an answer that is only an image', () => {
     expect(notes).toEqual([]);
   });
 
-  test('reaches a Messages client as words, with a note', () => {
+  test('reaches a Messages client as text, with a note', () => {
     const link = told('openai-chat', 'anthropic-messages', chatImage(LINK));
     expect(link.whole).toContain(LINK);
     expect(link.streamed).toContain(LINK);
@@ -146,7 +146,7 @@ test("an image that Responses' own tool made reaches a Chat client", () => {
   expect(notes).toEqual([]);
 });
 
-describe('calls that a vendor ran have a note where a Chat client is not told of them', () => {
+describe('hosted calls that a Chat client does not get have a note', () => {
   const items: readonly JsonObject[] = [
     {
       type: 'code_interpreter_call',

@@ -1,4 +1,4 @@
-/** Cache marks that have no place at the target are named in a note, whatever their lifetime and wherever they stand. */
+/** Cache marks that the target's protocol does not have get a note, in every position and with every lifetime. */
 
 import { expect, test } from 'bun:test';
 import { Notes } from '../../src/conversation/notes.ts';

@@ -1,10 +1,10 @@
-/** Ids of calls obey the rule of the client's protocol, and come back to their vendor as they were. */
+/** Call ids follow the rules of the client's protocol, and their vendor gets them back unchanged. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { Notes } from '../../src/conversation/notes.ts';
 import { NO_PROFILE } from '../../src/conversation/target.ts';
-import { carryCallId, openCallId } from '../../src/conversation/tools/call-ids.ts';
+import { unwrapCallId, wrapCallId } from '../../src/conversation/tools/call-ids.ts';
 import type { ProtocolName } from '../../src/conversation/types.ts';
 import type { Json, JsonObject } from '../../src/lib/json/json.ts';
 import { PROTOCOLS, run } from '../features/tool-pairing/support.ts';
@@ -15,23 +15,23 @@ const ODD = ['functions.f:0', 'call|1', 'id with space', '调用一', 'a/b', 'to
 const ids = fc.oneof(
   fc.constantFrom(...ODD),
   fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }),
-  fc.string({ minLength: 1 }).map((id) => carryCallId(id)),
+  fc.string({ minLength: 1 }).map((id) => wrapCallId(id)),
 );
 
 test('every id has one of its own that Messages takes, and is found again from it', () => {
   fc.assert(
     fc.property(ids, ids, (a, b) => {
-      expect(carryCallId(a)).toMatch(LEGAL);
-      expect(openCallId(carryCallId(a))).toBe(a);
-      expect(carryCallId(a) === carryCallId(b)).toBe(a === b);
+      expect(wrapCallId(a)).toMatch(LEGAL);
+      expect(unwrapCallId(wrapCallId(a))).toBe(a);
+      expect(wrapCallId(a) === wrapCallId(b)).toBe(a === b);
     }),
   );
 });
 
-test('ids that Messages takes stay, and ids of nobody are left alone', () => {
-  for (const id of ['toolu_01AbC', 'call_1', 'a-b_c']) expect(carryCallId(id)).toBe(id);
+test('ids that Messages accepts stay, and unknown ids are not changed', () => {
+  for (const id of ['toolu_01AbC', 'call_1', 'a-b_c']) expect(wrapCallId(id)).toBe(id);
   for (const id of ['toolu_hg1_', 'toolu_hg1_!', 'functions.f:0', ''])
-    expect(openCallId(id)).toBe(id);
+    expect(unwrapCallId(id)).toBe(id);
 });
 
 /** The call's id as a Messages client gets it from this vendor, whole and streamed. */
@@ -63,7 +63,7 @@ function idFor(id: string, from: ProtocolName): readonly string[] {
           output: [{ type: 'function_call', call_id: id, name: 'f', arguments: '{}' }],
         };
   const decoded = PROTOCOLS[from].decodeReply(reply, { sent: asked, target, notes });
-  const context = { asked, requestId: 'req_1', provider: 'p', notes };
+  const context = { request: asked, requestId: 'req_1', provider: 'p', notes };
   const whole = PROTOCOLS['anthropic-messages'].encodeReply(decoded, context);
   const encoder = PROTOCOLS['anthropic-messages'].encodeStream(context);
   const block = decoded.blocks.find(({ type }) => type === 'tool-call');
@@ -106,7 +106,7 @@ describe.each(['openai-chat', 'openai-responses'] as const)('%s', (vendor) => {
 
 test('another Messages vendor gets the very bytes, and a missing result under the same id', () => {
   for (const id of ODD) {
-    const carried = carryCallId(id);
+    const carried = wrapCallId(id);
     expect(run(history(carried), 'anthropic-messages').same).toBe(true);
     const { body } = run(history(carried, false), 'anthropic-messages');
     expect(JSON.stringify(body.messages)).toContain(`"tool_use_id":"${carried}"`);

@@ -1,12 +1,12 @@
-/** Requests and answers of one protocol on the wire of another: what must survive, and what is noted instead. */
+/** Requests and answers converted between protocols: what must survive, and what becomes a note. */
 
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
 import type { Codec } from '../../src/codecs/codec.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
-import { unfold } from '../../src/conversation/fold.ts';
 import { Notes } from '../../src/conversation/notes.ts';
+import { replyEvents } from '../../src/conversation/reply-builder.ts';
 import { NO_PROFILE, type Profile } from '../../src/conversation/target.ts';
 import type { ProtocolName } from '../../src/conversation/types.ts';
 import type { JsonObject } from '../../src/lib/json/json.ts';
@@ -85,7 +85,7 @@ function told(from: ProtocolName, to: ProtocolName, fields: JsonObject) {
     },
   );
   const body = PROTOCOLS[to].encodeReply(reply, {
-    asked,
+    request: asked,
     requestId: 'req_1',
     provider: 'p',
     notes,
@@ -159,12 +159,12 @@ describe('the tier that served an answer', () => {
     test(`of Anthropic is told to ${to} in words of OpenAI in a stream too`, () => {
       const { reply } = told('anthropic-messages', to, served('standard'));
       const encoder = PROTOCOLS[to].encodeStream({
-        asked: PROTOCOLS[to].decodeRequest({ ...LEAST[to], stream: true }),
+        request: PROTOCOLS[to].decodeRequest({ ...LEAST[to], stream: true }),
         requestId: 'req_1',
         provider: 'p',
         notes: new Notes(),
       });
-      const stream = [...unfold(reply)].map((event) => encoder.event(event)).join('');
+      const stream = [...replyEvents(reply)].map((event) => encoder.event(event)).join('');
       expect(stream).toContain('"service_tier":"default"');
       expect(stream).not.toContain('"service_tier":"standard"');
     });
@@ -223,8 +223,8 @@ describe('a citation of a file, which has no address', () => {
     const { reply } = told('openai-responses', to.name, body);
     const notes = new Notes();
     const asked = to.decodeRequest(LEAST[to.name]);
-    const encoder = to.encodeStream({ asked, requestId: 'req_1', provider: 'p', notes });
-    return { stream: [...unfold(reply)].map((event) => encoder.event(event)).join(''), notes };
+    const encoder = to.encodeStream({ request: asked, requestId: 'req_1', provider: 'p', notes });
+    return { stream: [...replyEvents(reply)].map((event) => encoder.event(event)).join(''), notes };
   };
 
   test('becomes no web result without an address for a Messages client, but a note', () => {

@@ -1,4 +1,4 @@
-/** Optional fields that a client sends as null: they are not set, so nothing of them can be lost. */
+/** Optional fields that a client sends as null count as not set, so no note says that they are lost. */
 
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
@@ -58,7 +58,7 @@ const PAIRS = BODIES.flatMap(([from, body]) =>
   BODIES.filter(([to]) => to !== from).map(([to]) => [from.name, to.name, from, body, to] as const),
 );
 
-describe('null is not told as a parameter that was dropped, nor sent', () => {
+describe('a null parameter is neither sent nor noted as dropped', () => {
   test.each(PAIRS)('from %s to %s', (_, __, from, body, to) => {
     const sent = encoded(from, body, to);
     expect(sent.notes).not.toContain('parameter_dropped');
@@ -67,7 +67,7 @@ describe('null is not told as a parameter that was dropped, nor sent', () => {
   });
 });
 
-test('a field that says something is told as ever', () => {
+test('a field that is set still gets its note', () => {
   const told = (from: Codec, body: JsonObject, to: Codec) => encoded(from, body, to).notes;
   const parameter = 'parameter_dropped';
   expect(told(openaiResponses, { ...responses, truncation: 'auto' }, openaiChat)).toContain(

@@ -1,4 +1,4 @@
-/** Names that every object inherits (`__proto__`, `constructor`) are names like any other, wherever they stand. */
+/** Names that every object inherits (`__proto__`, `constructor`) are ordinary names in every position. */
 
 import { describe, expect, test } from 'bun:test';
 import { LINT } from '../../src/app/linters.ts';
@@ -8,7 +8,7 @@ import { GatewayError } from '../../src/conversation/errors.ts';
 import { Notes } from '../../src/conversation/notes.ts';
 import type { Target } from '../../src/conversation/target.ts';
 import type { ProtocolName } from '../../src/conversation/types.ts';
-import { pairing, repairBody } from '../../src/features/tool-pairing/index.ts';
+import { repairBody, toolPairing } from '../../src/features/tool-pairing/index.ts';
 import { vendorFit } from '../../src/features/vendor-fit/index.ts';
 import { SseParser } from '../../src/lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject } from '../../src/lib/json/json.ts';
@@ -61,7 +61,7 @@ describe('a request with an inherited name', () => {
               const asked = PROTOCOLS[from].decodeRequest(repairBody(body, from, notes));
               const target = targetOf(to, vendor);
               const context = { target, client: from, notes, hop: 1 };
-              const paired = pairing.request!(asked, context);
+              const paired = toolPairing.request!(asked, context);
               const fitted = vendorFit().request!(paired, context);
               return PROTOCOLS[to].encodeRequest(fitted, target, notes);
             }),
@@ -105,7 +105,7 @@ describe('an answer with an inherited name', () => {
       return { sent, target: targetOf(from), notes: new Notes() };
     };
     const client = (to: ProtocolName) => ({
-      asked: PROTOCOLS[to].decodeRequest(BODIES[to]),
+      request: PROTOCOLS[to].decodeRequest(BODIES[to]),
       requestId: 'req_1',
       provider: 'up',
       notes: new Notes(),

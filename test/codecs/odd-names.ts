@@ -1,4 +1,4 @@
-/** A request, a stream and a reply of every protocol with most of what they can say, and their mutants. */
+/** A request, a stream and a reply of each protocol with most of their fields, and mutants with inherited names. */
 
 import type { ProtocolName } from '../../src/conversation/types.ts';
 import type { Json, JsonObject } from '../../src/lib/json/json.ts';

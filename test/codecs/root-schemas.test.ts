@@ -1,4 +1,4 @@
-/** A tool whose schema is a union at its root goes to a vendor that refuses one as a plain object, with a note. */
+/** A tool schema with a union at its root becomes a plain object, with a note, for vendors that refuse unions. */
 
 import { describe, expect, test } from 'bun:test';
 import { PROFILES } from '../../src/config/vendors/profiles.ts';

@@ -1,4 +1,4 @@
-/** An encoder that only takes note of text goes on as one that wrote it. */
+/** An encoder that was only told of text by `pass` continues like one that wrote the text. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -88,7 +88,7 @@ describe('text that goes out as the vendor’s bytes', () => {
       fc.property(answer, fc.constantFrom(...ASKED), (made, [protocol, body]) => {
         const encoder = () =>
           protocol.encodeStream({
-            asked: protocol.decodeRequest(body as never),
+            request: protocol.decodeRequest(body as never),
             requestId: 'req_1_abcdef',
             provider: 'p',
             notes: new Notes(),

@@ -1,10 +1,10 @@
-/** The environment as a value. */
+/** Reading the environment: homes, empty variables and the limit of tool texts. */
 
 import { describe, expect, test } from 'bun:test';
 import { environmentFrom, expandHome } from '../../src/config/index.ts';
 
 describe('environment', () => {
-  test('has homes by default, and those that are named', () => {
+  test('has default homes, and those that variables name', () => {
     expect(environmentFrom({ HOME: '/h' })).toMatchObject({
       userHome: '/h',
       home: '/h/.hopgate',
@@ -21,7 +21,7 @@ describe('environment', () => {
     ).toMatchObject({ home: '/h/x', configHome: '/c', configPath: 'f' });
   });
 
-  test('an empty variable is an unset one, and none comes from the prototype', () => {
+  test('an empty variable counts as unset, and no variable comes from the prototype', () => {
     const environment = environmentFrom({ HOME: '/h', A: '', B: 'b' });
     expect(environment.variable('A')).toBeUndefined();
     expect(environment.variable('B')).toBe('b');
@@ -59,7 +59,7 @@ describe('environment', () => {
   });
 });
 
-test('the limit of tool texts goes by its own name, and by the older one where that is not set', () => {
+test('the limit of tool texts has its own variable, and an older one as fallback', () => {
   const of = (variables: Record<string, string>) =>
     environmentFrom({ HOME: '/h', ...variables }).toolTextLimit;
   expect(of({ HOPGATE_TOOL_TEXT_LIMIT: '100' })).toBe(100);

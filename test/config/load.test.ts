@@ -1,4 +1,4 @@
-/** What a file becomes, and which file it is. */
+/** Loading a valid file: values, defaults, presets, and which file is used. */
 
 import { afterAll, describe, expect, test } from 'bun:test';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -29,8 +29,8 @@ limits: { tool_rounds: 8, body_bytes: 52428800 }
 memory: { path: ~/.hopgate/memory.db }
 `;
 
-describe('a file that is right', () => {
-  test('the documented minimum comes out with every value it names', () => {
+describe('a valid file', () => {
+  test('the documented minimum gives every value that it names', () => {
     const config = good(CONTRACT, { ZHIPU_API_KEY: 'zk-1' });
     expect(config.source).toEqual({ kind: 'file', path: '/c/hopgate.yaml' });
     expect(config.listen).toEqual({ host: '127.0.0.1', port: 5520 });
@@ -71,7 +71,7 @@ describe('a file that is right', () => {
     expect(glm!.models).toContain('glm-4.7');
   });
 
-  test('a provider with nothing behind its colon is that preset too', () => {
+  test('a provider without a value is that preset too', () => {
     expect(good('providers:\n  deepseek:\n').providers.deepseek!.baseUrl).toBe(
       'https://api.deepseek.com',
     );
@@ -88,7 +88,7 @@ describe('a file that is right', () => {
     });
   });
 
-  test('own values win over the preset, and a profile of the file over the built-in one', () => {
+  test('own values replace the preset’s, and a profile of the file replaces the built-in one', () => {
     const config = good(`
 providers:
   a: { preset: glm, base_url: "http://127.0.0.1:9/v4/", models: [m], profile: mine }
@@ -107,7 +107,7 @@ profiles:
     expect(Object.keys(profile.models!)).toEqual([...Object.keys(PROFILES.glm!.models!), 'm*']);
   });
 
-  test('timeouts and retries of the file hold for a provider that says nothing', () => {
+  test('a provider without timeouts and retries has those of the top level', () => {
     const config = good(`
 timeouts: { idle: 7, first_byte: 1.5 }
 retry: { attempts: 5 }
@@ -125,7 +125,7 @@ providers:
     });
   });
 
-  test('it is frozen all the way down', () => {
+  test('the result is deeply frozen', () => {
     const config = good(CONTRACT, { ZHIPU_API_KEY: 'zk' });
     const seen = new Set<unknown>();
     const visit = (value: unknown) => {
@@ -158,7 +158,7 @@ providers:
     expect(config.providers.b).toMatchObject({ baseUrl: 'http://127.0.0.1:1/v1', models: ['y'] });
   });
 
-  test('names that every object inherits are names', () => {
+  test('names that every object inherits are ordinary names', () => {
     const config = good(
       `${PROVIDER}aliases: { __proto__: p/m, constructor: p/n }\nroutes: [{ when: { headers: { __proto__: [x] } }, to: [p/m] }]`,
     );
@@ -182,7 +182,7 @@ const folder = mkdtempSync(join(tmpdir(), 'hopgate-config-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 describe('which file', () => {
-  test('flag before variable before home; the working directory never', async () => {
+  test('the option before the variable before the home; never the working directory', async () => {
     const home = join(folder, 'home');
     const dir = join(home, '.config', 'hopgate');
     mkdirSync(dir, { recursive: true });
@@ -200,7 +200,7 @@ describe('which file', () => {
     expect(loaded).toMatchObject({ ok: true, config: { source: { kind: 'file', path: own } } });
   });
 
-  test('a named file that is not there is a problem, not a default', async () => {
+  test('a named file that does not exist is a problem', async () => {
     const loaded = await loadConfig({ path: join(folder, 'gone.yaml'), environment: env() });
     expect(loaded).toMatchObject({ ok: false, file: join(folder, 'gone.yaml') });
   });

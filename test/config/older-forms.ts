@@ -1,4 +1,4 @@
-/** Steps between forms of the configuration that some future might bring, for tests of the way along them. */
+/** Invented migrations between versions of the configuration, for tests of how they are applied. */
 
 import { isMap, isScalar } from 'yaml';
 import type { ConfigMigration } from '../../src/config/file/migrations.ts';
@@ -6,7 +6,7 @@ import type { ConfigMigration } from '../../src/config/file/migrations.ts';
 /** A key gets another name, and a value another unit. */
 export const STEPS: readonly ConfigMigration[] = [
   {
-    words: '"address" is called "listen"',
+    change: '"address" is called "listen"',
     apply: ({ contents }) => {
       const pair = isMap(contents)
         ? contents.items.find(({ key }) => isNamed(key, 'address'))
@@ -15,7 +15,7 @@ export const STEPS: readonly ConfigMigration[] = [
     },
   },
   {
-    words: 'keep_alive is in seconds',
+    change: 'keep_alive is in seconds',
     apply: (document) => {
       const given = document.get('keep_alive');
       if (typeof given === 'number') document.set('keep_alive', given / 1000);

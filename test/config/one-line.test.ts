@@ -1,4 +1,4 @@
-/** What no header can carry is refused with its place, and not with every request. */
+/** Header values with line breaks or NUL are refused when the file is loaded, with their position. */
 
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the words that a user writes in the file
 import { describe, expect, test } from 'bun:test';
@@ -10,7 +10,7 @@ const MESSAGE = 'holds a line break or a NUL, which no header can carry';
 const provider = (more: string) =>
   `providers:\n  p: { protocol: openai-chat, base_url: "http://127.0.0.1:1/v1", ${more} }\n`;
 
-describe('a line break or NUL in what goes out as a header', () => {
+describe('a line break or NUL in a value that is sent as a header', () => {
   test.each([
     ["a provider's only key", provider('keys: "${KEY}"'), 'providers.p.keys', 2],
     ['one of its keys', provider('keys: [good, "${KEY}"]'), 'providers.p.keys[1]', 2],
@@ -55,7 +55,7 @@ describe('a line break or NUL in what goes out as a header', () => {
     expect(good(text, { KEY: 'sk-first' })).toBeDefined();
   });
 
-  test('a key that the file writes itself is no exception', () => {
+  test('a key in the file itself is refused too', () => {
     expect(bad(provider('keys: "a\\nb"'))[0]).toMatchObject({ message: MESSAGE });
     expect(bad(provider('keys: "a\\0b"'))[0]).toMatchObject({ message: MESSAGE });
   });
@@ -76,7 +76,7 @@ describe('a line break or NUL in what goes out as a header', () => {
     expect(JSON.stringify(problems)).not.toContain('sk-');
   });
 
-  test('without a file, too', async () => {
+  test('a key of the environment is refused without a file too', async () => {
     const environment = environmentFrom({ HOME: '/none', DEEPSEEK_API_KEY: SECRET });
     const loaded = await loadConfig({ environment });
     expect(loaded.ok).toBe(false);

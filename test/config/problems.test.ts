@@ -1,4 +1,4 @@
-/** How mistakes in a file are told: where, what, and what was meant. */
+/** Problems of a file: position, message and suggestion. */
 
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the words that a user writes in the file
 import { describe, expect, test } from 'bun:test';
@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { describeProblem, type Problem } from '../../src/config/index.ts';
 import { bad, PROVIDER, parse } from './support.ts';
 
-describe('a file that is wrong', () => {
+describe('a file with a mistake', () => {
   const cases: [string, string, Partial<Problem>][] = [
     [
       'an unknown key stands at the key, with the right one',
@@ -156,12 +156,12 @@ describe('a file that is wrong', () => {
     expect(bad(text)[0]).toMatchObject(wanted as Problem);
   });
 
-  test('a circle is told of once for each profile in it', () => {
+  test('a circle is reported once for each profile in it', () => {
     const text = `${PROVIDER}profiles: { a: { extends: b }, b: { extends: a }, c: { extends: a }, d: { extends: glm } }`;
     expect(bad(text).map(({ path }) => path)).toEqual(['profiles.a.extends', 'profiles.b.extends']);
   });
 
-  test('in words: file, line, column, path, what, and what was meant', () => {
+  test('as text: file, line, column, path, message and suggestion', () => {
     const [problem] = bad(`${PROVIDER}routs: []`);
     expect(describeProblem(problem!, 'h.yaml')).toBe(
       'h.yaml:3:1: routs: unknown key (did you mean "routes"?)',
@@ -171,15 +171,15 @@ describe('a file that is wrong', () => {
     expect(describeProblem(nowhere)).toBe('there is no such file');
   });
 
-  test('several problems are told at once, in the order of the file', () => {
+  test('several problems are reported at once, in the order of the file', () => {
     const problems = bad(
       'log: { level: debg }\nworkers: x\nprovidrs: {}\nproviders: { glm: {} }\n',
     );
     expect(problems.map(({ line }) => line)).toEqual([1, 2, 3]);
   });
 
-  test('whatever the text, an answer comes back and nothing is thrown', () => {
-    const words = fc.constantFrom(
+  test('any text gives a result, and nothing is thrown', () => {
+    const tokens = fc.constantFrom(
       ...'providers routes : - { } [ ] , "glm" & * ! \n \t # ${X} | > null 1 to when a/b'.split(
         ' ',
       ),
@@ -190,7 +190,7 @@ describe('a file that is wrong', () => {
       fc.property(
         fc.oneof(
           fc.string(),
-          fc.array(words).map((a) => a.join(' ')),
+          fc.array(tokens).map((a) => a.join(' ')),
         ),
         (text) => {
           const result = parse(text);
@@ -208,7 +208,7 @@ describe('a file that is wrong', () => {
   });
 });
 
-describe('a file that works but will surprise', () => {
+describe('a file that works but may surprise', () => {
   test.each([
     [
       'a rule behind one that takes everything',

@@ -1,4 +1,4 @@
-/** A running gateway follows its file, and survives a broken one. */
+/** Reload and watch: a running gateway loads a changed file, and keeps its configuration when the file is broken. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import {
@@ -40,7 +40,7 @@ afterEach(() => {
 });
 
 describe('reload', () => {
-  test('a good file takes force and is told to the subscribers, until they leave', async () => {
+  test('a valid file takes effect and subscribers are called, until they unsubscribe', async () => {
     const seen: number[] = [];
     const leave = live.subscribe((next) => seen.push(next.workers));
     writeFileSync(file, `${PROVIDER}workers: 3\n`);
@@ -76,7 +76,7 @@ describe('reload', () => {
     writeFileSync(file, PROVIDER);
   });
 
-  test('what needs a restart is named, against what the process was started with', async () => {
+  test('changes that need a restart are named, compared with the start of the process', async () => {
     writeFileSync(file, `${PROVIDER}listen: 127.0.0.1:9\nmemory: { path: /x.db }\n`);
     await live.reload();
     expect(await live.reload()).toMatchObject({ restart: ['listen', 'memory.path'] });
@@ -84,7 +84,7 @@ describe('reload', () => {
 });
 
 describe('watch', () => {
-  test('a file put in place of the old one is noticed, once', async () => {
+  test('a replaced file is noticed once', async () => {
     const results: ReloadResult[] = [];
     live.watch((result) => results.push(result), { debounceMs: 30 });
     writeFileSync(join(folder, 'new'), `${PROVIDER}workers: 4\n`);
@@ -106,7 +106,7 @@ describe('watch', () => {
     expect(live.current.workers).toBe(5);
   });
 
-  test('neighbours in the folder and a rewrite with the same content cause nothing', async () => {
+  test('other files in the folder and a rewrite with the same content cause no reload', async () => {
     const results: ReloadResult[] = [];
     live.watch((result) => results.push(result), { debounceMs: 10 });
     writeFileSync(join(folder, 'other.txt'), 'x');
@@ -115,7 +115,7 @@ describe('watch', () => {
     expect(results).toEqual([]);
   });
 
-  test('a neighbour that is written without a pause does not keep a change from being seen', async () => {
+  test('another file that is written all the time does not hide a change', async () => {
     live.watch(() => undefined, { debounceMs: 150 });
     const writing = setInterval(() => appendFileSync(join(folder, 'gateway.log'), 'x'), 5);
     try {
@@ -126,7 +126,7 @@ describe('watch', () => {
     }
   });
 
-  test('a file that is itself written without a pause is read all the same', async () => {
+  test('a file that is written all the time is still reloaded', async () => {
     live.watch(() => undefined, { debounceMs: 150 });
     const writing = setInterval(() => writeFileSync(file, `${PROVIDER}workers: 6\n`), 5);
     try {
@@ -136,7 +136,7 @@ describe('watch', () => {
     }
   });
 
-  test('a folder that was removed and made again is still watched', async () => {
+  test('a folder that is removed and created again is still watched', async () => {
     const results: ReloadResult[] = [];
     live.watch((result) => results.push(result), { debounceMs: 10, pollMs: 20 });
     rmSync(folder, { recursive: true });
@@ -148,7 +148,7 @@ describe('watch', () => {
     await until(() => live.current.workers === 8);
   });
 
-  test('what a link of another folder leads to is seen to change, at a slow look at the latest', async () => {
+  test('a change behind a link into another folder is seen by the poll', async () => {
     const elsewhere = join(folder, 'elsewhere');
     mkdirSync(elsewhere);
     writeFileSync(join(elsewhere, 'real.yaml'), PROVIDER);
@@ -159,7 +159,7 @@ describe('watch', () => {
     await until(() => live.current.workers === 9);
   });
 
-  test('the swapped link of a configuration map is seen at once, though the file keeps its name', async () => {
+  test('the swapped link of a ConfigMap is seen at once, though the file keeps its name', async () => {
     for (const [version, workers] of [
       ['..one', 1],
       ['..two', 10],

@@ -1,4 +1,4 @@
-/** A credential is never seen where a configuration is printed, logged or told wrong. */
+/** Credentials are never visible when a configuration is printed, logged or has problems. */
 
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the words that a user writes in the file
 import { describe, expect, test } from 'bun:test';
@@ -35,7 +35,7 @@ describe('a configuration full of credentials', () => {
     expect(text).not.toContain(SECRET);
   });
 
-  test('shows none in a log line', () => {
+  test('shows none of them in a log line', () => {
     let line = '';
     pino(
       {},
@@ -49,7 +49,7 @@ describe('a configuration full of credentials', () => {
     expect(line).not.toContain(SECRET);
   });
 
-  test('still gives them out where they are asked for', () => {
+  test('still returns them where they are revealed', () => {
     expect(config.providers.p!.keys.map((key) => key.reveal())).toEqual([SECRET, SECRET]);
     expect(config.providers.p!.transport.proxy!.reveal()).toContain(SECRET);
   });
@@ -72,7 +72,7 @@ describe('a configuration full of credentials', () => {
 });
 
 describe('a secret', () => {
-  test('compares by value, and is told apart by a label that gives nothing away', () => {
+  test('compares by value, and has a label that reveals nothing', () => {
     const secret = new Secret(SECRET);
     expect(secret.equals(SECRET)).toBe(true);
     expect(secret.equals(`${SECRET}x`)).toBe(false);

@@ -1,4 +1,4 @@
-/** Slips of the pen in a configuration: told at their place, in words that say what to write instead. */
+/** Common mistakes in a configuration: reported at their position, with what to write instead. */
 
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the words that a user writes in the file
 
@@ -10,7 +10,7 @@ import { bad, good, PROVIDER, parse } from './support.ts';
 const GLM =
   'providers:\n  glm: { protocol: openai-chat, base_url: "http://127.0.0.1:1/v1", models: [glm-4.7, "glm-5*"] }\n';
 
-const told = (text: string, variables: Record<string, string> = {}) => {
+const reports = (text: string, variables: Record<string, string> = {}) => {
   const result = parse(text, variables);
   const problems = result.ok ? [] : result.problems;
   return [...problems, ...result.warnings].map((one) => describeProblem(one, 'f'));
@@ -26,14 +26,14 @@ describe('globs without quotes', () => {
     ['{ model: * }', 'f:5:16: a * alone', 'did you mean "*"?'],
     ['model: ["a", *b]', 'f:5:20: *b stands for', 'did you mean "*b"?'],
   ])('%s', (line, begins, ends) => {
-    const [first] = told(`${PROVIDER}routes:\n  - when:\n      ${line}\n    to: [p/x]\n`);
+    const [first] = reports(`${PROVIDER}routes:\n  - when:\n      ${line}\n    to: [p/x]\n`);
     expect(first).toStartWith(begins);
     expect(first).toContain('in quotes');
     expect(first).toContain(ends);
   });
 });
 
-describe('what YAML itself refuses is told once, where it is', () => {
+describe('a YAML error is reported once, at its position', () => {
   test.each([
     ['a quote that never ends', `${PROVIDER}listen: "127.0.0.1:1\nworkers: 2\n`, 'f:3:9: '],
     [
@@ -49,13 +49,13 @@ describe('what YAML itself refuses is told once, where it is', () => {
       'f:4:1: the key "listen" is there already, in line 3',
     ],
   ])('%s', (_, text, begins) => {
-    const lines = told(text);
+    const lines = reports(text);
     expect(lines).toHaveLength(1);
     expect(lines[0]).toStartWith(begins);
   });
 });
 
-describe('variables that are not filled in', () => {
+describe('variables without braces', () => {
   test.each([
     ['keys: ["$ZHIPU_API_KEY"]'],
     ['keys: $ZHIPU_API_KEY'],
@@ -67,37 +67,37 @@ describe('variables that are not filled in', () => {
     const problems = bad(text, { ZHIPU_API_KEY: 'a-secret-value', TEAM: 'x' });
     expect(problems).toHaveLength(1);
     expect(problems[0]).toMatchObject({ line: 5 });
-    const words = describeProblem(problems[0]!);
-    if (!line.includes('${')) expect(words).toContain('did you mean "${ZHIPU_API_KEY}"');
-    expect(words).not.toContain('a-secret-value');
+    const message = describeProblem(problems[0]!);
+    if (!line.includes('${')) expect(message).toContain('did you mean "${ZHIPU_API_KEY}"');
+    expect(message).not.toContain('a-secret-value');
   });
 
-  test('a dollar sign elsewhere is one, and "$${" is "${"', () => {
+  test('a dollar sign elsewhere is a dollar sign, and "$${" is "${"', () => {
     expect(good(`${PROVIDER}auth: { keys: ["pa$$word-of-length"] }\n`).auth.keys).toHaveLength(1);
     expect(good(`${PROVIDER}auth: { keys: ["$\${not a reference}"] }\n`).auth.keys).toHaveLength(1);
   });
 });
 
-describe('targets that are legal and hardly meant', () => {
+describe('targets that are legal but unlikely', () => {
   test.each([
     ['glm/glm4.7', 'glm does not list the model "glm4.7" (did you mean "glm/glm-4.7"?)'],
     ['glm/claude-*', 'becomes "claude-claude-x" (did you mean "glm/*"?)'],
-  ])('%s', (to, words) => {
+  ])('%s', (to, message) => {
     const result = parse(`${GLM}routes:\n  - to: ["${to}"]\n`);
     expect(result.ok).toBe(true);
     expect(result.warnings.map((one) => describeProblem(one))).toEqual([
-      expect.stringContaining(words),
+      expect.stringContaining(message),
     ]);
   });
 
-  test('another version, a name of its own, a glob that fits, a path before the star: no word', () => {
+  test('another version, an unrelated name, a matching glob, a path before the star: no warning', () => {
     for (const to of ['glm/glm-4.6', 'glm/quite-another', 'glm/glm-5.1', 'glm/*', 'glm/zai/*']) {
-      expect(told(`${GLM}routes:\n  - to: ["${to}"]\n`)).toEqual([]);
+      expect(reports(`${GLM}routes:\n  - to: ["${to}"]\n`)).toEqual([]);
     }
   });
 });
 
-describe('words that say what to write', () => {
+describe('messages that say what to write', () => {
   test.each([
     [
       'open.bigmodel.cn/api',
@@ -110,24 +110,24 @@ describe('words that say what to write', () => {
     ['https://host/v1?key=abc', 'must have no ?query'],
     ['https://host/v1#x', 'must have no #fragment'],
     ['https://ho st/v1', 'is not a URL'],
-  ])('base_url: %s', (url, words) => {
+  ])('base_url: %s', (url, message) => {
     const text = `providers:\n  p: { protocol: openai-chat, base_url: ${JSON.stringify(url)} }\n`;
     const problems = bad(text);
     expect(problems).toHaveLength(1);
-    expect(describeProblem(problems[0]!)).toContain(words);
+    expect(describeProblem(problems[0]!)).toContain(message);
     expect(describeProblem(problems[0]!)).not.toContain('pass@');
   });
 
-  test('a password in a URL of a reference is refused and never told', () => {
+  test('a password in a URL from a reference is refused and never shown', () => {
     const text = 'providers:\n  p: { protocol: openai-chat, base_url: "${U}" }\n';
     for (const U of ['http://user:s3cret@host/v1', 'user:s3cret@host/v1']) {
-      const words = JSON.stringify(bad(text, { U }));
-      expect(words).toContain('base_url');
-      expect(words).not.toContain('s3cret');
+      const message = JSON.stringify(bad(text, { U }));
+      expect(message).toContain('base_url');
+      expect(message).not.toContain('s3cret');
     }
   });
 
-  test('other addresses hold no password either', () => {
+  test('other addresses may hold no password either', () => {
     for (const more of [
       'server_tools: { mcp: { m: { url: "http://u:p@host/mcp" } } }',
       'memory: { url: "http://u:p@host/recall" }',
@@ -139,13 +139,13 @@ describe('words that say what to write', () => {
   });
 
   test('to: glm', () => {
-    expect(told(`${GLM}routes:\n  - to: glm\n`)[0]).toContain('must be provider/model');
-    expect(told(`${GLM}routes:\n  - to: glm\n`)[0]).toContain('(did you mean "glm/*"?)');
+    expect(reports(`${GLM}routes:\n  - to: glm\n`)[0]).toContain('must be provider/model');
+    expect(reports(`${GLM}routes:\n  - to: glm\n`)[0]).toContain('(did you mean "glm/*"?)');
   });
 
-  test('a gateway key that anybody guesses is warned of, and not repeated', () => {
+  test('a short gateway key gets a warning that does not repeat it', () => {
     for (const keys of ['[abc]', '[{ name: ann, key: abc }]']) {
-      const [only, ...others] = told(`${PROVIDER}auth: { keys: ${keys} }\n`);
+      const [only, ...others] = reports(`${PROVIDER}auth: { keys: ${keys} }\n`);
       expect(only).toContain('is short');
       expect(only).not.toContain('abc');
       expect(others).toEqual([]);
@@ -153,9 +153,9 @@ describe('words that say what to write', () => {
   });
 });
 
-describe('all that is wrong is told in one round', () => {
-  test('what the schema refuses and what does not fit together', () => {
-    const lines = told(
+describe('all problems are reported at once', () => {
+  test('problems of the schema and of the sections', () => {
+    const lines = reports(
       `${GLM}wrokers: 2\nroutes:\n  - to: [gml/x]\n  - { to: [glm/x], whn: {} }\naliases: { a: b, b: a }\n`,
     );
     expect(lines.join('\n')).toMatch(/wrokers: unknown key/);
@@ -164,7 +164,7 @@ describe('all that is wrong is told in one round', () => {
     expect(lines.join('\n')).toMatch(/goes round in a circle/);
   });
 
-  test('what follows from a slip is not told beside it', () => {
+  test('problems that only follow from another one are not reported', () => {
     expect(bad(`${PROVIDER.replace('protocol', 'protocl')}routes:\n  - to: [p/x]\n`)).toHaveLength(
       1,
     );
@@ -185,6 +185,10 @@ describe('what serve refuses', () => {
     ['127.0.0.1:1', false],
     ['"[::1]:1"', false],
     ['localhost:1', false],
+    ['app.localhost:1', false],
+    // Names that only begin like an address of this machine.
+    ['127.example.com:1', true],
+    ['localhost.example.com:1', true],
     ['5520', false],
   ])('listen: %s', (listen, refused) => {
     const config = good(`${PROVIDER}listen: ${listen}\n`);

@@ -1,4 +1,4 @@
-/** Configurations from texts, for the tests of this room. */
+/** Parses configurations from texts, for the tests of this folder. */
 
 import {
   type Config,

@@ -1,4 +1,4 @@
-/** The version of the configuration's form: older ones are read as today's, newer ones refused with one sentence. */
+/** The version of a configuration file: older ones are brought up to date, newer ones are refused. */
 
 import { describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -21,13 +21,13 @@ const parse = (text: string, migrations?: readonly ConfigMigration[]) =>
   parseConfig(text, '/hopgate.yaml', environment, migrations);
 
 describe('a file of this version', () => {
-  test('is read whether it says so or not, without a word', () => {
+  test('is read with or without its version, without a warning', () => {
     for (const text of [`version: ${CONFIG_VERSION}\n`, 'listen: 1\n']) {
       expect(parse(text)).toMatchObject({ ok: true, warnings: [] });
     }
   });
 
-  test('is what init writes, so that a later program knows what it has', () => {
+  test('is what init writes, with its version', () => {
     const text = configText({ listen: '127.0.0.1:1', providers: [], categories: {} });
     expect(readYaml(text).value).toMatchObject({ version: CONFIG_VERSION });
     expect(CONFIG_VERSION).toBe(CONFIG_MIGRATIONS.length + 1);
@@ -35,7 +35,7 @@ describe('a file of this version', () => {
 });
 
 describe('a newer file', () => {
-  test('is refused in one sentence with its place, whatever else is in it', () => {
+  test('is refused with one problem at its position, whatever else it contains', () => {
     const result = parse(`# a comment\nversion: ${CONFIG_VERSION + 1}\nlanes: [what is this?]\n`);
     if (result.ok) throw new Error('it was taken');
     expect(result.problems.map((one) => describeProblem(one, 'hopgate.yaml'))).toEqual([
@@ -43,7 +43,7 @@ describe('a newer file', () => {
     ]);
   });
 
-  test('that appears under a running server leaves the old configuration in force', async () => {
+  test('that replaces the file of a running server leaves the old configuration in force', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'hopgate-version-'));
     const file = join(folder, 'hopgate.yaml');
     await Bun.write(file, 'version: 1\nlisten: 127.0.0.1:5521\n');
@@ -66,7 +66,7 @@ address: 127.0.0.1:5521 # not the usual port
 keep_alive: 3000
 `;
 
-  test('is read as what it would be today, through every step, and a warning says so', () => {
+  test('is brought up to date through every step, with a warning', () => {
     const result = parse(OLD, STEPS);
     if (!result.ok) throw new Error(JSON.stringify(result.problems));
     expect(result.config.listen.port).toBe(5521);
@@ -82,7 +82,7 @@ keep_alive: 3000
     ]);
   });
 
-  test('that names its version goes only the steps that are left', () => {
+  test('that names its version gets only the remaining steps', () => {
     const result = parse('version: 2\nlisten: 127.0.0.1:5521\nkeep_alive: 3000\n', STEPS);
     if (!result.ok) throw new Error(JSON.stringify(result.problems));
     expect(result.config.keepAliveMs).toBe(3000);
@@ -91,7 +91,7 @@ keep_alive: 3000
     expect(address).toMatchObject({ ok: false, problems: [{ path: 'address', line: 2 }] });
   });
 
-  test('keeps the places of its own text in problems', () => {
+  test('keeps the positions of its own text in problems', () => {
     const result = parse(`${OLD}lanes: 1\n`, STEPS);
     if (result.ok) throw new Error('it was taken');
     expect(result.problems).toMatchObject([{ path: 'lanes', line: 7, column: 1 }]);
@@ -99,7 +99,7 @@ keep_alive: 3000
     expect(wrong).toMatchObject({ ok: false, problems: [{ path: 'listen', line: 3, column: 10 }] });
   });
 
-  test("is today's text with its comments, and that text needs no further step", () => {
+  test('becomes a text of the newest version with its comments, which needs no further step', () => {
     const today = readYaml(OLD, STEPS).text();
     expect(today).toBe(`# mine
 
@@ -112,7 +112,7 @@ keep_alive: 3
     expect(parse(today, STEPS)).toMatchObject({ ok: true, warnings: [] });
   });
 
-  test('whose version has no value is one that names none', () => {
+  test('whose version has no value counts as one without a version', () => {
     expect(readYaml('version:\naddress: 127.0.0.1:1\n', STEPS).value).toEqual({
       version: 3,
       listen: '127.0.0.1:1',

@@ -1,17 +1,17 @@
-/** The conversation model: seals, tool names, folds, edits and counts keep what they are given. */
+/** The conversation model: seals, tool names, reply building, edits and counts. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { editNode, mapUnchanged } from '../../src/conversation/edit.ts';
 import type { Reply } from '../../src/conversation/events.ts';
-import { Fold, unfold } from '../../src/conversation/fold.ts';
 import { Notes } from '../../src/conversation/notes.ts';
+import { ReplyBuilder, replyEvents } from '../../src/conversation/reply-builder.ts';
 import {
-  CARRIER_PREFIX,
-  carrySeal,
-  mintSeal,
-  openCarrier,
+  openEnvelope,
   openSeal,
+  SEAL_ENVELOPE_PREFIX,
+  wrapSeal,
+  wrapUnsealed,
 } from '../../src/conversation/seal.ts';
 import {
   toolNames,
@@ -31,37 +31,37 @@ const seal: fc.Arbitrary<Sealed> = fc.record(
   { requiredKeys: ['protocol', 'kind', 'value'] },
 );
 
-describe('seals that travel through a client of another protocol', () => {
+describe('seals through a client of another protocol', () => {
   test('come back as they were', () => {
-    fc.assert(fc.property(seal, (sealed) => expect(openSeal(carrySeal(sealed))).toEqual(sealed)));
+    fc.assert(fc.property(seal, (sealed) => expect(openSeal(wrapSeal(sealed))).toEqual(sealed)));
   });
 
-  test('tell which words they were made for, and are the same seal to who does not ask', () => {
+  test('hold the span they were made for, and open as the same seal without it', () => {
     const span = fc.record({ from: fc.nat(), to: fc.nat() });
     fc.assert(
       fc.property(seal, span, (sealed, span) => {
-        const carrier = carrySeal(sealed, span);
-        expect(openCarrier(carrier)).toEqual({ sealed, span });
+        const carrier = wrapSeal(sealed, span);
+        expect(openEnvelope(carrier)).toEqual({ sealed, span });
         expect(openSeal(carrier)).toEqual(sealed);
         // Nothing but the place stands behind the carriers that were given out without one.
-        expect(carrier).toBe(`${carrySeal(sealed)}.${span.from}-${span.to}`);
+        expect(carrier).toBe(`${wrapSeal(sealed)}.${span.from}-${span.to}`);
       }),
     );
     expect(
-      openCarrier(`${carrySeal({ protocol: 'openai-chat', kind: 'signature', value: 'S' })}.x`),
+      openEnvelope(`${wrapSeal({ protocol: 'openai-chat', kind: 'signature', value: 'S' })}.x`),
     ).toEqual({
       sealed: { protocol: 'openai-chat', kind: 'signature', value: 'S' },
     });
   });
 
-  test('a foreign signature is not taken for one of ours', () => {
+  test('a foreign signature is not an envelope', () => {
     fc.assert(fc.property(fc.base64String(), (text) => expect(openSeal(text)).toBeUndefined()));
   });
 
-  test('a damaged carrier is no seal and no crash', () => {
-    fc.assert(fc.property(fc.string(), (text) => void openSeal(CARRIER_PREFIX + text)));
-    expect(openSeal(`${CARRIER_PREFIX}zz.x.y`)).toBeUndefined();
-    expect(openSeal(mintSeal('openai-chat', 'glm'))?.provider).toBe('glm');
+  test('a damaged envelope is not a seal and does not throw', () => {
+    fc.assert(fc.property(fc.string(), (text) => void openSeal(SEAL_ENVELOPE_PREFIX + text)));
+    expect(openSeal(`${SEAL_ENVELOPE_PREFIX}zz.x.y`)).toBeUndefined();
+    expect(openSeal(wrapUnsealed('openai-chat', 'glm'))?.provider).toBe('glm');
   });
 });
 
@@ -140,7 +140,7 @@ describe('a reply and its events', () => {
     }),
   );
 
-  test('unfolding and folding gives the reply back', () => {
+  test('a reply is the same after conversion to events and back', () => {
     fc.assert(
       fc.property(fc.array(block), (blocks) => {
         const reply: Reply = {
@@ -150,8 +150,8 @@ describe('a reply and its events', () => {
           finish: 'stop',
           usage: { input: 1, output: 2 },
         };
-        const fold = new Fold();
-        for (const event of unfold(reply)) fold.push(event);
+        const fold = new ReplyBuilder();
+        for (const event of replyEvents(reply)) fold.push(event);
         expect(fold.complete).toBe(true);
         expect(JSON.parse(JSON.stringify(fold.reply))).toEqual(JSON.parse(JSON.stringify(reply)));
       }),
@@ -166,14 +166,14 @@ describe('edits', () => {
     wire: { protocol: 'openai-chat', value: { type: 'text', text: 'a', extra: 1 } },
   };
 
-  test('an edited node is no longer what the wire said, but remembers it', () => {
+  test('an edited node has residue instead of wire', () => {
     const once = editNode(turn, { text: 'b' });
     expect(once.wire).toBeUndefined();
     expect(once.residue).toBe(turn.wire);
     expect(editNode(once, { text: 'c' }).residue).toBe(turn.wire);
   });
 
-  test('a list in which nothing changed is the same list', () => {
+  test('an unchanged list is the same object', () => {
     const list = [1, 2, 3];
     expect(mapUnchanged(list, (n) => n)).toBe(list);
     expect(mapUnchanged(list, (n) => (n === 2 ? undefined : n))).toEqual([1, 3]);

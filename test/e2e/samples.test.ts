@@ -333,7 +333,7 @@ describe('looking while the gateway runs', () => {
         'hop7-provider-request',
       );
       expect(wrong.code).toBe(2);
-      expect(wrong.stderr).toContain('has no edge');
+      expect(wrong.stderr).toContain('has no stage');
     } finally {
       await gateway.stop();
     }

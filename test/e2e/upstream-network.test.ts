@@ -2,7 +2,7 @@
 
 import { afterAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import type { SampleEdge, SampleMeta } from '../../src/samples/sample.ts';
+import type { SampleMeta, SampleStage } from '../../src/samples/sample.ts';
 import { type Gateway, startGateway } from '../support/binary.ts';
 
 const CERTIFICATES = join(import.meta.dir, '../support/certificates');
@@ -85,7 +85,7 @@ describe('an upstream behind TLS', () => {
     const { url } = vendor('localhost');
     const tls = { ca_file: pem('authority') };
     const gateway = await gatewayTo({ base_url: url, tls }, {}, { samples: { mode: 'all' } });
-    const times: (Partial<SampleEdge> | undefined)[][] = [];
+    const times: (Partial<SampleStage> | undefined)[][] = [];
     for (let i = 0; i < 2; i++) {
       const response = await ask(gateway);
       await response.arrayBuffer();
@@ -105,7 +105,7 @@ describe('an upstream behind TLS', () => {
         await Bun.sleep(20);
       }
     }
-    const [[sent, answered], [again]] = times as [SampleEdge[], SampleEdge[]];
+    const [[sent, answered], [again]] = times as [SampleStage[], SampleStage[]];
     expect(sent!.connected).toBeGreaterThan(sent!.at!);
     expect(sent!.connected).toBeLessThanOrEqual(answered!.at!);
     expect(again).toMatchObject({ stage: 'provider-request' });

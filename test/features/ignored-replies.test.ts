@@ -1,4 +1,4 @@
-/** Whole replies that interceptors say they have nothing to do with. */
+/** Whole replies that interceptors ignore. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -7,12 +7,12 @@ import type { Codec } from '../../src/codecs/codec.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import type { Reply } from '../../src/conversation/events.ts';
-import { unfold } from '../../src/conversation/fold.ts';
 import { Notes } from '../../src/conversation/notes.ts';
+import { replyEvents } from '../../src/conversation/reply-builder.ts';
 import type { Block } from '../../src/conversation/types.ts';
 import type { Interceptor } from '../../src/features/feature.ts';
 import { leakedCalls } from '../../src/features/leaked-calls/index.ts';
-import { memorySessionLedger, sessionLedger } from '../../src/features/reasoning-memory/index.ts';
+import { memorySessionLedger, reasoningMemory } from '../../src/features/reasoning-memory/index.ts';
 import type { Json } from '../../src/lib/json/json.ts';
 import { STREAMED, targetWith } from './leaked-calls/transcript.ts';
 
@@ -61,7 +61,12 @@ const PROTOCOLS = [openaiChat, anthropicMessages, openaiResponses];
 
 /** The reply as a vendor of this protocol would write it. */
 const bodyOf = (protocol: Codec, given: Reply): Json => {
-  const context = { asked: STREAMED, requestId: 'req_1_aaaaaa', provider: 'v', notes: new Notes() };
+  const context = {
+    request: STREAMED,
+    requestId: 'req_1_aaaaaa',
+    provider: 'v',
+    notes: new Notes(),
+  };
   return JSON.parse(JSON.stringify(protocol.encodeReply(given, context)));
 };
 
@@ -89,7 +94,7 @@ const KINDS: Readonly<Record<string, (protocol: Codec) => [Interceptor, () => un
   'the session ledger'(protocol) {
     const told: unknown[] = [];
     const ledger = { ...memorySessionLedger(), put: (...kept: unknown[]) => told.push(kept) };
-    const made = sessionLedger({ ledger, owner: '' }).intercept?.(STREAMED, {
+    const made = reasoningMemory({ ledger, owner: '' }).intercept?.(STREAMED, {
       target: { ...targetWith(), protocol: protocol.name },
       client: 'openai-chat',
       notes: new Notes(),
@@ -101,7 +106,7 @@ const KINDS: Readonly<Record<string, (protocol: Codec) => [Interceptor, () => un
 };
 
 function isUntouched(interceptor: Interceptor, given: Reply): boolean {
-  const events = [...unfold(given)];
+  const events = [...replyEvents(given)];
   const out = events.flatMap((event) => interceptor.event(event));
   out.push(...interceptor.end());
   const same = out.length === events.length && out.every((event, i) => event === events[i]);

@@ -21,7 +21,7 @@ const bounds: Bounds = {
   secrets: [SECRET],
 };
 
-const client = { asked: STREAMED, requestId: 'r', provider: 'p', notes: new Notes() };
+const client = { request: STREAMED, requestId: 'r', provider: 'p', notes: new Notes() };
 const upstreamOf = (protocol: ProtocolName) => ({
   sent: STREAMED,
   target: { ...targetWith(), protocol },

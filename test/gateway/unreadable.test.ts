@@ -14,7 +14,7 @@ import { bytewise, everySplit, whole } from '../support/chunkings.ts';
 import { scriptedGateway } from './scripted.ts';
 
 const CLIENT = {
-  asked: STREAMED,
+  request: STREAMED,
   requestId: 'req_1_aaaaaa',
   provider: 'vendor',
   notes: new Notes(),

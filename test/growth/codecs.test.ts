@@ -690,7 +690,7 @@ describe.each(NAMES)('replies of %s', (from) => {
             const { wire: _, ...reply } = PROTOCOLS[from].decodeReply(body, context);
             for (const to of NAMES) {
               const client = {
-                asked: asked(to),
+                request: asked(to),
                 requestId: 'req_1',
                 provider: 'p',
                 notes: new Notes(),
@@ -1004,7 +1004,7 @@ describe.each(NAMES)('streams of %s', (from) => {
             const events = read(all);
             for (const to of NAMES) {
               const client = {
-                asked: asked(to),
+                request: asked(to),
                 requestId: 'req_1',
                 provider: 'p',
                 notes: new Notes(),

@@ -1,7 +1,7 @@
 /** A configuration is read in proportion to its size, however hostile it is: a running gateway reads it beside its streams. */
 
 import { describe, expect, test } from 'bun:test';
-import { suggest } from '../../src/config/file/suggest.ts';
+import { suggest } from '../../src/lib/text/did-you-mean.ts';
 import { globTest } from '../../src/lib/text/glob.ts';
 import { PROVIDER, parse } from '../config/support.ts';
 import { cpuTime } from '../support/cpu-time.ts';

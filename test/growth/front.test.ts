@@ -1,7 +1,7 @@
 /** What clients and vendors write grows the work at the front no faster than itself. */
 
 import { describe, expect, test } from 'bun:test';
-import { cutWords, headerText, lineText } from '../../src/lib/text/shown-text.ts';
+import { cutWords, encodeHeaderText, printableLine } from '../../src/lib/text/printable-text.ts';
 import { createAccess } from '../../src/server/auth.ts';
 import { readBody } from '../../src/server/body.ts';
 import { Connections } from '../../src/server/connections.ts';
@@ -53,9 +53,9 @@ const tried = (run: () => unknown) => {
 };
 
 const WORK: readonly (readonly [string, (text: string) => unknown])[] = [
-  ['a header', (text) => headerText(text)],
-  ['a header that may be long', (text) => headerText(text, 4096)],
-  ['a line', (text) => lineText(text, Number.MAX_SAFE_INTEGER)],
+  ['a header', (text) => encodeHeaderText(text)],
+  ['a header that may be long', (text) => encodeHeaderText(text, 4096)],
+  ['a line', (text) => printableLine(text, Number.MAX_SAFE_INTEGER)],
   ['a cut', (text) => cutWords(text, text.length / 2)],
   [
     'a pretty line',

@@ -3,9 +3,9 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { joinedExtension } from '../../src/features/chat-apps/headers.ts';
 import { conversationLanguage } from '../../src/features/chat-apps/language.ts';
-import { readEvents, readLines, readRecall } from '../../src/features/memory/api/api-input.ts';
-import type { EventBook } from '../../src/features/memory/base.ts';
-import { isQuestion } from '../../src/features/memory/ranking/kinds.ts';
+import { readEvents, readLines, readRecall } from '../../src/features/memory/api/input.ts';
+import type { EventStore } from '../../src/features/memory/backend.ts';
+import { isQuestion } from '../../src/features/memory/ranking/event-kinds.ts';
 import { stem } from '../../src/features/memory/ranking/stem.ts';
 import { queryTerms, termsOf } from '../../src/features/memory/ranking/terms.ts';
 import { formsOf } from '../../src/features/memory/ranking/word-forms.ts';
@@ -121,7 +121,7 @@ async function longestWait(run: () => Promise<unknown>): Promise<number> {
   return longest;
 }
 
-const countOf = (book: EventBook, space: string): number =>
+const countOf = (book: EventStore, space: string): number =>
   book.spaces('', 10).find((one) => one.space === space)?.events ?? 0;
 
 describe('work on many long texts is done in steps', () => {

@@ -6,8 +6,8 @@ import { Notes } from '../../src/conversation/notes.ts';
 import { historyRefusal } from '../../src/conversation/refusal.ts';
 import { NO_PROFILE, type Profile, type Target } from '../../src/conversation/target.ts';
 import type { Conversation, ProtocolName } from '../../src/conversation/types.ts';
-import { afterRefusal } from '../../src/features/refusal-retry/index.ts';
-import { pairing, repair, repairBody } from '../../src/features/tool-pairing/index.ts';
+import { refusalRetry } from '../../src/features/refusal-retry/index.ts';
+import { repairBody, repairHistory, toolPairing } from '../../src/features/tool-pairing/index.ts';
 import { mayNeedRepair } from '../../src/features/tool-pairing/prefilter.ts';
 import { vendorFit } from '../../src/features/vendor-fit/index.ts';
 import type { Json, JsonObject } from '../../src/lib/json/json.ts';
@@ -195,7 +195,7 @@ describe.each(NAMES)('a Messages history to %s', (to) => {
         input: (size) => decoded(bodies(make(blocksIn(size))), 'anthropic-messages'),
         run: (conversation) => {
           const notes = new Notes();
-          const sent = repair(conversation, target(to), notes);
+          const sent = repairHistory(conversation, target(to), notes);
           PROTOCOLS[to].encodeRequest(sent, target(to), notes);
           notes.summary();
         },
@@ -310,7 +310,7 @@ for (const [from, histories, wrap] of OTHERS) {
               const context = { target: at, client: from, notes, hop: 1 };
               mayNeedRepair(bytes, from);
               fit.mayApply!(bytes, context);
-              const paired = pairing.request!(conversation, context);
+              const paired = toolPairing.request!(conversation, context);
               PROTOCOLS[to].encodeRequest(fit.request!(paired, context), at, notes);
             },
           });
@@ -366,7 +366,7 @@ describe('the words of a refusal', () => {
           return { conversation: decoded(body, 'anthropic-messages'), error: refused(words) };
         },
         run: ({ conversation, error }) =>
-          afterRefusal.request!(conversation, {
+          refusalRetry.request!(conversation, {
             target: target('anthropic-messages'),
             client: 'anthropic-messages',
             notes: new Notes(),

@@ -18,14 +18,14 @@ import { join } from 'node:path';
 import { GatewayError } from '../../src/conversation/errors.ts';
 import type { Json } from '../../src/lib/json/json.ts';
 import { diffJson } from '../../src/lib/json/json-diff.ts';
-import { blankBody } from '../../src/samples/mask/blank-body.ts';
-import { maskSplit } from '../../src/samples/mask/split-secrets.ts';
 import {
   openRecorder,
-  openSampleBook,
+  openSampleStore,
   type Recorder,
   type RecorderOptions,
-} from '../../src/samples/record/index.ts';
+} from '../../src/samples/index.ts';
+import { blankBody } from '../../src/samples/mask/blank-body.ts';
+import { maskSplitSecrets } from '../../src/samples/mask/split-secrets.ts';
 import { explainChanges } from '../../src/samples/replay/explain.ts';
 import type { SampleMeta } from '../../src/samples/sample.ts';
 import { exchange, JSON_TYPE, play, scratch, told } from '../samples/record/support.ts';
@@ -149,7 +149,7 @@ describe('limits', () => {
       if (i % 20 === 0) await new Promise((resolve) => setImmediate(resolve));
     }
     await recorder!.flush();
-    const book = openSampleBook(disk.root);
+    const book = openSampleStore(disk.root);
     expect(book.list()).toHaveLength(50);
     book.close();
     recorder!.configure({ mode: 'all', retention: { ...NONE, keepFailedDays: 1 } });
@@ -161,12 +161,12 @@ describe('limits', () => {
 
 describe('thousands of samples', () => {
   test('are taken into a lost index, and those of a space erased, between the turns of everybody else', async () => {
-    let book!: ReturnType<typeof openSampleBook>;
+    let book!: ReturnType<typeof openSampleStore>;
     const prepare = async () => {
       await emptied();
       lay(4000, (i) => (i % 2 === 0 ? 'alice-space' : 'bob-space'));
       open();
-      book = openSampleBook(disk.root, true);
+      book = openSampleStore(disk.root, true);
     };
     const taken = () => until(() => book.list().length === 4000);
     await expectSlices('taken in', taken, prepare);
@@ -195,13 +195,13 @@ describe('an index that is damaged', () => {
     const warned: string[] = [];
     open();
     await recorder!.flush();
-    const before = openSampleBook(disk.root);
+    const before = openSampleStore(disk.root);
     expect(before.list()).toHaveLength(300);
     before.close();
     await recorder!.close();
     damage();
     open({ warn: (message) => warned.push(message) });
-    const book = openSampleBook(disk.root, true);
+    const book = openSampleStore(disk.root, true);
     await until(() => book.list().length === 300);
     expect(book.find('000123')?.id).toContain('000123');
     damage();
@@ -219,7 +219,7 @@ describe('an index that is damaged', () => {
       rmSync(join(disk.root, `index.db${end}`), { force: true });
     twoTries(recorder!);
     await recorder!.flush();
-    const book = openSampleBook(disk.root, true);
+    const book = openSampleStore(disk.root, true);
     await until(() => book.list().length === 2);
     book.close();
   });
@@ -308,7 +308,7 @@ describe('nobody keeps an exchange from being recorded', () => {
       expect(stored.messages.map(({ role }) => role)).toEqual(['user', 'user']);
       expect(stored.messages[1]!.content).toContain('kept ');
       expect(disk.all()).not.toContain('A1b2C3d4E5f6G7h8');
-      const book = openSampleBook(disk.root);
+      const book = openSampleStore(disk.root);
       expect(book.list().map(({ id }) => id)).toEqual([given.id]);
       expect(await recorder!.eraseSpace(session)).toBe(1);
       book.close();
@@ -353,7 +353,7 @@ describe('bodies are blanked and masked in time that grows with their length', (
         name: 'frames',
         input: (size) => Buffer.from('data: {"delta":"x"}\n\n'.repeat(size / 21)),
         run: async (bytes) => {
-          for (let i = 0; i < 300; i++) await maskSplit(Buffer.from(bytes), []);
+          for (let i = 0; i < 300; i++) await maskSplitSecrets(Buffer.from(bytes), []);
         },
         most: 2 ** 16,
       }),

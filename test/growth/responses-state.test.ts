@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'bun:test';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
-import { namesItem } from '../../src/codecs/openai-responses/reply/digest.ts';
-import { prependItems } from '../../src/codecs/openai-responses/state.ts';
+import { carriesItemIds } from '../../src/codecs/openai-responses/reply/digest.ts';
+import { prependItems } from '../../src/codecs/openai-responses/stored-items.ts';
 import {
   chainItems,
   listInputItems,
@@ -11,7 +11,7 @@ import {
   type ResponseStore,
   resolveReferences,
 } from '../../src/features/response-store/index.ts';
-import { replay } from '../../src/features/response-store/replay.ts';
+import { responseStream } from '../../src/features/response-store/response-stream.ts';
 import type { JsonObject } from '../../src/lib/json/json.ts';
 import { expectLinear } from '../support/growth.ts';
 
@@ -116,15 +116,15 @@ describe('chains and items', () => {
     await expectLinear({
       name: 'replay',
       input: (size) => ({ id: 'resp_1', output: made(size) }),
-      run: (response) => replay(response, null),
+      run: (response) => responseStream(response, null),
     });
   }, 60_000);
 
   test('frames without names', () =>
     expectLinear({
-      name: 'namesItem',
+      name: 'carriesItemIds',
       input: (size) => ({ event: '', data: '"response.'.repeat(size / 10) }),
-      run: (frame) => namesItem(frame),
+      run: (frame) => carriesItemIds(frame),
     }));
 });
 

@@ -140,7 +140,7 @@ describe('facts of a request', () => {
       bytes,
       headers: new Headers(),
       affinity: 'a',
-      asked: {
+      request: {
         conversation: { system: [], turns, tools, settings: {} } as unknown as Conversation,
       },
     });

@@ -7,7 +7,7 @@ import { CitationMarks } from '../../src/features/server-tools/citations/citatio
 import { renderHits } from '../../src/features/server-tools/citations/render-hits.ts';
 import { readSource, Sources } from '../../src/features/server-tools/citations/sources.ts';
 import { restoreHistory } from '../../src/features/server-tools/history.ts';
-import { callKey, memoryLedger, textKeys } from '../../src/features/server-tools/ledger.ts';
+import { callKey, memoryLedger, textKeys } from '../../src/features/server-tools/hop-ledger.ts';
 import { latestUserText, offerFor } from '../../src/features/server-tools/offer.ts';
 import { toolRegistry } from '../../src/features/server-tools/registry.ts';
 import { buildRequest } from '../../src/features/server-tools/tools/http/request.ts';
@@ -17,10 +17,10 @@ import {
   mcpToolName,
   readTools,
 } from '../../src/features/server-tools/tools/mcp/result.ts';
-import { modelFindings } from '../../src/features/server-tools/tools/web-search/ask-model.ts';
 import { HTTP_ENGINES } from '../../src/features/server-tools/tools/web-search/engines.ts';
 import { filterHits } from '../../src/features/server-tools/tools/web-search/filter-hits.ts';
-import { wantsSearch } from '../../src/features/server-tools/tools/web-search/wanted.ts';
+import { modelResults } from '../../src/features/server-tools/tools/web-search/model-search.ts';
+import { wantsSearch } from '../../src/features/server-tools/tools/web-search/wants-search.ts';
 import { isObject, type Json, type JsonObject } from '../../src/lib/json/json.ts';
 import { violation } from '../../src/lib/json/json-schema.ts';
 import { schemaProblems } from '../../src/lib/json/json-schema-problems.ts';
@@ -272,7 +272,7 @@ describe("a search engine's answer of", () => {
             );
           }
         }
-        return modelFindings({ text, citations: [] });
+        return modelResults({ text, citations: [] });
       };
       await expectLinear({ name, input, run, most: MOST });
     });

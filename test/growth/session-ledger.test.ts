@@ -3,10 +3,13 @@
 import { describe, test } from 'bun:test';
 import { Notes } from '../../src/conversation/notes.ts';
 import type { Turn } from '../../src/conversation/types.ts';
-import { collector } from '../../src/features/reasoning-memory/collect.ts';
-import { callKey, textKeys, wordsBefore } from '../../src/features/reasoning-memory/keys.ts';
-import { memorySessionLedger, type Piece } from '../../src/features/reasoning-memory/ledger.ts';
+import { answerCollector } from '../../src/features/reasoning-memory/answer-collector.ts';
+import { callKey, textBefore, textKeys } from '../../src/features/reasoning-memory/keys.ts';
 import { restore } from '../../src/features/reasoning-memory/restore.ts';
+import {
+  type AnswerPiece,
+  memorySessionLedger,
+} from '../../src/features/reasoning-memory/session-ledger.ts';
 import { expectLinear } from '../support/growth.ts';
 
 const SCOPE = { owner: '', provider: 'vendor' };
@@ -43,7 +46,7 @@ for (const [what, piece] of Object.entries(TEXTS)) {
           { role: 'user', blocks: [{ type: 'text', text: input(size) }] },
           { role: 'user', blocks: [{ type: 'text', text: input(size) }] },
         ],
-        run: (turns) => wordsBefore(turns, turns.length),
+        run: (turns) => textBefore(turns, turns.length),
       }));
   });
 }
@@ -64,7 +67,7 @@ const result = (callId: string) =>
 /** A ledger that knows one answer of so many calls, each with its own reasoning. */
 function knowing(count: number) {
   const ledger = memorySessionLedger();
-  const pieces: Piece[] = [];
+  const pieces: AnswerPiece[] = [];
   const ids = Array.from({ length: count }, (_, i) => `call_a1b2c3d4e5f6a7b8${i}`);
   for (const id of ids) {
     pieces.push({ type: 'reasoning', block: reasoning(`thought of ${id}`) });
@@ -169,7 +172,7 @@ test('an answer in many small pieces is heard', () =>
     name: 'pieces',
     input: (size) => size,
     run: (size) => {
-      const heard = collector(() => {});
+      const heard = answerCollector(() => {});
       heard.event({ type: 'block-start', index: 0, head: { type: 'reasoning' } });
       for (let i = 0; i < size; i++) heard.event({ type: 'delta', index: 0, text: 'x' });
       heard.event({ type: 'block-stop', index: 0 });

@@ -5,10 +5,10 @@ import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts'
 import type { Codec } from '../../src/codecs/codec.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
-import { boundedError } from '../../src/conversation/error-bounds.ts';
+import { boundedError } from '../../src/conversation/error-size.ts';
 import { GatewayError } from '../../src/conversation/errors.ts';
 import { type Json, parseJson } from '../../src/lib/json/json.ts';
-import { openRecorder } from '../../src/samples/record/index.ts';
+import { openRecorder } from '../../src/samples/index.ts';
 import { exchange, play, scratch, told } from '../samples/record/support.ts';
 import { expectSlices } from '../support/longest-turn.ts';
 

@@ -5,8 +5,8 @@ import type { StreamEvent } from '../../src/conversation/events.ts';
 import { Notes } from '../../src/conversation/notes.ts';
 import { readEnvelope, shortText } from '../../src/features/tool-results/envelope.ts';
 import { withoutResidue } from '../../src/features/tool-results/residue.ts';
-import { residueInterceptor } from '../../src/features/tool-results/residue-stream.ts';
-import { sentShortInMemory } from '../../src/features/tool-results/sent-short.ts';
+import { residueInterceptor } from '../../src/features/tool-results/residue-interceptor.ts';
+import { memoryShortResultLedger } from '../../src/features/tool-results/short-result-ledger.ts';
 import { shortenResults } from '../../src/features/tool-results/shorten.ts';
 import { expectLinear } from '../support/growth.ts';
 
@@ -138,7 +138,7 @@ test('many results of one round are made short in linear time', () =>
     run: (turns) =>
       shortenResults(turns as never, {
         limit: 20,
-        ledger: sentShortInMemory(),
+        ledger: memoryShortResultLedger(),
         errorsAsText: true,
         notes: new Notes(),
       }),

@@ -18,7 +18,7 @@ import { Translator } from '../../src/gateway/stream/translator.ts';
 import { Pieces } from '../../src/lib/bytes/bytes.ts';
 import { SseParser } from '../../src/lib/bytes/sse.ts';
 import { FlatHeaders } from '../../src/lib/http/headers.ts';
-import { maskLiterals, spellingsOf } from '../../src/lib/text/literals.ts';
+import { maskLiterals, secretLiterals } from '../../src/lib/text/secret-literals.ts';
 import { streamSource } from '../../src/upstream/fetch-transport.ts';
 import { ResponseParser } from '../../src/upstream/http1/response-parser.ts';
 import { ResponseStream } from '../../src/upstream/http1/response-stream.ts';
@@ -92,7 +92,7 @@ const bounds: Bounds = {
   limits: { bytes: 1 << 30, frameBytes: 1 << 30, headerBytes: 1 << 30, headers: 1 << 30 },
   contentMs: 1e9,
 };
-const client = { asked: STREAMED, requestId: 'req_1_aaaaaa', provider: 'p', notes: new Notes() };
+const client = { request: STREAMED, requestId: 'req_1_aaaaaa', provider: 'p', notes: new Notes() };
 const upstreamOf = (protocol: Codec) => ({
   sent: STREAMED,
   target: { ...targetWith(), protocol: protocol.name },
@@ -333,7 +333,7 @@ describe('lists', () => {
   test(
     'of secrets in an error',
     async () => {
-      const secrets = spellingsOf(['aaaaaaaab', 'key"with/slash']);
+      const secrets = secretLiterals(['aaaaaaaab', 'key"with/slash']);
       for (const text of ['a', 'aaaaaaaab', '\\']) {
         await expectLinear({
           name: text,

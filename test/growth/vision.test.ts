@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import type { Block, Conversation, MediaBlock, Turn } from '../../src/conversation/types.ts';
 import { imagesOf, replaceImages } from '../../src/features/vision/images.ts';
-import { readDescription } from '../../src/features/vision/question.ts';
+import { readDescription } from '../../src/features/vision/prompt.ts';
 import { imageSize } from '../../src/routing/media-tokens.ts';
 import { expectLinear } from '../support/growth.ts';
 

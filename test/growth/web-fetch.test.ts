@@ -1,10 +1,10 @@
 /** Pages that strangers wrote are read in linear time, in steps that let others run, and never to more than was asked. */
 
 import { describe, expect, test } from 'bun:test';
-import { pageText } from '../../src/features/server-tools/tools/web-fetch/markdown.ts';
-import { readPage } from '../../src/features/server-tools/tools/web-fetch/page.ts';
+import { htmlToMarkdown } from '../../src/features/server-tools/tools/web-fetch/html-to-markdown.ts';
+import { pageText } from '../../src/features/server-tools/tools/web-fetch/page-text.ts';
 import { readEntities } from '../../src/lib/http/html-entities.ts';
-import { parseAddress, parseExceptions, placeOf } from '../../src/lib/http/public-address.ts';
+import { parseAddress, parseExceptions, urlHost } from '../../src/lib/http/public-address.ts';
 import { expectLinear } from '../support/growth.ts';
 import { expectSlices } from '../support/longest-turn.ts';
 
@@ -76,7 +76,7 @@ const page = (text: string) => ({
 describe('a page of', () => {
   for (const [name, input] of Object.entries(PAGES)) {
     test(name, async () => {
-      const run = (html: string) => readPage(html, 'https://a.example/b', 10_000_000);
+      const run = (html: string) => htmlToMarkdown(html, 'https://a.example/b', 10_000_000);
       await expectLinear({ name, input, run, most: 512 * 1024 });
     }, 60_000);
 
@@ -110,7 +110,7 @@ describe('an address of', () => {
         parseAddress(text);
         parseExceptions([text]);
         try {
-          placeOf(text);
+          urlHost(text);
         } catch {
           // Refused is what it should be.
         }

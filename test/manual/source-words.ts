@@ -81,7 +81,7 @@ const PREFIX: Readonly<Record<string, string>> = {
 export function eventsInSources(): ReadonlySet<string> {
   const found = new Set<string>();
   const ways = [
-    /\b(?:maskedE|e)vent\(\s*(?:[\w.]*\.)?log\s*,\s*'([^']+)'/g,
+    /\b(?:maskedE|e)vent\(\s*(?:[\w.]*\.#?)?log\s*,\s*'([^']+)'/g,
     /(?<!console\.)\blog\(\s*'([^']+)'/g,
     /\btold\(\s*'([^']+)'/g,
   ];

@@ -1,4 +1,4 @@
-/** What real agents send falls into the category that its author would expect. */
+/** Captured requests of real agents get the expected category. */
 
 import { describe, expect, test } from 'bun:test';
 import { existsSync } from 'node:fs';
@@ -33,7 +33,7 @@ async function category(file: string, model?: string): Promise<string> {
     headers: new Headers(),
     affinity: '',
     time: 0,
-    asked: { conversation: protocol.decodeRequest(body) },
+    request: { conversation: protocol.decodeRequest(body) },
   });
   return table(PROVIDERS).classify(facts);
 }

@@ -1,4 +1,4 @@
-/** Words for why, the list of models, categories, globs. */
+/** Explanations of routing, the list of models, categories and globs. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -26,7 +26,7 @@ routes:
   - { name: rest, to: [local/*] }
 `);
 
-  test('tells of every rule which conditions held, and which rule decided', () => {
+  test('shows for every rule which conditions held, and which rule decided', () => {
     const { rules, category, model } = explain(request({ model: 'opus', tokens: 10 }), of);
     expect({ category, model }).toEqual({ category: 'default', model: 'claude-opus' });
     expect(rules.map(({ matched, used }) => [matched, used])).toEqual([
@@ -40,7 +40,7 @@ routes:
     ]);
   });
 
-  test('reads as a page', () => {
+  test('as text', () => {
     expect(explainText(explain(request({ model: 'opus', tokens: 10 }), of))).toBe(
       `model     opus → claude-opus
 category  default
@@ -57,16 +57,16 @@ then      claude/claude-opus (anthropic-messages, profile anthropic)`,
     );
   });
 
-  test('a header is told as present, never by its value', () => {
+  test('a header is shown as present, never with its value', () => {
     const secret = table(
       `${PROVIDERS}routes: [{ when: { headers: { x-key: "s*" } }, to: [glm/a] }]`,
     );
-    const asked = request({ headers: new Headers({ 'x-key': 'sk-live' }) });
-    expect(explainText(explain(asked, secret))).not.toContain('sk-live');
-    expect(JSON.stringify(route(asked, secret).reason)).not.toContain('sk-live');
+    const keyed = request({ headers: new Headers({ 'x-key': 'sk-live' }) });
+    expect(explainText(explain(keyed, secret))).not.toContain('sk-live');
+    expect(JSON.stringify(route(keyed, secret).reason)).not.toContain('sk-live');
   });
 
-  test('a name nobody takes is explained as well', () => {
+  test('a name that no provider takes is explained too', () => {
     const none = explain(request({ model: 'glm-4.8' }), table(PROVIDERS));
     expect(explainText(none)).toContain('does not exist');
   });
@@ -76,7 +76,7 @@ describe('models', () => {
   const config = (more: string) => table(`${PROVIDERS}${more}`).config;
   const ids = (more = '') => models(config(more)).map(({ id }) => id);
 
-  test('plain names, then places; patterns are no names; none twice', () => {
+  test('plain names, then provider/model; no patterns, and no name twice', () => {
     expect(ids()).toEqual([
       'glm-4.7',
       'glm-4.5v',
@@ -88,7 +88,7 @@ describe('models', () => {
     ]);
   });
 
-  test('aliases, names in rules and places in rules are there', () => {
+  test('aliases, and names and targets in rules, are listed', () => {
     const all = ids(`
 aliases: { fast: local/qwen3 }
 routes:
@@ -99,7 +99,7 @@ routes:
     expect(all.join()).not.toContain('*');
   });
 
-  test('every place can also be asked for by a name that begins with claude', () => {
+  test('every provider/model also has a name that begins with claude', () => {
     const of = table(`${PROVIDERS}model_list: { claude_aliases: true }`);
     const named = models(of.config).filter(({ kind }) => kind === 'claude');
     expect(named.map(({ id }) => id)).toContain('claude-local/qwen3');
@@ -109,7 +109,7 @@ routes:
     }
   });
 
-  test('whatever is listed can be asked for', () => {
+  test('every listed name can be requested', () => {
     const of = table(`${PROVIDERS}
 aliases: { fast: local/qwen3, other: glm-4.7 }
 routes: [{ when: { model: gpt-5 }, to: [claude/claude-opus-4-7] }]
@@ -139,7 +139,7 @@ describe('categories', () => {
     expect(of.classify(request(changes))).toBe(wanted as never);
   });
 
-  test('the ready rules, once uncommented, are a legal configuration that routes each of them', () => {
+  test('the commented rules are a legal configuration once uncommented, and route every category', () => {
     const rules = CATEGORY_ROUTES.slice(CATEGORY_ROUTES.indexOf('# routes:'))
       .split('\n')
       .map((line) => line.replace(/^# ?/, ''))
@@ -158,7 +158,7 @@ ${rules}`);
 });
 
 describe('globs', () => {
-  test('agree with the regular expressions that they stand for', () => {
+  test('match the same texts as the equivalent regular expressions', () => {
     const pattern = fc.stringMatching(/^[ab*?.]{0,8}$/);
     fc.assert(
       fc.property(pattern, fc.stringMatching(/^[ab.\n]{0,10}$/), (glob, text) => {
@@ -169,7 +169,7 @@ describe('globs', () => {
     );
   });
 
-  test('take no time on hostile names', async () => {
+  test('take no long time on hostile names', async () => {
     const spent = await cpuTime(() =>
       expect(globTest(`${'*a'.repeat(20)}b`)('a'.repeat(20_000))).toBe(false),
     );
@@ -177,7 +177,7 @@ describe('globs', () => {
   });
 });
 
-test('a weighted target tells its share of the requests', () => {
+test('a weighted target shows its share of the requests', () => {
   const config = good(
     `${PROVIDER}routes:\n  - to: [{ target: p/a, weight: 3 }, p/b, { target: p/c, weight: 0 }]\n`,
   );

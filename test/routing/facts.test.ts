@@ -1,4 +1,4 @@
-/** What is read from a conversation for the rules, and that nothing is read in vain. */
+/** The facts of a request for the rules, and that only the needed ones are computed. */
 
 import { describe, expect, test } from 'bun:test';
 import type {
@@ -58,7 +58,7 @@ function facts(parts: Partial<Omit<Conversation, 'settings'>> & { settings?: Par
       headers: new Headers(),
       affinity: 'a',
       time: 0,
-      asked: {
+      request: {
         get conversation() {
           decoded++;
           return conversation;
@@ -106,11 +106,11 @@ describe('images', () => {
 });
 
 describe('tokens', () => {
-  test('are bytes by four', () => {
+  test('are four bytes each', () => {
     expect(facts({}).request(4001).tokens).toBe(1001);
   });
 
-  test('leave pictures out, so that a screenshot is no long context', () => {
+  test('leave images out, so that a screenshot is no long context', () => {
     const data = 'A'.repeat(400_000);
     const { request } = facts({ turns: [turn('user', image(data), text('x'))] });
     expect(request(400_400).tokens).toBe(100);
@@ -132,7 +132,7 @@ describe('tools, documents and text', () => {
       turn('user', text('and'), text('now')),
     ],
   });
-  test('are told apart', () => {
+  test('are counted separately', () => {
     expect(request.toolNames).toEqual(['Read']);
     expect(request.hostedTools).toEqual(['web_search']);
     expect(request.documents).toBe(1);
@@ -188,14 +188,14 @@ describe('a side job', () => {
 });
 
 describe('laziness', () => {
-  test('a table that asks for names only never decodes the body', () => {
+  test('a table with conditions on names alone never decodes the body', () => {
     const { request, decoded } = facts({ tools: [tool('Edit')] });
     const of = table(`${PROVIDERS}routes: [{ when: { model: "m*", stream: true }, to: [glm/a] }]`);
     expect(route(request(), of).ok).toBe(true);
     expect(decoded()).toBe(0);
   });
 
-  test('a fact is computed once, however many rules ask for it', () => {
+  test('a fact is computed once, however many rules read it', () => {
     let reads = 0;
     const conversation: Conversation = {
       model: 'm',
@@ -215,7 +215,7 @@ describe('laziness', () => {
       headers: new Headers(),
       affinity: 'a',
       time: 0,
-      asked: { conversation },
+      request: { conversation },
     });
     const of = table(`${PROVIDERS}routes:
   - { when: { images: ">5" }, to: [glm/a] }

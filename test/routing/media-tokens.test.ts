@@ -1,4 +1,4 @@
-/** Tokens of images and documents: sizes from the heads of files, the vendors' rules, and the estimate that they are part of. */
+/** Tokens of images and documents: sizes from file headers, the vendors' rules, and the estimate of the whole prompt. */
 
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
@@ -67,7 +67,7 @@ describe('the size of an image', () => {
     ['WebP, extended', webp('VP8X', 1024, 768)],
   ])('%s', (_, data) => expect(imageSize(data)).toEqual({ width: 1024, height: 768 }));
 
-  test('is unknown of anything else, cut or empty', () => {
+  test('is unknown for anything else, and for cut or empty files', () => {
     const bad = [
       '',
       'AAAA',
@@ -103,14 +103,14 @@ describe('tokens', () => {
     expect(openai(png(4096, 8192), 'low')).toBe(85);
   });
 
-  test('of what is elsewhere are those of a common one, of what is no image none', () => {
+  test('for an image at a URL those of a common size, for data that is no image none', () => {
     const url = { source: { type: 'url', url: 'https://a.example/x.png' } } as const;
     expect(estimateMedia(image('', url), 'openai-chat', 'm')).toBe(765);
     expect(estimateMedia(image('', url), 'anthropic-messages', 'm')).toBe(1600);
     expect(openai('AAAA')).toBe(0);
   });
 
-  test('of documents, by their pages', () => {
+  test('for documents, by their pages', () => {
     const pdf = (pages: number) =>
       Buffer.from(`%PDF-1.7 ${'/Type /Page /X '.repeat(pages)}/Type /Pages`).toString('base64');
     const document = (data: string) =>
@@ -139,7 +139,7 @@ describe('the estimate', () => {
       bytes: bytes.length,
       headers: new Headers(),
       affinity: 'x',
-      asked: ask,
+      request: ask,
     }).tokens;
   }
 
@@ -160,7 +160,7 @@ describe('the estimate', () => {
     expect(chat).toBeLessThan(820);
   });
 
-  test('knows that letters of two bytes are half as many', () => {
+  test('counts two-byte letters by a rate of their own', () => {
     const of = (content: string) =>
       tokens(openaiChat, { model: 'm', messages: [{ role: 'user', content }] });
     const russian = 'Сегодня хорошая погода, и мы идём гулять в парк. '.repeat(200);

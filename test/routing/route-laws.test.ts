@@ -1,4 +1,4 @@
-/** What holds for every table and every request. */
+/** Properties of routing that hold for every table and every request. */
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test';
 import fc from 'fast-check';
@@ -74,12 +74,12 @@ describe('laws', () => {
         .join('')}`,
     );
 
-  test('any request gets an answer, always the same one, and no target twice', () => {
+  test('any request gets a decision, always the same one, and no target twice', () => {
     fc.assert(
-      fc.property(rules, anyRequest, (some, asked) => {
+      fc.property(rules, anyRequest, (some, incoming) => {
         const of = compiled(some);
-        const decision = route(asked, of);
-        expect(route(asked, of)).toEqual(decision);
+        const decision = route(incoming, of);
+        expect(route(incoming, of)).toEqual(decision);
         if (!decision.ok) return;
         const ids = decision.targets.map(({ target }) => `${target.provider}/${target.model}`);
         expect(ids.length).toBeGreaterThan(0);
@@ -89,13 +89,13 @@ describe('laws', () => {
     );
   });
 
-  test('what other requests asked before changes nothing', () => {
+  test('earlier requests change nothing', () => {
     fc.assert(
       fc.property(rules, fc.array(anyRequest, { minLength: 2, maxLength: 8 }), (some, all) => {
         const used = compiled(some);
-        for (const asked of [...all, ...all]) {
-          const { reason, ...decision } = route(asked, used);
-          const { reason: wanted, ...fresh } = route(asked, compiled(some));
+        for (const incoming of [...all, ...all]) {
+          const { reason, ...decision } = route(incoming, used);
+          const { reason: wanted, ...fresh } = route(incoming, compiled(some));
           expect({ ...decision, reason }).toEqual({ ...fresh, reason: wanted });
         }
       }),
@@ -103,24 +103,24 @@ describe('laws', () => {
     );
   });
 
-  test('rules behind the one that decided change nothing', () => {
+  test('rules after the one that decided change nothing', () => {
     fc.assert(
-      fc.property(rules, rules, anyRequest, (some, more, asked) => {
-        const decision = route(asked, compiled(some));
+      fc.property(rules, rules, anyRequest, (some, more, incoming) => {
+        const decision = route(incoming, compiled(some));
         fc.pre(decision.reason.kind === 'rule');
-        expect(route(asked, compiled([...some, ...more]))).toEqual(decision);
+        expect(route(incoming, compiled([...some, ...more]))).toEqual(decision);
       }),
       { numRuns: 100 },
     );
   });
 
-  test('the first rule decides, for each rule that would have taken the request alone', () => {
+  test('of all rules that match, the first one decides', () => {
     fc.assert(
-      fc.property(rules, anyRequest, (some, asked) => {
-        const decision = route(asked, compiled(some));
+      fc.property(rules, anyRequest, (some, incoming) => {
+        const decision = route(incoming, compiled(some));
         if (decision.reason.kind === 'direct') return;
         const alone = some.findIndex(
-          (rule) => route(asked, compiled([rule])).reason.kind === 'rule',
+          (rule) => route(incoming, compiled([rule])).reason.kind === 'rule',
         );
         expect(decision.reason.index ?? -1).toBe(alone);
       }),

@@ -1,4 +1,4 @@
-/** Where requests go: rules, names, aliases, weights. */
+/** Routing: rules, names, aliases and weights. */
 
 import { describe, expect, test } from 'bun:test';
 import { type Fact, type RouteRequest, route } from '../../src/routing/index.ts';
@@ -70,7 +70,7 @@ describe('a condition', () => {
   }
 });
 
-describe('the order of things', () => {
+describe('the order of decisions', () => {
   const of = table(`${PROVIDERS}
 aliases: { fast: local/qwen3, sonnet: claude-sonnet, glm/glm-4.7: local/qwen3 }
 routes:
@@ -125,7 +125,7 @@ routes:
     });
   });
 
-  test('the error tells the nearest name, and repeats no endless one', () => {
+  test('the error suggests the nearest name, and does not repeat a very long one', () => {
     const near = route(request({ model: 'qwen-3' }), of);
     if (near.ok) throw new Error('found');
     expect(near.error).toMatchObject({ kind: 'not_found', status: 404, param: 'model' });
@@ -143,13 +143,13 @@ providers:
   b: { protocol: openai-chat, base_url: "http://127.0.0.1:2", models: ["gpt-*"] }
   c: { protocol: openai-chat, base_url: "http://127.0.0.1:3", models: [gpt-5] }
 `);
-  test('the exact name comes before a pattern, that before "any"', () => {
+  test('an exact name comes before a pattern, and a pattern before "*"', () => {
     expect(places({ model: 'gpt-5' }, of)).toEqual(['c/gpt-5', 'b/gpt-5', 'a/gpt-5']);
     expect(places({ model: 'gpt-6' }, of)).toEqual(['b/gpt-6', 'a/gpt-6']);
     expect(places({ model: 'whatever' }, of)).toEqual(['a/whatever']);
   });
 
-  test('with rules, "any" takes only what a rule sends', () => {
+  test('with rules, "*" takes only what a rule sends', () => {
     const ruled = table(`
 providers:
   a: { protocol: openai-chat, base_url: "http://127.0.0.1:1", models: ["*"] }
@@ -160,7 +160,7 @@ routes: [{ when: { model: "x*" }, to: ["a/*"] }]
   });
 });
 
-describe('what a target knows', () => {
+describe('the profile of a target', () => {
   const of = table(`${PROVIDERS}
 profiles: { glm: { models: { "glm-9*": { jsonSchema: true, toolChoices: [auto, required] } } } }
 `);
@@ -170,7 +170,7 @@ profiles: { glm: { models: { "glm-9*": { jsonSchema: true, toolChoices: [auto, r
     return decision.targets[0]!.target.profile;
   };
 
-  test('facts of single models lie over those of the vendor, and are shared', () => {
+  test('facts of single models replace those of the vendor, and the profiles are shared', () => {
     expect(profile('glm/glm-4.7')).toMatchObject({ name: 'glm', images: false });
     expect(profile('glm/glm-4.5v')).toMatchObject({ name: 'glm', images: true, documents: false });
     expect(profile('glm/glm-9')).toMatchObject({
@@ -193,13 +193,13 @@ routes: [{ to: [{ target: glm/a, weight: 3 }, { target: local/b, weight: 1 }, { 
     counts.set(first, (counts.get(first) ?? 0) + 1);
   }
 
-  test('shares come out as written', () => {
+  test('requests are shared as the weights say', () => {
     expect(counts.get('glm/a')! / 4000).toBeCloseTo(0.75, 1);
     expect(counts.get('local/b')! / 4000).toBeCloseTo(0.25, 1);
     expect(counts.get('claude/c')).toBeUndefined();
   });
 
-  test('a session keeps its place, and the others follow in their order', () => {
+  test('a session keeps its first target, and the others follow in their order', () => {
     const first = places({ affinity: 's' }, of);
     for (let i = 0; i < 20; i++) expect(places({ affinity: 's' }, of)).toEqual(first);
     const rest = ['glm/a', 'local/b', 'claude/c'].filter((place) => place !== first[0]);
@@ -223,13 +223,13 @@ describe('facts', () => {
     return read;
   };
 
-  test('what no rule looks at is never read', () => {
+  test('a fact that no rule reads is never computed', () => {
     const of = table(`${PROVIDERS}routes: [{ when: { model: "x*" }, to: [glm/a] }]`);
     expect([...of.needs]).toEqual(['model']);
     expect([...watched(of, { model: 'xy' })]).toEqual(['model']);
   });
 
-  test('a costly fact is not read when a cheap one has decided already', () => {
+  test('a costly fact is not computed when a cheap one has decided', () => {
     const of = table(`${PROVIDERS}routes: [{ when: { images: true, model: "x*" }, to: [glm/a] }]`);
     expect(of.needs).toEqual(new Set<Fact>(['model', 'images']));
     expect(watched(of, { model: 'y' }).has('images')).toBe(false);

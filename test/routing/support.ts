@@ -1,4 +1,4 @@
-/** Requests and tables for the tests of this room. */
+/** Requests and routing tables for the tests of this folder. */
 
 import { describeProblem, environmentFrom, parseConfig } from '../../src/config/index.ts';
 import {

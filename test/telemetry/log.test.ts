@@ -1,4 +1,4 @@
-/** The log: one line each, JSON or readable, never a credential. */
+/** The log: one line for each event, JSON or readable, never a credential. */
 
 import { describe, expect, test } from 'bun:test';
 import { EventEmitter } from 'node:events';
@@ -88,7 +88,7 @@ describe('JSON lines', () => {
 });
 
 describe('the exchange line', () => {
-  test('has everything one asks for later', () => {
+  test('has every field', () => {
     const { lines, log } = capture();
     logExchange(log, RECORD);
     const { time: _, ...entry } = JSON.parse(lines[0]!);
@@ -107,25 +107,25 @@ describe('the exchange line', () => {
     });
   });
 
-  test('whatever clients and vendors say, it is one line of JSON that says it', () => {
-    const words = fc.string({ unit: fc.constantFrom('a', '"', '\\', '\n', '\u2028', 'é', ' ') });
+  test('any text of clients and vendors gives one line of JSON', () => {
+    const texts = fc.string({ unit: fc.constantFrom('a', '"', '\\', '\n', '\u2028', 'é', ' ') });
     const tokens = fc.oneof(fc.nat(), fc.constantFrom(0.5, Number.POSITIVE_INFINITY));
     const some = { requiredKeys: ['input', 'output'] as ['input', 'output'] };
     const counts = { input: tokens, output: tokens, cacheRead: tokens, reasoning: tokens };
-    const told = fc.record({ kind: words, message: words }, { requiredKeys: ['kind'] });
+    const failure = fc.record({ kind: texts, message: texts }, { requiredKeys: ['kind'] });
     const records = fc.record(
       {
-        id: words,
-        protocol: words,
-        userAgent: words,
-        target: words,
+        id: texts,
+        protocol: texts,
+        userAgent: texts,
+        target: texts,
         status: fc.integer({ min: 200, max: 599 }),
         stream: fc.boolean(),
         timings: fc.record({ queue: fc.nat(), total: fc.nat() }, { requiredKeys: ['total'] }),
         usage: fc.record(counts, some),
-        notes: words,
+        notes: texts,
         hops: fc.nat(),
-        error: told,
+        error: failure,
         aborted: fc.boolean(),
       },
       { requiredKeys: ['id', 'protocol', 'status', 'stream', 'timings'] },
@@ -209,7 +209,7 @@ describe('the exchange line', () => {
     expect(lines[1]!.split('\n')).toHaveLength(2);
   });
 
-  test('lines for machines are bounded too, and hold no half of a credential', () => {
+  test('JSON lines are bounded too, and hold no part of a credential', () => {
     const { lines, log } = capture({ format: 'json' });
     const message = `${'words '.repeat(330)}sk-ant-api03-${'k'.repeat(400_000)}`;
     logExchange(log, { ...RECORD, status: 502, error: { kind: 'upstream', message } });
@@ -220,7 +220,7 @@ describe('the exchange line', () => {
     }
   });
 
-  test('readable: an error’s stack stands below, indented', () => {
+  test('readable: an error’s stack follows, indented', () => {
     const { lines, log } = capture({ format: 'pretty' });
     log.error({ err: new TypeError('boom') }, 'it failed');
     expect(lines[0]).toMatch(/ERROR it failed\n {4}TypeError: boom\n {4}/);
@@ -254,20 +254,20 @@ describe('lines are on stderr, and stdout stays empty', () => {
   const many = `for (let i = 0; i < 200; i++) { log.info({ i }, 'x'.repeat(1000));`;
   const turn = `await new Promise((done) => setImmediate(done));`;
 
-  test('before the process is killed, but for those of its last turn', () => {
+  test('before the process is killed, except for those of its last turn', () => {
     const lines = run(`${many} ${turn} } process.kill(process.pid, 'SIGKILL');`);
     expect(lines).toHaveLength(200);
     expect(JSON.parse(lines[199]!).i).toBe(199);
   });
 
-  test('an event is out on return, behind the lines of exchanges that waited', () => {
+  test('an event is written before the call returns, after the lines of exchanges that waited', () => {
     const lines = run(
       `maskedEvent(log, 'exchange', '"i":0', 'info'); log.info({ i: 1 }); maskedEvent(log, 'exchange', '"i":2', 'info'); process.kill(process.pid, 'SIGKILL');`,
     );
     expect(lines.map((line) => JSON.parse(line).i)).toEqual([0, 1]);
   });
 
-  test('without the secrets of the configuration, each by itself or many together', () => {
+  test('without the secrets of the configuration, in single lines and in batches', () => {
     for (const format of ['json', 'pretty']) {
       const script = `import { createLog, maskedEvent } from ${path};
         const log = createLog({ format: '${format}', secrets: () => ['hunter-two'] });
@@ -333,11 +333,11 @@ describe('lines are on stderr, and stdout stays empty', () => {
     },
   );
 
-  test('how many were lost is told once they can be written again', () => {
+  test('the number of lost lines is logged once lines can be written again', () => {
     const stderr = new EventEmitter();
-    const told: string[] = [];
+    const written: string[] = [];
     const destination = Object.assign(stderr, {
-      write: (text: string) => told.push(text),
+      write: (text: string) => written.push(text),
     });
     const lost: number[] = [];
     const lines = batched(
@@ -353,10 +353,10 @@ describe('lines are on stderr, and stdout stays empty', () => {
     expect(lost).toEqual([]);
     stderr.emit('drain');
     stderr.emit('drain');
-    expect([told, lost]).toEqual([['a\n'], [3]]);
+    expect([written, lost]).toEqual([['a\n'], [3]]);
   });
 
-  test('all of them, in order, when the process ends by itself or by exit', () => {
+  test('all of them, in order, when the process ends or calls exit', () => {
     for (const end of ['', 'process.exit(3);']) {
       const lines = run(`${many} } ${end}`);
       expect(lines.map((line) => JSON.parse(line).i)).toEqual(

@@ -1,4 +1,4 @@
-/** Metrics: the exposition can be read by Prometheus, and nobody can fill the memory with labels. */
+/** Metrics: Prometheus can read the exposition, and made-up labels cannot fill the memory. */
 
 import { describe, expect, test } from 'bun:test';
 import { countExchange } from '../../src/telemetry/exchange.ts';
@@ -9,7 +9,7 @@ const LINE =
   /^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{([a-z_]+="(\\.|[^"\\\n])*",?)+\})? -?[0-9.e+-]+)$/;
 
 describe('the registry', () => {
-  test('counters, gauges and values that are asked for when rendered', () => {
+  test('counters, gauges and values that are read when rendered', () => {
     const registry = createRegistry();
     const hits = registry.counter('hits_total', 'Hits.', ['who', 'what']);
     hits.add(1, 'a', 'x');
@@ -58,7 +58,7 @@ s_count{p="x"} 4
     expect(registry.render()).toContain('c{l="a\\"b\\\\c\\nd"} 1');
   });
 
-  test('made-up names end up in one series', () => {
+  test('made-up names share one series', () => {
     const registry = createRegistry();
     const counter = registry.counter('c', 'C.', ['model']);
     for (let i = 0; i < 5000; i++) counter.add(1, `model-${i}`);
@@ -81,7 +81,7 @@ describe('the gateway’s metrics', () => {
       stream: true,
       timings: { firstByte: 300, total: 3000 },
       usage: { input: 10, output: 5, cacheRead: 4, cacheWrite: 0, reasoning: 2 },
-      notes: 'a,b=3',
+      notes: 'a,b=3,stripped_4_thinking_blocks,rewritten_2_srvtoolu_ids',
     });
     countExchange(metrics, {
       id: 'req_2',
@@ -107,6 +107,8 @@ describe('the gateway’s metrics', () => {
       'hopgate_upstream_retries_total{provider="glm",reason="rate_limit"} 1',
       'hopgate_notes_total{name="a"} 1',
       'hopgate_notes_total{name="b"} 3',
+      'hopgate_notes_total{name="stripped_thinking_blocks"} 4',
+      'hopgate_notes_total{name="rewritten_srvtoolu_ids"} 2',
       'hopgate_streams_active 1',
       'leaked_calls_total{family="dsml",outcome="recovered"} 1',
     ]) {

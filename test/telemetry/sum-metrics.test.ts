@@ -1,4 +1,4 @@
-/** The metrics of several processes read as those of one. */
+/** The metrics of several processes are added up. */
 
 import { expect, test } from 'bun:test';
 import { createGatewayMetrics } from '../../src/telemetry/gateway-metrics.ts';
@@ -39,14 +39,14 @@ process_start_time_seconds 0.5
   );
 });
 
-test('what a process counted that is no more stays counted, what it held does not', () => {
+test('the counters of an ended process stay counted, its gauges do not', () => {
   const sum = sumMetrics([text({ a: 1 }, 3, 0.5)], [text({ a: 2 }, 9, 0.5)]);
   expect(sum).toContain('hits_total{who="a"} 3\n');
   expect(sum).toContain('open 3\n');
   expect(sum).toContain('took_count{who="a b"} 2\n');
 });
 
-test('one text is summed as it is', () => {
+test('a single text stays as it is', () => {
   const { requests, render } = createGatewayMetrics('1');
   requests.add(1, 'p', 't\\"\n', '200');
   const own = render();

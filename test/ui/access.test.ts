@@ -1,4 +1,4 @@
-/** Who may use the page's API: keys and whose exchanges they see, rebinding, other sites, hostile content, canaries. */
+/** Access to the page's API: keys and the exchanges they see, DNS rebinding, other sites, hostile content, leaked credentials. */
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { connect } from 'node:net';
@@ -52,7 +52,7 @@ describe('without keys', () => {
     `samples/${id}/curl`,
   ];
 
-  test('a name that was bound to this machine from outside gets nothing, on any path', async () => {
+  test('DNS rebinding: a foreign host name is refused on every path', async () => {
     for (const path of paths()) {
       const got = await raw(world.gateway.url, [
         `GET /ui/api/${path} HTTP/1.1`,
@@ -64,7 +64,7 @@ describe('without keys', () => {
     }
   });
 
-  test('pages of other sites are refused: other ports of this machine, too', async () => {
+  test('pages of other sites are refused, also those on other ports of this machine', async () => {
     const own = new URL(world.gateway.url);
     for (const path of paths()) {
       for (const origin of ['https://evil.example', `http://${own.hostname}:1`, 'null']) {
@@ -83,7 +83,7 @@ describe('without keys', () => {
     expect(fine.headers.get('access-control-allow-origin')).toBeNull();
   });
 
-  test('nothing is begun by what a foreign page could send: a form, a text, no header', async () => {
+  test('requests that a foreign page can send start nothing: a form, a text, no header', async () => {
     const asked = world.upstream.asked.length;
     const body = JSON.stringify({ id });
     const tries: [string, RequestInit][] = [
@@ -116,7 +116,7 @@ describe('without keys', () => {
     expect(world.upstream.asked.length).toBe(asked);
   });
 
-  test('what is no request of the API is refused in words', async () => {
+  test('invalid requests are refused with a message', async () => {
     const calls: [unknown, number][] = [
       [{}, 404],
       [{ id: 7 }, 400],
@@ -126,6 +126,7 @@ describe('without keys', () => {
       [{ id, to: 'chat' }, 400],
       [{ id, repeat: 0 }, 400],
       [{ id, repeat: 1.5 }, 400],
+      [{ id, repeat: '5' }, 400],
       [{ id, repeat: 100_000 }, 400],
       [{ id, repeat: 150, compare: ['repair=on', 'repair=off'] }, 400],
       [{ id, repair: 'yes' }, 400],
@@ -149,7 +150,7 @@ describe('without keys', () => {
     expect((await world.api('samples/a/b/c/d/e/f')).status).toBe(404);
   });
 
-  test('the page and its files may do nothing but load each other', async () => {
+  test('the page and its files may only load each other', async () => {
     const page = await fetch(`${world.gateway.url}/ui`);
     const html = await page.text();
     expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
@@ -214,7 +215,7 @@ describe('with keys', () => {
   });
   afterAll(() => world.stop());
 
-  test('without one there is a page, and nothing on it', async () => {
+  test('without a key the page is served, but no data', async () => {
     expect((await fetch(`${world.gateway.url}/ui`)).status).toBe(200);
     for (const path of ['info', 'samples', 'live', 'stats', 'jobs', `samples/${anns}`]) {
       expect((await world.api(path)).status).toBe(401);
@@ -257,14 +258,14 @@ describe('with keys', () => {
     expect(found.rows).toEqual([]);
   });
 
-  test('a key that sees all does', async () => {
+  test('a key with `sees: all` sees all exchanges', async () => {
     expect(await world.json<Info>('info', ROOT)).toMatchObject({ key: 'root', sees: 'all' });
     const { rows } = await world.json<SamplesPage>('samples', ROOT);
     expect(rows.map(({ id }) => id).sort()).toEqual([anns, bobs].sort());
     expect((await world.json<SampleDetail>(`samples/${bobs}`, ROOT)).meta.owner).toBe('bob');
   });
 
-  test('the live feed tells a key of its own exchanges alone', async () => {
+  test('the live feed shows a key only its own exchanges', async () => {
     const listen = async (headers: Record<string, string>) =>
       eventsIn<LiveEvent>(await world.api('live', { headers }));
     const [own, all] = [await listen(ANN), await listen(ROOT)];
@@ -277,7 +278,7 @@ describe('with keys', () => {
     expect(JSON.stringify(await eventsUntil(all, isOver(fourth)))).toContain(third);
   });
 
-  test('jobs belong to the key that began them', async () => {
+  test('jobs belong to the key that started them', async () => {
     const { job } = (await (await world.send('POST', 'replay', { id: anns }, ANN)).json()) as {
       job: string;
     };
@@ -293,7 +294,7 @@ describe('with keys', () => {
   });
 });
 
-describe('what clients and models say', () => {
+describe('content of clients and models', () => {
   const HOSTILE =
     '"><script>alert(1)</script><img src=x onerror=alert(1)>\u2028#{7*7}{{7*7}}javascript:alert(1)';
 
@@ -339,7 +340,7 @@ describe('what clients and models say', () => {
     }
   });
 
-  test('may be huge, deep, or no text at all', async () => {
+  test('may be huge, deeply nested, or not text at all', async () => {
     const world = await startApiWorld({ limits: { body_bytes: 200_000_000 } });
     try {
       const deep = `${'['.repeat(5000)}${']'.repeat(5000)}`;
@@ -385,7 +386,7 @@ describe('what clients and models say', () => {
     }
   });
 
-  test('credentials stand in no answer, wherever they came from', async () => {
+  test('no answer contains a credential, wherever it came from', async () => {
     const canary = (name: string) => `sk-canary-${name}-A1b2C3d4E5f6G7h8`;
     const world = await startApiWorld(
       {},

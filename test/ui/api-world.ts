@@ -60,7 +60,7 @@ export async function startApiWorld(
   };
 }
 
-/** The calls alone, for a gateway that was started otherwise. */
+/** Only the calls, for a gateway that the caller started. */
 export function client(
   gateway: Pick<Gateway, 'url'>,
 ): Pick<ApiWorld, 'post' | 'api' | 'json' | 'send' | 'rows'> {

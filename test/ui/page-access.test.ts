@@ -1,4 +1,4 @@
-/** Coming to the page: with keys, without samples, with nothing recorded, and while the gateway is away. */
+/** Opening the page: with keys, without samples, with nothing recorded, and while the gateway is down. */
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
@@ -26,7 +26,7 @@ browserSuite('coming to the page', (browser) => {
   // What a browser remarks on answers with an error status is no complaint of the page.
   beforeEach(() => browser.tolerate(/Failed to load resource/));
 
-  test('with keys a form asks once, says when the key is wrong, and keeps it in the tab alone', async () => {
+  test('with keys a form asks once, reports a wrong key, and keeps the key in this tab only', async () => {
     gateway = await startGateway(
       threeProviders(upstream, {
         samples: { mode: 'all' },
@@ -77,12 +77,12 @@ browserSuite('coming to the page', (browser) => {
     expect(await seen.page.locator('.snippet').textContent()).toContain('mode: all');
   });
 
-  test('with nothing recorded it gives a line that works, and shows what the line did', async () => {
+  test('with nothing recorded it shows a working command line, and then its exchange', async () => {
     gateway = await startGateway(threeProviders(upstream, { samples: { mode: 'all' } }));
     const seen = await browser.visit(gateway.url);
     const { page } = seen;
     await seen.open('#/');
-    await page.getByRole('heading', { name: 'Waiting for a first exchange' }).waitFor();
+    await page.getByRole('heading', { name: 'Waiting for the first exchange' }).waitFor();
     const line = (await page.locator('.snippet pre').textContent())!;
     upstream.enqueue(say('Fine.'));
     // Not spawnSync: the vendor lives in this process.
@@ -92,7 +92,7 @@ browserSuite('coming to the page', (browser) => {
     expect(await page.locator('.blank').count()).toBe(0);
   });
 
-  test('a gateway that goes away is told, and what is shown stays', async () => {
+  test('a lost gateway is reported, and the rows stay', async () => {
     gateway = await startGateway(threeProviders(upstream, { samples: { mode: 'all' } }));
     upstream.enqueue(say('Fine.'));
     await (

@@ -7,7 +7,7 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const hasBrowser = existsSync(CHROMIUM);
 
-/** What stands in the name of a suite that cannot run here. */
+/** The suffix of the name of a suite that cannot run here. */
 const noBrowser = `SKIPPED, NO BROWSER at ${CHROMIUM} (set CHROMIUM)`;
 
 export interface Visit {
@@ -43,7 +43,7 @@ async function stopBrowser(): Promise<void> {
   browser = undefined;
 }
 
-/** Opens the page of a gateway as somebody does for the first time. */
+/** Opens the page of a gateway with a fresh profile. */
 async function visit(origin: string, options: BrowserContextOptions = {}): Promise<Visit> {
   const context = await (await startBrowser()).newContext({
     viewport: { width: 1300, height: 850 },

@@ -1,4 +1,4 @@
-/** Samples that want to run something in the operator's browser: nothing runs, everything is shown as text. */
+/** Hostile samples that try to run code in the operator's browser: nothing runs, everything is shown as text. */
 
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { say } from '../support/fake-upstream/index.ts';
@@ -87,7 +87,7 @@ browserSuite('hostile samples', (browser) => {
     await world?.stop();
   });
 
-  test('every view of it shows text: no element, no dialog, no request, no violation', async () => {
+  test('every view shows only text: no element, no dialog, no request, no violation', async () => {
     const seen = await browser.visit(world.gateway.url);
     const { page } = seen;
     const views = [
@@ -111,7 +111,7 @@ browserSuite('hostile samples', (browser) => {
       await seen.open(hash);
       await page.locator(ready).first().waitFor();
       await until(async () => (await page.locator('[aria-busy=true]').count()) === 0);
-      const button = page.getByRole('button', { name: 'Open all' });
+      const button = page.getByRole('button', { name: 'Expand all' });
       if (await button.isVisible()) await button.click();
       for (const folded of await page.locator('details:not([open]) > summary').all()) {
         if (await folded.isVisible()) await folded.click();
@@ -132,7 +132,7 @@ browserSuite('hostile samples', (browser) => {
     browser.tolerate(/Failed to load resource.*40[04]/);
   });
 
-  test('characters that hide or turn text around are shown by their codes', async () => {
+  test('invisible and direction-changing characters are shown by their codes', async () => {
     const seen = await browser.visit(world.gateway.url);
     await seen.open(`#/x/${hostile}/messages`);
     const turn = seen.page.locator('.turn[data-role="user"]').first();
@@ -174,7 +174,7 @@ browserSuite('hostile samples', (browser) => {
     );
   });
 
-  test('the policy stands on the page and on its files, and forbids what nobody needs', async () => {
+  test('the content security policy covers the page and its files, and forbids everything unneeded', async () => {
     const response = await fetch(`${world.gateway.url}/ui`);
     const policy = response.headers.get('content-security-policy') ?? '';
     expect(policy).toContain("default-src 'none'");

@@ -50,19 +50,19 @@ browserSuite('jobs of the page', (browser) => {
     return seen.page;
   };
 
-  test('a failure is found among others, replayed, and stands beside what was recorded', async () => {
+  test('a failure is found among others, replayed, and shown beside the recorded answer', async () => {
     const page = await open('#/?status=failed');
     await page.locator(`.row[data-id="${failed}"]`).click();
     await page.locator('.banner').getByText('Operation failed').waitFor();
     await page.getByRole('link', { name: 'Replay' }).first().click();
-    await page.getByLabel('Times').fill('2');
+    await page.getByLabel('Repeat', { exact: true }).fill('2');
     const asked = world.upstream.asked.length;
     await page.locator('.jobform').getByRole('button', { name: 'Replay' }).click();
     await page.getByText('Done: 2 requests of 2').waitFor();
     expect(world.upstream.asked.length).toBe(asked + 2);
     const rows = await page.locator('table.runs tbody tr').allTextContents();
     expect(rows).toHaveLength(3);
-    expect(rows[0]).toStartWith('then500');
+    expect(rows[0]).toStartWith('recorded500');
     for (const row of rows.slice(1)) expect(row).toContain('Operation failed');
     expect(await page.locator('.rate').textContent()).toContain('2 of 2 failed');
     // The address leads back to the job.
@@ -71,7 +71,7 @@ browserSuite('jobs of the page', (browser) => {
     expect(world.upstream.asked.length).toBe(asked + 2);
   });
 
-  test('a replay shows what was said then beside what is said now', async () => {
+  test('a replay shows the recorded answer beside the new one', async () => {
     world.upstream.enqueue(say('The old words.'));
     const id = await world.post('/v1/chat/completions', {
       model: 'via-chat',
@@ -88,12 +88,12 @@ browserSuite('jobs of the page', (browser) => {
     expect(recorded).toMatch(/\d ?(ms|s)/);
   });
 
-  test('two settings are compared, and more than chance is told from chance', async () => {
+  test('two settings are compared, and a real difference is told from chance', async () => {
     const page = await open(`#/x/${failed}/replay`);
     await page.getByText('Compare two settings').click();
     await page.locator('[name=compare-a]').fill('profile.shortToolResults=false');
     await page.locator('[name=compare-b]').fill('profile.shortToolResults=true');
-    await page.getByLabel('Times').fill('6');
+    await page.getByLabel('Repeat', { exact: true }).fill('6');
     await page.locator('.jobform').getByRole('button', { name: 'Replay' }).click();
     await page.getByText('The difference is more than chance').waitFor();
     const rates = await page.locator('.rate').allTextContents();
@@ -102,7 +102,7 @@ browserSuite('jobs of the page', (browser) => {
     expect(rates[1]).toMatch(/4\s711 tokens in/);
   });
 
-  test('what cannot be is said where it was asked for', async () => {
+  test('impossible requests are reported in the form', async () => {
     const page = await open(`#/x/${failed}/replay`);
     await page.locator('[name=to]').fill('nobody/nothing');
     await page.locator('.jobform').getByRole('button', { name: 'Replay' }).click();
@@ -116,7 +116,7 @@ browserSuite('jobs of the page', (browser) => {
   test('bisection shows its progress, names the cause and leads to both requests', async () => {
     slow = 40;
     const page = await open(`#/x/${failed}/bisect`);
-    await page.getByLabel('Requests at most').fill('60');
+    await page.getByLabel('Request limit').fill('60');
     await page.locator('.jobform').getByRole('button', { name: 'Bisect' }).click();
     await page.getByText(/^Running: /).waitFor();
     await page.locator('circle.probe').nth(3).waitFor();
@@ -162,7 +162,7 @@ browserSuite('jobs of the page', (browser) => {
     expect(world.upstream.asked.length).toBeLessThanOrEqual(asked + 1);
   });
 
-  test('the command line is copied, and the exchange saved with and without its texts', async () => {
+  test('the curl command line is copied, and the exchange is exported with and without its texts', async () => {
     const page = await open(`#/x/${failed}`, {
       permissions: ['clipboard-read', 'clipboard-write'],
     });
@@ -188,7 +188,7 @@ browserSuite('jobs of the page', (browser) => {
     expect(await save('Texts and images blanked')).not.toContain('You are a coding agent');
   });
 
-  test('an exchange that is under way shows itself, and its end', async () => {
+  test('a running exchange appears, and then its end', async () => {
     world.upstream.enqueue(
       say('Slowly, slowly, it comes along.', {
         delivery: { firstByteMs: 200, paceMs: 250, piece: 4 },
@@ -211,7 +211,7 @@ browserSuite('jobs of the page', (browser) => {
     await page.locator(`.row[data-id="${id}"][data-tone="ok"]`).waitFor();
   });
 
-  test('refusals by the vendor are told in the list and the timeline', async () => {
+  test('vendor refusals are shown in the list and the timeline', async () => {
     world.upstream.enqueue(refuse(429), refuse(429), refuse(429));
     const id = await world.post('/v1/chat/completions', {
       model: 'via-chat',

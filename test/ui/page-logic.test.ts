@@ -1,12 +1,12 @@
-/** What the page computes before it draws: aligned diffs, the scrubber's steps, visible characters, figures, axes. */
+/** Computations of the page: aligned diffs, steps of the stream tab, visible characters, figures, axes. */
 
 import { describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, normalize } from 'node:path';
 import fc from 'fast-check';
 import type { Json } from '../../src/lib/json/json.ts';
 import { diffJson } from '../../src/lib/json/json-diff.ts';
-import type { EventView, SaidView } from '../../src/ui/api/api.ts';
+import type { EventPart, EventView } from '../../src/ui/api/api.ts';
 import { roundUp, ticks, timeTicks } from '../../src/ui/page/charts/scale.ts';
 import { type Cell, type DiffRow, diffRows } from '../../src/ui/page/diff/diff-rows.ts';
 import { diffText } from '../../src/ui/page/diff/text-diff.ts';
@@ -97,7 +97,7 @@ describe('a diff as lines', () => {
     );
   });
 
-  test('an element that was taken out shifts nothing', () => {
+  test('a removed element shifts nothing', () => {
     const a = { messages: ['one', 'two', 'three'] };
     const b = { messages: ['one', 'three'] };
     const rows = diffRows(
@@ -136,7 +136,7 @@ describe('a diff of two texts', () => {
     );
   });
 
-  test('one word that changed is one part', () => {
+  test('one changed word is one part', () => {
     expect(diffText('high tide at noon', 'low tide at noon')).toEqual([
       { kind: 'removed', text: 'high' },
       { kind: 'added', text: 'low' },
@@ -144,7 +144,7 @@ describe('a diff of two texts', () => {
     ]);
   });
 
-  test('texts too long to compare word by word keep what they share at both ends', () => {
+  test('texts too long to compare word by word keep their common beginning and end', () => {
     const middle = (word: string) =>
       Array.from({ length: 3000 }, (_, i) => `${word}${i}`).join(' ');
     const parts = diffText(`begin ${middle('a')} end`, `begin ${middle('b')} end`);
@@ -152,20 +152,20 @@ describe('a diff of two texts', () => {
   });
 });
 
-const frame = (n: number, says: readonly SaidView[], at?: number): EventView => ({
+const frame = (n: number, says: readonly EventPart[], at?: number): EventView => ({
   n,
   name: '',
   raw: { text: '{}' },
   says,
   ...(at !== undefined && { at }),
 });
-const word = (text: string): SaidView => ({ type: 'delta', block: 0, of: 'text', text });
+const word = (text: string): EventPart => ({ type: 'delta', block: 0, of: 'text', text });
 
-describe('the scrubber', () => {
+describe('the steps of the stream tab', () => {
   const steps = (left: Tape, right: Tape) =>
     stepsOf(left, right).map((step) => [step.left, step.right]);
 
-  test('without times, what went out comes right behind what came in', () => {
+  test('without times, outgoing events follow the matching incoming ones', () => {
     const left = tapeOf([
       { stage: 'in', events: ['a', 'b', 'c'].map((text, n) => frame(n, [word(text)])) },
     ]);
@@ -181,7 +181,7 @@ describe('the scrubber', () => {
     ]);
   });
 
-  test('with times the clock decides', () => {
+  test('with times, the times decide', () => {
     const left = tapeOf([
       { stage: 'in', events: [frame(0, [word('a')], 10), frame(1, [word('b')], 30)] },
     ]);
@@ -220,8 +220,8 @@ describe('the scrubber', () => {
     );
   });
 
-  test('what was said is kept apart by block and hop, and only answers count as said', () => {
-    const call: SaidView[] = [
+  test('output is separated by block and hop, and only answer text counts', () => {
+    const call: EventPart[] = [
       { type: 'block-start', block: 0, of: 'tool-call', text: 'web_search' },
       { type: 'delta', block: 0, of: 'tool-call', text: '{}' },
     ];
@@ -236,7 +236,7 @@ describe('the scrubber', () => {
         ],
       },
     ]);
-    expect(tape.events.map(({ said }) => said)).toEqual([0, 5, 9, 9]);
+    expect(tape.events.map(({ textLength }) => textLength)).toEqual([0, 5, 9, 9]);
     expect(spoken(tape, 4)).toMatchObject([
       { of: 'tool-call', name: 'web_search', text: '{}' },
       { of: 'text', text: 'High tide' },
@@ -245,8 +245,8 @@ describe('the scrubber', () => {
   });
 });
 
-describe('characters that cannot be seen', () => {
-  test('none of them is left in what is shown; all others stay', () => {
+describe('invisible characters', () => {
+  test('none is left in the shown text; all others stay', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         for (const { text: piece, hidden } of pieces(text)) {
@@ -265,7 +265,7 @@ describe('characters that cannot be seen', () => {
     expect(pieces('\u202e')[0]!.hidden).toBe('U+202E right-to-left override');
   });
 
-  test('emoji, Persian, tabs and line ends are let be', () => {
+  test('emoji, Persian, tabs and line ends stay', () => {
     for (const text of ['👩‍👩‍👧', 'می‌خواهم', 'a\tb\nc', 'é 漢字 𝔘'])
       expect(pieces(text)).toEqual([{ text }]);
     expect(plain('a\r\nb')).toBe('a\nb');
@@ -337,14 +337,17 @@ describe('axes', () => {
 });
 
 describe('the sources of the page', () => {
-  const sources = readdirSync(FOLDER)
+  const files = readdirSync(FOLDER, { recursive: true }).map(String);
+  const sources = files
     .filter((name) => name.endsWith('.ts'))
     .map((name) => [name, readFileSync(join(FOLDER, name), 'utf8')] as const);
+  const isOwn = (name: string, from: string) =>
+    from.startsWith('.') && files.includes(normalize(join(dirname(name), from)));
 
-  test('import each other, and types alone from elsewhere', () => {
+  test('import only each other, and types from elsewhere', () => {
     const foreign = sources.flatMap(([name, text]) =>
       [...text.matchAll(/^(import|export)( type)?[^;]*? from '([^']+)';/gm)]
-        .filter(([, , type, from]) => type === undefined && !/^\.\/[a-z-]+\.ts$/.test(from!))
+        .filter(([, , type, from]) => type === undefined && !isOwn(name, from!))
         .map(([line]) => `${name}: ${line}`),
     );
     expect(sources.length).toBeGreaterThan(20);
@@ -358,7 +361,7 @@ describe('the sources of the page', () => {
   });
 
   test('the page loads nothing from elsewhere', () => {
-    const styles = readdirSync(FOLDER).filter((name) => /\.(css|html)$/.test(name));
+    const styles = files.filter((name) => /\.(css|html)$/.test(name));
     const texts = styles.map((name) => readFileSync(join(FOLDER, name), 'utf8')).join('\n');
     expect(texts).not.toMatch(/https?:|url\(|@font-face|\son[a-z]+=|style=/);
   });

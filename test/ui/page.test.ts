@@ -1,4 +1,4 @@
-/** The page in a real browser: three hops recorded by the compiled binary are found, looked at, compared and scrubbed. */
+/** The page in a real browser: an exchange of three hops in the list, the timeline, the messages, the diff and the stream. */
 
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
 import type { BrowserContextOptions, Page } from 'playwright-core';
@@ -45,7 +45,7 @@ browserSuite('the page', (browser) => {
       ['#/charts', '.chart rect.mark'],
     ] as const;
 
-  test('the exchange stands in the list and opens as a timeline of its hops and tools', async () => {
+  test('the list shows the exchange, which opens as a timeline of its hops and tools', async () => {
     const page = await open('#/');
     const row = page.locator(`.row[data-id="${tides}"]`);
     await row.waitFor();
@@ -69,11 +69,11 @@ browserSuite('the page', (browser) => {
     expect(begins).toEqual([...begins].sort((a, b) => a - b));
     const tokens = await page.locator('table.tokens tbody tr').allTextContents();
     expect(tokens).toHaveLength(4);
-    expect(tokens[3]).toMatch(/^together/);
+    expect(tokens[3]).toMatch(/^total/);
     expect(await page.locator('.facts').first().textContent()).toContain('session-of-the-tides');
   });
 
-  test('notes are told in the words of the manual and lead to their changes', async () => {
+  test('notes show their description from the manual and link to their changes', async () => {
     const page = await open(`#/x/${tides}`);
     const note = page.locator('.notelist > li').filter({ hasText: 'server_tool_offered' });
     await note.getByText('The gateway offered a tool').waitFor();
@@ -85,7 +85,7 @@ browserSuite('the page', (browser) => {
     expect(await page.locator('.diffline.picked').textContent()).toContain('tools');
   });
 
-  test('requests and responses can be read as a talk, as JSON and as bytes', async () => {
+  test('requests and responses can be read as a conversation, as JSON and as raw bytes', async () => {
     const page = await open(`#/x/${tides}/messages?edge=hop3-provider-request`);
     const turns = page.locator('.turn');
     await turns.first().waitFor();
@@ -106,7 +106,7 @@ browserSuite('the page', (browser) => {
     await page.locator('table.headers').filter({ hasText: 'text/event-stream' }).waitFor();
   });
 
-  test('the diff stands aligned, with the rules at the lines that they changed', async () => {
+  test('the diff is aligned, with the rules at the lines that they changed', async () => {
     const page = await open(`#/x/${tides}/diff?a=client-request&b=provider-request`);
     const tools = page.locator('.diffline[data-change="/tools"]');
     await tools.waitFor();
@@ -134,11 +134,11 @@ browserSuite('the page', (browser) => {
     await page.getByText('Byte for byte the same.').waitFor();
   });
 
-  test('the scrubber goes through the stream event by event', async () => {
+  test('the stream tab steps through the stream event by event', async () => {
     const page = await open(`#/x/${tides}/stream?n=0`);
     const [inside, outside] = [page.locator('.tape').nth(0), page.locator('.tape').nth(1)];
     await outside.waitFor();
-    expect(await outside.locator('.spoken').textContent()).toBe('Nothing said yet.');
+    expect(await outside.locator('.spoken').textContent()).toBe('No output yet.');
     const place = page.locator('.scrub .place');
     const total = Number((await place.textContent())!.split('/')[1]);
     expect(total).toBeGreaterThan(20);
@@ -164,7 +164,7 @@ browserSuite('the page', (browser) => {
     expect(await place.textContent()).toBe(`0 / ${total}`);
   });
 
-  test('what comes in live shows at the top, and what one reads does not move', async () => {
+  test('new rows appear at the top, and the scroll position stays', async () => {
     world.upstream.answerWith(() => say('Fine.'));
     const ask = (n: number) =>
       world.post('/v1/chat/completions', {
@@ -194,7 +194,7 @@ browserSuite('the page', (browser) => {
     expect(await top.getAttribute('data-id')).toBe(later);
   });
 
-  test('a list of many is loaded as one goes down, and an open one is brought into view', async () => {
+  test('a long list is loaded while scrolling, and the open exchange is scrolled into view', async () => {
     const page = await open('#/');
     await page.locator('.row').first().waitFor();
     world.upstream.answerWith(() => say('Fine.'));
@@ -226,7 +226,7 @@ browserSuite('the page', (browser) => {
     await page.locator('.row[aria-selected="true"]').waitFor();
   });
 
-  test('filters are part of the address, and narrow the live list too', async () => {
+  test('filters are part of the URL, and apply to the live list too', async () => {
     const page = await open('#/');
     await page.getByPlaceholder('Search id').fill('session-of-the-tides');
     await until(async () => (await page.locator('.row').count()) === 1);
@@ -245,7 +245,7 @@ browserSuite('the page', (browser) => {
     await until(async () => (await page.locator('.row').count()) > 1);
   });
 
-  test('Escape in the search takes the filter away with its words, and a chip tells what is in force', async () => {
+  test('Escape in the search clears the text and its filter, and a chip shows active filters', async () => {
     const page = await open('#/?q=session-of-the-tides');
     await page.locator('.row').waitFor();
     await page.locator('.chip', { hasText: 'session-of-the-tides' }).waitFor();
@@ -257,7 +257,7 @@ browserSuite('the page', (browser) => {
     await until(async () => (await page.locator('.row').count()) > 1);
   });
 
-  test('an exchange that runs shows its time so far, and no time before it began', async () => {
+  test('a running exchange shows its elapsed time, never a negative one', async () => {
     world.upstream.enqueue(say('At last.', { delivery: { firstByteMs: 4000 } }));
     const sent = world.post('/v1/chat/completions', {
       model: 'via-chat',
@@ -280,7 +280,7 @@ browserSuite('the page', (browser) => {
     await page.locator('.tape-line').first().waitFor();
   });
 
-  test('everything is reached by keys alone', async () => {
+  test('everything can be reached by keyboard', async () => {
     const page = await open('#/?q=session-of-the-tides');
     await page.locator('.row').waitFor();
     await page.keyboard.press('j');
@@ -305,7 +305,7 @@ browserSuite('the page', (browser) => {
     await page.keyboard.press('c');
     await page.locator('.chart').first().waitFor();
     await page.keyboard.press('?');
-    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
     await page.keyboard.press('Escape');
     await page.keyboard.press('/');
     expect(await page.evaluate("document.activeElement?.getAttribute('name')")).toBe('q');
@@ -318,7 +318,7 @@ browserSuite('the page', (browser) => {
     expect(await page.evaluate('document.activeElement?.id')).toBe('main');
   });
 
-  test('the charts show what was recorded, to the eye, on hovering and as a table', async () => {
+  test('the charts show what was recorded: drawn, on hover and as a table', async () => {
     const page = await open('#/charts?since=15m');
     const chart = page.locator('.chart').filter({ hasText: 'Notes by rule' });
     await chart.locator('rect.mark').first().waitFor();

@@ -1,21 +1,43 @@
-/** `hopgate check`: is this configuration right, and if not, where and why? */
+/** `hopgate check`: says whether the configuration can be used, and if not, where and why not. */
 
 import type { LoadResult } from '../../config/load.ts';
 import { jsonSchema } from '../../config/sections/index.ts';
 import { problemOfServing } from '../../config/servable.ts';
-import type { Invocation } from '../command.ts';
-import { fileOf, load, tell } from '../load-config.ts';
-import { plural } from '../plural.ts';
-import { sourceWords } from '../source-words.ts';
+import type { CommandSpec, Invocation } from '../command.ts';
+import { describeSource, fileOf, loadForCommand, reportProblems } from '../load-config.ts';
+import { jsonOption } from '../shared-options.ts';
+import { plural } from '../terminal.ts';
+
+export const CHECK: CommandSpec = {
+  name: 'check',
+  group: 'Look',
+  summary: 'say whether the configuration is right',
+  description: [
+    'Problems are told as FILE:LINE:COLUMN, with what was probably meant. --schema prints the JSON Schema of the file, for editors.',
+  ],
+  options: [jsonOption(), { name: 'schema', summary: 'print the JSON Schema of hopgate.yaml' }],
+  examples: [
+    {
+      line: 'hopgate check --config ./hopgate.yaml',
+      summary: 'Checks a file before it is used.',
+    },
+    { line: 'hopgate check --schema > hopgate.schema.json', summary: 'Completion in an editor.' },
+  ],
+  exits: [
+    [0, 'it can be used'],
+    [1, 'it cannot'],
+  ],
+  run: runCheck,
+};
 
 /** Exit 0 when the configuration can be used, 1 when not. */
-export async function runCheck(invocation: Invocation): Promise<number> {
+async function runCheck(invocation: Invocation): Promise<number> {
   const { flag, out } = invocation;
   if (flag('schema')) {
     out.line(JSON.stringify(jsonSchema(), null, 2));
     return 0;
   }
-  const loaded = await load(invocation);
+  const loaded = await loadForCommand(invocation);
   const result = loaded.ok ? servable(loaded) : loaded;
   const file = fileOf(result);
   if (flag('json')) {
@@ -24,15 +46,14 @@ export async function runCheck(invocation: Invocation): Promise<number> {
     out.line(JSON.stringify({ ok, file: file ?? null, problems, warnings }, null, 2));
     return ok ? 0 : 1;
   }
-  tell(invocation, result);
+  reportProblems(invocation, result);
   if (!result.ok) {
-    const count = result.problems.length;
-    invocation.err.line(`${count} ${count === 1 ? 'problem' : 'problems'}.`);
+    invocation.err.line(`${plural(result.problems.length, 'problem')}.`);
     return 1;
   }
   const { providers, routes, source } = result.config;
   const names = Object.keys(providers);
-  out.line(`${out.paint('green', 'ok')}  ${sourceWords(source)}`);
+  out.line(`${out.paint('green', 'ok')}  ${describeSource(source)}`);
   out.line(`    ${plural(names.length, 'provider')}: ${names.join(', ')}`);
   out.line(
     `    ${plural(routes.length, 'route')}, listening on ${result.config.listen.host}:${result.config.listen.port}`,
@@ -40,7 +61,7 @@ export async function runCheck(invocation: Invocation): Promise<number> {
   return 0;
 }
 
-/** What `serve` would refuse cannot be used, however right it is in itself. */
+/** A valid configuration that `serve` would refuse is a problem too. */
 function servable(loaded: LoadResult & { readonly ok: true }): LoadResult {
   const { config } = loaded;
   const { problem, warnings } = problemOfServing(config, loaded.warnings);

@@ -4,36 +4,84 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Finding, Linter } from '../../codecs/lint.ts';
 import { PROFILES } from '../../config/vendors/profiles.ts';
+import { PROTOCOL_NAMES } from '../../conversation/protocol-names.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
 import { isObject, type Json, tryParse } from '../../lib/json/json.ts';
 import { profileFor } from '../../routing/index.ts';
 import { bodyProtocol } from '../body-protocol.ts';
-import { type Invocation, UsageError } from '../command.ts';
-import { wrap } from '../terminal.ts';
+import { type CommandSpec, type Invocation, UsageError } from '../command.ts';
+import { jsonOption } from '../shared-options.ts';
+import { plural, wrap } from '../terminal.ts';
 
-/** What people call the protocols for short. */
+/** Short names of the protocols. */
 export const SHORT_NAMES: Readonly<Record<string, ProtocolName>> = {
   messages: 'anthropic-messages',
   chat: 'openai-chat',
   responses: 'openai-responses',
 };
 
-/** Exit 0 when there is nothing to complain about, 1 with findings, 2 (a UsageError) when it cannot be read. */
-export async function runLint(invocation: Invocation): Promise<number> {
+export const LINT: CommandSpec = {
+  name: 'lint',
+  group: 'Look',
+  summary: 'say what a vendor or a client would refuse of a request or a stream',
+  description: [
+    "Reads one request body (JSON) or one recorded stream (SSE) from FILE or stdin, and names every place that breaks a rule, in the vendor's own words where they are known.",
+    'In a stream a place begins with the number of the event, from 0.',
+  ],
+  arguments: [{ name: 'file', summary: 'what to read; stdin when missing or -' }],
+  options: [
+    {
+      name: 'as',
+      value: 'PROTOCOL',
+      summary: 'what it is',
+      choices: [...PROTOCOL_NAMES, ...Object.keys(SHORT_NAMES)],
+      default: 'told from its words',
+    },
+    { name: 'stream', summary: 'it is a stream' },
+    { name: 'vendor', value: 'PROFILE', summary: 'also what this vendor does not take' },
+    {
+      name: 'model',
+      short: 'm',
+      value: 'NAME',
+      summary: 'with --vendor: the model that shall read it',
+      default: 'that of the body',
+    },
+    jsonOption(),
+  ],
+  examples: [
+    { line: 'hopgate lint request.json', summary: 'One request.' },
+    {
+      line: 'hopgate lint answer.sse --as messages --stream --json',
+      summary: 'One recorded stream, for scripts.',
+    },
+    {
+      line: 'hopgate lint request.json --vendor glm',
+      summary: 'Would GLM take it, too?',
+    },
+  ],
+  exits: [
+    [0, 'nothing to complain about'],
+    [1, 'there are findings'],
+  ],
+  run: runLint,
+};
+
+/** Exit 0 without findings, 1 with findings, 2 (a UsageError) when the input cannot be read. */
+async function runLint(invocation: Invocation): Promise<number> {
   const { text, flag } = invocation;
   const bytes = await read(invocation);
-  const said = text('as');
-  const as = said === undefined ? undefined : (SHORT_NAMES[said] ?? (said as ProtocolName));
+  const name = text('as');
+  const as = name === undefined ? undefined : (SHORT_NAMES[name] ?? (name as ProtocolName));
   const stream = flag('stream') || looksLikeStream(bytes);
   const { protocol, found } = stream
     ? lintStream(invocation, bytes, as)
     : lintBody(invocation, bytes, as);
-  tell(invocation, protocol, stream, found);
+  printFindings(invocation, protocol, stream, found);
   return found.length === 0 ? 0 : 1;
 }
 
-interface Linted {
+interface LintResult {
   readonly protocol: ProtocolName;
   readonly found: readonly Finding[];
 }
@@ -60,10 +108,14 @@ async function read({ arguments: [file], io }: Invocation): Promise<Uint8Array> 
 const looksLikeStream = (bytes: Uint8Array) =>
   /^\uFEFF?\s*(event:|data:|id:|retry:|:)/.test(new TextDecoder().decode(bytes.subarray(0, 64)));
 
-function lintBody(invocation: Invocation, bytes: Uint8Array, as: ProtocolName | undefined): Linted {
+function lintBody(
+  invocation: Invocation,
+  bytes: Uint8Array,
+  as: ProtocolName | undefined,
+): LintResult {
   const { text, deps } = invocation;
   const body = tryParse(new TextDecoder().decode(bytes));
-  if (body === undefined) throw new UsageError('This is no JSON. A stream needs --stream.');
+  if (body === undefined) throw new UsageError('This is not JSON. Pass --stream for a stream.');
   const protocol = as ?? protocolOf(body);
   const found = [...deps.lint.linters[protocol].request(body)];
   const vendor = text('vendor');
@@ -81,12 +133,12 @@ function lintBody(invocation: Invocation, bytes: Uint8Array, as: ProtocolName | 
   return { protocol, found };
 }
 
-/** A plain dialogue is the same in Chat and Messages: then the name of the model decides. */
+/** A plain dialogue is the same in Chat and Messages; there the name of the model decides. */
 function protocolOf(body: Json): ProtocolName {
-  const told = bodyProtocol(body);
-  if (told !== undefined) return told;
+  const certain = bodyProtocol(body);
+  if (certain !== undefined) return certain;
   if (!isObject(body) || (body.messages === undefined && body.input === undefined)) {
-    throw new UsageError('This is no request that can be recognised: say which with --as.');
+    throw new UsageError('The protocol of this request cannot be recognised: name it with --as.');
   }
   return /claude/.test(String(body.model)) ? 'anthropic-messages' : 'openai-chat';
 }
@@ -95,20 +147,20 @@ function lintStream(
   { deps, text }: Invocation,
   bytes: Uint8Array,
   as: ProtocolName | undefined,
-): Linted {
+): LintResult {
   if (text('vendor') !== undefined) throw new UsageError('--vendor is for requests.');
   const parser = new SseParser();
   const frames = [...parser.push(bytes), ...parser.end()];
   if (!frames.some(({ data }) => data !== undefined))
-    throw new UsageError('This is no event stream.');
+    throw new UsageError('This is not an event stream.');
   const protocol = as ?? frames.map(protocolOfFrame).find((name) => name !== undefined);
   if (protocol === undefined) {
-    throw new UsageError('This is no stream that can be recognised: say which with --as.');
+    throw new UsageError('The protocol of this stream cannot be recognised: name it with --as.');
   }
-  return { protocol, found: through(deps.lint.linters[protocol], frames) };
+  return { protocol, found: lintFrames(deps.lint.linters[protocol], frames) };
 }
 
-function through(linter: Linter, frames: readonly SseFrame[]): readonly Finding[] {
+function lintFrames(linter: Linter, frames: readonly SseFrame[]): readonly Finding[] {
   const machine = linter.stream();
   return [...frames.flatMap((frame) => machine.push(frame)), ...machine.end()];
 }
@@ -124,7 +176,7 @@ function protocolOfFrame({ data }: SseFrame): ProtocolName | undefined {
   return Array.isArray(event.choices) ? 'openai-chat' : undefined;
 }
 
-function tell(
+function printFindings(
   { out, flag }: Invocation,
   protocol: ProtocolName,
   stream: boolean,
@@ -144,5 +196,5 @@ function tell(
     out.line(`${out.paint('yellow', at === '' ? '/' : at)}  ${out.paint('dim', rule)}`);
     for (const line of wrap(message, out.width, 4)) out.line(line);
   }
-  out.line(`${found.length} ${found.length === 1 ? 'finding' : 'findings'} in this ${what}.`);
+  out.line(`${plural(found.length, 'finding')} in this ${what}.`);
 }

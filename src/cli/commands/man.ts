@@ -1,10 +1,20 @@
 /** `hopgate man`: the manual page, made from the command table. */
 
 import { COMMON_OPTIONS, type CommandSpec, type Invocation, type OptionSpec } from '../command.ts';
-import { explained, usage } from '../help.ts';
+import { optionText, usage } from '../help.ts';
 import { version } from './version.ts';
 
-/** Text as roff takes it: no line is mistaken for a macro, hyphens that people copy stay ASCII. */
+export const MAN: CommandSpec = {
+  name: 'man',
+  group: 'Look',
+  summary: 'print the manual page',
+  description: ['In the form that man reads: everything --help tells of every command, in one.'],
+  examples: [{ line: 'hopgate man > hopgate.1', summary: 'A file; "man ./hopgate.1" shows it.' }],
+  exits: [[0, 'printed']],
+  run: runMan,
+};
+
+/** Text escaped for roff: no line is taken for a macro, and hyphens that people copy stay ASCII. */
 function escaped(text: string): string {
   const safe = text
     .replaceAll('\\', '\\e')
@@ -14,7 +24,7 @@ function escaped(text: string): string {
     .replaceAll('^', '\\(ha')
     .replaceAll('~', '\\(ti')
     .replaceAll('…', '\\&...')
-    // Whatever is left of it by name: a roff that is not told the encoding reads bytes.
+    // Other characters by name: roff reads bytes where it does not know the encoding.
     .replace(
       /[^\n -~]/gu,
       (mark) => `\\[u${mark.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}]`,
@@ -30,7 +40,7 @@ const term = (head: string, words: string) => ['.TP', head, escaped(words)];
 function option(spec: OptionSpec): string[] {
   const short = spec.short === undefined ? '' : `${bold(`-${spec.short}`)}, `;
   const value = spec.value === undefined ? '' : ` ${italic(spec.value)}`;
-  return term(`${short}${bold(`--${spec.name}`)}${value}`, explained(spec));
+  return term(`${short}${bold(`--${spec.name}`)}${value}`, optionText(spec));
 }
 
 function command(spec: CommandSpec): string[] {
@@ -95,7 +105,7 @@ const EXAMPLES: readonly (readonly [line: string, words: string])[] = [
   ['hopgate samples --status failed --since 1d', 'What went wrong since yesterday.'],
 ];
 
-/** The page for man(1), section 1. `release` is the version that stands in its footer. */
+/** The page for man(1), section 1. `release`: the version for its footer. */
 export function manPage(commands: readonly CommandSpec[], release: string): string {
   const groups = [...new Set(commands.map(({ group }) => group))];
   const lines = [
@@ -143,11 +153,7 @@ export function manPage(commands: readonly CommandSpec[], release: string): stri
   return `${lines.join('\n')}\n`;
 }
 
-/** Prints the page. */
-export async function runMan(
-  { io }: Invocation,
-  commands: readonly CommandSpec[],
-): Promise<number> {
+async function runMan({ io, commands }: Invocation): Promise<number> {
   io.stdout.write(manPage(commands, version.version));
   return 0;
 }

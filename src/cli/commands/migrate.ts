@@ -1,111 +1,14 @@
-/** `hopgate migrate`: writes a configuration of an older form as what it is today, and keeps the old one. */
+/** `hopgate migrate`: rewrites a configuration file of an older version for this one, and keeps the old file. */
 
 import { existsSync, readFileSync } from 'node:fs';
 import { readYaml } from '../../config/file/document.ts';
 import { CONFIG_MIGRATIONS, type ConfigMigration } from '../../config/file/migrations.ts';
 import { findConfigFile, type LoadResult, parseConfig } from '../../config/load.ts';
 import { redactText } from '../../lib/text/redact.ts';
-import type { CommandSpec, Invocation } from '../command.ts';
+import { type CommandSpec, errorMessage, type Invocation } from '../command.ts';
 import { lineDiff } from '../line-diff.ts';
-import { tell } from '../load-config.ts';
-import { readText, writeWhole } from './setup/ledger.ts';
-import { reason } from './setup/plan.ts';
-
-/**
- * Exit 0 written, or nothing to do; 1 not written, or written with problems that it had before.
- * `migrations`: all steps there are, from the oldest form on.
- */
-export async function runMigrate(
-  invocation: Invocation,
-  migrations: readonly ConfigMigration[] = CONFIG_MIGRATIONS,
-): Promise<number> {
-  const { text, io, out, err } = invocation;
-  const file = findConfigFile(text('config'), io.environment);
-  if (file === undefined) {
-    out.line('There is no configuration file; nothing to do.');
-    return 0;
-  }
-  try {
-    return migrate(invocation, file, migrations);
-  } catch (thrown) {
-    err.line(`${file} was left as it is: ${reason(thrown)}.`);
-    return 1;
-  }
-}
-
-/** @throws Error when a file cannot be read or written; then the configuration is as it was */
-function migrate(
-  invocation: Invocation,
-  file: string,
-  migrations: readonly ConfigMigration[],
-): number {
-  const { flag, out, err, io } = invocation;
-  const before = readText(file);
-  if (before === undefined) {
-    err.line(`${file}: there is no such file`);
-    return 1;
-  }
-  const read = (content: string) => parseConfig(content, file, io.environment, migrations);
-  const { form, problems, text: today } = readYaml(before, migrations);
-  if (problems.length > 0 || form.kind === 'newer') {
-    tell(invocation, withoutWarnings(read(before)));
-    err.line('Nothing was written.');
-    return 1;
-  }
-  if (form.kind === 'current') {
-    out.line(`${file} is up to date (version ${migrations.length + 1}).`);
-    return 0;
-  }
-  const after = today();
-  out.line(`${file}: version ${form.from} → ${form.to}`);
-  for (const words of form.words) out.line(`  - ${words}`);
-  if (flag('dry-run')) {
-    show(invocation, before, after);
-    return 0;
-  }
-  const backup = backupName(`${file}.v${form.from}.bak`, before);
-  writeWhole(backup, before);
-  writeWhole(file, after);
-  out.line(`${out.paint('green', 'Written.')} The file as it was: ${backup}`);
-  const result = read(after);
-  tell(invocation, result);
-  if (result.ok) return 0;
-  err.line('It had these before, too; "hopgate check" tells when they are gone.');
-  return 1;
-}
-
-const withoutWarnings = (result: LoadResult): LoadResult => ({ ...result, warnings: [] });
-
-/** A name that no other backup has; the one of the same bytes is taken again. */
-function backupName(wanted: string, bytes: string): string {
-  for (let n = 1; ; n++) {
-    const name = n === 1 ? wanted : `${wanted}.${n}`;
-    if (!existsSync(name) || readFileSync(name, 'utf8') === bytes) return name;
-  }
-}
-
-const SECRET = /^keys?$|authorization|token|secret|password|api[-_]?key|^sha256$/i;
-
-/** Texts that stand below a key whose name says that they are secret, references excepted. */
-function secretsIn(value: unknown, below = false): readonly string[] {
-  if (typeof value === 'string') {
-    return below && value !== '' && !/^\$\{[^}]*\}$/.test(value) ? [value] : [];
-  }
-  if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([key, inner]) =>
-    secretsIn(inner, below || (!Array.isArray(value) && SECRET.test(key))),
-  );
-}
-
-function show({ out }: Invocation, before: string, after: string): void {
-  const secrets = secretsIn(readYaml(before).value);
-  const mask = (text: string) =>
-    redactText(secrets.reduce((shown, secret) => shown.replaceAll(secret, '***'), text)).text;
-  for (const { sign, text } of lineDiff(mask(before), mask(after))) {
-    const line = `  ${sign} ${text}`.trimEnd();
-    out.line(sign === ' ' ? line : out.paint(sign === '+' ? 'green' : 'red', line));
-  }
-}
+import { reportProblems } from '../load-config.ts';
+import { readText, writeWhole } from '../whole-file.ts';
 
 export const MIGRATE: CommandSpec = {
   name: 'migrate',
@@ -126,3 +29,99 @@ export const MIGRATE: CommandSpec = {
   ],
   run: (invocation) => runMigrate(invocation),
 };
+
+/**
+ * Exit 0 written, or nothing to do; 1 not written, or written with problems that it had before.
+ * `migrations`: all steps, from the oldest version on.
+ */
+export async function runMigrate(
+  invocation: Invocation,
+  migrations: readonly ConfigMigration[] = CONFIG_MIGRATIONS,
+): Promise<number> {
+  const { text, io, out, err } = invocation;
+  const file = findConfigFile(text('config'), io.environment);
+  if (file === undefined) {
+    out.line('There is no configuration file; nothing to do.');
+    return 0;
+  }
+  try {
+    return migrate(invocation, file, migrations);
+  } catch (thrown) {
+    err.line(`${file} was left as it is: ${errorMessage(thrown)}.`);
+    return 1;
+  }
+}
+
+/** @throws Error when a file cannot be read or written; then the configuration is as it was */
+function migrate(
+  invocation: Invocation,
+  file: string,
+  migrations: readonly ConfigMigration[],
+): number {
+  const { flag, out, err, io } = invocation;
+  const before = readText(file);
+  if (before === undefined) {
+    err.line(`${file}: there is no such file`);
+    return 1;
+  }
+  const read = (content: string) => parseConfig(content, file, io.environment, migrations);
+  const { form, problems, text: today } = readYaml(before, migrations);
+  if (problems.length > 0 || form.kind === 'newer') {
+    reportProblems(invocation, withoutWarnings(read(before)));
+    err.line('Nothing was written.');
+    return 1;
+  }
+  if (form.kind === 'current') {
+    out.line(`${file} is up to date (version ${migrations.length + 1}).`);
+    return 0;
+  }
+  const after = today();
+  out.line(`${file}: version ${form.from} → ${form.to}`);
+  for (const change of form.changes) out.line(`  - ${change}`);
+  if (flag('dry-run')) {
+    show(invocation, before, after);
+    return 0;
+  }
+  const backup = backupName(`${file}.v${form.from}.bak`, before);
+  writeWhole(backup, before);
+  writeWhole(file, after);
+  out.line(`${out.paint('green', 'Written.')} The file as it was: ${backup}`);
+  const result = read(after);
+  reportProblems(invocation, result);
+  if (result.ok) return 0;
+  err.line('It had these before, too; "hopgate check" tells when they are gone.');
+  return 1;
+}
+
+const withoutWarnings = (result: LoadResult): LoadResult => ({ ...result, warnings: [] });
+
+/** A name that no other backup has; a backup with the same bytes is used again. */
+function backupName(wanted: string, bytes: string): string {
+  for (let n = 1; ; n++) {
+    const name = n === 1 ? wanted : `${wanted}.${n}`;
+    if (!existsSync(name) || readFileSync(name, 'utf8') === bytes) return name;
+  }
+}
+
+const SECRET = /^keys?$|authorization|token|secret|password|api[-_]?key|^sha256$/i;
+
+/** The texts under keys whose name says that they are secret, except references to variables. */
+function secretsIn(value: unknown, below = false): readonly string[] {
+  if (typeof value === 'string') {
+    return below && value !== '' && !/^\$\{[^}]*\}$/.test(value) ? [value] : [];
+  }
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) =>
+    secretsIn(inner, below || (!Array.isArray(value) && SECRET.test(key))),
+  );
+}
+
+function show({ out }: Invocation, before: string, after: string): void {
+  const secrets = secretsIn(readYaml(before).value);
+  const mask = (text: string) =>
+    redactText(secrets.reduce((shown, secret) => shown.replaceAll(secret, '***'), text)).text;
+  for (const { sign, text } of lineDiff(mask(before), mask(after))) {
+    const line = `  ${sign} ${text}`.trimEnd();
+    out.line(sign === ' ' ? line : out.paint(sign === '+' ? 'green' : 'red', line));
+  }
+}

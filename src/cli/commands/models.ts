@@ -1,8 +1,9 @@
-/** `hopgate models`: what clients may ask for and where it goes; with --explain, why a request goes where it goes. */
+/** `hopgate models`: lists models and their targets; with --explain, says which rule routes a request and why. */
 
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { GatewayError } from '../../conversation/errors.ts';
+import { PROTOCOL_NAMES } from '../../conversation/protocol-names.ts';
 import type { Conversation, ProtocolName } from '../../conversation/types.ts';
 import { isObject, type Json, tryParse } from '../../lib/json/json.ts';
 import {
@@ -17,22 +18,55 @@ import {
   routingTable,
 } from '../../routing/index.ts';
 import { askForModels, ModelLists } from '../../upstream/model-list.ts';
-import { type CommandServices, type Invocation, UsageError } from '../command.ts';
-import { loadOrTell } from '../load-config.ts';
+import { type CommandServices, type CommandSpec, type Invocation, UsageError } from '../command.ts';
+import { loadOrReport } from '../load-config.ts';
+import { jsonOption } from '../shared-options.ts';
 import { fittingTable } from '../terminal.ts';
 
+export const MODELS: CommandSpec = {
+  name: 'models',
+  group: 'Look',
+  summary: 'list models and where they go, or explain a request',
+  description: [
+    'Where a provider takes names by pattern, its vendor is asked what it serves; one that does not answer within two seconds is listed as the configuration names it.',
+    '--explain takes the name of a model, a request body as JSON, or @FILE with one, and tells which rule decides and why.',
+  ],
+  options: [
+    { name: 'explain', value: 'REQUEST', summary: 'a model name, a JSON body, or @FILE' },
+    {
+      name: 'protocol',
+      value: 'NAME',
+      summary: 'with --explain: what the client speaks',
+      choices: PROTOCOL_NAMES,
+      default: 'guessed from the body',
+    },
+    { name: 'offline', summary: 'ask no vendor: only the names in the configuration' },
+    jsonOption(),
+  ],
+  examples: [
+    { line: 'hopgate models', summary: 'A table.' },
+    { line: 'hopgate models --explain claude-sonnet-4-5', summary: 'Where a name goes.' },
+    { line: 'hopgate models --explain @request.json', summary: 'Where a recorded request goes.' },
+  ],
+  exits: [
+    [0, 'told'],
+    [1, 'the configuration cannot be used, or nothing takes the request'],
+  ],
+  run: runModels,
+};
+
 /** Exit 0; 1 when the configuration cannot be used or, with --explain, nothing takes the request. */
-export async function runModels(invocation: Invocation): Promise<number> {
-  const config = await loadOrTell(invocation);
+async function runModels(invocation: Invocation): Promise<number> {
+  const config = await loadOrReport(invocation);
   if (config === undefined) return 1;
   const routing = routingTable(config);
-  const asked = invocation.text('explain');
-  if (asked !== undefined) return explainRequest(invocation, routing, asked);
+  const request = invocation.text('explain');
+  if (request !== undefined) return explainRequest(invocation, routing, request);
   const { out, flag, io } = invocation;
   const open = openProviders(config);
   const lists = new ModelLists(askForModels(io.environment.proxies));
-  const said = await lists.of(flag('offline') ? [] : open);
-  const items = modelsWith(config, said);
+  const listed = await lists.of(flag('offline') ? [] : open);
+  const items = modelsWith(config, listed);
   if (flag('json')) {
     const list = items.map(({ id, provider, kind, target }) => ({
       id,
@@ -59,7 +93,7 @@ export async function runModels(invocation: Invocation): Promise<number> {
     out.line(out.paint('dim', 'Also by pattern:'));
     for (const { name, models: own } of open) {
       const globs = own.filter((model) => /[*?]/.test(model)).join(', ') || 'through routes';
-      const none = said.has(name) || flag('offline') ? '' : ' (its vendor gave no list just now)';
+      const none = listed.has(name) || flag('offline') ? '' : ' (its vendor gave no list just now)';
       out.line(out.paint('dim', `  ${name}: ${globs}${none}`));
     }
   }
@@ -69,25 +103,33 @@ export async function runModels(invocation: Invocation): Promise<number> {
 function explainRequest(
   invocation: Invocation,
   routing: ReturnType<typeof routingTable>,
-  asked: string,
+  request: string,
 ): number {
   const { out, err, flag, text, io, deps } = invocation;
-  const body = bodyOf(asked, io.cwd);
+  const body = parseNamedRequest(request, io.cwd);
   const protocol = (text('protocol') as ProtocolName | undefined) ?? protocolOf(body);
   try {
-    const explanation = explain(requestOf(body, protocol, deps), routing);
-    out.line(flag('json') ? JSON.stringify(shown(explanation), null, 2) : explainText(explanation));
+    const explanation = explain(routeRequest(body, protocol, deps), routing);
+    out.line(
+      flag('json')
+        ? JSON.stringify(explanationForScripts(explanation), null, 2)
+        : explainText(explanation),
+    );
     return explanation.decision.ok ? 0 : 1;
   } catch (thrown) {
     if (!(thrown instanceof GatewayError)) throw thrown;
-    err.line(`hopgate: this is no ${protocol} request: ${thrown.message}`);
+    err.line(`hopgate: this is not a valid ${protocol} request: ${thrown.message}`);
     return 1;
   }
 }
 
-type Body = ReturnType<typeof bodyOf>;
+type NamedRequest = ReturnType<typeof parseNamedRequest>;
 
-function requestOf(body: Body, protocol: ProtocolName, deps: CommandServices): RouteRequest {
+function routeRequest(
+  body: NamedRequest,
+  protocol: ProtocolName,
+  deps: CommandServices,
+): RouteRequest {
   const time = Date.now();
   if (typeof body === 'string') return plainRequest(body, protocol, time);
   let decoded: Conversation | undefined;
@@ -99,7 +141,7 @@ function requestOf(body: Body, protocol: ProtocolName, deps: CommandServices): R
     headers: new Headers(),
     affinity: '',
     time,
-    asked: {
+    request: {
       get conversation() {
         decoded ??= deps.protocols[protocol].decodeRequest(body);
         return decoded;
@@ -108,8 +150,8 @@ function requestOf(body: Body, protocol: ProtocolName, deps: CommandServices): R
   });
 }
 
-/** What scripts get: no provider's settings, the targets by name. */
-function shown({ decision, ...rest }: Explanation) {
+/** The explanation for scripts: targets by name, without the settings of their providers. */
+function explanationForScripts({ decision, ...rest }: Explanation) {
   return {
     ...rest,
     ok: decision.ok,
@@ -127,8 +169,11 @@ function shown({ decision, ...rest }: Explanation) {
 }
 
 /** A body, or the name of a model. `@FILE` reads a file. */
-function bodyOf(asked: string, cwd: string): string | { readonly [key: string]: Json | undefined } {
-  let text = asked.trim();
+function parseNamedRequest(
+  request: string,
+  cwd: string,
+): string | { readonly [key: string]: Json | undefined } {
+  let text = request.trim();
   if (text.startsWith('@')) {
     try {
       text = readFileSync(resolve(cwd, text.slice(1)), 'utf8').trim();
@@ -138,12 +183,12 @@ function bodyOf(asked: string, cwd: string): string | { readonly [key: string]: 
   }
   if (!text.startsWith('{')) return text;
   const body = tryParse(text);
-  if (!isObject(body)) throw new UsageError('The request is no JSON object.');
+  if (!isObject(body)) throw new UsageError('The request is not a JSON object.');
   return body;
 }
 
 /** The protocol that a body is most likely written in. */
-function protocolOf(body: Body): ProtocolName {
+function protocolOf(body: NamedRequest): ProtocolName {
   if (typeof body === 'string') return 'openai-chat';
   if ('input' in body) return 'openai-responses';
   // Chat has no `system` member and no tool with an `input_schema`; Messages always has an output cap.

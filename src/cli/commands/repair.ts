@@ -1,51 +1,92 @@
-/** `hopgate repair`: the pairing repair of the gateway, offline: request bodies in, valid ones out, a line each. */
+/** `hopgate repair`: repairs tool histories offline; reads request bodies, one a line, and writes valid ones. */
 
 import { PROFILES } from '../../config/vendors/profiles.ts';
 import { GatewayError } from '../../conversation/errors.ts';
 import { Notes } from '../../conversation/notes.ts';
+import { PROTOCOL_NAMES } from '../../conversation/protocol-names.ts';
 import type { Profile, Target } from '../../conversation/target.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject, parseJson } from '../../lib/json/json.ts';
 import { profileFor } from '../../routing/index.ts';
 import { bodyProtocol } from '../body-protocol.ts';
-import { type CommandServices, type Invocation, UsageError } from '../command.ts';
+import {
+  type CommandServices,
+  type CommandSpec,
+  errorMessage,
+  type Invocation,
+  UsageError,
+} from '../command.ts';
 
-/** What all lines of one run share. */
+/** The same for all lines of one run. */
 export interface RepairOptions {
   readonly to: ProtocolName;
   readonly profile: string | undefined;
-  /** Who wrote the histories: nobody else takes the seals in them. */
+  /** The vendor that wrote the histories: no other vendor accepts the seals in them. */
   readonly from: string | undefined;
   readonly deps: Pick<CommandServices, 'protocols' | 'pairing'>;
 }
+
+export const REPAIR: CommandSpec = {
+  name: 'repair',
+  group: 'Look',
+  summary: 'make tool histories valid for an API, offline',
+  description: [
+    'Reads request bodies from stdin, one a line, and writes {"body":…,"notes":[…]} for each: what the gateway would send, and what it changed. A body that needs nothing comes back as the very text it was; a line that is no request becomes {"error":…}.',
+    'A body is taken to be of the protocol of --to, unless it can only be of another: then it is converted.',
+  ],
+  options: [
+    {
+      name: 'to',
+      value: 'PROTOCOL',
+      summary: 'the API that shall take it',
+      choices: PROTOCOL_NAMES,
+    },
+    { name: 'profile', value: 'NAME', summary: 'the vendor that shall take it', default: 'none' },
+    {
+      name: 'from',
+      value: 'PROFILE',
+      summary: 'the vendor whose answers are in the history; others do not take its signatures',
+      default: 'told from the signatures themselves',
+    },
+    { name: 'jsonl', summary: 'a JSON body a line, the only form there is' },
+  ],
+  examples: [
+    {
+      line: 'hopgate repair --to anthropic-messages --jsonl < bodies.jsonl',
+      summary: 'What Anthropic would refuse of these, made valid.',
+    },
+  ],
+  exits: [[0, 'every line was answered']],
+  run: runRepair,
+};
 
 /**
  * Reads stdin to its end. A line that cannot be repaired is answered with `{"error": …}` in its
  * place; the exit code is 0 whatever the lines were.
  */
-export async function runRepair({ text, io, deps }: Invocation): Promise<number> {
+async function runRepair({ text, io, deps }: Invocation): Promise<number> {
   const to = text('to');
   if (to === undefined) throw new UsageError('repair needs --to PROTOCOL.');
   const options: RepairOptions = {
     to: to as ProtocolName,
-    profile: named(text('profile')),
-    from: named(text('from')),
+    profile: knownProfile(text('profile')),
+    from: knownProfile(text('from')),
     deps,
   };
-  // Chunks of output as large as those of the input: a write a line is slow.
+  // One write for each chunk of input: one for each line would be slow.
   for await (const lines of linesOf(io.stdin)) {
     io.stdout.write(lines.map((line) => `${repairLine(line, options)}\n`).join(''));
   }
   return 0;
 }
 
-function named(profile: string | undefined): string | undefined {
+function knownProfile(profile: string | undefined): string | undefined {
   if (profile === undefined || Object.hasOwn(PROFILES, profile)) return profile;
   const names = Object.keys(PROFILES).join(', ');
   throw new UsageError(`There is no profile "${profile}". There are: ${names}.`);
 }
 
-/** Complete lines, as many at a time as came; the last needs no line feed. */
+/** Complete lines, as many at a time as a chunk completes; the last line needs no line feed. */
 async function* linesOf(input: NodeJS.ReadableStream): AsyncGenerator<readonly string[]> {
   const decoder = new TextDecoder();
   let rest = '';
@@ -66,40 +107,40 @@ export function repairLine(line: string, options: RepairOptions): string {
   try {
     const notes = new Notes();
     const repaired = repairBody(parseJson(body), options, notes);
-    // What needs nothing keeps its very text: numbers, escapes and spaces included.
-    const said = repaired === undefined ? body : JSON.stringify(repaired);
-    return `{"body":${said},"notes":${JSON.stringify(notes.all)}}`;
+    // An unchanged body keeps its exact text, including numbers, escapes and spaces.
+    const text = repaired === undefined ? body : JSON.stringify(repaired);
+    return `{"body":${text},"notes":${JSON.stringify(notes.all)}}`;
   } catch (thrown) {
-    const message = thrown instanceof Error ? thrown.message : String(thrown);
+    const message = errorMessage(thrown);
     const param = thrown instanceof GatewayError ? thrown.param : undefined;
     return JSON.stringify({ error: param === undefined ? { message } : { message, param } });
   }
 }
 
 /**
- * The body as the target takes it, or undefined when it needs nothing.
- * @throws GatewayError for what is no request at all
+ * The body as the target accepts it, or undefined when it needs no change.
+ * @throws GatewayError for a body that is no request
  */
 function repairBody(body: Json, options: RepairOptions, notes: Notes): JsonObject | undefined {
   const { to, deps } = options;
-  const came = bodyProtocol(body) ?? to;
-  const mended = deps.pairing.mend(body, came, notes);
-  const { whole, added } = complete(mended, came);
-  const conversation = deps.protocols[came].decodeRequest(whole);
+  const from = bodyProtocol(body) ?? to;
+  const mended = deps.pairing.mend(body, from, notes);
+  const { whole, added } = addRequired(mended, from);
+  const conversation = deps.protocols[from].decodeRequest(whole);
   const target = targetOf(conversation.model, options);
   const paired = deps.pairing.repair(conversation, target, notes, options.from);
   const repaired = deps.pairing.fitTurns(paired, target, notes);
   const protocol = deps.protocols[to];
-  const same = came === to && mended === body && repaired === conversation;
+  const same = from === to && mended === body && repaired === conversation;
   const encoded = same ? (whole as JsonObject) : protocol.encodeRequest(repaired, target, notes);
-  const known = protocol.withoutUnknown?.(encoded, 'all', notes) ?? encoded;
+  const known = protocol.withoutUnknownFields?.(encoded, 'all', notes) ?? encoded;
   if (same && known === encoded) return undefined;
-  return came === to && added.length > 0 ? without(known, added) : known;
+  return from === to && added.length > 0 ? withoutMembers(known, added) : known;
 }
 
 /**
- * What is refused only by some models, or perhaps no longer: there is no vendor to ask here, so that
- * the answer to all such refusals is given at once.
+ * Profile facts for what only some models refuse, or perhaps no longer refuse. A server would learn that from a
+ * refusal; here no vendor can be asked, so the strictest case is assumed.
  */
 function strictest(
   model: string,
@@ -122,8 +163,11 @@ function targetOf(model: string, { to, profile, from }: RepairOptions): Target {
   return { provider, model, protocol: to, profile: { ...profileFor(facts, model), ...strict } };
 }
 
-/** Histories are often kept without the parameters that a request needs; they are lent for the time being. */
-function complete(body: Json, protocol: ProtocolName): { whole: Json; added: readonly string[] } {
+/** Adds required parameters that stored histories often lack; they are removed again afterwards. */
+function addRequired(
+  body: Json,
+  protocol: ProtocolName,
+): { whole: Json; added: readonly string[] } {
   if (!isObject(body)) return { whole: body, added: [] };
   const lent: JsonObject = {
     ...(body.model === undefined ? { model: 'unknown' } : {}),
@@ -135,6 +179,6 @@ function complete(body: Json, protocol: ProtocolName): { whole: Json; added: rea
   return { whole: added.length === 0 ? body : { ...body, ...lent }, added };
 }
 
-function without(body: JsonObject, keys: readonly string[]): JsonObject {
+function withoutMembers(body: JsonObject, keys: readonly string[]): JsonObject {
   return Object.fromEntries(Object.entries(body).filter(([key]) => !keys.includes(key)));
 }

@@ -1,12 +1,12 @@
-/** `hopgate serve`: loads the configuration, lays the flags over it, and starts the server. */
+/** `hopgate serve`: loads the configuration, applies the flags, and starts the server. */
 
 import type { Config } from '../../config/config.ts';
-import type { Invocation } from '../command.ts';
-import { load, loadOptions, tell } from '../load-config.ts';
+import type { CommandSpec, Invocation } from '../command.ts';
+import { loadForCommand, loadOptions, reportProblems } from '../load-config.ts';
 
 type Flags = Pick<Invocation, 'text' | 'number'>;
 
-/** `--host`, `--port`, `--drain`, `--workers` and the log's flags win over the file. */
+/** `--host`, `--port`, `--drain`, `--workers` and the log flags override the file. */
 export function withFlags(config: Config, { text, number }: Flags): Config {
   const level = text('log-level');
   const format = text('log-format');
@@ -27,10 +27,78 @@ export function withFlags(config: Config, { text, number }: Flags): Config {
   };
 }
 
+export const SERVE: CommandSpec = {
+  name: 'serve',
+  group: 'Run',
+  summary: 'run the gateway',
+  description: [
+    'Listens where the configuration says and prints one line on stdout once it can answer: "hopgate listening on http://HOST:PORT". Logs go to stderr.',
+    'SIGTERM and SIGINT let open streams finish, SIGHUP loads the configuration again.',
+  ],
+  options: [
+    {
+      name: 'port',
+      short: 'p',
+      value: 'N',
+      summary: 'port to listen on; 0 picks a free one',
+      default: 'that of the configuration, else 5520',
+      range: [0, 65_535],
+    },
+    {
+      name: 'host',
+      value: 'ADDRESS',
+      summary: 'address to listen on',
+      default: 'that of the configuration, else 127.0.0.1',
+    },
+    {
+      name: 'drain',
+      value: 'SECONDS',
+      summary: 'how long to wait for open streams when stopping',
+      default: 'limits.drain of the configuration, else 30',
+      range: [0, 86_400],
+    },
+    {
+      name: 'workers',
+      value: 'N',
+      summary: 'processes that share the port',
+      default: 'workers of the configuration, else 1',
+      range: [1, 64],
+    },
+    {
+      name: 'log-level',
+      value: 'LEVEL',
+      summary: 'what is logged',
+      choices: ['trace', 'debug', 'info', 'warn', 'error', 'silent'],
+    },
+    {
+      name: 'log-format',
+      value: 'FORMAT',
+      summary: 'how it is logged; auto: pretty on a terminal, else JSON lines',
+      choices: ['auto', 'json', 'pretty'],
+    },
+  ],
+  examples: [
+    {
+      line: 'hopgate',
+      summary: 'Serves on 127.0.0.1:5520 with the API keys of the environment.',
+    },
+    {
+      line: 'hopgate serve --config ./hopgate.yaml --port 0',
+      summary: 'A file of your own, and any free port.',
+    },
+  ],
+  exits: [
+    [0, 'stopped as asked'],
+    [1, 'the configuration cannot be used, or the port is taken'],
+    [130, 'a second signal ended it at once'],
+  ],
+  run: runServe,
+};
+
 /** Exit 1 with the problems on stderr when the configuration cannot be used. */
-export async function runServe(invocation: Invocation): Promise<number> {
-  const result = await load(invocation);
-  tell(invocation, result);
+async function runServe(invocation: Invocation): Promise<number> {
+  const result = await loadForCommand(invocation);
+  reportProblems(invocation, result);
   if (!result.ok) {
     invocation.err.line('hopgate: the configuration cannot be used; nothing was started.');
     return 1;

@@ -1,7 +1,8 @@
-/** `hopgate version`: what is running here. */
+/** `hopgate version`: the version, commit, runtime and platform of this program. */
 
 import manifest from '../../../package.json' with { type: 'json' };
-import type { Invocation } from '../command.ts';
+import type { CommandSpec, Invocation } from '../command.ts';
+import { jsonOption } from '../shared-options.ts';
 
 declare const HOPGATE_VERSION: string | undefined;
 declare const HOPGATE_COMMIT: string | undefined;
@@ -16,7 +17,7 @@ export interface Version {
   readonly platform: string;
 }
 
-// Both constants are put in by the build; a run from source has neither.
+// The build defines both constants; a run from source has neither.
 export const version: Version = {
   name: 'hopgate',
   version: typeof HOPGATE_VERSION === 'string' ? HOPGATE_VERSION : manifest.version,
@@ -25,8 +26,19 @@ export const version: Version = {
   platform: `${process.platform}-${process.arch}`,
 };
 
+export const VERSION: CommandSpec = {
+  name: 'version',
+  group: 'Look',
+  summary: 'print the version',
+  description: ['Version, commit (of a build), bun and platform.'],
+  options: [jsonOption()],
+  examples: [{ line: 'hopgate version --json', summary: 'For scripts and bug reports.' }],
+  exits: [[0, 'always']],
+  run: runVersion,
+};
+
 /** Prints the version on one line, or as JSON. */
-export async function runVersion({ flag, out }: Invocation): Promise<number> {
+async function runVersion({ flag, out }: Invocation): Promise<number> {
   if (flag('json')) {
     out.line(JSON.stringify(version, null, 2));
     return 0;

@@ -1,18 +1,19 @@
-/** Anthropic Messages: the protocol as the gateway sees it. */
+/** The codec of the Anthropic Messages protocol. */
 
 import type { JsonObject } from '../../lib/json/json.ts';
 import type { Codec, ModelEntry } from '../codec.ts';
+import { decodeReply } from './reply/decode-reply.ts';
 import { digestReply, digestStream } from './reply/digest.ts';
+import { encodeReply } from './reply/encode-reply.ts';
 import { decodeError, encodeError } from './reply/errors.ts';
-import { decodeReply, encodeReply } from './reply/reply.ts';
 import { decodeRequest } from './request/decode-request.ts';
 import { encodeRequest } from './request/encode-request.ts';
-import { withoutUnknown } from './request/fields.ts';
+import { withoutUnknownFields } from './request/known-fields.ts';
 import { decodeStream } from './stream/decode-stream.ts';
 import { encodeStream } from './stream/encode-stream.ts';
 import { PROTOCOL } from './wire.ts';
 
-/** `GET /v1/models`: one page that holds everything. */
+/** `GET /v1/models`: a single page with every model. */
 function encodeModels(models: readonly ModelEntry[]): JsonObject {
   return {
     data: models.map(({ id, created }) => ({
@@ -32,7 +33,7 @@ export const anthropicMessages = {
   upstreamPath: '/v1/messages',
   decodeRequest,
   encodeRequest,
-  withoutUnknown,
+  withoutUnknownFields,
   decodeReply,
   encodeReply,
   decodeStream,
@@ -41,6 +42,6 @@ export const anthropicMessages = {
   encodeError,
   digestReply,
   digestStream,
-  terminalMarks: [],
+  terminalPrefixes: [],
   encodeModels,
 } satisfies Codec;

@@ -1,7 +1,8 @@
 /** The routes of Messages. */
 
 import { Elysia } from 'elysia';
-import { RAW, type RequestContext, type Serve } from '../../server/routes.ts';
+import { RAW, type RequestContext } from '../../lib/http/routes.ts';
+import type { Serve } from '../serve.ts';
 import { anthropicMessages } from './index.ts';
 
 export interface MessagesOptions {

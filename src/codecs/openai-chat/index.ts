@@ -1,10 +1,11 @@
-/** The OpenAI Chat Completions protocol. */
+/** The codec of the OpenAI Chat Completions protocol. */
 
 import type { JsonObject } from '../../lib/json/json.ts';
 import type { Codec, ModelEntry } from '../codec.ts';
+import { decodeReply } from './reply/decode-reply.ts';
 import { digestReply, digestStream } from './reply/digest.ts';
+import { encodeReply } from './reply/encode-reply.ts';
 import { decodeError, encodeError } from './reply/errors.ts';
-import { decodeReply, encodeReply } from './reply/reply.ts';
 import { decodeRequest } from './request/decode-request.ts';
 import { encodeRequest } from './request/encode-request.ts';
 import { decodeStream } from './stream/decode-stream.ts';
@@ -23,7 +24,6 @@ function encodeModels(models: readonly ModelEntry[]): JsonObject {
   };
 }
 
-/** Chat Completions, both as the client's and as the vendor's side. */
 export const openaiChat = {
   name: 'openai-chat',
   upstreamPath: '/chat/completions',
@@ -37,6 +37,6 @@ export const openaiChat = {
   encodeError,
   digestReply,
   digestStream,
-  terminalMarks: [],
+  terminalPrefixes: [],
   encodeModels,
 } satisfies Codec;

@@ -1,22 +1,22 @@
-/** Content parts of messages: text, images, audio, files, and what vendors add. */
+/** Decodes and encodes content parts of Chat messages: text, media, annotations and sources. */
 
 import { invalid } from '../../conversation/errors.ts';
 import { fileName } from '../../conversation/file-name.ts';
 import type { Block, Citation, MediaBlock, MediaSource } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import {
-  CHAT,
-  chatWire,
   compact,
-  leftover,
   list,
   number,
   object,
+  ownResidue,
+  ownWire,
+  PROTOCOL,
   text,
-  untouched,
+  wireOf,
 } from './wire.ts';
 
-/** `data:<type>;base64,<data>` as a base64 source, any other URL as such. */
+/** The source of a URL: `data:<type>;base64,<data>` becomes a base64 source. */
 export function sourceOfUrl(url: string): MediaSource {
   if (!url.startsWith('data:')) return { type: 'url', url };
   const comma = url.indexOf(',');
@@ -25,7 +25,7 @@ export function sourceOfUrl(url: string): MediaSource {
   return { type: 'base64', mediaType: head[0] || 'text/plain', data: url.slice(comma + 1) };
 }
 
-/** The URL of a source, or undefined for what has none (a file id). */
+/** The URL of a source; undefined for a file id. */
 export function urlOfSource(source: MediaSource): string | undefined {
   switch (source.type) {
     case 'url':
@@ -40,8 +40,8 @@ export function urlOfSource(source: MediaSource): string | undefined {
 }
 
 /**
- * A message's `content`. A string is one text block without a wire of its own ('' is none); an array
- * gives one block a part; null and absence give none.
+ * A message's `content`: a string becomes one text block without a wire ('' gives none), an array becomes one
+ * block for each part, null and undefined become none.
  * @throws GatewayError invalid_request naming `where`
  */
 export function decodeContent(content: Json | undefined, where: string): readonly Block[] {
@@ -57,7 +57,7 @@ export function decodeContent(content: Json | undefined, where: string): readonl
   return parts.map((part, i) => decodePart(part, `${where}[${i}]`));
 }
 
-/** What a JSON value is, in the words of an API error. */
+/** The kind of a JSON value, as the API's error messages name it. */
 export function kindOf(value: Json | undefined): string {
   if (value === undefined || value === null) return 'null';
   if (Array.isArray(value)) return 'an array';
@@ -67,8 +67,8 @@ export function kindOf(value: Json | undefined): string {
 }
 
 function decodePart(part: Json, where: string): Block {
-  const wire = chatWire(part);
-  // Strings inside the array: refused by OpenAI, taken by vLLM.
+  const wire = wireOf(part);
+  // OpenAI refuses strings in the array, vLLM accepts them.
   if (typeof part === 'string') return { type: 'text', text: part, wire };
   if (!isObject(part)) {
     throw invalid(
@@ -81,14 +81,14 @@ function decodePart(part: Json, where: string): Block {
     case 'text':
     case 'input_text':
     case 'output_text': {
-      const said = text(part.text);
-      if (said === undefined) {
+      const value = text(part.text);
+      if (value === undefined) {
         throw invalid(
           `Invalid type for '${where}.text': expected a string, but got ${kindOf(part.text)} instead.`,
           `${where}.text`,
         );
       }
-      return { type: 'text', text: said, ...cacheOf(part), wire };
+      return { type: 'text', text: value, ...cacheOf(part), wire };
     }
     case 'refusal':
       return { type: 'refusal', text: text(part.refusal) ?? '', wire };
@@ -105,7 +105,7 @@ const cacheOf = (part: JsonObject) => {
 };
 
 function opaque(part: JsonObject, type: string | undefined): Block {
-  return { type: 'opaque', name: type ?? 'part', text: text(part.text), wire: chatWire(part) };
+  return { type: 'opaque', name: type ?? 'part', text: text(part.text), wire: wireOf(part) };
 }
 
 function decodeMedia(
@@ -181,15 +181,15 @@ export function thinkingText(value: Json | undefined): string {
   return out;
 }
 
-/** A text part; fields of the part it came from (cache_control, …) stay. */
-export function textPart(said: string, from: JsonObject = {}): JsonObject {
-  return { ...from, type: typeof from.type === 'string' ? from.type : 'text', text: said };
+/** A text part that keeps the other fields of `from` (cache_control, …). */
+export function textPart(value: string, from: JsonObject = {}): JsonObject {
+  return { ...from, type: typeof from.type === 'string' ? from.type : 'text', text: value };
 }
 
-/** Does the part that an edited block came from still say what the block says? */
-function saysTheSame(from: JsonObject, block: MediaBlock): boolean {
+/** Does an edited media block still equal the part that it was decoded from? */
+function isUnchanged(from: JsonObject, block: MediaBlock): boolean {
   const type = text(from.type);
-  // A part that had no URL was never decoded to media.
+  // A part without a URL was never decoded into a media block.
   if (type === undefined || (type === 'image_url' && from.image_url === undefined)) return false;
   const before = decodeMedia(from, type, '');
   return (
@@ -201,13 +201,13 @@ function saysTheSame(from: JsonObject, block: MediaBlock): boolean {
   );
 }
 
-/** A media block as a part; undefined where Chat has no form for it. */
+/** A media block as a part; undefined if Chat cannot express it. */
 export function mediaPart(block: MediaBlock): JsonObject | undefined {
-  const own = untouched(block);
+  const own = ownWire(block);
   if (isObject(own)) return own;
-  const from = leftover(block);
+  const from = ownResidue(block);
   const { source } = block;
-  if (saysTheSame(from, block)) return from;
+  if (isUnchanged(from, block)) return from;
   if (block.media === 'image') {
     const url = urlOfSource(source);
     if (url === undefined) return undefined;
@@ -224,16 +224,16 @@ export function mediaPart(block: MediaBlock): JsonObject | undefined {
     ...from,
     type: 'file',
     file: {
-      filename: block.filename ?? block.title ?? nameless(source),
+      filename: block.filename ?? block.title ?? nameFor(source),
       file_data: urlOfSource(source) ?? '',
     },
   };
 }
 
-const nameless = (source: MediaSource) =>
+const nameFor = (source: MediaSource) =>
   fileName(source.type === 'base64' ? source.mediaType : 'application/pdf');
 
-/** `annotations` of a message or a delta: OpenAI's nested form, and the flat one of gateways. */
+/** The `annotations` of a message or a delta, in OpenAI's nested form or the flat form of gateways. */
 export function decodeAnnotations(value: unknown): readonly Citation[] {
   const out: Citation[] = [];
   for (const item of list(value) ?? []) {
@@ -248,22 +248,23 @@ export function decodeAnnotations(value: unknown): readonly Citation[] {
         start: number(cited.start_index),
         end: number(cited.end_index),
       }) as Citation),
-      wire: { protocol: CHAT, value: annotation },
+      wire: { protocol: PROTOCOL, value: annotation },
     });
   }
   return out;
 }
 
 /**
- * A citation as an annotation; `from` and `to` stand for the whole text where it names no place.
- * Undefined for a source without an address (a document of a request), which Chat cannot say.
+ * A citation as an annotation; undefined for a source without a URL (a document of the request), which Chat
+ * cannot express.
+ * @param from, to the bounds of the whole text, for a citation without offsets
  */
 export function encodeAnnotation(
   citation: Citation,
   from: number,
   to: number,
 ): JsonObject | undefined {
-  const own = untouched(citation);
+  const own = ownWire(citation);
   if (isObject(own) && from === 0) return own;
   if (citation.url === undefined) return undefined;
   return {
@@ -277,7 +278,7 @@ export function encodeAnnotation(
   };
 }
 
-/** Perplexity's `search_results`/`citations` and GLM's `web_search`, which stand beside `choices`. */
+/** The sources beside `choices`: Perplexity's `search_results` or `citations`, GLM's `web_search`. */
 export function decodeSources(body: JsonObject): readonly Citation[] {
   const found = list(body.search_results) ?? list(body.web_search) ?? list(body.citations) ?? [];
   const out: Citation[] = [];
@@ -290,4 +291,27 @@ export function decodeSources(body: JsonObject): readonly Citation[] {
     }
   }
   return out;
+}
+
+/** The images of a message or a delta: `image_url` parts, as OpenRouter sends them. */
+export function decodeImages(value: Json | undefined): readonly MediaBlock[] {
+  return (list(value) ?? []).flatMap((item): readonly MediaBlock[] => {
+    const image = object(item);
+    const url = text(object(image?.image_url)?.url) ?? text(image?.image_url);
+    if (url === undefined || url === '') return [];
+    return [{ type: 'media', media: 'image', source: sourceOfUrl(url) }];
+  });
+}
+
+/** Audio of an answer. Its transcript is text for clients of other protocols. */
+export function decodeAudio(value: Json | undefined): Block | undefined {
+  const audio = object(value);
+  if (audio === undefined) return undefined;
+  const transcript = text(audio.transcript);
+  return {
+    type: 'opaque',
+    name: 'audio',
+    ...(transcript === undefined || transcript === '' ? {} : { text: transcript }),
+    wire: wireOf(audio),
+  };
 }

@@ -1,7 +1,8 @@
 /** The routes of Chat Completions. */
 
 import { Elysia } from 'elysia';
-import { RAW, type RequestContext, type Serve } from '../../server/routes.ts';
+import { RAW, type RequestContext } from '../../lib/http/routes.ts';
+import type { Serve } from '../serve.ts';
 import { openaiChat } from './index.ts';
 
 /** `POST /v1/chat/completions`, with and without `/v1`. */

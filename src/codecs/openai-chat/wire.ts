@@ -1,36 +1,37 @@
-/** The shapes of the Chat Completions wire that more than one codec file reads, and careful looks at them. */
+/** Helpers for Chat Completions JSON: the protocol's name, wire values of nodes, and typed reads. */
 
 import type { Wire } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { put } from '../../lib/json/json-members.ts';
+import { prefixedId } from '../../lib/text/ids.ts';
 
-export const CHAT = 'openai-chat';
+export const PROTOCOL = 'openai-chat';
 
 /** Tool names: `^[a-zA-Z0-9_-]{1,64}$`. */
 export const NAME_LIMIT = 64;
 
-/** A node's wire: the JSON that it was decoded from. */
-export const chatWire = (value: Json): Wire => ({ protocol: CHAT, value });
+/** A JSON value as the `wire` of a node. */
+export const wireOf = (value: Json): Wire => ({ protocol: PROTOCOL, value });
 
 interface WireNode {
   readonly wire?: Wire;
   readonly residue?: Wire;
 }
 
-/** The JSON of an untouched node of this protocol. */
-export function untouched(node: WireNode): Json | undefined {
-  return node.wire?.protocol === CHAT ? node.wire.value : undefined;
+/** The JSON of an unchanged node of this protocol, else undefined. */
+export function ownWire(node: WireNode): Json | undefined {
+  return node.wire?.protocol === PROTOCOL ? node.wire.value : undefined;
 }
 
-/** The JSON object that an edited node of this protocol came from; `{}` for a node from elsewhere. */
-export function leftover(node: WireNode): JsonObject {
+/** The JSON object that a node of this protocol was decoded from, edited or not; `{}` for other nodes. */
+export function ownResidue(node: WireNode): JsonObject {
   const from = node.residue ?? node.wire;
-  return from?.protocol === CHAT && isObject(from.value) ? from.value : {};
+  return from?.protocol === PROTOCOL && isObject(from.value) ? from.value : {};
 }
 
-/** Did the node come from this protocol, edited since or not? */
+/** Was the node decoded from this protocol, whether or not it was edited? */
 export function isOwn(node: WireNode): boolean {
-  return (node.wire ?? node.residue)?.protocol === CHAT;
+  return (node.wire ?? node.residue)?.protocol === PROTOCOL;
 }
 
 export const text = (value: unknown): string | undefined =>
@@ -48,14 +49,14 @@ export const object = (value: unknown): JsonObject | undefined =>
 export const list = (value: unknown): readonly Json[] | undefined =>
   Array.isArray(value) ? (value as readonly Json[]) : undefined;
 
-/** The object without some of its keys. */
+/** The object without these keys. */
 export function without(value: JsonObject, keys: Iterable<string>): JsonObject {
   const copy: Record<string, Json | undefined> = { ...value };
   for (const key of keys) delete copy[key];
   return copy;
 }
 
-/** The object without keys whose value is undefined, so that deep comparisons see what goes out. */
+/** The object without undefined members, so that it equals what JSON would give back. */
 export function compact(value: JsonObject): JsonObject {
   const copy: Record<string, Json> = {};
   // No list of pairs: every part of every reply comes by here.
@@ -65,3 +66,6 @@ export function compact(value: JsonObject): JsonObject {
   }
   return copy;
 }
+
+/** An id for a call that has none: `call_…`. */
+export const newCallId = (): string => prefixedId('call_');

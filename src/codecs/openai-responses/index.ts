@@ -1,15 +1,16 @@
-/** The OpenAI Responses protocol, both sides. */
+/** The codec of the OpenAI Responses protocol. */
 
 import type { JsonObject } from '../../lib/json/json.ts';
 import type { Codec, ModelEntry } from '../codec.ts';
-import { digestReply, digestStream, namesItem, terminalMarks } from './reply/digest.ts';
+import { decodeReply } from './reply/decode-reply.ts';
+import { carriesItemIds, digestReply, digestStream, terminalPrefixes } from './reply/digest.ts';
+import { encodeReply } from './reply/encode-reply.ts';
 import { decodeError, encodeError } from './reply/errors.ts';
-import { decodeReply, encodeReply } from './reply/reply.ts';
 import { decodeRequest } from './request/decode-request.ts';
 import { encodeRequest } from './request/encode-request.ts';
 import { decodeStream } from './stream/decode-stream.ts';
 import { encodeStream } from './stream/encode-stream.ts';
-import { withPrevious } from './stream/previous.ts';
+import { withPreviousResponseId } from './stream/previous-response-id.ts';
 import { PROTOCOL } from './wire.ts';
 
 /** `GET /v1/models` as OpenAI's list. */
@@ -38,8 +39,8 @@ export const openaiResponses = {
   encodeError,
   digestReply,
   digestStream,
-  terminalMarks,
-  namesItem,
-  withPrevious,
+  terminalPrefixes,
+  carriesItemIds,
+  withPreviousResponseId,
   encodeModels,
 } satisfies Codec;

@@ -1,7 +1,8 @@
 /** The routes of Responses: creating one, and what is stored. */
 
 import { Elysia } from 'elysia';
-import { RAW, type RequestContext, type Serve } from '../../server/routes.ts';
+import { RAW, type RequestContext } from '../../lib/http/routes.ts';
+import type { Serve } from '../serve.ts';
 import { openaiResponses } from './index.ts';
 
 type ById = (request: Request, id: string) => Promise<Response>;

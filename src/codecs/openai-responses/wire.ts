@@ -1,4 +1,4 @@
-/** The Responses wire: its name, its JSON values read with care, and the small rules both directions share. */
+/** Helpers for Responses JSON: the protocol's name, wire values of nodes, typed reads, and call ids. */
 
 import type { Wire } from '../../conversation/types.ts';
 import type { Json, JsonObject } from '../../lib/json/json.ts';
@@ -7,10 +7,10 @@ import { put } from '../../lib/json/json-members.ts';
 
 export const PROTOCOL = 'openai-responses';
 
-/** A value of this protocol's wire. */
+/** A JSON value as the `wire` of a node. */
 export const wireOf = (value: Json): Wire => ({ protocol: PROTOCOL, value });
 
-/** The untouched wire value of a node, when it came from this protocol. */
+/** The JSON of an unchanged node of this protocol, else undefined. */
 export const ownWire = (node: { readonly wire?: Wire }): Json | undefined =>
   node.wire?.protocol === PROTOCOL ? node.wire.value : undefined;
 
@@ -19,30 +19,30 @@ export function ownResidue(node: { readonly residue?: Wire }): JsonObject | unde
   return isObject(value) ? value : undefined;
 }
 
-/** The member when it is a string. */
+/** The member if it is a string. */
 export function text(object: JsonObject, key: string): string | undefined {
   const value = object[key];
   return typeof value === 'string' ? value : undefined;
 }
 
-/** The member when it is a number. */
+/** The member if it is a number. */
 export function number(object: JsonObject, key: string): number | undefined {
   const value = object[key];
   return typeof value === 'number' ? value : undefined;
 }
 
-/** The member when it is an object. */
+/** The member if it is an object. */
 export function object(parent: JsonObject, key: string): JsonObject | undefined {
   const value = parent[key];
   return isObject(value) ? value : undefined;
 }
 
-/** The objects among the members of a list; [] when it is none. */
+/** The objects in a list; [] if the value is not a list. */
 export function objects(value: Json | undefined): readonly JsonObject[] {
   return Array.isArray(value) ? (value as readonly Json[]).filter(isObject) : [];
 }
 
-/** The object without the members that are undefined, so that it equals what JSON would give back. */
+/** The object without undefined members, so that it equals what JSON would give back. */
 export function compact(value: Record<string, Json | undefined>): JsonObject {
   const out: Record<string, Json> = {};
   for (const key in value) if (value[key] !== undefined) put(out, key, value[key]);
@@ -52,7 +52,7 @@ export function compact(value: Record<string, Json | undefined>): JsonObject {
 // The API refuses longer ones: `Invalid 'input[95].call_id': string too long … maximum length 64`.
 const CALL_ID_LIMIT = 64;
 
-/** A call id that the API takes; the same for a call and its output, in every request. */
+/** A call id that the API accepts: the same for a call and its output, in every request. */
 export function callId(id: string): string {
   if (id !== '' && id.length <= CALL_ID_LIMIT) return id;
   const hash = Bun.hash.wyhash(id).toString(16).padStart(16, '0');

@@ -1,10 +1,9 @@
-/** Holds a value against the schema: fills defaults, and says in a user's words what does not fit. */
+/** Checks a value against the schema: fills in defaults, and says in a user's terms what does not fit. */
 
 import { put } from '../../lib/json/json-members.ts';
-import type { Path } from './document.ts';
-import { MOST_TOLD } from './problem.ts';
-import { DROPPED, type Issue } from './references.ts';
-import { suggest } from './suggest.ts';
+import { suggest } from '../../lib/text/did-you-mean.ts';
+import { type Issue, MAX_PROBLEMS, type Path } from './problem.ts';
+import { DROPPED } from './references.ts';
 
 /** The parts of JSON Schema that our own schema is made of. */
 export interface Schema {
@@ -22,7 +21,7 @@ export interface Schema {
   readonly maximum?: number;
   readonly minLength?: number;
   readonly pattern?: string;
-  /** What is said of a text that the pattern does not fit; left out: what was expected. */
+  /** The message for a text that the pattern does not fit; left out: what was expected. */
   readonly 'x-mismatch'?: string;
   /** What was probably meant by a text that the pattern does not fit; `{}` stands for the text. */
   readonly 'x-meant'?: string;
@@ -37,12 +36,12 @@ export interface Checked {
 }
 
 /**
- * `from` holds the paths (as JSON) of texts that came from references: there "8080" counts as a
- * number where one is wanted, and the text is never repeated in a message.
+ * @param from the paths (as JSON) of texts that came from references. There "8080" counts as a number
+ *   where one is wanted, and the text is never repeated in a message.
  */
 export function check(root: Schema, value: unknown, from: ReadonlySet<string>): Checked {
   const problems: Issue[] = [];
-  const say = (path: Path, message: string, more: Partial<Issue> = {}) => {
+  const report = (path: Path, message: string, more: Partial<Issue> = {}) => {
     problems.push({ path, message, ...more });
     return undefined;
   };
@@ -54,8 +53,8 @@ export function check(root: Schema, value: unknown, from: ReadonlySet<string>): 
       case 'object':
         return object(schema, node, path);
       case 'array':
-        if (!Array.isArray(node)) return say(path, mismatch(schema, node));
-        if (node.length < (schema.minItems ?? 0)) return say(path, 'must not be empty');
+        if (!Array.isArray(node)) return report(path, mismatch(schema, node));
+        if (node.length < (schema.minItems ?? 0)) return report(path, 'must not be empty');
         return node.flatMap((item, index) =>
           item === DROPPED ? [] : [walk(schema.items ?? {}, item, [...path, index])],
         );
@@ -67,7 +66,7 @@ export function check(root: Schema, value: unknown, from: ReadonlySet<string>): 
       case 'boolean': {
         const known = typeof node === 'string' && from.has(JSON.stringify(path));
         if (known && (node === 'true' || node === 'false')) return node === 'true';
-        return typeof node === 'boolean' ? node : say(path, mismatch(schema, node));
+        return typeof node === 'boolean' ? node : report(path, mismatch(schema, node));
       }
       default:
         return node;
@@ -76,7 +75,7 @@ export function check(root: Schema, value: unknown, from: ReadonlySet<string>): 
 
   const object = (schema: Schema, node: unknown, path: Path): unknown => {
     if (typeof node !== 'object' || node === null || Array.isArray(node)) {
-      return say(path, mismatch(schema, node));
+      return report(path, mismatch(schema, node));
     }
     const out: Record<string, unknown> = {};
     const given = node as Record<string, unknown>;
@@ -85,7 +84,7 @@ export function check(root: Schema, value: unknown, from: ReadonlySet<string>): 
       const legal = new RegExp(pattern, 'u');
       for (const [key, child] of Object.entries(given)) {
         const at = [...path, key];
-        if (!legal.test(key)) say(at, 'is not a legal name here', { key: true });
+        if (!legal.test(key)) report(at, 'is not a legal name here', { key: true });
         if (child !== DROPPED) put(out, key, walk(item, child, at));
       }
       return out;
@@ -93,10 +92,10 @@ export function check(root: Schema, value: unknown, from: ReadonlySet<string>): 
     const properties = schema.properties ?? {};
     for (const key of Object.keys(given)) {
       if (Object.hasOwn(properties, key)) continue;
-      // Only so many are told.
-      const told = problems.length < MOST_TOLD;
-      const suggestion = told ? suggest(key, Object.keys(properties)) : undefined;
-      say([...path, key], 'unknown key', { key: true, suggestion });
+      // Problems beyond the limit are not shown, so they need no suggestion.
+      const shown = problems.length < MAX_PROBLEMS;
+      const suggestion = shown ? suggest(key, Object.keys(properties)) : undefined;
+      report([...path, key], 'unknown key', { key: true, suggestion });
     }
     for (const [key, child] of Object.entries(properties)) {
       const at = [...path, key];
@@ -104,71 +103,76 @@ export function check(root: Schema, value: unknown, from: ReadonlySet<string>): 
       if (has && given[key] === DROPPED) out[key] = [];
       else if (has) out[key] = walk(child, given[key], at);
       else if ('default' in child) out[key] = walk(child, structuredClone(child.default), at);
-      else if (schema.required?.includes(key)) say(path, `needs the key "${key}"`, { key: true });
+      else if (schema.required?.includes(key))
+        report(path, `needs the key "${key}"`, { key: true });
     }
     return out;
   };
 
   const string = (schema: Schema, node: unknown, path: Path): unknown => {
     if (typeof node === 'number' || typeof node === 'boolean') {
-      return say(path, `must be text, not ${kindOf(node)}: put it in quotes`);
+      return report(path, `must be text, not ${kindOf(node)}: put it in quotes`);
     }
-    if (typeof node !== 'string') return say(path, mismatch(schema, node));
-    if (node.length < (schema.minLength ?? 0)) return say(path, 'must not be empty');
+    if (typeof node !== 'string') return report(path, mismatch(schema, node));
+    if (node.length < (schema.minLength ?? 0)) return report(path, 'must not be empty');
     if (schema.pattern !== undefined) {
       const pattern = new RegExp(schema.pattern, 'u');
       if (!pattern.test(node)) {
         const expected = `does not fit. Expected: ${schema.description ?? schema.pattern}`;
         const written = from.has(JSON.stringify(path)) ? '' : node;
-        const suggestion = meant(written, schema['x-meant'], pattern);
-        return say(path, schema['x-mismatch'] ?? expected, { suggestion });
+        const suggestion = corrected(written, schema['x-meant'], pattern);
+        return report(path, schema['x-mismatch'] ?? expected, { suggestion });
       }
     }
-    const wrong = schema['x-url'] === undefined ? undefined : faultOfUrl(node, schema['x-url']);
-    return wrong === undefined ? node : say(path, wrong);
+    const wrong = schema['x-url'] === undefined ? undefined : urlProblem(node, schema['x-url']);
+    return wrong === undefined ? node : report(path, wrong);
   };
 
   const number = (schema: Schema, node: unknown, path: Path): unknown => {
     const referenced = typeof node === 'string' && from.has(JSON.stringify(path));
     const value = referenced && /^-?\d+(\.\d+)?$/.test(node) ? Number(node) : node;
     if (typeof value !== 'number' || !Number.isFinite(value)) {
-      return say(path, mismatch(schema, node));
+      return report(path, mismatch(schema, node));
     }
     if (schema.type === 'integer' && !Number.isInteger(value)) {
-      return say(path, 'must be a whole number');
+      return report(path, 'must be a whole number');
     }
-    if (value < (schema.minimum ?? value)) return say(path, `must be ${schema.minimum} or more`);
-    if (value > (schema.maximum ?? value)) return say(path, `must be ${schema.maximum} or less`);
+    if (value < (schema.minimum ?? value)) return report(path, `must be ${schema.minimum} or more`);
+    if (value > (schema.maximum ?? value)) return report(path, `must be ${schema.maximum} or less`);
     return value;
   };
 
   const union = (schema: Schema, branches: readonly Schema[], node: unknown, path: Path) => {
-    const words = wordsOf(schema);
-    if (words === undefined) {
+    const values = literalsOf(schema);
+    if (values === undefined) {
       const branch = branches.find((candidate) => takes(candidate, node));
-      return branch === undefined ? say(path, mismatch(schema, node)) : walk(branch, node, path);
+      return branch === undefined ? report(path, mismatch(schema, node)) : walk(branch, node, path);
     }
-    if (typeof node === 'string' && words.includes(node)) return node;
+    if (typeof node === 'string' && values.includes(node)) return node;
     // YAML 1.1 habits: `off` and `no` are text here, but `true` and numbers are not.
     const written =
       typeof node === 'string' && !from.has(JSON.stringify(path)) ? `"${node}" is not` : 'is not';
-    return say(path, `${written} one of ${words.join(', ')}`, {
-      suggestion: typeof node === 'string' ? suggest(node, words) : undefined,
+    return report(path, `${written} one of ${values.join(', ')}`, {
+      suggestion: typeof node === 'string' ? suggest(node, values) : undefined,
     });
   };
 
   return { value: walk(root, value, []), problems };
 }
 
-/** A text put into the pattern that was expected, where it fits then. */
-function meant(written: string, template: string | undefined, pattern: RegExp): string | undefined {
+/** A text in the form that was probably meant, where that fits the pattern. */
+function corrected(
+  written: string,
+  template: string | undefined,
+  pattern: RegExp,
+): string | undefined {
   if (template === undefined || !/^[\w.:/-]{1,200}$/.test(written)) return undefined;
   const filled = template.replace('{}', () => written);
   return pattern.test(filled) ? filled : undefined;
 }
 
-/** Logs, pages and errors show addresses: nothing secret may stand in one. Says nothing of its content. */
-function faultOfUrl(text: string, kind: 'whole' | 'base'): string | undefined {
+/** What is wrong with an address. Logs, pages and errors show addresses, so none may hold a secret. Does not quote it. */
+function urlProblem(text: string, kind: 'whole' | 'base'): string | undefined {
   if (text === 'demo:') return undefined;
   if (!URL.canParse(text)) return 'is not a URL';
   const { username, password } = new URL(text);
@@ -183,8 +187,8 @@ function faultOfUrl(text: string, kind: 'whole' | 'base'): string | undefined {
 
 const isMapping = (schema: Schema) => schema.type === 'object';
 
-/** The words of a union of literals. */
-function wordsOf(schema: Schema): readonly string[] | undefined {
+/** The values of a union of literals; undefined for any other schema. */
+function literalsOf(schema: Schema): readonly string[] | undefined {
   return schema.anyOf?.every((branch) => typeof branch.const === 'string')
     ? schema.anyOf.map((branch) => branch.const as string)
     : undefined;
@@ -192,7 +196,7 @@ function wordsOf(schema: Schema): readonly string[] | undefined {
 
 /** Whether a branch of a union is for values of this kind. */
 function takes(schema: Schema, node: unknown): boolean {
-  if (wordsOf(schema) !== undefined) return typeof node === 'string';
+  if (literalsOf(schema) !== undefined) return typeof node === 'string';
   if (schema.anyOf !== undefined) return schema.anyOf.some((branch) => takes(branch, node));
   if (schema.type === 'array') return Array.isArray(node);
   if (schema.type === 'object') {
@@ -216,7 +220,7 @@ const KINDS: Readonly<Record<string, string>> = {
 };
 
 function expected(schema: Schema): string {
-  if (wordsOf(schema) !== undefined) return 'text';
+  if (literalsOf(schema) !== undefined) return 'text';
   if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map(expected))].join(' or ');
   return KINDS[schema.type ?? ''] ?? 'something else';
 }

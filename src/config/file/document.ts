@@ -1,4 +1,4 @@
-/** YAML text to values, with the place of every key and value kept. */
+/** Reads YAML text into values, and finds the line and column of every key and value. */
 
 import {
   isAlias,
@@ -11,31 +11,30 @@ import {
   parseDocument,
   type YAMLMap,
 } from 'yaml';
-import { bringForwards, CONFIG_MIGRATIONS, type ConfigMigration, type Form } from './migrations.ts';
-import { MOST_TOLD, type Problem } from './problem.ts';
+import { CONFIG_MIGRATIONS, type ConfigMigration, type Form, migrate } from './migrations.ts';
+import { MAX_PROBLEMS, type Path, type Problem } from './problem.ts';
 import { type Fault, faultOfText, faultsOfDocument } from './yaml-bounds.ts';
 
-export type Path = readonly (string | number)[];
-
-export interface Place {
+/** A position in a text, both numbers from 1. */
+export interface SourcePosition {
   readonly line: number;
   readonly column: number;
 }
 
 export interface YamlDocument {
-  /** What the text says; `{}` for an empty file. */
+  /** The value of the text; `{}` for an empty file. */
   readonly value: unknown;
-  /** Syntax errors, duplicate keys and the like; with any, `value` is `{}`. */
+  /** Syntax errors, duplicate keys and the like; if there is one, `value` is `{}`. */
   readonly problems: readonly Problem[];
-  /** Of which version the text is; an older one is brought forwards in `value`, not in the text. */
+  /** The version of the text; an older one is brought up to date in `value`, not in the text. */
   readonly form: Form;
-  /** The document as text, comments kept: of an older form, the text of today's. */
+  /** The document as text with its comments; an older version is brought up to date. */
   text(): string;
-  /** Where the value (or, with `key`, its key) at a path stands; the nearest parent's place if it is not there. */
-  locate(path: Path, key?: boolean): Place;
+  /** The position of the value at a path (with `key`, of its key); of the nearest parent when it does not exist. */
+  locate(path: Path, key?: boolean): SourcePosition;
 }
 
-/** Parses YAML 1.2 with merge keys (`<<`), and brings an older form forwards. Never throws. */
+/** Parses YAML 1.2 with merge keys (`<<`), and brings an older version up to date. Never throws. */
 export function readYaml(
   text: string,
   migrations: readonly ConfigMigration[] = CONFIG_MIGRATIONS,
@@ -45,11 +44,11 @@ export function readYaml(
   const document = parseDocument(tooMuch === undefined ? text : '', {
     lineCounter: lines,
     prettyErrors: false,
-    // The library compares every key with every other; ours are looked up.
+    // The library's check compares every key with every other; `faultsOfDocument` uses a map.
     uniqueKeys: false,
     merge: true,
   });
-  const placeOf = (offset: number): Place => {
+  const positionOf = (offset: number): SourcePosition => {
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(1, line), column: Math.max(1, col) };
   };
@@ -60,15 +59,20 @@ export function readYaml(
   }));
   const faults: readonly Fault[] =
     tooMuch === undefined ? [...errors, ...faultsOfDocument(document)] : [];
-  const problems = whatMatters(faults.toSorted((a, b) => a.offset - b.offset))
-    .slice(0, MOST_TOLD)
+  const problems = helpfulFaults(faults.toSorted((a, b) => a.offset - b.offset))
+    .slice(0, MAX_PROBLEMS)
     .map((fault): Problem => {
-      const place = placeOf(fault.offset);
-      const hint = referenceInFlow(rows[place.line - 1] ?? '') ? FLOW_HINT : '';
+      const position = positionOf(fault.offset);
+      const hint = referenceInFlow(rows[position.line - 1] ?? '') ? FLOW_HINT : '';
       const { suggestion, first } = fault;
-      const before = first === undefined ? '' : `, in line ${placeOf(first).line}`;
+      const before = first === undefined ? '' : `, in line ${positionOf(first).line}`;
       const message = `${sentence(fault.message)}${before}${hint}`;
-      return { path: '', ...place, message, ...(suggestion === undefined ? {} : { suggestion }) };
+      return {
+        path: '',
+        ...position,
+        message,
+        ...(suggestion === undefined ? {} : { suggestion }),
+      };
     });
   if (tooMuch !== undefined) {
     const before = text.slice(0, tooMuch.offset);
@@ -80,7 +84,7 @@ export function readYaml(
   let form: Form = { kind: 'current' };
   if (problems.length === 0) {
     try {
-      form = bringForwards(document, migrations);
+      form = migrate(document, migrations);
       value = document.toJS({ maxAliasCount: 1000 }) ?? {};
     } catch (thrown) {
       const message = thrown instanceof Error ? thrown.message : 'unreadable';
@@ -100,34 +104,34 @@ export function readYaml(
     value,
     problems,
     form,
-    // No width: a long line is the user's own.
+    // No width: the user's long lines stay as they are.
     text: () => document.toString({ lineWidth: 0 }),
     locate(path, key = false) {
-      let place: Place = { line: 1, column: 1 };
+      let position: SourcePosition = { line: 1, column: 1 };
       let node: unknown = document.contents;
       const resolve = (at: unknown) => (isAlias(at) ? at.resolve(document) : at);
       const visit = (at: unknown) => {
         const range = (at as Node | null)?.range;
-        if (range) place = placeOf(range[0]);
+        if (range) position = positionOf(range[0]);
       };
       visit(node);
       for (const [depth, step] of path.entries()) {
         node = resolve(node);
         if (isMap(node)) {
           const pair = pairOf(node, String(step));
-          if (pair === undefined) return place;
+          if (pair === undefined) return position;
           visit(pair.key);
-          if (key && depth === path.length - 1) return place;
+          if (key && depth === path.length - 1) return position;
           node = pair.value;
-          // A key without a value is found at the key.
+          // A key without a value has the position of the key.
           if (!(isScalar(node) && node.value === null)) visit(node);
         } else if (isSeq(node) && typeof step === 'number') {
           node = node.items[step];
-          if (node === undefined) return place;
+          if (node === undefined) return position;
           visit(node);
-        } else return place;
+        } else return position;
       }
-      return place;
+      return position;
     },
   };
 }
@@ -135,7 +139,7 @@ export function readYaml(
 // biome-ignore lint/suspicious/noTemplateCurlyInString: the words that a user writes in the file
 const FLOW_HINT = ' (inside { } and [ ], put ${…} in quotes)';
 
-/** Whether a `${` comes after a `{` or `[`; by no pattern, which would try each bracket of a long line. */
+/** Whether a `${` comes after a `{` or `[`. Without a pattern, which would try each bracket of a long line. */
 function referenceInFlow(row: string): boolean {
   const bracket = row.search(/[{[]/);
   return bracket >= 0 && row.lastIndexOf('${') > bracket;
@@ -144,8 +148,8 @@ function referenceInFlow(row: string): boolean {
 const TABS = /^Tabs are not allowed/;
 const STAR = 'Alias cannot be an empty string';
 
-/** Tabs are told once, since what is said behind them follows from them; a bare star in words that help. */
-function whatMatters(faults: readonly Fault[]): readonly Fault[] {
+/** The faults to report: a tab alone, since it causes those after it; a bare star with a message that helps. */
+function helpfulFaults(faults: readonly Fault[]): readonly Fault[] {
   const tabs = faults.filter(({ message }) => TABS.test(message));
   const [tab] = tabs;
   if (tab !== undefined) {
@@ -160,19 +164,9 @@ function whatMatters(faults: readonly Fault[]): readonly Fault[] {
 
 const nameOf = (key: unknown) => String(isScalar(key) ? key.value : key);
 
-/** The library's words without the full stop and the position, which we give ourselves. */
+/** The library's message without its full stop and position, which the problem has itself. */
 const sentence = (message: string) =>
   message
     .split('\n')[0]!
     .replace(/ at line \d+, column \d+:?$/, '')
     .replace(/[.:]$/, '');
-
-/** `routes[0].when.model` */
-export function pathText(path: Path): string {
-  let text = '';
-  for (const step of path) {
-    if (typeof step === 'number') text += `[${step}]`;
-    else text += text === '' ? step : `.${step}`;
-  }
-  return text;
-}

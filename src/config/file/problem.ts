@@ -1,5 +1,37 @@
-/** What is wrong with a configuration, as values that point into the file. */
+/** What is wrong with a configuration: where (paths into the file), what (issues), and the text for people. */
 
+/** The keys and list positions that lead from the top of the file to a value. */
+export type Path = readonly (string | number)[];
+
+/** `routes[0].when.model` */
+export function pathText(path: Path): string {
+  let text = '';
+  for (const step of path) {
+    if (typeof step === 'number') text += `[${step}]`;
+    else text += text === '' ? step : `.${step}`;
+  }
+  return text;
+}
+
+/** Something wrong or doubtful at a path of the file, before line and column are known. */
+export interface Issue {
+  readonly path: Path;
+  readonly message: string;
+  /** What was probably meant: the right key or value. */
+  readonly suggestion?: string;
+  /** The issue is with the key, not with its value. */
+  readonly key?: boolean;
+}
+
+/** The lists into which checks and sections write what they find. */
+export interface Findings {
+  readonly problems: Issue[];
+  readonly warnings: Issue[];
+  /** By path (as JSON): the reference that a text came from, as {@link resolveReferences} returns them. */
+  readonly origins?: ReadonlyMap<string, string>;
+}
+
+/** An issue with its position in the file. */
 export interface Problem {
   /** `routes[0].when.model`; '' for the file as a whole. */
   readonly path: string;
@@ -12,25 +44,28 @@ export interface Problem {
   readonly suggestion?: string;
 }
 
-/** More of them help nobody, and a file that is none at all can have one for every character. */
-export const MOST_TOLD = 100;
+/** Problems reported for one file; a file that is no configuration can have one for each character. */
+export const MAX_PROBLEMS = 100;
 
 /** `unknown key (did you mean "protocol"?)`: what is wrong, without where. */
-export function wordsOf({ message, suggestion }: Pick<Problem, 'message' | 'suggestion'>): string {
+export function problemText({
+  message,
+  suggestion,
+}: Pick<Problem, 'message' | 'suggestion'>): string {
   if (suggestion === undefined) return message;
-  // Where the quotes are what was missing they stand in the suggestion itself.
+  // Where quotes were missing, the suggestion contains them.
   const meant = suggestion.startsWith('"') ? suggestion : `"${suggestion}"`;
   return `${message} (did you mean ${meant}?)`;
 }
 
 /** `hopgate.yaml:12:3: providers.glm.protocl: unknown key (did you mean "protocol"?)`. */
 export function describeProblem(problem: Problem, file?: string): string {
-  const place =
+  const position =
     problem.line > 0
       ? `${file ?? 'configuration'}:${problem.line}:${problem.column}: `
       : file === undefined
         ? ''
         : `${file}: `;
   const path = problem.path === '' ? '' : `${problem.path}: `;
-  return `${place}${path}${wordsOf(problem)}`;
+  return `${position}${path}${problemText(problem)}`;
 }

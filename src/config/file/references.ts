@@ -3,24 +3,17 @@
 import { readFileSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
 import { type Environment, expandHome } from '../environment.ts';
-import type { Path } from './document.ts';
+import type { Issue, Path } from './problem.ts';
 
-/** Stands for a key that was dropped; keeps the places of its neighbours in a list. */
+/** Stands for a key that was dropped, so that its neighbours keep their places in a list. */
 export const DROPPED: unique symbol = Symbol('dropped');
 
-export interface Issue {
-  readonly path: Path;
-  readonly message: string;
-  readonly suggestion?: string;
-  /** The problem is with the key and not with its value. */
-  readonly key?: boolean;
-}
-
+/** A value with its references replaced. */
 export interface Referenced {
   readonly value: unknown;
-  /** Paths (as JSON) of texts that came, wholly or in part, from elsewhere. */
+  /** Paths (as JSON) of texts that came, wholly or in part, from a reference. */
   readonly from: ReadonlySet<string>;
-  /** By path (as JSON): the reference, of texts that are one and nothing else. */
+  /** By path (as JSON): the reference, for texts that are one reference and nothing else. */
   readonly origins: ReadonlyMap<string, string>;
   readonly problems: readonly Issue[];
   readonly warnings: readonly Issue[];
@@ -33,7 +26,9 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /**
  * Replaces every reference in every text. A variable that is not set is a problem, except among the
  * keys of a provider or a search engine: there that key is dropped with a warning, since a file may
- * name more keys than this machine has. (Not among `auth.keys`: dropping one would open a door.)
+ * name more keys than this machine has. It is a problem among `auth.keys`: a gateway that dropped the
+ * only one would serve everybody.
+ * @param file where the text stands, for relative `${file:…}` references
  */
 export function resolveReferences(
   value: unknown,
@@ -52,8 +47,8 @@ export function resolveReferences(
       return text;
     }
     if (!text.includes('${')) return text;
-    // Each reference that has no end would be looked for up to the end of the text.
-    if (text.length > LONG && text.lastIndexOf('${') > text.lastIndexOf('}')) {
+    // The pattern would search for each missing end up to the end of the text.
+    if (text.length > LONG_TEXT && text.lastIndexOf('${') > text.lastIndexOf('}')) {
       problems.push({ path, message: UNCLOSED });
       return text;
     }
@@ -67,7 +62,7 @@ export function resolveReferences(
       const found = lookUp(inner, environment, file);
       if ('value' in found) {
         from.add(JSON.stringify(path));
-        // A default may be a key itself: its text is not told.
+        // A default may be a key itself, so it is left out.
         if (whole === text) origins.set(JSON.stringify(path), whole.replace(/:-[^}]*/, ''));
         return found.value;
       }
@@ -75,7 +70,7 @@ export function resolveReferences(
       return whole;
     });
     if (missing === undefined) return out;
-    if (!droppable(path)) {
+    if (!isDroppable(path)) {
       problems.push({ path, message: missing });
       return DROPPED;
     }
@@ -97,19 +92,20 @@ export function resolveReferences(
 // biome-ignore lint/suspicious/noTemplateCurlyInString: the words that a user writes in the file
 const UNCLOSED = 'has a "${" without its "}" (a "${" of its own is written "$${")';
 
-const LONG = 10_000;
+/** Characters above which an unclosed reference is found without the pattern. */
+const LONG_TEXT = 10_000;
 
-/** `$NAME`, or `Bearer $NAME`: how a shell has it. */
+/** The name in `$NAME` or `Bearer $NAME`, as a shell would read it. */
 const bareVariable = (text: string): string | undefined =>
   /^(?:Bearer )?\$([A-Za-z_][A-Za-z0-9_]*)$/.exec(text)?.[1];
 
-/** A place for something secret: nobody means a dollar sign and a name there. */
+/** Whether a path holds a credential, where a dollar sign and a name are certainly a mistake. */
 const isCredential = (path: Path): boolean =>
   path.some((step) => step === 'keys' || step === 'key' || step === 'headers');
 
-type Found = { readonly value: string } | { readonly missing: string };
+type Lookup = { readonly value: string } | { readonly missing: string };
 
-function lookUp(inner: string, environment: Environment, file: string): Found {
+function lookUp(inner: string, environment: Environment, file: string): Lookup {
   if (inner.startsWith('file:')) return readSecretFile(inner.slice(5), environment, file);
   const cut = inner.indexOf(':-');
   const name = (cut < 0 ? inner : inner.slice(0, cut)).trim();
@@ -123,7 +119,7 @@ function lookUp(inner: string, environment: Environment, file: string): Found {
     : { value };
 }
 
-function readSecretFile(path: string, environment: Environment, file: string): Found {
+function readSecretFile(path: string, environment: Environment, file: string): Lookup {
   const expanded = expandHome(path.trim(), environment.userHome);
   const full = isAbsolute(expanded) ? expanded : join(dirname(file), expanded);
   try {
@@ -136,7 +132,8 @@ function readSecretFile(path: string, environment: Environment, file: string): F
   }
 }
 
-function droppable(path: Path): boolean {
+/** Whether a path is a key of a provider or a search engine, which may be left out. */
+function isDroppable(path: Path): boolean {
   const last = path.at(-1);
   const list = typeof last === 'number' ? path.slice(0, -1) : path;
   if (list.at(-1) !== 'keys') return false;

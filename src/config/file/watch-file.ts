@@ -1,21 +1,22 @@
-/** Tells when what stands at a path may have changed, whatever was done to its folder or behind its links. */
+/** Watches a file by its path: reports changes also when its folder or a link on the way is replaced. */
 
 import { type FSWatcher, type Stats, stat, statSync, watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
 
 export interface WatchTimes {
-  /** How long it must have been quiet before a change is told. */
+  /** How long the file must be unchanged before a change is reported. */
   readonly debounceMs: number;
-  /** How often the file is looked at besides. */
+  /** How often the file is checked in addition. */
   readonly pollMs: number;
 }
 
-/** A file that is written without a pause is told of at least this often. */
-const LONGEST_WAIT_MS = 1000;
+/** A file that changes all the time is reported at least this often. */
+const MAX_WAIT_MS = 1000;
 
 /**
- * Calls `changed` some time after the file was written, replaced, removed or put back; now and then
- * without need. Never throws, and keeps no process alive. Returns the end of it.
+ * Calls `changed` soon after the file was written, replaced, removed or put back, and sometimes when
+ * nothing has changed. Never throws, and keeps no process alive.
+ * @returns a function that ends the watch
  */
 export function watchFile(
   file: string,
@@ -27,12 +28,12 @@ export function watchFile(
   let timer: ReturnType<typeof setTimeout> | undefined;
   let latest = 0;
   let stamp = '';
-  let looking = false;
+  let comparing = false;
   let ended = false;
 
-  function soon(): void {
+  function reportSoon(): void {
     const now = performance.now();
-    if (timer === undefined) latest = now + LONGEST_WAIT_MS;
+    if (timer === undefined) latest = now + MAX_WAIT_MS;
     clearTimeout(timer);
     timer = setTimeout(
       () => {
@@ -43,12 +44,12 @@ export function watchFile(
     );
   }
 
-  // Not the synchronous call: on a network's disk that hangs it would hold up every request.
-  function look(then: (differs: boolean) => void): void {
-    if (looking) return;
-    looking = true;
+  // Asynchronous: on a network disk that hangs, a synchronous call would stop every request.
+  function compare(then: (differs: boolean) => void): void {
+    if (comparing) return;
+    comparing = true;
     stat(file, (_, found) => {
-      looking = false;
+      comparing = false;
       if (ended) return;
       const now = stampOf(found);
       const differs = now !== stamp;
@@ -61,32 +62,32 @@ export function watchFile(
     watcher?.close();
     watcher = undefined;
     try {
-      // The folder and not the file: editors put a new file in its place.
+      // The folder, not the file: editors replace the file with a new one.
       watcher = watch(dirname(file), (_, named) => {
         const own = named === null || named === name;
-        if (own) soon();
-        // A neighbour may be the link that leads to the file, as in a configuration map.
-        look((differs) => {
-          if (differs && !own) soon();
+        if (own) reportSoon();
+        // Another entry may be the link that leads to the file, as in a mounted Kubernetes ConfigMap.
+        compare((differs) => {
+          if (differs && !own) reportSoon();
         });
       });
       watcher.on('error', () => undefined);
       watcher.unref();
     } catch {
-      // No folder, or no watches left on this machine: there are the looks now and then.
+      // No folder, or no watches left on this machine: the poll still finds changes.
     }
   }
 
   arm();
-  // At once: a change that comes while a first look is under way would be taken for the beginning.
+  // Synchronous: a change during an asynchronous first look would be taken for the initial state.
   stamp = firstStamp(file);
   const poll = setInterval(
     () =>
-      look((differs) => {
+      compare((differs) => {
         if (!differs) return;
-        // The watch did not tell: the folder may be another one by now.
+        // The watch missed it: the folder may have been replaced.
         arm();
-        soon();
+        reportSoon();
       }),
     pollMs,
   );
@@ -107,6 +108,6 @@ function firstStamp(file: string): string {
   }
 }
 
-/** What is different after every change that is not made within one tick of the file system's clock. */
+/** Differs after every change, except for changes within one tick of the file system's clock. */
 const stampOf = (found: Stats | undefined) =>
   found === undefined ? 'none' : `${found.dev} ${found.ino} ${found.size} ${found.mtimeMs}`;

@@ -1,126 +1,65 @@
-/** The schema of `hopgate.yaml`: the one source of its keys, their types, defaults and descriptions. */
+/** The schema of `hopgate.yaml`, put together from its sections: keys, types, defaults and descriptions. */
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { CONFIG_VERSION, OLDEST_VERSION } from '../file/migrations.ts';
-import {
-  byDefault,
-  choice,
-  closed,
-  flag,
-  named,
-  optional,
-  seconds,
-  text,
-} from '../file/schema-words.ts';
-import { profileFacts } from '../vendors/profile-schema.ts';
-import { auth, categories, conversation, limits, samples, serverTools } from './features.ts';
+import { byDefault, choice, closed } from '../file/schema-types.ts';
+import { auth } from './auth.ts';
+import { categories } from './categories.ts';
+import { conversation } from './conversation.ts';
+import { limits } from './limits.ts';
+import { keepAlive, listen, validate, workers } from './listen.ts';
 import { memory } from './memory.ts';
-import { PROVIDER_NAME, provider, retry, timeouts } from './providers.ts';
-import { routeRule } from './routes.ts';
+import { aliases, modelList } from './models.ts';
+import { profiles } from './profiles.ts';
+import { providers } from './providers.ts';
+import { retry } from './retry.ts';
+import { routes } from './routes.ts';
+import { samples } from './samples.ts';
+import { serverTools } from './server-tools/index.ts';
+import { timeouts } from './timeouts.ts';
 
-export const DEFAULT_LISTEN = '127.0.0.1:5520';
+const version = Type.Integer({
+  minimum: OLDEST_VERSION,
+  description: `The version of this file's format; the newest is ${CONFIG_VERSION}. An older file is read as what it would be today, and "hopgate migrate" rewrites it; a newer one is refused.`,
+});
 
+const log = closed(
+  {
+    level: byDefault(
+      choice(['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'What is logged.'),
+      'info',
+    ),
+    format: byDefault(
+      choice(['auto', 'json', 'pretty'], 'auto = pretty on a terminal, else JSON lines.'),
+      'auto',
+    ),
+  },
+  'Logs, on stderr.',
+);
+
+/** The sections in the order in which the manual lists them. */
 export const fileSchema = closed(
   {
-    version: byDefault(
-      Type.Integer({
-        minimum: OLDEST_VERSION,
-        description: `Of the form of this file; the newest is ${CONFIG_VERSION}. An older file is read as what it would be today, "hopgate migrate" writes it so; a newer one is refused.`,
-      }),
-      OLDEST_VERSION,
-    ),
-    listen: byDefault(
-      Type.Union([Type.Integer({ minimum: 0, maximum: 65535 }), Type.String({ minLength: 1 })], {
-        description: 'Address and port, "127.0.0.1:5520"; a port alone means loopback.',
-      }),
-      DEFAULT_LISTEN,
-    ),
-    providers: byDefault(named(provider, 'Upstreams by name.', PROVIDER_NAME), {}),
-    routes: byDefault(
-      Type.Array(routeRule, { description: 'Rules; the first one that matches decides.' }),
-      [],
-    ),
-    aliases: byDefault(
-      named(text('provider/model, a model name, or another alias.'), 'Other names for models.'),
-      {},
-    ),
-    model_list: byDefault(
-      closed(
-        {
-          claude_aliases: byDefault(
-            flag(
-              'Also list every model as claude-<provider>/<model>, for clients that show only names that begin with claude.',
-            ),
-            false,
-          ),
-        },
-        'What GET /v1/models shows.',
-      ),
-      {},
-    ),
+    version: byDefault(version, OLDEST_VERSION),
+    listen,
+    providers: byDefault(providers, {}),
+    routes: byDefault(routes, []),
+    aliases: byDefault(aliases, {}),
+    model_list: byDefault(modelList, {}),
     categories: byDefault(categories, {}),
-    profiles: byDefault(
-      named(
-        closed(
-          {
-            extends: optional(
-              text('The profile that this one begins as.'),
-              'the built-in one of the same name, if any',
-            ),
-            ...profileFacts,
-            models: optional(
-              named(
-                closed(profileFacts, 'Facts about these models.'),
-                'Facts by glob of model names, later ones over earlier ones.',
-              ),
-              'the same facts for all models',
-            ),
-          },
-          'Facts about a vendor.',
-        ),
-        'Vendor quirks by name, laid over the built-in ones.',
-      ),
-      {},
-    ),
+    profiles: byDefault(profiles, {}),
     auth: byDefault(auth, {}),
     timeouts: byDefault(timeouts, {}),
     retry: byDefault(retry, {}),
     limits: byDefault(limits, {}),
-    keep_alive: byDefault(
-      seconds("Seconds of silence on a client's stream after which a ping is sent; 0 = never."),
-      15,
-    ),
-    workers: byDefault(
-      Type.Integer({ minimum: 1, maximum: 256, description: 'Processes that share the port.' }),
-      1,
-    ),
-    validate: byDefault(
-      choice(
-        ['off', 'sample', 'all'],
-        'Checks streams as clients get them against their protocol: none, one in twenty, or all. A violation is logged and counted, never repaired.',
-      ),
-      'off',
-    ),
+    keep_alive: keepAlive,
+    workers,
+    validate,
     samples: byDefault(samples, {}),
     server_tools: byDefault(serverTools, {}),
     memory: byDefault(memory, {}),
     conversation: byDefault(conversation, {}),
-    log: byDefault(
-      closed(
-        {
-          level: byDefault(
-            choice(['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'What is logged.'),
-            'info',
-          ),
-          format: byDefault(
-            choice(['auto', 'json', 'pretty'], 'auto = pretty on a terminal, else JSON lines.'),
-            'auto',
-          ),
-        },
-        'Logs, on stderr.',
-      ),
-      {},
-    ),
+    log: byDefault(log, {}),
   },
   'The configuration of hopgate.',
 );
@@ -137,7 +76,7 @@ export function jsonSchema(): Record<string, unknown> {
   };
 }
 
-/** Literals in a union as `enum`, which editors complete better; TypeBox's symbols fall away. */
+/** Literals in a union as `enum`, which editors complete better, and without TypeBox's symbols. */
 function plain(node: TSchema | unknown): unknown {
   if (Array.isArray(node)) return node.map(plain);
   if (typeof node !== 'object' || node === null) return node;

@@ -1,24 +1,22 @@
-/** The schema of `memory`: where events are kept, how they are found, and how many there may be. */
+/** The section `memory`: where events are kept, how they are found, and how many there may be. */
 
-import { Type } from '@sinclair/typebox';
+import { type Static, Type } from '@sinclair/typebox';
+import { suggest } from '../../lib/text/did-you-mean.ts';
+import { type Environment, homePath } from '../environment.ts';
+import type { Findings, Path } from '../file/problem.ts';
 import {
   byDefault,
   closed,
   count,
   credential,
   flag,
+  httpUrl,
+  ms,
   optional,
   seconds,
   text,
-} from '../file/schema-words.ts';
-
-const address = (description: string) =>
-  Type.String({
-    pattern: '^https?://.+$',
-    'x-mismatch': 'must begin with https:// or http://',
-    'x-url': 'whole',
-    description,
-  });
+} from '../file/schema-types.ts';
+import { Secret } from '../secret.ts';
 
 const embeddings = closed(
   {
@@ -27,15 +25,21 @@ const embeddings = closed(
     ),
     model: text('The embedding model, as the vendor spells it.'),
     dimensions: optional(
-      Type.Integer({ minimum: 8, maximum: 8192, description: 'Asked of the model.' }),
+      Type.Integer({
+        minimum: 8,
+        maximum: 8192,
+        description: 'Dimensions of the vectors that the model is asked for.',
+      }),
       "the model's own",
     ),
     timeout: byDefault(
-      seconds('Seconds that a recall waits for the vector of its query; then words alone decide.'),
+      seconds(
+        'Seconds that a recall waits for the vector of its query; after that it searches by words alone.',
+      ),
       2,
     ),
   },
-  'Vectors beside the words.',
+  'Search by vectors in addition to words.',
 );
 
 const memoryLimits = closed(
@@ -43,9 +47,9 @@ const memoryLimits = closed(
     text: byDefault(count("Characters of an event's text.", 1), 8000),
     tags: byDefault(count('Tags of an event.'), 32),
     events: byDefault(count('Events of a space.', 1), 100_000),
-    bytes: byDefault(count('Bytes of all texts together, all spaces.', 1), 2 ** 30),
+    bytes: byDefault(count('Bytes of all texts of all spaces together.', 1), 2 ** 30),
   },
-  'How much there may be.',
+  'How much may be stored.',
 );
 
 export const memory = closed(
@@ -56,19 +60,19 @@ export const memory = closed(
     ),
     path: optional(text('The database file.'), '$HOPGATE_HOME/memory.db'),
     dedupe: byDefault(
-      seconds('Seconds within which the same words of the same source are captured once.'),
+      seconds('Seconds within which the same text from the same source is stored once.'),
       86_400,
     ),
     embeddings: optional(embeddings, 'words alone'),
     limits: byDefault(memoryLimits, {}),
     url: optional(
-      address(
-        'An external store instead of the database: gets POST {space, query, limit}, gives {events: […]}.',
+      httpUrl(
+        'An external store instead of the database. It gets POST {space, query, limit} and answers {events: […]}.',
       ),
       'the database',
     ),
     capture_url: optional(
-      address('Where the external store takes POST {space, events: […]}.'),
+      httpUrl('Where the external store takes POST {space, events: […]}.'),
       'the same as url',
     ),
     key: optional(credential("The external store's key, sent as a bearer token."), 'none'),
@@ -76,3 +80,96 @@ export const memory = closed(
   },
   'Memory of events.',
 );
+
+export interface MemoryConfig {
+  readonly enabled: boolean;
+  /** Of the database. */
+  readonly path: string;
+  /** Within this time the same text from the same source is stored once. */
+  readonly dedupeMs: number;
+  readonly limits: {
+    /** Characters of a text. */
+    readonly text: number;
+    /** Of one event. */
+    readonly tags: number;
+    /** Of one space. */
+    readonly events: number;
+    /** Bytes of all texts of all spaces. */
+    readonly bytes: number;
+  };
+  readonly embeddings?: {
+    readonly provider: string;
+    readonly model: string;
+    readonly dimensions?: number;
+    /** For the query of a recall. */
+    readonly timeoutMs: number;
+  };
+  /** A store elsewhere that takes the database's place. */
+  readonly external?: {
+    readonly url: string;
+    readonly captureUrl: string;
+    readonly key?: Secret;
+    readonly timeoutMs: number;
+  };
+}
+
+/** The providers of the file, as far as the check of the embeddings needs them. */
+type Providers = Readonly<Record<string, { readonly protocol?: string }>>;
+
+export function resolveMemory(
+  own: Static<typeof memory>,
+  providers: Providers,
+  environment: Environment,
+  findings: Findings,
+): MemoryConfig {
+  const { embeddings, url, key, capture_url: captureUrl } = own;
+  if (embeddings !== undefined) checkProvider(embeddings.provider, providers, findings);
+  if (url === undefined) {
+    for (const name of ['capture_url', 'key'] as const) {
+      if (own[name] === undefined) continue;
+      findings.problems.push({ path: ['memory', name], message: 'needs the key "url" beside it' });
+    }
+  } else if (embeddings !== undefined) {
+    findings.warnings.push({
+      path: ['memory', 'embeddings'],
+      message: 'has no effect with memory.url: the external store ranks by itself',
+    });
+  }
+  return {
+    enabled: own.enabled,
+    path: homePath(own.path, 'memory.db', environment),
+    dedupeMs: ms(own.dedupe),
+    limits: own.limits,
+    ...(embeddings === undefined
+      ? {}
+      : {
+          embeddings: {
+            provider: embeddings.provider,
+            model: embeddings.model,
+            ...(embeddings.dimensions === undefined ? {} : { dimensions: embeddings.dimensions }),
+            timeoutMs: ms(embeddings.timeout),
+          },
+        }),
+    ...(url === undefined
+      ? {}
+      : {
+          external: {
+            url,
+            captureUrl: captureUrl ?? url,
+            ...(key === undefined ? {} : { key: new Secret(key) }),
+            timeoutMs: ms(own.timeout),
+          },
+        }),
+  };
+}
+
+function checkProvider(name: string, providers: Providers, { problems }: Findings): void {
+  const path: Path = ['memory', 'embeddings', 'provider'];
+  if (!Object.hasOwn(providers, name)) {
+    const suggestion = suggest(name, Object.keys(providers));
+    problems.push({ path, message: `there is no provider "${name}"`, suggestion });
+  } else if (providers[name]?.protocol === 'anthropic-messages') {
+    const message = 'must speak an OpenAI protocol: Messages has no /embeddings';
+    problems.push({ path, message });
+  }
+}

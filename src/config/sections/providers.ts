@@ -1,6 +1,12 @@
-/** The schema of one entry under `providers`, and of the timeouts and retries that the whole file shares. */
+/** The section `providers`: upstreams, with what a preset, a profile and the top level fill in. */
 
-import { Type } from '@sinclair/typebox';
+import { type Static, Type } from '@sinclair/typebox';
+import { PROTOCOL_NAMES, type ProtocolName } from '../../conversation/protocol-names.ts';
+import { isLocalNetwork } from '../../lib/http/local-address.ts';
+import { suggest } from '../../lib/text/did-you-mean.ts';
+import { withoutTrailing } from '../../lib/text/trim-end.ts';
+import type { Environment } from '../environment.ts';
+import type { Findings, Issue, Path } from '../file/problem.ts';
 import {
   byDefault,
   choice,
@@ -9,89 +15,36 @@ import {
   credential,
   flag,
   headerValue,
+  listOf,
   named,
   oneOrMore,
   optional,
-  seconds,
   text,
-} from '../file/schema-words.ts';
-
-export const PROTOCOL_NAMES = ['openai-chat', 'openai-responses', 'anthropic-messages'] as const;
+} from '../file/schema-types.ts';
+import { Secret } from '../secret.ts';
+import {
+  AUTH_STYLES,
+  type AuthStyle,
+  type Preset,
+  presetNames,
+  presetOf,
+} from '../vendors/presets.ts';
+import { keyFromEnvironment } from './environment-keys.ts';
+import { type AnswerLimits, type limits, resolveAnswerLimits } from './limits.ts';
+import { type ModelPrice, prices, resolvePrices } from './prices.ts';
+import { type Profiles, profileNamed } from './profiles.ts';
+import { providerRetry, type RetryConfig, resolveRetry, type retry } from './retry.ts';
+import {
+  providerTimeouts,
+  resolveTimeouts,
+  type TimeoutsConfig,
+  type timeouts,
+} from './timeouts.ts';
 
 /** Legal provider names: they stand before a slash in model ids and never look like a number. */
-export const PROVIDER_NAME = '^[A-Za-z][A-Za-z0-9_.-]*$';
+const PROVIDER_NAME = '^[A-Za-z][A-Za-z0-9_.-]*$';
 
-const timeoutKeys = {
-  connect: seconds(
-    'Seconds until a new connection stands, TLS included; 0 = no limit. Not through a proxy or over HTTP/2.',
-  ),
-  first_byte: seconds('Seconds until the response begins; 0 = no limit.'),
-  idle: seconds('Seconds between two chunks of a stream; 0 = no limit.'),
-  content: seconds(
-    'Seconds of an answer that has begun without a word of it, whatever comes to keep the connection alive (comments, pings, empty frames); 0 = no limit.',
-  ),
-  total: seconds('Seconds for the whole exchange with the upstream; 0 = no limit.'),
-};
-const retryKeys = {
-  attempts: count('Tries on one target before the next one, the first included.', 1),
-  base_delay: seconds('Seconds before the second try; doubles with each further one, with jitter.'),
-  max_delay: seconds('The longest pause between two tries, in seconds.'),
-  max_cooldown: seconds(
-    'The longest time in seconds that a key is left alone after a refusal, whatever Retry-After says.',
-  ),
-};
-const inherited = 'that of the top level';
-
-export const timeouts = closed(
-  {
-    connect: byDefault(timeoutKeys.connect, 10),
-    first_byte: byDefault(timeoutKeys.first_byte, 600),
-    idle: byDefault(timeoutKeys.idle, 300),
-    content: optional(timeoutKeys.content, 'first_byte and idle together'),
-    total: byDefault(timeoutKeys.total, 0),
-  },
-  'How long an upstream may take.',
-);
-
-export const retry = closed(
-  {
-    attempts: byDefault(retryKeys.attempts, 2),
-    base_delay: byDefault(retryKeys.base_delay, 0.5),
-    max_delay: byDefault(retryKeys.max_delay, 8),
-    max_cooldown: byDefault(retryKeys.max_cooldown, 300),
-  },
-  'What happens when a try fails before the first byte reached the client.',
-);
-
-const usd = (description: string) =>
-  Type.Number({ minimum: 0, maximum: 1_000_000, description: `USD per million ${description}` });
-
-const price = closed(
-  {
-    input: usd('prompt tokens.'),
-    output: usd('generated tokens, reasoning included.'),
-    cached: optional(usd("prompt tokens read from the vendor's cache."), 'as input'),
-    cache_write: optional(usd('prompt tokens written to it.'), 'as input'),
-    cache_write_1h: optional(usd('prompt tokens written to it for one hour.'), 'as cache_write'),
-  },
-  'What a model costs.',
-);
-
-/** What `prices` holds; said here, since TypeScript tires of working out a schema this deep. */
-type Prices = Readonly<
-  Record<
-    string,
-    {
-      readonly input: number;
-      readonly output: number;
-      readonly cached?: number;
-      readonly cache_write?: number;
-      readonly cache_write_1h?: number;
-    }
-  >
->;
-
-export const provider = closed(
+const provider = closed(
   {
     preset: optional(
       text('A vendor that hopgate knows; fills in whatever is left out below.'),
@@ -108,7 +61,7 @@ export const provider = closed(
         'x-meant': 'https://{}',
         'x-url': 'base',
         description:
-          "What the vendor's own SDK takes: before /chat/completions or /responses, or before /v1/messages.",
+          "The base URL as the vendor's own SDK takes it: the part before /chat/completions, /responses or /v1/messages.",
       }),
       "the preset's; needed without one",
     ),
@@ -121,11 +74,11 @@ export const provider = closed(
       "the preset's environment variables",
     ),
     auth: optional(
-      choice(['bearer', 'x-api-key', 'api-key', 'none'], 'The header that carries the key.'),
+      choice(AUTH_STYLES, 'The header that carries the key.'),
       'x-api-key for anthropic-messages, else bearer',
     ),
     profile: optional(
-      text('Vendor quirks by name; none = an upstream of unknown make.'),
+      text('Vendor quirks by name; none = an unknown vendor.'),
       "the preset's, else none",
     ),
     models: optional(
@@ -135,15 +88,7 @@ export const provider = closed(
       ),
       "the preset's, else none (reachable through routes and as provider/model)",
     ),
-    prices: byDefault(
-      Type.Unsafe<Prices>(
-        named(
-          price,
-          'Prices by model name or glob; an exact name counts before globs, those in their order. Used for the costs that samples and charts show.',
-        ),
-      ),
-      {},
-    ),
+    prices: byDefault(prices, {}),
     headers: byDefault(
       named(
         headerValue(),
@@ -153,31 +98,8 @@ export const provider = closed(
       {},
     ),
     query: byDefault(named(Type.String(), 'Parameter → value, appended to the URL.'), {}),
-    timeouts: byDefault(
-      closed(
-        {
-          connect: optional(timeoutKeys.connect, inherited),
-          first_byte: optional(timeoutKeys.first_byte, inherited),
-          idle: optional(timeoutKeys.idle, inherited),
-          content: optional(timeoutKeys.content, inherited),
-          total: optional(timeoutKeys.total, inherited),
-        },
-        'How long this upstream may take.',
-      ),
-      {},
-    ),
-    retry: byDefault(
-      closed(
-        {
-          attempts: optional(retryKeys.attempts, inherited),
-          base_delay: optional(retryKeys.base_delay, inherited),
-          max_delay: optional(retryKeys.max_delay, inherited),
-          max_cooldown: optional(retryKeys.max_cooldown, inherited),
-        },
-        'Retries of this upstream.',
-      ),
-      {},
-    ),
+    timeouts: byDefault(providerTimeouts, {}),
+    retry: byDefault(providerRetry, {}),
     proxy: optional(
       Type.String({ pattern: '^https?://.+$', description: 'An HTTP proxy for this upstream.' }),
       'a direct connection',
@@ -185,7 +107,7 @@ export const provider = closed(
     http2: byDefault(flag('Speak HTTP/2 to this upstream.'), false),
     concurrency: byDefault(
       count(
-        'Requests at the same time; 0 = no limit. Where a route has another target with room, further requests go there, else they wait.',
+        'Requests at the same time; 0 = no limit. Further requests go to another target of their route that has room, or else wait.',
       ),
       0,
     ),
@@ -193,7 +115,7 @@ export const provider = closed(
       closed(
         {
           verify: byDefault(flag("Check the upstream's certificate."), true),
-          ca_file: optional(text('PEM file with further authorities.'), "the system's"),
+          ca_file: optional(text('PEM file with further certificate authorities.'), "the system's"),
           cert_file: optional(text('PEM file with a client certificate.'), 'none'),
           key_file: optional(text("PEM file with the client certificate's key."), 'none'),
         },
@@ -204,3 +126,178 @@ export const provider = closed(
   },
   'An upstream: one base URL, one protocol, one set of keys.',
 );
+
+export const providers = named(provider, 'Upstreams by name.', PROVIDER_NAME);
+
+export interface ProviderConfig {
+  readonly name: string;
+  readonly protocol: ProtocolName;
+  /** Without a trailing slash. `demo:` is the built-in provider. */
+  readonly baseUrl: string;
+  /** May be empty (local servers). */
+  readonly keys: readonly Secret[];
+  readonly auth: AuthStyle;
+  /** `name: 'none'` when there is none. */
+  readonly profile: Profiles[string];
+  /** Model names as they go on the wire; `*` = any. May be empty: only named by routes. */
+  readonly models: readonly string[];
+  /** Sent with every request; they replace headers that the gateway would send. */
+  readonly headers: Readonly<Record<string, Secret>>;
+  /** Appended to the URL; may hold a key. */
+  readonly query: Readonly<Record<string, Secret>>;
+  /** What its models cost, exact names before globs; empty when the file names no price. */
+  readonly prices: readonly ModelPrice[];
+  readonly timeouts: TimeoutsConfig;
+  readonly retry: RetryConfig;
+  readonly answers: AnswerLimits;
+  readonly transport: TransportConfig;
+}
+
+export interface TransportConfig {
+  /** `http://…` proxy for this provider; may hold a password. */
+  readonly proxy?: Secret;
+  readonly http2: boolean;
+  /** Requests at the same time; 0 = no limit. */
+  readonly concurrency: number;
+  readonly tls: {
+    readonly verify: boolean;
+    readonly caFile?: string;
+    readonly certFile?: string;
+    readonly keyFile?: string;
+  };
+}
+
+type FileProvider = Static<typeof provider>;
+
+/** The sections of the file that providers are made of. */
+interface ProviderSections {
+  readonly providers: Readonly<Record<string, FileProvider>>;
+  readonly timeouts: Static<typeof timeouts>;
+  readonly retry: Static<typeof retry>;
+  readonly limits: Static<typeof limits>;
+}
+
+/** The providers by name, without those that lack something needed (each of these is a problem). */
+export function resolveProviders(
+  file: ProviderSections,
+  profiles: Profiles,
+  environment: Environment,
+  findings: Findings,
+): Readonly<Record<string, ProviderConfig>> {
+  const resolved: Record<string, ProviderConfig> = {};
+  for (const [name, own] of Object.entries(file.providers)) {
+    const one = resolveProvider(name, own, file, profiles, environment, findings);
+    if (one !== undefined) resolved[name] = one;
+  }
+  return resolved;
+}
+
+function resolveProvider(
+  name: string,
+  own: FileProvider,
+  file: ProviderSections,
+  profiles: Profiles,
+  environment: Environment,
+  findings: Findings,
+): ProviderConfig | undefined {
+  const path: Path = ['providers', name];
+  const presetName = own.preset ?? (own.base_url === undefined ? name : undefined);
+  const preset = presetName === undefined ? undefined : presetOf(presetName);
+  if (own.preset !== undefined && preset === undefined) {
+    findings.problems.push({
+      path: [...path, 'preset'],
+      message: `there is no preset "${own.preset}"`,
+      suggestion: suggest(own.preset, presetNames()),
+    });
+    return undefined;
+  }
+  const protocol = own.protocol ?? preset?.protocol;
+  const endpoint = protocol === undefined ? undefined : preset?.endpoints[protocol];
+  const baseUrl = own.base_url ?? endpoint?.baseUrl;
+  if (protocol === undefined) findings.problems.push(missing(path, 'protocol', name));
+  if (baseUrl === undefined) findings.problems.push(missing(path, 'base_url', name, preset));
+  const profileName = own.profile ?? endpoint?.profile ?? preset?.profile ?? 'none';
+  const profile = profileNamed(profileName, profiles, [...path, 'profile'], findings);
+  if (protocol === undefined || baseUrl === undefined) return undefined;
+  const keys = resolveKeys(own, preset, environment, path, findings);
+  const auth =
+    own.auth ?? preset?.auth ?? (protocol === 'anthropic-messages' ? 'x-api-key' : 'bearer');
+  const sendsOwn = Object.keys(own.headers).length + Object.keys(own.query).length > 0;
+  if (keys.length === 0 && auth !== 'none' && !sendsOwn && !isLocalServer(baseUrl)) {
+    const wanted = preset?.variables.join(' or ');
+    findings.warnings.push({
+      path: own.keys === undefined ? path : [...path, 'keys'],
+      message: `has no key${own.keys === undefined && wanted ? ` (${wanted} is not set)` : ''}`,
+      key: own.keys === undefined,
+    });
+  }
+  return {
+    name,
+    protocol,
+    baseUrl: baseUrl === 'demo:' ? baseUrl : withoutTrailing(baseUrl, '/'),
+    keys,
+    auth,
+    profile,
+    models: [...new Set(listOf(own.models) ?? preset?.models ?? [])],
+    prices: resolvePrices(own.prices),
+    headers: Object.fromEntries(
+      Object.entries(own.headers).map(([key, value]) => [key.toLowerCase(), new Secret(value)]),
+    ),
+    query: Object.fromEntries(
+      Object.entries(own.query).map(([key, value]) => [key, new Secret(value)]),
+    ),
+    timeouts: resolveTimeouts(own.timeouts, file.timeouts),
+    retry: resolveRetry(own.retry, file.retry),
+    answers: resolveAnswerLimits(file.limits),
+    transport: {
+      ...(own.proxy === undefined ? {} : { proxy: new Secret(own.proxy) }),
+      http2: own.http2,
+      concurrency: own.concurrency,
+      tls: {
+        verify: own.tls.verify,
+        caFile: own.tls.ca_file,
+        certFile: own.tls.cert_file,
+        keyFile: own.tls.key_file,
+      },
+    },
+  };
+}
+
+function missing(path: Path, key: string, name: string, preset?: Preset): Issue {
+  const near = preset === undefined ? suggest(name, presetNames()) : undefined;
+  const protocols = Object.keys(preset?.endpoints ?? {}).join(', ');
+  const why =
+    preset === undefined
+      ? ' (or a preset, or the name of one)'
+      : protocols === ''
+        ? ': this vendor has no common address'
+        : `: the preset has addresses for ${protocols} only`;
+  return {
+    path,
+    key: true,
+    message: `needs the key "${key}"${why}`,
+    suggestion: near === undefined ? undefined : `preset: ${near}`,
+  };
+}
+
+function resolveKeys(
+  own: FileProvider,
+  preset: Preset | undefined,
+  environment: Environment,
+  path: Path,
+  findings: Findings,
+): readonly Secret[] {
+  const written = listOf(own.keys);
+  if (written === undefined) {
+    const key = keyFromEnvironment(preset?.variables ?? [], environment, path, findings);
+    return key === undefined ? [] : [key];
+  }
+  return written.map((key, index) => {
+    const at = Array.isArray(own.keys) ? [...path, 'keys', index] : [...path, 'keys'];
+    return new Secret(key, findings.origins?.get(JSON.stringify(at)));
+  });
+}
+
+/** Whether a server is on this machine or in its network, where servers usually want no key. */
+const isLocalServer = (baseUrl: string): boolean =>
+  baseUrl === 'demo:' || (URL.canParse(baseUrl) && isLocalNetwork(new URL(baseUrl).hostname));

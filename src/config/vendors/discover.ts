@@ -1,29 +1,29 @@
-/** Providers without a file: from keys in the environment and from servers on this machine; else the demo. */
+/** Finds providers without a file: keys in the environment and model servers on this machine, or else the demo. */
 
 import { readUpTo } from '../../lib/http/read-up-to.ts';
 import type { Environment } from '../environment.ts';
 import { PRESETS } from './presets.ts';
 
-/** Asks a server something; the global `fetch` will do. */
+/** Sends a request to a server, as the global `fetch` does. */
 export type Fetch = (url: string, init: { signal: AbortSignal }) => Promise<Response>;
 
-/** What was found, in the words of the file. */
+/** Providers and routes as the file would have them. */
 export interface Discovery {
   readonly kind: 'discovered' | 'demo';
   readonly providers: Readonly<Record<string, unknown>>;
   readonly routes: readonly unknown[];
 }
 
-/** A provider in the words of the file. */
-export interface Found {
+/** A provider that was found, with its entry as the file would have it. */
+export interface DiscoveredProvider {
   readonly name: string;
   readonly entry: Readonly<Record<string, unknown>>;
-  /** Which names go there. */
+  /** Model names and globs that are routed there. */
   readonly models: readonly string[];
 }
 
-/** Vendors whose key alone says where to go, the first one taking what no other does. */
-const BY_KEY = [
+/** Vendors whose key alone is enough; the first one found takes the names that no other takes. */
+const KEYED_VENDORS = [
   'anthropic',
   'openai',
   'glm',
@@ -40,37 +40,37 @@ const BY_KEY = [
   'together',
 ];
 const LOCAL = ['ollama', 'lmstudio', 'llamacpp', 'vllm'];
-/** Ports that newer releases of a server listen on by default. */
+/** Further ports on which releases of a server listen by default. */
 const OTHER_PORTS: Readonly<Record<string, readonly number[]>> = { llamacpp: [9931] };
 
-/** Names that agents ask for unless told otherwise; they go to whatever model there is. */
+/** Names that agents ask for by default; they go to whatever model there is. */
 const AGENT_DEFAULTS = ['claude-*', 'gpt-*', 'codex-*', 'o1*', 'o3*', 'o4*', 'gemini-*'];
 
 const PROBE_MS = 300;
 
 /**
- * Keys in the environment, then (given a `fetch`) servers on this machine, all asked at once and
- * given 300 ms. With nothing found: the built-in provider `demo`, which takes any name.
+ * Keys in the environment, then (given a `fetch`) servers on this machine, all asked at once within
+ * 300 ms. If there are none: the built-in provider `demo`, which takes any name.
  */
 export async function discover(environment: Environment, fetch?: Fetch): Promise<Discovery> {
   const servers = fetch === undefined ? [] : await probe(fetch);
   return describe([...keyed(environment), ...servers]);
 }
 
-/** The same without asking any server. */
+/** The same without requests to servers. */
 export const discoverKeys = (environment: Environment): Discovery => describe(keyed(environment));
 
-function keyed(environment: Environment): readonly Found[] {
-  return BY_KEY.flatMap((name): Found[] => {
+function keyed(environment: Environment): readonly DiscoveredProvider[] {
+  return KEYED_VENDORS.flatMap((name): DiscoveredProvider[] => {
     const preset = PRESETS[name]!;
     const has = preset.variables.some((variable) => environment.variable(variable) !== undefined);
     return has ? [{ name, entry: { preset: name }, models: preset.models }] : [];
   });
 }
 
-/** Local servers that answer like one, with the models that they have; those without any are left out. */
-export async function probe(fetch: Fetch): Promise<readonly Found[]> {
-  const places = LOCAL.flatMap((preset) => {
+/** The local servers that answer with a model list; those with an empty list are left out. */
+export async function probe(fetch: Fetch): Promise<readonly DiscoveredProvider[]> {
+  const candidates = LOCAL.flatMap((preset) => {
     const base = PRESETS[preset]!.endpoints['openai-chat']!.baseUrl;
     const others = (OTHER_PORTS[preset] ?? []).map((port) => ({
       name: `${preset}-${port}`,
@@ -80,7 +80,7 @@ export async function probe(fetch: Fetch): Promise<readonly Found[]> {
     return [{ name: preset, base, entry: { preset } }, ...others];
   });
   const answers = await Promise.all(
-    places.map(async ({ name, base, entry }): Promise<Found[]> => {
+    candidates.map(async ({ name, base, entry }): Promise<DiscoveredProvider[]> => {
       const models = await listModels(`${base}/models`, fetch);
       return models.length === 0 ? [] : [{ name, entry: { ...entry, models }, models }];
     }),
@@ -90,7 +90,7 @@ export async function probe(fetch: Fetch): Promise<readonly Found[]> {
 
 async function listModels(url: string, fetch: Fetch): Promise<readonly string[]> {
   const signal = AbortSignal.timeout(PROBE_MS);
-  // Raced, since a server may accept and then never answer, or never end its answer.
+  // A race: a server may accept the request and never finish its answer.
   const late = new Promise<readonly string[]>((resolve) =>
     signal.addEventListener('abort', () => resolve([]), { once: true }),
   );
@@ -98,11 +98,11 @@ async function listModels(url: string, fetch: Fetch): Promise<readonly string[]>
   return Promise.race([answer().catch(() => []), late]);
 }
 
-// The longest lists of models are some hundred KB.
+// The longest model lists have some hundred KB.
 const LIST_BYTES = 16 * 1024 * 1024;
 
 async function readModels(response: Response): Promise<readonly string[]> {
-  // Another hopgate may stand on the port: sending requests round in a circle helps nobody.
+  // Another hopgate may listen on the port; requests could go round in a circle.
   if (!response.ok || response.headers.has('x-hopgate-request-id')) return [];
   const { bytes, truncated } = await readUpTo(response.body, LIST_BYTES);
   if (truncated) return [];
@@ -117,7 +117,7 @@ async function readModels(response: Response): Promise<readonly string[]> {
 
 const isPattern = (model: string) => /[*?]/.test(model);
 
-function describe(found: readonly Found[]): Discovery {
+function describe(found: readonly DiscoveredProvider[]): Discovery {
   const first = found[0];
   if (first === undefined) {
     return {
@@ -131,7 +131,7 @@ function describe(found: readonly Found[]): Discovery {
   const providers = Object.fromEntries(found.map(({ name, entry }) => [name, entry]));
   const routes: unknown[] = [];
   if (Object.hasOwn(providers, 'openai')) {
-    // The same vendor speaks both of its protocols: nothing needs converting.
+    // This vendor speaks both protocols, so nothing has to be converted.
     const chat = PRESETS['openai-chat']!;
     providers['openai-chat'] = { preset: 'openai-chat', models: chat.models.filter(isPattern) };
     routes.push({

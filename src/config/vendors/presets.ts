@@ -1,6 +1,10 @@
-/** The usual vendors: where they are, what they speak, and in which variables their keys stand. */
+/** The usual vendors: their addresses, protocols, models, and the variables in which their keys stand. */
 
-import type { AuthStyle, ProtocolName } from '../config.ts';
+import type { ProtocolName } from '../../conversation/protocol-names.ts';
+
+/** How a provider wants its key: which header carries it. */
+export const AUTH_STYLES = ['bearer', 'x-api-key', 'api-key', 'none'] as const;
+export type AuthStyle = (typeof AUTH_STYLES)[number];
 
 export interface Endpoint {
   readonly baseUrl: string;
@@ -8,17 +12,17 @@ export interface Endpoint {
 }
 
 export interface Preset {
-  /** The protocol when the file names none; one of `endpoints`, but for vendors without a fixed address. */
+  /** The protocol when the file names none: one of `endpoints`, except for vendors without a fixed address. */
   readonly protocol: ProtocolName;
   readonly endpoints: Readonly<Partial<Record<ProtocolName, Endpoint>>>;
   /** The profile where `endpoints` has none for the protocol. */
   readonly profile: string;
   /** The first of these that is set holds the key. Empty for local servers. */
   readonly variables: readonly string[];
-  /** Names and globs that this vendor's models go by. */
+  /** Names and globs of this vendor's models. */
   readonly models: readonly string[];
   readonly auth?: AuthStyle;
-  /** Looked for on this machine when nothing is configured. */
+  /** Searched for on this machine when nothing is configured. */
   readonly local?: boolean;
 }
 
@@ -41,7 +45,7 @@ const chat = (
   models,
 });
 
-/** A server on this machine speaks OpenAI Chat without a key and serves whatever was loaded. */
+/** A server on this machine: speaks OpenAI Chat, needs no key, and serves whatever model it has loaded. */
 const local = (port: number, profile: string): Preset => ({
   ...chat(`http://127.0.0.1:${port}/v1`, profile, [], ['*']),
   local: true,
@@ -55,7 +59,7 @@ const KIMI_KEYS = ['MOONSHOT_API_KEY', 'KIMI_API_KEY'];
 const QWEN_MODELS = ['qwen3-max', 'qwen3-coder-plus', 'qwen*', 'qwq*', 'qvq*'];
 const MINIMAX_MODELS = ['MiniMax-M2.5', 'MiniMax-*'];
 
-/** In the order in which a key decides who is "the first provider" when nothing is configured. */
+/** The vendors by name. `discover.ts` says for which of them a key in the environment is enough, and in which order. */
 export const PRESETS: Readonly<Record<string, Preset>> = {
   anthropic: {
     protocol: 'anthropic-messages',

@@ -1,7 +1,7 @@
-/** The facts of a vendor profile as one may write them in the file; the same keys as `Profile`, checked by a test. */
+/** The facts of a vendor profile as the file may state them; a test checks that the keys are those of `Profile`. */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { choice, closed, named } from '../file/schema-words.ts';
+import { choice, closed, named } from '../file/schema-types.ts';
 
 const flag = (description: string) => Type.Optional(Type.Boolean({ description }));
 const oneOf = <const T extends readonly string[]>(values: T, description: string) =>
@@ -33,21 +33,21 @@ const range = (description: string) =>
   Type.Optional(
     closed(
       {
-        min: Type.Number({ description: 'The least, included.' }),
-        max: Type.Number({ description: 'The most, included.' }),
+        min: Type.Number({ description: 'The minimum, included.' }),
+        max: Type.Number({ description: 'The maximum, included.' }),
       },
       description,
     ),
   );
 
-/** The facts without their name. Names are those of the program, in camelCase, as the manual lists them. */
+/** The facts of a profile without its name. Their names are in camelCase, as the manual lists them. */
 export const profileFacts = {
   dropParams: Type.Optional(
     Type.Array(Type.String(), { description: 'Top-level body keys that the vendor refuses.' }),
   ),
   renameParams: Type.Optional(
     Type.Record(Type.String(), Type.String(), {
-      description: 'Top-level body keys that the vendor spells otherwise.',
+      description: 'Top-level body keys that have another name at this vendor.',
     }),
   ),
   maxTokensParam: oneOf(
@@ -57,56 +57,56 @@ export const profileFacts = {
   defaultMaxTokens: Type.Optional(
     Type.Integer({
       minimum: 1,
-      description: 'Messages: the output cap when the client named none.',
+      description: 'Messages: the output cap when the client sets none.',
     }),
   ),
   leastMaxTokens: Type.Optional(
     Type.Integer({
       minimum: 1,
-      description: 'Responses: the least output cap that the vendor takes.',
+      description: 'Responses: the smallest output cap that the vendor accepts.',
     }),
   ),
   toolChoices: Type.Optional(
     Type.Array(choice(TOOL_CHOICES, 'A tool choice.'), {
-      description: 'Tool choices that the vendor takes.',
+      description: 'Tool choices that the vendor accepts.',
     }),
   ),
   thinkingToolChoices: Type.Optional(
     Type.Array(choice(TOOL_CHOICES, 'A tool choice.'), {
-      description: 'Tool choices that the vendor takes while the model reasons.',
+      description: 'Tool choices that the vendor accepts while the model reasons.',
     }),
   ),
-  temperature: range('Temperatures that the vendor takes.'),
-  topP: range('Values of top_p that the vendor takes.'),
-  temperatureWithTopP: flag('Messages: takes temperature and top_p in one request.'),
+  temperature: range('Temperatures that the vendor accepts.'),
+  topP: range('Values of top_p that the vendor accepts.'),
+  temperatureWithTopP: flag('Messages: accepts temperature and top_p in one request.'),
   maxStops: Type.Optional(
-    Type.Integer({ minimum: 0, description: 'How many stop sequences the vendor takes.' }),
+    Type.Integer({ minimum: 0, description: 'How many stop sequences the vendor accepts.' }),
   ),
   samplingWhileThinking: flag(
-    'Takes temperature, top_p, penalties and log-probabilities while the model reasons.',
+    'Accepts temperature, top_p, penalties and log-probabilities while the model reasons.',
   ),
-  streamUsage: flag('Chat: asks for usage in streams with stream_options.include_usage.'),
-  parallelToolsParam: flag('Takes parallel_tool_calls / disable_parallel_tool_use.'),
-  strictTools: flag('Takes `strict` on function tools.'),
-  rootUnions: flag("Takes anyOf, oneOf, allOf, enum and not at the root of a tool's schema."),
-  fileIds: flag('Chat: knows the ids of files that a Responses client names.'),
-  jsonSchema: flag('Takes json_schema output formats.'),
-  developerRole: flag('Chat: knows the role developer.'),
-  systemTurns: flag('Takes role system (Chat: developer, too) behind the first message.'),
+  streamUsage: flag('Chat: usage in streams is requested with stream_options.include_usage.'),
+  parallelToolsParam: flag('Accepts parallel_tool_calls / disable_parallel_tool_use.'),
+  strictTools: flag('Accepts `strict` on function tools.'),
+  rootUnions: flag("Accepts anyOf, oneOf, allOf, enum and not at the root of a tool's schema."),
+  fileIds: flag('Chat: accepts the file ids that a Responses client sends.'),
+  jsonSchema: flag('Accepts json_schema output formats.'),
+  developerRole: flag('Chat: accepts the role developer.'),
+  systemTurns: flag('Accepts role system (Chat: developer, too) after the first message.'),
   images: flag('Images can be sent.'),
   imagesInResults: flag('Images can stand inside tool results.'),
   documents: flag('PDF and other files can be sent.'),
-  assistantLast: flag("Messages: takes a conversation that ends with the assistant's words."),
-  userFirst: flag('Messages: refuses a conversation that the assistant begins.'),
+  assistantLast: flag('Messages: accepts a conversation that ends with an assistant message.'),
+  userFirst: flag('Messages: refuses a conversation that begins with an assistant message.'),
   needsUserTurn: flag('Refuses a conversation without any user message.'),
   sameRoleTurns: flag(
-    'Chat, Messages: takes neighbouring messages of the user, or of the assistant.',
+    'Chat, Messages: accepts consecutive messages of the user, or of the assistant.',
   ),
-  parallelCalls: flag('Chat: takes several tool calls in one assistant message of the history.'),
+  parallelCalls: flag('Chat: accepts several tool calls in one assistant message of the history.'),
   userAfterTool: flag('A user message may follow tool messages directly.'),
   callIds: oneOf(
     ['nine-alphanumeric', 'short'],
-    'The only shape of tool call ids that the vendor takes; short: at most 40 letters, digits, _ and -.',
+    'The only form of tool call ids that the vendor accepts; short: at most 40 letters, digits, _ and -.',
   ),
   shortToolResults: flag("The last round's tool results are sent as short text."),
   reasoningField: oneOf(
@@ -117,16 +117,16 @@ export const profileFacts = {
     ['reasoning_effort', 'thinking', 'enable_thinking', 'reasoning', 'none'],
     'Chat: how reasoning is asked for.',
   ),
-  adaptiveThinking: flag('Messages: takes thinking.type adaptive with output_config.effort.'),
-  budgetThinking: flag('Messages: takes thinking.type enabled with a budget.'),
-  anySignature: flag('Messages: takes thinking back whatever its signature.'),
+  adaptiveThinking: flag('Messages: accepts thinking.type adaptive with output_config.effort.'),
+  budgetThinking: flag('Messages: accepts thinking.type enabled with a budget.'),
+  anySignature: flag('Messages: accepts thinking blocks with any signature.'),
   thinkingDefault: oneOf(
     ['on', 'off', 'always'],
-    'Whether the model reasons when nothing is said; always: it cannot be told not to.',
+    'Whether the model reasons when the request does not say; always: it cannot be switched off.',
   ),
   efforts: Type.Optional(
     Type.Array(choice(EFFORTS, 'An effort.'), {
-      description: 'Reasoning efforts that are taken; others go to the nearest one.',
+      description: 'Reasoning efforts that are accepted; others become the nearest one.',
     }),
   ),
   reasoningReplay: oneOf(
@@ -149,12 +149,12 @@ export const profileFacts = {
     named(
       closed(
         {
-          kind: choice(ERROR_KINDS, 'What the words mean.'),
+          kind: choice(ERROR_KINDS, 'What the message means.'),
           retryable: flag('Whether the same request can succeed a moment later.'),
         },
-        'What an error with these words means.',
+        'What an error whose message contains this text means.',
       ),
-      "The same by words of the error's message, for what the vendor has no code for.",
+      "The same by a part of the error's message, for errors without a code of their own.",
     ),
   ),
   leakFamilies: Type.Optional(
@@ -171,7 +171,7 @@ export const profileFacts = {
 
 const facts = Type.Object(profileFacts);
 
-/** What a profile knows of the vendor as a whole. */
+/** The facts about the vendor as a whole. */
 export type Facts = ReadonlyLists<Static<typeof facts>>;
 
 type ReadonlyLists<T> = {
@@ -181,8 +181,8 @@ type ReadonlyLists<T> = {
 };
 
 /**
- * Structurally `Profile` of the conversation room, which this room does not import, and beside it the
- * facts that hold for some of the vendor's models only: by glob, later ones over earlier ones.
+ * A profile: structurally `Profile` of `conversation/`, and the facts about some of the vendor's models,
+ * by glob, later ones over earlier ones.
  */
 export type ProfileFacts = { readonly name: string } & Facts & {
     readonly models?: Readonly<Record<string, Facts>>;

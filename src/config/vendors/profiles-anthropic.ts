@@ -1,4 +1,4 @@
-/** Vendor facts of Anthropic: which models think in which form, and what they take beside it. */
+/** Vendor facts of Anthropic: which models think in which way, and what they accept together with it. */
 
 import type { ProfileFacts } from './profile-schema.ts';
 
@@ -26,7 +26,7 @@ export const ANTHROPIC_PROFILES: Readonly<Record<string, Omit<ProfileFacts, 'nam
     systemTurns: true,
     defaultMaxTokens: 32_000,
     temperature: { min: 0, max: 1 },
-    // Its models know no other markup.
+    // Its models write no other markup.
     leakFamilies: ['anthropic-xml'],
     hostedTools: [
       'web_search',
@@ -39,7 +39,7 @@ export const ANTHROPIC_PROFILES: Readonly<Record<string, Omit<ProfileFacts, 'nam
       'text_editor',
       'mcp',
     ],
-    // Adaptive thinking came with the generation of Opus 4.6, system turns after it.
+    // Adaptive thinking exists from the generation of Opus 4.6 on, system turns from the next one on.
     models: {
       'claude-*-4-5*': { ...older, ...one },
       'claude-*-4-1*': { ...older, ...one },

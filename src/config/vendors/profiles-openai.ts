@@ -1,16 +1,16 @@
-/** Vendor facts of OpenAI and of Azure's copy of it: which models reason, and what they then refuse. */
+/** Vendor facts of OpenAI and Azure: which models reason, and what they then refuse. */
 
 import type { Facts, ProfileFacts } from './profile-schema.ts';
 import { OPENAI_ERRORS } from './vendor-errors.ts';
 
 type Profiles = Readonly<Record<string, Omit<ProfileFacts, 'name'>>>;
 
-/** Reasoning models take no stop sequences, and sampling only where they do not reason. */
+/** Reasoning models accept no stop sequences, and sampling settings only when they do not reason. */
 const reasoning = { samplingWhileThinking: false, maxStops: 0 } as const;
 const always = { ...reasoning, thinkingDefault: 'always' } as const;
 
-// Efforts are narrowed only for generations that will not get new ones: a model that came after this
-// table takes what the client asks.
+// Efforts are limited only for generations that will get no new ones. A model that is newer than this table
+// gets what the client asks for.
 const models: Readonly<Record<string, Facts>> = {
   'o1*': { ...always, efforts: ['low', 'medium', 'high'] },
   'o3*': { ...always, efforts: ['low', 'medium', 'high'] },
@@ -20,15 +20,15 @@ const models: Readonly<Record<string, Facts>> = {
   'gpt-5-*': { ...always, efforts: ['minimal', 'low', 'medium', 'high'] },
   'gpt-5-codex*': { efforts: ['low', 'medium', 'high'] },
   'gpt-5-pro*': { efforts: ['high'] },
-  // Reasoning is asked for…
+  // Reasoning must be requested…
   'gpt-5.1*': { thinkingDefault: 'off' },
   'gpt-5.2*': { thinkingDefault: 'off' },
   'gpt-5.3*': { thinkingDefault: 'off' },
   'gpt-5.4*': { thinkingDefault: 'off' },
-  // …on by itself…
+  // …is on by default…
   'gpt-5.5*': { thinkingDefault: 'on' },
   'gpt-5.6*': { thinkingDefault: 'on' },
-  // …or not to be switched off.
+  // …or cannot be switched off.
   'gpt-5.1-codex*': { thinkingDefault: 'always' },
   'gpt-5.?-chat*': { thinkingDefault: 'always' },
   'gpt-5.?-pro*': { thinkingDefault: 'always' },
@@ -46,7 +46,7 @@ const chat = {
   fileIds: true,
   temperature: { min: 0, max: 2 },
   maxStops: 4,
-  // Stripped channel marks, and calls glued into prose as JSON.
+  // Markup without its channel marks, and calls as JSON in the middle of prose.
   leakFamilies: ['harmony', 'json'],
   errors: OPENAI_ERRORS,
   models,

@@ -1,4 +1,4 @@
-/** Vendor facts of GLM, DeepSeek, Kimi, Qwen and MiniMax, whose models reason and want it back. */
+/** Vendor facts of GLM, DeepSeek, Kimi, Qwen and MiniMax, whose models reason and want their reasoning back. */
 
 import type { ProfileFacts } from './profile-schema.ts';
 import { MINIMAX_ERRORS, QWEN_ERRORS, ZHIPU_ERRORS } from './vendor-errors.ts';
@@ -6,7 +6,7 @@ import { MINIMAX_ERRORS, QWEN_ERRORS, ZHIPU_ERRORS } from './vendor-errors.ts';
 const TEXT_ONLY = { images: false, documents: false } as const;
 const SEES = { images: true } as const;
 
-/** Endpoints in Anthropic's form that these vendors offer: made for agents, lenient, without hosted tools. */
+/** These vendors' endpoints for the Messages protocol: made for agents, lenient, without hosted tools. */
 const anthropicForm = {
   systemTurns: false,
   adaptiveThinking: false,
@@ -20,7 +20,7 @@ const glm = {
   temperature: { min: 0.01, max: 1 },
   topP: { min: 0.01, max: 1 },
   maxStops: 1,
-  // Usage comes unasked, in the chunk that finishes.
+  // Usage always comes in the last chunk.
   streamUsage: false,
   parallelToolsParam: false,
   strictTools: false,
@@ -28,7 +28,7 @@ const glm = {
   toolChoices: ['auto'],
   developerRole: false,
   needsUserTurn: true,
-  // 500 "Operation failed" on a large record of an executed tool as the last result.
+  // 500 "Operation failed" when the last tool result is a large one.
   shortToolResults: true,
   reasoningField: 'reasoning_content',
   reasoningParam: 'thinking',
@@ -59,7 +59,7 @@ const deepseekModels = {
   'deepseek-reasoner*': { thinkingDefault: 'always', reasoningReplay: 'calls' },
 } as const;
 
-/** Sampling is fixed while these think, and any other value is an error. */
+/** Sampling settings are fixed while these models reason; any other value is an error. */
 const kimiThinks = {
   thinkingDefault: 'on',
   reasoningReplay: 'calls',
@@ -68,7 +68,7 @@ const kimiThinks = {
 
 export const REASONING_PROFILES: Readonly<Record<string, Omit<ProfileFacts, 'name'>>> = {
   glm,
-  // The coding plan and Z.AI's own address differ in prices and limits, not in what they take.
+  // The coding plan and Z.AI's own address differ in prices and limits, not in what they accept.
   'glm-coding': glm,
   zai: glm,
   'glm-anthropic': {
@@ -128,7 +128,7 @@ export const REASONING_PROFILES: Readonly<Record<string, Omit<ProfileFacts, 'nam
     developerRole: false,
     reasoningField: 'reasoning_content',
     reasoningParam: 'enable_thinking',
-    // Models of the open series think unless told not to, the others only when told.
+    // The open models reason unless it is switched off, the others only if it is switched on.
     thinkingDefault: 'off',
     errors: QWEN_ERRORS,
     ...TEXT_ONLY,

@@ -1,13 +1,12 @@
-/** The table of vendor facts, as data: where a vendor's API differs from that of an upstream of unknown make. */
+/** The built-in vendor profiles, as data: where a vendor's API differs from that of an unknown vendor. */
 
-// A key is dropped only where the vendor refuses it; what it merely ignores goes out as the client
-// wrote it.
+// A key is dropped only if the vendor refuses it. A key that it ignores is sent as the client wrote it.
 
 import type { ProfileFacts } from './profile-schema.ts';
 import { ANTHROPIC_PROFILES } from './profiles-anthropic.ts';
 import { OPENAI_PROFILES } from './profiles-openai.ts';
 import { REASONING_PROFILES } from './profiles-reasoning.ts';
-import { GROQ_ERRORS, TEMPLATE_WORDS } from './vendor-errors.ts';
+import { GROQ_ERRORS, TEMPLATE_MESSAGES } from './vendor-errors.ts';
 
 /** Body keys of OpenAI's own services, for vendors that answer 400 to what they do not know. */
 const OPENAI_ONLY = [
@@ -29,16 +28,16 @@ const OPENAI_ONLY = [
 const mistral = { userAfterTool: false, callIds: 'nine-alphanumeric' } as const;
 
 /**
- * Servers that put messages through a model's own template. It knows system, user, assistant and
- * tool; many want instructions first ("System message must be at the beginning") and roles in turns
- * ("roles must alternate"), and no model minds. What only some models' templates refuse goes by name:
- * llama.cpp hands out the templates, vendors ship the same ones everywhere.
+ * Servers that apply a model's own chat template. Templates know the roles system, user, assistant and
+ * tool; many want the system message first ("System message must be at the beginning") and alternating
+ * roles ("roles must alternate"). No template refuses messages in that form. What only some models'
+ * templates refuse is listed by model name, since every server ships the same templates.
  */
 const template = {
   developerRole: false,
   systemTurns: false,
   sameRoleTurns: false,
-  errorWords: TEMPLATE_WORDS,
+  errorWords: TEMPLATE_MESSAGES,
   models: {
     '*mistral*': mistral,
     '*ministral*': mistral,
@@ -126,7 +125,7 @@ const TABLE: Readonly<Record<string, Omit<ProfileFacts, 'name'>>> = {
   ollama: { ...template, strictTools: false, reasoningField: 'reasoning', documents: false },
   lmstudio: {
     ...template,
-    // Only the words, no object naming a tool.
+    // Only these strings, no object that names a tool.
     toolChoices: ['auto', 'none', 'required'],
     reasoningField: 'reasoning_content',
     documents: false,
@@ -134,7 +133,7 @@ const TABLE: Readonly<Record<string, Omit<ProfileFacts, 'name'>>> = {
   // It also serves Messages, on the same port.
   llamacpp: {
     ...template,
-    // An object that names a tool is taken for "auto", and only the server's log says so.
+    // An object that names a tool counts as "auto"; only the server's log says so.
     toolChoices: ['auto', 'none', 'required'],
     reasoningField: 'reasoning_content',
     documents: false,
@@ -144,7 +143,7 @@ const TABLE: Readonly<Record<string, Omit<ProfileFacts, 'name'>>> = {
   sglang: { ...template, reasoningField: 'reasoning_content', documents: false },
 };
 
-/** The built-in profiles by name; `none` knows nothing. */
+/** The built-in profiles by name; `none` has no facts. */
 export const PROFILES: Readonly<Record<string, ProfileFacts>> = Object.fromEntries(
   [['none', {}] as const, ...Object.entries(TABLE)].map(([name, facts]) => [
     name,

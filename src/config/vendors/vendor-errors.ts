@@ -1,4 +1,4 @@
-/** Error codes of vendors that say more than their HTTP status does, by what they mean. */
+/** Vendors' error codes and messages that say more than the HTTP status, with their meanings. */
 
 import type { Facts } from './profile-schema.ts';
 
@@ -18,7 +18,7 @@ export const ZHIPU_ERRORS: Errors = {
   '1110': { kind: 'permission', retryable: false },
   '1111': { kind: 'authentication', retryable: false },
   '1112': { kind: 'permission', retryable: false },
-  // In arrears; comes with HTTP 429, which would be tried again.
+  // In arrears. Comes with HTTP 429, which alone would be retried.
   '1113': { kind: 'billing', retryable: false },
   '1120': { kind: 'upstream', retryable: true },
   '1121': { kind: 'permission', retryable: false },
@@ -69,7 +69,7 @@ export const MINIMAX_ERRORS: Errors = {
   '2056': { kind: 'quota', retryable: false },
 };
 
-/** Model Studio (DashScope): codes as words. */
+/** Model Studio (DashScope): codes are names. */
 export const QWEN_ERRORS: Errors = {
   Arrearage: { kind: 'billing', retryable: false },
   invalid_api_key: { kind: 'authentication', retryable: false },
@@ -87,7 +87,7 @@ export const QWEN_ERRORS: Errors = {
   internal_error: { kind: 'upstream', retryable: true },
 };
 
-/** Groq: the server itself checks calls; another try usually comes out well. */
+/** Groq checks tool calls itself; another try usually succeeds. */
 export const GROQ_ERRORS: Errors = {
   tool_use_failed: { kind: 'upstream', retryable: true },
 };
@@ -101,11 +101,11 @@ export const OPENAI_ERRORS: Errors = {
 };
 
 /**
- * Servers that put messages through a model's own template (llama.cpp, LM Studio): what the template or a
- * parser refuses comes as the server's failure (500, `server_error`).
+ * Servers that apply a model's own chat template (llama.cpp, LM Studio): they report what the template or a
+ * parser refuses as a failure of the server (500, `server_error`).
  * @see https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md
  */
-export const TEMPLATE_WORDS: Errors = {
+export const TEMPLATE_MESSAGES: Errors = {
   'error rendering prompt with jinja template': { kind: 'invalid_request', retryable: false },
   'jinja exception': { kind: 'invalid_request', retryable: false },
   'failed to parse tool call arguments as json': { kind: 'invalid_request', retryable: false },

@@ -1,11 +1,11 @@
-/** Ids of calls for a wire that takes only some shapes of them: stable from request to request, never two alike. */
+/** Call ids for vendors and protocols that restrict them: stable between requests, and unique. */
 
 import type { Turn } from '../types.ts';
 
 /**
- * New ids for those of a history that are not `legal`, by the old ones; empty where all are. An id is
- * made from the old one alone, so that the same call has the same id in every later request (prompt
- * caches); only where it is taken already, from the old one and a number.
+ * New ids for those call ids of a history that are not `legal`, by the old id. A new id depends on the old
+ * one alone, so that a call has the same id in every later request and prompt caches hit. Only if the new id
+ * is already in use, a number is added to the seed.
  */
 export function legalCallIds(
   turns: readonly Turn[],
@@ -35,25 +35,24 @@ export function legalCallIds(
   return made;
 }
 
-/** What an id of a call begins with that stands for another one. */
-const CARRIER = 'toolu_hg1_';
+/** The prefix of an id that wraps another id. */
+const ENVELOPE_PREFIX = 'toolu_hg1_';
 
 // messages.N.content.M.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'
 export const MESSAGES_CALL_ID = /^[a-zA-Z0-9_-]+$/;
 
 /**
- * An id as Messages takes it. One that it refuses (`functions.f:0` of Kimi) is carried whole in one that
- * it takes, so that {@link openCallId} gives it back without any memory: the vendor that made it gets
- * its own id again.
+ * A call id that Messages accepts. An id that it refuses (Kimi's `functions.f:0`) is encoded into one that it
+ * accepts. {@link unwrapCallId} restores it without stored state, so the vendor gets its own id back.
  */
-export function carryCallId(id: string): string {
-  if (MESSAGES_CALL_ID.test(id) && !id.startsWith(CARRIER)) return id;
-  return CARRIER + Buffer.from(id).toString('base64url');
+export function wrapCallId(id: string): string {
+  if (MESSAGES_CALL_ID.test(id) && !id.startsWith(ENVELOPE_PREFIX)) return id;
+  return ENVELOPE_PREFIX + Buffer.from(id).toString('base64url');
 }
 
-/** The id that a client was given by {@link carryCallId}; any other id is itself. */
-export function openCallId(id: string): string {
-  if (!id.startsWith(CARRIER)) return id;
-  const opened = Buffer.from(id.slice(CARRIER.length), 'base64url').toString();
-  return opened !== '' && carryCallId(opened) === id ? opened : id;
+/** The id inside an id made by {@link wrapCallId}; any other id unchanged. */
+export function unwrapCallId(id: string): string {
+  if (!id.startsWith(ENVELOPE_PREFIX)) return id;
+  const opened = Buffer.from(id.slice(ENVELOPE_PREFIX.length), 'base64url').toString();
+  return opened !== '' && wrapCallId(opened) === id ? opened : id;
 }

@@ -1,4 +1,4 @@
-/** Tool schemas for vendors that want a plain object at the root. */
+/** Rewrites tool schemas for vendors that require a plain object at the root. */
 
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { putAll } from '../../lib/json/json-members.ts';
@@ -7,13 +7,13 @@ import type { Profile } from '../target.ts';
 
 const UNIONS = ['anyOf', 'oneOf', 'allOf'] as const;
 
-/** Does the root hold a list of alternatives, or (`values`) say what it is not, or which values it has? */
+/** Does the root hold anyOf, oneOf or allOf, or (with `values`) enum or not? */
 export function hasRootUnion(schema: JsonObject, values: boolean): boolean {
   if (UNIONS.some((key) => Array.isArray(schema[key]))) return true;
   return values && (schema.enum !== undefined || schema.not !== undefined);
 }
 
-/** A tool's schema as this vendor takes it, with a note where something had to be merged. */
+/** A tool's schema in the form that the vendor accepts, with a note if branches were merged. */
 export function plainRoot(
   schema: JsonObject | undefined,
   profile: Profile,
@@ -27,8 +27,8 @@ export function plainRoot(
 }
 
 /**
- * The schema with the properties of all branches in one object. Required is what every alternative
- * requires, and what any of `allOf` does.
+ * The schema with the properties of all branches in one object. Required are the keys that every
+ * alternative requires, and those that any member of `allOf` requires.
  */
 export function withoutRootUnion(schema: JsonObject): JsonObject {
   const { anyOf, oneOf, allOf, enum: _enum, not: _not, ...rest } = schema;

@@ -1,4 +1,4 @@
-/** Tool events as apps get them, the same in every protocol: the member `hopgate` of a frame or a reply. */
+/** Tool events as apps read them, in the member `hopgate` of a frame or a reply of any protocol. */
 
 import type { JsonObject } from '../../lib/json/json.ts';
 import type { Reply, ToolEvent } from '../events.ts';
@@ -17,7 +17,7 @@ export function toolEventWire(event: ToolEvent): JsonObject {
   };
 }
 
-/** The members of a whole reply that tell them all; none where there is nothing to tell. */
+/** The members that report all tool events in a whole reply; none if there were no events. */
 export function toolEventMembers({ toolEvents }: Reply): JsonObject {
   return toolEvents === undefined || toolEvents.length === 0
     ? {}

@@ -1,4 +1,4 @@
-/** Tool names as a flat protocol wants them, and the way back to namespace, name and kind. */
+/** Flat tool names for protocols without namespaces, and their mapping back to namespace, name and kind. */
 
 import { isObject, tryParse } from '../../lib/json/json.ts';
 import type { Tool, ToolKind } from '../types.ts';
@@ -12,7 +12,7 @@ export interface ToolName {
 export interface ToolNames {
   /** The name on the flat wire, for a declaration, a choice, or a call in the history. */
   flat(name: string, namespace?: string): string;
-  /** What a name that the vendor called stands for; a name never declared stands for itself. */
+  /** The declared tool behind a flat name that the vendor called; an undeclared name stands for itself. */
   original(flat: string): ToolName;
 }
 
@@ -20,9 +20,8 @@ const cache = new WeakMap<readonly Tool[], Map<number, ToolNames>>();
 
 /**
  * Names for a protocol without namespaces. `ns` + `name` become `ns__name`; characters outside
- * `[a-zA-Z0-9_-]` become `_`; what is longer than `limit` (64 Chat, 128 Messages) keeps its tail
- * behind a hash. Deterministic, so that the same tool has the same name in every request of a
- * session; two tools never share one.
+ * `[a-zA-Z0-9_-]` become `_`; a name longer than `limit` (64 Chat, 128 Messages) becomes a hash and its tail.
+ * Deterministic, so that a tool has the same name in every request of a session. Two tools never share a name.
  */
 export function toolNames(tools: readonly Tool[], limit: number): ToolNames {
   const byLimit = cache.get(tools) ?? new Map<number, ToolNames>();
@@ -73,7 +72,7 @@ function hashed(identity: string, readable: string, limit: number): string {
   return `${hash}_${readable.slice(-(limit - 9))}`;
 }
 
-/** The input schema under which a freeform tool is offered to a protocol that has none. */
+/** The input schema of a freeform tool for a protocol without freeform tools. */
 export const FREEFORM_SCHEMA = {
   type: 'object',
   properties: { input: { type: 'string' } },
@@ -81,10 +80,10 @@ export const FREEFORM_SCHEMA = {
   additionalProperties: false,
 } as const;
 
-/** Freeform text as the arguments of the function that stands in for the freeform tool. */
+/** Freeform text as the arguments of the function that replaces the freeform tool. */
 export const wrapFreeform = (text: string): string => JSON.stringify({ input: text });
 
-/** The reverse; arguments that are not `{"input": string}` come back as they are. */
+/** The freeform text inside such arguments. Arguments that are not `{"input": string}` stay as they are. */
 export function unwrapFreeform(args: string): string {
   const value = tryParse(args);
   return isObject(value) && typeof value.input === 'string' ? value.input : args;

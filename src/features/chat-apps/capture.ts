@@ -1,40 +1,40 @@
-/** Turns become events of a memory: what was said to the model, and what it answered, once that is over. */
+/** Captures a finished chat turn into the memory: the messages to the model and its reply. */
 
 import type { FinishReason, StreamEvent } from '../../conversation/events.ts';
 import type { Memory, NewMemoryEvent } from '../../conversation/memory.ts';
 import type { Conversation } from '../../conversation/types.ts';
-import { instant } from '../../lib/loop/instant.ts';
+import { preciseNow } from '../../lib/loop/precise-time.ts';
 import type { Feature, Interceptor } from '../feature.ts';
-import type { Talk } from './extension.ts';
-import { turnTexts } from './query.ts';
+import type { ChatRound } from './extension.ts';
+import { turnTexts } from './turn-text.ts';
 
 export interface CaptureOptions {
   readonly memory: Memory;
   readonly space: string;
-  readonly talk: Talk | undefined;
+  readonly round: ChatRound | undefined;
   /** The request as the client made it. */
-  readonly asked: () => Conversation;
+  readonly request: () => Conversation;
   readonly onFailed: (thrown: unknown) => void;
 }
 
-/** Endings behind which the model has had its say; calls for the client mean that it goes on. */
-const SAID: ReadonlySet<FinishReason> = new Set(['stop', 'stop-sequence', 'length']);
+/** Endings of a complete reply. After calls for the client the turn continues. */
+const COMPLETE: ReadonlySet<FinishReason> = new Set(['stop', 'stop-sequence', 'length']);
 
 /**
- * Watches the answer as the client gets it; stands behind everything that changes it. One exchange is
- * captured at most once, after its true end, and nobody waits for it.
+ * Reads the answer as the client gets it, so it comes after every feature that changes it. An exchange
+ * is captured at most once, after its true end, in the background.
  */
 export function capture(options: CaptureOptions): Feature {
-  const began = instant();
-  /** Told by the hops before the running one. */
-  let told: readonly string[] = [];
+  const began = preciseNow();
+  /** Texts of the earlier hops. */
+  let earlierTexts: readonly string[] = [];
   return {
     name: 'memory-capture',
     intercept(): Interceptor {
       const texts: string[] = [];
       let inText = false;
       let reason: FinishReason | undefined;
-      function see(event: StreamEvent): void {
+      function observe(event: StreamEvent): void {
         switch (event.type) {
           case 'block-start': {
             const { head } = event;
@@ -52,16 +52,17 @@ export function capture(options: CaptureOptions): Feature {
             reason = event.reason;
             break;
           case 'end':
-            if (reason !== undefined && SAID.has(reason)) keep([...told, ...texts]);
+            if (reason !== undefined && COMPLETE.has(reason))
+              captureTurn([...earlierTexts, ...texts]);
         }
       }
       return {
         event(event) {
-          see(event);
+          observe(event);
           return event;
         },
         end() {
-          told = [...told, ...texts.splice(0)];
+          earlierTexts = [...earlierTexts, ...texts.splice(0)];
           return [];
         },
         fast: { passesText: () => true },
@@ -69,13 +70,13 @@ export function capture(options: CaptureOptions): Feature {
     },
   };
 
-  function keep(parts: readonly string[]): void {
+  function captureTurn(parts: readonly string[]): void {
     const reply = parts
       .map((part) => part.trim())
       .filter((part) => part !== '')
       .join('\n\n');
     if (reply === '') return;
-    // Behind the bytes of the answer that are being written now.
+    // After the bytes of the answer that are being written now.
     setTimeout(() => {
       const { memory, space } = options;
       memory
@@ -86,31 +87,35 @@ export function capture(options: CaptureOptions): Feature {
 }
 
 function eventsOf(
-  { talk, asked }: CaptureOptions,
+  { round, request }: CaptureOptions,
   reply: string,
   began: number,
 ): readonly NewMemoryEvent[] {
-  const others = talk?.messages ?? [];
-  const heard: readonly NewMemoryEvent[] =
+  const others = round?.messages ?? [];
+  const fromOthers: readonly NewMemoryEvent[] =
     others.length > 0
       ? others.map(({ from, text }) => ({ text, ...(from === '' ? {} : { source: from }) }))
-      : talk !== undefined && talk.others.trim() !== ''
-        ? [{ text: talk.others }]
+      : round !== undefined && round.others.trim() !== ''
+        ? [{ text: round.others }]
         : [];
-  const known = new Set([...heard.map(({ text }) => text.trim()), talk?.others.trim() ?? '']);
-  const user = userOf(talk);
-  const own = turnTexts(asked().turns, talk)
+  const known = new Set([...fromOthers.map(({ text }) => text.trim()), round?.others.trim() ?? '']);
+  const user = userOf(round);
+  const own = turnTexts(request().turns, round)
     .map((text) => text.trim())
     .filter((text) => text !== '' && !known.has(text));
   return [
-    ...heard.map((event) => ({ ...event, text: event.text.trim(), time: began })),
+    ...fromOthers.map((event) => ({ ...event, text: event.text.trim(), time: began })),
     ...own.map((text) => ({ text, source: user, time: began })),
-    { text: reply, source: talk?.self?.name ?? 'assistant', time: Math.max(Date.now(), began + 1) },
+    {
+      text: reply,
+      source: round?.self?.name ?? 'assistant',
+      time: Math.max(Date.now(), began + 1),
+    },
   ];
 }
 
-/** The user's name: in a chat of two the one that is not the model. */
-function userOf(talk: Talk | undefined): string {
-  const others = talk?.members.filter(({ id }) => id !== talk.self?.id) ?? [];
-  return talk?.mode === 'single' && others.length === 1 ? others[0]!.name : 'user';
+/** The user's name: in a chat of two, the member that is not the model. */
+function userOf(round: ChatRound | undefined): string {
+  const others = round?.members.filter(({ id }) => id !== round.self?.id) ?? [];
+  return round?.mode === 'single' && others.length === 1 ? others[0]!.name : 'user';
 }

@@ -1,50 +1,50 @@
-/** Takes what is left of leaked calls out of a chat's reply, and tells of it. */
+/** Removes the markup of leaked calls from a chat's reply, as an interceptor. */
 
 import type { StreamEvent } from '../../conversation/events.ts';
 import type { Interceptor } from '../feature.ts';
-import { type Suppressor, suppressor } from './suppress.ts';
+import { type MarkupRemover, markupRemover } from './leaked-markup.ts';
 
 /**
- * @param onFound told at most once per text that held some
+ * @param onFound called at most once for each text that contained markup
  * @param cleans whether reasoning is cleaned like the text
  */
 export function cleanReply(
   onFound: () => void,
   cleans: { readonly reasoning: boolean },
 ): Interceptor {
-  let text: Suppressor | undefined;
-  let told = false;
+  let text: MarkupRemover | undefined;
+  let reported = false;
 
-  function tell({ count }: Suppressor): void {
-    if (count === 0 || told) return;
-    told = true;
+  function reportOnce({ count }: MarkupRemover): void {
+    if (count === 0 || reported) return;
+    reported = true;
     onFound();
   }
 
   function event(event: StreamEvent): StreamEvent | readonly StreamEvent[] {
     if (event.type === 'delta') {
       if (text === undefined) return event;
-      const said = text.push(event.text);
-      tell(text);
-      if (said === event.text) return event;
-      return said === '' ? [] : { ...event, text: said };
+      const cleaned = text.push(event.text);
+      reportOnce(text);
+      if (cleaned === event.text) return event;
+      return cleaned === '' ? [] : { ...event, text: cleaned };
     }
     if (event.type === 'block-start') {
       const { head } = event;
-      told = false;
-      const cleaned = head.type === 'text' || (head.type === 'reasoning' && cleans.reasoning);
-      text = cleaned ? suppressor() : undefined;
+      reported = false;
+      const applies = head.type === 'text' || (head.type === 'reasoning' && cleans.reasoning);
+      text = applies ? markupRemover() : undefined;
       if (head.type !== 'whole' || head.block.type !== 'text') return event;
-      const whole = suppressor();
-      const said = whole.push(head.block.text) + whole.end();
-      tell(whole);
+      const whole = markupRemover();
+      const cleaned = whole.push(head.block.text) + whole.end();
+      reportOnce(whole);
       if (whole.count === 0) return event;
       const { wire: _, ...block } = head.block;
-      return { ...event, head: { type: 'whole', block: { ...block, text: said } } };
+      return { ...event, head: { type: 'whole', block: { ...block, text: cleaned } } };
     }
     if (event.type !== 'block-stop' || text === undefined) return event;
     const rest = text.end();
-    tell(text);
+    reportOnce(text);
     text = undefined;
     return rest === '' ? event : [{ type: 'delta', index: event.index, text: rest }, event];
   }

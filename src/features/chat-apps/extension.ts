@@ -1,39 +1,50 @@
-/** What a chat app says beside its request: the member `hopgate` of the body, checked field by field. */
+/** Reads a chat app's extension of a request: the member `hopgate` of the body, checked field by field. */
 
 import type { JsonObject } from '../../lib/json/json.ts';
-import { closed, type Field, flag, id, list, oneOf, open, text, whole, wrong } from './check.ts';
+import {
+  anyObject,
+  booleanField,
+  choiceField,
+  type Field,
+  idField,
+  integerField,
+  invalidField,
+  listField,
+  objectWith,
+  textField,
+} from './field-checks.ts';
 import { LOCALES, type Locale, TEXT_NAMES, type Texts } from './texts.ts';
 
-export interface Member {
+export interface ChatMember {
   readonly id: string;
   readonly name: string;
 }
 
-/** The round of a chat, as the app sees it. */
-export interface Talk {
+/** The current round of a chat: its members and the messages since the model last spoke. */
+export interface ChatRound {
   readonly mode: 'group' | 'single';
-  /** Who the model speaks as. */
-  readonly self?: Member;
-  readonly members: readonly Member[];
-  /** What the others have said this round, ready to read; '' for nothing. */
+  /** The member that the model speaks for. */
+  readonly self?: ChatMember;
+  readonly members: readonly ChatMember[];
+  /** The others' messages of this round as one text; '' for none. */
   readonly others: string;
-  /** The app says apart what the others said, be it nothing. */
-  readonly apart: boolean;
-  /** The messages themselves, where the app sent them apart. */
-  readonly messages: readonly Message[];
-  /** Ids of who was mentioned. */
+  /** The app sent the others' messages separately, even if there are none. */
+  readonly othersSeparate: boolean;
+  /** The others' messages, where the app sent a list. */
+  readonly messages: readonly ChatMessage[];
+  /** Ids of the mentioned members. */
   readonly mentions: readonly string[];
   readonly locale?: Locale;
   readonly texts?: Partial<Texts>;
 }
 
-export interface Message {
-  /** A name to read, '' where the app gave none. */
+export interface ChatMessage {
+  /** The sender's name, '' where the app gave none. */
   readonly from: string;
   readonly text: string;
 }
 
-export interface MemoryWish {
+export interface MemorySettings {
   readonly space: string;
   readonly recall: 'always' | 'auto' | 'off';
   readonly maxRecalls?: number;
@@ -43,8 +54,8 @@ export interface MemoryWish {
 }
 
 export interface Extension {
-  readonly talk?: Talk;
-  readonly memory?: MemoryWish;
+  readonly round?: ChatRound;
+  readonly memory?: MemorySettings;
   readonly toolEvents: boolean;
 }
 
@@ -57,21 +68,21 @@ export function readExtension(value: JsonObject): Extension {
     conversation,
     memory,
     tool_events: events,
-  } = closed({ at: ROOT, value }, ['conversation', 'memory', 'tool_events']);
+  } = objectWith({ at: ROOT, value }, ['conversation', 'memory', 'tool_events']);
   return {
     ...(conversation === undefined
       ? {}
-      : { talk: readTalk({ at: `${ROOT}.conversation`, value: conversation }) }),
+      : { round: readRound({ at: `${ROOT}.conversation`, value: conversation }) }),
     ...(memory === undefined
       ? {}
       : { memory: readMemory({ at: `${ROOT}.memory`, value: memory }) }),
-    toolEvents: events !== undefined && flag({ at: `${ROOT}.tool_events`, value: events }),
+    toolEvents: events !== undefined && booleanField({ at: `${ROOT}.tool_events`, value: events }),
   };
 }
 
-function readTalk(field: Field): Talk {
+function readRound(field: Field): ChatRound {
   const { at } = field;
-  const fields = closed(field, [
+  const fields = objectWith(field, [
     'mode',
     'self',
     'members',
@@ -82,13 +93,18 @@ function readTalk(field: Field): Talk {
   ]);
   const under = (key: string): Field => ({ at: `${at}.${key}`, value: fields[key] });
   const given = (key: string) => fields[key] !== undefined;
-  const mode = oneOf(under('mode'), ['group', 'single'] as const);
+  const mode = choiceField(under('mode'), ['group', 'single'] as const);
   const self = given('self') ? readMember(under('self')) : undefined;
   if (mode === 'group' && self === undefined) {
-    throw wrong(`${at}.self`, 'is needed in a group: who the model speaks as, {id, name}.');
+    throw invalidField(
+      `${at}.self`,
+      'is required in a group: the member that the model speaks for, {id, name}.',
+    );
   }
   const members = given('members')
-    ? list(under('members')).map((value, i) => readMember({ at: `${at}.members[${i}]`, value }))
+    ? listField(under('members')).map((value, i) =>
+        readMember({ at: `${at}.members[${i}]`, value }),
+      )
     : [];
   const names = new Map([...members, ...(self ? [self] : [])].map((one) => [one.id, one.name]));
   const messages =
@@ -103,72 +119,81 @@ function readTalk(field: Field): Talk {
       typeof fields.others === 'string'
         ? fields.others
         : messages.map(({ from, text }) => (from === '' ? text : `${from}: ${text}`)).join('\n'),
-    apart: given('others'),
+    othersSeparate: given('others'),
     messages,
     mentions: given('mentions')
-      ? list(under('mentions')).map((value, i) => id({ at: `${at}.mentions[${i}]`, value }))
+      ? listField(under('mentions')).map((value, i) =>
+          idField({ at: `${at}.mentions[${i}]`, value }),
+        )
       : [],
-    ...(given('locale') ? { locale: oneOf(under('locale'), LOCALES) } : {}),
+    ...(given('locale') ? { locale: choiceField(under('locale'), LOCALES) } : {}),
     ...(given('texts') ? { texts: readTexts(under('texts')) } : {}),
   };
 }
 
-/** What a member is beside id and name is the app's own affair. */
-function readMember(field: Field): Member {
+/** A member; fields other than id and name are ignored. */
+function readMember(field: Field): ChatMember {
   if (typeof field.value === 'string' || typeof field.value === 'number') {
-    const own = id(field);
+    const own = idField(field);
     return { id: own, name: own };
   }
   const { at } = field;
-  const { id: given, name } = open(field);
-  const own = id({ at: `${at}.id`, value: given });
-  return { id: own, name: name === undefined ? own : text({ at: `${at}.name`, value: name }) };
+  const { id: given, name } = anyObject(field);
+  const own = idField({ at: `${at}.id`, value: given });
+  return { id: own, name: name === undefined ? own : textField({ at: `${at}.name`, value: name }) };
 }
 
-function readMessages(field: Field, names: ReadonlyMap<string, string>): readonly Message[] {
-  if (!Array.isArray(field.value)) throw wrong(field.at, 'must be text or a list of messages.');
-  return list(field).map((value, i): Message => {
+function readMessages(field: Field, names: ReadonlyMap<string, string>): readonly ChatMessage[] {
+  if (!Array.isArray(field.value))
+    throw invalidField(field.at, 'must be text or a list of messages.');
+  return listField(field).map((value, i): ChatMessage => {
     const at = `${field.at}[${i}]`;
-    if (typeof value === 'string') return { from: '', text: text({ at, value }) };
-    const said = open({ at, value });
-    const words = said.text ?? said.content;
-    const from = said.from ?? said.name ?? said.id;
-    const who = from === undefined ? '' : id({ at: `${at}.from`, value: from });
-    return { from: names.get(who) ?? who, text: text({ at: `${at}.text`, value: words }) };
+    if (typeof value === 'string') return { from: '', text: textField({ at, value }) };
+    const message = anyObject({ at, value });
+    const content = message.text ?? message.content;
+    const from = message.from ?? message.name ?? message.id;
+    const sender = from === undefined ? '' : idField({ at: `${at}.from`, value: from });
+    return {
+      from: names.get(sender) ?? sender,
+      text: textField({ at: `${at}.text`, value: content }),
+    };
   });
 }
 
 function readTexts(field: Field): Partial<Texts> {
-  const fields = closed(field, TEXT_NAMES);
+  const fields = objectWith(field, TEXT_NAMES);
   return Object.fromEntries(
-    Object.entries(fields).map(([key, value]) => [key, text({ at: `${field.at}.${key}`, value })]),
+    Object.entries(fields).map(([key, value]) => [
+      key,
+      textField({ at: `${field.at}.${key}`, value }),
+    ]),
   );
 }
 
-/** Longest name of a space, as the memory takes it. */
+/** The length limit of the memory for a space's name. */
 const SPACE_LENGTH = 200;
 
 function readSpace(field: Field): string {
-  const space = text(field);
+  const space = textField(field);
   if (space.length > SPACE_LENGTH) {
-    throw wrong(field.at, `must have at most ${SPACE_LENGTH} characters.`);
+    throw invalidField(field.at, `must have at most ${SPACE_LENGTH} characters.`);
   }
   if (!space.isWellFormed() || /\p{Cc}/u.test(space)) {
-    throw wrong(field.at, 'must be text without control characters.');
+    throw invalidField(field.at, 'must be text without control characters.');
   }
   return space;
 }
 
-function readMemory(field: Field): MemoryWish {
+function readMemory(field: Field): MemorySettings {
   const { at } = field;
-  const fields = closed(field, ['space', 'recall', 'max_recalls', 'limit', 'capture']);
+  const fields = objectWith(field, ['space', 'recall', 'max_recalls', 'limit', 'capture']);
   const under = (key: string): Field => ({ at: `${at}.${key}`, value: fields[key] });
   const { recall, max_recalls: max, limit, capture } = fields;
   return {
     space: readSpace(under('space')),
-    recall: recall === undefined ? 'auto' : oneOf(under('recall'), ['always', 'auto', 'off']),
-    ...(max === undefined ? {} : { maxRecalls: whole(under('max_recalls'), 1, 100) }),
-    limit: limit === undefined ? DEFAULT_LIMIT : whole(under('limit'), 1, 100),
-    capture: capture !== undefined && flag(under('capture')),
+    recall: recall === undefined ? 'auto' : choiceField(under('recall'), ['always', 'auto', 'off']),
+    ...(max === undefined ? {} : { maxRecalls: integerField(under('max_recalls'), 1, 100) }),
+    limit: limit === undefined ? DEFAULT_LIMIT : integerField(under('limit'), 1, 100),
+    capture: capture !== undefined && booleanField(under('capture')),
   };
 }

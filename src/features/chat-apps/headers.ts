@@ -1,50 +1,51 @@
-/** The extension in headers, for apps that cannot change the bodies they send. */
+/** Reads the extension from headers, for apps that cannot change their request bodies. */
 
 import { invalid } from '../../conversation/errors.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../../lib/http/headers.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
+import { editDistance } from '../../lib/text/did-you-mean.ts';
 
 const EXTENSION = 'x-hopgate-extension';
 
-/** Header → the field of the extension that it is, and how its text is read. */
+/** Each header with its field of the extension and the reader of its value. */
 const FIELDS: Readonly<
-  Record<string, { readonly path: readonly [string, string?]; readonly read: Reader }>
+  Record<string, { readonly path: readonly [string, string?]; readonly read: ValueReader }>
 > = {
-  'x-hopgate-memory-space': { path: ['memory', 'space'], read: words },
-  'x-hopgate-recall': { path: ['memory', 'recall'], read: words },
+  'x-hopgate-memory-space': { path: ['memory', 'space'], read: text },
+  'x-hopgate-recall': { path: ['memory', 'recall'], read: text },
   'x-hopgate-max-recalls': { path: ['memory', 'max_recalls'], read: number },
-  'x-hopgate-capture': { path: ['memory', 'capture'], read: flag },
-  'x-hopgate-tool-events': { path: ['tool_events'], read: flag },
+  'x-hopgate-capture': { path: ['memory', 'capture'], read: boolean },
+  'x-hopgate-tool-events': { path: ['tool_events'], read: boolean },
 };
 const NAMES = Object.keys(FIELDS);
 
-type Reader = (text: string, name: string) => Json;
+type ValueReader = (text: string, name: string) => Json;
 
-/** Spaces may hold any character: what a header cannot say is percent-encoded. */
-function words(text: string, name: string): Json {
+/** Names of spaces may contain any character, so the value is percent-encoded. */
+function text(text: string, name: string): Json {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw wrong(name, 'is not percent-encoded text.');
+    throw invalidHeader(name, 'is not percent-encoded text.');
   }
 }
 
-function flag(text: string, name: string): Json {
+function boolean(text: string, name: string): Json {
   if (text === 'true' || text === '1') return true;
   if (text === 'false' || text === '0') return false;
-  throw wrong(name, 'must be true or false.');
+  throw invalidHeader(name, 'must be true or false.');
 }
 
 function number(text: string, name: string): Json {
   if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw wrong(name, 'must be a whole number.');
+  throw invalidHeader(name, 'must be a whole number.');
 }
 
-const wrong = (name: string, text: string) => invalid(`The header ${name} ${text}`, name);
+const invalidHeader = (name: string, text: string) => invalid(`The header ${name} ${text}`, name);
 
 /**
- * The extension of a request: what `x-hopgate-extension` holds, under it the single headers, and the
- * body's own fields over both. Undefined where none of them is there.
+ * The extension of a request, merged from `x-hopgate-extension`, the single headers and the body. Of one
+ * field the body's value counts first, then the single header's. Undefined where there is none of them.
  * @throws GatewayError invalid_request that names the header
  */
 export function joinedExtension(
@@ -62,41 +63,43 @@ export function joinedExtension(
     const { path, read } = FIELDS[name]!;
     const value = read(headers.get(name) ?? '', name);
     const [key, inner] = path;
-    all = over(all, { [key]: inner === undefined ? value : { [inner]: value } });
+    all = merged(all, { [key]: inner === undefined ? value : { [inner]: value } });
   }
-  return body === undefined ? all : over(all, body);
+  return body === undefined ? all : merged(all, body);
 }
 
-/** One look for all of the names. */
+/** Does any header begin with `x-hopgate-`? One pass for all names. */
 function mentions(headers: ReadonlyHeaders): boolean {
   const list = FlatHeaders.from(headers);
   for (let i = 0; i < list.size; i++) if (list.name(i).startsWith('x-hopgate-')) return true;
   return false;
 }
 
-/** A name that is nearly one of these is one, misspelt; any other may be a proxy's. @throws GatewayError */
+/** Refuses a misspelt name of these headers; any other name may come from a proxy. @throws GatewayError */
 function refuseMisspelt(headers: ReadonlyHeaders): void {
   const list = FlatHeaders.from(headers);
   for (let i = 0; i < list.size; i++) {
     const name = list.name(i);
     if (!name.startsWith('x-hopgate-') || name === EXTENSION || NAMES.includes(name)) continue;
-    const meant = [EXTENSION, ...NAMES].find((known) => isNear(name, known));
+    const meant = [EXTENSION, ...NAMES].find(
+      (known) => editDistance(name, known, MAX_TYPOS) <= MAX_TYPOS,
+    );
     if (meant !== undefined) {
       throw invalid(`There is no header ${name.slice(0, 100)}. Do you mean ${meant}?`, meant);
     }
   }
 }
 
-// Of the names that mean nothing so many are told, and so much of each.
-const MOST_TOLD = 8;
+// Bounds of the report of unknown headers: their number and the length of each name.
+const MAX_REPORTED = 8;
 const NAME_CHARS = 100;
 const NONE: readonly string[] = [];
 
-/** Headers that begin like the gateway's own and are none: who sent one may believe that it does something. */
+/** Unknown headers with the gateway's prefix: they have no effect, which their sender may not know. */
 export function unknownHeaders(headers: ReadonlyHeaders): readonly string[] {
   const list = FlatHeaders.from(headers);
   let names = NONE;
-  for (let i = 0; i < list.size && names.length < MOST_TOLD; i++) {
+  for (let i = 0; i < list.size && names.length < MAX_REPORTED; i++) {
     const name = list.name(i);
     if (!name.startsWith('x-hopgate-') || name === EXTENSION || NAMES.includes(name)) continue;
     names = [...names, name.slice(0, NAME_CHARS)];
@@ -104,31 +107,17 @@ export function unknownHeaders(headers: ReadonlyHeaders): readonly string[] {
   return names;
 }
 
-const MOST_SLIPS = 2;
-
-/** Are two letters at most wrong, missing or too many, or two of them swapped? */
-function isNear(one: string, other: string): boolean {
-  if (Math.abs(one.length - other.length) > MOST_SLIPS) return false;
-  let last = Array.from({ length: other.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= one.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= other.length; j++) {
-      const slip = one[i - 1] === other[j - 1] ? 0 : 1;
-      row.push(Math.min(last[j]! + 1, row[j - 1]! + 1, last[j - 1]! + slip));
-    }
-    last = row;
-  }
-  return last[other.length]! <= MOST_SLIPS;
-}
+/** The largest edit distance of a misspelt name from the name that is meant. */
+const MAX_TYPOS = 2;
 
 function unpack(text: string): JsonObject {
   const value = tryParse(Buffer.from(text, 'base64url').toString());
-  if (!isObject(value)) throw wrong(EXTENSION, 'is not a JSON object in base64url.');
+  if (!isObject(value)) throw invalidHeader(EXTENSION, 'is not a JSON object in base64url.');
   return value;
 }
 
-/** Two levels deep: the fields of `memory` and `conversation` are laid over one by one. */
-function over(below: JsonObject, above: JsonObject): JsonObject {
+/** Merges two levels deep: the fields of `memory` and `conversation` replace each other one by one. */
+function merged(below: JsonObject, above: JsonObject): JsonObject {
   const out: Record<string, Json | undefined> = { ...below };
   for (const [key, value] of Object.entries(above)) {
     const before = out[key];

@@ -1,4 +1,4 @@
-/** A chat app's conversation: what it asks for beside its request, as tools, forced calls and passes. */
+/** A chat app's extension of a request, as tools, forced calls and features of that exchange. */
 
 import { GatewayError, invalid } from '../../conversation/errors.ts';
 import type { Memory } from '../../conversation/memory.ts';
@@ -8,14 +8,13 @@ import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
 import type { Feature } from '../feature.ts';
 import { capture } from './capture.ts';
-import { cleanReply } from './clean-reply.ts';
-import { type Extension, type MemoryWish, readExtension } from './extension.ts';
+import { chatFeature } from './chat-feature.ts';
+import { type Extension, type MemorySettings, readExtension } from './extension.ts';
 import { joinedExtension } from './headers.ts';
 import { conversationLanguage } from './language.ts';
-import { withInstruction } from './limit.ts';
-import { turnQuery } from './query.ts';
 import { type Locale, limitText, type Texts, textsOf } from './texts.ts';
 import { type ConversationTool, conversationTools, MENTION, MESSAGES, RECALL } from './tools.ts';
+import { turnQuery } from './turn-text.ts';
 
 export { joinedExtension, unknownHeaders } from './headers.ts';
 export type { Locale, Texts } from './texts.ts';
@@ -27,74 +26,81 @@ export interface ConversationOptions {
   readonly headers: ReadonlyHeaders;
   /** The gateway key's name, '' without auth. */
   readonly owner: string;
-  /** The request as the client made it; decoded only when somebody asks. */
-  readonly asked: () => Conversation;
+  /** The request as the client made it; decoded on the first call. */
+  readonly request: () => Conversation;
   readonly memory: Memory | undefined;
   readonly mayUse: (owner: string, space: string) => boolean;
-  /** `auto`: that of the conversation. */
+  /** `auto`: the language of the conversation. */
   readonly locale: Locale | 'auto';
   readonly texts: Partial<Texts>;
   readonly onQuery: (query: string, events: number) => void;
-  /** Markup of a leaked call was left in a reply, and taken out. */
+  /** Called when the markup of a leaked call was removed from a reply. */
   readonly onMarkup: (target: Target) => void;
   readonly onCaptureFailed: (thrown: unknown) => void;
 }
 
 export interface ConversationParts {
   readonly tools: readonly ConversationTool[];
-  /** Calls that are made before the model is asked. */
+  /** Calls made before the model is asked. */
   readonly forced: readonly {
     readonly name: string;
-    readonly input: (asked: Conversation) => JsonObject | undefined;
+    readonly input: (request: Conversation) => JsonObject | undefined;
   }[];
-  /** It is a chat, and not only a client that wants to see tools at work. */
+  /** It is a chat, not only a client that wants tool events. */
   readonly chat: boolean;
-  /** The client wants to see tools at work. */
+  /** The client wants tool events. */
   readonly toolEvents: boolean;
   /** The space that is recalled from or captured into. */
   readonly space: string | undefined;
-  /** A name for this conversation: what of it is kept for a while is given to no other one. */
+  /** Identifies the conversation, so that no other one gets what is stored for it. */
   readonly scope: string;
-  /** In front of the server tools. */
+  /** Features before the server tools. */
   readonly before: readonly Feature[];
-  /** Behind everything that changes the answer. */
-  readonly behind: readonly Feature[];
+  /** Features after everything that changes the answer. */
+  readonly after: readonly Feature[];
 }
 
 /**
- * Undefined for a request without any extension.
- * @throws GatewayError invalid_request that names the field, permission for another's space
+ * Undefined for a request without an extension.
+ * @throws GatewayError invalid_request that names the field, or permission for a space of others
  */
 export function conversationParts(options: ConversationOptions): ConversationParts | undefined {
   const value = joinedExtension(options.extension, options.headers);
   if (value === undefined) return undefined;
   const extension = readExtension(value);
-  const { talk, memory: wish, toolEvents } = extension;
-  const space = wish === undefined ? undefined : usedSpace(wish, options);
-  const chat = talk !== undefined || wish !== undefined;
+  const { round, memory: memorySettings, toolEvents } = extension;
+  const space = memorySettings === undefined ? undefined : usedSpace(memorySettings, options);
+  const chat = round !== undefined || memorySettings !== undefined;
   const texts = textsOf(
-    localeOf(talk?.locale ?? options.locale, options),
+    localeOf(round?.locale ?? options.locale, options),
     options.texts,
-    talk?.texts,
+    round?.texts,
   );
   const { memory, onQuery } = options;
-  const tools = conversationTools({ talk, wish, memory, texts, onQuery });
+  const tools = conversationTools({ round, memorySettings, memory, texts, onQuery });
+  const max = memorySettings?.maxRecalls;
+  const recallLimit = max === undefined ? undefined : { max, sentence: limitText(texts, max) };
   return {
     tools,
     forced: forcedCalls(extension, tools),
     chat,
     toolEvents,
     space,
-    scope: JSON.stringify([space ?? '', talk?.mode ?? '', talk?.self ?? '', talk?.members ?? []]),
-    before: chat ? [instructions(tools, wish, texts, options.onMarkup)] : [],
-    behind:
-      wish?.capture === true && memory !== undefined
+    scope: JSON.stringify([
+      space ?? '',
+      round?.mode ?? '',
+      round?.self ?? '',
+      round?.members ?? [],
+    ]),
+    before: chat ? [chatFeature({ tools, recallLimit, onMarkup: options.onMarkup })] : [],
+    after:
+      memorySettings?.capture === true && memory !== undefined
         ? [
             capture({
               memory,
-              space: wish.space,
-              talk,
-              asked: options.asked,
+              space: memorySettings.space,
+              round,
+              request: options.request,
               onFailed: options.onCaptureFailed,
             }),
           ]
@@ -102,11 +108,11 @@ export function conversationParts(options: ConversationOptions): ConversationPar
   };
 }
 
-const localeOf = (wanted: Locale | 'auto', { asked }: ConversationOptions): Locale =>
-  wanted === 'auto' ? conversationLanguage(asked()) : wanted;
+const localeOf = (wanted: Locale | 'auto', { request }: ConversationOptions): Locale =>
+  wanted === 'auto' ? conversationLanguage(request()) : wanted;
 
 function usedSpace(
-  { space, recall, capture }: MemoryWish,
+  { space, recall, capture }: MemorySettings,
   { memory, mayUse, owner }: ConversationOptions,
 ): string | undefined {
   if (recall === 'off' && !capture) return undefined;
@@ -115,57 +121,21 @@ function usedSpace(
       param: 'hopgate.memory.space',
     });
   }
-  if (memory === undefined) throw invalid('This gateway keeps no memory.', 'hopgate.memory');
+  if (memory === undefined)
+    throw invalid('The memory of this gateway is switched off.', 'hopgate.memory');
   return space;
 }
 
 function forcedCalls(
-  { talk, memory }: Extension,
+  { round, memory }: Extension,
   tools: readonly ConversationTool[],
 ): ConversationParts['forced'] {
   if (memory?.recall !== 'always') return [];
   const has = (name: string) => tools.some((tool) => tool.name === name);
   const plain = [MESSAGES, MENTION].filter(has).map((name) => ({ name, input: () => ({}) }));
-  const recall = (asked: Conversation) => {
-    const query = turnQuery(asked, talk);
+  const recall = (request: Conversation) => {
+    const query = turnQuery(request, round);
     return query === '' ? undefined : { query };
   };
   return [...plain, ...(has(RECALL) ? [{ name: RECALL, input: recall }] : [])];
-}
-
-/** Says what the tools alone cannot, leaves the client its own tools, and keeps the reply clean. */
-function instructions(
-  tools: readonly ConversationTool[],
-  wish: MemoryWish | undefined,
-  texts: Texts,
-  onMarkup: (target: Target) => void,
-): Feature {
-  const max = wish?.maxRecalls;
-  return {
-    name: 'conversation-tools',
-    request(conversation, { notes }) {
-      const own = new Set(
-        conversation.tools.flatMap((tool) =>
-          tool.type === 'hosted' || tool.namespace !== undefined ? [] : [tool.name],
-        ),
-      );
-      for (const { name } of tools) {
-        if (own.has(name)) notes.add('conversation_tool_left_to_client', '/tools', name);
-      }
-      const recalls = tools.some(({ name }) => name === RECALL) && !own.has(RECALL);
-      if (max === undefined || !recalls) return conversation;
-      const changed = withInstruction(conversation, limitText(texts, max));
-      if (changed !== conversation) notes.add('recall_limit_told', '/system', `at most ${max}`);
-      return changed;
-    },
-    intercept: (_, { target, notes }) =>
-      cleanReply(
-        () => {
-          notes.add('leaked_markup_removed', undefined, 'dsml');
-          onMarkup(target);
-        },
-        // Signed thinking is given back word for word.
-        { reasoning: target.protocol !== 'anthropic-messages' },
-      ),
-  };
 }

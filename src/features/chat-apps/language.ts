@@ -1,11 +1,11 @@
-/** The language in which a model is told of its conversation tools, where nobody says which. */
+/** Detects the language for the texts of the conversation tools where none is configured. */
 
 import type { Block, Conversation, Turn } from '../../conversation/types.ts';
 import type { Locale } from './texts.ts';
 
-/** Characters that are looked at; a beginning tells as much as the whole. */
-const LOOKED_AT = 4000;
-/** Letters from which on instructions tell the language. */
+/** Characters of a text that are read. */
+const SAMPLE = 4000;
+/** Instructions with fewer letters do not decide the language. */
 const ENOUGH = 20;
 const LETTERS = /\p{L}/gu;
 const HAN = /\p{Script=Han}/gu;
@@ -14,8 +14,8 @@ const KANA = /[\p{Script=Hiragana}\p{Script=Katakana}]/gu;
 const count = (text: string, which: RegExp) => text.match(which)?.length ?? 0;
 
 /**
- * Chinese where a fifth of the letters are Chinese characters: one of them says about as much as four
- * letters. Japanese has them, too, beside letters of its own.
+ * Chinese where at least a fifth of the letters are Chinese characters, since one of them says about as
+ * much as four letters. Japanese text contains them too, but also kana.
  */
 function languageOf(text: string): Locale {
   const han = count(text, HAN);
@@ -25,10 +25,10 @@ function languageOf(text: string): Locale {
 const textOf = (blocks: readonly Block[]): string => {
   let text = '';
   for (const block of blocks) {
-    if (block.type === 'text') text += `${block.text.slice(0, LOOKED_AT)}\n`;
-    if (text.length >= LOOKED_AT) break;
+    if (block.type === 'text') text += `${block.text.slice(0, SAMPLE)}\n`;
+    if (text.length >= SAMPLE) break;
   }
-  return text.slice(0, LOOKED_AT);
+  return text.slice(0, SAMPLE);
 };
 
 const firstOf = (turns: readonly Turn[], role: (turn: Turn) => boolean): string => {
@@ -41,19 +41,21 @@ const firstOf = (turns: readonly Turn[], role: (turn: Turn) => boolean): string 
 };
 
 /**
- * Of the instructions, else of the first words that were said to the model: what stays the same over
- * the turns of a conversation, so that a vendor's prompt cache stays of use.
+ * The language of the instructions, otherwise of the first user message. Both stay the same over the
+ * turns of a conversation, so that a vendor's prompt cache stays valid.
  */
 export function conversationLanguage({
   system,
   turns,
 }: Pick<Conversation, 'system' | 'turns'>): Locale {
   const own = textOf(system);
-  const told =
+  const instructions =
     own.trim() !== ''
       ? own
       : firstOf(turns, ({ role }) => role === 'system' || role === 'developer');
   return languageOf(
-    count(told, LETTERS) >= ENOUGH ? told : firstOf(turns, ({ role }) => role === 'user') || told,
+    count(instructions, LETTERS) >= ENOUGH
+      ? instructions
+      : firstOf(turns, ({ role }) => role === 'user') || instructions,
   );
 }

@@ -1,4 +1,4 @@
-/** The words that models are told by the conversation's tools, by locale; each of them can be replaced. */
+/** The texts of the conversation tools for models, by locale; each of them can be replaced. */
 
 export type Locale = 'zh' | 'en';
 
@@ -8,7 +8,7 @@ export interface Texts {
   /** Results of `is_mentioned`. */
   readonly mentioned: string;
   readonly not_mentioned: string;
-  /** The result of `get_other_members_messages` when nobody has said anything. */
+  /** The result of `get_other_members_messages` where there are no messages. */
   readonly no_messages: string;
   /** Descriptions of the tools. */
   readonly recall_description: string;
@@ -56,7 +56,7 @@ const TEXTS: Readonly<Record<Locale, Texts>> = {
   },
 };
 
-/** The words of a locale with replacements laid over, the later ones on top. */
+/** The texts of a locale with replacements; later ones replace earlier ones. */
 export function textsOf(locale: Locale, ...over: readonly (Partial<Texts> | undefined)[]): Texts {
   return Object.assign({}, TEXTS[locale], ...over);
 }

@@ -1,16 +1,16 @@
-/** The tools of a conversation: recalling, what the others said, and whether one was mentioned. */
+/** The tools of a chat: recall from the memory, read the others' messages, and see whether one is mentioned. */
 
 import { asGatewayError } from '../../conversation/errors.ts';
 import type { Memory, RecalledEvent } from '../../conversation/memory.ts';
 import type { Json, JsonObject } from '../../lib/json/json.ts';
-import type { MemoryWish, Talk } from './extension.ts';
+import type { ChatRound, MemorySettings } from './extension.ts';
 import { limitText, type Texts } from './texts.ts';
 
 export const RECALL = 'recall_memory';
 export const MESSAGES = 'get_other_members_messages';
 export const MENTION = 'is_mentioned';
 
-/** A tool as the server-tool loop runs it. */
+/** A tool in the form that the server-tools feature runs. */
 export interface ConversationTool {
   readonly name: string;
   readonly description: string;
@@ -18,40 +18,48 @@ export interface ConversationTool {
   readonly limits: { readonly timeoutMs: number };
   readonly inject: 'force';
   readonly pinned: boolean;
-  run(args: JsonObject, context: { readonly signal: AbortSignal }): Promise<Outcome>;
+  run(
+    args: JsonObject,
+    context: { readonly signal: AbortSignal },
+  ): Promise<ConversationToolOutcome>;
 }
 
-export interface Outcome {
+export interface ConversationToolOutcome {
   readonly ok: boolean;
   readonly payload: Json;
   readonly text: string;
   readonly code?: string;
-  /** Fields for the log line: lengths and counts, never words. */
+  /** Fields for the log line: lengths and counts, never content. */
   readonly log?: JsonObject;
 }
 
 export interface ConversationToolsOptions {
-  readonly talk: Talk | undefined;
-  readonly wish: MemoryWish | undefined;
+  readonly round: ChatRound | undefined;
+  readonly memorySettings: MemorySettings | undefined;
   readonly memory: Memory | undefined;
   readonly texts: Texts;
-  /** Told what was asked for, word for word: for logs that are meant to hold content. */
+  /** Gets each query word for word, for logs that may contain content. */
   readonly onQuery: (query: string, events: number) => void;
 }
 
 const TIMEOUT_MS = 10_000;
 const NO_ARGUMENTS: JsonObject = { type: 'object', properties: {}, additionalProperties: false };
 
-/** Those that this conversation has, in the order in which they are always declared. */
+/** The tools of this conversation, always in the same order. */
 export function conversationTools(options: ConversationToolsOptions): readonly ConversationTool[] {
-  const { talk, wish, memory, texts } = options;
-  const group = talk?.mode === 'group';
-  const recalls = wish !== undefined && wish.recall !== 'off' && memory !== undefined;
-  const forced = wish?.recall === 'always';
-  const said = (text: string): Outcome => ({ ok: true, payload: text, text });
+  const { round, memorySettings, memory, texts } = options;
+  const group = round?.mode === 'group';
+  const recalls =
+    memorySettings !== undefined && memorySettings.recall !== 'off' && memory !== undefined;
+  const forced = memorySettings?.recall === 'always';
+  const textOutcome = (text: string): ConversationToolOutcome => ({
+    ok: true,
+    payload: text,
+    text,
+  });
   const common = { limits: { timeoutMs: TIMEOUT_MS }, inject: 'force', pinned: forced } as const;
   return [
-    ...(recalls ? [{ ...common, ...recallTool(memory, wish, options) }] : []),
+    ...(recalls ? [{ ...common, ...recallTool(memory, memorySettings, options) }] : []),
     ...(group
       ? [
           {
@@ -59,27 +67,29 @@ export function conversationTools(options: ConversationToolsOptions): readonly C
             name: MESSAGES,
             description: texts.messages_description,
             schema: NO_ARGUMENTS,
-            run: async () => said(talk.others.trim() === '' ? texts.no_messages : talk.others),
+            run: async () =>
+              textOutcome(round.others.trim() === '' ? texts.no_messages : round.others),
           },
           {
             ...common,
             name: MENTION,
             description: texts.mention_description,
             schema: NO_ARGUMENTS,
-            run: async () => said(isMentioned(talk) ? texts.mentioned : texts.not_mentioned),
+            run: async () =>
+              textOutcome(isMentioned(round) ? texts.mentioned : texts.not_mentioned),
           },
         ]
       : []),
   ];
 }
 
-const isMentioned = ({ self, mentions }: Talk): boolean =>
+const isMentioned = ({ self, mentions }: ChatRound): boolean =>
   self !== undefined && mentions.includes(self.id);
 
 function recallTool(
   memory: Memory,
-  { space, limit, maxRecalls }: MemoryWish,
-  { talk, texts, onQuery }: ConversationToolsOptions,
+  { space, limit, maxRecalls }: MemorySettings,
+  { round, texts, onQuery }: ConversationToolsOptions,
 ): Pick<ConversationTool, 'name' | 'description' | 'schema' | 'run'> {
   const limited = maxRecalls === undefined ? '' : ` ${limitText(texts, maxRecalls)}`;
   return {
@@ -93,11 +103,11 @@ function recallTool(
     },
     async run({ query }, { signal }) {
       if (typeof query !== 'string' || query.trim() === '') {
-        return forgetful("'query' must be a string that is not empty.", 'invalid_tool_input');
+        return recallFailed("'query' must be a string that is not empty.", 'invalid_tool_input');
       }
       let found: readonly RecalledEvent[];
       try {
-        const speaker = talk?.self?.name;
+        const speaker = round?.self?.name;
         found = await memory.recall(space, {
           query,
           limit,
@@ -105,27 +115,27 @@ function recallTool(
           ...(speaker !== undefined && { speaker }),
         });
       } catch (thrown) {
-        return forgetful(asGatewayError(thrown).message, 'unavailable');
+        return recallFailed(asGatewayError(thrown).message, 'unavailable');
       }
       onQuery(query, found.length);
-      const payload = { events: found.map(told) };
+      const payload = { events: found.map(eventJson) };
       const log = { query_chars: query.length, events: found.length };
       return { ok: true, payload, text: JSON.stringify(payload), log };
     },
   };
 }
 
-/** A recall that failed: the model goes on with what it knows. */
-function forgetful(message: string, code: string): Outcome {
+/** The outcome of a failed recall: the model continues with what it knows. */
+function recallFailed(message: string, code: string): ConversationToolOutcome {
   const payload = { ok: false, tool: RECALL, message, events: [] };
   return { ok: false, payload, text: JSON.stringify(payload), code };
 }
 
 /**
- * An event as models and apps read it. The score stays here: it changes with the clock, and a text
- * that changes for nothing costs the vendor's prompt cache.
+ * An event for models and apps. It has no score, which changes with the time: a changed text costs the
+ * vendor's prompt cache.
  */
-const told = ({ id, time, text, source, tags }: RecalledEvent): JsonObject => ({
+const eventJson = ({ id, time, text, source, tags }: RecalledEvent): JsonObject => ({
   id,
   time: new Date(time).toISOString(),
   text,

@@ -1,13 +1,13 @@
-/** Recovers tool calls that leaked into the answer as text, on every provider, for every protocol. */
+/** Recovers tool calls that a model wrote into its answer as text, for every provider and protocol. */
 
 import type { Notes } from '../../conversation/notes.ts';
 import type { Target } from '../../conversation/target.ts';
-import { mentionsTools } from '../../conversation/tools/tool-texts.ts';
+import { mentionsTools } from '../../conversation/tools/mentions-tools.ts';
 import type { Conversation, ProtocolName } from '../../conversation/types.ts';
 import { type Feature, type Interceptor, lazyInterceptor } from '../feature.ts';
 import { type Lexicon, lexicon } from './grammar.ts';
 import { EVERYTHING, FAMILIES } from './grammars/index.ts';
-import { interceptor } from './intercept.ts';
+import { leakInterceptor } from './intercept.ts';
 import { quotationsIn } from './scan/quotations.ts';
 import type { ScanRules } from './scan/scan-rules.ts';
 import { Search } from './scan/search.ts';
@@ -19,18 +19,20 @@ export { FAMILIES } from './grammars/index.ts';
 
 export interface LeakReport {
   readonly family: string;
-  /** recovered: became a call; removed: markup taken out; left: given up, it stays in the text. */
+  /** recovered: it became a call; removed: the markup was removed; left: it stays in the text. */
   readonly outcome: 'recovered' | 'removed' | 'left';
   readonly target: Target;
 }
 
-/** Thinking without its opener: only where a profile names it, since all text has to wait for it. */
-const OPT_IN = 'think-unopened';
-const DEFAULT_FAMILIES: readonly string[] = FAMILIES.filter((family) => family !== OPT_IN);
+/** Thinking without an opening tag. Only if the profile names it, because all text has to wait for the closer. */
+const UNOPENED_THINKING = 'think-unopened';
+const DEFAULT_FAMILIES: readonly string[] = FAMILIES.filter(
+  (family) => family !== UNOPENED_THINKING,
+);
 
 /**
- * On Messages `<think>` stays text: thinking made of it would have no signature, and Anthropic refuses
- * such a block when the client sends it back.
+ * On Messages `<think>` stays text: a thinking block made from it has no signature, and Anthropic refuses it
+ * when the client sends it back.
  */
 const WITHOUT_THINK = DEFAULT_FAMILIES.filter((family) => family !== 'think-tags');
 
@@ -39,13 +41,13 @@ const defaultFamilies = (protocol: ProtocolName) =>
 
 interface Grammar {
   readonly families: ReadonlySet<string>;
-  /** Every word, and those that may begin a leak in text, and in reasoning. */
+  /** All words; those that may begin a leak in text; those that may begin one in reasoning. */
   readonly all: Lexicon;
   readonly text: Lexicon;
   readonly reasoning: Lexicon;
 }
 
-/** By the very list of a profile; profiles are few, and made once. */
+/** Keyed by the profile's list of families; profiles are few and made once. */
 const grammars = new WeakMap<readonly string[], Grammar>();
 
 function grammarOf({ profile, protocol }: Target): Grammar {
@@ -56,28 +58,28 @@ function grammarOf({ profile, protocol }: Target): Grammar {
   const words = [...EVERYTHING.words.values()].filter(
     ({ family }) => family === 'stop' || inForce.has(family),
   );
-  const begins = words.filter(({ opens, setting }) => opens !== undefined || setting !== 'plain');
+  const begins = words.filter(({ opens, notation }) => opens !== undefined || notation !== 'plain');
   const grammar: Grammar = {
     families: inForce,
     all: lexicon(words, true),
     text: lexicon(begins),
-    // Vendors' own reasoning may show its tags; that is no leak.
+    // Reasoning may contain its own tags; that is no leak.
     reasoning: lexicon(begins.filter(({ family }) => family !== 'think-tags')),
   };
   grammars.set(families, grammar);
   return grammar;
 }
 
-/** Where it looks although the client's body gives no reason to. */
+/** When to look for leaks although the client's request names no tools. */
 export interface LeakWatch {
-  /** Bodies without a word of tools, too: tools are added on the way. */
+  /** For all bodies, because tools are added later. */
   readonly everyBody?: boolean;
-  /** And answers to requests that know of no tool at all. */
+  /** For all answers, even if the request has no tools. */
   readonly everyAnswer?: boolean;
 }
 
 /**
- * @param report told of every leak, for the log (vendor, model, family) and the metric
+ * @param report called for every leak, for the log (vendor, model, family) and the metric
  *   `leaked_calls_total{family,outcome}`
  */
 export function leakedCalls(
@@ -90,11 +92,11 @@ export function leakedCalls(
     intercept(sent, { target, notes }) {
       const { leakFamilies } = target.profile;
       if (leakFamilies?.length === 0) return undefined;
-      // Without tools nothing can be called, but a history of calls makes models write them.
+      // Without tools nothing can be called, but models imitate the calls of a history.
       if (!everyAnswer && sent.tools.length === 0 && !hasCalls(sent)) return undefined;
       const grammar = grammarOf(target);
       return lazyInterceptor(
-        (texts) => !grammar.families.has(OPT_IN) && texts.every(TextScanner.isPlain),
+        (texts) => !grammar.families.has(UNOPENED_THINKING) && texts.every(TextScanner.isPlain),
         () => scanInterceptor({ sent, target, notes, grammar, report }),
       );
     },
@@ -125,9 +127,9 @@ function scanInterceptor({ sent, target, notes, grammar, report }: ScannedAnswer
     json: plain && tools.size > 0 && grammar.families.has('json'),
     results: grammar.families.has('tool-result'),
     pythonic: plain && grammar.families.has('pythonic'),
-    unopened: grammar.families.has(OPT_IN),
+    unopened: grammar.families.has(UNOPENED_THINKING),
   };
-  return interceptor({
+  return leakInterceptor({
     text: { ...rules, lexicon: grammar.text },
     reasoning: { ...rules, lexicon: grammar.reasoning, unopened: false },
     native: { tools: all, all: EVERYTHING, repairs, provider: target.provider },

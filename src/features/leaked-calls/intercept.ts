@@ -1,4 +1,4 @@
-/** The interceptor: leaked markup out of the text, structured calls in, everything else as it came. */
+/** The interceptor: removes leaked markup from text, adds structured calls, passes everything else unchanged. */
 
 import type {
   BlockHead,
@@ -11,10 +11,10 @@ import type { FastInterceptor } from '../../conversation/fast-text.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import { prefixedId } from '../../lib/text/ids.ts';
 import type { Interceptor } from '../feature.ts';
+import type { RecoveredCall } from './build-calls.ts';
 import { callKey, NativeCalls, type NativeOutput, type NativeRules } from './native-calls.ts';
-import type { RecoveredCall } from './raw-call.ts';
 import type { Channel, Leak } from './scan/call-run.ts';
-import type { ScanRules, Verdict } from './scan/scan-rules.ts';
+import type { ScanRules, ScanVerdict } from './scan/scan-rules.ts';
 import { TextScanner } from './scan/text-scanner.ts';
 
 export interface InterceptRules {
@@ -23,8 +23,8 @@ export interface InterceptRules {
   readonly reasoning: ScanRules;
   readonly native: NativeRules;
   /**
-   * Reasoning passes as it came, whatever is found in it: its signature holds for the very text, and
-   * who signs it wants both back.
+   * Reasoning passes unchanged even if it holds leaks: its signature covers the exact text, and the vendor
+   * expects both back.
    */
   readonly signed: boolean;
   readonly notes: Notes;
@@ -33,30 +33,30 @@ export interface InterceptRules {
 
 const NOTHING: readonly StreamEvent[] = [];
 
-/** A block of text has ended with calls: what follows in the reply says whether they are any. */
-interface Undecided {
+/** A block of text that ended with calls. What follows in the reply decides whether they are real. */
+interface UndecidedBlock {
   readonly scanner: TextScanner;
   readonly stop: StreamEvent;
-  /** Events behind it, as they came. */
+  /** Later events, as they came. */
   readonly queue: StreamEvent[];
-  /** Looks for words in the block of text that is open behind it. */
+  /** Looks for text in the block that is open after it. */
   probe: TextScanner | undefined;
   /** Characters in the queue. */
   size: number;
 }
 
-/** Characters of a tool's name in a note. */
+/** Maximum characters of a tool's name in a note. */
 const LONGEST_NAME = 128;
-/** More text than this does not wait for what follows. */
+/** Maximum characters that wait for what follows. */
 const MOST_QUEUED = 8 * 1024 * 1024;
 
-interface Found extends Leak {
-  /** Its markup was not taken out. */
+interface FoundLeak extends Leak {
+  /** Its markup was not removed. */
   readonly stays: boolean;
 }
 
-/** An interceptor for one hop. Recovered calls come out in front of the finish. */
-export function interceptor(rules: InterceptRules): Interceptor {
+/** An interceptor for one hop. Recovered calls are emitted before the finish. */
+export function leakInterceptor(rules: InterceptRules): Interceptor {
   return new LeakInterceptor(rules);
 }
 
@@ -66,21 +66,21 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
   #scanner: TextScanner | undefined;
   #channel: Channel = 'text';
   #start: BlockStartEvent | undefined;
-  /** Events of the block being scanned that wait for a verdict, its start among them. */
+  /** Held events of the block being scanned, including its start. */
   #held: StreamEvent[] = [];
   /** Text of the block being scanned was replaced. */
   #altered = false;
-  /** The block being scanned passes whatever is found. */
+  /** The block being scanned passes unchanged; it is only searched for calls. */
   #watches = false;
-  #undecided: Undecided | undefined;
-  /** What becomes of calls at the end of the blocks that come out of the queue. */
+  #undecided: UndecidedBlock | undefined;
+  /** While the queue is processed: whether calls at the end of its blocks are real. */
   #verdict: boolean | undefined;
-  /** The block that is open for the client. */
+  /** The block that the client sees as open. */
   #open: Channel | 'other' | undefined;
   #next = 0;
   #hasMoved = false;
   #spoken = false;
-  readonly #found: Found[] = [];
+  readonly #found: FoundLeak[] = [];
   #out: StreamEvent[] = [];
 
   constructor(rules: InterceptRules) {
@@ -98,7 +98,7 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
       if (scanner === undefined && !this.#native.holding) {
         return this.#native.passes(event) ? this.#placed(event) : NOTHING;
       }
-      // The way of nearly every event: nothing held, nothing found, nothing moved.
+      // Nearly every event: nothing is held, found or moved.
       if (scanner !== undefined && this.#held.length === 0 && this.#open === scanner.channel) {
         const verdict = scanner.push(event.text);
         if (verdict === 'same' || this.#watches) {
@@ -127,8 +127,8 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
     return out;
   }
 
-  /** An event behind calls that are not decided upon. */
-  #wait(undecided: Undecided, event: StreamEvent): void {
+  /** Handles an event after calls that are still undecided. */
+  #wait(undecided: UndecidedBlock, event: StreamEvent): void {
     switch (event.type) {
       case 'block-start': {
         const { head } = event;
@@ -162,8 +162,8 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
     else if (event.type === 'block-stop') undecided.probe = undefined;
   }
 
-  /** Nothing but calls follows the block that waits, or something does; then the queue goes on. */
-  #decide({ scanner, stop, queue }: Undecided, stand: boolean): void {
+  /** Decides on the waiting block, then processes the queue. `stand`: only calls follow it. */
+  #decide({ scanner, stop, queue }: UndecidedBlock, stand: boolean): void {
     this.#undecided = undefined;
     this.#closed(scanner, scanner.decide(stand), stop);
     this.#verdict = stand;
@@ -196,7 +196,7 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
         this.#emit(event);
         break;
       case 'sealed':
-        // A signature is bound to the text that it was made for.
+        // A signature is valid only for the original text.
         if (this.#scanner !== undefined && this.#altered) break;
         this.#beside(event);
         break;
@@ -205,7 +205,7 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
     }
   }
 
-  /** An event that is no text of the open block: in its place in the order. */
+  /** Handles an event other than text of the open block, in order. */
   #beside(event: StreamEvent): void {
     if (this.#scanner !== undefined && this.#held.length > 0) this.#held.push(event);
     else if (this.#native.holding) this.#nativeOut(this.#native.beside(event));
@@ -241,7 +241,7 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
     else if (verdict === 'changed') this.#replace(scanner);
   }
 
-  /** What was held, as it came. */
+  /** Emits held events unchanged. */
   #release(scanner: TextScanner): void {
     const held = this.#held;
     this.#held = [];
@@ -251,7 +251,7 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
     }
   }
 
-  /** Segments in place of the text that was held. */
+  /** Emits the scanner's segments instead of the held text. */
   #replace(scanner: TextScanner): void {
     this.#leaks(scanner);
     this.#altered = true;
@@ -265,14 +265,14 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
     }
     for (const event of held) {
       if (event.type === 'block-start' || event.type === 'delta') continue;
-      // What belongs to a text that is gone goes with it.
+      // Drop what belongs to the replaced text.
       if (event.type === 'logprobs' || event.type === 'sealed') continue;
       if (event.type === 'citation' && this.#open !== 'text') continue;
       this.#emit(event);
     }
   }
 
-  /** Thinking that stood in the answer has become reasoning. */
+  /** Thinking in the answer's text has become reasoning. */
   #moved(): void {
     if (this.#hasMoved) return;
     this.#hasMoved = true;
@@ -307,8 +307,8 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
     }
   }
 
-  /** A block of text is over. */
-  #closed(scanner: TextScanner, verdict: Verdict, stop: StreamEvent | undefined): void {
+  /** Handles the end of a block of text. */
+  #closed(scanner: TextScanner, verdict: ScanVerdict, stop: StreamEvent | undefined): void {
     this.#leaks(scanner);
     if (verdict === 'changed' && !this.#watches) this.#replace(scanner);
     else if (this.#isBlank() && this.#found.some(({ calls }) => calls.length > 0)) this.#held = [];
@@ -318,7 +318,7 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
     else if (this.#found.some(({ calls }) => calls.length > 0)) this.#closeOpen();
   }
 
-  /** All of the block is whitespace that nobody has seen yet. */
+  /** The whole block is white space and still held. */
   #isBlank(): boolean {
     return (
       this.#held[0]?.type === 'block-start' &&
@@ -367,7 +367,7 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
     }
   }
 
-  /** The recovered calls, but for those that the vendor has sent as structured calls too. */
+  /** Emits the recovered calls, except those that the vendor also sent as structured calls. Returns their number. */
   #calls(): number {
     const found = this.#found.filter(({ calls }) => calls.length > 0);
     if (found.length === 0) return 0;
@@ -380,19 +380,19 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
     );
     let count = 0;
     for (const { channel, calls, family, stays } of found) {
-      // Thinking that drafts a call which is then made is no second call.
-      const kept = calls.filter(({ name, input }) => {
+      // A call drafted in thinking and then made is only one call.
+      const fresh = calls.filter(({ name, input }) => {
         const key = callKey(name, input);
         if (native.has(key)) return false;
         return channel === 'text' || (native.size === 0 && !inText.has(key));
       });
-      for (const call of kept) this.#emitCall(call);
-      count += kept.length;
-      if (kept.length === 0 && stays) continue;
-      this.#rules.report(family, kept.length > 0 ? 'recovered' : 'removed');
+      for (const call of fresh) this.#emitCall(call);
+      count += fresh.length;
+      if (fresh.length === 0 && stays) continue;
+      this.#rules.report(family, fresh.length > 0 ? 'recovered' : 'removed');
       const { notes } = this.#rules;
-      if (kept.length === 0) notes.add('leaked_markup_removed', undefined, `${family}: a copy`);
-      for (const { name, repaired } of kept) {
+      if (fresh.length === 0) notes.add('leaked_markup_removed', undefined, `${family}: a copy`);
+      for (const { name, repaired } of fresh) {
         notes.add('leaked_call_recovered', undefined, `${family}: ${name}`);
         if (repaired) notes.add('tool_arguments_repaired', undefined, name);
       }
@@ -426,7 +426,7 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
       if (reason === 'tool-calls') this.#emit(event);
       else this.#emit({ type: 'finish', reason: 'tool-calls', details: event.details });
     } else if (truncated && reason === 'stop' && this.#native.count === 0) {
-      // The reply was cut within markup; it is no natural end.
+      // The reply was cut inside markup, so this is no natural end.
       this.#emit({ type: 'finish', reason: 'length', details: event.details });
     } else this.#emit(event);
   }
@@ -435,7 +435,7 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
     for (const event of events) this.#emit(event);
   }
 
-  /** Lets an event go, at the index that its block has for the client. */
+  /** Emits an event with the block index that the client sees. */
   #emit(event: StreamEvent): void {
     if (event.type === 'block-start') {
       this.#closeOpen();

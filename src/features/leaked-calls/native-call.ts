@@ -1,11 +1,11 @@
-/** Watches a structured call of the vendor's: a name or arguments that markup has leaked into, broken JSON. */
+/** Checks one structured call of the vendor for markup in its name or arguments and for broken JSON. */
 
 import type { BlockHead } from '../../conversation/events.ts';
 import { isObject } from '../../lib/json/json.ts';
-import { Block } from './block/block.ts';
+import { LeakBlock } from './block/block.ts';
 import { lex } from './block/lex.ts';
+import { buildCalls, PARALLEL, parallelCalls, type RecoveredCall } from './build-calls.ts';
 import type { Lexicon } from './grammar.ts';
-import { buildCalls, PARALLEL, parallelCalls, type RecoveredCall } from './raw-call.ts';
 import { Search } from './scan/search.ts';
 import type { ToolIndex } from './tool-index.ts';
 import { jsonValue } from './values/coerce-value.ts';
@@ -14,17 +14,17 @@ import type { Repairs } from './values/repair-json.ts';
 
 export type CallHead = Extract<BlockHead, { type: 'tool-call' }>;
 
-/** What becomes of the call when it ends. */
-export type Ending =
-  /** As it came. */
+/** The result of checking a call at its end. */
+export type CallEnding =
+  /** The call is unchanged. */
   | { readonly type: 'same' }
-  /** More arguments text in place of what was held. */
+  /** Arguments text that replaces the held text. */
   | { readonly type: 'rest'; readonly text: string }
-  /** Other calls in its place (nothing of it has been let go). */
+  /** Other calls that replace it; nothing of it was sent. */
   | { readonly type: 'calls'; readonly calls: readonly RecoveredCall[]; readonly family?: string }
-  /** The JSON broke off; whether that is the length limit or a fault only the finish tells. */
+  /** The JSON broke off. The finish reason tells whether that is the length limit or an error. */
   | { readonly type: 'open'; readonly text: string | undefined }
-  /** No arguments can be told. */
+  /** The arguments cannot be read. */
   | { readonly type: 'broken' };
 
 export class NativeCall {
@@ -33,11 +33,11 @@ export class NativeCall {
   readonly #lexicon: Lexicon;
   readonly #repairs: Repairs;
   readonly #check = new JsonCheck();
-  /** All of the arguments, and how much of them has been let go. */
+  /** The whole arguments, and how much of them was sent. */
   #text: string[] = [];
   #gone = 0;
   #length = 0;
-  /** Everything is held: the call will not go out under its name. */
+  /** Everything is held, because the call cannot go out under this name. */
   readonly #whole: boolean;
 
   constructor(head: CallHead, tools: ToolIndex, lexicon: Lexicon, repairs: Repairs) {
@@ -56,8 +56,8 @@ export class NativeCall {
   }
 
   /**
-   * True: everything so far may pass; false: this piece has to wait. A comma waits for what follows it:
-   * one that nothing follows could not be repaired once it was gone.
+   * True if everything so far may pass; false if this piece has to wait. A trailing comma waits, because it
+   * could not be repaired once sent.
    */
   push(text: string): boolean {
     this.#text.push(text);
@@ -72,7 +72,7 @@ export class NativeCall {
     return this.#text.join('');
   }
 
-  end(): Ending {
+  end(): CallEnding {
     if (this.#whole) return this.#other();
     if (this.#check.complete || (this.#check.empty && this.#check.valid)) return { type: 'same' };
     const text = this.text;
@@ -80,7 +80,7 @@ export class NativeCall {
     if (this.#check.valid) return { type: 'open', text: suffix(this.#repairs.text(text), gone) };
     const value = jsonValue(text);
     if (isObject(value)) return { type: 'same' };
-    // Arguments as a JSON string, whose text is the object.
+    // The arguments may be a JSON string that contains the object.
     const inner = typeof value === 'string' ? jsonValue(value) : undefined;
     const fixed = isObject(inner)
       ? (value as string)
@@ -89,7 +89,7 @@ export class NativeCall {
     return rest === undefined ? { type: 'broken' } : { type: 'rest', text: rest };
   }
 
-  /** Markup in place of JSON: `<arg_key>…`, `<parameter …>…`, as the body of a call of this name. */
+  /** Reads markup instead of JSON (`<arg_key>…`, `<parameter …>…`) as the body of this call. */
   #unmarked(text: string): string | undefined {
     if (!text.trimStart().startsWith('<')) return undefined;
     const { name } = this.#head;
@@ -107,7 +107,7 @@ export class NativeCall {
   #recover(markup: string): readonly RecoveredCall[] {
     const lexeme = lex(markup, 0, this.#lexicon);
     if (lexeme === undefined || lexeme === 'partial') return [];
-    const block = new Block({ type: 'tag', lexeme, lineStart: false }, this.#lexicon, {
+    const block = new LeakBlock({ type: 'tag', lexeme, lineStart: false }, this.#lexicon, {
       isTool: () => true,
       repairs: this.#repairs,
       search: new Search(),
@@ -117,8 +117,8 @@ export class NativeCall {
     return block.calls.flatMap((call) => buildCalls(call, this.#tools, this.#repairs));
   }
 
-  /** A name that is none: a wrapper of several calls, or a name with markup in it. */
-  #other(): Ending {
+  /** Handles a name that is no tool's: a wrapper of several calls, or a name with markup in it. */
+  #other(): CallEnding {
     const { name } = this.#head;
     const text = this.text;
     if (PARALLEL.test(name)) {
@@ -149,7 +149,7 @@ export class NativeCall {
   }
 }
 
-/** What has to follow `gone` so that the whole reads `full`; undefined where it cannot. */
+/** The part of `full` after `gone`; undefined if `full` does not begin with it. */
 function suffix(full: string | undefined, gone: string): string | undefined {
   return full?.startsWith(gone) ? full.slice(gone.length) : undefined;
 }

@@ -1,4 +1,4 @@
-/** The structured calls of one reply: passes them, repairs them, remembers them. */
+/** Passes, repairs and records the structured calls of one reply. */
 
 import { GatewayError } from '../../conversation/errors.ts';
 import type {
@@ -8,9 +8,9 @@ import type {
   StreamEvent,
 } from '../../conversation/events.ts';
 import { isObject, type Json } from '../../lib/json/json.ts';
+import type { RecoveredCall } from './build-calls.ts';
 import type { Lexicon } from './grammar.ts';
-import { type CallHead, type Ending, NativeCall } from './native-call.ts';
-import type { RecoveredCall } from './raw-call.ts';
+import { type CallEnding, type CallHead, NativeCall } from './native-call.ts';
 import type { ToolIndex } from './tool-index.ts';
 import { jsonValue } from './values/coerce-value.ts';
 import type { Repairs } from './values/repair-json.ts';
@@ -22,7 +22,7 @@ export interface NativeRules {
   readonly provider: string;
 }
 
-/** What comes out for an event: events that pass, and calls that take the place of one. */
+/** The output for one event: events that pass, or calls that replace one. */
 export interface NativeOutput {
   readonly events: readonly StreamEvent[];
   readonly calls?: readonly RecoveredCall[];
@@ -34,22 +34,22 @@ export interface NativeOutput {
 const pass = (...events: StreamEvent[]): NativeOutput => ({ events });
 const NOTHING: NativeOutput = { events: [] };
 
-/** Feed it the events of structured calls; it keeps their order and holds what it must. */
+/** Takes the events of structured calls. Keeps their order and holds those that may have to change. */
 export class NativeCalls {
   readonly #rules: NativeRules;
   #head: CallHead | undefined;
   #call: NativeCall | undefined;
   #held: StreamEvent[] = [];
-  /** The call has ended, but its JSON has not. */
-  #open: Extract<Ending, { type: 'open' }> | undefined;
-  readonly #said: { readonly name: string; readonly text: string }[] = [];
+  /** The call has ended, but its JSON is incomplete. */
+  #open: Extract<CallEnding, { type: 'open' }> | undefined;
+  readonly #recorded: { readonly name: string; readonly text: string }[] = [];
 
   constructor(rules: NativeRules) {
     this.#rules = rules;
   }
 
   get count(): number {
-    return this.#said.length;
+    return this.#recorded.length;
   }
 
   start(event: BlockStartEvent, head: CallHead): NativeOutput {
@@ -61,7 +61,7 @@ export class NativeCalls {
     return this.#call?.held ? this.#hold(event) : pass(event);
   }
 
-  /** The short way while nothing is held: true, the piece passes; false, it is held. */
+  /** For use while nothing is held. True: the piece passes; false: it is now held. */
   passes(event: DeltaEvent): boolean {
     if (this.#call === undefined || this.#call.push(event.text)) return true;
     this.#held.push(event);
@@ -81,38 +81,38 @@ export class NativeCalls {
     return this.#held.length > 0 ? this.#hold(event) : pass(event);
   }
 
-  /** @throws GatewayError upstream when the arguments of a client's tool cannot be told */
+  /** @throws GatewayError upstream if the arguments of a client's tool cannot be read */
   stop(event: StreamEvent & { readonly index: number }): NativeOutput {
     const call = this.#call;
     if (call === undefined) return pass(event);
     const ending = call.end();
     const name = this.#head!.name;
-    if (ending.type !== 'calls') this.#said.push({ name, text: call.text });
+    if (ending.type !== 'calls') this.#recorded.push({ name, text: call.text });
     switch (ending.type) {
       case 'same':
         return this.#flush(event);
       case 'rest':
-        this.#said[this.#said.length - 1] = { name, text: call.text };
+        this.#recorded[this.#recorded.length - 1] = { name, text: call.text };
         return this.#instead(ending.text, event);
       case 'calls':
         this.#held = [];
         this.#call = undefined;
-        for (const each of ending.calls) this.#said.push({ name: each.name, text: each.input });
+        for (const each of ending.calls) this.#recorded.push({ name: each.name, text: each.input });
         return { events: [], calls: ending.calls, family: ending.family };
       case 'open':
         this.#open = ending;
         return this.#hold(event);
       case 'broken':
-        // Who runs it tells the model.
+        // The gateway runs this tool and reports the error to the model.
         if (this.#runsHere) return this.#flush(event);
         throw this.#broken();
     }
   }
 
   /**
-   * Decides on a call whose JSON broke off, once what follows it is known: the finish, or another
-   * block (then it was no length limit).
-   * @throws GatewayError upstream when it was no limit that cut it, and the tool is the client's
+   * Decides on a call whose JSON broke off, once the finish reason is known, or another block follows (then
+   * it was not the length limit).
+   * @throws GatewayError upstream if no limit cut it and the tool is the client's
    */
   decide(reason: FinishReason | undefined): NativeOutput {
     const open = this.#open;
@@ -127,7 +127,7 @@ export class NativeCalls {
     return this.#instead(open.text, stop as StreamEvent & { readonly index: number });
   }
 
-  /** The stream is over: what is still held, as it came. */
+  /** The stream has ended; returns held events unchanged. */
   end(): readonly StreamEvent[] {
     return this.#flush().events;
   }
@@ -136,10 +136,10 @@ export class NativeCalls {
     return this.#held.length > 0;
   }
 
-  /** Name and arguments of every structured call so far, in one form. */
+  /** The key of every structured call so far; see {@link callKey}. */
   keys(): Set<string> {
     return new Set(
-      this.#said.map(({ name, text }) => {
+      this.#recorded.map(({ name, text }) => {
         const known = this.#rules.tools.resolve(name);
         return callKey(known?.name ?? name, text);
       }),
@@ -158,7 +158,7 @@ export class NativeCalls {
     return { events };
   }
 
-  /** The rest of the arguments in place of the deltas that were held. */
+  /** Replaces the held deltas with the rest of the arguments. */
   #instead(text: string, stop: StreamEvent & { readonly index: number }): NativeOutput {
     const others = this.#held.filter((event) => event.type !== 'delta' && event !== stop);
     this.#held = [];
@@ -181,14 +181,14 @@ export class NativeCalls {
   }
 }
 
-/** A call in a form in which the same call is always written the same. */
+/** A canonical text of a call: equal calls have equal keys. */
 export function callKey(name: string, input: string): string {
   const value = input.trim() === '' ? {} : jsonValue(input);
   if (value === undefined) return `${name} ${input}`;
   try {
     return `${name} ${JSON.stringify(sorted(value))}`;
   } catch (thrown) {
-    // Nested deeper than the stack: known by its text alone.
+    // Nested deeper than the stack allows: use the text.
     if (thrown instanceof RangeError) return `${name} ${input}`;
     throw thrown;
   }

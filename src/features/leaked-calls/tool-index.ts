@@ -1,4 +1,4 @@
-/** The tools of a request by every way a model may spell their names. */
+/** Finds a request's tools by the spellings of their names that models use. */
 
 import { toolNames } from '../../conversation/tools/tool-names.ts';
 import type { Tool, ToolKind } from '../../conversation/types.ts';
@@ -8,27 +8,27 @@ export interface KnownTool {
   readonly name: string;
   readonly namespace?: string;
   readonly kind: ToolKind;
-  /** JSON Schema of the input; empty where the client gave none. */
+  /** JSON Schema of the input; empty if the client gave none. */
   readonly schema: JsonObject;
 }
 
 export interface ToolIndex {
-  /** How many tools. */
+  /** The number of tools. */
   readonly size: number;
-  /** The tool that a leaked name means, or undefined. */
+  /** The tool that a leaked name refers to, or undefined. */
   resolve(spelled: string): KnownTool | undefined;
-  /** A call of this name is run by the gateway itself. */
+  /** Does the gateway itself run calls of this name? */
   runsHere(name: string): boolean;
 }
 
 const NO_SCHEMA: JsonObject = {};
 
 /**
- * Client and gateway tools; what the vendor runs itself is no tool here. A name that two tools could
- * mean is none. Most answers call nothing: the names are spelled when the first one is asked for.
+ * Indexes tools of the client and of the gateway, not those that the vendor runs. An ambiguous name finds
+ * none. The spellings are made on the first search, since most answers contain no call.
  */
 export function toolIndex(tools: readonly Tool[]): ToolIndex {
-  let find: Find | undefined;
+  let find: FindTool | undefined;
   return {
     size: tools.reduce((sum, { type }) => (type === 'hosted' ? sum : sum + 1), 0),
     resolve(spelled) {
@@ -40,16 +40,16 @@ export function toolIndex(tools: readonly Tool[]): ToolIndex {
     },
     runsHere: (name) =>
       tools.some((tool) => tool.type === 'function' && tool.runsHere?.includes(name) === true) &&
-      // A client's own tool keeps its name.
+      // A client's tool of the same name takes precedence.
       !tools.some((tool) => tool.type !== 'hosted' && tool.name === name && !isOurs(tool)),
   };
 }
 
 const isOurs = (tool: Tool) => tool.type === 'function' && tool.runsHere !== undefined;
 
-type Find = (name: string) => KnownTool | undefined;
+type FindTool = (name: string) => KnownTool | undefined;
 
-function spellingsOf(tools: readonly Tool[]): Find {
+function spellingsOf(tools: readonly Tool[]): FindTool {
   const exact = new Map<string, KnownTool>();
   const loose = new Map<string, KnownTool | undefined>();
   const flat = toolNames(tools, 64);

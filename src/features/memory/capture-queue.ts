@@ -1,39 +1,39 @@
-/** What waits to be kept: bounded, written in batches behind the answers' backs, tried again when that fails. */
+/** A bounded queue of captured events, written in batches in the background and retried after failures. */
 
 export interface CaptureQueueOptions<T> {
-  /** Keeps a batch, all of it or none. What it throws means: try again later. */
+  /** Writes a whole batch or nothing. Where it throws, the batch is tried again later. */
   readonly write: (items: readonly T[]) => void | Promise<void>;
   readonly sizeOf: (item: T) => number;
-  /** Told of items that there was no room for. */
+  /** Called for items that the queue had no room for. */
   readonly onDropped: (count: number) => void;
   readonly onTrouble: (thrown: unknown) => void;
   readonly limits?: Partial<CaptureLimits>;
 }
 
 export interface CaptureLimits {
-  /** Items that wait at most, and their size together. */
+  /** The largest number of queued items, and their largest total size. */
   readonly items: number;
   readonly bytes: number;
   /** Items written at a time. */
   readonly batch: number;
-  /** Their size together, but for one that is larger alone. */
+  /** Their largest total size; a larger single item is a batch of its own. */
   readonly batchBytes: number;
-  /** Milliseconds between the first item and its batch, and before another try. */
+  /** Milliseconds between the first item and its batch, and before a retry. */
   readonly flushAfter: number;
   readonly retryAfter: number;
 }
 
 export interface CaptureQueue<T> {
   add(items: readonly T[]): void;
-  /** Takes out what has not been written; how many those were. Resolves when none of them is under way. */
+  /** Removes unwritten items after the current write; the number of removed items. */
   remove(which: (item: T) => boolean): Promise<number>;
-  /** Writes what waits, as far as `write` does so at once. */
+  /** Writes what is queued, as far as `write` is synchronous. */
   flushNow(): void;
-  /** The same in steps, between which others have their turn. */
+  /** The same in steps that let other work run. */
   settle(): Promise<void>;
-  /** Resolves when all that waits has been tried once. */
+  /** Resolves when everything queued has been tried once. */
   flush(): Promise<void>;
-  /** The last try; what fails now is lost and told as dropped. */
+  /** Tries a last time; what fails now is dropped and reported. */
   close(): Promise<void>;
   readonly waiting: number;
 }
@@ -53,7 +53,7 @@ export function captureQueue<T>(options: CaptureQueueOptions<T>): CaptureQueue<T
   let waiting: T[] = [];
   let bytes = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
-  let underWay: Promise<void> | undefined;
+  let inFlight: Promise<void> | undefined;
   let closed = false;
 
   const schedule = (after: number) => {
@@ -64,7 +64,7 @@ export function captureQueue<T>(options: CaptureQueueOptions<T>): CaptureQueue<T
     }, after);
     timer.unref();
   };
-  const leave = (items: readonly T[]) => {
+  const removeItems = (items: readonly T[]) => {
     const gone = new Set(items);
     waiting = waiting.filter((item) => !gone.has(item));
     for (const item of gone) bytes -= sizeOf(item);
@@ -79,24 +79,24 @@ export function captureQueue<T>(options: CaptureQueueOptions<T>): CaptureQueue<T
     return waiting.slice(0, count);
   }
 
-  /** Writes one batch; false when it did not work or is still under way. */
+  /** Writes one batch; false when it failed or has not finished yet. */
   function step(): boolean {
-    if (underWay !== undefined || waiting.length === 0) return false;
+    if (inFlight !== undefined || waiting.length === 0) return false;
     const batch = first();
     try {
       const writing = write(batch);
       if (writing === undefined) {
-        leave(batch);
+        removeItems(batch);
         schedule(0);
         return true;
       }
-      underWay = writing
+      inFlight = writing
         .then(
-          () => leave(batch),
+          () => removeItems(batch),
           (thrown) => failed(thrown),
         )
         .finally(() => {
-          underWay = undefined;
+          inFlight = undefined;
           schedule(limits.flushAfter);
         });
     } catch (thrown) {
@@ -116,12 +116,12 @@ export function captureQueue<T>(options: CaptureQueueOptions<T>): CaptureQueue<T
     for (let before = -1; waiting.length > 0 && waiting.length !== before; ) {
       before = waiting.length;
       flushNow();
-      await underWay;
+      await inFlight;
     }
   };
   const settle = async () => {
     while (step()) await new Promise((resolve) => setImmediate(resolve));
-    await underWay;
+    await inFlight;
   };
 
   return {
@@ -139,9 +139,9 @@ export function captureQueue<T>(options: CaptureQueueOptions<T>): CaptureQueue<T
       schedule(waiting.length >= limits.batch ? 0 : limits.flushAfter);
     },
     async remove(which) {
-      await underWay;
+      await inFlight;
       const gone = waiting.filter(which);
-      leave(gone);
+      removeItems(gone);
       return gone.length;
     },
     flushNow,

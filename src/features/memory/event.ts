@@ -1,4 +1,4 @@
-/** Events on their way into a memory: what is taken, what is refused, and by which limit. */
+/** Checks of new memory events: names, lengths and limits. */
 
 import { GatewayError, invalid } from '../../conversation/errors.ts';
 import type { NewMemoryEvent } from '../../conversation/memory.ts';
@@ -22,9 +22,9 @@ export const DEFAULT_LIMITS: MemoryLimits = {
   bytes: 2 ** 30,
 };
 
-/** An event that keeps to the limits, nothing left out. */
+/** An event within the limits, with all fields set. */
 export interface CheckedEvent {
-  /** Its id elsewhere (an export); made here when left out. */
+  /** Its id from an export; generated when left out. */
   readonly id?: string;
   readonly time: number;
   readonly text: string;
@@ -33,7 +33,7 @@ export interface CheckedEvent {
   readonly importance: number;
 }
 
-/** Of whoever does not say: neither trivial nor weighty. */
+/** The importance of an event that states none. */
 export const DEFAULT_IMPORTANCE = 0.5;
 /** Characters of a space's name, a source and a tag. */
 export const NAME_LENGTH = 200;
@@ -50,8 +50,8 @@ const tooLong = (what: string, param: string, limit: number, key: string) =>
   });
 
 /**
- * A space's name as it is. Half a character (a lone surrogate) would meet other names in the database.
- * @throws GatewayError for names that are empty, too long or hold control characters
+ * Checks a space's name and returns it. A lone surrogate would clash with other names in the database.
+ * @throws GatewayError for names that are empty, too long or contain control characters
  */
 export function checkSpace(space: string): string {
   if (space === '') throw invalid('A memory space needs a name.', 'space');
@@ -59,7 +59,10 @@ export function checkSpace(space: string): string {
     throw invalid(`The name of a memory space has at most ${NAME_LENGTH} characters.`, 'space');
   }
   if (space === '.' || space === '..') {
-    throw invalid('A memory space cannot be called . or ..: paths lose such names.', 'space');
+    throw invalid(
+      'A memory space cannot be called . or .. because URL paths drop such names.',
+      'space',
+    );
   }
   if (!space.isWellFormed() || CONTROL.test(space)) {
     throw invalid('The name of a memory space must be text without control characters.', 'space');
@@ -68,7 +71,7 @@ export function checkSpace(space: string): string {
 }
 
 /**
- * @param at how the client would call the event: '' or `events[3]`
+ * @param at the client's name for the event: '' or `events[3]`
  * @throws GatewayError that names the field and the limit
  */
 export function checkEvent(
@@ -85,9 +88,9 @@ export function checkEvent(
     throw tooLong('The text', field('text'), limits.text, 'memory.limits.text');
   }
   if (id !== undefined && !ID.test(id))
-    throw invalid('An id is mem_ and up to 64 of 0-9a-z.', field('id'));
+    throw invalid('An id is mem_ followed by up to 64 of 0-9a-z.', field('id'));
   if (!Number.isFinite(time) || time < 0 || time > LAST_TIME) {
-    throw invalid('A time is milliseconds since 1970.', field('time'));
+    throw invalid('A time is a number of milliseconds since 1970.', field('time'));
   }
   if (source.length > NAME_LENGTH)
     throw tooLong('The source', field('source'), NAME_LENGTH, 'fixed');
@@ -101,7 +104,7 @@ export function checkEvent(
   const long = tags.findIndex((tag) => tag.length > NAME_LENGTH);
   if (long >= 0) throw tooLong('The tag', field(`tags[${long}]`), NAME_LENGTH, 'fixed');
   if (!(importance >= 0 && importance <= 1)) {
-    throw invalid('Importance goes from 0 to 1.', field('importance'));
+    throw invalid('Importance is a number from 0 to 1.', field('importance'));
   }
   return {
     ...(id !== undefined && { id }),
@@ -113,8 +116,8 @@ export function checkEvent(
   };
 }
 
-/** An event of a conversation made to fit: cut rather than refused; undefined where nothing is left. */
-export function fitted(
+/** An event of a conversation, cut to the limits instead of refused; undefined without text. */
+export function clampedEvent(
   event: NewMemoryEvent,
   limits: MemoryLimits,
   now: number,
@@ -139,15 +142,15 @@ export function fitted(
   );
 }
 
-/** What makes two events the same: who said it, and the words without regard to case, width and blanks. */
+/** Equal for events with the same source and text, ignoring case, character width and white space. */
 export function fingerprint({ text, source }: CheckedEvent): Uint8Array {
   const words = folded(text).replace(/\s+/g, ' ').trim();
   const hash = new Bun.CryptoHasher('sha256').update(`${folded(source)}\n${words}`).digest();
   return new Uint8Array(hash.subarray(0, 16));
 }
 
-/** What an event is found by. */
-export const indexed = ({
+/** The text under which an event is indexed. */
+export const indexedText = ({
   text,
   source,
   tags,

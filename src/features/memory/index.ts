@@ -1,6 +1,6 @@
-/** The memory: events kept by space, recalled by what fits; embedded, or a store elsewhere. */
+/** The memory: events stored by space and recalled by relevance, in this process or in another service. */
 
-export type { MemoryBase, MemoryWatch } from './base.ts';
-export { embeddedMemory } from './store/embedded.ts';
+export type { MemoryBackend, MemoryObserver } from './backend.ts';
+export { embeddedMemory } from './store/embedded-memory.ts';
 export { type Embedder, embedder } from './store/embedder.ts';
-export { externalMemory } from './store/external.ts';
+export { externalMemory } from './store/external-memory.ts';

@@ -1,7 +1,7 @@
-/** The session ledger: what a vendor wants back of its own answers is remembered for clients that do not send it. */
+/** Remembers the reasoning and signatures of answers, and adds them to later requests if the client leaves them out. */
 
 import type { Target } from '../../conversation/target.ts';
-import { mentionsTools } from '../../conversation/tools/tool-texts.ts';
+import { mentionsTools } from '../../conversation/tools/mentions-tools.ts';
 import type { Conversation, ProtocolName } from '../../conversation/types.ts';
 import {
   type Feature,
@@ -9,49 +9,50 @@ import {
   type Interceptor,
   lazyInterceptor,
 } from '../feature.ts';
-import { collector, type Heard } from './collect.ts';
-import { callKey, textKeys, wordsBefore } from './keys.ts';
-import type { SessionLedger } from './ledger.ts';
+import { answerCollector, type CollectedAnswer } from './answer-collector.ts';
+import { callKey, textBefore, textKeys } from './keys.ts';
+import { isReplayed, replayRules } from './replay-rules.ts';
 import { restore } from './restore.ts';
-import { isWanted, wantedBy } from './wanted.ts';
+import type { SessionLedger } from './session-ledger.ts';
 
-export { memorySessionLedger, type SessionLedger } from './ledger.ts';
+export { memorySessionLedger, type SessionLedger } from './session-ledger.ts';
 export { openSessionLedger } from './session-ledger-store.ts';
 
-export interface SessionLedgerOptions {
+export interface ReasoningMemoryOptions {
   readonly ledger: SessionLedger;
-  /** The name of the gateway key; '' without auth. What one owner's answers left is not another's. */
+  /** The name of the gateway key; '' without auth. Owners never see each other's entries. */
   readonly owner: string;
 }
 
 /**
- * The feature of one exchange. It stands behind features that recover and run calls, and before those
- * that repair the history and fit it to the vendor, which then find it complete.
+ * The feature for one exchange. Place it after features that recover and run calls, and before those that
+ * repair the history and fit it to the vendor, so that they see the complete history.
  */
-export const sessionLedger = (options: SessionLedgerOptions): Feature => new Remembering(options);
+export const reasoningMemory = (options: ReasoningMemoryOptions): Feature =>
+  new ReasoningMemory(options);
 
-/** One object for each exchange: as functions that close over it there would be four. */
-class Remembering implements Feature {
+/** A class, because it is created for each exchange: one object instead of four closures. */
+class ReasoningMemory implements Feature {
   readonly name = 'session-ledger';
   readonly #ledger: SessionLedger;
   readonly #owner: string;
-  /** Where the words before the answer that is awaited are read, as the pass of the same try saw them. */
+  /** The turns that the request pass of this try saw; the text before the expected answer is read from them. */
   #seen: { readonly by: FeatureContext; readonly turns: Conversation['turns'] } | undefined;
 
-  constructor({ ledger, owner }: SessionLedgerOptions) {
+  constructor({ ledger, owner }: ReasoningMemoryOptions) {
     this.#ledger = ledger;
     this.#owner = owner;
   }
 
   mayApply(body: Buffer, { client, target }: FeatureContext): boolean {
-    if (!concerns(client, target)) return false;
-    if (client !== target.protocol || wantedBy(target).text === 'all') return true;
+    if (!mayLoseReasoning(client, target)) return false;
+    if (client !== target.protocol || replayRules(target).text === 'all') return true;
     return mentionsTools(body);
   }
 
   request(conversation: Conversation, context: FeatureContext): Conversation {
     const { target, notes, client } = context;
-    if (!concerns(client, target)) return conversation;
+    if (!mayLoseReasoning(client, target)) return conversation;
     this.#seen = { by: context, turns: conversation.turns };
     if (this.#ledger.empty) return conversation;
     const scope = { owner: this.#owner, provider: target.provider };
@@ -60,13 +61,13 @@ class Remembering implements Feature {
 
   intercept(sent: Conversation, context: FeatureContext): Interceptor | undefined {
     const { target, client } = context;
-    if (!concerns(client, target)) return undefined;
+    if (!mayLoseReasoning(client, target)) return undefined;
     const { turns } = this.#seen?.by === context ? this.#seen : sent;
     const ledger = this.#ledger;
     const owner = this.#owner;
-    const words = () => wordsBefore(turns, turns.length);
+    const before = () => textBefore(turns, turns.length);
     return lazyInterceptor(textsAreIgnored, () =>
-      collector((heard) => remember(ledger, owner, target, heard, words)),
+      answerCollector((answer) => storeAnswer(ledger, owner, target, answer, before)),
     );
   }
 }
@@ -75,34 +76,34 @@ class Remembering implements Feature {
 const textsAreIgnored = () => true;
 
 /**
- * Between a client and a vendor of the same protocol only Chat loses anything: clients of Messages and
- * Responses hold what was sealed, or have left it to the vendor.
+ * If client and vendor speak the same protocol, only Chat clients lose reasoning. Clients of Messages and
+ * Responses keep sealed reasoning, or the vendor stores it.
  */
-const concerns = (client: ProtocolName, target: Target): boolean =>
+const mayLoseReasoning = (client: ProtocolName, target: Target): boolean =>
   client !== target.protocol || client === 'openai-chat';
 
-function remember(
+function storeAnswer(
   ledger: SessionLedger,
   owner: string,
   target: Target,
-  { pieces, said }: Heard,
+  { pieces, text }: CollectedAnswer,
   before: () => string,
 ): void {
   const { provider, protocol, model } = target;
-  const wanted = wantedBy(target);
+  const rules = replayRules(target);
   const ids = pieces.flatMap((piece) => (piece.type === 'call' ? [piece.id] : []));
   const useful = pieces.some((piece) => {
     if (piece.type === 'call') return piece.sealed !== undefined;
-    return piece.type === 'reasoning' && isWanted(piece.block, target, wanted, ids.length > 0);
+    return piece.type === 'reasoning' && isReplayed(piece.block, target, rules, ids.length > 0);
   });
   if (!useful) return;
   const scope = { owner, provider };
   const keys =
     ids.length > 0
       ? ids.map((id) => callKey(scope, id, before))
-      : said === undefined
+      : text === undefined
         ? []
-        : textKeys(scope, said, before);
+        : textKeys(scope, text, before);
   if (keys.length === 0) return;
   const id = Bun.hash(keys.join()).toString(36);
   ledger.put(keys, { id, provider, protocol, model, pieces });

@@ -1,39 +1,39 @@
-/** By what an answer is known again: the ids of its calls, or its words and the words before it. */
+/** Keys by which an answer is recognised: the ids of its calls, or its text and the text before it. */
 
 import type { Turn } from '../../conversation/types.ts';
 
-/** Whose answer it was, and who made it. */
-export interface Scope {
+/** The owner and the provider of an answer. */
+export interface KeyScope {
   /** The name of the gateway key; '' without auth. */
   readonly owner: string;
   readonly provider: string;
 }
 
-/** Characters of an answer that make it safe to know it by itself. */
-const LONG = 80;
-/** Characters at either end by which the words before an answer are known: results can be megabytes. */
-const ENDS = 300;
+/** Minimum length at which an answer's text alone identifies it. */
+const MIN_DISTINCTIVE = 80;
+/** Characters that are used from either end of the text before an answer, since results can be megabytes. */
+const END_LENGTH = 300;
 
-const sha = (text: string) =>
+const hashed = (text: string) =>
   new Bun.CryptoHasher('sha256').update(text).digest('hex').slice(0, 40);
 
-/** White space is what clients trim, join and re-wrap. */
-const bare = (text: string) => text.replace(/\s+/g, '');
+/** Clients trim, join and re-wrap white space, so it is ignored. */
+const withoutSpace = (text: string) => text.replace(/\s+/g, '');
 
-/** Characters of an id that are looked at: vendors' ids are shorter, and a client's may be megabytes. */
-const LONGEST_ID = 512;
-/** What only chance can have made: so many letters and digits in a row, both among them. */
+/** Characters of an id that are read. Vendors' ids are shorter; a client could send megabytes. */
+const MAX_ID_LENGTH = 512;
+/** An id is random if it has a run of this many letters and digits, with at least one of each. */
 const RANDOM_RUN = 16;
-/** Or so many digits. */
+/** An id is also random if it has this many digits in a row. */
 const RANDOM_DIGITS = 12;
 
-/** Does the id say by itself which call it is? One pass over its beginning. */
+/** Does the id alone identify a call? Reads the beginning of the id once. */
 function isRandom(id: string): boolean {
   let run = 0;
   let digits = 0;
   let hasDigit = false;
   let hasLetter = false;
-  const end = Math.min(id.length, LONGEST_ID);
+  const end = Math.min(id.length, MAX_ID_LENGTH);
   for (let at = 0; at < end; at++) {
     const code = id.charCodeAt(at);
     const lower = code | 0x20;
@@ -56,41 +56,43 @@ function isRandom(id: string): boolean {
 }
 
 /**
- * The key of a call. Some vendors count (`call_0`, `functions.Bash:0`): such an id says which call it
- * is only together with the words before the answer.
+ * The key of a call. Some vendors number their calls (`call_0`, `functions.Bash:0`); such an id identifies
+ * a call only together with the text before the answer.
  */
-export function callKey({ owner, provider }: Scope, id: string, before: () => string): string {
+export function callKey({ owner, provider }: KeyScope, id: string, before: () => string): string {
   const around = isRandom(id) ? '' : `\0${before()}`;
-  return sha(`call\0${owner}\0${provider}\0${id}${around}`);
+  return hashed(`call\0${owner}\0${provider}\0${id}${around}`);
 }
 
 /**
- * Keys of an answer without calls. A short one ("Done.") is known only together with the words before
- * it; a long one by itself too, since clients touch up earlier turns. None for silence.
+ * Keys of an answer without calls. A short answer ("Done.") is recognised only together with the text
+ * before it; a long one also alone, since clients may edit earlier turns. None for an empty answer.
  */
 export function textKeys(
-  { owner, provider }: Scope,
-  said: string,
+  { owner, provider }: KeyScope,
+  answer: string,
   before: () => string,
 ): readonly string[] {
-  const text = bare(said);
+  const text = withoutSpace(answer);
   if (text === '') return [];
   const head = `said\0${owner}\0${provider}\0${text}`;
-  const exact = sha(`${head}\0${before()}`);
-  return text.length < LONG ? [exact] : [exact, sha(head)];
+  const exact = hashed(`${head}\0${before()}`);
+  return text.length < MIN_DISTINCTIVE ? [exact] : [exact, hashed(head)];
 }
 
-/** The words of the two turns in front of index `at`, by their ends. */
-export function wordsBefore(turns: readonly Turn[], at: number): string {
+/** The text of the two turns before index `at`, shortened to both ends of each. */
+export function textBefore(turns: readonly Turn[], at: number): string {
   return `${ends(turns[at - 1])}\0${ends(turns[at - 2])}`;
 }
 
 function ends(turn: Turn | undefined): string {
   const text = textOf(turn, true).trim();
-  return bare(text.length <= 2 * ENDS ? text : text.slice(0, ENDS) + text.slice(-ENDS));
+  return withoutSpace(
+    text.length <= 2 * END_LENGTH ? text : text.slice(0, END_LENGTH) + text.slice(-END_LENGTH),
+  );
 }
 
-/** The text of a turn, with that of tools' results where asked for. */
+/** The text of a turn; with `results`, also the text of tool results. */
 export function textOf(turn: Turn | undefined, results = false): string {
   let text = '';
   for (const block of turn?.blocks ?? []) {

@@ -1,8 +1,9 @@
-/** Puts reasoning and seals back where they stood, in answers that the target itself made. */
+/** Restores reasoning and seals at their original positions, in answers that the target made. */
 
 import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { Target } from '../../conversation/target.ts';
+import { isClientCall } from '../../conversation/tools/client-blocks.ts';
 import type {
   Block,
   Conversation,
@@ -11,45 +12,45 @@ import type {
   ToolCallBlock,
   Turn,
 } from '../../conversation/types.ts';
-import { callKey, type Scope, textKeys, textOf, wordsBefore } from './keys.ts';
-import type { Entry, SessionLedger } from './ledger.ts';
-import { isGenuine, isWanted, sameMaker, type Wanted, wantedBy } from './wanted.ts';
+import { callKey, type KeyScope, textBefore, textKeys, textOf } from './keys.ts';
+import { isGenuine, isReplayed, type ReplayRules, replayRules, sameMaker } from './replay-rules.ts';
+import type { LedgerEntry, SessionLedger } from './session-ledger.ts';
 
 export interface RestoreContext {
   readonly ledger: SessionLedger;
-  readonly scope: Scope;
+  readonly scope: KeyScope;
   readonly target: Target;
   readonly notes: Notes;
 }
 
-interface Work extends RestoreContext {
-  readonly wanted: Wanted;
-  /** The client's message has one place for all reasoning of an answer: what stood where is lost. */
-  readonly mixed: boolean;
-  /** Pieces that have their place: an answer's calls may stand in several runs of items. */
+interface RestoreState extends RestoreContext {
+  readonly rules: ReplayRules;
+  /** The client's protocol merges all reasoning of an answer, so its positions are lost. */
+  readonly unordered: boolean;
+  /** Pieces that have been inserted, since the calls of one answer may be spread over several runs of items. */
   readonly placed: Set<string>;
-  /** Pieces of entries that may still be looked at: a history could name one long answer in every turn. */
+  /** How many more pieces may be read: a history could name one long answer in every turn. */
   left: number;
 }
 
-/** Pieces that are looked at beyond as many as the history has turns. */
-const SPARE = 100_000;
+/** Pieces that may be read in addition to one per turn of the history. */
+const SPARE_PIECES = 100_000;
 
 /**
- * The history with what its clients left out; itself where nothing is known or wanted. The same
- * answer is completed in the same way in every request, so that one turn's messages begin the next's.
+ * Adds the reasoning that the client left out. Returns the same conversation if there is none to add. An
+ * answer is completed the same way in every request, so that each request extends the one before.
  */
 export function restore(conversation: Conversation, context: RestoreContext): Conversation {
   const { turns, origin } = conversation;
   const chat = origin?.protocol === 'openai-chat';
-  const work: Work = {
+  const state: RestoreState = {
     ...context,
-    wanted: wantedBy(context.target),
-    mixed: chat && context.target.protocol !== 'openai-chat',
+    rules: replayRules(context.target),
+    unordered: chat && context.target.protocol !== 'openai-chat',
     placed: new Set(),
-    left: SPARE + turns.length,
+    left: SPARE_PIECES + turns.length,
   };
-  // Responses spreads an answer over items, each a turn of its own.
+  // Responses splits an answer into items, and each item is a turn.
   const items = origin?.protocol === 'openai-responses';
   const out: Turn[] = [];
   let count = 0;
@@ -58,8 +59,9 @@ export function restore(conversation: Conversation, context: RestoreContext): Co
     const isAnswer = turns[at]!.role === 'assistant';
     while (items && isAnswer && turns[end]?.role === 'assistant') end++;
     const run = turns.slice(at, end);
-    // What nothing follows is a prefill, which no vendor lets begin with reasoning.
-    const whole = isAnswer && end < turns.length ? completed(run, turns, at, items, work) : run;
+    // A last assistant turn is a prefill, which must not begin with reasoning.
+    const whole =
+      isAnswer && end < turns.length ? restoreAnswer(run, turns, at, items, state) : run;
     if (whole !== run) count++;
     for (const turn of whole) out.push(turn);
     at = end;
@@ -69,70 +71,77 @@ export function restore(conversation: Conversation, context: RestoreContext): Co
   return withParts(conversation, { turns: out });
 }
 
-const isCall = (block: Block): block is ToolCallBlock =>
-  block.type === 'tool-call' && block.by !== 'provider';
-
-/** One answer with what its entry knows; the same list where that is nothing. */
-function completed(
+/** Completes one answer from its ledger entry. Returns the same list if there is nothing to add. */
+function restoreAnswer(
   run: readonly Turn[],
   turns: readonly Turn[],
   at: number,
   items: boolean,
-  work: Work,
+  state: RestoreState,
 ): readonly Turn[] {
   const blocks = run.flatMap((turn) => turn.blocks);
-  const calls = blocks.filter(isCall);
-  const entry = find(run, calls, turns, at, work);
-  if (entry === undefined || !sameMaker(entry.model, work.target.model)) return run;
-  if (entry.protocol !== work.target.protocol) return run;
-  work.left -= entry.pieces.length;
-  if (work.left < 0) return run;
+  const calls = blocks.filter(isClientCall);
+  const entry = findEntry(run, calls, turns, at, state);
+  if (entry === undefined || !sameMaker(entry.model, state.target.model)) return run;
+  if (entry.protocol !== state.target.protocol) return run;
+  state.left -= entry.pieces.length;
+  if (state.left < 0) return run;
   const seals = callSeals(entry);
-  const signed = mapUnchanged(run, (turn) => withCallSeals(turn, seals, work.target));
+  const signed = mapUnchanged(run, (turn) => withCallSeals(turn, seals, state.target));
   const reasoning = entry.pieces.flatMap((piece) =>
-    piece.type === 'reasoning' && isWanted(piece.block, work.target, work.wanted, calls.length > 0)
+    piece.type === 'reasoning' &&
+    isReplayed(piece.block, state.target, state.rules, calls.length > 0)
       ? [piece.block]
       : [],
   );
   if (reasoning.length === 0) return signed;
-  if (lacks(blocks, reasoning, work.target)) {
+  if (needsReasoning(blocks, reasoning, state.target)) {
     const bare = mapUnchanged(signed, withoutReasoning);
     return items
-      ? asItems(bare, entry, reasoning, work)
-      : bare.map((turn) => asBlocks(turn, entry, reasoning, work));
+      ? insertItems(bare, entry, reasoning, state)
+      : bare.map((turn) => insertBlocks(turn, entry, reasoning, state));
   }
-  if (!work.mixed) return signed;
-  return mapUnchanged(signed, (turn) => inPlace(turn, entry, reasoning, work));
+  if (!state.unordered) return signed;
+  return mapUnchanged(signed, (turn) => reorder(turn, entry, reasoning, state));
 }
 
 /**
- * A turn whose reasoning the client gave back, with each piece where it stood. The turn itself where
- * they stand so already, are not all of this answer, or one has nothing before which to stand.
+ * Moves reasoning that the client sent back to its original positions. Returns the same turn if the order
+ * is right already, if a piece is of another answer, or if no position is known for one.
  */
-function inPlace(turn: Turn, entry: Entry, reasoning: readonly ReasoningBlock[], work: Work): Turn {
-  const held = turn.blocks.filter((block) => block.type === 'reasoning');
-  const own = piecesOf(reasoning);
+function reorder(
+  turn: Turn,
+  entry: LedgerEntry,
+  reasoning: readonly ReasoningBlock[],
+  state: RestoreState,
+): Turn {
+  const sent = turn.blocks.filter((block) => block.type === 'reasoning');
+  const own = reasoningKeys(reasoning);
   const bare = withoutReasoning(turn);
-  if (held.length === 0 || bare === undefined || !held.every((block) => own.has(keyOf(block)))) {
+  if (
+    sent.length === 0 ||
+    bare === undefined ||
+    !sent.every((block) => own.has(reasoningKey(block)))
+  ) {
     return turn;
   }
-  const whole = asBlocks(bare, entry, reasoning, work);
-  const there = piecesOf(whole.blocks);
-  const kept = held.every((block) => there.has(keyOf(block)));
-  return kept && !sameOrder(whole.blocks, turn.blocks) ? whole : turn;
+  const whole = insertBlocks(bare, entry, reasoning, state);
+  const there = reasoningKeys(whole.blocks);
+  const complete = sent.every((block) => there.has(reasoningKey(block)));
+  return complete && !sameOrder(whole.blocks, turn.blocks) ? whole : turn;
 }
 
-/** By what a client's block is known as a piece of an answer: its seal, or its words without one. */
-const keyOf = ({ sealed, text }: ReasoningBlock): string =>
+/** Identifies a client's reasoning block: by its seal, or by its text if it has none. */
+const reasoningKey = ({ sealed, text }: ReasoningBlock): string =>
   sealed === undefined ? `text ${text.trim()}` : `${sealed.protocol} ${sealed.value}`;
 
-/** The keys under which a client may hold these pieces. */
-function piecesOf(blocks: readonly Block[]): ReadonlySet<string> {
+/** All keys by which a client may send these blocks back. */
+function reasoningKeys(blocks: readonly Block[]): ReadonlySet<string> {
   const keys = new Set<string>();
   for (const block of blocks) {
     if (block.type !== 'reasoning') continue;
     keys.add(`text ${block.text.trim()}`);
-    if (block.sealed !== undefined) keys.add(keyOf(block));
+    if (block.sealed !== undefined) keys.add(reasoningKey(block));
   }
   return keys;
 }
@@ -146,42 +155,42 @@ const sameReasoning = (a: Block, b: Block): boolean =>
   a.text === b.text &&
   a.sealed?.value === b.sealed?.value;
 
-function find(
+function findEntry(
   run: readonly Turn[],
   calls: readonly ToolCallBlock[],
   turns: readonly Turn[],
   at: number,
-  { ledger, scope, wanted }: Work,
-): Entry | undefined {
-  let words: string | undefined;
+  { ledger, scope, rules }: RestoreState,
+): LedgerEntry | undefined {
+  let text: string | undefined;
   const before = () => {
-    words ??= wordsBefore(turns, at);
-    return words;
+    text ??= textBefore(turns, at);
+    return text;
   };
   if (calls.length > 0) return ledger.find(calls.map(({ id }) => callKey(scope, id, before)));
-  if (!wanted.sealed && wanted.text !== 'all') return undefined;
+  if (!rules.sealed && rules.text !== 'all') return undefined;
   return ledger.find(textKeys(scope, run.map((turn) => textOf(turn)).join(''), before));
 }
 
 /**
- * Is there reasoning to be put back? Not where the client gave it back itself; but where it kept only
- * the words of what was sealed, the whole takes their place.
+ * Does the answer need its reasoning restored? Not if the client sent it back. If the client kept only the
+ * text of sealed reasoning, the sealed form replaces it.
  */
-function lacks(
+function needsReasoning(
   blocks: readonly Block[],
   reasoning: readonly ReasoningBlock[],
   { protocol, profile }: Target,
 ): boolean {
-  const held = blocks.filter((block) => block.type === 'reasoning');
-  if (held.some(({ sealed }) => sealed !== undefined && sealed.value !== '')) return false;
-  if (held.every(({ text }) => text.trim() === '')) return true;
+  const sent = blocks.filter((block) => block.type === 'reasoning');
+  if (sent.some(({ sealed }) => sealed !== undefined && sealed.value !== '')) return false;
+  if (sent.every(({ text }) => text.trim() === '')) return true;
   return reasoning.some(
     ({ sealed }) => isGenuine(sealed, protocol, profile) && sealed.value !== '',
   );
 }
 
-/** The seals of an answer's calls, by their ids. */
-function callSeals({ pieces }: Entry): ReadonlyMap<string, Sealed> {
+/** The seals of an answer's calls, by call id. */
+function callSeals({ pieces }: LedgerEntry): ReadonlyMap<string, Sealed> {
   const seals = new Map<string, Sealed>();
   const seen = new Set<string>();
   for (const piece of pieces) {
@@ -195,7 +204,7 @@ function callSeals({ pieces }: Entry): ReadonlyMap<string, Sealed> {
 function withCallSeals(turn: Turn, seals: ReadonlyMap<string, Sealed>, { protocol }: Target): Turn {
   if (seals.size === 0) return turn;
   const blocks = mapUnchanged(turn.blocks, (block): Block => {
-    if (!isCall(block) || block.sealed !== undefined) return block;
+    if (!isClientCall(block) || block.sealed !== undefined) return block;
     const sealed = seals.get(block.id);
     return sealed?.protocol === protocol ? editNode(block, { sealed }) : block;
   });
@@ -208,21 +217,21 @@ function withoutReasoning(turn: Turn): Turn | undefined {
   return blocks.length === 0 ? undefined : editNode(turn, { blocks });
 }
 
-/** The blocks of the run in front of which each piece of reasoning stood. */
-function places(
+/** Maps each block to the reasoning that originally preceded it. */
+function placements(
   blocks: readonly Block[],
-  entry: Entry,
+  entry: LedgerEntry,
   reasoning: readonly ReasoningBlock[],
-  { placed, target }: Work,
+  { placed, target }: RestoreState,
 ): ReadonlyMap<Block, readonly ReasoningBlock[]> {
   const text = blocks.find((block) => block.type === 'text');
   const calls = new Map<string, Block>();
   for (const block of blocks) {
-    if (isCall(block) && !calls.has(block.id)) calls.set(block.id, block);
+    if (isClientCall(block) && !calls.has(block.id)) calls.set(block.id, block);
   }
   const wanted = new Set<Block>(reasoning);
   const out = new Map<Block, ReasoningBlock[]>();
-  // From the end: the nearest block behind a piece that the client still has is where it stood.
+  // From the end: a piece goes before the nearest later block that the client still has.
   let behind: Block | undefined;
   for (let i = entry.pieces.length - 1; i >= 0; i--) {
     const piece = entry.pieces[i]!;
@@ -230,7 +239,7 @@ function places(
     else if (piece.type === 'call') behind = calls.get(piece.id) ?? behind;
     else if (wanted.has(piece.block)) {
       const name = `${entry.id}#${i}`;
-      // On Chat reasoning is a field of its message, wherever it was said.
+      // On Chat reasoning is a field of the message, so its position does not matter.
       const anchor = behind ?? (target.protocol === 'openai-chat' ? blocks[0] : undefined);
       if (anchor === undefined || placed.has(name)) continue;
       placed.add(name);
@@ -243,26 +252,26 @@ function places(
   return out;
 }
 
-function asBlocks(
+function insertBlocks(
   turn: Turn,
-  entry: Entry,
+  entry: LedgerEntry,
   reasoning: readonly ReasoningBlock[],
-  work: Work,
+  state: RestoreState,
 ): Turn {
-  const found = places(turn.blocks, entry, reasoning, work);
+  const found = placements(turn.blocks, entry, reasoning, state);
   if (found.size === 0) return turn;
   const blocks = turn.blocks.flatMap((block) => [...(found.get(block) ?? []), block]);
   return editNode(turn, { blocks });
 }
 
-function asItems(
+function insertItems(
   run: readonly Turn[],
-  entry: Entry,
+  entry: LedgerEntry,
   reasoning: readonly ReasoningBlock[],
-  work: Work,
+  state: RestoreState,
 ): readonly Turn[] {
   const blocks = run.flatMap((turn) => turn.blocks);
-  const found = places(blocks, entry, reasoning, work);
+  const found = placements(blocks, entry, reasoning, state);
   return run.flatMap((turn) => {
     const lead = turn.blocks.flatMap((block) => found.get(block) ?? []);
     return [...lead.map((block): Turn => ({ role: 'assistant', blocks: [block] })), turn];

@@ -1,4 +1,4 @@
-/** The session ledger on disk, with what is asked for often in memory. */
+/** The session ledger in a database file, with a memory cache in front. */
 
 import {
   type LedgerKind,
@@ -6,7 +6,7 @@ import {
   openLedgerFile,
   TOTALS,
 } from '../../lib/store/ledger-store.ts';
-import { type Entry, memorySessionLedger, type SessionLedger } from './ledger.ts';
+import { type LedgerEntry, memorySessionLedger, type SessionLedger } from './session-ledger.ts';
 
 const ANSWERS = `
 CREATE TABLE answers (id INTEGER PRIMARY KEY, used INTEGER NOT NULL, bytes INTEGER NOT NULL, body BLOB NOT NULL);
@@ -15,7 +15,7 @@ CREATE TABLE keys (key TEXT PRIMARY KEY, answer INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX keys_answer ON keys (answer);
 CREATE TRIGGER answer_gone AFTER DELETE ON answers BEGIN DELETE FROM keys WHERE answer = old.id; END;
 `;
-/** The tables get the names that every ledger has; SQLite carries indexes and triggers along. */
+/** Renames the tables to the names that all ledgers use. SQLite adapts indexes and triggers. */
 const AS_ENTRIES = `
 ALTER TABLE answers RENAME TO entries;
 ALTER TABLE keys RENAME COLUMN answer TO entry;
@@ -29,34 +29,34 @@ const SESSIONS: LedgerKind = {
   flushAfter: 50,
 };
 
-/** How long (ms) the file is taken for unchanged: no longer than others' answers need to get there. */
-const SETTLED = 20;
-/** Keys known to be unknown: histories are full of calls that nobody reasoned about. */
-const MISSING = 50_000;
+/** For this long (ms) the file is assumed unchanged; other processes need at least as long to write an answer. */
+const RECHECK_AFTER = 20;
+/** Maximum number of keys remembered as missing: most calls of a history have no reasoning. */
+const MAX_MISSING = 50_000;
 
-/** Opens the ledger. Never throws: without a usable file it remembers as long as the process lives. */
+/** Opens the ledger. Never throws: without a usable file the entries last as long as the process. */
 export function openSessionLedger(options: LedgerOptions): SessionLedger {
   const now = options.now ?? Date.now;
   const memory = memorySessionLedger();
-  const file = openLedgerFile<Entry>(SESSIONS, options);
+  const file = openLedgerFile<LedgerEntry>(SESSIONS, options);
   if (file === undefined) return memory;
-  /** Whether the file has anything; asked again until it has, but not for every request. */
+  /** Whether the file has entries. Until then it is checked again at intervals. */
   let filled = false;
-  let asked = -SETTLED;
+  let checkedForEntries = -RECHECK_AFTER;
   const missing = new Set<string>();
   let version = -1;
   let checked = 0;
 
-  /** Another process may have written what was missing. */
+  /** Another process may have written missing entries. */
   function forgetMissing(): void {
-    if (now() - checked < SETTLED) return;
+    if (now() - checked < RECHECK_AFTER) return;
     checked = now();
     const current = file!.version();
-    if (current !== version || missing.size > MISSING) missing.clear();
+    if (current !== version || missing.size > MAX_MISSING) missing.clear();
     version = current;
   }
 
-  function find(keys: readonly string[]): Entry | undefined {
+  function find(keys: readonly string[]): LedgerEntry | undefined {
     const known = memory.find(keys);
     if (known !== undefined) return known;
     forgetMissing();
@@ -76,8 +76,8 @@ export function openSessionLedger(options: LedgerOptions): SessionLedger {
   return {
     get empty() {
       if (!memory.empty || filled) return false;
-      if (now() - asked < SETTLED) return true;
-      asked = now();
+      if (now() - checkedForEntries < RECHECK_AFTER) return true;
+      checkedForEntries = now();
       filled = !file.empty;
       return !filled;
     },

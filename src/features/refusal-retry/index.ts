@@ -1,18 +1,18 @@
-/** Answers a refusal of the history: what the vendor named is taken out, once, for this one try. */
+/** Retries a refused history once, without what the vendor named in its error. */
 
 import { withParts } from '../../conversation/edit.ts';
 import { historyRefusal } from '../../conversation/refusal.ts';
 import type { Conversation } from '../../conversation/types.ts';
 import type { Feature } from '../feature.ts';
 import { withoutPairs } from './pairs.ts';
-import { withoutThinking, withReasoning, withSignatures } from './thinking.ts';
+import { withoutThinking, withPlaceholders, withUncheckedSignatures } from './thinking.ts';
 
 /**
- * Idle unless the target has just refused the history (`context.refusal`). Put it in front of the
- * feature that pairs calls and results: what it leaves half done is finished there. A client is never
- * told to repair its history: it would send the same one for ever.
+ * Works only on the try that follows a refusal of the history (`context.refusal`). Place it before tool
+ * pairing, which repairs calls that lose their result here. The client does not get the error, because
+ * it would send the same history again in every request.
  */
-export const afterRefusal: Feature = {
+export const refusalRetry: Feature = {
   name: 'after-refusal',
   mayApply: (_body, { refusal }) => refusal !== undefined,
   request(conversation, { refusal: error, target, notes }): Conversation {
@@ -32,12 +32,12 @@ export const afterRefusal: Feature = {
         return withParts(bare, { settings: { ...settings, reasoning: { enabled: false } } });
       }
       case 'thinking-missing':
-        return withReasoning(conversation, own ? refusal.message : undefined, stripped);
+        return withPlaceholders(conversation, own ? refusal.message : undefined, stripped);
       case 'call-signature':
-        return withSignatures(conversation, target, stripped);
+        return withUncheckedSignatures(conversation, target, stripped);
       case 'pairing':
         return withoutPairs(conversation, error.message, stripped);
-      // The profile's rules answer to the one, the body that is written to the other.
+      // `shape` is handled by vendor fit, `fields` when the body is written.
       case 'shape':
       case 'fields':
         return conversation;

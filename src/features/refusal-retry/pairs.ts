@@ -1,77 +1,78 @@
-/** Calls and results that a vendor says do not pair: the calls go, the results become words. */
+/** Removes calls that a vendor could not pair, and turns their results into user text. */
 
 import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Block, Conversation, Turn } from '../../conversation/types.ts';
-import type { Stripped } from './thinking.ts';
+import type { NoteStripped } from './thinking.ts';
 
 /**
- * Without the calls whose ids stand in the vendor's words. Where none of them does (Gemini and Zhipu
- * name nothing), without any: a history in words still answers, one that is refused never will.
+ * Removes the calls whose ids the error message names, or all calls if it names none (Gemini and Zhipu
+ * give no ids). A history in plain text can still be answered.
+ * @param message the vendor's error message
  */
 export function withoutPairs(
   conversation: Conversation,
-  words: string,
-  stripped: Stripped,
+  message: string,
+  stripped: NoteStripped,
 ): Conversation {
   const ids = new Set<string>();
   for (const turn of conversation.turns) {
     for (const block of turn.blocks) {
-      const id = idOf(block);
+      const id = callIdOf(block);
       if (id !== undefined) ids.add(id);
     }
   }
   if (ids.size === 0) return conversation;
-  const named = namedIn(words, ids);
-  const gone = named.size > 0 ? named : ids;
+  const named = idsNamedIn(message, ids);
+  const removed = named.size > 0 ? named : ids;
   const turns = mapUnchanged(conversation.turns, (turn): Turn | undefined => {
     const blocks = mapUnchanged(turn.blocks, (block): Block | readonly Block[] | undefined => {
-      const id = idOf(block);
-      if (id === undefined || !gone.has(id)) return block;
-      return block.type === 'tool-result' ? asWords(block) : undefined;
+      const id = callIdOf(block);
+      if (id === undefined || !removed.has(id)) return block;
+      return block.type === 'tool-result' ? resultAsText(block) : undefined;
     });
     if (blocks === turn.blocks) return turn;
-    // Reasoning that led to nothing but the call goes with it: no vendor takes it alone.
-    const silent = blocks.every((block) => block.type === 'reasoning');
-    if (silent) return undefined;
-    return bare(editNode(turn, { blocks }));
+    // Reasoning that led only to the call goes too: no vendor accepts it alone.
+    const onlyReasoning = blocks.every((block) => block.type === 'reasoning');
+    if (onlyReasoning) return undefined;
+    return withoutToolRole(editNode(turn, { blocks }));
   });
-  stripped('/messages', `${gone.size} calls: ${[...gone].slice(0, 5).join(', ')}`);
+  stripped('/messages', `${removed.size} calls: ${[...removed].slice(0, 5).join(', ')}`);
   return withParts(conversation, { turns });
 }
 
-function idOf(block: Block): string | undefined {
+function callIdOf(block: Block): string | undefined {
   if (block.type === 'tool-call') return block.id;
   return block.type === 'tool-result' ? block.callId : undefined;
 }
 
-/** What may stand around an id, and between several of them. */
-const APART = /[\s,;`'"“”‘’()[\]{}]+/;
-const PLAIN = /[\w-]+/g;
-/** Ids of odd characters, which may stand in words in any way, are looked for one by one; so many at most. */
-const MOST_ODD = 200;
+/** Characters that separate ids from other text. */
+const SEPARATORS = /[\s,;`'"“”‘’()[\]{}]+/;
+const PLAIN_ID = /[\w-]+/g;
+/** Ids with other characters are searched one by one; this is the limit. */
+const MAX_ODD_IDS = 200;
 
-/** The ids that stand in the text as words of their own. Reads it once, however many they are. */
-function namedIn(text: string, ids: ReadonlySet<string>): ReadonlySet<string> {
+/** The ids that occur in the text as separate words. Reads the text once, however many ids there are. */
+function idsNamedIn(text: string, ids: ReadonlySet<string>): ReadonlySet<string> {
   const named = new Set<string>();
-  const look = (word: string) => {
+  const check = (word: string) => {
     if (ids.has(word)) named.add(word);
   };
-  for (const [word] of text.matchAll(PLAIN)) look(word);
-  for (const word of text.split(APART)) {
-    look(word);
-    // The end of a sentence or of a path.
-    look(word.endsWith('.') || word.endsWith(':') ? word.slice(0, -1) : word);
+  for (const [word] of text.matchAll(PLAIN_ID)) check(word);
+  for (const word of text.split(SEPARATORS)) {
+    check(word);
+    // A full stop or colon may follow the id.
+    check(word.endsWith('.') || word.endsWith(':') ? word.slice(0, -1) : word);
   }
   let odd = 0;
   for (const id of ids) {
     if (named.has(id) || /^[\w-]+$/.test(id) || id === '') continue;
-    if (++odd > MOST_ODD) break;
-    if (stands(text, id)) named.add(id);
+    if (++odd > MAX_ODD_IDS) break;
+    if (occursAlone(text, id)) named.add(id);
   }
   return named;
 }
 
-function stands(text: string, id: string): boolean {
+function occursAlone(text: string, id: string): boolean {
   for (let at = text.indexOf(id); at >= 0; at = text.indexOf(id, at + id.length)) {
     if (!isIdPart(text[at - 1]) && !isIdPart(text[at + id.length])) return true;
   }
@@ -80,16 +81,16 @@ function stands(text: string, id: string): boolean {
 
 const isIdPart = (char: string | undefined) => char !== undefined && /[\w-]/.test(char);
 
-/** A result as the user's words; its media stay. */
-function asWords(result: Block & { type: 'tool-result' }): readonly Block[] {
-  const said = result.content.flatMap((block) => ('text' in block ? [block.text ?? ''] : []));
+/** A result as text, followed by its media. */
+function resultAsText(result: Block & { type: 'tool-result' }): readonly Block[] {
+  const texts = result.content.flatMap((block) => ('text' in block ? [block.text ?? ''] : []));
   const head = result.isError ? 'Error of an earlier tool call' : 'Result of an earlier tool call';
-  const text = `${head}: ${said.join('\n') || '(no content)'}`;
+  const text = `${head}: ${texts.join('\n') || '(no content)'}`;
   return [{ type: 'text', text }, ...result.content.filter((block) => block.type === 'media')];
 }
 
-/** What was a message of the role `tool`, or an item of its own kind, is a user's message now. */
-function bare(turn: Turn): Turn {
+/** Drops the wire form of a tool message or item that has become a user message. */
+function withoutToolRole(turn: Turn): Turn {
   if (turn.role !== 'user' || turn.blocks.some((block) => block.type === 'tool-result'))
     return turn;
   const { residue: _, ...rest } = turn;

@@ -1,37 +1,37 @@
-/** Follows `previous` links back to the start of a conversation. */
+/** Follows the `previous` links of stored responses back to the start of a conversation. */
 
 import type { JsonObject } from '../../lib/json/json.ts';
-import type { Link } from './row.ts';
+import type { ChainLink } from './stored-response.ts';
 
-/** An item of a chain, and which provider knows it by its id. */
+/** An item of a chain, and the provider that knows it by its id. */
 export interface ChainItem {
   readonly item: JsonObject;
   readonly keeper: string | undefined;
 }
 
-/** All items oldest first, or the id of the link that is not there. */
+/** All items, oldest first, or the id of the missing link. */
 export type Chain =
   | {
       readonly items: readonly JsonObject[];
       readonly links: number;
-      /** Those that a provider keeps which is not this one, and that say nothing without it. */
+      /** The items for a provider: without the references that only another provider can resolve. */
       itemsFor(provider: string | undefined): readonly JsonObject[];
     }
   | { readonly missing: string };
 
 /**
- * Input and output items of every link up to and with `id`, oldest first. A link that comes twice (a
- * damaged file) counts as missing, so the walk always ends. Yields after every link, so that a long
- * chain can be walked in steps.
+ * The input and output items of every link up to and including `id`, oldest first. A link that comes
+ * twice (in a damaged file) counts as missing, so the walk always ends. Yields after every link, so that
+ * a long chain can be walked in steps.
  */
 export function* chainSteps(
   id: string,
-  read: (id: string) => Link | undefined,
+  read: (id: string) => ChainLink | undefined,
 ): Generator<void, Chain> {
-  const links: Link[] = [];
+  const links: ChainLink[] = [];
   const seen = new Set<string>();
   for (let at: string | undefined = id; at !== undefined; ) {
-    const link: Link | undefined = seen.has(at) ? undefined : read(at);
+    const link: ChainLink | undefined = seen.has(at) ? undefined : read(at);
     if (link === undefined) return { missing: at };
     seen.add(at);
     links.push(link);
@@ -49,13 +49,13 @@ export function* chainSteps(
     links: links.length,
     itemsFor: (provider) =>
       all
-        .filter(({ item, keeper }) => !isHollow(item) || (keeper ?? '') === provider)
+        .filter(({ item, keeper }) => !isVendorReference(item) || (keeper ?? '') === provider)
         .map(({ item }) => item),
   };
 }
 
-/** Walks it at one go. */
-export function walkChain(id: string, read: (id: string) => Link | undefined): Chain {
+/** Walks a chain in one go. */
+export function walkChain(id: string, read: (id: string) => ChainLink | undefined): Chain {
   const steps = chainSteps(id, read);
   for (;;) {
     const step = steps.next();
@@ -63,8 +63,14 @@ export function walkChain(id: string, read: (id: string) => Link | undefined): C
   }
 }
 
-/** Does this item only name what the vendor that made it keeps? */
-export const isHollow = ({ type, id, encrypted_content, content, result }: JsonObject): boolean =>
+/** Does the item only refer to content that its vendor stores? */
+export const isVendorReference = ({
+  type,
+  id,
+  encrypted_content,
+  content,
+  result,
+}: JsonObject): boolean =>
   typeof id === 'string' &&
   ((type === 'reasoning' && !filled(encrypted_content) && !filled(content)) ||
     (type === 'image_generation_call' && !filled(result)));

@@ -1,18 +1,18 @@
-/** Response state: continue, record, retrieve, list and delete responses; who made them, and for whom. */
+/** Stored responses: continue, record, retrieve, list and delete them, each for its owner only. */
 
 import { createHash } from 'node:crypto';
 import { GatewayError, invalid } from '../../conversation/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
-import { type Chain, isHollow } from './chain.ts';
-import { type PageQuery, pageOf } from './items.ts';
+import { nameHash } from '../../lib/store/erasures.ts';
+import { type Chain, isVendorReference } from './chain.ts';
+import { type ItemPageQuery, pageOf } from './item-pages.ts';
 import type { ResponseStore } from './response-store.ts';
-import { spaceMark } from './row.ts';
 
-export type { PageQuery } from './items.ts';
+export type { ItemPageQuery } from './item-pages.ts';
 export { openResponseStore, type ResponseStore, type StoreOptions } from './response-store.ts';
-export { DEFAULT_LIMITS, type Limits, type StoredResponse } from './row.ts';
+export { DEFAULT_LIMITS, type ResponseLimits, type StoredResponse } from './stored-response.ts';
 
-/** Who owns what a gateway key makes: a hash, so that the store holds no key; '' for no key. */
+/** The owner of a gateway key's responses: a hash, so that the store contains no key; '' without auth. */
 export function ownerOf(key: string): string {
   return key === '' ? '' : createHash('sha256').update(key).digest('hex').slice(0, 32);
 }
@@ -43,13 +43,13 @@ export function responseNotFound(id: string): GatewayError {
 }
 
 /**
- * The items that stand before this request's own input: all that was said up to the response it
- * continues, oldest first. Undefined where it continues nothing. Instructions of earlier turns are not
- * among them: OpenAI does not carry them over either.
+ * The items before this request's own input: the conversation up to the response that it continues,
+ * oldest first. Undefined where it continues nothing. Earlier instructions are not included, since OpenAI
+ * does not carry them over either.
  * @param owner as of {@link ownerOf}; another owner's responses do not exist
  * @throws GatewayError invalid_request (400, previous_response_not_found) naming the missing link
  */
-export function expand(
+export function earlierItems(
   body: JsonObject,
   store: ResponseStore,
   owner: string,
@@ -66,8 +66,8 @@ export function expand(
 }
 
 /**
- * The items of a chain, for whoever is to be given them.
- * @param provider the one that is asked, where it keeps what it makes; left out: it keeps nothing
+ * The items of a chain for a provider.
+ * @param provider the target's provider, where it stores responses itself; left out: it does not
  * @throws GatewayError invalid_request (400, previous_response_not_found) naming the missing link
  */
 export function chainItems(chain: Chain, provider?: string): readonly JsonObject[] {
@@ -81,13 +81,13 @@ const isReference = (item: Json): item is JsonObject =>
   (item.type === 'item_reference' || item.type === undefined || item.type === null) &&
   item.role === undefined;
 
-/** Who is asked with a body that refers to items. */
-export interface Asked {
-  /** The provider, where it keeps what it makes. */
+/** The target of a body that refers to items. */
+export interface ReferenceContext {
+  /** The target's provider, where it stores responses itself. */
   readonly keeper?: string;
-  /** It may know what the store does not: that goes on as it stands. */
+  /** The provider may know items that the store does not: such references are sent unchanged. */
   readonly mayKnow?: boolean;
-  /** Others use the vendor with the same account: items that only name what it keeps must be known, too. */
+  /** Others share the vendor's account, so items that only refer to the vendor's content must be known too. */
   readonly guarded?: boolean;
 }
 
@@ -99,12 +99,12 @@ function itemNotFound(id: string, param: string): GatewayError {
   });
 }
 
-/** What of an input names an item and does not say it, with its place. */
-function named(input: Json | undefined, guarded: boolean): ReadonlyMap<number, string> {
+/** The ids of items that an input refers to without their content, by index. */
+function namedItems(input: Json | undefined, guarded: boolean): ReadonlyMap<number, string> {
   const found = new Map<number, string>();
   if (!Array.isArray(input)) return found;
   input.forEach((item: Json, i) => {
-    if (isReference(item) || (guarded && isObject(item) && isHollow(item))) {
+    if (isReference(item) || (guarded && isObject(item) && isVendorReference(item))) {
       found.set(i, String((item as JsonObject).id));
     }
   });
@@ -112,19 +112,18 @@ function named(input: Json | undefined, guarded: boolean): ReadonlyMap<number, s
 }
 
 /**
- * The body with every `item_reference` of its input replaced by the output item it names: clients that
- * rely on stored responses (the AI SDK does by default) send those instead of what the model said. What
- * the asked provider itself made and keeps stays a reference. The same body comes back where nothing is
- * replaced.
+ * The body with every `item_reference` of its input replaced by the output item that it names. Clients
+ * that rely on stored responses (the AI SDK does by default) send references instead of items. An item
+ * that the target's provider stores itself stays a reference. The same body where nothing is replaced.
  * @throws GatewayError not_found naming the item that is not known
  */
 export function resolveReferences(
   body: JsonObject,
   store: ResponseStore,
   owner: string,
-  { keeper, mayKnow = false, guarded = false }: Asked = {},
+  { keeper, mayKnow = false, guarded = false }: ReferenceContext = {},
 ): JsonObject {
-  const references = named(body.input, guarded);
+  const references = namedItems(body.input, guarded);
   if (references.size === 0) return body;
   const known = store.items(new Set(references.values()), owner);
   let replaced = false;
@@ -134,7 +133,7 @@ export function resolveReferences(
     const found = known.get(id);
     if (found === undefined) {
       if (mayKnow) return [item];
-      // Reasoning that only the vendor could know says nothing to anybody else.
+      // Only the vendor that made this reasoning can read it.
       if (isObject(item) && item.type === 'reasoning') {
         replaced = true;
         return [];
@@ -148,19 +147,19 @@ export function resolveReferences(
   return replaced ? { ...body, input } : body;
 }
 
-/** Does the input name items, so that a store has to be asked? */
-export const hasReferences = (body: JsonObject): boolean => named(body.input, false).size > 0;
+/** Does the input refer to items, so that a store is needed? */
+export const hasReferences = (body: JsonObject): boolean => namedItems(body.input, false).size > 0;
 
-/** One finished exchange. The two functions are the Responses codec's. */
-export interface Recorded {
-  /** The request as the client sent it, before {@link expand}. */
+/** A finished exchange to store. The two functions come from the Responses codec. */
+export interface FinishedExchange {
+  /** The request as the client sent it, before {@link earlierItems}. */
   readonly body: JsonObject;
   /** The response object as the client got it. */
   readonly response: JsonObject;
   readonly owner: string;
   /** The memory space that the conversation used. */
   readonly space?: string;
-  /** The provider that made the answer and keeps it, too. */
+  /** The provider that made the response and also stores it. */
   readonly keeper?: string;
   /** When its request came, as of `instant`. */
   readonly began?: number;
@@ -171,12 +170,12 @@ export interface Recorded {
 }
 
 /**
- * Keeps the exchange unless the client said `store: false`, the answer has no id, or it is not over
- * (one that a vendor keeps counts all the same: it is asked for until it is over).
- * Costs microseconds: the writing comes later.
- * @returns whether it is kept
+ * Stores the exchange unless the client said `store: false`, the response has no id, or it is not
+ * complete (one that a vendor stores is taken anyway, and updated until it is complete). The write itself
+ * comes later.
+ * @returns whether it is stored
  */
-export function record(store: ResponseStore, exchange: Recorded): boolean {
+export function record(store: ResponseStore, exchange: FinishedExchange): boolean {
   const { body, response, owner, keeper } = exchange;
   if (body.store === false || typeof response.id !== 'string' || response.id === '') return false;
   if (keeper === undefined && isUnderWay(response)) return false;
@@ -191,24 +190,24 @@ export function record(store: ResponseStore, exchange: Recorded): boolean {
     input: exchange.inputItems(body),
     output: exchange.outputItems(response),
     response,
-    ...(exchange.space !== undefined && { space: spaceMark(exchange.space) }),
+    ...(exchange.space !== undefined && { space: nameHash(exchange.space) }),
     ...(keeper !== undefined && { keeper }),
     ...(exchange.began !== undefined && { began: exchange.began }),
   });
   return true;
 }
 
-/** Is this response object of a background job that is still running? */
+/** Is this the response of a background job that is still running? */
 export const isUnderWay = ({ status }: JsonObject): boolean =>
   status === 'in_progress' || status === 'queued';
 
-/** A vendor was asked again for a response that it keeps: what it is by now. */
+/** Updates a background response with the vendor's current version of it. */
 export function update(
   store: ResponseStore,
   id: string,
   owner: string,
   response: JsonObject,
-  outputItems: Recorded['outputItems'],
+  outputItems: FinishedExchange['outputItems'],
 ): void {
   const row = store.get(id, owner);
   if (row === undefined || response.id !== id || !isUnderWay(row.response)) return;
@@ -229,22 +228,22 @@ export function remove(store: ResponseStore, id: string, owner: string): JsonObj
 }
 
 /**
- * `GET /v1/responses/{id}/input_items`: all that the model was given for this response, the items of
- * the chain before it included, a page at a time.
- * @param earlier the chain of what it continues, where it is known already
+ * `GET /v1/responses/{id}/input_items`: a page of everything that the model got for this response,
+ * including the items of the chain before it.
+ * @param earlier the chain that it continues, where the caller has it already
  * @throws GatewayError not_found, or invalid_request for the query
  */
 export function listInputItems(
   store: ResponseStore,
   id: string,
   owner: string,
-  query: PageQuery = {},
+  query: ItemPageQuery = {},
   earlier?: Chain,
 ): JsonObject {
   const row = store.get(id, owner);
   if (!row) throw responseNotFound(id);
   if (row.previous === undefined) return pageOf(row.input, id, query);
   const before = earlier ?? store.chain(row.previous, owner);
-  // Where an earlier link is gone, what is left is told.
+  // Where an earlier link is gone, only the response's own input is left.
   return pageOf('missing' in before ? row.input : [...before.items, ...row.input], id, query);
 }

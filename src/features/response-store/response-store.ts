@@ -1,128 +1,112 @@
-/** The bounded, persistent store of responses: writes wait in memory and go to the file in batches. */
+/** The bounded store of responses: queues changes in memory and writes them to its file in batches. */
 
 import type { JsonObject } from '../../lib/json/json.ts';
-import { instant } from '../../lib/loop/instant.ts';
+import { preciseNow } from '../../lib/loop/precise-time.ts';
+import { nameHash, RecentErasures } from '../../lib/store/erasures.ts';
 import { type Chain, chainSteps, walkChain } from './chain.ts';
+import { keyOf, type PendingWrite, PendingWrites } from './pending-writes.ts';
 import {
-  DEFAULT_LIMITS,
-  itemIdsOf,
-  itemsById,
-  type Limits,
-  type Link,
-  type PackedRow,
-  pack,
-  type StoredResponse,
-  spaceMark,
-  unpack,
-} from './row.ts';
-import {
-  type Change,
-  ERASURES_KEPT,
-  type Kept,
+  type KnownResponse,
   openResponseFile,
+  type QueuedChange,
   type ResponseFile,
 } from './sqlite-store.ts';
+import {
+  type ChainLink,
+  DEFAULT_LIMITS,
+  itemsById,
+  type ResponseLimits,
+  type StoredResponse,
+  unpack,
+} from './stored-response.ts';
 
 export interface ResponseStore {
-  /** Queues the row; reads see it at once. The same owner's row of the same id is replaced. */
+  /** Queues the row; reads see it at once. It replaces the owner's row of the same id. */
   put(row: StoredResponse): void;
-  /** Undefined where it is unknown, deleted, or another owner's. */
+  /** Undefined where the response is unknown, deleted, or another owner's. */
   get(id: string, owner: string): StoredResponse | undefined;
-  /** Deletes one link; false where `get` would have found nothing. */
+  /** Deletes one response; false where `get` would find nothing. */
   delete(id: string, owner: string): boolean;
-  /** That the response is there, without reading it; undefined where `get` would find nothing. */
-  kept(id: string, owner: string): Kept | undefined;
-  /** Everything said up to and with `id`, oldest first, or the id of the link that is missing. */
+  /** The keeper of the response, without reading it; undefined where `get` would find nothing. */
+  known(id: string, owner: string): KnownResponse | undefined;
+  /** The items up to and including `id`, oldest first, or the id of the missing link. */
   chain(id: string, owner: string): Chain;
-  /** The same in steps, between which others have their turn. */
+  /** The same in steps that let other work run. */
   chainInSteps(id: string, owner: string): Promise<Chain>;
-  /** The output items of any responses of this owner that have these ids; those not known are left out. */
+  /** The owner's output items with these ids; unknown ones are left out. */
   items(ids: Iterable<string>, owner: string): ReadonlyMap<string, KnownItem>;
-  /** Forgets every response that was made with this memory space, now and once what other processes hold is written. */
+  /** Deletes every response made with this memory space: now, and again after other processes have written theirs. */
   eraseSpace(space: string): void;
-  /** Writes all that waits; what cannot be written stays queued. Never throws. */
+  /** Writes everything queued; what cannot be written stays queued. Never throws. */
   flush(): void;
-  /** Flushes and lets go of the file. */
+  /** Flushes and closes the file. */
   close(): void;
-  /** Whether a file stands behind it (false: memory only). */
+  /** True with a file, false in memory only. */
   readonly persistent: boolean;
 }
 
-/** An output item as a later request may refer to it, and the provider that knows it by its id. */
-export interface KnownItem extends Kept {
+/** An output item that a later request may refer to, and the provider that knows it by its id. */
+export interface KnownItem extends KnownResponse {
   readonly item: JsonObject;
 }
 
 export interface StoreOptions {
   /** The database file; left out: memory only. */
   readonly path?: string;
-  readonly limits?: Partial<Limits>;
-  /** Milliseconds between a write and its way to the file. */
+  readonly limits?: Partial<ResponseLimits>;
+  /** Milliseconds between a change and its write to the file. */
   readonly flushAfter?: number;
-  /** Other processes use the file at the same time: what is kept goes there at once. */
+  /** Other processes use the file at the same time, so changes are written at once. */
   readonly shared?: boolean;
-  /** Told once per trouble: the file is unusable, busy for long, or rows had to go. */
+  /** Called once per problem: the file is unusable or busy for long, or rows were dropped. */
   readonly warn?: (message: string, cause?: unknown) => void;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
 }
 
-// A full batch goes out without waiting; a batch is one transaction, some milliseconds long.
+// A full batch is written at once. A batch is one transaction of some milliseconds.
 const BATCH = 64;
 const BATCH_BYTES = 2_000_000;
 const PRUNE_STEP = 200;
 const RETRY_AFTER = 2_000;
-// By then another process has written what it had when the space was erased.
+// Milliseconds after which other processes have written what they had queued at an erasure.
 const ERASE_AGAIN = 2_000;
-// A long chain lets others have their turn this often, in milliseconds.
+// Milliseconds of work on a long chain before other work gets its turn.
 const STEP_MS = 5;
 
-/** A change that waits. `row` turns into `packed` when its turn comes, off the request's path. */
-interface Waiting {
-  readonly owner: string;
-  readonly id: string;
-  row?: StoredResponse;
-  packed?: PackedRow;
-  readonly itemIds: readonly string[];
-}
-
-const keyOf = (owner: string, id: string) => `${owner}\n${id}`;
 const codeOf = (error: unknown) => String((error as { code?: unknown } | null)?.code ?? '');
 const isPassing = (error: unknown) => /BUSY|LOCKED|FULL|IOERR|NOMEM/.test(codeOf(error));
 
-/** Opens the store. Never throws: with an unusable file it keeps (fewer) responses in memory. */
+/** Opens the store. Never throws: without a usable file it keeps fewer responses, in memory. */
 export function openResponseStore(options: StoreOptions = {}): ResponseStore {
-  const limits: Limits = { ...DEFAULT_LIMITS, ...options.limits };
+  const limits: ResponseLimits = { ...DEFAULT_LIMITS, ...options.limits };
   const now = options.now ?? Date.now;
   const warn = options.warn ?? (() => {});
-  const waiting = new Map<string, Waiting>();
-  /** Which of them has an item: the key of the row by that of the item. */
-  const waitingItems = new Map<string, string>();
+  const pending = new PendingWrites(limits);
   const flushAfter = options.shared === true ? 0 : (options.flushAfter ?? 200);
   const touched = new Map<string, { owner: string; id: string }>();
-  /** When spaces were erased, by their marks. */
-  const erased = new Map<string, number>();
-  let memoryBytes = 0;
+  /** By the hashes of the spaces. */
+  const erasures = new RecentErasures();
   let file: ResponseFile | undefined;
   let path = options.path;
   let retryAt = 0;
-  let troubled = '';
+  let lastProblem = '';
   let timer: ReturnType<typeof setTimeout> | undefined;
   let closed = false;
 
-  const trouble = (what: string, error: unknown) => {
+  const fail = (what: string, error: unknown) => {
     if (!isPassing(error)) {
       path = undefined;
       try {
         file?.close();
       } catch {
-        // It is given up anyway.
+        // The file is not used any more.
       }
       file = undefined;
     }
     retryAt = now() + RETRY_AFTER;
-    if (troubled === what) return;
-    troubled = what;
+    if (lastProblem === what) return;
+    lastProblem = what;
     const message = error instanceof Error ? error.message : String(error);
     const plan = path === undefined ? 'keeping responses in memory only' : 'trying again later';
     warn(`response store: ${what} (${message}); ${plan}`, error);
@@ -133,17 +117,17 @@ export function openResponseStore(options: StoreOptions = {}): ResponseStore {
     try {
       file = openResponseFile(path);
     } catch (error) {
-      trouble(`cannot open ${path}`, error);
+      fail(`cannot open ${path}`, error);
     }
   };
 
-  /** Asks the file; a failing file answers like one that does not know. */
-  const ask = <T>(question: (file: ResponseFile) => T): T | undefined => {
+  /** Reads from the file; undefined without one or where it fails. */
+  const withFile = <T>(question: (file: ResponseFile) => T): T | undefined => {
     if (!file) return undefined;
     try {
       return question(file);
     } catch (error) {
-      trouble('cannot read the file', error);
+      fail('cannot read the file', error);
       return undefined;
     }
   };
@@ -156,108 +140,84 @@ export function openResponseStore(options: StoreOptions = {}): ResponseStore {
     }
     timer = setTimeout(() => {
       timer = undefined;
-      // One batch a turn of the event loop, the rest in the next one.
+      // One batch per turn of the event loop.
       if (writeBatch()) schedule(0);
     }, after);
     timer.unref();
   };
 
-  const forget = (key: string, entry: Waiting) => {
-    if (waiting.get(key) !== entry) return;
-    waiting.delete(key);
-    memoryBytes -= entry.packed?.bytes ?? 0;
-    for (const item of entry.itemIds) {
-      const at = keyOf(entry.owner, item);
-      if (waitingItems.get(at) === entry.id) waitingItems.delete(at);
-    }
-  };
-
-  /** Memory has bounds of its own: oldest first. */
+  /** Drops what memory has no room for. */
   const trim = () => {
-    let dropped = 0;
-    for (const [key, entry] of waiting) {
-      if (waiting.size <= limits.memoryRows && memoryBytes <= limits.memoryBytes) break;
-      forget(key, entry);
-      dropped++;
-    }
-    if (dropped > 0 && path !== undefined && troubled !== 'dropped') {
-      troubled = 'dropped';
+    const dropped = pending.trim();
+    if (dropped > 0 && path !== undefined && lastProblem !== 'dropped') {
+      lastProblem = 'dropped';
       warn(`response store: ${dropped} responses that could not be written were dropped`);
     }
   };
 
-  const packUp = (entry: Waiting) => {
-    if (!entry.row) return;
-    entry.packed = pack(entry.row);
-    entry.row = undefined;
-    memoryBytes += entry.packed.bytes;
-  };
-
-  /** Writes one batch; true when there is more to do right away. */
+  /** Writes one batch; true when there is more to do at once. */
   const writeBatch = (): boolean => {
     open();
-    const batch: [string, Waiting][] = [];
+    const batch: PendingWrite[] = [];
     let bytes = 0;
-    for (const pair of waiting) {
+    for (const write of pending.values()) {
       if (file && (batch.length === BATCH || bytes >= BATCH_BYTES)) break;
-      packUp(pair[1]);
-      bytes += pair[1].packed?.bytes ?? 0;
-      batch.push(pair);
+      pending.pack(write);
+      bytes += write.packed?.bytes ?? 0;
+      batch.push(write);
     }
     if (!file) {
       trim();
-      if (path !== undefined && waiting.size > 0) schedule(RETRY_AFTER);
+      if (path !== undefined && pending.size > 0) schedule(RETRY_AFTER);
       return false;
     }
-    const changes: Change[] = [...touched.values()].map((touch) => ({ kind: 'touch', ...touch }));
-    for (const [, { owner, id, packed }] of batch) {
+    const changes: QueuedChange[] = [...touched.values()].map((touch) => ({
+      kind: 'touch',
+      ...touch,
+    }));
+    for (const { owner, id, packed } of batch) {
       changes.push(packed ? { kind: 'put', row: packed } : { kind: 'delete', owner, id });
     }
     try {
       if (changes.length > 0) file.apply(changes, now());
-      for (const [key, entry] of batch) forget(key, entry);
+      for (const write of batch) pending.remove(write);
       touched.clear();
       const pruned = file.prune(limits, now(), PRUNE_STEP);
-      troubled = '';
-      return waiting.size > 0 || pruned >= PRUNE_STEP;
+      lastProblem = '';
+      return pending.size > 0 || pruned >= PRUNE_STEP;
     } catch (error) {
-      trouble('cannot write', error);
+      fail('cannot write', error);
       trim();
       if (path !== undefined) schedule(RETRY_AFTER);
       return false;
     }
   };
 
-  const linkOf = (owner: string, id: string): Link | undefined => {
-    const entry = waiting.get(keyOf(owner, id));
-    if (!entry) return ask((f) => f.link(owner, id));
-    return entry.row ?? (entry.packed ? unpack(entry.packed) : undefined);
+  const linkOf = (owner: string, id: string): ChainLink | undefined => {
+    const write = pending.get(owner, id);
+    if (!write) return withFile((f) => f.link(owner, id));
+    return write.row ?? (write.packed ? unpack(write.packed) : undefined);
   };
 
   const enqueue = (owner: string, id: string, row?: StoredResponse) => {
-    const key = keyOf(owner, id);
-    const old = waiting.get(key);
-    if (old) forget(key, old);
-    const itemIds = row === undefined ? [] : itemIdsOf(row);
-    waiting.set(key, { owner, id, row, itemIds });
-    for (const item of itemIds) waitingItems.set(keyOf(owner, item), id);
-    schedule(waiting.size >= BATCH ? 0 : flushAfter);
+    pending.add(owner, id, row);
+    schedule(pending.size >= BATCH ? 0 : flushAfter);
   };
 
-  const keptOf = (owner: string, id: string): Kept | undefined => {
-    const entry = waiting.get(keyOf(owner, id));
-    if (!entry) return ask((f) => f.kept(owner, id));
-    const row = entry.row ?? entry.packed;
+  const knownOf = (owner: string, id: string): KnownResponse | undefined => {
+    const write = pending.get(owner, id);
+    if (!write) return withFile((f) => f.known(owner, id));
+    const row = write.row ?? write.packed;
     return row && { keeper: row.keeper ?? undefined };
   };
 
   const get = (owner: string, id: string): StoredResponse | undefined => {
-    const entry = waiting.get(keyOf(owner, id));
-    if (!entry) return ask((f) => f.read(owner, id));
-    return entry.row ?? (entry.packed ? unpack(entry.packed) : undefined);
+    const write = pending.get(owner, id);
+    if (!write) return withFile((f) => f.read(owner, id));
+    return write.row ?? (write.packed ? unpack(write.packed) : undefined);
   };
 
-  /** The conversation goes on from here: it is the last that may be pruned. */
+  /** Marks the conversation as just used, so that it is pruned last. */
   const continued = (chain: Chain, id: string, owner: string): Chain => {
     if ('missing' in chain || !file) return chain;
     touched.set(keyOf(owner, id), { owner, id });
@@ -270,16 +230,15 @@ export function openResponseStore(options: StoreOptions = {}): ResponseStore {
   return {
     put(row) {
       const { space = '', began = Number.POSITIVE_INFINITY } = row;
-      if (!closed && (erased.get(space) ?? 0) < began) enqueue(row.owner, row.id, row);
+      if (!closed && !erasures.hasSince(space, began)) enqueue(row.owner, row.id, row);
     },
     get: (id, owner) => get(owner, id),
-    kept: (id, owner) => keptOf(owner, id),
+    known: (id, owner) => knownOf(owner, id),
     delete(id, owner) {
-      const key = keyOf(owner, id);
-      const entry = waiting.get(key);
-      if (keptOf(owner, id) === undefined) return false;
-      // Without a file there is nothing that could bring it back.
-      if (path === undefined && entry) forget(key, entry);
+      const write = pending.get(owner, id);
+      if (knownOf(owner, id) === undefined) return false;
+      // Without a file, removing the queued row is enough.
+      if (path === undefined && write) pending.remove(write);
       else enqueue(owner, id);
       return true;
     },
@@ -304,7 +263,7 @@ export function openResponseStore(options: StoreOptions = {}): ResponseStore {
     items(ids, owner) {
       const wanted = new Map<string, string[]>();
       for (const id of ids) {
-        const response = waitingItems.get(keyOf(owner, id)) ?? ask((f) => f.responseOf(owner, id));
+        const response = pending.responseOf(owner, id) ?? withFile((f) => f.responseOf(owner, id));
         if (response === undefined) continue;
         const list = wanted.get(response);
         if (list) list.push(id);
@@ -323,15 +282,14 @@ export function openResponseStore(options: StoreOptions = {}): ResponseStore {
       return found;
     },
     eraseSpace(space) {
-      const mark = spaceMark(space);
-      const at = instant();
-      for (const [one, before] of erased) if (before < at - ERASURES_KEPT) erased.delete(one);
-      erased.set(mark, at);
+      const mark = nameHash(space);
+      const at = preciseNow();
+      erasures.add(mark, at);
       const erase = () => {
-        for (const [key, entry] of waiting) {
-          if ((entry.row ?? entry.packed)?.space === mark) forget(key, entry);
+        for (const write of pending.values()) {
+          if ((write.row ?? write.packed)?.space === mark) pending.remove(write);
         }
-        ask((f) => f.eraseSpace(mark, at));
+        withFile((f) => f.eraseSpace(mark, at));
       };
       erase();
       const again = setTimeout(() => {
@@ -350,7 +308,7 @@ export function openResponseStore(options: StoreOptions = {}): ResponseStore {
       try {
         file?.close();
       } catch {
-        // What was committed is safe; a handle that cannot be closed goes with the process.
+        // Everything committed is safe; the process's end closes the handle.
       }
       file = undefined;
     },

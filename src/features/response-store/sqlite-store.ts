@@ -1,19 +1,19 @@
-/** The file behind the response store: schema, one-transaction batches, pruning in small steps. */
+/** The database file of the response store: schema, batches in one transaction, pruning in small steps. */
 
 import type { Database, Statement } from 'bun:sqlite';
+import { ERASURES_KEPT_MS } from '../../lib/store/erasures.ts';
 import { openStateFile } from '../../lib/store/versioned-store.ts';
 import {
-  type Limits,
-  type Link,
+  type ChainLink,
   type PackedRow,
+  type ResponseLimits,
   type StoredResponse,
   unpack,
   unpackItems,
-} from './row.ts';
+} from './stored-response.ts';
 
-// A conversation is a `thread`: its links leave together, least recently continued first, so that
-// pruning does not cut a chain somebody still continues. Triggers keep the counts: they cannot drift,
-// whatever deletes a row.
+// A conversation is a `thread`: its rows are pruned together, least recently continued first, so that no
+// chain in use is cut. Triggers keep the counts, so they are right whatever deletes a row.
 const SCHEMA = `
 CREATE TABLE threads (
   id INTEGER PRIMARY KEY, used REAL NOT NULL,
@@ -45,48 +45,45 @@ ALTER TABLE responses ADD COLUMN space TEXT;
 CREATE INDEX responses_space ON responses (space) WHERE space IS NOT NULL;
 `;
 
-// Erasures of late: what another process was about to write is not kept.
+// Recent erasures: rows that another process had queued before are not stored.
 const KEEPERS = `
 ALTER TABLE responses ADD COLUMN keeper TEXT;
 CREATE TABLE IF NOT EXISTS erasures (space TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
 `;
 
-// Each leads to the next version of the file; what was released is not changed any more.
+// Each migration leads to the next version of the file; released ones never change.
 const MIGRATIONS = [SCHEMA, SPACES, KEEPERS];
 
-/** How long erasures are remembered, in milliseconds: longer than any turn takes. */
-export const ERASURES_KEPT = 3_600_000;
-
-/** One queued change. `touch`: the conversation was continued from here. */
-export type Change =
+/** One queued change. `touch`: a request continued the conversation from here. */
+export type QueuedChange =
   | { readonly kind: 'put'; readonly row: PackedRow }
   | { readonly kind: 'delete' | 'touch'; readonly owner: string; readonly id: string };
 
-/** That a response is known, and to whom else. */
-export type Kept = Pick<StoredResponse, 'keeper'>;
+/** A known response, with the provider that also stores it. */
+export type KnownResponse = Pick<StoredResponse, 'keeper'>;
 
 export interface ResponseFile {
   read(owner: string, id: string): StoredResponse | undefined;
-  link(owner: string, id: string): Link | undefined;
-  /** Undefined where the response is not there. */
-  kept(owner: string, id: string): Kept | undefined;
+  link(owner: string, id: string): ChainLink | undefined;
+  /** Undefined where the response is unknown. */
+  known(owner: string, id: string): KnownResponse | undefined;
   /** The id of the response that has this item in its output. */
   responseOf(owner: string, item: string): string | undefined;
-  /** All of them or none, in order. `now` is in milliseconds. */
-  apply(changes: readonly Change[], now: number): void;
+  /** Applies all changes or none, in order. `now` is in milliseconds since 1970. */
+  apply(changes: readonly QueuedChange[], now: number): void;
   /**
-   * Removes all that was made with this memory space, its pages blanked; how many rows.
-   * @param at as of `instant`: what began before is not taken in any more
+   * Removes everything made with this memory space and overwrites its pages; the number of rows.
+   * @param at as of `instant`: rows whose request came before are not stored any more
    */
   eraseSpace(space: string, at: number): number;
-  /** Removes at most `step` rows that are past the limits; how many it removed. */
-  prune(limits: Limits, now: number, step: number): number;
+  /** Removes at most `step` rows beyond the limits; the number of removed rows. */
+  prune(limits: ResponseLimits, now: number, step: number): number;
   close(): void;
 }
 
 /**
- * Opens (or makes, 0600 in a directory 0700) the file.
- * @param busy milliseconds to wait for another process's write, on the event loop: keep it short
+ * Opens the file, or creates it with mode 0600 in a directory of mode 0700.
+ * @param busy milliseconds to wait for another process's write; they block the event loop, so keep it short
  * @throws SQLiteError, or an Error where a newer version made the file
  */
 export function openResponseFile(path: string, busy = 200): ResponseFile {
@@ -152,7 +149,7 @@ function fileOf(db: Database): ResponseFile {
   const isErased = ({ space, began }: PackedRow): boolean =>
     space !== null && began !== undefined && (erasedAt.get(space)?.at ?? 0) >= began;
 
-  // Milliseconds, with thousandths to tell apart what was used in the same one.
+  // Milliseconds, with thousandths to order uses within one millisecond.
   let last = 0;
   const tick = (now: number) => {
     last = Math.max(now, last + 0.001);
@@ -181,7 +178,7 @@ function fileOf(db: Database): ResponseFile {
     for (const item of row.itemIds) insertItem.run(row.owner, item, row.id);
   };
 
-  const applyAll = db.transaction((changes: readonly Change[], now: number) => {
+  const applyAll = db.transaction((changes: readonly QueuedChange[], now: number) => {
     for (const change of changes) {
       if (change.kind === 'put') {
         if (!isErased(change.row)) put(change.row, tick(now));
@@ -193,7 +190,7 @@ function fileOf(db: Database): ResponseFile {
     }
   });
 
-  const pruneSome = db.transaction((limits: Limits, now: number, step: number) => {
+  const pruneSome = db.transaction((limits: ResponseLimits, now: number, step: number) => {
     let left = step;
     while (left > 0) {
       const thread = idlest.get();
@@ -201,7 +198,7 @@ function fileOf(db: Database): ResponseFile {
       if (!thread) break;
       const over = total.rows > limits.rows || total.bytes > limits.bytes;
       if (thread.used >= now - limits.age && !over) break;
-      // A last conversation that is itself too large loses its oldest links, one by one.
+      // The last conversation, when too large itself, loses its oldest rows one by one.
       const alone = total.threads === 1 && thread.used >= now - limits.age;
       const count = alone ? 1 : Math.min(left, thread.rows);
       removeOldest.run(thread.id, count);
@@ -221,19 +218,19 @@ function fileOf(db: Database): ResponseFile {
       const { previous, keeper } = row;
       return { previous: previous ?? undefined, keeper: keeper ?? undefined, ...unpackItems(row) };
     },
-    kept: (owner, id) => {
+    known: (owner, id) => {
       const row = keeperOf.get(owner, id);
       return row ? { keeper: row.keeper ?? undefined } : undefined;
     },
     responseOf: (owner, item) => itemOf.get(owner, item)?.response,
     apply: (changes, now) => applyAll.immediate(changes, now),
     eraseSpace(space, at) {
-      dropErasures.run(at - ERASURES_KEPT);
+      dropErasures.run(at - ERASURES_KEPT_MS);
       noteErasure.run(space, at);
       db.run('PRAGMA secure_delete = ON');
       const { changes } = removeSpace.run(space);
       db.run('PRAGMA secure_delete = OFF');
-      // What the log still holds would outlive the rows.
+      // The write-ahead log still contains the rows.
       if (changes > 0) db.run('PRAGMA wal_checkpoint(TRUNCATE)');
       return changes;
     },

@@ -1,4 +1,4 @@
-/** Hosted calls that a client sends back, for an upstream that does not run them: calls and results like any. */
+/** Turns hosted calls that a client sends back into ordinary calls and results, or into text. */
 
 import { mapUnchanged } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
@@ -16,59 +16,62 @@ import { renderHits } from './citations/render-hits.ts';
 import { isMinted, type NumberedSource, readSource, type Sources } from './citations/sources.ts';
 import { isNative } from './offer.ts';
 import type { ToolRegistry } from './registry.ts';
-import { isShownId } from './shown.ts';
+import { isShownId } from './shown-calls.ts';
 import type { ServerTool } from './tool.ts';
 
-export interface ShownContext {
+export interface ExpandContext {
   readonly registry: ToolRegistry;
   readonly target: Target;
   readonly sources: Sources;
   readonly notes: Notes;
 }
 
-interface Pair {
+interface CallPair {
   readonly call: ToolCallBlock;
   readonly result: ToolResultBlock | undefined;
   readonly tool: ServerTool;
-  /** The target runs the tool itself: its own pairs stay, those made here become text. */
+  /** The target runs the tool itself: its own calls stay, those run here become text. */
   readonly native: boolean;
 }
 
 /**
- * A turn of which hosted calls with their results become turns of their own, or, for a target that
- * runs the tool itself and would refuse what another found, text in their place. A call of which no
- * result is left (Responses keeps none) is left out: the answer holds what it found.
+ * The turn with its hosted calls and results as turns of their own. For a target that runs the tool
+ * itself, and would refuse results from elsewhere, they become text. A call without a result (Responses
+ * sends none back) is left out: the answer contains what it found.
  */
-export function expandShown(turn: Turn, context: ShownContext): Turn | readonly Turn[] | undefined {
+export function expandShownCalls(
+  turn: Turn,
+  context: ExpandContext,
+): Turn | readonly Turn[] | undefined {
   const pairs = pairsOf(turn, context);
   if (pairs.size === 0) return turn;
   context.notes.add('server_tool_history_restored', '/messages');
   const out: Turn[] = [];
-  let said: Block[] = [];
+  let blocks: Block[] = [];
   let results: ToolResultBlock[] = [];
   const close = () => {
-    if (said.length > 0) out.push({ role: 'assistant', blocks: said });
+    if (blocks.length > 0) out.push({ role: 'assistant', blocks });
     if (results.length > 0) out.push({ role: 'user', blocks: results });
-    said = [];
+    blocks = [];
     results = [];
   };
   for (const block of turn.blocks) {
     const pair = pairs.get(block);
     if (pair === undefined) {
       if (results.length > 0) close();
-      said.push(block);
+      blocks.push(block);
       continue;
     }
     if (block !== pair.call || pair.result === undefined) continue;
     const text = resultText(pair.call, pair.result, context.sources);
     if (pair.native) {
-      said.push({ type: 'text', text: `[${pair.tool.name} ${pair.call.input}]\n${text}` });
+      blocks.push({ type: 'text', text: `[${pair.tool.name} ${pair.call.input}]\n${text}` });
       continue;
     }
-    // The id says server tool to some upstreams; here it is a call like any.
+    // Some upstreams take this prefix for a server tool; here it is an ordinary call.
     const id = pair.call.id.replace(/^srvtoolu_/, 'toolu_');
     const { type, kind, input } = pair.call;
-    said.push({ type, id, name: pair.tool.name, kind, input, by: 'client' });
+    blocks.push({ type, id, name: pair.tool.name, kind, input, by: 'client' });
     results.push({
       type: 'tool-result',
       callId: id,
@@ -82,9 +85,9 @@ export function expandShown(turn: Turn, context: ShownContext): Turn | readonly 
   return out.length === 0 ? undefined : out;
 }
 
-/** The blocks that are taken out of the turn: calls that something is made of, and their results. */
-function pairsOf(turn: Turn, { registry, target }: ShownContext): ReadonlyMap<Block, Pair> {
-  const pairs = new Map<Block, Pair>();
+/** The hosted calls to convert and their results; each block maps to its pair. */
+function pairsOf(turn: Turn, { registry, target }: ExpandContext): ReadonlyMap<Block, CallPair> {
+  const pairs = new Map<Block, CallPair>();
   let results: Map<string, ToolResultBlock> | undefined;
   for (const call of turn.blocks) {
     if (call.type !== 'tool-call' || call.by !== 'provider') continue;
@@ -93,11 +96,11 @@ function pairsOf(turn: Turn, { registry, target }: ShownContext): ReadonlyMap<Bl
     results ??= resultsOf(turn);
     const result = results.get(call.id);
     const native = isNative(call.name, target);
-    const ours = isShownId(call.id) || (result !== undefined && holdsMint(result));
-    if (native && !ours) continue;
-    // On Messages a call without its result may still be waited for.
+    const isMadeHere = isShownId(call.id) || (result !== undefined && hasMintedSource(result));
+    if (native && !isMadeHere) continue;
+    // On Messages a call without a result may still be running.
     if (result === undefined && call.wire?.protocol === 'anthropic-messages') continue;
-    const pair: Pair = { call, result, tool, native };
+    const pair: CallPair = { call, result, tool, native };
     pairs.set(call, pair);
     if (result !== undefined) pairs.set(result, pair);
   }
@@ -117,7 +120,7 @@ function resultsOf({ blocks }: Turn): Map<string, ToolResultBlock> {
 const wires = (result: ToolResultBlock): readonly JsonObject[] =>
   result.content.flatMap((block) => (isObject(block.wire?.value) ? [block.wire.value] : []));
 
-const holdsMint = (result: ToolResultBlock) =>
+const hasMintedSource = (result: ToolResultBlock) =>
   wires(result).some((value) => isMinted(value.encrypted_content));
 
 function resultText(call: ToolCallBlock, result: ToolResultBlock, sources: Sources): string {
@@ -135,13 +138,13 @@ function resultText(call: ToolCallBlock, result: ToolResultBlock, sources: Sourc
 }
 
 function plainText(result: ToolResultBlock): string {
-  const said = result.content.map((block) => ('text' in block ? (block.text ?? '') : ''));
-  return said.filter((text) => text !== '').join('\n') || 'No results.';
+  const texts = result.content.map((block) => ('text' in block ? (block.text ?? '') : ''));
+  return texts.filter((text) => text !== '').join('\n') || 'No results.';
 }
 
 /**
- * The turn without citations that were minted here: no vendor accepts their index. The text stays,
- * without what it was decoded from, which holds them.
+ * The turn without the citations that were minted here, whose index no vendor accepts. The text stays,
+ * but without its `wire`, which contains them.
  */
 export function withoutMintedCitations(turn: Turn): Turn {
   const blocks = mapUnchanged(turn.blocks, (block): Block => {

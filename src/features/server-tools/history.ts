@@ -1,12 +1,12 @@
-/** Earlier answers as the upstream knows them: hidden hops come back, shown ones become calls and results. */
+/** Restores the history for the upstream: hidden hops come back, shown calls become calls and results. */
 
 import { mapUnchanged } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { Target } from '../../conversation/target.ts';
 import type { Block, ToolCallBlock, Turn } from '../../conversation/types.ts';
 import type { Sources } from './citations/sources.ts';
-import { expandShown, withoutMintedCitations } from './history-blocks.ts';
-import { callKey, type HopEntry, type HopLedger, textKeys, textOf } from './ledger.ts';
+import { expandShownCalls, withoutMintedCitations } from './history-blocks.ts';
+import { callKey, type HopEntry, type HopLedger, textKeys, textOf } from './hop-ledger.ts';
 import { isNative } from './offer.ts';
 import type { ToolRegistry } from './registry.ts';
 
@@ -15,18 +15,18 @@ export interface HistoryContext {
   readonly owner: string;
   readonly registry: ToolRegistry;
   readonly target: Target;
-  /** Takes over what earlier searches found, so that numbers go on and old ones can be cited. */
+  /** Gets the sources of earlier searches, so that numbering continues and old sources can be cited. */
   readonly sources: Sources;
   readonly notes: Notes;
 }
 
-/** Turns that came out of the ledger: they are whole, and never looked at again. */
+/** Turns that came from the ledger: they are complete and need no further look. */
 const restored = new WeakSet<Turn>();
 
 /**
- * The history with everything that this gateway ran in it, in the order in which the upstream saw it.
- * The same list where there is nothing of the kind. An answer that nobody remembers stays as the
- * client sent it, which is always a valid conversation.
+ * The history with every call that this gateway ran, in the order in which the upstream saw them. The
+ * same list where there are none. An answer that no ledger entry matches stays as the client sent it,
+ * which is always a valid conversation.
  */
 export function restoreHistory(turns: readonly Turn[], context: HistoryContext): readonly Turn[] {
   let out: Turn[] | undefined;
@@ -41,15 +41,15 @@ export function restoreHistory(turns: readonly Turn[], context: HistoryContext):
     let end = at + 1;
     while (turns[end]?.role === 'assistant' && !restored.has(turns[end]!)) end++;
     const run = turns.slice(at, end);
-    const known = restoreRun(run, turns[at - 1], context);
-    if (out === undefined && known !== run) out = turns.slice(0, at);
-    out?.push(...known);
+    const restoredRun = restoreRun(run, turns[at - 1], context);
+    if (out === undefined && restoredRun !== run) out = turns.slice(0, at);
+    out?.push(...restoredRun);
     at = end;
   }
   return out ?? turns;
 }
 
-/** One answer: neighbouring assistant turns, which Responses spreads over many items. */
+/** Restores one answer: a run of assistant turns, since Responses spreads an answer over many items. */
 function restoreRun(
   run: readonly Turn[],
   before: Turn | undefined,
@@ -63,7 +63,7 @@ function restoreRun(
     for (const turn of turns) restored.add(turn);
     return turns;
   }
-  const own = mapUnchanged(run, (turn) => expandShown(turn, context));
+  const own = mapUnchanged(run, (turn) => expandShownCalls(turn, context));
   return mapUnchanged(own, withoutMintedCitations);
 }
 
@@ -72,24 +72,25 @@ function findEntry(
   before: Turn | undefined,
   { ledger, owner, registry, target }: HistoryContext,
 ): HopEntry | undefined {
-  const mine: string[] = [];
-  const shown: string[] = [];
-  let said = '';
+  const clientIds: string[] = [];
+  const shownIds: string[] = [];
+  let text = '';
   for (const turn of run) {
-    said += textOf({ ...turn, blocks: turn.blocks.filter(isSaid) });
+    text += textOf({ ...turn, blocks: turn.blocks.filter(isVisibleText) });
     for (const block of turn.blocks) {
-      if (block.type === 'tool-call') (block.by === 'client' ? mine : shown).push(block.id);
+      if (block.type === 'tool-call') (block.by === 'client' ? clientIds : shownIds).push(block.id);
     }
   }
-  const prior = textOf(before);
-  const ids = [...mine, ...shown].map((id) => callKey(owner, id, said, prior));
-  const keys = mine.length > 0 ? ids : [...ids, ...textKeys(owner, said, prior)];
+  const textBefore = textOf(before);
+  const ids = [...clientIds, ...shownIds].map((id) => callKey(owner, id, text, textBefore));
+  const keys = clientIds.length > 0 ? ids : [...ids, ...textKeys(owner, text, textBefore)];
   const entry = keys.length === 0 ? undefined : ledger.find(keys);
   if (entry === undefined) return undefined;
-  // Every call of the client's must be there again, and no call of its own come out of nowhere.
+  // The client's calls must be those of the entry: none unknown, and not all of them gone.
   const calls = new Set(entry.clientCalls);
-  if (mine.some((id) => !calls.has(id)) || (calls.size > 0 && mine.length === 0)) return undefined;
-  // A vendor that searches by itself would take calls of a function of that name for its own.
+  if (clientIds.some((id) => !calls.has(id)) || (calls.size > 0 && clientIds.length === 0))
+    return undefined;
+  // A vendor that searches by itself would take a function call of that name for its own.
   const native = entry.turns.some((turn) =>
     turn.blocks.some((block) => {
       const hosted = block.type === 'tool-call' ? registry.named(block.name)?.hosted : undefined;
@@ -99,12 +100,12 @@ function findEntry(
   return native ? undefined : entry;
 }
 
-const isSaid = (block: Block) => block.type === 'text' || block.type === 'refusal';
+const isVisibleText = (block: Block) => block.type === 'text' || block.type === 'refusal';
 const isCall = (block: Block): block is ToolCallBlock => block.type === 'tool-call';
 
 /**
- * Reasoning behind the last word was for the client to keep: where it gives none back, none is added.
- * Reasoning that led to calls has been upstream in the very exchange, and stays.
+ * The reasoning of the last turn is the client's to send back: where it sends none, none is added.
+ * Reasoning before server calls stays: the upstream saw it within the exchange.
  */
 function fitReasoning(turns: readonly Turn[], run: readonly Turn[]): readonly Turn[] {
   const last = turns.at(-1);

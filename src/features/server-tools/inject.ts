@@ -1,4 +1,4 @@
-/** The offer written into a request: hosted declarations become functions, choices name them. */
+/** Writes the offer into a request: hosted declarations become functions, tool choices name them. */
 
 import { mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
@@ -11,12 +11,12 @@ import type {
   ToolChoice,
 } from '../../conversation/types.ts';
 import { isObject } from '../../lib/json/json.ts';
-import type { Offer, Offered } from './offer.ts';
+import type { Offer, OfferedTool } from './offer.ts';
 
 export interface InjectOptions {
-  /** The hop that must answer: it goes out without server tools. */
+  /** This hop must answer: it is sent without server tools. */
   readonly last: boolean;
-  /** A server tool has run already: a choice that forces a call is fulfilled. */
+  /** A server tool has already run, so a choice that forces a call is satisfied. */
   readonly followUp: boolean;
   readonly notes: Notes;
 }
@@ -27,7 +27,7 @@ export function inject(
   offer: Offer,
   options: InjectOptions,
 ): Conversation {
-  if (offer.list.length === 0) return conversation;
+  if (offer.tools.length === 0) return conversation;
   const tools = injectTools(conversation.tools, offer, options);
   const settings = injectChoice(conversation.settings, offer, options);
   if (tools === conversation.tools && settings === conversation.settings) return conversation;
@@ -39,10 +39,10 @@ function injectTools(
   offer: Offer,
   { last, notes }: InjectOptions,
 ): readonly Tool[] {
-  const placed = new Set<Offered>();
+  const placed = new Set<OfferedTool>();
   const replaced = mapUnchanged(tools, (tool) => {
     if (tool.type !== 'hosted') return tool;
-    const offered = offer.list.find(({ declared }) => declared?.name === tool.name);
+    const offered = offer.tools.find(({ declared }) => declared?.name === tool.name);
     if (offered === undefined) return tool;
     const again = placed.has(offered);
     placed.add(offered);
@@ -51,12 +51,12 @@ function injectTools(
     return functionOf(offered);
   });
   if (last) return replaced;
-  const added = offer.list.filter((offered) => !placed.has(offered));
+  const added = offer.tools.filter((offered) => !placed.has(offered));
   for (const { name } of added) notes.add('server_tool_offered', '/tools', name);
   return added.length === 0 ? replaced : [...replaced, ...added.map(functionOf)];
 }
 
-function functionOf({ tool, name, options }: Offered): FunctionTool {
+function functionOf({ tool, name, options }: OfferedTool): FunctionTool {
   const { description, schema } = tool;
   const mark = options.cache_control;
   const cache: CacheMark | undefined = isObject(mark)
@@ -83,16 +83,16 @@ function injectChoice(
 
 const AUTO: ToolChoice = { type: 'auto' };
 
-/** `done`: the forced call has been made (or can no longer be), so that the model is free to answer. */
+/** @param done the forced call has been made, or cannot be made any more, so the model may answer */
 function mapChoice(choice: ToolChoice, offer: Offer, done: boolean): ToolChoice {
-  const standIn = (name: string) => offer.list.find(({ declared }) => declared?.name === name);
+  const standIn = (name: string) => offer.tools.find(({ declared }) => declared?.name === name);
   switch (choice.type) {
     case 'tool': {
       const offered =
         choice.kind === 'hosted'
           ? standIn(choice.name)
           : choice.namespace === undefined
-            ? offer.list.find(({ name }) => name === choice.name)
+            ? offer.tools.find(({ name }) => name === choice.name)
             : undefined;
       if (offered === undefined) return choice;
       return done ? AUTO : { type: 'tool', name: offered.name, kind: 'function' };

@@ -1,21 +1,21 @@
-/** A registry over tools that come and go: those of MCP servers, which are known once they run. */
+/** A registry whose tools may change, for MCP servers: their tools are known once they run. */
 
 import { type ToolRegistry, toolRegistry } from './registry.ts';
 import type { ServerTool } from './tool.ts';
 
-/** Where tools come from that cannot be listed beforehand. */
+/** A source of tools that cannot be listed beforehand. */
 export interface ToolSource {
-  /** What is known now; the same list object as long as nothing changed. */
+  /** The tools known now; the same list object as long as nothing changed. */
   readonly tools: readonly ServerTool[];
-  /** It was not started yet, so its tools are not known. */
+  /** It has not been started yet, so its tools are unknown. */
   readonly starting: boolean;
   /** As {@link ToolRegistry.ready}. */
-  ready(signal: AbortSignal, said?: () => string): Promise<void>;
+  ready(signal: AbortSignal, userText?: () => string): Promise<void>;
 }
 
 /**
- * The tools of the program itself, and behind them those that a source knows at the moment. A tool of
- * the source whose name is taken is left out: nothing that a server offers can replace one of ours.
+ * The program's own tools, then those that the source knows at the moment. A tool of the source whose
+ * name is taken is left out, so no server can replace one of the program's tools.
  * @throws Error as {@link toolRegistry}, for the fixed ones
  */
 export function liveRegistry(fixed: readonly ServerTool[], source: ToolSource): ToolRegistry {
@@ -38,7 +38,7 @@ export function liveRegistry(fixed: readonly ServerTool[], source: ToolSource): 
     get starting() {
       return source.starting;
     },
-    ready: (signal, said) => source.ready(signal, said),
+    ready: (signal, userText) => source.ready(signal, userText),
   };
 }
 

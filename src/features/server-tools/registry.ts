@@ -1,4 +1,4 @@
-/** The registry: which server tools there are, and by which names models call them. */
+/** The registry of server tools, by the names under which models call them. */
 
 import type { ServerTool } from './tool.ts';
 
@@ -11,17 +11,17 @@ export interface ToolRegistry {
   /** Some of the tools are not known yet; `ready` finds out. Left out: all are. */
   readonly starting?: boolean;
   /**
-   * Has the sources of tools started, as far as one may wait for that. Rejects only with the signal.
-   * @param said the latest words of the user: for tools that these do not call for nobody waits
+   * Starts the sources of tools and waits a limited time for them. Rejects only with the signal.
+   * @param userText the user's latest text: tools that it does not call for are not waited for
    */
-  ready?(signal: AbortSignal, said?: () => string): Promise<void>;
+  ready?(signal: AbortSignal, userText?: () => string): Promise<void>;
 }
 
 const LEGAL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
 /**
- * @throws Error when two tools share a name or alias, stand in for the same hosted tool, or have a
- * name that no upstream takes
+ * @throws Error when two tools share a name or alias or stand in for the same hosted tool, or when a
+ * name is one that upstreams refuse
  */
 export function toolRegistry(tools: readonly ServerTool[]): ToolRegistry {
   const names = new Map<string, ServerTool>();

@@ -1,4 +1,4 @@
-/** Between two hops: the turn's server calls are run, shown where somebody asked, and appended. */
+/** One tool round between two hops: runs the server calls, shows them where declared, appends the results. */
 
 import { withParts } from '../../conversation/edit.ts';
 import { clientGone } from '../../conversation/errors.ts';
@@ -11,10 +11,10 @@ import type {
   Turn,
 } from '../../conversation/types.ts';
 import { tryParse } from '../../lib/json/json.ts';
-import { callKey, textKeys, textOf } from './ledger.ts';
-import { type Ran, runCalls, type ServerCall } from './run-calls.ts';
+import { callKey, textKeys, textOf } from './hop-ledger.ts';
+import { type FinishedCall, runCalls, type ServerCall } from './run-calls.ts';
 import type { Session } from './session.ts';
-import { shownCall, shownId, shownResult } from './shown.ts';
+import { newShownId, shownCallEvents, shownResultEvents } from './shown-calls.ts';
 import type { ToolOutcome } from './tool.ts';
 
 const ENDPOINTS: Readonly<Record<ProtocolName, string>> = {
@@ -27,15 +27,15 @@ type Emit = (events: readonly StreamEvent[]) => void;
 
 export interface RoundOptions {
   readonly signal: AbortSignal;
-  /** Tells the client. */
+  /** Sends events to the client. */
   readonly emit: Emit;
-  /** The hop that asked for the calls; left out: none has been sent yet. */
+  /** The hop that made the calls; left out: before the first hop. */
   readonly hop?: number;
 }
 
 /**
- * Runs the calls of a turn and appends what came of them to the session.
- * @param blocks the whole turn as the upstream said it
+ * Runs the calls of a turn and appends the turn and the results to the session.
+ * @param blocks the whole turn as the upstream sent it
  * @throws GatewayError when the client has gone
  */
 export async function runRound(
@@ -45,44 +45,50 @@ export async function runRound(
   { signal, emit, hop }: RoundOptions,
 ): Promise<void> {
   const { options } = session;
-  const asked = session.base;
-  if (!session.cloned) {
-    session.cloned = true;
-    const hasMessages = (asked?.turns.length ?? 0) > 0;
+  const original = session.base;
+  if (!session.cloneLogged) {
+    session.cloneLogged = true;
+    const hasMessages = (original?.turns.length ?? 0) > 0;
     options.log('chat.process.raw.cloned', { endpoint: ENDPOINTS[options.client], hasMessages });
   }
   const leftMs = session.leftMs();
-  const results = await runAll(session, calls, { signal, emit, hop, leftMs, asked });
+  const results = await runServerCalls(session, calls, {
+    signal,
+    emit,
+    hop,
+    leftMs,
+    original,
+  });
   if (session.leftMs() <= 0) session.exhausted = true;
   const turns: Turn[] = [{ role: 'assistant', blocks }];
   if (results.length > 0) turns.push({ role: 'user', blocks: results });
-  session.delta = [...session.delta, ...turns];
+  session.addedTurns = [...session.addedTurns, ...turns];
 }
 
 /**
- * Runs calls and gives their results, in order. Nothing of the session changes but what counts runs,
- * numbers sources and has been told.
+ * Runs calls and returns their results in order. In the session it changes only the counts of runs and
+ * blocks, the numbered sources and the ids of shown calls.
  * @throws GatewayError when the client has gone
  */
-export async function runAll(
+export async function runServerCalls(
   session: Session,
   calls: readonly ServerCall[],
   more: RoundOptions & {
-    /** Milliseconds for all of them. */
+    /** Milliseconds for all calls together. */
     readonly leftMs: number;
-    readonly asked: Conversation | undefined;
+    readonly original: Conversation | undefined;
   },
 ): Promise<readonly ToolResultBlock[]> {
   const { options } = session;
-  const { signal, emit, hop, leftMs, asked } = more;
+  const { signal, emit, hop, leftMs, original } = more;
   checkAborted(signal);
   const outcomes = runCalls(calls, {
     parallel: options.limits.parallel ?? 4,
     uses: session.uses,
-    declared: session.declared(asked),
+    declaredCalls: session.declaredCalls(original),
     signal,
     leftMs,
-    conversation: asked,
+    conversation: original,
     client: options.client,
     owner: options.owner,
     log: options.log,
@@ -91,36 +97,36 @@ export async function runAll(
   });
   const results: ToolResultBlock[] = [];
   for (let at = 0; at < calls.length; at++) {
-    results.push(await oneResult(session, calls[at]!, outcomes[at]!, emit));
+    results.push(await resultOf(session, calls[at]!, outcomes[at]!, emit));
     checkAborted(signal);
   }
   return results;
 }
 
-/** In the order of the calls: one pair is told whole before the next one begins. */
-async function oneResult(
+/** Shows one call with its result: completely, before the next call is shown. */
+async function resultOf(
   session: Session,
   call: ServerCall,
-  running: Promise<Ran>,
+  running: Promise<FinishedCall>,
   emit: Emit,
 ): Promise<ToolResultBlock> {
-  const tells = session.options.events === true;
-  if (tells) emit([callEvent(call)]);
+  const sendsToolEvents = session.options.events === true;
+  if (sendsToolEvents) emit([callEvent(call)]);
   const hosted = call.offered.declared?.name;
-  // Chat has no item for a call that somebody else ran.
+  // Chat has no item for a call that the client does not run.
   const visible = hosted !== undefined && session.options.client !== 'openai-chat';
-  const id = visible ? shownId(session.options.client) : '';
+  const id = visible ? newShownId(session.options.client) : '';
   if (visible) {
-    session.shown.push(id);
-    emit(shownCall(call, id, session.blocks++));
+    session.shownCallIds.push(id);
+    emit(shownCallEvents(call, id, session.blockCount++));
   }
   const { outcome, ms } = await running;
-  if (tells) emit([resultEvent(call, outcome, ms)]);
+  if (sendsToolEvents) emit([resultEvent(call, outcome, ms)]);
   const sources = session.sources.add(outcome.sources ?? []);
   const first = sources[0]?.n ?? session.sources.next;
-  if (hosted !== undefined && outcome.code !== 'max_uses_exceeded') session.count(hosted);
+  if (hosted !== undefined && outcome.code !== 'max_uses_exceeded') session.countHostedRun(hosted);
   if (visible && hosted !== undefined) {
-    emit(shownResult(hosted, id, outcome, sources, session.blocks++));
+    emit(shownResultEvents(hosted, id, outcome, sources, session.blockCount++));
   }
   const text = typeof outcome.text === 'string' ? outcome.text : outcome.text(first);
   return {
@@ -159,11 +165,11 @@ function checkAborted(signal: AbortSignal): void {
   if (signal.aborted) throw clientGone(signal.reason);
 }
 
-/** The conversation of the next hop: the original, and what was said and found since, nothing else. */
+/** The conversation of the next hop: the original and the turns added since, nothing else. */
 export function nextConversation(session: Session, base: Conversation): Conversation {
-  const { delta, options } = session;
-  const assistant = delta.filter((turn) => turn.role === 'assistant').length;
-  const results = delta.reduce(
+  const { addedTurns, options } = session;
+  const assistant = addedTurns.filter((turn) => turn.role === 'assistant').length;
+  const results = addedTurns.reduce(
     (sum, { role, blocks }) => sum + (role === 'user' ? blocks.length : 0),
     0,
   );
@@ -174,19 +180,25 @@ export function nextConversation(session: Session, base: Conversation): Conversa
     toolMessageCount: results,
     finalMessageCount: original + assistant + results,
   });
-  return withParts(base, { turns: [...base.turns, ...delta] });
+  return withParts(base, { turns: [...base.turns, ...addedTurns] });
 }
 
-/** Keeps what the client did not see (or will not give back whole) of this answer. */
-export function remember(session: Session): void {
-  const { base, delta, options } = session;
-  if (base === undefined || delta.length === 0) return;
+/** Stores the hops of this answer that the client did not see, or will not send back completely. */
+export function storeAnswer(session: Session): void {
+  const { base, addedTurns, options } = session;
+  if (base === undefined || addedTurns.length === 0) return;
   const { owner } = options;
-  const { said: told, clientCalls } = session;
-  const before = textOf(base.turns.at(-1));
-  const ids = [...clientCalls, ...session.shown].map((id) => callKey(owner, id, told, before));
-  const said = clientCalls.length > 0 ? [] : textKeys(owner, told, before);
-  const keys = [...ids, ...said];
+  const { clientText, clientCallIds } = session;
+  const textBefore = textOf(base.turns.at(-1));
+  const byCall = [...clientCallIds, ...session.shownCallIds].map((id) =>
+    callKey(owner, id, clientText, textBefore),
+  );
+  const byText = clientCallIds.length > 0 ? [] : textKeys(owner, clientText, textBefore);
+  const keys = [...byCall, ...byText];
   if (keys.length === 0) return;
-  options.ledger.put(keys, { turns: delta, sources: session.sources.all, clientCalls });
+  options.ledger.put(keys, {
+    turns: addedTurns,
+    sources: session.sources.all,
+    clientCalls: clientCallIds,
+  });
 }

@@ -1,21 +1,21 @@
-/** What one exchange has done so far: committed hop by hop, so that a failed try leaves no trace. */
+/** The state of one exchange with server tools, committed hop by hop so that a failed try leaves no trace. */
 
 import type { Target } from '../../conversation/target.ts';
 import type { Conversation, ProtocolName, Turn } from '../../conversation/types.ts';
 import { addUsage, type Usage } from '../../conversation/usage.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
-import type { ToolRun } from '../feature.ts';
+import type { ToolRun } from '../../samples/recording.ts';
 import { Sources } from './citations/sources.ts';
-import type { HopLedger } from './ledger.ts';
+import type { HopLedger } from './hop-ledger.ts';
 import { type Offer, offerFor } from './offer.ts';
 import type { ToolRegistry } from './registry.ts';
-import type { DeclaredCalls } from './run-calls.ts';
+import type { CallLimit } from './run-calls.ts';
 import type { ServerTool, ToolLog } from './tool.ts';
 
 export interface ServerToolLimits {
-  /** Follow-up hops; the last one goes out without server tools. */
+  /** Follow-up hops; the last one is sent without server tools. */
   readonly rounds: number;
-  /** Calls at the same time. Default 4. */
+  /** Calls that run at the same time. Default 4. */
   readonly parallel?: number;
   /** Milliseconds for all tools of an exchange together. Default 120 000. */
   readonly totalMs?: number;
@@ -26,55 +26,55 @@ export interface ServerToolOptions {
   readonly ledger: HopLedger;
   /** The protocol that the client speaks. */
   readonly client: ProtocolName;
-  /** Whose request it is, '' without auth: nobody is ever given what another's answers held. */
+  /** The owner of the request, '' without auth. No owner ever gets another's stored answers. */
   readonly owner: string;
   readonly limits: ServerToolLimits;
   readonly log: ToolLog;
-  /** Calls that stand in the context with their results before the model says a word, in order. */
+  /** Calls made before the model is asked, in order; they stand in the context with their results. */
   readonly forced?: readonly ForcedCall[];
-  /** The client's stream tells every run (`tool-event`). */
+  /** The client's stream shows every run as a `tool-event`. */
   readonly events?: boolean;
-  /** Told of every tool that was run. */
+  /** Called for every tool that was run. */
   readonly onRun?: (run: ToolRun) => void;
   /** Milliseconds, monotonic. */
   readonly now?: () => number;
 }
 
-/** A call that is made for the model, before it is asked. */
+/** A call made for the model before it is asked. */
 export interface ForcedCall {
-  /** Of a tool of the registry; one that the client has a tool of its own for is not made. */
+  /** A tool of the registry. The call is not made where the client has its own tool of that name. */
   readonly name: string;
-  /** Undefined: there is nothing to call it with. */
-  readonly input: (asked: Conversation) => JsonObject | undefined;
+  /** The arguments; undefined: no call. */
+  readonly input: (original: Conversation) => JsonObject | undefined;
 }
 
-/** The state of one exchange. Only {@link Session.commit} and what runs between hops change it. */
+/** Changed only by {@link Session.commit} and between hops. */
 export class Session {
   readonly options: ServerToolOptions;
   readonly sources = new Sources();
   readonly uses = new Map<ServerTool, number>();
-  /** What the first hop's passes were given: the frozen original of every hop. */
+  /** The conversation that the first hop's passes got: the frozen original of every hop. */
   base: Conversation | undefined;
-  /** The forced calls and their results, once they are made. Never remembered: the next turn has its own. */
+  /** The forced calls and their results. Never stored in the ledger: the next turn makes its own. */
   preface: readonly Turn[] = [];
-  /** Everything said and found since, as the upstream knows it. */
-  delta: readonly Turn[] = [];
-  /** Blocks that the client has been told. */
-  blocks = 0;
-  /** Text that the client has been told, and calls it was given. */
-  said = '';
-  clientCalls: readonly string[] = [];
-  /** Ids of calls shown to the client. */
-  shown: string[] = [];
-  /** Tokens of the hops before. */
+  /** The turns added since, as the upstream knows them. */
+  addedTurns: readonly Turn[] = [];
+  /** Blocks that the client has got. */
+  blockCount = 0;
+  /** The text that the client has got, and the ids of its own calls. */
+  clientText = '';
+  clientCallIds: readonly string[] = [];
+  /** Ids of the server calls that were shown to the client. */
+  shownCallIds: string[] = [];
+  /** Tokens of the earlier hops. */
   usage: Usage | undefined;
-  /** Runs of hosted tools, as usage counts them. */
-  readonly hosted: Record<string, number> = {};
-  /** Time is up, or a cap was met: the next hop must answer. */
+  /** Runs of hosted tools by their names in usage. */
+  readonly hostedRuns: Record<string, number> = {};
+  /** The time is used up: the next hop must answer. */
   exhausted = false;
-  /** The log has been told that an exchange goes on from its original. */
-  cloned = false;
-  #declared: DeclaredCalls | undefined;
+  /** The log event of the first tool round has been written. */
+  cloneLogged = false;
+  #declared: CallLimit | undefined;
   #offers = new Map<string, Offer>();
   #began: number | undefined;
 
@@ -83,63 +83,67 @@ export class Session {
   }
 
   /**
-   * The tools for a target; the same answer in every hop of this exchange.
+   * The tools for a target; the same in every hop of this exchange.
    * @param history as in {@link offerFor}
    */
-  offer(asked: Conversation, target: Target, history?: () => readonly Turn[]): Offer {
+  offer(original: Conversation, target: Target, history?: () => readonly Turn[]): Offer {
     const key = `${target.provider}\n${target.model}`;
     const known = this.#offers.get(key);
     if (known !== undefined) return known;
-    const offer = offerFor(this.base ?? asked, target, this.options.registry, history);
+    const offer = offerFor(this.base ?? original, target, this.options.registry, history);
     this.#offers.set(key, offer);
     return offer;
   }
 
-  /** The bound on calls of declared tools, read once from what the client asked. */
-  declared(asked: Conversation | undefined): DeclaredCalls {
-    const most = asked?.settings.rest?.max_tool_calls;
-    this.#declared ??= { most: typeof most === 'number' && most >= 0 ? most : Infinity, made: 0 };
+  /** The limit on calls of declared tools, read once from the client's request. */
+  declaredCalls(original: Conversation | undefined): CallLimit {
+    const most = original?.settings.rest?.max_tool_calls;
+    this.#declared ??= { max: typeof most === 'number' && most >= 0 ? most : Infinity, used: 0 };
     return this.#declared;
   }
 
-  /** Milliseconds left for tools; the clock starts with the first one. */
+  /** Milliseconds left for tools; the time starts with the first call. */
   leftMs(): number {
     const now = (this.options.now ?? performance.now.bind(performance))();
     this.#began ??= now;
     return (this.options.limits.totalMs ?? 120_000) - (now - this.#began);
   }
 
-  /** The hop that must answer. */
+  /** Must this hop answer? */
   isLast(hop: number): boolean {
     return this.exhausted || hop > this.options.limits.rounds;
   }
 
   /** Counts a run of a hosted tool that the client declared. */
-  count(hosted: string): void {
+  countHostedRun(hosted: string): void {
     const key = `${hosted}_requests`;
-    this.hosted[key] = (this.hosted[key] ?? 0) + 1;
+    this.hostedRuns[key] = (this.hostedRuns[key] ?? 0) + 1;
   }
 
-  /** Usage of all hops so far with that of the running one; undefined where nobody said anything. */
-  total(hop: Usage | undefined): Usage | undefined {
+  /** The usage of all hops with that of the running one; undefined where no vendor reported any. */
+  totalUsage(hop: Usage | undefined): Usage | undefined {
     const sum =
       this.usage === undefined ? hop : hop === undefined ? this.usage : addUsage(this.usage, hop);
-    if (Object.keys(this.hosted).length === 0) return sum;
-    return addUsage(sum ?? { input: 0, output: 0 }, { input: 0, output: 0, hosted: this.hosted });
+    if (Object.keys(this.hostedRuns).length === 0) return sum;
+    return addUsage(sum ?? { input: 0, output: 0 }, {
+      input: 0,
+      output: 0,
+      hosted: this.hostedRuns,
+    });
   }
 
-  /** A hop came to its true end. */
+  /** Takes over a hop that came to its true end. */
   commit(hop: {
     readonly base: Conversation;
-    readonly blocks: number;
-    readonly said: string;
-    readonly clientCalls: readonly string[];
+    readonly blockCount: number;
+    readonly text: string;
+    readonly clientCallIds: readonly string[];
     readonly usage: Usage | undefined;
   }): void {
     this.base ??= hop.base;
-    this.blocks = hop.blocks;
-    this.said += hop.said;
-    this.clientCalls = [...this.clientCalls, ...hop.clientCalls];
+    this.blockCount = hop.blockCount;
+    this.clientText += hop.text;
+    this.clientCallIds = [...this.clientCallIds, ...hop.clientCallIds];
     if (hop.usage !== undefined) {
       this.usage = this.usage === undefined ? hop.usage : addUsage(this.usage, hop.usage);
     }

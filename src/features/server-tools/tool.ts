@@ -1,77 +1,77 @@
-/** What a server tool is: a function that models may call and this gateway runs, wherever it comes from. */
+/** The interface of a server tool: a function that models call and this gateway runs. */
 
 import type { Block, Conversation, MediaBlock, ProtocolName } from '../../conversation/types.ts';
 import type { Json, JsonObject } from '../../lib/json/json.ts';
 
-/** Writes a log event; `fields` must hold no secret. */
+/** Writes a log event; `fields` must not contain secrets. */
 export type ToolLog = (event: string, fields: JsonObject) => void;
 
 /**
  * - `force`: offered in every request on the route
- * - `selective`: offered where the request seems to need it, see `wanted`
- * - `declared`: offered where the client declared the hosted tool
+ * - `selective`: offered where the user's text calls for it, see `wanted`
+ * - `declared`: offered only where the client declared the hosted tool
  *
- * A tool that the client declared is served in all three modes.
+ * A tool that the client declared is offered in all three modes.
  */
-export type Inject = 'force' | 'selective' | 'declared';
+export type InjectMode = 'force' | 'selective' | 'declared';
 
 export interface ToolLimits {
   /** Milliseconds for one call; its signal fires then. */
   readonly timeoutMs: number;
-  /** Calls per exchange; a client's own `max_uses` can only lower it. Left out: no limit but the rounds. */
+  /** Calls per exchange; a client's `max_uses` can only lower it. Left out: limited by the rounds alone. */
   readonly maxUses?: number;
 }
 
-/** What a running tool may know and use. */
+/** What a running tool may use. */
 export interface ToolContext {
-  /** Fires when the client goes away, the exchange runs out of time, or the tool does. */
+  /** Fires when the client goes away, or when the exchange or the tool runs out of time. */
   readonly signal: AbortSignal;
-  /** The id under which the model called it. */
+  /** The id of the model's call. */
   readonly callId: string;
   /** The client's declaration of the hosted tool without type and name (`allowed_domains`, …); `{}` otherwise. */
   readonly options: JsonObject;
-  /** The client reads citations: the text may ask the model to mark what it cites as `[n]`. */
-  readonly cites?: boolean;
-  /** What the client asked, where it is at hand. Read only. */
+  /** The client reads citations: the text may ask the model to mark its sources as `[n]`. */
+  readonly wantsCitations?: boolean;
+  /** The client's conversation, where it is at hand. Read only. */
   readonly conversation?: Conversation;
   /** The protocol that the client speaks. */
   readonly client?: ProtocolName;
-  /** Whose request it is: the gateway key's name, '' without auth. */
+  /** The name of the gateway key, '' without auth. */
   readonly owner?: string;
   readonly log: ToolLog;
 }
 
-/** A page that the answer may cite. */
-export interface Source {
+/** A page that an answer may cite. */
+export interface CitableSource {
   readonly url: string;
   readonly title: string;
-  /** What of it the model saw, as far as it can be quoted. */
+  /** The part of it that the model saw and that may be quoted. */
   readonly text?: string;
   readonly published?: string;
 }
 
 export interface ToolOutcome {
-  /** False: the tool failed and says so in `text`; the model goes on with that. */
+  /** False: the tool failed and says so in `text`; the model continues with that. */
   readonly ok: boolean;
   /** The result as data: what apps get as tool event, `{ok, tool, message, retryable}` of a failure. */
   readonly payload: Json;
   /**
-   * What the model reads. As a function it gets the number of the tool's first source: sources are
-   * numbered through over all calls of a conversation, so that `[n]` in an answer means one page.
+   * The text for the model. As a function it gets the number of the call's first source: sources are
+   * numbered through all calls of a conversation, so that `[n]` in an answer means one page.
    */
   readonly text: string | ((firstSource: number) => string);
-  /** More than words for the model: images of a page. */
+  /** Media for the model, such as images of a page. */
   readonly media?: readonly MediaBlock[];
-  /** What may be cited as `[n]`, in the order of the numbers. */
-  readonly sources?: readonly Source[];
+  /** The pages that may be cited as `[n]`, in the order of their numbers. */
+  readonly sources?: readonly CitableSource[];
   /**
-   * What a client that declared the hosted tool is shown as its result: the blocks that the result's
-   * content on the Messages wire decodes to (opaque, with `wire`). Left out: for `web_search` made
-   * from `sources`; for other tools one text block.
+   * The content of the result for a client that declared the hosted tool: blocks as the Messages codec
+   * decodes them (opaque, with `wire`). Left out: made from `sources` for `web_search`, one text block
+   * for other tools.
    */
   readonly shown?: readonly Block[];
   /**
-   * Of a failure, in the words of the client's protocol: unavailable (default), invalid_tool_input,
+   * The error code of a failure in the terms of Messages: unavailable (default), invalid_tool_input,
    * max_uses_exceeded, too_many_requests, query_too_long, url_not_accessible, …
    */
   readonly code?: string;
@@ -80,32 +80,32 @@ export interface ToolOutcome {
 }
 
 export interface ServerTool {
-  /** Canonical function name, `[a-zA-Z0-9_-]{1,64}`: what upstreams see. */
+  /** The canonical function name for upstreams, `[a-zA-Z0-9_-]{1,64}`. */
   readonly name: string;
-  /** Other names under which models call it (`google_search`, …); taken for it only where nobody else has that name. */
+  /** Other names under which models call it (`google_search`, …), where no other tool has that name. */
   readonly aliases?: readonly string[];
-  /** The hosted tool that it stands in for, by canonical name (`web_search`, `web_fetch`). Left out: none. */
+  /** The canonical name of the hosted tool that it stands in for (`web_search`, `web_fetch`), if any. */
   readonly hosted?: string;
   readonly description: string;
   /** JSON Schema of the arguments, an object. */
   readonly schema: JsonObject;
   readonly limits: ToolLimits;
-  readonly inject: Inject;
+  readonly inject: InjectMode;
   /**
-   * Offered even to a client that wants no calls now: a call of it stands in the context already, and a
-   * model that sees calls of tools it does not have writes them as text.
+   * Offered even where the client forbids calls: the context already contains a call of it, and a model
+   * that sees calls of tools it does not have writes them as text.
    */
   readonly pinned?: boolean;
-  /** `inject: selective`: does this text of the latest user turn ask for the tool? */
+  /** For `inject: selective`: does this text of the latest user turn call for the tool? */
   readonly wanted?: (text: string) => boolean;
   /**
-   * Runs one call. May throw or reject: that becomes a result that says so. `args` is what the model
-   * wrote, parsed; the engine answers calls whose arguments are no JSON object itself.
+   * Runs one call. It may throw or reject, which becomes a failed result. `args` is the parsed JSON of
+   * the model; calls whose arguments are not a JSON object never get here.
    */
   run(args: JsonObject, context: ToolContext): Promise<ToolOutcome>;
 }
 
-/** A failed outcome in the one shape that models and apps get. */
+/** A failed outcome in the shape that models and apps get. */
 export function failedOutcome(
   tool: string,
   message: string,
@@ -116,7 +116,7 @@ export function failedOutcome(
   return { ok: false, payload, text: JSON.stringify(payload), code, ...(log ? { log } : {}) };
 }
 
-/** A tool failed in a way that it can put into words for the model. */
+/** A failure of a tool with a message for the model. */
 export class ToolError extends Error {
   override readonly name = 'ToolError';
   readonly retryable: boolean;

@@ -1,16 +1,16 @@
-/** A look at a raw body: could anything in it be this feature's business? */
+/** Decides from the raw bytes whether a body may need repair, before it is parsed. */
 
-import { mentionsTools } from '../../conversation/tools/tool-texts.ts';
+import { mentionsTools } from '../../conversation/tools/mentions-tools.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { containsAny, needles } from '../../lib/bytes/bytes.ts';
 
 /**
- * What has to occur in a body of each protocol before a turn can be wrong, keys and values with their
- * quotes. Inside a JSON string the quotes are escaped, so the words of users do not count.
+ * Strings that occur in every body of the protocol that may need repair, with the quotes of keys and values.
+ * Inside a JSON string quotes are escaped, so the users' text does not match.
  */
 const MARKS: Readonly<Record<ProtocolName, readonly Buffer[]>> = {
   'anthropic-messages': needles('_use"', 'tool_result"', 'thinking"', 'cache_control"', '_delta"'),
-  // `tool_calls`, `tool_call_id`; all of them are {@link mentionsTools}'s, too.
+  // `tool_calls`, `tool_call_id`. {@link mentionsTools} finds all of them, too.
   'openai-chat': needles('"tool_call', '"function_call"', '"tool"'),
   'openai-responses': needles(
     '_call"',
@@ -29,7 +29,7 @@ const [CONTENT, TEXT, SYSTEM, ROLE, TYPE] = needles(
   '"type"',
 ) as [Buffer, Buffer, Buffer, Buffer, Buffer];
 
-/** Values of `"type"` that no rule of Messages concerns; any other may be a block that the API refuses. */
+/** Values of `"type"` that need no repair on Messages. Any other may be a block that the API refuses. */
 const HARMLESS = new Set([
   'text',
   'image',
@@ -56,7 +56,7 @@ const HARMLESS = new Set([
   'null',
 ]);
 
-/** False only where {@link pairing}'s pass over a body of this protocol would change nothing. */
+/** False only if the repair would change nothing in this body. */
 export function mayNeedRepair(bytes: Buffer, protocol: ProtocolName): boolean {
   const spoken = protocol !== 'openai-chat' || mentionsTools(bytes);
   if (spoken && containsAny(bytes, MARKS[protocol])) return true;
@@ -69,7 +69,7 @@ export function mayNeedRepair(bytes: Buffer, protocol: ProtocolName): boolean {
 const isSpace = (byte: number | undefined) =>
   byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
-/** Index of the value of the key that ends at `at`, or -1 where the text was no key. */
+/** The index of the value of the key that ends at `at`; -1 if the text was no key. */
 function valueAt(bytes: Buffer, at: number): number {
   let i = at;
   while (isSpace(bytes[i])) i++;
@@ -79,7 +79,7 @@ function valueAt(bytes: Buffer, at: number): number {
   return i;
 }
 
-/** Does a member of this name hold null, nothing, or a string that may be blank? */
+/** Does a member of this name hold null, an empty list, or a string that may be blank? */
 function hasSilence(bytes: Buffer, key: Buffer): boolean {
   for (let at = bytes.indexOf(key); at >= 0; at = bytes.indexOf(key, at + key.length)) {
     let i = valueAt(bytes, at + key.length);
@@ -94,7 +94,7 @@ function hasSilence(bytes: Buffer, key: Buffer): boolean {
     if (first !== 0x22) continue;
     i++;
     while (bytes[i] === 0x20) i++;
-    // The end, an escape (perhaps of white space), or the lead byte of a wide space.
+    // The closing quote, an escape that may be white space, or the first byte of a wide space.
     const byte = bytes[i];
     if (byte === 0x22) return true;
     if (byte === 0x5c && /[nrtfbu]/.test(String.fromCharCode(bytes[i + 1] ?? 0))) return true;

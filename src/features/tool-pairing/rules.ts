@@ -1,32 +1,32 @@
-/** What each protocol demands of a tool history, as data. */
+/** What each protocol requires of a history with tools, as data. */
 
 import type { Target } from '../../conversation/target.ts';
 import { MESSAGES_CALL_ID } from '../../conversation/tools/call-ids.ts';
 import type { Conversation, ProtocolName } from '../../conversation/types.ts';
 
-export interface Rules {
+export interface PairingRules {
   readonly protocol: ProtocolName;
-  /** The conversation came on the target's own wire: what is untouched goes out verbatim. */
-  readonly own: boolean;
+  /** The conversation came in the target's protocol: unchanged parts go out verbatim. */
+  readonly sameProtocol: boolean;
   /**
-   * `lead`: results open the input that follows their calls (Messages, Chat). `after`: a result may
-   * stand anywhere behind its call (Responses: clients put messages between the two).
+   * `lead`: results come first in the input that follows their calls (Messages, Chat). `after`: a result
+   * may stand anywhere after its call (Responses, where clients put messages between the two).
    */
   readonly results: 'lead' | 'after';
-  /** Neighbouring assistant turns are one turn to the vendor. */
-  readonly joins: boolean;
+  /** The vendor reads neighbouring assistant turns as one turn. */
+  readonly joinsAssistantTurns: boolean;
   /** Results share a user turn with other content; otherwise each is a turn of its own. */
-  readonly shared: boolean;
-  /** Instructions amid the dialogue stand apart from it and part nothing (Messages `role: "system"`). */
-  readonly asides: boolean;
-  /** The assistant says nothing behind the last call of a turn (Messages). */
+  readonly resultsShareTurns: boolean;
+  /** Instructions in mid-dialogue are asides, which separate nothing (Messages `role: "system"`). */
+  readonly asidesAllowed: boolean;
+  /** No text may follow the last call of a turn (Messages). */
   readonly callsLast: boolean;
-  /** `request`: an id names one call in the whole request; `open`: one of those not yet answered. */
-  readonly unique: 'request' | 'open';
+  /** Where an id must be unique: in the whole `request`, or among the `open` (unanswered) calls. */
+  readonly idScope: 'request' | 'open';
   readonly legalId: (id: string) => boolean;
-  /** A legal id that depends on nothing but the text. */
+  /** Makes a legal id that depends only on the given text. */
   readonly makeId: (from: string) => string;
-  /** Where the history stands in the body, as a JSON pointer. */
+  /** The history's JSON pointer in the body. */
   readonly where: '/messages' | '/input';
 }
 
@@ -34,75 +34,75 @@ export interface Rules {
 const OPENAI_ID_LIMIT = 64;
 const openaiId = (id: string): boolean => id !== '' && id.length <= OPENAI_ID_LIMIT;
 
-/** 16 hex digits behind the prefix: 22 characters at most, which nearly every vendor takes. */
-const hashed = (prefix: string) => (from: string) =>
+/** The prefix and 16 hex digits: at most 22 characters, which nearly every vendor accepts. */
+const hashedId = (prefix: string) => (from: string) =>
   prefix + Bun.hash.xxHash64(from).toString(16).padStart(16, '0');
 
-/** Mistral: nine letters and digits, nothing else. */
-const NINE = /^[a-zA-Z0-9]{9}$/;
-const nine = (from: string): string =>
+/** Mistral accepts exactly nine letters and digits. */
+const NINE_CHARACTERS = /^[a-zA-Z0-9]{9}$/;
+const nineCharacterId = (from: string): string =>
   Bun.hash.xxHash64(from).toString(36).padStart(9, '0').slice(-9);
 
 /** The rules for this conversation at this target. */
-export function rulesFor(conversation: Conversation, target: Target): Rules {
-  const rules = ofProtocol(conversation, target);
+export function rulesFor(conversation: Conversation, target: Target): PairingRules {
+  const rules = protocolRules(conversation, target);
   return target.profile.callIds === 'nine-alphanumeric'
-    ? { ...rules, legalId: (id) => NINE.test(id), makeId: nine }
+    ? { ...rules, legalId: (id) => NINE_CHARACTERS.test(id), makeId: nineCharacterId }
     : rules;
 }
 
-function ofProtocol(conversation: Conversation, target: Target): Rules {
+function protocolRules(conversation: Conversation, target: Target): PairingRules {
   const { protocol } = target;
-  const own = conversation.origin?.protocol === protocol;
+  const sameProtocol = conversation.origin?.protocol === protocol;
   switch (protocol) {
     case 'anthropic-messages':
       return {
         protocol,
-        own,
+        sameProtocol,
         results: 'lead',
-        joins: true,
-        shared: true,
-        asides: own && target.profile.systemTurns !== false,
+        joinsAssistantTurns: true,
+        resultsShareTurns: true,
+        asidesAllowed: sameProtocol && target.profile.systemTurns !== false,
         callsLast: true,
-        unique: 'request',
+        idScope: 'request',
         legalId: (id) => MESSAGES_CALL_ID.test(id),
-        makeId: hashed('toolu_'),
+        makeId: hashedId('toolu_'),
         where: '/messages',
       };
     case 'openai-chat':
       return {
         protocol,
-        own,
+        sameProtocol,
         results: 'lead',
-        // Neighbours of another protocol become one message; Chat's own stand for themselves.
-        joins: !own,
-        shared: !own,
-        asides: false,
+        // Neighbours of another protocol become one message; Chat's own stay separate.
+        joinsAssistantTurns: !sameProtocol,
+        resultsShareTurns: !sameProtocol,
+        asidesAllowed: false,
         callsLast: false,
-        unique: 'open',
+        idScope: 'open',
         legalId: openaiId,
-        makeId: hashed('call_'),
+        makeId: hashedId('call_'),
         where: '/messages',
       };
     case 'openai-responses':
       return {
         protocol,
-        own,
+        sameProtocol,
         results: 'after',
-        joins: true,
-        shared: !own,
-        asides: false,
+        joinsAssistantTurns: true,
+        resultsShareTurns: !sameProtocol,
+        asidesAllowed: false,
         callsLast: false,
-        unique: 'open',
+        idScope: 'open',
         legalId: openaiId,
-        makeId: hashed('call_'),
+        makeId: hashedId('call_'),
         where: '/input',
       };
   }
 }
 
-/** Counts of what one request lost; each becomes one note. */
-export interface Tally {
+/** Counts of removed parts of one request; each becomes one note. */
+export interface RepairCounts {
   blank: number;
   thinking: number;
   foreign: number;

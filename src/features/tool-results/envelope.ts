@@ -1,19 +1,19 @@
-/** Recognises the record of an executed tool (`rcc.tool.v1` and its like) and says it in a few words. */
+/** Recognises records of executed tools (`rcc.tool.v1` and similar) and reduces them to a short text. */
 
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
 
-/** The version mark that such records carry, and by which leftovers of them are found in text. */
+/** The version mark of such records; also used to find their remains in text. */
 export const ENVELOPE_MARK = 'rcc.tool.v1';
 
-/** What a tool that ran amounts to. */
-export interface Outcome {
+/** The outcome of an executed tool. */
+export interface ToolOutcome {
   readonly ok: boolean;
-  /** On success the tool's output, on failure the reason; '' when there is none. */
-  readonly words: string;
+  /** The tool's output, or the reason of its failure; '' if there is none. */
+  readonly text: string;
 }
 
-// A record without the version mark is taken for one only when it holds nothing but these, so that
-// data which merely has an exit code among other things is left alone.
+// A record without the version mark is recognised only if it has no other keys, so that data which
+// merely contains an exit code is left alone.
 const RESULT_KEYS: ReadonlySet<string> = new Set([
   'success',
   'exit_code',
@@ -39,48 +39,48 @@ const RECORD_KEYS: ReadonlySet<string> = new Set([
   'meta',
 ]);
 
-/** Records inside records: deeper than any gateway wraps them. */
-const DEPTH = 4;
+/** Maximum nesting of records within records; no gateway wraps them deeper. */
+const MAX_DEPTH = 4;
 const REASON_LINES = 3;
 
-/** The outcome that a result's text records; undefined when it is anything else. */
-export function readEnvelope(text: string): Outcome | undefined {
+/** The outcome recorded in a result's text; undefined if the text is no record. */
+export function readEnvelope(text: string): ToolOutcome | undefined {
   const trimmed = text.trim();
   if (!trimmed.startsWith('{') || !trimmed.endsWith('}')) return undefined;
   const value = tryParse(trimmed);
   return isObject(value) ? outcomeOf(value, 0) : undefined;
 }
 
-/** `执行成功` with the output behind it, or `执行失败：` with the reason. */
-export function shortText({ ok, words }: Outcome): string {
-  if (!ok) return `执行失败：${words === '' ? '原因不明' : words}`;
-  return words === '' ? '执行成功' : `执行成功\n${words}`;
+/** `执行成功` and the output, or `执行失败：` and the reason. */
+export function shortText({ ok, text }: ToolOutcome): string {
+  if (!ok) return `执行失败：${text === '' ? '原因不明' : text}`;
+  return text === '' ? '执行成功' : `执行成功\n${text}`;
 }
 
-function outcomeOf(value: JsonObject, depth: number): Outcome | undefined {
-  if (depth > DEPTH) return undefined;
+function outcomeOf(value: JsonObject, depth: number): ToolOutcome | undefined {
+  if (depth > MAX_DEPTH) return undefined;
   const marked = value.version === ENVELOPE_MARK;
   const inner = isObject(value.result) ? value.result : undefined;
   const wrapped =
     inner !== undefined &&
-    (marked || ('executed' in value && only(value, RECORD_KEYS)) || isResult(inner, value));
+    (marked || ('executed' in value && hasOnly(value, RECORD_KEYS)) || isResult(inner, value));
   if (wrapped) return fromResult({ ...pick(value, ['error']), ...inner }, depth);
   if (marked) return fromResult(value, depth);
-  return only(value, RESULT_KEYS) && saysHowItWent(value) && saysWhat(value)
+  return hasOnly(value, RESULT_KEYS) && hasStatus(value) && hasOutput(value)
     ? fromResult(value, depth)
     : undefined;
 }
 
-const only = (value: JsonObject, keys: ReadonlySet<string>) =>
+const hasOnly = (value: JsonObject, keys: ReadonlySet<string>) =>
   Object.keys(value).every((key) => keys.has(key));
 
 const isResult = (inner: JsonObject, outer: JsonObject) =>
-  only(outer, RECORD_KEYS) && only(inner, RESULT_KEYS) && saysHowItWent(inner);
+  hasOnly(outer, RECORD_KEYS) && hasOnly(inner, RESULT_KEYS) && hasStatus(inner);
 
-const saysWhat = (value: JsonObject) =>
+const hasOutput = (value: JsonObject) =>
   'stdout' in value || 'stderr' in value || 'output' in value || 'error' in value;
 
-const saysHowItWent = (value: JsonObject) => exitCode(value) !== undefined || 'success' in value;
+const hasStatus = (value: JsonObject) => exitCode(value) !== undefined || 'success' in value;
 
 /** `exit_code`, in the record itself or (Codex) in its `metadata`. */
 function exitCode(value: JsonObject): number | undefined {
@@ -94,30 +94,30 @@ function exitCode(value: JsonObject): number | undefined {
 const pick = (value: JsonObject, keys: readonly string[]): JsonObject =>
   Object.fromEntries(keys.filter((key) => key in value).map((key) => [key, value[key]]));
 
-function fromResult(result: JsonObject, depth: number): Outcome {
+function fromResult(result: JsonObject, depth: number): ToolOutcome {
   const nested = nestedOutcome(result.output, depth) ?? nestedOutcome(result.stdout, depth);
   const code = exitCode(result);
-  const told = code !== undefined || typeof result.success === 'boolean';
-  const ok = told
+  const stated = code !== undefined || typeof result.success === 'boolean';
+  const ok = stated
     ? code === 0 || result.success === true
     : nested !== undefined
       ? nested.ok
-      : words(result.error) === '';
-  // A record within is said by its own words, wherever it stands.
-  const say = (value: Json | undefined) => nestedOutcome(value, depth)?.words ?? words(value);
+      : textOf(result.error) === '';
+  // A nested record gives its own text, whichever field holds it.
+  const read = (value: Json | undefined) => nestedOutcome(value, depth)?.text ?? textOf(value);
   if (ok) {
-    const output = say(result.output);
-    const printed = [say(result.stdout), say(result.stderr)].filter((text) => text !== '');
-    return { ok, words: output === '' ? printed.join('\n') : output };
+    const output = read(result.output);
+    const printed = [read(result.stdout), read(result.stderr)].filter((text) => text !== '');
+    return { ok, text: output === '' ? printed.join('\n') : output };
   }
-  const sources = [result.stderr, result.error, result.output, result.stdout].map(say);
+  const sources = [result.stderr, result.error, result.output, result.stdout].map(read);
   const reason = firstLines(sources.find((text) => text.trim() !== '') ?? '');
-  if (reason !== '') return { ok, words: reason };
-  return { ok, words: code === undefined ? '' : `exit code ${code}` };
+  if (reason !== '') return { ok, text: reason };
+  return { ok, text: code === undefined ? '' : `exit code ${code}` };
 }
 
-/** An output that is itself such a record, as an object or as JSON text. */
-function nestedOutcome(value: Json | undefined, depth: number): Outcome | undefined {
+/** The outcome of an output that is itself a record, as an object or as JSON text. */
+function nestedOutcome(value: Json | undefined, depth: number): ToolOutcome | undefined {
   if (isObject(value)) return outcomeOf(value, depth + 1);
   if (typeof value !== 'string') return undefined;
   const text = value.trim();
@@ -126,8 +126,8 @@ function nestedOutcome(value: Json | undefined, depth: number): Outcome | undefi
   return isObject(parsed) ? outcomeOf(parsed, depth + 1) : undefined;
 }
 
-/** Text as it is without the blank lines around it, an error object by its message, other values as JSON. */
-function words(value: Json | undefined): string {
+/** A string without blank lines around it, the message of an error object, other values as JSON. */
+function textOf(value: Json | undefined): string {
   if (value === undefined || value === null || value === false) return '';
   if (typeof value === 'string') return withoutBlankLines(value);
   if (isObject(value)) {
@@ -138,7 +138,7 @@ function words(value: Json | undefined): string {
   return JSON.stringify(value);
 }
 
-/** The text without the blank lines before it and the white space behind it. */
+/** The text without leading blank lines and trailing white space. */
 function withoutBlankLines(text: string): string {
   const end = text.trimEnd();
   const lead = end.length - end.trimStart().length;
@@ -146,7 +146,7 @@ function withoutBlankLines(text: string): string {
   return end.slice(line + 1);
 }
 
-/** The first lines that say something; what stands behind them is not read. */
+/** The first lines that are not blank. Reads no further. */
 function firstLines(text: string): string {
   const lines: string[] = [];
   for (let from = 0; from < text.length && lines.length < REASON_LINES; ) {

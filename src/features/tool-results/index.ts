@@ -1,28 +1,28 @@
-/** Short tool results and clean assistant text, for vendors that fail on large executed-tool records. */
+/** Shortens tool results and removes executed-tool records from assistant text, for vendors that fail on large ones. */
 
 import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { Turn } from '../../conversation/types.ts';
 import type { Feature } from '../feature.ts';
 import { withoutResidue } from './residue.ts';
-import { residueInterceptor } from './residue-stream.ts';
-import type { SentShort } from './sent-short.ts';
+import { residueInterceptor } from './residue-interceptor.ts';
+import type { ShortResultLedger } from './short-result-ledger.ts';
 import { shortenResults } from './shorten.ts';
 
-export { type SentShort, sentShortInMemory } from './sent-short.ts';
-export { openSentShort } from './sent-short-store.ts';
+export { memoryShortResultLedger, type ShortResultLedger } from './short-result-ledger.ts';
+export { openShortResultLedger } from './short-result-store.ts';
 
 export interface ToolResultsOptions {
-  /** Characters of a result's text, 0 = no limit; asked anew for each request, since it may be reloaded. */
+  /** Maximum characters of a result's text; 0 means no limit. A function is called for each request, since the value may be reloaded. */
   readonly limit: number | (() => number);
   /** Opened and closed by the caller. */
-  readonly ledger: SentShort;
+  readonly ledger: ShortResultLedger;
 }
 
 /**
- * Armed where the target's profile says `shortToolResults`. Nothing is stripped, moved or given another
- * role: only the texts of the last round's results become short (and stay so in later requests), and
- * executed-tool records that got into the model's own text are taken out of it, never executed.
+ * Active if the target's profile sets `shortToolResults`. The texts of the last round's results become
+ * short and stay short in later requests. Executed-tool records in the model's own text are removed and
+ * never executed. Nothing else is removed, moved or given another role.
  */
 export function toolResults(options: ToolResultsOptions): Feature {
   const limit = () => (typeof options.limit === 'function' ? options.limit() : options.limit);
@@ -45,7 +45,7 @@ export function toolResults(options: ToolResultsOptions): Feature {
   };
 }
 
-/** Assistant turns without records in their text; a turn that held nothing else goes. */
+/** Removes records from assistant text, and turns that held nothing else. */
 function withoutRecords(turns: readonly Turn[], notes: Notes): readonly Turn[] {
   return mapUnchanged(turns, (turn) => {
     if (turn.role !== 'assistant') return turn;
@@ -57,7 +57,7 @@ function withoutRecords(turns: readonly Turn[], notes: Notes): readonly Turn[] {
       return text.trim() === '' ? undefined : editNode(block, { text });
     });
     if (blocks === turn.blocks) return turn;
-    const says = blocks.some((block) => block.type !== 'reasoning');
-    return says ? editNode(turn, { blocks }) : undefined;
+    const onlyReasoning = blocks.every((block) => block.type === 'reasoning');
+    return onlyReasoning ? undefined : editNode(turn, { blocks });
   });
 }

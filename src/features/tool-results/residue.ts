@@ -1,18 +1,18 @@
-/** Finds what is left of executed-tool records in a model's own text, whole or broken off. */
+/** Finds executed-tool records in a model's own text, whole or broken off. */
 
 import { ENVELOPE_MARK } from './envelope.ts';
 
-/** Keys with which such a record, or what is left of its end, can be told. */
+/** Keys that identify the end of a record whose beginning is missing. */
 const TAIL = /"(executed|result|stdout|exit_code|success)\\?"\s*:/g;
 
-/** A place in a text, from `start` to before `end`. */
-export interface Range {
+/** A part of a text; `end` is exclusive. */
+export interface TextRange {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * The text without records and pieces of them; the same string when it holds none. Prose that only
+ * Removes records and pieces of records. Returns the same string if there are none. Prose that only
  * names the format stays.
  */
 export function withoutResidue(text: string): string {
@@ -20,21 +20,21 @@ export function withoutResidue(text: string): string {
   return withoutTail(withoutRanges(text, recordsIn(text)));
 }
 
-/** What stands in front of the mark: the key and the value's quote, perhaps escaped. */
+/** The text before the mark: the key and the value's opening quote, perhaps escaped. */
 const BEFORE_MARK = /(\\?)"version\\?"\s{0,64}:\s{0,64}\\?"$/;
 const LONGEST_BEFORE = 150;
-/** Steps back from marks to the beginnings of their records, for each character of the text. */
-const STEPS = 4;
+/** Bounds the search from marks back to the beginnings of their records. */
+const STEPS_PER_CHARACTER = 4;
 
 /**
- * The records in a text that hold the mark at their own level, in order; one that holds another is one
- * range, one that broke off goes to the end. Linear: what has been found is jumped over.
+ * The records in a text, in order. A record within another belongs to the outer range; one that broke off
+ * extends to the end. Takes linear time, because found records are skipped.
  */
-export function recordsIn(text: string): readonly Range[] {
-  const found: Range[] = [];
-  /** The beginnings of those found, by the index of their last brace. */
+export function recordsIn(text: string): readonly TextRange[] {
+  const found: TextRange[] = [];
+  /** The beginnings of found records, by the index of their last brace. */
   const byLast = new Map<number, number>();
-  const steps = { left: STEPS * text.length + 1000 };
+  const steps = { left: STEPS_PER_CHARACTER * text.length + 1000 };
   let from = 0;
   for (;;) {
     const mark = text.indexOf(ENVELOPE_MARK, from);
@@ -54,7 +54,7 @@ export function recordsIn(text: string): readonly Range[] {
   }
 }
 
-/** Going back from a place between the members of an object: the brace that opens it, or -1. */
+/** Searches backwards from a position inside an object for the brace that opens it; -1 if there is none. */
 function openBrace(
   text: string,
   at: number,
@@ -83,45 +83,47 @@ function openBrace(
   return -1;
 }
 
-/** The index behind the brace that closes the record of this mark, -1 where it is broken off. */
+/** The index after the brace that closes this mark's record; -1 if the record is broken off. */
 function closeBrace(text: string, mark: number, start: number): number {
   const scan = new ObjectScan(isEscaped(text, start), 1, true);
   return scan.feed(text, mark);
 }
 
-/** The text without these ranges, and without code fences that held nothing else. */
-function withoutRanges(text: string, ranges: readonly Range[]): string {
+/** Removes these ranges, and code fences that held nothing else. */
+function withoutRanges(text: string, ranges: readonly TextRange[]): string {
   if (ranges.length === 0) return text;
-  /** What is kept; the last piece ends with no whitespace where a hole follows it. */
-  const kept: string[] = [];
+  /** Remaining pieces. The last one has no trailing white space if a removed range follows. */
+  const remaining: string[] = [];
   let from = 0;
   for (const { start, end } of ranges) {
     if (start < from) continue;
-    kept.push(text.slice(from, start));
+    remaining.push(text.slice(from, start));
     from = end;
-    let newline = trimmed(kept);
+    let newline = trimPieces(remaining);
     for (;;) {
-      const fence = /(?:^|\n)[ \t]*(?:```|~~~)[a-zA-Z]{0,40}$/.exec(kept.at(-1)?.slice(-80) ?? '');
+      const fence = /(?:^|\n)[ \t]*(?:```|~~~)[a-zA-Z]{0,40}$/.exec(
+        remaining.at(-1)?.slice(-80) ?? '',
+      );
       if (fence === null) break;
       const close = closingFence(text, from);
       if (close < 0) break;
       from = close;
-      const last = kept.pop()!;
-      kept.push(last.slice(0, last.length - fence[0].length));
-      if (fence[0].startsWith('\n')) kept.push('\n');
-      newline = trimmed(kept);
+      const last = remaining.pop()!;
+      remaining.push(last.slice(0, last.length - fence[0].length));
+      if (fence[0].startsWith('\n')) remaining.push('\n');
+      newline = trimPieces(remaining);
     }
-    const words = notSpace(text, from);
-    newline ||= text.slice(from, words).includes('\n');
-    from = words;
-    if (kept.length > 0 && from < text.length) kept.push(newline ? '\n' : ' ');
+    const next = notSpace(text, from);
+    newline ||= text.slice(from, next).includes('\n');
+    from = next;
+    if (remaining.length > 0 && from < text.length) remaining.push(newline ? '\n' : ' ');
   }
-  kept.push(text.slice(from));
-  return kept.join('');
+  remaining.push(text.slice(from));
+  return remaining.join('');
 }
 
-/** Takes whitespace off the end of the pieces. True: there was a line break in it. */
-function trimmed(pieces: string[]): boolean {
+/** Removes white space from the end of the pieces. True if it contained a line break. */
+function trimPieces(pieces: string[]): boolean {
   let newline = false;
   for (let last = pieces.pop(); last !== undefined; last = pieces.pop()) {
     const rest = last.trimEnd();
@@ -133,7 +135,7 @@ function trimmed(pieces: string[]): boolean {
   return newline;
 }
 
-/** The index behind the fence that closes here (the end of the text closes too), or -1. */
+/** The index after a closing fence at this position, or -1. The end of the text counts as a closing fence. */
 function closingFence(text: string, from: number): number {
   const at = notSpace(text, from);
   if (at === text.length) return at;
@@ -148,11 +150,11 @@ function notSpace(text: string, from: number): number {
   return found.exec(text)?.index ?? text.length;
 }
 
-/** The end of a record whose beginning was lost: everything up to the brace that closes nothing. */
+/** Removes the end of a record whose beginning is missing: everything up to the first unmatched brace. */
 function withoutTail(text: string): string {
   const first = text.search(/"(tool|arguments|executed|result|meta)\\?"\s*:/);
   if (first < 0 || first > 200) return text;
-  // Broken off inside a string, its quotes do not come in pairs.
+  // An odd number of quotes means that the text begins inside a string.
   const end = unmatchedClose(text, quotesIn(text) % 2 === 1);
   if (end >= 0) {
     const keys = new Set<string>();
@@ -171,19 +173,19 @@ function quotesIn(text: string): number {
   return count;
 }
 
-/** The index of the first brace that closes nothing, -1 where there is none. */
+/** The index of the first unmatched closing brace, or -1. */
 function unmatchedClose(text: string, inString: boolean): number {
   const end = new ObjectScan(isEscaped(text, 0), 1, inString).feed(text, 0);
   return end < 0 ? -1 : end - 1;
 }
 
-/** A record that was written into a JSON string once more has its quotes escaped, `{\"version\":…`. */
+/** Is this a record inside a JSON string, with escaped quotes: `{\"version\":…`? */
 export const isEscaped = (text: string, start: number): boolean =>
   /^\{?\s*\\"/.test(text.slice(start, start + 20));
 
 /**
- * Walks the text of an object piece by piece and finds its end; knows when it is inside a string. Where
- * quotes are escaped, a quote is a backslash and a quote.
+ * Finds the end of an object whose text arrives in pieces. Braces inside strings do not count. If quotes
+ * are escaped, a backslash and a quote delimit a string.
  */
 export class ObjectScan {
   readonly #escaped: boolean;
@@ -191,26 +193,26 @@ export class ObjectScan {
   #inString: boolean;
   #slashes = 0;
 
-  /** @param depth braces that are open where it begins */
+  /** @param depth number of braces that are open at the start */
   constructor(escaped: boolean, depth = 0, inString = false) {
     this.#escaped = escaped;
     this.#depth = depth;
     this.#inString = inString;
   }
 
-  /** The index behind the brace that closes the object, -1 where it goes on. */
+  /** The index after the brace that closes the object; -1 if more text is needed. */
   feed(text: string, from: number): number {
     for (let at = from; at < text.length; at++) {
       const code = text.charCodeAt(at);
       if (code === 0x5c) {
-        // Outside strings a backslash means nothing where quotes are plain.
+        // With plain quotes a backslash matters only inside strings.
         if (this.#escaped || this.#inString) this.#slashes++;
         continue;
       }
       const slashes = this.#slashes;
       this.#slashes = 0;
       if (code === 0x22) {
-        // One backslash is a quote of the record, three and more a quote inside its strings.
+        // One backslash: a quote of the record. Three or more: a quote inside its strings.
         const isQuote = this.#escaped ? slashes === 1 : slashes % 2 === 0;
         if (isQuote) this.#inString = !this.#inString;
       } else if (this.#inString) continue;

@@ -1,23 +1,23 @@
-/** Ids of tool calls in the only shape that a vendor takes, the same for the same call in every request. */
+/** Rewrites ids of tool calls to the format that a vendor accepts, the same way in every request. */
 
 import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Profile } from '../../conversation/target.ts';
 import { legalCallIds } from '../../conversation/tools/call-ids.ts';
 import type { Block } from '../../conversation/types.ts';
-import type { Rule } from './fit.ts';
+import type { FitRule } from './rule.ts';
 
-type Shape = NonNullable<Profile['callIds']>;
+type CallIdShape = NonNullable<Profile['callIds']>;
 
-const LEGAL: Readonly<Record<Shape, RegExp>> = {
+const LEGAL: Readonly<Record<CallIdShape, RegExp>> = {
   'nine-alphanumeric': /^[a-zA-Z0-9]{9}$/,
   short: /^[a-zA-Z0-9_-]{1,40}$/,
 };
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-export const fitCallIds: Rule = (conversation, { profile, notes }) => {
+export const fitCallIds: FitRule = (conversation, { profile, notes }) => {
   if (profile.callIds === undefined) return conversation;
   const shape = profile.callIds;
-  const make = (seed: string) => hashed(seed, shape);
+  const make = (seed: string) => hashedId(seed, shape);
   const ids = legalCallIds(conversation.turns, LEGAL[shape], make);
   if (ids.size === 0) return conversation;
   notes.add(
@@ -39,7 +39,7 @@ export const fitCallIds: Rule = (conversation, { profile, notes }) => {
   return withParts(conversation, { turns });
 };
 
-function hashed(id: string, shape: Shape): string {
+function hashedId(id: string, shape: CallIdShape): string {
   const hash = Bun.hash.xxHash64(id);
   if (shape === 'short') return `call_${hash.toString(16).padStart(16, '0')}`;
   let out = '';

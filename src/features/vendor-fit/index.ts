@@ -1,34 +1,31 @@
-/** Fits a conversation to what is known of the vendor that will read it; every change is a note. */
+/** Fits a request to the known limits of the vendor that receives it; every change is a note. */
 
 import type { Notes } from '../../conversation/notes.ts';
-import { toldBy } from '../../conversation/refusal.ts';
+import { targetAfterRefusal } from '../../conversation/refusal.ts';
 import type { Target } from '../../conversation/target.ts';
 import type { Conversation } from '../../conversation/types.ts';
 import type { Feature } from '../feature.ts';
 import { fitCallIds } from './call-ids.ts';
-import { fitChoice } from './choice.ts';
-import type { Fit, Rule } from './fit.ts';
-import { fitFormat } from './format.ts';
 import { fitMedia } from './media.ts';
-import { fitParameters } from './parameters.ts';
+import { fitFormat, fitParameters } from './parameters.ts';
+import { mayNeedFit } from './prefilter.ts';
 import { fitReasoning } from './reasoning.ts';
 import { fitReplay } from './replay.ts';
-import { fitNeighbours, fitShapes } from './shapes.ts';
+import type { FitContext, FitRule } from './rule.ts';
 import { fitSpelling } from './spelling.ts';
-import { fitTools } from './tools.ts';
-import { fitTurns } from './turns.ts';
-import { concerns } from './watch.ts';
+import { fitChoice, fitTools } from './tools.ts';
+import { fitChatTemplate, fitNeighbours, fitTurns } from './turn-order.ts';
 
-// Whether the model reasons is settled first: choices, parameters and replay depend on it. Spelling is
-// last, since whatever was changed before it makes the codec write the body anyway.
-const RULES: readonly Rule[] = [
+// Reasoning is decided first: tool choice, parameters and replay depend on it. Spelling is last: any
+// change before it makes the codec write the body anyway.
+const RULES: readonly FitRule[] = [
   fitReasoning,
   fitChoice,
   fitParameters,
   fitFormat,
   fitTools,
   fitMedia,
-  fitShapes,
+  fitChatTemplate,
   fitTurns,
   fitNeighbours,
   fitReplay,
@@ -37,37 +34,38 @@ const RULES: readonly Rule[] = [
 ];
 
 /**
- * The pass that reads the target's profile. Put it behind every feature that changes turns, tools or
- * settings, so that it sees what will be sent. Idle for a target without facts.
+ * The request pass that applies the target's profile. Place it after every feature that changes turns,
+ * tools or settings, so that it sees what will be sent. It does nothing for a target without facts.
  */
 export function vendorFit(): Feature {
   return {
     name: 'vendor-fit',
     mayApply: (body, { client, target, refusal }) =>
-      refusal !== undefined || concerns(body, target, client),
+      refusal !== undefined || mayNeedFit(body, target, client),
     request: (conversation, { target, notes, refusal }) =>
-      fitAll(conversation, toldBy(target, refusal), notes, RULES),
+      applyRules(conversation, targetAfterRefusal(target, refusal), notes, RULES),
   };
 }
 
-function fitAll(
+function applyRules(
   conversation: Conversation,
   target: Target,
   notes: Notes,
-  rules: readonly Rule[],
+  rules: readonly FitRule[],
 ): Conversation {
-  const fit: Fit = {
+  const context: FitContext = {
     profile: target.profile,
     notes,
     protocol: target.protocol,
-    own: conversation.origin?.protocol === target.protocol,
+    sameProtocol: conversation.origin?.protocol === target.protocol,
   };
-  return rules.reduce((current, rule) => rule(current, fit), conversation);
+  return rules.reduce((current, rule) => rule(current, context), conversation);
 }
 
-/** Only what concerns the order of turns, for who repairs a history offline. */
-export const fitTurnShapes = (
+/** Applies only the rules about the order of turns, for repairing a history offline. */
+export const fitTurnOrder = (
   conversation: Conversation,
   target: Target,
   notes: Notes,
-): Conversation => fitAll(conversation, target, notes, [fitShapes, fitTurns, fitNeighbours]);
+): Conversation =>
+  applyRules(conversation, target, notes, [fitChatTemplate, fitTurns, fitNeighbours]);

@@ -1,36 +1,36 @@
-/** Images and files for models that cannot read them, where the client speaks the target's own protocol. */
+/** Replaces images and files that a model cannot read with a mention in text. */
 
 import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Block, MediaBlock, TextBlock } from '../../conversation/types.ts';
-import type { Fit, Rule } from './fit.ts';
+import type { FitContext, FitRule } from './rule.ts';
 
-/** A mention in words takes the place of what the vendor refuses; an image in the history would break every later request. */
-export const fitMedia: Rule = (conversation, fit) => {
-  const { images, documents } = fit.profile;
-  if (!fit.own || (images !== false && documents !== false)) return conversation;
+/** A refused image in the history would make every later request fail. Only for requests of the target's own protocol: otherwise the codec does it. */
+export const fitMedia: FitRule = (conversation, context) => {
+  const { images, documents } = context.profile;
+  if (!context.sameProtocol || (images !== false && documents !== false)) return conversation;
   const turns = mapUnchanged(conversation.turns, (turn) => {
-    const blocks = shown(turn.blocks, fit);
+    const blocks = withMentions(turn.blocks, context);
     return blocks === turn.blocks ? turn : editNode(turn, { blocks });
   });
   return turns === conversation.turns ? conversation : withParts(conversation, { turns });
 };
 
-function shown(blocks: readonly Block[], fit: Fit): readonly Block[] {
+function withMentions(blocks: readonly Block[], context: FitContext): readonly Block[] {
   return mapUnchanged(blocks, (block): Block => {
     if (block.type === 'tool-result') {
-      const content = shown(block.content, fit);
+      const content = withMentions(block.content, context);
       return content === block.content ? block : editNode(block, { content });
     }
-    return block.type === 'media' && !taken(block, fit) ? mention(block, fit) : block;
+    return block.type === 'media' && !isAccepted(block, context) ? mention(block, context) : block;
   });
 }
 
-function taken({ media }: MediaBlock, { profile }: Fit): boolean {
+function isAccepted({ media }: MediaBlock, { profile }: FitContext): boolean {
   if (media === 'image') return profile.images !== false;
   return media !== 'document' || profile.documents !== false;
 }
 
-function mention(block: MediaBlock, { notes }: Fit): TextBlock {
+function mention(block: MediaBlock, { notes }: FitContext): TextBlock {
   const { source, media } = block;
   const name = block.filename ?? block.title;
   notes.add(

@@ -1,12 +1,12 @@
-/** Numbers and lists that a vendor takes only within bounds, or not while its model reasons. */
+/** Fits settings to the vendor: numbers within its bounds, no sampling while the model reasons, JSON mode for a schema. */
 
 import { withParts } from '../../conversation/edit.ts';
 import type { Range } from '../../conversation/target.ts';
-import type { Settings } from '../../conversation/types.ts';
-import type { Fit, Rule } from './fit.ts';
-import { reasons } from './reasoning.ts';
+import type { OutputFormat, Settings } from '../../conversation/types.ts';
+import { willReason } from './reasoning.ts';
+import type { FitContext, FitRule } from './rule.ts';
 
-/** The wire's names of sampling settings, and the value with which each one says nothing. */
+/** Each sampling setting's name on the wire, and the value that has no effect. */
 const SAMPLING = {
   temperature: ['temperature', 1],
   topP: ['top_p', 1],
@@ -17,37 +17,38 @@ const SAMPLING = {
   logprobs: ['logprobs', undefined],
 } as const satisfies Partial<Record<keyof Settings, readonly [string, number | undefined]>>;
 
-/** Clamps, counts and drops; each change is a note. */
-export const fitParameters: Rule = (conversation, fit) => {
+/** Clamps numbers, shortens the list of stops and drops sampling settings that the vendor refuses. */
+export const fitParameters: FitRule = (conversation, context) => {
+  const { settings } = conversation;
+  const { profile } = context;
   const changes: Partial<Record<keyof Settings, unknown>> = {
-    ...clamped('temperature', 'temperature', conversation.settings, fit.profile.temperature, fit),
-    ...clamped('topP', 'top_p', conversation.settings, fit.profile.topP, fit),
-    ...fewerStops(conversation.settings, fit),
-    ...(fit.profile.samplingWhileThinking === false && reasons(conversation, fit.profile)
-      ? withoutSampling(conversation.settings, fit)
+    ...clamp('temperature', 'temperature', settings, profile.temperature, context),
+    ...clamp('topP', 'top_p', settings, profile.topP, context),
+    ...limitStops(settings, context),
+    ...(profile.samplingWhileThinking === false && willReason(conversation, profile)
+      ? withoutSampling(settings, context)
       : {}),
   };
   if (Object.keys(changes).length === 0) return conversation;
-  const settings = { ...conversation.settings, ...changes } as Settings;
-  return withParts(conversation, { settings });
+  return withParts(conversation, { settings: { ...settings, ...changes } as Settings });
 };
 
-function clamped(
+function clamp(
   key: 'temperature' | 'topP',
   name: string,
   settings: Settings,
   range: Range | undefined,
-  { notes }: Fit,
+  { notes }: FitContext,
 ): Partial<Settings> {
   const value = settings[key];
   if (value === undefined || range === undefined) return {};
-  const near = Math.min(range.max, Math.max(range.min, value));
-  if (near === value) return {};
-  notes.add('parameter_mapped', name, `${value} as ${near}`);
-  return { [key]: near };
+  const nearest = Math.min(range.max, Math.max(range.min, value));
+  if (nearest === value) return {};
+  notes.add('parameter_mapped', name, `${value} as ${nearest}`);
+  return { [key]: nearest };
 }
 
-function fewerStops(settings: Settings, { profile, notes }: Fit): Partial<Settings> {
+function limitStops(settings: Settings, { profile, notes }: FitContext): Partial<Settings> {
   const { maxStops } = profile;
   const { stop } = settings;
   if (maxStops === undefined || stop === undefined || stop.length <= maxStops) return {};
@@ -61,7 +62,7 @@ function fewerStops(settings: Settings, { profile, notes }: Fit): Partial<Settin
 
 function withoutSampling(
   settings: Settings,
-  { notes }: Fit,
+  { notes }: FitContext,
 ): Partial<Record<keyof Settings, undefined>> {
   const out: Partial<Record<keyof Settings, undefined>> = {};
   for (const key of Object.keys(SAMPLING) as (keyof typeof SAMPLING)[]) {
@@ -72,4 +73,26 @@ function withoutSampling(
     out[key] = undefined;
   }
   return out;
+}
+
+/**
+ * For vendors that have JSON mode but no JSON schema: the schema goes into the instructions, since a
+ * client that parses the answer needs that shape.
+ */
+export const fitFormat: FitRule = (conversation, { profile, protocol, notes }) => {
+  const { format } = conversation.settings;
+  if (profile.jsonSchema !== false || format?.type !== 'schema') return conversation;
+  notes.add('content_bridged', 'response_format', 'the schema is said in the prompt');
+  // Messages has no JSON mode; the instruction has to be enough.
+  const mode: OutputFormat | undefined =
+    protocol === 'anthropic-messages' ? undefined : { type: 'json' };
+  return withParts(conversation, {
+    system: [...conversation.system, { type: 'text', text: schemaInstruction(format) }],
+    settings: { ...conversation.settings, format: mode },
+  });
+};
+
+function schemaInstruction(format: OutputFormat & { type: 'schema' }): string {
+  const about = format.description === undefined ? '' : ` It is: ${format.description}`;
+  return `Answer with one JSON object and nothing else.${about} It must be valid against this JSON Schema:\n${JSON.stringify(format.schema)}`;
 }

@@ -1,14 +1,14 @@
-/** How much a model may be asked to reason, and whether it will. */
+/** Fits the reasoning settings to the model, and predicts whether it will reason. */
 
 import { withParts } from '../../conversation/edit.ts';
 import type { Profile } from '../../conversation/target.ts';
 import type { Conversation, ReasoningSettings } from '../../conversation/types.ts';
 import { memberOf } from '../../lib/json/json-members.ts';
-import type { Fit, Rule } from './fit.ts';
+import type { FitContext, FitRule } from './rule.ts';
 
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
 
-/** Tokens that stand for an effort, by the bounds that translators between these vendors agree on. */
+/** Token budgets that correspond to each effort, as gateways between these vendors commonly map them. */
 const BUDGETS: Readonly<Record<string, number>> = {
   minimal: 1024,
   low: 2048,
@@ -18,26 +18,26 @@ const BUDGETS: Readonly<Record<string, number>> = {
   max: 32_768,
 };
 
-const isOff = (wish: ReasoningSettings | undefined) =>
-  wish?.enabled === false || wish?.effort === 'none';
+const isOff = (requested: ReasoningSettings | undefined) =>
+  requested?.enabled === false || requested?.effort === 'none';
 
-const asks = (wish: ReasoningSettings | undefined) =>
-  wish !== undefined &&
-  (wish.enabled === true ||
-    wish.adaptive === true ||
-    wish.effort !== undefined ||
-    wish.budget !== undefined);
+const asksForReasoning = (requested: ReasoningSettings | undefined) =>
+  requested !== undefined &&
+  (requested.enabled === true ||
+    requested.adaptive === true ||
+    requested.effort !== undefined ||
+    requested.budget !== undefined);
 
-/** Will the model reason on this request, as far as its profile tells? */
-export function reasons({ settings }: Conversation, profile: Profile): boolean {
+/** Will the model reason on this request, according to its profile? */
+export function willReason({ settings }: Conversation, profile: Profile): boolean {
   const { thinkingDefault } = profile;
   if (thinkingDefault === 'always') return true;
   if (isOff(settings.reasoning)) return false;
-  return asks(settings.reasoning) || thinkingDefault === 'on';
+  return asksForReasoning(settings.reasoning) || thinkingDefault === 'on';
 }
 
-/** Can reasoning be switched off by what the target can be told? */
-export function canBeOff({ profile, protocol }: Fit): boolean {
+/** Can a request to this target turn reasoning off? */
+export function canBeOff({ profile, protocol }: FitContext): boolean {
   if (profile.thinkingDefault === 'always') return false;
   if (protocol !== 'openai-chat') return true;
   const param = profile.reasoningParam ?? 'reasoning_effort';
@@ -45,20 +45,23 @@ export function canBeOff({ profile, protocol }: Fit): boolean {
   return param !== 'reasoning_effort' || (profile.efforts?.includes('none') ?? false);
 }
 
-/** The wish as this model can follow it: no "off" where there is none, an effort that it knows, its own form. */
-export const fitReasoning: Rule = (conversation, fit) => {
+/** Maps the requested reasoning to what the model supports: no "off" if it always reasons, a known effort, its own form. */
+export const fitReasoning: FitRule = (conversation, context) => {
   const before = conversation.settings.reasoning;
   if (before === undefined) return conversation;
-  const after = ownForm(knownEffort(switchable(before, fit), fit), fit);
+  const after = supportedForm(nearestEffort(withoutOff(before, context), context), context);
   if (after === before) return conversation;
   return withParts(conversation, { settings: { ...conversation.settings, reasoning: after } });
 };
 
-type Wish = ReasoningSettings | undefined;
+type RequestedReasoning = ReasoningSettings | undefined;
 
-/** The lowest effort is nearest to "off" for a model that always reasons. */
-function switchable(wish: ReasoningSettings, { profile, notes }: Fit): Wish {
-  if (!isOff(wish) || profile.thinkingDefault !== 'always') return wish;
+/** A model that always reasons gets its lowest effort instead of "off". */
+function withoutOff(
+  requested: ReasoningSettings,
+  { profile, notes }: FitContext,
+): RequestedReasoning {
+  if (!isOff(requested) || profile.thinkingDefault !== 'always') return requested;
   const least = profile.efforts?.find((effort) => effort !== 'none');
   if (least === undefined) {
     notes.add('parameter_dropped', 'reasoning', 'this model always reasons');
@@ -68,40 +71,52 @@ function switchable(wish: ReasoningSettings, { profile, notes }: Fit): Wish {
   return { effort: least };
 }
 
-function knownEffort(wish: Wish, { profile, notes }: Fit): Wish {
+function nearestEffort(
+  requested: RequestedReasoning,
+  { profile, notes }: FitContext,
+): RequestedReasoning {
   const { efforts } = profile;
-  const effort = wish?.effort;
-  if (wish === undefined || effort === undefined || efforts === undefined) return wish;
-  if (effort === 'none' || (efforts as readonly string[]).includes(effort)) return wish;
+  const effort = requested?.effort;
+  if (requested === undefined || effort === undefined || efforts === undefined) return requested;
+  if (effort === 'none' || (efforts as readonly string[]).includes(effort)) return requested;
   const rank = EFFORTS.indexOf(effort);
   const known = efforts.filter((one) => one !== 'none');
-  if (rank < 0 || known.length === 0) return wish;
+  if (rank < 0 || known.length === 0) return requested;
   const distance = (one: string) => {
     const far = EFFORTS.indexOf(one) - rank;
-    // Between two that are equally far the larger one: no answer becomes worse than was asked.
+    // Of two that are equally near, the larger one: the answer should not become worse.
     return Math.abs(far) * 2 - (far > 0 ? 1 : 0);
   };
   const nearest = [...known].sort((a, b) => distance(a) - distance(b))[0]!;
   notes.add('parameter_mapped', 'reasoning', `effort ${effort} as ${nearest}`);
-  return { ...wish, effort: nearest };
+  return { ...requested, effort: nearest };
 }
 
-/** Messages: the older models take a budget, the newest ones take none. */
-function ownForm(wish: Wish, { profile, notes, protocol, own }: Fit): Wish {
-  if (wish === undefined || !own || protocol !== 'anthropic-messages' || isOff(wish)) return wish;
-  if (wish.adaptive === true && profile.adaptiveThinking === false) {
-    const { adaptive: _adaptive, effort, ...rest } = wish;
+/** Messages: older models accept only a budget, the newest ones none. */
+function supportedForm(
+  requested: RequestedReasoning,
+  { profile, notes, protocol, sameProtocol }: FitContext,
+): RequestedReasoning {
+  if (
+    requested === undefined ||
+    !sameProtocol ||
+    protocol !== 'anthropic-messages' ||
+    isOff(requested)
+  )
+    return requested;
+  if (requested.adaptive === true && profile.adaptiveThinking === false) {
+    const { adaptive: _adaptive, effort, ...rest } = requested;
     const budget = memberOf(BUDGETS, effort ?? 'medium') ?? BUDGETS.medium!;
     notes.add('parameter_mapped', 'thinking', `adaptive as a budget of ${budget} tokens`);
     return { ...rest, enabled: true, budget };
   }
-  if (wish.budget !== undefined && profile.budgetThinking === false) {
-    const { budget, ...rest } = wish;
-    const effort = wish.effort ?? effortOf(budget);
+  if (requested.budget !== undefined && profile.budgetThinking === false) {
+    const { budget, ...rest } = requested;
+    const effort = requested.effort ?? effortOf(budget);
     notes.add('parameter_mapped', 'thinking', `a budget of ${budget} tokens as effort ${effort}`);
     return { ...rest, enabled: true, adaptive: true, effort };
   }
-  return wish;
+  return requested;
 }
 
 function effortOf(budget: number): string {

@@ -1,49 +1,54 @@
-/** Reasoning that a vendor wants back on its assistant messages, where the history has none. */
+/** Adds placeholder reasoning to assistant messages where a vendor requires reasoning and the history has none. */
 
 import { editNode, withParts } from '../../conversation/edit.ts';
+import { isClientCall } from '../../conversation/tools/client-blocks.ts';
 import type { Turn } from '../../conversation/types.ts';
-import type { Fit, Rule } from './fit.ts';
-import { reasons } from './reasoning.ts';
+import { willReason } from './reasoning.ts';
+import type { FitContext, FitRule } from './rule.ts';
 
-// DeepSeek V4 and Kimi answer 400 to an assistant message without `reasoning_content`, and V4 to an
-// empty one too; one space is taken by both and says nothing.
+// DeepSeek V4 and Kimi refuse an assistant message without `reasoning_content` (400), and V4 also an
+// empty one. Both accept a single space.
 const PLACEHOLDER = ' ';
 
-/** A placeholder on each answer of the history that must have reasoning and has none. */
-export const fitReplay: Rule = (conversation, fit) => {
+/** Adds a placeholder to each answer that needs reasoning and has none. */
+export const fitReplay: FitRule = (conversation, context) => {
   const { turns } = conversation;
-  if (fit.profile.reasoningReplay === undefined || fit.protocol !== 'openai-chat')
+  if (context.profile.reasoningReplay === undefined || context.protocol !== 'openai-chat')
     return conversation;
-  if (!reasons(conversation, fit.profile)) return conversation;
+  if (!willReason(conversation, context.profile)) return conversation;
   const out: Turn[] = [];
   for (let at = 0; at < turns.length; ) {
-    const run = answerAt(turns, at, fit);
-    for (const turn of lacks(run, fit) ? withPlaceholder(run, fit) : run) out.push(turn);
-    at += run.length;
+    const answer = answerAt(turns, at, context);
+    for (const turn of lacksReasoning(answer, context) ? withPlaceholder(answer, context) : answer)
+      out.push(turn);
+    at += answer.length;
   }
   return out.every((turn, i) => turn === turns[i])
     ? conversation
     : withParts(conversation, { turns: out });
 };
 
-/** One answer: a message, or (where the codec merges them) the neighbouring assistant turns. */
-function answerAt(turns: readonly Turn[], at: number, fit: Fit): readonly Turn[] {
+/** One answer: a message, or the neighbouring assistant turns that the codec merges into one. */
+function answerAt(turns: readonly Turn[], at: number, context: FitContext): readonly Turn[] {
   let end = at + 1;
-  if (!fit.own && turns[at]!.role === 'assistant') {
+  if (!context.sameProtocol && turns[at]!.role === 'assistant') {
     while (turns[end]?.role === 'assistant') end++;
   }
   return turns.slice(at, end);
 }
 
-function lacks(run: readonly Turn[], { profile }: Fit): boolean {
-  if (run[0]!.role !== 'assistant') return false;
-  const blocks = run.flatMap((turn) => turn.blocks);
+function lacksReasoning(answer: readonly Turn[], { profile }: FitContext): boolean {
+  if (answer[0]!.role !== 'assistant') return false;
+  const blocks = answer.flatMap((turn) => turn.blocks);
   if (blocks.some((block) => block.type === 'reasoning' && block.text !== '')) return false;
   if (profile.reasoningReplay === 'all') return blocks.length > 0;
-  return blocks.some((block) => block.type === 'tool-call' && block.by !== 'provider');
+  return blocks.some(isClientCall);
 }
 
-function withPlaceholder([first, ...others]: readonly Turn[], { notes }: Fit): readonly Turn[] {
+function withPlaceholder(
+  [first, ...others]: readonly Turn[],
+  { notes }: FitContext,
+): readonly Turn[] {
   notes.add('reasoning_placeholder_added', '/messages');
   const blocks = [{ type: 'reasoning', text: PLACEHOLDER } as const, ...first!.blocks];
   return [editNode(first!, { blocks }), ...others];

@@ -1,25 +1,25 @@
-/** Has a Chat body a field that the vendor spells otherwise, in a request that would go out as it came? */
+/** Finds fields that the vendor spells differently in a Chat body that would be forwarded unchanged. */
 
 import { withParts } from '../../conversation/edit.ts';
 import type { Profile } from '../../conversation/target.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
-import type { Rule } from './fit.ts';
+import type { FitRule } from './rule.ts';
 
 /**
- * The codec spells a body for the profile whenever it writes one; a body that nobody changed is
- * forwarded instead. Where such a body holds something to be spelled, this makes the codec write it:
- * the settings become a copy of themselves, which says the same but is not what was decoded.
+ * The codec uses the vendor's spelling whenever it writes a body; an unchanged body is forwarded
+ * instead. If such a body has a field to be spelled differently, this rule makes the codec write it:
+ * it copies the settings, so that they are no longer the decoded reference.
  */
-export const fitSpelling: Rule = (conversation, { profile, protocol, own }) => {
+export const fitSpelling: FitRule = (conversation, { profile, protocol, sameProtocol }) => {
   const { origin } = conversation;
-  if (protocol !== 'openai-chat' || !own || origin === undefined) return conversation;
+  if (protocol !== 'openai-chat' || !sameProtocol || origin === undefined) return conversation;
   const { parts } = origin;
   const changed =
     conversation.settings !== parts.settings ||
     conversation.turns !== parts.turns ||
     conversation.tools !== parts.tools ||
     conversation.system !== parts.system;
-  if (changed || !spelledOtherwise(origin.value, profile)) return conversation;
+  if (changed || !hasOtherSpelling(origin.value, profile)) return conversation;
   return withParts(conversation, { settings: { ...conversation.settings } });
 };
 
@@ -41,7 +41,7 @@ const SPELLINGS: Readonly<Record<NonNullable<Profile['reasoningParam']>, readonl
 const objects = (value: Json | undefined): readonly JsonObject[] =>
   Array.isArray(value) ? value.filter(isObject) : [];
 
-function spelledOtherwise(body: JsonObject, profile: Profile): boolean {
+function hasOtherSpelling(body: JsonObject, profile: Profile): boolean {
   const has = (key: string) => body[key] !== undefined;
   const { maxTokensParam, reasoningParam } = profile;
   if (maxTokensParam !== undefined) {
@@ -61,10 +61,10 @@ function spelledOtherwise(body: JsonObject, profile: Profile): boolean {
   if (profile.toolChoices !== undefined && isObject(choice) && choice.type === 'allowed_tools') {
     return true;
   }
-  return messagesOtherwise(objects(body.messages), profile);
+  return hasOtherMessageFields(objects(body.messages), profile);
 }
 
-function messagesOtherwise(messages: readonly JsonObject[], profile: Profile): boolean {
+function hasOtherMessageFields(messages: readonly JsonObject[], profile: Profile): boolean {
   const { developerRole, reasoningField } = profile;
   if (developerRole === false && messages.some(({ role }) => role === 'developer')) return true;
   if (reasoningField === undefined) return false;

@@ -1,16 +1,18 @@
-/** Declarations of tools in the target's own protocol with what the vendor refuses left out of them. */
+/** Fits tool declarations and the tool choice to what the vendor accepts. */
 
 import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import { plainRoot } from '../../conversation/tools/root-schema.ts';
-import type { Rule } from './fit.ts';
+import type { ToolChoice } from '../../conversation/types.ts';
+import { canBeOff, willReason } from './reasoning.ts';
+import type { FitRule } from './rule.ts';
 
 /**
- * `strict` and the wish for one call at a time, where Messages and Responses bodies would go out as
- * they came; the Chat codec fits a body of its own whenever it writes it (see spelling.ts). A schema with
- * a union at its root is made plain in every protocol: codecs leave untouched declarations as they are.
+ * Drops `strict` and the parallel-calls setting from Messages and Responses requests that would go out
+ * unchanged. The Chat codec does this itself when it writes a body; see spelling.ts. Union types at the root
+ * of a schema are replaced in every protocol, because codecs write untouched declarations as they are.
  */
-export const fitTools: Rule = (conversation, { profile, protocol, own, notes }) => {
-  if (!own) return conversation;
+export const fitTools: FitRule = (conversation, { profile, protocol, sameProtocol, notes }) => {
+  if (!sameProtocol) return conversation;
   let { tools, settings } = conversation;
   if (profile.rootUnions === false) {
     tools = mapUnchanged(tools, (tool) => {
@@ -36,4 +38,43 @@ export const fitTools: Rule = (conversation, { profile, protocol, own, notes }) 
   return tools === conversation.tools && settings === conversation.settings
     ? conversation
     : withParts(conversation, { tools, settings });
+};
+
+/**
+ * Replaces a refused tool choice with the nearest one that the vendor accepts. If only reasoning rules
+ * out a forced tool, reasoning is turned off: the client needs the call more. If "none" is refused,
+ * the request goes out without tools.
+ */
+export const fitChoice: FitRule = (conversation, context) => {
+  const { settings } = conversation;
+  const { profile, notes } = context;
+  const choice = settings.toolChoice;
+  if (choice === undefined || conversation.tools.length === 0) return conversation;
+  const kind = choice.type === 'allowed' ? choice.mode : choice.type;
+  const allowed = profile.toolChoices;
+  const whileThinking = profile.thinkingToolChoices;
+  const isAllowed = !allowed || allowed.includes(kind);
+  const excludedByThinking =
+    whileThinking !== undefined &&
+    !whileThinking.includes(kind) &&
+    willReason(conversation, profile);
+  if (isAllowed && !excludedByThinking) return conversation;
+  if (isAllowed && canBeOff(context) && kind !== 'none') {
+    notes.add('parameter_mapped', 'reasoning', 'off: it excludes a forced tool');
+    return withParts(conversation, { settings: { ...settings, reasoning: { enabled: false } } });
+  }
+  if (kind === 'none') {
+    notes.add('parameter_mapped', 'tool_choice', 'none: the tools are left out');
+    return withParts(conversation, {
+      tools: [],
+      settings: { ...settings, toolChoice: undefined, parallelTools: undefined },
+    });
+  }
+  const remaining = (excludedByThinking ? whileThinking : allowed) ?? [];
+  const nearest: ToolChoice = {
+    type: kind === 'tool' && remaining.includes('required') ? 'required' : 'auto',
+  };
+  if (kind === 'auto') return conversation;
+  notes.add('parameter_mapped', 'tool_choice', `${kind} as ${nearest.type}`);
+  return withParts(conversation, { settings: { ...settings, toolChoice: nearest } });
 };

@@ -1,33 +1,34 @@
-/** Descriptions of images by their hash, on disk and bounded: an image is described once and for all. */
+/** The bounded store of image descriptions by image hash, on disk: each image is described once. */
 
 import type { Database } from 'bun:sqlite';
-import { instant } from '../../lib/loop/instant.ts';
+import { preciseNow } from '../../lib/loop/precise-time.ts';
+import { ERASURES_KEPT_MS, nameHash, RecentErasures } from '../../lib/store/erasures.ts';
 import { openStateFile } from '../../lib/store/versioned-store.ts';
 
 export interface DescriptionStore {
   get(key: string): string | undefined;
   /**
-   * Keeps a description. Where another process was faster, its text stays and is returned: what once
-   * stood in a history must not change.
+   * Stores a description and returns the stored text. Where another process was faster, that is its
+   * text: a history must not change.
    */
   put(key: string, text: string): string;
-  /** The descriptions of one memory space: its own, so that they can be erased with it. */
+  /** The descriptions of one memory space, which are erased with it. */
   of(space: string): Pick<DescriptionStore, 'get' | 'put'>;
-  /** Removes those of a space; what is being described for it now is not kept either. */
+  /** Removes the descriptions of a space; those in progress are not stored either. */
   eraseSpace(space: string): void;
   close(): void;
-  /** Whether a file stands behind it (false: memory only). */
+  /** True with a file, false in memory only. */
   readonly persistent: boolean;
 }
 
 export interface DescriptionStoreOptions {
   /** The database file; left out: memory only. */
   readonly path?: string;
-  /** Descriptions kept in the file; the least recently used leave first. */
+  /** Descriptions in the file; the least recently used are removed first. */
   readonly rows?: number;
-  /** Descriptions kept in memory. */
+  /** Descriptions in memory. */
   readonly memoryRows?: number;
-  /** Told once per trouble. */
+  /** Called once per problem. */
   readonly warn?: (message: string, cause?: unknown) => void;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
@@ -35,46 +36,41 @@ export interface DescriptionStoreOptions {
 
 const ROWS = 20_000;
 const MEMORY_ROWS = 500;
-/** A use is written down when the last one was written this long ago. */
+/** Milliseconds after which another use is written to the file. */
 const TOUCH_AFTER = 24 * 3_600_000;
 const SCHEMA = `
 CREATE TABLE descriptions (key TEXT PRIMARY KEY, text TEXT NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX descriptions_used ON descriptions (used);
 `;
-// Of late, so that what another process has described meanwhile is not kept.
+// Recent erasures, so that descriptions in progress in another process are not stored.
 const ERASURES = 'CREATE TABLE erasures (space TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID';
-/** How long they are remembered, in milliseconds: longer than a description takes. */
-const ERASURES_KEPT = 3_600_000;
-/** Images of spaces that are being described, at most. */
-const MOST_ASKED = 1000;
 
-/** How a space is named in keys: its own name may be a person's. */
-const markOf = (space: string): string =>
-  new Bun.CryptoHasher('sha256').update(space).digest('hex');
+/** Images of spaces that are being described at most. */
+const MAX_REQUESTED = 1000;
 
-/** Opens the store. Never throws: with an unusable file it keeps (fewer) descriptions in memory. */
+/** Opens the store. Never throws: without a usable file it keeps fewer descriptions, in memory. */
 export function openDescriptionStore(options: DescriptionStoreOptions = {}): DescriptionStore {
   const now = options.now ?? Date.now;
   const memory = new Map<string, string>();
   let db: Database | undefined;
 
-  const giveUp = (what: string, cause: unknown) => {
+  const closeFile = (what: string, cause: unknown) => {
     const message = cause instanceof Error ? cause.message : String(cause);
     options.warn?.(`image descriptions: ${what} (${message}); keeping them in memory only`, cause);
     try {
       db?.close();
     } catch {
-      // It is given up anyway.
+      // The file is not used any more.
     }
     db = undefined;
   };
-  /** Asks the file; one that is only busy is asked again next time. */
-  const ask = <T>(what: string, question: (db: Database) => T): T | undefined => {
+  /** Uses the file; undefined without one or where it fails. A busy file is tried again next time. */
+  const withFile = <T>(what: string, question: (db: Database) => T): T | undefined => {
     if (db === undefined) return undefined;
     try {
       return question(db);
     } catch (thrown) {
-      if (!/BUSY|LOCKED/.test(String((thrown as { code?: unknown }).code))) giveUp(what, thrown);
+      if (!/BUSY|LOCKED/.test(String((thrown as { code?: unknown }).code))) closeFile(what, thrown);
       return undefined;
     }
   };
@@ -91,40 +87,41 @@ export function openDescriptionStore(options: DescriptionStoreOptions = {}): Des
     try {
       db = openFile(options.path);
     } catch (thrown) {
-      giveUp(`cannot open ${options.path}`, thrown);
+      closeFile(`cannot open ${options.path}`, thrown);
     }
   }
 
-  const erased = new Map<string, number>();
-  /** When the images of spaces were first asked for that have no description yet. */
-  const asked = new Map<string, number>();
+  const erasures = new RecentErasures();
+  /** Times of the first request for images of spaces that have no description yet. */
+  const requestedAt = new Map<string, number>();
   const limit = options.rows ?? ROWS;
 
-  /** Not kept in memory where there is a file: another process may erase the space. */
+  /** With a file, nothing is cached in memory: another process may erase the space. */
   function ofSpace(space: string): Pick<DescriptionStore, 'get' | 'put'> {
-    const mark = markOf(space);
+    const mark = nameHash(space);
     const keyOf = (key: string) => `${mark}:${key}`;
     return {
       get(key) {
         const own = keyOf(key);
         const text =
-          memory.get(own) ?? ask('cannot read', (file) => read(file, own, now())) ?? undefined;
-        if (text === undefined && !asked.has(own)) {
-          if (asked.size >= MOST_ASKED) asked.delete(asked.keys().next().value!);
-          asked.set(own, instant());
+          memory.get(own) ?? withFile('cannot read', (file) => read(file, own, now())) ?? undefined;
+        if (text === undefined && !requestedAt.has(own)) {
+          if (requestedAt.size >= MAX_REQUESTED)
+            requestedAt.delete(requestedAt.keys().next().value!);
+          requestedAt.set(own, preciseNow());
         }
         return text;
       },
       put(key, text) {
         const own = keyOf(key);
-        const began = asked.get(own) ?? instant();
-        asked.delete(own);
-        if ((erased.get(mark) ?? 0) >= began) return text;
+        const began = requestedAt.get(own) ?? preciseNow();
+        requestedAt.delete(own);
+        if (erasures.hasSince(mark, began)) return text;
         if (db === undefined) return remember(own, memory.get(own) ?? text);
-        const kept = ask('cannot write', (file) =>
+        const stored = withFile('cannot write', (file) =>
           erasedAt(file, mark) >= began ? text : write(file, own, text, now(), limit),
         );
-        return kept ?? text;
+        return stored ?? text;
       },
     };
   }
@@ -132,28 +129,27 @@ export function openDescriptionStore(options: DescriptionStoreOptions = {}): Des
   return {
     of: ofSpace,
     eraseSpace(space) {
-      const mark = markOf(space);
-      const at = instant();
-      for (const [one, before] of erased) if (before < at - ERASURES_KEPT) erased.delete(one);
-      erased.set(mark, at);
+      const mark = nameHash(space);
+      const at = preciseNow();
+      erasures.add(mark, at);
       for (const key of memory.keys()) if (key.startsWith(`${mark}:`)) memory.delete(key);
-      ask('cannot erase', (file) => erase(file, mark, at));
+      withFile('cannot erase', (file) => erase(file, mark, at));
     },
     get(key) {
       const known = memory.get(key);
       if (known !== undefined) return remember(key, known);
-      const text = ask('cannot read', (file) => read(file, key, now()));
+      const text = withFile('cannot read', (file) => read(file, key, now()));
       return text === undefined ? undefined : remember(key, text);
     },
     put(key, text) {
-      const kept = ask('cannot write', (file) => write(file, key, text, now(), limit));
-      return remember(key, kept ?? memory.get(key) ?? text);
+      const stored = withFile('cannot write', (file) => write(file, key, text, now(), limit));
+      return remember(key, stored ?? memory.get(key) ?? text);
     },
     close() {
       try {
         db?.close();
       } catch {
-        // What was committed is safe.
+        // Everything committed is safe.
       }
       db = undefined;
     },
@@ -179,20 +175,20 @@ function read(db: Database, key: string, now: number): string | undefined {
 const erasedAt = (db: Database, mark: string): number =>
   db.query<{ at: number }, [string]>('SELECT at FROM erasures WHERE space = ?').get(mark)?.at ?? 0;
 
-/** The space's rows, their pages blanked, out of the file and out of its log. */
+/** Removes the space's rows from the file and its log, and overwrites their pages. */
 function erase(db: Database, mark: string, at: number): void {
   db.run('PRAGMA secure_delete = ON');
   db.transaction(() => {
-    db.query('DELETE FROM erasures WHERE at < ?').run(at - ERASURES_KEPT);
+    db.query('DELETE FROM erasures WHERE at < ?').run(at - ERASURES_KEPT_MS);
     db.query('INSERT OR REPLACE INTO erasures VALUES (?, ?)').run(mark, at);
-    // Keys of a space begin with its mark and a colon; a semicolon is the character behind that.
+    // Keys of a space begin with its hash and a colon; the semicolon is the next character.
     db.query('DELETE FROM descriptions WHERE key > ? AND key < ?').run(`${mark}:`, `${mark};`);
   }).immediate();
   db.run('PRAGMA secure_delete = OFF');
   db.run('PRAGMA wal_checkpoint(TRUNCATE)');
 }
 
-/** The text that the file holds afterwards. */
+/** Inserts a description and returns the text that the file then contains. */
 function write(db: Database, key: string, text: string, now: number, rows: number): string {
   return db
     .transaction(() => {

@@ -1,4 +1,4 @@
-/** Images in a conversation: where they are, what each is known by, and what takes their place. Pure. */
+/** Finds images in a conversation, identifies them, and replaces them by texts. Pure. */
 
 import { createHash } from 'node:crypto';
 import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
@@ -6,11 +6,11 @@ import type { Block, Conversation, MediaBlock, TextBlock, Turn } from '../../con
 
 export type ImageBlock = MediaBlock & { readonly media: 'image' };
 
-/** What stands for an image that nobody could describe. Never changes: histories hold it. */
-export const NOT_SHOWN = '[image not shown]';
+/** The text for an image without a description. It must never change, since histories contain it. */
+export const IMAGE_PLACEHOLDER = '[image not shown]';
 
-/** What stands for a described image: it depends on the description alone, whatever the turn. */
-export const shownAs = (description: string): string =>
+/** The text for a described image. It depends on the description alone, not on the turn. */
+export const descriptionText = (description: string): string =>
   `[An image, put into words because this model cannot see:\n${description}\n]`;
 
 const QUESTION_LENGTH = 4000;
@@ -18,12 +18,12 @@ const QUESTION_LENGTH = 4000;
 const isImage = (block: Block): block is ImageBlock =>
   block.type === 'media' && block.media === 'image';
 
-// Asked several times for each block, and its bytes may be megabytes.
+// Cached, since the key of a block is read several times and hashing megabytes takes long.
 const keys = new WeakMap<MediaBlock, string>();
 
 /**
- * What an image is known by: a hash of its bytes, or of its address. Undefined for files that only
- * a vendor can open.
+ * The key of an image: a hash of its bytes or of its address. Undefined for files that only a vendor
+ * can open.
  */
 export function imageKey(block: MediaBlock): string | undefined {
   const known = keys.get(block);
@@ -37,29 +37,29 @@ export function imageKey(block: MediaBlock): string | undefined {
   return key;
 }
 
-/** An image and what the user wants to know of it. */
-export interface SeenImage {
+/** An image and the user's text about it. */
+export interface ImageInContext {
   readonly block: ImageBlock;
   readonly question: string;
 }
 
-/** Every image, those inside tool results too, in order. */
-export function imagesOf(conversation: Conversation): readonly SeenImage[] {
-  const found: SeenImage[] = [];
-  let asked = '';
-  /** Until somebody has said something: the words behind the images of the run of turns up to this one. */
-  let behind: { readonly until: number; readonly text: string } | undefined;
+/** All images in order, including those in tool results. */
+export function imagesOf(conversation: Conversation): readonly ImageInContext[] {
+  const found: ImageInContext[] = [];
+  let userText = '';
+  /** Before the first user text: the user's text after the images, valid up to the turn `until`. */
+  let textBehind: { readonly until: number; readonly text: string } | undefined;
   conversation.turns.forEach((turn, index) => {
     const own = textOf(turn);
-    if (own !== '' && turn.role === 'user') asked = own;
+    if (own !== '' && turn.role === 'user') userText = own;
     const collect = (blocks: readonly Block[]) => {
       for (const block of blocks) {
         if (block.type === 'tool-result') collect(block.content);
         else if (isImage(block)) {
-          if (asked === '' && (behind === undefined || index >= behind.until)) {
-            behind = nextText(conversation.turns, index);
+          if (userText === '' && (textBehind === undefined || index >= textBehind.until)) {
+            textBehind = nextText(conversation.turns, index);
           }
-          found.push({ block, question: asked === '' ? (behind?.text ?? '') : asked });
+          found.push({ block, question: userText === '' ? (textBehind?.text ?? '') : userText });
         }
       }
     };
@@ -77,8 +77,8 @@ const textOf = (turn: Turn): string =>
     .trim();
 
 /**
- * Some clients send the image first and the words as an item of their own behind it. `until` is the turn
- * before which the answer is the same.
+ * The user's next text, since some clients send the image first and the text as an item of its own.
+ * The result is the same for every turn before `until`.
  */
 function nextText(
   turns: readonly Turn[],
@@ -105,7 +105,7 @@ export function replaceImages(
         const content = replace(block.content);
         return content === block.content ? block : editNode(block, { content });
       }
-      return isImage(block) ? inWords(block, textFor(block)) : block;
+      return isImage(block) ? textBlock(block, textFor(block)) : block;
     });
   const turns = mapUnchanged(conversation.turns, (turn) => {
     const blocks = replace(turn.blocks);
@@ -114,7 +114,7 @@ export function replaceImages(
   return turns === conversation.turns ? conversation : withParts(conversation, { turns });
 }
 
-const inWords = ({ cache }: ImageBlock, text: string): TextBlock => ({
+const textBlock = ({ cache }: ImageBlock, text: string): TextBlock => ({
   type: 'text',
   text,
   ...(cache === undefined ? {} : { cache }),

@@ -1,26 +1,31 @@
-/** Eyes for text models: images a target cannot see are put into words by a model that can. */
+/** Replaces images by descriptions from a vision model, for targets that cannot see images. */
 
 import { refusesImages } from '../../conversation/refusal.ts';
 import { targetName } from '../../conversation/target.ts';
 import type { Conversation } from '../../conversation/types.ts';
 import { containsAny, needles } from '../../lib/bytes/bytes.ts';
 import type { Feature, FeatureContext } from '../feature.ts';
-import { type DescriberOptions, describer, type OnLook, type VisionSettings } from './describe.ts';
-import { imageKey, imagesOf, NOT_SHOWN, replaceImages, shownAs } from './images.ts';
+import {
+  type DescriberOptions,
+  describer,
+  type OnDescribed,
+  type VisionSettings,
+} from './describer.ts';
+import { descriptionText, IMAGE_PLACEHOLDER, imageKey, imagesOf, replaceImages } from './images.ts';
 
-export type { AskModel, VisionSettings } from './describe.ts';
+export type { AskVisionModel, VisionSettings } from './describer.ts';
 export { openDescriptionStore } from './description-store.ts';
 
 export interface VisionOptions extends Omit<DescriberOptions, 'allow' | 'log'> {
-  /** What is configured now; undefined: nobody looks at images, words take their place. */
+  /** The current configuration; undefined: no vision model, so a placeholder replaces each image. */
   readonly settings: () => VisionSettings | undefined;
   readonly allow?: DescriberOptions['allow'];
   readonly log?: DescriberOptions['log'];
 }
 
 /**
- * What the body of a request with an image holds, in any of the protocols; the last two bring a
- * history along that is not in the body.
+ * A body with an image contains one of these, in any of the protocols. The last two refer to a history
+ * that is not in the body.
  */
 const MARKS = needles(
   '"image',
@@ -30,18 +35,18 @@ const MARKS = needles(
   '"item_reference"',
 );
 
-/** The feature, whose looks at images an exchange may be told of. */
+/** The feature, whose `prepare` can report descriptions to the exchange. */
 export interface VisionFeature extends Feature {
   prepare(
     conversation: Conversation,
     context: FeatureContext,
     signal: AbortSignal,
-    onLook?: OnLook,
+    onLook?: OnDescribed,
   ): Promise<void>;
 }
 
-/** The feature as one exchange has it: each look that it waits for is told. */
-export const seenBy = (vision: VisionFeature, onLook: OnLook | undefined): Feature =>
+/** The feature for one exchange, with a callback for each description that it waits for. */
+export const withRunReport = (vision: VisionFeature, onLook: OnDescribed | undefined): Feature =>
   onLook === undefined
     ? vision
     : {
@@ -51,33 +56,32 @@ export const seenBy = (vision: VisionFeature, onLook: OnLook | undefined): Featu
       };
 
 /**
- * The feature. It concerns targets whose profile says `images: false`, and, where somebody can look, one that
- * has just refused images. `before` has images
- * described that nobody described yet; `request` puts the descriptions (or, without one, a neutral
- * mention) in their place. The text depends on the image's description alone, so that a history stays
- * the same byte for byte on every later turn.
+ * Applies to targets whose profile says `images: false` and, with a vision model, to a target that has
+ * just refused images. `prepare` has new images described; `request` replaces each image by its
+ * description, or by a neutral placeholder without one. The text depends on the description alone, so
+ * the history stays the same byte for byte on every later turn.
  */
 export function visionFeature(options: VisionOptions): VisionFeature {
   const { store } = options;
-  const eyes = describer({ allow: [], log: () => {}, ...options });
+  const imageDescriber = describer({ allow: [], log: () => {}, ...options });
   return {
     name: 'vision',
     repairsRefusal: (refusal) => options.settings() !== undefined && refusesImages(refusal),
     mayApply(body, context) {
-      if (!isBlind(context)) return false;
+      if (!cannotSeeImages(context)) return false;
       return containsAny(body, MARKS);
     },
     async prepare(conversation, context, signal, onLook) {
       const { target } = context;
       const settings = options.settings();
-      if (settings === undefined || !isBlind(context)) return;
-      // A model that is named as its own eyes sees nothing either.
+      if (settings === undefined || !cannotSeeImages(context)) return;
+      // The vision model itself cannot be the target that cannot see.
       if (settings.target === targetName(target)) return;
       const images = imagesOf(conversation);
-      if (images.length > 0) await eyes.describe(images, settings, signal, onLook);
+      if (images.length > 0) await imageDescriber.describe(images, settings, signal, onLook);
     },
     request(conversation, context) {
-      if (!isBlind(context)) return conversation;
+      if (!cannotSeeImages(context)) return conversation;
       const { client, notes } = context;
       const where = client === 'openai-responses' ? '/input' : '/messages';
       return replaceImages(conversation, (image) => {
@@ -85,11 +89,11 @@ export function visionFeature(options: VisionOptions): VisionFeature {
         const description = key === undefined ? undefined : store.get(key);
         const what = description === undefined ? 'image as a mention' : 'image as a description';
         notes.add('content_bridged', where, what);
-        return description === undefined ? NOT_SHOWN : shownAs(description);
+        return description === undefined ? IMAGE_PLACEHOLDER : descriptionText(description);
       });
     },
   };
 }
 
-const isBlind = ({ target, refusal }: FeatureContext) =>
+const cannotSeeImages = ({ target, refusal }: FeatureContext) =>
   target.profile.images === false || (refusal !== undefined && refusesImages(refusal));

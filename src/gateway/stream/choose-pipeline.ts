@@ -1,7 +1,7 @@
 /** Chooses how a stream reaches the client: forwarded as bytes, or translated. */
 
 import type { StreamEvent } from '../../conversation/events.ts';
-import { Fold } from '../../conversation/fold.ts';
+import { ReplyBuilder } from '../../conversation/reply-builder.ts';
 import type { Reading } from '../types.ts';
 import { withFastPath } from './fast/fast-translator.ts';
 import { Passthrough } from './passthrough.ts';
@@ -14,7 +14,7 @@ import { Translator, type TranslatorOptions } from './translator.ts';
 export function choosePipeline(reading: Reading): StreamPipeline {
   const pipeline = passthroughOrTranslator(reading);
   const { previous } = reading.prepared;
-  const edit = reading.attempt.protocol.withPrevious;
+  const edit = reading.attempt.protocol.withPreviousResponseId;
   if (previous === undefined || edit === undefined) return pipeline;
   const limit = frameLimit(boundsOf(reading));
   return new PreviousResponsePipeline(pipeline, (json) => edit(json, previous, 'frame'), limit);
@@ -52,8 +52,8 @@ function translatorOptions(reading: Reading, preserveBytes: boolean): Translator
 
 function clientSide({ attempt: { request, wantsAnswer }, client }: Reading): ClientSide {
   const encoder = request.protocol.encodeStream(client);
-  const fold = wantsAnswer ? new Fold() : undefined;
-  return { encoder, context: client, fold, storesFrame: request.protocol.namesItem };
+  const fold = wantsAnswer ? new ReplyBuilder() : undefined;
+  return { encoder, context: client, fold, storesFrame: request.protocol.carriesItemIds };
 }
 
 export const boundsOf = ({ attempt: { upstream, secrets }, common }: Reading): Bounds => ({

@@ -2,7 +2,7 @@
 
 import { asBuffer, containsAny, needles, Pieces } from '../../lib/bytes/bytes.ts';
 import type { SseFrame } from '../../lib/bytes/sse.ts';
-import { maskLiterals } from '../../lib/text/literals.ts';
+import { maskLiterals } from '../../lib/text/secret-literals.ts';
 
 const LF = 0x0a;
 const [LETTER_D, LETTER_E, LETTER_F] = [0x64, 0x65, 0x66];

@@ -83,7 +83,7 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     this.#protocol = protocol;
     this.#client = client;
     this.#decoder = protocol.decodeStream(upstream);
-    this.#tail = new TailBuffer(protocol.terminalMarks);
+    this.#tail = new TailBuffer(protocol.terminalPrefixes);
   }
 
   push(chunk: Uint8Array): Output {

@@ -3,7 +3,7 @@
 import type { ClientContext, Digest, StreamEncoder } from '../../codecs/codec.ts';
 import type { GatewayError } from '../../conversation/errors.ts';
 import type { Reply, StreamEvent } from '../../conversation/events.ts';
-import type { Fold } from '../../conversation/fold.ts';
+import type { ReplyBuilder } from '../../conversation/reply-builder.ts';
 import type { Continuation } from '../../features/feature.ts';
 import type { SseFrame } from '../../lib/bytes/sse.ts';
 
@@ -114,7 +114,7 @@ export interface ClientSide {
   readonly encoder: StreamEncoder;
   readonly context: ClientContext;
   /** There if the whole answer is needed afterwards. */
-  readonly fold: Fold | undefined;
+  readonly fold: ReplyBuilder | undefined;
   /** Which of the frames that leave as their bytes are kept for that; left out: none. */
   readonly storesFrame?: ((frame: FrameContent) => boolean) | undefined;
 }

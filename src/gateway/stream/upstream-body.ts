@@ -1,9 +1,9 @@
 /** An upstream's body, chunk by chunk, with a limit on silence. */
 
 import { GatewayError } from '../../conversation/errors.ts';
-import type { HopRecording } from '../../features/feature.ts';
 import type { Abort } from '../../lib/loop/abort.ts';
 import { type IdleTimer, startIdleTimer } from '../../lib/loop/idle-timer.ts';
+import type { HopRecording } from '../../samples/recording.ts';
 import { tooMuch } from '../../upstream/target-error.ts';
 import { BodyTooLarge, type ChunkSink, type ResponseBody } from '../../upstream/transport.ts';
 

@@ -1,24 +1,24 @@
-/** Searches in raw bytes, native and without a copy. */
+/** Searches in raw bytes without copies, and joins many small pieces. */
 
-/** The same bytes with Buffer's searches: the very object where it is one, else a view of it. */
+/** The bytes as a Buffer, for its searches: the same object where it is one, else a view of it. */
 export const asBuffer = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-/** What is looked for again and again; a string would be turned into bytes for every search. */
+/** Search terms as bytes; a string would be converted for every search. */
 export const needles = (...words: readonly string[]): readonly Buffer[] =>
   words.map((word) => Buffer.from(word));
 
-/** Does one of them occur? */
+/** Does one of the terms occur? */
 export function containsAny(bytes: Buffer, any: readonly Buffer[]): boolean {
   for (const mark of any) if (bytes.includes(mark)) return true;
   return false;
 }
 
-// So many pieces of this size on average are moved together: as objects they would hold many times their bytes.
+// So many small pieces are copied together: as objects they would take many times the memory of their bytes.
 const LOOSE = 256;
 const SMALL_BYTES = 1000;
 
-/** Collects pieces to be one, in linear time and in little more memory than they have bytes, however small they are. */
+/** Joins pieces of any size in linear time and in little more memory than their bytes. */
 export class Pieces {
   #loose: Uint8Array[] = [];
   #looseBytes = 0;
@@ -38,7 +38,7 @@ export class Pieces {
       this.#move();
   }
 
-  /** All of them, in order. */
+  /** All pieces, in order. */
   joined(): Uint8Array {
     if (this.#length === 0) {
       return this.#loose.length === 1 ? this.#loose[0]! : Buffer.concat(this.#loose);

@@ -1,11 +1,11 @@
-/** Header fields as a flat list of strings. */
+/** Header fields as a flat list of strings, cheaper than the native `Headers`. */
 
-// Every `Headers` is native, each name and value in it a copy of its own; four of them a request cost
-// more than reading and writing the requests themselves.
+// A `Headers` is a native object and copies each name and value; four of them a request cost more than reading and
+// writing the request itself.
 
 import { put } from '../json/json-members.ts';
 
-/** What a reader needs; a `Headers` is one, too. Names are compared without regard to case. */
+/** Read access; a native `Headers` has it too. Names are compared without regard to case. */
 export interface ReadonlyHeaders extends Iterable<readonly [string, string]> {
   get(name: string): string | null;
   has(name: string): boolean;
@@ -15,13 +15,13 @@ export interface ReadonlyHeaders extends Iterable<readonly [string, string]> {
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const NO_VALUE = /[\0\r\n]/;
 
-// The same few names come with every message: looked up, they need neither a check nor another copy.
+// Every message has the same few names: known names need neither a check nor another copy.
 const MOST_NAMES = 1000;
-// Names and values; beyond so many an index is made.
+// Names and values together; a longer list gets an index.
 const MANY_CELLS = 128;
 const lowered = new Map<string, string>();
 
-/** @throws TypeError when it cannot be the name of a header */
+/** @throws TypeError for an invalid header name */
 function lowerName(name: string): string {
   const known = lowered.get(name);
   if (known !== undefined) return known;
@@ -40,25 +40,25 @@ function checked(value: string): string {
 export class FlatHeaders implements ReadonlyHeaders {
   /** Name, value, name, value, …; names in lower case, none twice. */
   readonly #cells: string[] = [];
-  /** What {@link lines} gave, until something changes. */
+  /** The last result of {@link lines}, until something changes. */
   #lines: string | undefined;
   #linesWithout: ReadonlySet<string> | undefined;
-  /** Where names stand, in a long list. */
+  /** The index of names, for a long list. */
   #places: Map<string, number> | undefined;
 
-  /** @throws TypeError for what cannot be a header */
+  /** @throws TypeError for an invalid header */
   static of(fields: Readonly<Record<string, string>>): FlatHeaders {
     const list = new FlatHeaders();
     for (const name in fields) list.append(name, fields[name]!);
     return list;
   }
 
-  /** The very list where it is one. */
+  /** The same object where it is a flat list already. */
   static from(fields: ReadonlyHeaders): FlatHeaders {
     if (fields instanceof FlatHeaders) return fields;
     const list = new FlatHeaders();
     if (fields instanceof Headers) {
-      // All of them in one native call, checked before and in lower case.
+      // All fields in one native call; they are valid and in lower case already.
       const all: Readonly<Record<string, string | readonly string[]>> = fields.toJSON();
       for (const name in all) {
         const value = all[name]!;
@@ -70,7 +70,7 @@ export class FlatHeaders implements ReadonlyHeaders {
     return list;
   }
 
-  /** Those whose names are to stay. */
+  /** The fields whose names the filter accepts. */
   where(stays: (name: string) => boolean): FlatHeaders {
     const list = new FlatHeaders();
     const cells = this.#cells;
@@ -80,7 +80,7 @@ export class FlatHeaders implements ReadonlyHeaders {
     return list;
   }
 
-  /** Would `list.where(stays)` be the same as this one, which came of `where(stays)` too? Makes nothing. */
+  /** Would `list.where(stays)` equal this list, itself a result of `where(stays)`? Creates nothing. */
   isWhere(list: FlatHeaders, stays: (name: string) => boolean): boolean {
     const own = this.#cells;
     const cells = list.#cells;
@@ -92,7 +92,7 @@ export class FlatHeaders implements ReadonlyHeaders {
     return next === own.length;
   }
 
-  /** How many. */
+  /** The number of fields. */
   get size(): number {
     return this.#cells.length / 2;
   }
@@ -124,7 +124,7 @@ export class FlatHeaders implements ReadonlyHeaders {
     else this.#cells[at + 1] += `, ${text}`;
   }
 
-  /** In place of what was there. @throws TypeError as `of` does */
+  /** Replaces the field. @throws TypeError as `of` does */
   set(name: string, value: string): void {
     const lower = lowerName(name);
     const at = this.#find(lower);
@@ -171,11 +171,11 @@ export class FlatHeaders implements ReadonlyHeaders {
     return -1;
   }
 
-  /** The same for lists that are too long to be looked through for every name. */
+  /** The same for long lists, by an index. */
   #indexed(lower: string): number {
     const cells = this.#cells;
     this.#places ??= new Map();
-    // Names are only ever put behind those that are there.
+    // Names are only ever appended.
     for (let i = this.#places.size * 2; i < cells.length; i += 2) this.#places.set(cells[i]!, i);
     return this.#places.get(lower) ?? -1;
   }

@@ -1,10 +1,10 @@
-/** The header fields that a message's sender meant for the next hop alone (RFC 9110 §7.6.1). */
+/** Removes the header fields that are meant for the next hop only (RFC 9110 §7.6.1). */
 
 import type { FlatHeaders, ReadonlyHeaders } from './headers.ts';
 
 /**
- * The names in `Connection`, in lower case; undefined where it says nothing but what becomes of the
- * connection, as in nearly every message.
+ * The names in `Connection`, in lower case; undefined when it names only what happens to the connection, as in
+ * nearly every message.
  */
 export function hopFields(headers: ReadonlyHeaders): ReadonlySet<string> | undefined {
   const value = headers.get('connection');
@@ -17,7 +17,7 @@ export function hopFields(headers: ReadonlyHeaders): ReadonlySet<string> | undef
   return names.size === 0 ? undefined : names;
 }
 
-/** The fields whose names are to stay, without those that were meant for this hop. */
+/** The fields whose names the filter accepts, without those for this hop only. */
 export function endToEnd(fields: FlatHeaders, stays: (name: string) => boolean): FlatHeaders {
   const hop = hopFields(fields);
   return fields.where(hop === undefined ? stays : (name) => stays(name) && !hop.has(name));

@@ -1,23 +1,23 @@
-/** `Headers` for responses: one that was made for the same names is used again. */
+/** Builds `Headers` for responses, and reuses one that has the same names. */
 
 import type { FlatHeaders } from './headers.ts';
 
-// Made anew, each name is looked up and each value copied; of one that is there a `Response` takes a copy
-// for half of that. The answers of a vendor have the same names, and differ in a few values.
-const MOST_KEPT = 8;
+// A new `Headers` looks up each name and copies each value; copying an existing one costs half as much. The answers
+// of a vendor have the same names and differ in a few values.
+const MOST_CACHED = 8;
 
-interface Kept {
+interface CachedHeaders {
   readonly names: readonly string[];
   readonly values: string[];
   readonly native: Headers;
 }
 
-const kept: Kept[] = [];
+const cache: CachedHeaders[] = [];
 let oldest = 0;
 
-/** To be given to a `Response` at once: the next call may fill the same object with other values. */
+/** Pass the result to a `Response` at once: the next call may fill the same object with other values. */
 export function nativeHeaders(list: FlatHeaders): Headers {
-  for (const one of kept) {
+  for (const one of cache) {
     if (hasNames(list, one.names)) return filled(list, one);
   }
   const names: string[] = [];
@@ -27,8 +27,8 @@ export function nativeHeaders(list: FlatHeaders): Headers {
     values.push(list.value(i));
   }
   const native = new Headers(list.record());
-  kept[oldest] = { names, values, native };
-  oldest = (oldest + 1) % MOST_KEPT;
+  cache[oldest] = { names, values, native };
+  oldest = (oldest + 1) % MOST_CACHED;
   return native;
 }
 
@@ -38,7 +38,7 @@ function hasNames(list: FlatHeaders, names: readonly string[]): boolean {
   return true;
 }
 
-function filled(list: FlatHeaders, { names, values, native }: Kept): Headers {
+function filled(list: FlatHeaders, { names, values, native }: CachedHeaders): Headers {
   for (let i = 0; i < names.length; i++) {
     const value = list.value(i);
     if (value === values[i]) continue;

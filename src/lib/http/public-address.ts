@@ -1,4 +1,4 @@
-/** Which network addresses are public, and what a URL from a stranger may point at: pure functions. */
+/** Decides which network addresses are public, and where a URL from an untrusted source may lead: pure functions. */
 
 import { withoutTrailing } from '../text/trim-end.ts';
 
@@ -8,7 +8,7 @@ export type AddressBytes = readonly number[];
 const bytes4 = (text: string): AddressBytes | undefined => {
   const parts = text.split('.');
   if (parts.length !== 4) return undefined;
-  // Decimal without leading zeros alone: "010" is 8 to some readers and 10 to others.
+  // Only decimal without leading zeros: "010" means 8 to some parsers and 10 to others.
   if (!parts.every((part) => /^(?:0|[1-9]\d{0,2})$/.test(part) && Number(part) < 256)) {
     return undefined;
   }
@@ -42,7 +42,7 @@ const bytes6 = (text: string): AddressBytes | undefined => {
   if (tailText.includes('::')) return undefined;
   const head = groups(text.slice(0, cut));
   const tail = groups(tailText);
-  // An IPv4 tail may only stand at the very end, so never in what is before "::".
+  // An IPv4 tail may only be at the end, so never before "::".
   if (head === undefined || tail === undefined || text.slice(0, cut).includes('.')) {
     return undefined;
   }
@@ -76,7 +76,7 @@ export function parseBlock(text: string): AddressBlock | undefined {
   return { bytes, bits: Number(bits) };
 }
 
-/** Is the address within the block? Addresses of the other family are not. */
+/** Is the address in the block? An address of the other family is not. */
 export function inBlock(bytes: AddressBytes, block: AddressBlock): boolean {
   if (bytes.length !== block.bytes.length) return false;
   for (let bit = 0; bit < block.bits; bit += 8) {
@@ -117,7 +117,7 @@ const MAPPED = parseBlock('::ffff:0:0/96')!;
 const NAT64 = parseBlock('64:ff9b::/96')!;
 const SIX_TO_FOUR = parseBlock('2002::/16')!;
 
-/** The IPv4 address that an IPv6 one leads to in the end, where it does. */
+/** The IPv4 address that an IPv6 address leads to, if any. */
 function embedded4(bytes: AddressBytes): AddressBytes | undefined {
   if (inBlock(bytes, MAPPED) || inBlock(bytes, NAT64)) return bytes.slice(12);
   if (inBlock(bytes, SIX_TO_FOUR)) return bytes.slice(2, 6);
@@ -144,14 +144,14 @@ export function isPublicAddress(text: string): boolean {
   );
 }
 
-/** Where a URL leads: `host` without brackets and trailing dots, in lower case; `port` a number. */
-export interface Place {
+/** The host and port of a URL: `host` without brackets and trailing dots, in lower case; `port` a number. */
+export interface UrlHost {
   readonly url: URL;
   readonly host: string;
   readonly port: number;
 }
 
-/** Why something may not be fetched, in words for a model or a person. */
+/** A URL may not be fetched; the message for a model or a person says why. */
 export class RefusedAddress extends Error {
   override readonly name = 'RefusedAddress';
 }
@@ -167,7 +167,7 @@ const BLOCKED_PORTS = new Set([
  * and full-width spellings of addresses).
  * @throws RefusedAddress for other schemes, credentials, and what is no URL
  */
-export function placeOf(text: string, base?: string): Place {
+export function urlHost(text: string, base?: string): UrlHost {
   if (text.length > 8192) throw new RefusedAddress('the URL is too long');
   if (!URL.canParse(text, base)) throw new RefusedAddress('this is not an absolute http(s) URL');
   const url = new URL(text, base);
@@ -183,7 +183,7 @@ export function placeOf(text: string, base?: string): Place {
   return { url, host, port };
 }
 
-/** What the operator lets through although it is not public. */
+/** Addresses that the operator allows although they are not public. */
 export interface Exceptions {
   readonly blocks: readonly (AddressBlock & { readonly port?: number })[];
   readonly names: readonly { readonly name: string; readonly port?: number }[];
@@ -215,8 +215,8 @@ export function parseExceptions(entries: readonly string[]): Exceptions {
   return found;
 }
 
-/** Does the operator list this very host name (and port)? */
-export function isListedName(place: Place, { names }: Exceptions): boolean {
+/** Does the operator allow this host name (and port)? */
+export function isListedName(place: UrlHost, { names }: Exceptions): boolean {
   return names.some(
     ({ name, port }) =>
       (port === undefined || port === place.port) &&
@@ -225,12 +225,12 @@ export function isListedName(place: Place, { names }: Exceptions): boolean {
 }
 
 /**
- * Checks where a name leads to: every address must be public or listed, since a resolver may hand
- * out any of them next time. An address listed as IPv4 is not listed in its IPv6 disguises.
+ * Checks the addresses of a name: every one must be public or allowed, because a resolver may return any of them
+ * next time. An allowed IPv4 address is not allowed in its IPv6 forms.
  * @throws RefusedAddress
  */
 export function checkAddresses(
-  place: Place,
+  place: UrlHost,
   addresses: readonly string[],
   exceptions: Exceptions,
 ): void {

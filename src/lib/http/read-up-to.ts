@@ -1,8 +1,8 @@
-/** Reads a body no further than a limit, so that nobody's answer fills the memory. */
+/** Reads a body up to a limit, so that no answer can fill the memory. */
 
 /**
- * The first `limit` bytes. What is beyond is left unread, and the stream is let go.
- * @throws whatever the stream fails with
+ * The first `limit` bytes. The rest is not read, and the stream is cancelled.
+ * @throws the error of the stream
  */
 export async function readUpTo(
   body: ReadableStream<Uint8Array> | null | undefined,

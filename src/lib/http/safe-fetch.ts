@@ -1,13 +1,13 @@
-/** Fetches what a stranger's URL names: every address checked first, then connected to by that address. */
+/** Fetches a URL from an untrusted source: checks every address first, then connects to the checked address. */
 
 import { lookup } from 'node:dns/promises';
 import {
   checkAddresses,
   type Exceptions,
-  type Place,
   parseAddress,
-  placeOf,
   RefusedAddress,
+  type UrlHost,
+  urlHost,
 } from './public-address.ts';
 import { readUpTo } from './read-up-to.ts';
 
@@ -15,19 +15,19 @@ import { readUpTo } from './read-up-to.ts';
 export type Resolve = (host: string, signal: AbortSignal) => Promise<readonly string[]>;
 
 export interface PublicFetch {
-  /** Let through although not public. */
+  /** Addresses that are allowed although they are not public. */
   readonly exceptions: Exceptions;
   /** Milliseconds for everything, redirects and body included. */
   readonly timeoutMs: number;
-  /** Bytes of the body, after decompression; what is beyond is left. */
+  /** The most bytes of the body, after decompression; the rest is not read. */
   readonly maxBytes: number;
   readonly maxRedirects: number;
   readonly signal?: AbortSignal;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Asked with the content type (lower case, no parameters) before the body is read; throws to refuse. */
+  /** Called with the content type (lower case, no parameters) before the body is read; throws to refuse. */
   readonly accept?: (contentType: string) => void;
-  /** Asked about each place before anything is sent to it, redirects too; throws to refuse. */
-  readonly check?: (place: Place) => void;
+  /** Called for each host, redirects included, before a request is sent to it; throws to refuse. */
+  readonly check?: (place: UrlHost) => void;
   /** The system's resolver when left out. */
   readonly resolve?: Resolve;
   /** PEM certificates trusted besides the system's. */
@@ -35,7 +35,7 @@ export interface PublicFetch {
 }
 
 export interface Fetched {
-  /** Where it came from in the end. */
+  /** The final URL after redirects. */
   readonly url: string;
   readonly status: number;
   /** Lower case, without parameters; '' when the server named none. */
@@ -47,7 +47,7 @@ export interface Fetched {
   readonly truncated: boolean;
 }
 
-/** The fetch came to nothing, in words for a model or a person. */
+/** The fetch failed; the message for a model or a person says why. */
 export class FetchFailed extends Error {
   override readonly name = 'FetchFailed';
   /** Trying again later may help. */
@@ -75,7 +75,7 @@ export async function publicFetch(text: string, options: PublicFetch): Promise<F
   const timeout = AbortSignal.timeout(options.timeoutMs);
   const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
   try {
-    let place = placeOf(text);
+    let place = urlHost(text);
     for (let redirects = 0; ; redirects++) {
       const response = await sendTo(place, options, signal);
       const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
@@ -84,7 +84,7 @@ export async function publicFetch(text: string, options: PublicFetch): Promise<F
       if (redirects >= options.maxRedirects) {
         throw new FetchFailed(`more than ${options.maxRedirects} redirects`, false);
       }
-      place = placeOf(location, place.url.href);
+      place = urlHost(location, place.url.href);
     }
   } catch (thrown) {
     if (options.signal?.aborted) throw options.signal.reason;
@@ -95,7 +95,11 @@ export async function publicFetch(text: string, options: PublicFetch): Promise<F
   }
 }
 
-async function sendTo(place: Place, options: PublicFetch, signal: AbortSignal): Promise<Response> {
+async function sendTo(
+  place: UrlHost,
+  options: PublicFetch,
+  signal: AbortSignal,
+): Promise<Response> {
   options.check?.(place);
   const addresses = await addressesOf(place, options.resolve ?? systemResolve, signal);
   checkAddresses(place, addresses, options.exceptions);
@@ -114,12 +118,12 @@ async function sendTo(place: Place, options: PublicFetch, signal: AbortSignal): 
 
 /** IPv4 first: a machine without IPv6 would wait on the other kind. */
 async function addressesOf(
-  place: Place,
+  place: UrlHost,
   resolve: Resolve,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   if (parseAddress(place.host) !== undefined) return [place.host];
-  // By its very name no public machine (RFC 6761), whatever a resolver makes of it.
+  // Names of this machine (RFC 6761), whatever a resolver returns for them.
   if (place.host === 'localhost' || place.host.endsWith('.localhost')) return ['127.0.0.1'];
   try {
     const found = await abortable(resolve(place.host, signal), signal);
@@ -131,12 +135,12 @@ async function addressesOf(
 }
 
 function connect(
-  place: Place,
+  place: UrlHost,
   address: string,
   options: PublicFetch,
   signal: AbortSignal,
 ): Promise<Response> {
-  // What is no address would be resolved once more, by somebody else.
+  // A name would be resolved again, by another resolver.
   if (parseAddress(address) === undefined) throw new RefusedAddress(`${address} is no address`);
   const url = new URL(place.url);
   url.hash = '';
@@ -156,14 +160,14 @@ function connect(
       ...(named ? { serverName: place.host } : {}),
       ...(options.ca === undefined ? {} : { ca: options.ca }),
     },
-    // A connection kept by address could be used again for another name at it.
+    // A kept connection to this address could be reused for another name.
     keepalive: false,
     decompress: false,
   } as RequestInit);
 }
 
 async function read(
-  place: Place,
+  place: UrlHost,
   response: Response,
   options: PublicFetch,
   signal: AbortSignal,
@@ -206,7 +210,7 @@ const FORMATS: Readonly<Record<string, string>> = {
   br: 'brotli',
 };
 
-/** The body, decompressed while it is read: a small body must not become a large one unseen. */
+/** The body, decompressed while it is read, so that the limit also applies to a decompression bomb. */
 async function plain(response: Response): Promise<ReadableStream<Uint8Array> | undefined> {
   const body = response.body ?? undefined;
   const encoding = response.headers.get('content-encoding')?.trim().toLowerCase() ?? 'identity';
@@ -237,7 +241,7 @@ const decompression = (format: string) =>
 const isZlib = ([first = 0, second = 0]: Uint8Array) =>
   (first & 0x0f) === 8 && ((first << 8) | second) % 31 === 0;
 
-/** The first two bytes (fewer where there are none), and the whole stream. */
+/** The first two bytes (fewer in a shorter stream), and the whole stream. */
 async function peeked(
   body: ReadableStream<Uint8Array>,
 ): Promise<readonly [Uint8Array, ReadableStream<Uint8Array>]> {
@@ -248,11 +252,11 @@ async function peeked(
     if (done) break;
     first = new Uint8Array(Buffer.concat([first, value]));
   }
-  let told = false;
+  let sent = false;
   const whole = new ReadableStream<Uint8Array>({
     async pull(controller) {
-      if (!told) {
-        told = true;
+      if (!sent) {
+        sent = true;
         if (first.length > 0) return controller.enqueue(first);
       }
       const { done, value } = await reader.read();

@@ -1,4 +1,4 @@
-/** Two JSON values compared by structure: what was added, removed and changed, and where. */
+/** Compares two JSON values by structure: what was added, removed and changed, and where. */
 
 import { isObject, type Json } from './json.ts';
 import { memberOf } from './json-members.ts';
@@ -14,28 +14,28 @@ export interface Change {
 }
 
 /**
- * The changes that make `b` of `a`, in document order. Members are compared by key, elements of
- * arrays are first paired with their equals, so that one that was taken out is one change and not a
- * shift of all behind it; what stands between two pairs is compared one by one.
+ * The changes from `a` to `b`, in document order. Members are compared by key. Elements of arrays are first paired
+ * with equal ones, so that a removed element is one change and not a shift of all later ones; elements between two
+ * pairs are compared one by one.
  */
 export function diffJson(a: Json, b: Json): readonly Change[] {
-  const work: Work = { changes: [], cells: CELLS };
+  const work: DiffState = { changes: [], cells: CELLS };
   compare(a, b, [], [], work);
   return work.changes;
 }
 
 /** Values deeper than this are compared as a whole. */
 const DEEPEST = 64;
-/** Cells of the tables by which equal elements are paired, all lists together; beyond it they are compared place by place. */
+/** The most cells in the tables for pairing equal elements, over all lists; beyond it lists are compared index by index. */
 const CELLS = 4_000_000;
 
-interface Work {
+interface DiffState {
   readonly changes: Change[];
   /** What is left of {@link CELLS}. */
   cells: number;
 }
 
-function compare(a: Json, b: Json, at: Path, to: Path, work: Work): void {
+function compare(a: Json, b: Json, at: Path, to: Path, work: DiffState): void {
   const deep = at.length < DEEPEST && to.length < DEEPEST;
   if (deep && Array.isArray(a) && Array.isArray(b)) compareLists(a, b, at, to, work);
   else if (deep && isObject(a) && isObject(b)) {
@@ -55,9 +55,9 @@ function compare(a: Json, b: Json, at: Path, to: Path, work: Work): void {
   }
 }
 
-const removed = (before: Json, at: Path, { changes }: Work) =>
+const removed = (before: Json, at: Path, { changes }: DiffState) =>
   changes.push({ kind: 'removed', at: pointerOf(at), before });
-const added = (after: Json, at: Path, { changes }: Work) =>
+const added = (after: Json, at: Path, { changes }: DiffState) =>
   changes.push({ kind: 'added', at: pointerOf(at), after });
 
 function compareLists(
@@ -65,7 +65,7 @@ function compareLists(
   b: readonly Json[],
   at: Path,
   to: Path,
-  work: Work,
+  work: DiffState,
 ): void {
   // Numbers for texts: those are compared a few million times.
   const numbers = new Map<string, number>();
@@ -83,7 +83,7 @@ function compareLists(
   for (const [nextI, nextJ] of [...equalPairs(x, y, work), [a.length, b.length] as const]) {
     // Between two equal pairs: as many as both have are changed, the others added or removed.
     for (; i < nextI && j < nextJ; i++, j++) {
-      if (alike(a[i]!, b[j]!)) compare(a[i]!, b[j]!, [...at, i], [...to, j], work);
+      if (comparable(a[i]!, b[j]!)) compare(a[i]!, b[j]!, [...at, i], [...to, j], work);
       else {
         removed(a[i]!, [...at, i], work);
         added(b[j]!, [...to, j], work);
@@ -96,8 +96,8 @@ function compareLists(
   }
 }
 
-/** Worth comparing inside: both of a kind, with the same role and type where they have one. */
-function alike(a: Json, b: Json): boolean {
+/** Whether to compare two values inside: both of one kind, with the same role and type if they have one. */
+function comparable(a: Json, b: Json): boolean {
   if (isObject(a) && isObject(b)) return a.role === b.role && a.type === b.type;
   return Array.isArray(a) === Array.isArray(b) && isObject(a) === isObject(b);
 }
@@ -106,7 +106,7 @@ function alike(a: Json, b: Json): boolean {
 function equalPairs(
   x: readonly number[],
   y: readonly number[],
-  work: Work,
+  work: DiffState,
 ): readonly (readonly [number, number])[] {
   let head = 0;
   while (head < x.length && head < y.length && x[head] === y[head]) head++;

@@ -1,12 +1,12 @@
-/** Members whose names come from outside: `__proto__` and `constructor` are keys like any other on the wire. */
+/** Reads and sets members whose names come from outside: on the wire `__proto__` and `constructor` are ordinary keys. */
 
-// Plain assignment and plain look-ups find `Object.prototype` under such names.
+// Plain assignment and plain access would reach `Object.prototype` under such names.
 
-/** What the object itself has under the name; nothing that it inherits. */
+/** The object's own member of that name; never an inherited one. */
 export const memberOf = <T>(object: Readonly<Record<string, T>>, name: string): T | undefined =>
   Object.hasOwn(object, name) ? object[name] : undefined;
 
-/** Sets a member: as assignment does, except that `__proto__` becomes one instead of the prototype. */
+/** Sets a member like an assignment, except that `__proto__` becomes a member and not the prototype. */
 export function put<T>(out: Record<string, T>, name: string, value: T): void {
   if (name !== '__proto__') out[name] = value;
   else {

@@ -1,4 +1,4 @@
-/** What is read of a JSON Schema whoever reads it: references, patterns, types. */
+/** Parts of JSON Schema that checks of schemas and of values share: references, patterns, types. */
 
 import { type LinearPattern, linearPattern } from '../text/linear-pattern.ts';
 import { isObject, type Json, type JsonObject } from './json.ts';
@@ -38,7 +38,7 @@ function named(ref: string, root: JsonObject): JsonObject | undefined {
   return undefined;
 }
 
-/** A schema is the operator's: its patterns are few, and made once. */
+/** Compiled patterns. Schemas come from the operator, so there are few. */
 const patterns = new Map<string, LinearPattern>();
 
 /** @throws UnfitPattern */

@@ -1,17 +1,17 @@
-/** Why a JSON Schema cannot be enforced. */
+/** Finds the reasons why a JSON Schema cannot be enforced. */
 
 import { UnfitPattern } from '../text/linear-pattern.ts';
 import { isObject, type Json, type JsonObject } from './json.ts';
 import { patternOf, resolve, TYPES } from './json-schema-parts.ts';
 
-/** Keywords whose value is a schema, a list of schemas, schemas by name. */
+/** Keywords whose value is a schema, a list of schemas, or schemas by name. */
 const SCHEMA = [
   ...['additionalProperties', 'propertyNames', 'items', 'contains', 'not', 'if', 'then', 'else'],
   ...['unevaluatedItems', 'unevaluatedProperties', 'additionalItems'],
 ];
 const SCHEMAS = ['allOf', 'anyOf', 'oneOf', 'prefixItems'];
 const NAMED = ['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions'];
-/** Keywords that are checked, and of what their value must be. */
+/** Keywords that are checked, and what their value must be. */
 const CHECKED: Readonly<Record<string, (value: Json) => boolean>> = {
   type: (value) => [value].flat().every((one) => TYPES.has(one as string)),
   enum: Array.isArray,
@@ -35,8 +35,8 @@ const CHECKED: Readonly<Record<string, (value: Json) => boolean>> = {
     ].map((name) => [name, (value: Json) => Number.isInteger(value) && (value as number) >= 0]),
   ),
 };
-/** Keywords that say something of a value and refuse none. */
-const SAYING = new Set([
+/** Keywords that describe a value and refuse none. */
+const ANNOTATIONS = new Set([
   ...['$schema', '$id', 'id', '$anchor', '$comment', '$vocabulary', 'title', 'description'],
   ...['default', 'examples', 'example', 'deprecated', 'readOnly', 'writeOnly', 'format'],
   ...[
@@ -64,13 +64,13 @@ function isNumber(value: Json): boolean {
 
 export interface SchemaProblem {
   readonly path: readonly (string | number)[];
-  /** As it goes on behind the name of the place: "is no regular expression". */
+  /** Continues a sentence that begins with the path: "is no regular expression". */
   readonly message: string;
 }
 
 /**
- * Why a schema cannot be enforced: keywords that nobody knows (a misspelt one would allow everything),
- * values that make no sense, references that lead nowhere, patterns that cannot be tested in linear time.
+ * The reasons why a schema cannot be enforced: unknown keywords (a misspelt one would allow everything), invalid
+ * values, references without a target, patterns that cannot be tested in linear time.
  */
 export function schemaProblems(root: JsonObject): readonly SchemaProblem[] {
   const problems: SchemaProblem[] = [];
@@ -88,7 +88,7 @@ export function schemaProblems(root: JsonObject): readonly SchemaProblem[] {
       }
     };
     for (const [key, value] of Object.entries(schema)) {
-      if (value === undefined || SAYING.has(key) || key.startsWith('x-')) continue;
+      if (value === undefined || ANNOTATIONS.has(key) || key.startsWith('x-')) continue;
       const each = (list: readonly Json[]) => {
         for (const [at, one] of list.entries()) look(one, [...path, key, at]);
       };

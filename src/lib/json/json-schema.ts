@@ -1,42 +1,42 @@
-/** JSON Schema (draft 2020-12, and what older drafts wrote otherwise): whether a value does what a schema asks. */
+/** JSON Schema (draft 2020-12, and what older drafts wrote otherwise): whether a value satisfies a schema. */
 
 import type { LinearPattern } from '../text/linear-pattern.ts';
 import { isObject, type Json, type JsonObject } from './json.ts';
 import { memberOf } from './json-members.ts';
 import { isSchema, patternOf, resolve, type Schema, TYPES } from './json-schema-parts.ts';
 
-/** What a value does not do. */
+/** What a schema does not allow in a value. */
 export interface Violation {
-  /** Keys and indexes from the value down; empty: the value itself. */
+  /** Keys and indexes below the value; empty: the value itself. */
   readonly path: readonly (string | number)[];
-  /** As it goes on behind the name of the place: `must be one of "a", "b"`. */
+  /** Continues a sentence that begins with the path: `must be one of "a", "b"`. */
   readonly message: string;
 }
 
-/** Schemas applied, and steps of patterns; what needs more is refused. Some 20 ms at most. */
+/** The most applied schemas and pattern steps; a value that needs more is refused. */
 const WORK = 400_000;
 const DEEPEST = 256;
 
 /**
- * The first thing in the value that the schema does not allow; undefined when it allows it all. `format`
- * says something and refuses nothing, as the standard has it.
- * @param schema one without problems ({@link schemaProblems} of `json-schema-problems.ts`); what is a problem there is passed over here
+ * The first violation of the schema; undefined when the value satisfies it. `format` is an annotation, as in the
+ * standard, and refuses nothing.
+ * @param schema one without problems ({@link schemaProblems} of `json-schema-problems.ts`); what is a problem there is ignored here
  * @see https://json-schema.org/draft/2020-12/json-schema-validation
  */
 export function violation(value: Json, schema: JsonObject): Violation | undefined {
-  return new Check(schema).apply(value, schema, [], 0, seen());
+  return new Validation(schema).apply(value, schema, [], 0, nothingEvaluated());
 }
 
-/** Which members and items of a value a schema has spoken of, for `unevaluated…`. */
-interface Seen {
+/** The members and items of a value that a schema has evaluated, for `unevaluated…`. */
+interface Evaluated {
   readonly keys: Set<string>;
   readonly items: Set<number>;
 }
-const seen = (): Seen => ({ keys: new Set(), items: new Set() });
+const nothingEvaluated = (): Evaluated => ({ keys: new Set(), items: new Set() });
 
 type Path = readonly (string | number)[];
 
-class Check {
+class Validation {
   readonly #root: JsonObject;
   #left = WORK;
 
@@ -49,7 +49,7 @@ class Check {
     schema: Schema,
     path: Path,
     depth: number,
-    spoken: Seen,
+    evaluated: Evaluated,
   ): Violation | undefined {
     const no = (message: string): Violation => ({ path, message });
     if (schema === true) return undefined;
@@ -60,16 +60,16 @@ class Check {
       (typeof value === 'string' ? this.#ofText(value, schema, no) : undefined) ??
       (typeof value === 'number' ? ofNumber(value, schema, no) : undefined);
     if (own !== undefined) return own;
-    const mine = seen();
+    const mine = nothingEvaluated();
     const down = (inside: Json, one: Schema, key: string | number) =>
-      this.apply(inside, one, [...path, key], depth + 1, seen());
-    const beside = (one: Schema, into: Seen) => this.apply(value, one, path, depth + 1, into);
+      this.apply(inside, one, [...path, key], depth + 1, nothingEvaluated());
+    const beside = (one: Schema, into: Evaluated) => this.apply(value, one, path, depth + 1, into);
     const found =
       this.#combined(schema, mine, beside, no) ??
       (Array.isArray(value) ? this.#ofList(value, schema, mine, down, no) : undefined) ??
       (isObject(value) ? this.#ofObject(value, schema, mine, down, beside, path) : undefined);
     if (found !== undefined) return found;
-    merge(spoken, mine);
+    merge(evaluated, mine);
     return undefined;
   }
 
@@ -104,8 +104,8 @@ class Check {
 
   #combined(
     schema: JsonObject,
-    mine: Seen,
-    beside: (one: Schema, into: Seen) => Violation | undefined,
+    mine: Evaluated,
+    beside: (one: Schema, into: Evaluated) => Violation | undefined,
     no: (message: string) => Violation,
   ): Violation | undefined {
     const { $ref, allOf, anyOf, oneOf, not } = schema;
@@ -122,7 +122,7 @@ class Check {
       let first: Violation | undefined;
       let fits = 0;
       for (const one of list(anyOf)) {
-        const into = seen();
+        const into = nothingEvaluated();
         const found = beside(one, into);
         if (found === undefined) {
           fits++;
@@ -135,7 +135,7 @@ class Check {
       let first: Violation | undefined;
       let fits = 0;
       for (const one of list(oneOf)) {
-        const into = seen();
+        const into = nothingEvaluated();
         const found = beside(one, into);
         if (found === undefined) {
           fits++;
@@ -145,12 +145,12 @@ class Check {
       if (fits === 0) return first ?? no('is not allowed');
       if (fits > 1) return no(`must fit exactly one of ${oneOf.length} schemas, and fits ${fits}`);
     }
-    if (isSchema(not) && beside(not, seen()) === undefined) {
-      // What could not be checked has not been found to differ.
+    if (isSchema(not) && beside(not, nothingEvaluated()) === undefined) {
+      // A value that could not be checked has not been shown to violate the schema.
       return this.#left < 0 ? no('is too large to be checked') : no('is not allowed');
     }
     if (isSchema(schema.if)) {
-      const into = seen();
+      const into = nothingEvaluated();
       const holds = beside(schema.if, into) === undefined;
       if (this.#left < 0) return no('is too large to be checked');
       if (holds) merge(mine, into);
@@ -164,7 +164,7 @@ class Check {
   #ofList(
     value: readonly Json[],
     schema: JsonObject,
-    mine: Seen,
+    mine: Evaluated,
     down: (inside: Json, one: Schema, key: number) => Violation | undefined,
     no: (message: string) => Violation,
   ): Violation | undefined {
@@ -175,7 +175,7 @@ class Check {
     if (typeof maxItems === 'number' && value.length > maxItems) {
       return no(`must have at most ${maxItems} items`);
     }
-    if (schema.uniqueItems === true && new Set(value.map(written)).size < value.length) {
+    if (schema.uniqueItems === true && new Set(value.map(canonicalText)).size < value.length) {
       return no('must not hold the same item twice');
     }
     const first = list(Array.isArray(schema.items) ? schema.items : schema.prefixItems);
@@ -214,9 +214,9 @@ class Check {
   #ofObject(
     value: JsonObject,
     schema: JsonObject,
-    mine: Seen,
+    mine: Evaluated,
     down: (inside: Json, one: Schema, key: string) => Violation | undefined,
-    beside: (one: Schema, into: Seen) => Violation | undefined,
+    beside: (one: Schema, into: Evaluated) => Violation | undefined,
     path: Path,
   ): Violation | undefined {
     const no = (message: string, at: Path = path): Violation => ({ path: at, message });
@@ -289,7 +289,7 @@ class Check {
   }
 }
 
-function merge(into: Seen, from: Seen): void {
+function merge(into: Evaluated, from: Evaluated): void {
   for (const key of from.keys) into.keys.add(key);
   for (const item of from.items) into.items.add(item);
 }
@@ -312,7 +312,7 @@ function hasType(value: Json, type: Json): boolean {
   }
 }
 
-/** The values of an `enum`, by the very list of the schema. */
+/** The values of an `enum` as a set, by the list in the schema. */
 const sets = new WeakMap<object, ReadonlySet<string>>();
 
 function ofType(value: Json, schema: JsonObject, no: (message: string) => Violation) {
@@ -323,23 +323,23 @@ function ofType(value: Json, schema: JsonObject, no: (message: string) => Violat
     if (!types.some((one) => hasType(value, one)))
       return no(`must be of type ${types.join(' or ')}`);
   }
-  if (schema.const !== undefined && written(value) !== written(schema.const)) {
+  if (schema.const !== undefined && canonicalText(value) !== canonicalText(schema.const)) {
     return no(`must be ${short(JSON.stringify(schema.const))}`);
   }
   if (!Array.isArray(choices)) return undefined;
   let known = sets.get(choices);
   if (known === undefined) {
-    known = new Set(choices.map(written));
+    known = new Set(choices.map(canonicalText));
     sets.set(choices, known);
   }
-  if (known.has(written(value))) return undefined;
+  if (known.has(canonicalText(value))) return undefined;
   return no(`must be one of ${short(choices.map((one) => JSON.stringify(one)).join(', '))}`);
 }
 
 function ofNumber(value: number, schema: JsonObject, no: (message: string) => Violation) {
   const { minimum, maximum, exclusiveMinimum: above, exclusiveMaximum: below, multipleOf } = schema;
   if (typeof minimum === 'number') {
-    // `true` is draft 4's way to say that the bound itself is out.
+    // `true`: draft 4 excludes the bound itself this way.
     if (above === true && value <= minimum) return no(`must be more than ${minimum}`);
     if (value < minimum) return no(`must be at least ${minimum}`);
   }
@@ -362,8 +362,8 @@ function isMultiple(value: number, step: number): boolean {
   return Math.abs(times - Math.round(times)) <= Math.abs(times) * Number.EPSILON * 2;
 }
 
-/** A value in a form in which equal values are written the same, whatever the order of their keys. */
-function written(value: Json): string {
+/** A text that is the same for equal values, whatever the order of their keys. */
+function canonicalText(value: Json): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   return JSON.stringify(value, (_key, inside: Json) =>
     isObject(inside)

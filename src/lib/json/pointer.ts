@@ -1,4 +1,4 @@
-/** JSON pointers (RFC 6901): paths into a value, and what stands there. */
+/** JSON pointers (RFC 6901): writes and reads them, and finds the value that one points to. */
 
 import type { Json } from './json.ts';
 
@@ -19,7 +19,7 @@ export function partsOf(pointer: string): readonly string[] {
     .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-/** What a pointer leads to; undefined where there is nothing. */
+/** The value that a pointer points to; undefined when there is none. */
 export function valueAt(root: Json, pointer: string): Json | undefined {
   let value: unknown = root;
   for (const part of partsOf(pointer)) {

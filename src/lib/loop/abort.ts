@@ -1,25 +1,24 @@
-/** An AbortController for whoever makes one for every request. */
+/** A cheap AbortController for code that needs one for every request. */
 
-// A controller, its signal and a listener are native objects: they cost more than all else that watches
-// over a short exchange.
+// A native controller with its signal and listener costs more than all other supervision of a short exchange.
 
 export interface AbortListener {
   /** Must not throw. */
   onAbort(reason: unknown): void;
 }
 
-/** Whose signal is read only when it is needed: the one of a request is a native object made then. */
-export interface Asker {
+/** The signal is read only when it is needed: that of a request is a native object, created on first access. */
+export interface SignalSource {
   readonly signal: AbortSignal;
 }
 
-// Most exchanges that take no longer than this are over before anyone listens.
+// Exchanges that are shorter than this never listen to the signal (decision 19).
 const SOON_MS = 5;
-let starting: Abort[] = [];
+let followSoon: Abort[] = [];
 
 function followAll(): void {
-  const all = starting;
-  starting = [];
+  const all = followSoon;
+  followSoon = [];
   for (const one of all) one.followNow();
 }
 
@@ -28,7 +27,7 @@ export class Abort {
   #reason: unknown;
   readonly #listeners: AbortListener[] = [];
   #controller: AbortController | undefined;
-  #asker: Asker | undefined;
+  #source: SignalSource | undefined;
   #followed: AbortSignal | undefined;
 
   get aborted(): boolean {
@@ -39,7 +38,7 @@ export class Abort {
     return this.#reason;
   }
 
-  /** For those who want a real one; made when first asked for. */
+  /** A native signal for APIs that need one; created on first access. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
@@ -58,7 +57,7 @@ export class Abort {
     for (const listener of this.#listeners.splice(0)) listener.onAbort(reason);
   }
 
-  /** Tells `listener` when it comes to that, once; at once when it has. */
+  /** Calls `listener` once when it aborts; at once when it already has. */
   listen(listener: AbortListener): void {
     if (this.#aborted) listener.onAbort(this.#reason);
     else this.#listeners.push(listener);
@@ -71,7 +70,7 @@ export class Abort {
     else if (at >= 0) this.#listeners.splice(at, 1);
   }
 
-  /** From now until `unfollow` it aborts when this signal does; at once when it has. One at a time. */
+  /** Aborts when this signal does, until `unfollow`; at once when it already has. It follows one signal at a time. */
   follow(signal: AbortSignal): void {
     if (signal.aborted) {
       this.abort(signal.reason);
@@ -83,28 +82,27 @@ export class Abort {
   }
 
   /**
-   * The same for a signal that stays aborted once it has been: it is not looked at before some milliseconds
-   * have gone by, nor at all when `unfollow` comes first. To make it, and to listen to it, costs a short
-   * exchange more than finding its route.
+   * Follows the signal of `source` some milliseconds later, unless `unfollow` comes first. Creating a signal and
+   * listening to it costs a short exchange more than its routing.
    */
-  followLater(asker: Asker): void {
+  followLater(source: SignalSource): void {
     this.unfollow();
-    this.#asker = asker;
-    if (starting.push(this) === 1) setTimeout(followAll, SOON_MS);
+    this.#source = source;
+    if (followSoon.push(this) === 1) setTimeout(followAll, SOON_MS);
   }
 
-  /** What {@link followLater} put off. */
+  /** Does now what {@link followLater} postponed. */
   followNow(): void {
-    if (this.#asker !== undefined && !this.#aborted) this.follow(this.#asker.signal);
+    if (this.#source !== undefined && !this.#aborted) this.follow(this.#source.signal);
   }
 
   unfollow(): void {
-    this.#asker = undefined;
+    this.#source = undefined;
     this.#followed?.removeEventListener('abort', this);
     this.#followed = undefined;
   }
 
-  /** The signal's own call: as a listener an object costs half of what a function made for it does. */
+  /** Called by the followed signal: an object as listener costs half as much as a closure. */
   handleEvent(): void {
     this.abort(this.#followed?.reason);
   }

@@ -1,48 +1,48 @@
-/** Notices silence: one shared ticker for every timeout and keep-alive, instead of a timer a stream. */
+/** Idle timers that share one ticker, for timeouts and keep-alives of streams (decision 4). */
 
 const RESOLUTION_MS = 100;
 
 export interface IdleTimer {
-  /** Something happened: the silence starts anew. */
+  /** There was activity: the idle time starts anew. */
   touch(): void;
   stop(): void;
 }
 
-/** Whoever remembers by itself that something happened; is asked once a tick, where `touch` is told each time. */
+/** Records activity itself and is polled once a tick, which is cheaper than `touch` for every chunk. */
 export interface ActivitySource {
-  /** Something happened since this was last asked. */
+  /** Whether there was activity since the last call. */
   takeActivity(): boolean;
 }
 
-class Watch implements IdleTimer {
+class TimerEntry implements IdleTimer {
   readonly ms: number;
-  readonly #stirring: ActivitySource | undefined;
+  readonly #source: ActivitySource | undefined;
   /** Undefined once it is stopped. */
-  onSilent: (() => void) | undefined;
+  onIdle: (() => void) | undefined;
   last = 0;
-  /** Something happened since the last tick. The clock is read once a tick, not for every chunk. */
+  /** There was activity since the last tick. The clock is read once a tick, not for every chunk. */
   touched = true;
-  before: Watch | undefined;
-  next: Watch | undefined;
+  before: TimerEntry | undefined;
+  next: TimerEntry | undefined;
 
   constructor(
     ms: number,
-    onSilent: () => void,
-    stirring: ActivitySource | undefined,
-    next: Watch | undefined,
+    onIdle: () => void,
+    source: ActivitySource | undefined,
+    next: TimerEntry | undefined,
   ) {
     this.ms = ms;
-    this.onSilent = onSilent;
-    this.#stirring = stirring;
+    this.onIdle = onIdle;
+    this.#source = source;
     this.next = next;
   }
 
-  /** Whether something happened since this was last asked. */
-  heard(): boolean {
-    const stirred = this.#stirring?.takeActivity() ?? false;
-    const heard = this.touched || stirred;
+  /** Whether there was activity since the last call. */
+  wasActive(): boolean {
+    const reported = this.#source?.takeActivity() ?? false;
+    const active = this.touched || reported;
     this.touched = false;
-    return heard;
+    return active;
   }
 
   touch(): void {
@@ -56,55 +56,50 @@ class Watch implements IdleTimer {
     if (next !== undefined) next.before = before;
     this.before = undefined;
     this.next = undefined;
-    this.onSilent = undefined;
+    this.onIdle = undefined;
   }
 }
 
 /**
- * The first of a list that is linked through its members. A `Set` would do but for the garbage
- * collector: whenever it is rehashed its old table, by then of the old generation, keeps what it held
- * until a full collection. Of 700 short exchanges 450 survived every young collection that way.
+ * The first entry of a linked list. Not a `Set`: when a `Set` is rehashed, its old table, by then in the old
+ * generation, keeps its entries alive until a full garbage collection (decision 21).
  */
-let head: Watch | undefined;
+let head: TimerEntry | undefined;
 let ticker: ReturnType<typeof setInterval> | undefined;
 
 function tick(): void {
-  // Left running until a tick finds nothing: starting a timer for every request would not be free.
+  // The ticker stops only when a tick finds no entry: starting a timer for every request would cost too much.
   if (head === undefined) {
     clearInterval(ticker);
     ticker = undefined;
     return;
   }
   const now = performance.now();
-  for (let watch: Watch | undefined = head; watch !== undefined; ) {
-    // Whoever is told may stop watches, its own and others: where the list broke, the rest comes next time.
-    const { next }: Watch = watch;
-    if (watch.heard()) {
-      watch.last = now;
-      // Both times are ticks': half of one makes up for a ticker that is a little early.
-    } else if (now - watch.last >= watch.ms - RESOLUTION_MS / 2) {
-      watch.last = now;
-      watch.onSilent?.();
+  for (let entry: TimerEntry | undefined = head; entry !== undefined; ) {
+    // The callback may stop this timer and others. Where that breaks the list, the rest waits for the next tick.
+    const { next }: TimerEntry = entry;
+    if (entry.wasActive()) {
+      entry.last = now;
+      // Both times are those of ticks; half a tick allows for a ticker that is a little early.
+    } else if (now - entry.last >= entry.ms - RESOLUTION_MS / 2) {
+      entry.last = now;
+      entry.onIdle?.();
     }
-    watch = next;
+    entry = next;
   }
 }
 
-const NEVER: IdleTimer = { touch() {}, stop() {} };
+const NO_TIMER: IdleTimer = { touch() {}, stop() {} };
 
 /**
- * Calls `onSilent` once nothing touched the watch for `ms` (to within 100 ms), and again after each
- * further `ms` of silence until it is stopped. `ms` of 0 never fires. What `stirring` tells counts as a touch.
+ * Calls `onIdle` after `ms` without activity (to within 100 ms), and again after each further `ms`, until it is
+ * stopped. `ms` of 0 never fires. Activity that `source` reports counts like a `touch`.
  */
-export function startIdleTimer(
-  ms: number,
-  onSilent: () => void,
-  stirring?: ActivitySource,
-): IdleTimer {
-  if (ms <= 0 || !Number.isFinite(ms)) return NEVER;
-  const watch = new Watch(ms, onSilent, stirring, head);
-  if (head !== undefined) head.before = watch;
-  head = watch;
+export function startIdleTimer(ms: number, onIdle: () => void, source?: ActivitySource): IdleTimer {
+  if (ms <= 0 || !Number.isFinite(ms)) return NO_TIMER;
+  const entry = new TimerEntry(ms, onIdle, source, head);
+  if (head !== undefined) head.before = entry;
+  head = entry;
   ticker ??= setInterval(tick, RESOLUTION_MS);
-  return watch;
+  return entry;
 }

@@ -1,52 +1,51 @@
-/** Work put off to the end of this turn of the event loop, where it is done together. */
+/** Batches work at the end of a tick: one turn of the event loop. */
 
-// Done socket by socket, every write wakes its peer by itself: a quarter of what a short exchange costs
-// is the kernel putting others to work. Done together, the first write wakes them, and the code of each
-// step is still in the cache for the next.
+// Written one by one, each socket wakes its peer by itself, which is a large part of the cost of a short exchange.
+// Written together, the first write wakes them, and the code is still in the cache (decision 18).
 
-export interface TurnEnd {
+export interface TickTask {
   /** Must not throw. */
-  onTurnEnd(): void;
-  /** The process ends before that; for what must not get lost. */
+  onTickEnd(): void;
+  /** Called instead when the process exits before; for work that must not be lost. */
   onExit?(): void;
 }
 
-let due: TurnEnd[] = [];
-let spare: TurnEnd[] = [];
-/** {@link run} will be called. */
-let coming = false;
+let tasks: TickTask[] = [];
+let spare: TickTask[] = [];
+/** {@link runTasks} is going to run. */
+let scheduled = false;
 
-function run(): void {
-  coming = false;
-  const now = due;
-  due = spare;
-  for (const one of now) one.onTurnEnd();
+function runTasks(): void {
+  scheduled = false;
+  const now = tasks;
+  tasks = spare;
+  for (const one of now) one.onTickEnd();
   now.length = 0;
   spare = now;
 }
 
-/** Calls `onTurnEnd` once everything that was ready when this turn began has been told. */
-export function atTickEnd(one: TurnEnd): void {
-  due.push(one);
-  if (coming) return;
-  coming = true;
-  setImmediate(run);
+/** Calls `onTickEnd` when all events that were ready at the start of this tick have been handled. */
+export function atTickEnd(one: TickTask): void {
+  tasks.push(one);
+  if (scheduled) return;
+  scheduled = true;
+  setImmediate(runTasks);
 }
 
 let ending: Promise<void> | undefined;
 
 /**
- * The end of this turn: one promise for all who wait for it, and then go on step by step together. What they
- * put off in their first step is done behind it, and not a turn later.
+ * Resolves at the end of this tick. All callers share one promise, so they continue together; work that they
+ * schedule in their first step runs directly after it, not a tick later.
  */
 export function tickEnd(): Promise<void> {
   ending ??= new Promise((resolve) =>
     atTickEnd({
-      onTurnEnd() {
+      onTickEnd() {
         ending = undefined;
         resolve();
-        coming = true;
-        queueMicrotask(run);
+        scheduled = true;
+        queueMicrotask(runTasks);
       },
     }),
   );
@@ -57,5 +56,5 @@ export function tickEnd(): Promise<void> {
 export const othersTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 process.on('exit', () => {
-  for (const one of due) one.onExit?.();
+  for (const one of tasks) one.onExit?.();
 });

@@ -1,4 +1,4 @@
-/** The system's C library, for the few calls that the runtime has no words for. */
+/** Calls functions of the system's C library that the runtime has no API for (Linux). */
 
 import { dlopen, type FFIFunction, type Library } from 'bun:ffi';
 
@@ -7,7 +7,7 @@ const MUSL = { x64: 'libc.musl-x86_64.so.1', arm64: 'libc.musl-aarch64.so.1' } a
   string
 >;
 
-/** These functions of it; undefined where this is not Linux or there is no such library. */
+/** The given functions; undefined outside Linux and where there is no such library. */
 export function libc<const Symbols extends Record<string, FFIFunction>>(
   symbols: Symbols,
 ): Library<Symbols>['symbols'] | undefined {
@@ -17,7 +17,7 @@ export function libc<const Symbols extends Record<string, FFIFunction>>(
     try {
       return dlopen(name, symbols).symbols;
     } catch {
-      // The other C library, then.
+      // Try the other C library.
     }
   }
   return undefined;

@@ -1,14 +1,14 @@
-/** The guard of a program: a process that starts it, and ends it and all that it started when its owner goes. */
+/** A guard process: starts a program, and ends it with all its descendants when the owner of the guard ends. */
 
 import { spawn } from 'node:child_process';
 import { createReadStream, readdirSync, readFileSync, writeSync } from 'node:fs';
 import { isObject, tryParse } from '../json/json.ts';
 import { libc } from './libc.ts';
 
-/** The first argument that makes this program a guard. No command of the command line. */
+/** The first argument that makes this program a guard. It is not a command for users. */
 export const GUARD = '__guard';
 
-/** What the guard is told in one line of JSON on its file 3; not as arguments, which everybody may read. */
+/** One line of JSON on file 3 of the guard. Not arguments, because other users can read those. */
 export interface GuardedProgram {
   readonly command: string;
   readonly args: readonly string[];
@@ -17,12 +17,12 @@ export interface GuardedProgram {
   readonly cwd: string;
 }
 
-/** The owner's end of file 3, and so its life. */
+/** File 3, which closes when the owner ends. */
 const CONTROL = 3;
-/** Milliseconds for a program to leave when its stdin ends, and then when it is asked to (SIGTERM). */
+/** Milliseconds for a program to end after its stdin closes, and then after SIGTERM. */
 const GRACE_MS = 300;
 const TERM_MS = 700;
-/** Killing goes on this long: processes that start others meanwhile are met again. */
+/** Killing repeats for this long, for processes that start others meanwhile. */
 const KILL_MS = 3000;
 const LOOK_MS = 20;
 const PR_SET_CHILD_SUBREAPER = 36;
@@ -30,13 +30,12 @@ const WNOHANG = 1;
 
 /**
  * Runs as the process between an owner and a program. The program has this process's stdin, stdout and
- * stderr. File 3 stays open as long as the owner lives: its end, however it came, ends the program. What the
- * program leaves behind ends with it; on Linux also what made a session of its own, since this process
- * adopts orphans.
+ * stderr. File 3 stays open as long as the owner lives: when it closes, however that happens, the program is ended.
+ * Its descendants end with it; on Linux also those with a session of their own, because this process adopts orphans.
  * @returns the program's exit code
  */
 export async function guard(): Promise<number> {
-  // A terminal's or a supervisor's signal is for the owner, which ends file 3.
+  // Signals of a terminal or a service manager are for the owner, which closes file 3.
   for (const name of ['SIGINT', 'SIGHUP', 'SIGQUIT'] as const) process.on(name, () => {});
   const system = libc({
     prctl: { args: ['i32', 'u64', 'u64', 'u64', 'u64'], returns: 'i32' },
@@ -49,59 +48,59 @@ export async function guard(): Promise<number> {
     cwd: program.cwd,
     env: { ...program.env },
     stdio: 'inherit',
-    // A group of its own, so that on every system the group can be ended as one.
+    // A process group of its own, which can be ended as a whole on every system.
     detached: true,
   });
   const exited = new Promise<number>((resolve) => {
     child.on('error', ({ message }) => {
-      tell({ error: message });
+      report({ error: message });
       resolve(127);
     });
     child.on('exit', (code) => resolve(code ?? 1));
   });
-  if (child.pid !== undefined) tell({ pid: child.pid });
+  if (child.pid !== undefined) report({ pid: child.pid });
   const own = child.pid;
   process.on('SIGCHLD', () => {
-    // Adopted ones have nobody else who takes note of their end.
+    // Adopted processes must be reaped here.
     for (const pid of processes().dead) if (pid !== own) system?.waitpid(pid, null, WNOHANG);
   });
-  const asked = new Promise<void>((resolve) => process.on('SIGTERM', () => resolve()));
-  const why = await Promise.race([exited, gone, asked]);
+  const terminated = new Promise<void>((resolve) => process.on('SIGTERM', () => resolve()));
+  const why = await Promise.race([exited, gone, terminated]);
   if (typeof why !== 'number') await none(GRACE_MS, own);
   await endAll(own);
   return typeof why === 'number' ? why : 0;
 }
 
-function tell(what: { readonly pid: number } | { readonly error: string }): void {
+function report(what: { readonly pid: number } | { readonly error: string }): void {
   try {
     writeSync(CONTROL, `${JSON.stringify(what)}\n`);
   } catch {
-    // The owner has gone: the read end says so, too.
+    // The owner has ended; the read end reports that too.
   }
 }
 
-/** Reads what to run, and goes on listening for the end. */
+/** Reads what to run, and then waits for the end of the owner. */
 function control() {
   const gone = Promise.withResolvers<void>();
-  const told = Promise.withResolvers<GuardedProgram | undefined>();
+  const received = Promise.withResolvers<GuardedProgram | undefined>();
   let text = '';
   const stream = createReadStream('', { fd: CONTROL, encoding: 'utf8' });
   stream.on('data', (chunk) => {
     text += chunk;
     if (!text.endsWith('\n')) return;
     const value = tryParse(text);
-    told.resolve(isObject(value) ? (value as unknown as GuardedProgram) : undefined);
+    received.resolve(isObject(value) ? (value as unknown as GuardedProgram) : undefined);
   });
   for (const end of ['end', 'error', 'close']) {
     stream.on(end, () => {
-      told.resolve(undefined);
+      received.resolve(undefined);
       gone.resolve();
     });
   }
-  return told.promise.then((program) => ({ program, gone: gone.promise }));
+  return received.promise.then((program) => ({ program, gone: gone.promise }));
 }
 
-/** True when nothing runs any more within this time. */
+/** True when no process is left within this time. */
 async function none(ms: number, group: number | undefined): Promise<boolean> {
   for (const until = performance.now() + ms; ; ) {
     if (processes(group).alive.length === 0) return true;
@@ -116,7 +115,7 @@ async function endAll(group: number | undefined): Promise<void> {
       try {
         process.kill(pid, name);
       } catch {
-        // It left by itself.
+        // It ended by itself.
       }
     }
   };
@@ -127,14 +126,14 @@ async function endAll(group: number | undefined): Promise<void> {
   while (!(await none(LOOK_MS, group)) && performance.now() < until);
 }
 
-/** Processes that descend from this one, and those of the group; the dead ones are its own children alone. */
+/** The descendants of this process, and the processes of the group; dead ones only among its own children. */
 function processes(group?: number): {
   readonly alive: readonly number[];
   readonly dead: readonly number[];
 } {
   const children = new Map<number, { readonly pid: number; readonly dead: boolean }[]>();
   const found = new Set<number>();
-  for (const { pid, parent, of, dead } of table()) {
+  for (const { pid, parent, of, dead } of processTable()) {
     const among = children.get(parent);
     if (among === undefined) children.set(parent, [{ pid, dead }]);
     else among.push({ pid, dead });
@@ -151,7 +150,7 @@ function processes(group?: number): {
   return { alive: [...found], dead: own.filter(({ dead }) => dead).map(({ pid }) => pid) };
 }
 
-interface Entry {
+interface ProcessEntry {
   readonly pid: number;
   readonly parent: number;
   /** Its process group. */
@@ -159,12 +158,12 @@ interface Entry {
   readonly dead: boolean;
 }
 
-function table(): readonly Entry[] {
+function processTable(): readonly ProcessEntry[] {
   return process.platform === 'linux' ? fromProc() : fromPs();
 }
 
-function fromProc(): readonly Entry[] {
-  return readdirSync('/proc').flatMap((name): readonly Entry[] => {
+function fromProc(): readonly ProcessEntry[] {
+  return readdirSync('/proc').flatMap((name): readonly ProcessEntry[] => {
     if (!/^\d+$/.test(name)) return [];
     let stat: string;
     try {
@@ -179,14 +178,14 @@ function fromProc(): readonly Entry[] {
   });
 }
 
-function fromPs(): readonly Entry[] {
+function fromPs(): readonly ProcessEntry[] {
   const { stdout } = Bun.spawnSync(['/bin/ps', '-axo', 'pid=,ppid=,pgid=,stat=']);
   return stdout
     .toString()
     .split('\n')
-    .flatMap((line): readonly Entry[] => {
+    .flatMap((line): readonly ProcessEntry[] => {
       const [pid, parent, of, state = ''] = line.trim().split(/\s+/);
-      // The one that lists is a child, too, and gone by now.
+      // `ps` itself is a child too, and has ended.
       if (pid === undefined || of === undefined || Number(of) === process.pid) return [];
       const dead = state.startsWith('Z');
       return [{ pid: Number(pid), parent: Number(parent), of: Number(of), dead }];

@@ -1,28 +1,28 @@
-/** Things that are made when they are first used, so that a program starts before everything is open. */
+/** Objects that are created at their first use, so that the program starts before every store is open. */
 
-export interface Deferred<T extends object> {
-  /** Stands for the thing: whatever is asked of it makes it. */
+export interface Lazy<T extends object> {
+  /** A proxy for the object; the first access to a member creates it. */
   readonly value: T;
-  /** Makes it now, if it is not there yet. */
-  make(): void;
-  /** The thing, if something has made it. */
-  readonly made: T | undefined;
+  /** Creates it now, if it does not exist yet. */
+  create(): void;
+  /** The object, if it exists. */
+  readonly created: T | undefined;
 }
 
 /**
- * `make` is called once, by the first access to a member of `value`. It must not throw (a store that
- * cannot be opened says so and lives without its file), and its members must not need their `this`.
+ * `create` is called once, by the first access to a member of `value`. It must not throw (a store that cannot be
+ * opened logs that and works without its file), and the methods of the object must not use `this`.
  */
-export function lazy<T extends object>(make: () => T): Deferred<T> {
+export function lazy<T extends object>(create: () => T): Lazy<T> {
   let made: T | undefined;
   const thing = (): T => {
-    made ??= make();
+    made ??= create();
     return made;
   };
   return {
     value: new Proxy({} as T, { get: (_, member) => Reflect.get(thing(), member) }),
-    make: () => void thing(),
-    get made() {
+    create: () => void thing(),
+    get created() {
       return made;
     },
   };

@@ -1,4 +1,4 @@
-/** Entries under several keys each, on disk: bounded, shared by processes, written in batches off the request's path. */
+/** Stores entries under several keys each in SQLite: bounded, shared by processes, written in batches outside requests. */
 
 import type { Database } from 'bun:sqlite';
 import { isObject, parseJson } from '../json/json.ts';
@@ -13,7 +13,7 @@ CREATE INDEX keys_entry ON keys (entry);
 CREATE TRIGGER entry_gone AFTER DELETE ON entries BEGIN DELETE FROM keys WHERE entry = old.id; END;
 `;
 
-/** Counts that triggers keep: asking a full table for its size at every write took 80 ms of the event loop. */
+/** Totals that triggers maintain: counting a full table at every write would block the event loop. */
 export const TOTALS = `
 CREATE TABLE totals (entries INTEGER NOT NULL, bytes INTEGER NOT NULL);
 INSERT INTO totals SELECT count(*), coalesce(sum(bytes), 0) FROM entries;
@@ -29,39 +29,39 @@ export interface LedgerLimits {
   readonly entries: number;
   /** Compressed bytes. */
   readonly bytes: number;
-  /** Milliseconds since an entry was last asked for. */
+  /** Milliseconds since an entry was last read. */
   readonly age: number;
 }
 
-/** What one ledger is, wherever its file lies. */
+/** The definition of a ledger, independent of its file. */
 export interface LedgerKind {
-  /** How warnings call it: "hop ledger". */
+  /** Its name in warnings: "hop ledger". */
   readonly name: string;
   /** They end with the tables of {@link ENTRIES} and {@link TOTALS}. */
   readonly migrations: readonly Migration[];
-  /** Whose entry a key leads to, where it was put twice. */
+  /** Which entry a key that was put twice leads to. */
   readonly keep: 'first' | 'newest';
   readonly limits: LedgerLimits;
-  /** Milliseconds between a put and its way to the file. */
+  /** Milliseconds between a put and its write to the file. */
   readonly flushAfter: number;
 }
 
 export interface LedgerOptions {
-  /** Made 0600, its directory 0700. */
+  /** Created with mode 0600, its directory with 0700. */
   readonly path: string;
-  /** In place of those of the kind. */
+  /** Replace those of the kind. */
   readonly limits?: Partial<LedgerLimits>;
   readonly flushAfter?: number;
-  /** Told of trouble with the file, once per kind of trouble. */
+  /** Called for problems with the file, once for each kind. */
   readonly warn?: (message: string) => void;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
 }
 
-/** None of its functions throws: trouble is told to `warn`, and reads like an empty file. */
+/** No function throws: problems go to `warn`, and reads behave as with an empty file. */
 export interface LedgerFile<Entry> {
   readonly empty: boolean;
-  /** What waits to be written is found too. */
+  /** Also finds entries that are not written yet. */
   get(key: string): Entry | undefined;
   put(keys: readonly string[], entry: Entry): void;
   /** Changes when another connection has written. */
@@ -70,11 +70,11 @@ export interface LedgerFile<Entry> {
   close(): void;
 }
 
-/** What waits at most when the file cannot be written. */
+/** The most entries that wait while the file cannot be written. */
 const WAITING = 500;
-/** After this long (ms) a write that failed is tried again. */
+/** Milliseconds until a failed write is tried again. */
 const RETRY_AFTER = 2000;
-/** An entry is marked as used again only after this long: reads should not cost writes. */
+/** Milliseconds until a read marks an entry as used again, so that reads cost few writes. */
 const TOUCH_AFTER = 3_600_000;
 
 interface Waiting<Entry> {
@@ -82,7 +82,7 @@ interface Waiting<Entry> {
   readonly entry: Entry;
 }
 
-/** Undefined, with a warning, where the file cannot be used: what to live on then is the caller's. */
+/** Undefined, with a warning, when the file cannot be used; the caller decides what to use instead. */
 export function openLedgerFile<Entry extends object>(
   kind: LedgerKind,
   options: LedgerOptions,
@@ -90,14 +90,14 @@ export function openLedgerFile<Entry extends object>(
   const now = options.now ?? Date.now;
   const waiting: Waiting<Entry>[] = [];
   const byKey = new Map<string, Waiting<Entry>>();
-  /** Ids of entries that were asked for, and when. */
+  /** Ids of entries that were read, and when. */
   const touched = new Map<number, number>();
   let timer: ReturnType<typeof setTimeout> | undefined;
   let closed = false;
-  let told = '';
-  const trouble = (what: string, thrown: unknown) => {
-    if (told === what) return;
-    told = what;
+  let reported = '';
+  const warnOnce = (what: string, thrown: unknown) => {
+    if (reported === what) return;
+    reported = what;
     const why = thrown instanceof Error ? thrown.message : String(thrown);
     options.warn?.(`${kind.name}: ${what} (${why})`);
   };
@@ -107,11 +107,11 @@ export function openLedgerFile<Entry extends object>(
     file = openRows(kind, options);
     there = fileAt(options.path);
   } catch (thrown) {
-    trouble(`cannot open ${options.path}; keeping the latest answers in memory only`, thrown);
+    warnOnce(`cannot open ${options.path}; keeping the latest answers in memory only`, thrown);
     return undefined;
   }
 
-  /** A damaged file is set aside, and a new one takes what comes from now on. */
+  /** Sets a damaged file aside and continues with a new one. */
   const renew = (thrown: unknown): void => {
     if (!isDamage(thrown)) return;
     file.close();
@@ -128,7 +128,7 @@ export function openLedgerFile<Entry extends object>(
     try {
       return question(file);
     } catch (thrown) {
-      trouble('cannot read', thrown);
+      warnOnce('cannot read', thrown);
       attempt(() => renew(thrown));
       return undefined;
     }
@@ -150,9 +150,9 @@ export function openLedgerFile<Entry extends object>(
       waiting.length = 0;
       byKey.clear();
       touched.clear();
-      told = '';
+      reported = '';
     } catch (thrown) {
-      trouble('cannot write', thrown);
+      warnOnce('cannot write', thrown);
       attempt(() => renew(thrown));
       drop(waiting.splice(0, Math.max(0, waiting.length - WAITING)));
       schedule(RETRY_AFTER);
@@ -203,12 +203,12 @@ export function openLedgerFile<Entry extends object>(
   };
 }
 
-/** What does not work now is tried again with the next need. */
+/** Ignores an error; the next use tries again. */
 function attempt(work: () => void): void {
   try {
     work();
   } catch {
-    // Told already: the trouble that led here.
+    // The problem that led here is logged already.
   }
 }
 
@@ -253,7 +253,7 @@ function rowsOf(db: Database, keep: LedgerKind['keep'], limits: LedgerLimits): R
   const insert = db.query<{ id: number }, [number, number, Uint8Array]>(
     'INSERT INTO entries (used, bytes, body) VALUES (?, ?, ?) RETURNING id',
   );
-  // Where the first counts, what another process put there stays.
+  // Where the first entry counts, that of another process stays.
   const link = db.query<unknown, [string, number]>(
     `INSERT OR ${keep === 'first' ? 'IGNORE' : 'REPLACE'} INTO keys (key, entry) VALUES (?, ?)`,
   );

@@ -1,4 +1,4 @@
-/** Databases that know their schema's version: brought forwards after a backup, set aside when damaged, refused when a newer hopgate made them. */
+/** SQLite files with a schema version: migrated after a backup, set aside when damaged, refused when from a newer hopgate. */
 
 import { Database } from 'bun:sqlite';
 import {
@@ -22,7 +22,7 @@ export interface Migrated {
   /** 0: the file was new. */
   readonly from: number;
   readonly to: number;
-  /** The copy of the file as it was; undefined where nothing had to be kept. */
+  /** The backup of the old file; undefined when there was nothing to back up. */
   readonly backup: string | undefined;
 }
 
@@ -34,10 +34,10 @@ const versionOf = (db: Database): number =>
  * version n to n+1, so the first makes a new file. All of them are done or none. What an existing file
  * held is first copied to `<path>.v<version>.backup` (0600).
  *
- * Several processes may do this at once: one works, the others find it done. Pragmas that cannot run
+ * Several processes may do this at once: one migrates, the others find it done. Pragmas that cannot run
  * inside a transaction (journal_mode, auto_vacuum) are the caller's.
  *
- * @throws Error in words for people when a newer hopgate made the file; it is left as it is
+ * @throws Error with a message for people when a newer hopgate made the file, which stays as it is
  */
 export function bringUpToDate(
   db: Database,
@@ -69,18 +69,18 @@ function refuseNewer(path: string, from: number, to: number): void {
   );
 }
 
-/** Where a file of an older version is kept. */
+/** The path of the backup of an older version. */
 const backupOf = (path: string, version: number) => `${path}.v${version}.backup`;
 
 /**
  * A database that only its owner can read: 0600, in a directory 0700. What a link leads to outside of
- * that directory keeps its permissions: somebody else may need them.
+ * that directory keeps its permissions: other programs may need them.
  * @param busy milliseconds to wait for another process's write, on the event loop: keep it short
  * @throws SQLiteError, or the file system's error
  */
 export function openPrivate(path: string, busy = 200): Database {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  // Made before SQLite opens it, so that its -wal and -shm files take over the permissions.
+  // Created before SQLite opens it, so that its -wal and -shm files get the same permissions.
   closeSync(openSync(path, 'a', 0o600));
   if (!leadsOut(path)) chmodSync(path, 0o600);
   const db = new Database(path, { readwrite: true, create: true, strict: true });
@@ -88,19 +88,19 @@ export function openPrivate(path: string, busy = 200): Database {
   return db;
 }
 
-/** The path is a link to a file that does not lie in or under the link's own directory. */
+/** Is the path a link to a file outside the link's own directory? */
 function leadsOut(path: string): boolean {
   if (!lstatSync(path).isSymbolicLink()) return false;
   return !realpathSync(path).startsWith(realpathSync(dirname(path)) + sep);
 }
 
-/** The content of a file is no database, or not a whole one. */
+/** The file is not a database, or is damaged. */
 export const isDamage = (error: unknown): boolean =>
   /CORRUPT|NOTADB|SHORT_READ/.test(codeOf(error));
 
 const codeOf = (error: unknown) => String((error as { code?: unknown } | null)?.code);
 
-/** A damaged file that was moved away, and where it is now. */
+/** A damaged file that was moved, and its new path. */
 export interface SetAside {
   readonly path: string;
   readonly aside: string;
@@ -109,20 +109,20 @@ export interface SetAside {
 
 const listeners = new Set<(what: SetAside) => void>();
 
-/** Told of every database that is set aside in this process. Call what comes back to be left alone. */
+/** Calls the listener for every database that this process sets aside. The result unsubscribes. */
 export function onSetAside(listener: (what: SetAside) => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
-/** Which file a path leads to; 0 when it is not there. */
+/** The identity of the file at a path; 0 when there is none. */
 export const fileAt = (path: string): number => statSync(path, { throwIfNoEntry: false })?.ino ?? 0;
 
 /**
- * Moves a damaged database away, its log with it: nothing that somebody may want to save is deleted.
+ * Moves a damaged database away with its log. Nothing is deleted: its data may be worth saving.
  * This process must not have it open any more.
  * @param file the damaged one, as of {@link fileAt}: another process may have set it aside before
- * @throws what the file system throws
+ * @throws the error of the file system
  */
 export function setAside(path: string, file: number, cause: unknown): void {
   if (fileAt(path) !== file) return;
@@ -143,7 +143,7 @@ export interface StateFile {
   readonly migrations: readonly Migration[];
   /** As of {@link openPrivate}. */
   readonly busy?: number;
-  /** Run before anything is in a new file, e.g. `auto_vacuum = INCREMENTAL`. */
+  /** Run while a new file is empty, e.g. `auto_vacuum = INCREMENTAL`. */
   readonly pragmas?: readonly string[];
 }
 
@@ -158,7 +158,7 @@ export function openStateFile(file: StateFile): Database {
   try {
     return openWhole(file);
   } catch (thrown) {
-    // What is no database at all may be somebody's file that a wrong path names: it stays.
+    // A file that is no database at all may be another file that a wrong path names: it stays.
     if (!isDamage(thrown) || /NOTADB/.test(codeOf(thrown))) throw thrown;
     setAside(file.path, there, thrown);
     return openWhole(file);
@@ -180,7 +180,7 @@ function openWhole({ path, migrations, busy, pragmas = [] }: StateFile): Databas
   }
 }
 
-/** A copy in one piece, whatever still stands in the write-ahead log; undefined when another process was first. */
+/** A complete copy, including the write-ahead log; undefined when another process was first. */
 function backUp(db: Database, path: string, version: number): string | undefined {
   const temporary = `${path}.v${version}.${process.pid}`;
   rmSync(temporary, { force: true });

@@ -1,18 +1,18 @@
 /** What credentials look like: one table, each kind found by a scan that reads no character twice. */
 
-/** From where to where a credential stands. */
+/** The offsets of a credential. */
 export type Span = readonly [start: number, end: number];
 
 /**
- * One kind of credential. `marker` is the literal that every one of them begins with, two characters
- * or more; `find` is asked where it stands and tells what to mask. It reads on from there, and what it
- * reads for one marker it does not read again for the next: no text takes more than linear time.
- * No span holds a quotation mark or a line break of a JSON text around it, nor half of an escape.
+ * One kind of credential. `marker` is the literal that each begins with, two characters or more; `find` is called
+ * where it occurs and returns what to mask. What `find` reads for one marker it does not read again for the next,
+ * so every text takes linear time. No span holds a quotation mark or a line break of a surrounding JSON text, nor
+ * half an escape.
  */
 export interface Kind {
   readonly marker: string;
   readonly find: (text: string, at: number) => Span | undefined;
-  /** It may stand in the middle of a word (it brings its own left border). */
+  /** It may occur in the middle of a word: it checks its own left border. */
   readonly anywhere?: boolean;
 }
 
@@ -54,10 +54,10 @@ for (const [chars, bit] of [
 
 const isOf = (code: number, bits: number) => code < 128 && (CLASSES[code]! & bits) !== 0;
 
-/** A scan came to the end of the text: more of it could change what was found. */
+/** A scan reached the end of the text: more text could change its result. */
 let cameToEnd = false;
 
-/** Tells what {@link Kind.find} finds at one place, and whether more text could change that. */
+/** The result of {@link Kind.find} at one offset, and whether more text could change it. */
 export function findAt(
   kind: Kind,
   text: string,
@@ -68,12 +68,12 @@ export function findAt(
   return { span, open: cameToEnd };
 }
 
-/** Another text begins: what was read of the last one is forgotten. */
+/** Another text begins: forgets what was read of the last one. */
 export function beginText(): void {
   lastRun.end = 0;
 }
 
-/** Where the characters of these classes end that begin at `from`. */
+/** The end of the run of characters of these classes that begins at `from`. */
 function runEnd(text: string, from: number, bits: number): number {
   let at = from;
   while (at < text.length && isOf(text.charCodeAt(at), bits)) at++;
@@ -102,7 +102,7 @@ const prefixed = (marker: string, least: number, bits = TOKEN): Kind => ({
   },
 });
 
-/** A digit or a capital tells a key from words joined by dashes ("sk-fading-circle"). */
+/** A digit or a capital distinguishes a key from words joined by dashes ("sk-fading-circle"). */
 const secretKey = (marker: string): Kind => ({
   marker,
   find(text, at) {
@@ -114,7 +114,7 @@ const secretKey = (marker: string): Kind => ({
   },
 });
 
-/** Exactly so many characters, behind which none of a word stands. */
+/** Exactly so many characters, with no word character after them. */
 function exactly(text: string, from: number, many: number, bits: number): number | undefined {
   for (let at = from; at < from + many; at++) {
     if (at >= text.length) cameToEnd = true;
@@ -137,8 +137,7 @@ function webToken(text: string, at: number): Span | undefined {
 const DASHES = '-----';
 
 /**
- * What stands between the two lines of a private key: base64, blanks and line breaks, also as the
- * escapes of JSON. A quotation mark ends it: a key never reaches from one string into the next.
+ * The text between the two marker lines of a private key: base64, spaces and line breaks, also as JSON escapes. A quotation mark ends it: a key never reaches from one string into the next.
  */
 function privateKey(text: string, at: number): Span | undefined {
   let line = at + 11;
@@ -170,7 +169,7 @@ function bearerToken(text: string, at: number): Span | undefined {
 /** The password of `://user:password@`. */
 function urlPassword(text: string, at: number): Span | undefined {
   let colon = -1;
-  // One that is masked already is none.
+  // A password that is already masked does not count.
   let plain = false;
   for (let i = at + 3; i < text.length; i++) {
     const code = text.charCodeAt(i);
@@ -192,18 +191,18 @@ const queried = (marker: string): Kind => ({
   },
 });
 
-/** Behind the backslashes and the quotation mark that may stand before or behind a name or value. */
+/** The offset after the backslashes and the quotation mark that may surround a name or value. */
 function behindQuote(text: string, at: number): number {
   let i = at;
   while (text.charCodeAt(i) === BACKSLASH) i++;
   const code = text.charCodeAt(i);
   if (code === QUOTE || code === 0x27) return i + 1;
   if (i === at) return at;
-  // The escape of another character: what follows it is a value as well.
+  // The escape of another character: a value may follow it too.
   return Math.min(text.length, i + (text[i] === 'u' ? 5 : 1));
 }
 
-/** The run of {@link NAMED} that was read last: names may stand in it by the thousand. */
+/** The last run of {@link NAMED} that was read: it may hold thousands of names. */
 const lastRun = { from: 0, end: 0 };
 
 /** `API_KEY=…`, `"api_key": "…"`: 16 characters or more, a digit among them. */
@@ -226,7 +225,7 @@ const named = (marker: string): Kind => ({
     } else if (lastRun.end === text.length) cameToEnd = true;
     const { end } = lastRun;
     if (end - from < 16) return undefined;
-    // A number of JSON is no credential, and asterisks would be no JSON.
+    // A JSON number is not a credential, and asterisks in its place would break the JSON.
     const number = from === bare && text.charCodeAt(nameEnd - 1) === QUOTE;
     return number && isNumber(text, from, end) ? undefined : [from, end];
   },
@@ -242,7 +241,7 @@ const QUOTE = 0x22;
 const COLON = 0x3a;
 export const DOT = 0x2e;
 
-/** 32 hex digits, a dot, 16 characters. Found by the dot, since hex digits are everywhere. */
+/** 32 hex digits, a dot, 16 characters. The dot is the marker, because hex digits are everywhere. */
 export const ZHIPU: Kind = {
   marker: '.',
   find(text, at) {
@@ -291,7 +290,7 @@ export const KINDS: readonly Kind[] = [
   { marker: 'earer', find: bearerToken, anywhere: true },
   { marker: 'EARER', find: bearerToken, anywhere: true },
   { marker: '://', find: urlPassword, anywhere: true },
-  // Query parameters: the mark before the name is checked as the left border of a word is.
+  // Query parameters: the left border of a word stands for the `?` or `&` before the name.
   queried('key='),
   queried('token='),
   ...[

@@ -1,10 +1,10 @@
-/** Delta debugging: the smallest part of a list that still shows an effect, by asking about subsets. */
+/** Delta debugging: finds the smallest part of a list that still shows an effect, by testing subsets. */
 
 /**
- * Zeller's ddmin as a dialogue: yields a subset of `items` (in their order), is told whether it still
- * shows the effect, and returns a subset that does and of which no single item can be left out.
- * All of `items` are taken to show it. The empty list is asked about first: when it shows the effect,
- * no item matters. Later subsets are tried from the end, where the newest items stand.
+ * Zeller's ddmin as a generator: it yields a subset of `items` (in their order), receives whether that still shows
+ * the effect, and returns a subset that does and from which no single item can be removed. It assumes that all of
+ * `items` show the effect. It tries the empty list first: if that shows the effect, no item matters. It tries later
+ * subsets from the end, where the newest items are.
  * @see Zeller, Hildebrandt: Simplifying and Isolating Failure-Inducing Input (2002)
  */
 export function* ddmin<T>(items: readonly T[]): Generator<readonly T[], readonly T[], boolean> {

@@ -6,7 +6,7 @@ export interface Searchable {
 }
 
 export interface FullText<T extends Searchable> {
-  /** The best `count` items, best first; those in which no word of the query stands are left out. */
+  /** The best `count` items that hold a word of the query, best first. */
   search(query: string, count: number): readonly T[];
 }
 
@@ -14,9 +14,8 @@ const HAN = /\p{Script=Han}/u;
 const RUNS = /\p{Script=Han}+|(?:(?!\p{Script=Han})[\p{L}\p{N}_])+/gu;
 
 /**
- * What a text is found by: words in lower case, and for Han, which writes without blanks, every
- * character and every pair of neighbours. `tool_rounds` is also found by its parts, a plural by its
- * singular.
+ * The search terms of a text: words in lower case; for Han, which is written without spaces, every character and
+ * every pair of neighbours. The parts of `tool_rounds` are terms too, and a plural counts as its singular.
  */
 export function searchWords(text: string): readonly string[] {
   const out: string[] = [];
@@ -40,7 +39,7 @@ function pairs(characters: readonly string[], out: string[]): void {
   });
 }
 
-/** `keys` as `key`; words that only look like plurals lose nothing, since the query is treated alike. */
+/** `keys` as `key`. A word that only looks like a plural is still found, because the query is treated alike. */
 const singular = (word: string) =>
   word.length > 3 && word.endsWith('s') && !word.endsWith('ss') ? word.slice(0, -1) : word;
 
@@ -62,7 +61,7 @@ export function fullText<T extends Searchable>(items: readonly T[]): FullText<T>
   return {
     search(query, count) {
       const scores = items.map(() => 0);
-      for (const word of asked(query)) {
+      for (const word of queryWords(query)) {
         const having = counts.filter((found) => found.has(word)).length;
         if (having === 0) continue;
         const rarity = Math.log(1 + (items.length - having + 0.5) / (having + 0.5));
@@ -82,8 +81,8 @@ export function fullText<T extends Searchable>(items: readonly T[]): FullText<T>
   };
 }
 
-/** The words of a query; a lone Han character counts only where there is no pair to go by. */
-function asked(query: string): ReadonlySet<string> {
+/** The terms of a query; single Han characters count only where there is no other term. */
+function queryWords(query: string): ReadonlySet<string> {
   const words = new Set(searchWords(query));
   const lone = (word: string) => word.length === 1 && HAN.test(word);
   const rest = [...words].filter((word) => !lone(word));

@@ -19,7 +19,7 @@ export function anyGlob(patterns: readonly string[]): (text: string) => boolean 
 
 export const isGlob = (name: string): boolean => /[*?]/.test(name);
 
-// Many patterns are held against one text: a long one is put in small letters once.
+// Many patterns are tested on one text: a long text is converted to lower case only once.
 const LONG = 256;
 let lastText = '';
 let lastLowered = '';
@@ -33,10 +33,10 @@ function lowered(text: string): string {
   return lastLowered;
 }
 
-/** What stands between two stars. */
+/** The part of a pattern between two stars. */
 interface Piece {
   readonly text: string;
-  /** Its longest part without `?`, which is searched for, and where that begins; '' where there is none. */
+  /** Its longest part without `?`, which is searched for, and the offset of that; '' when there is none. */
   readonly anchor: string;
   readonly anchorAt: number;
 }
@@ -52,7 +52,7 @@ function pieceOf(text: string): Piece {
   return { text, anchor, anchorAt };
 }
 
-/** Whether a piece stands at this place of the text; with `whole`, up to the text's end. */
+/** Whether a piece matches at this offset of the text; with `whole`, up to the end of the text. */
 function isAt({ text: piece, anchor }: Piece, text: string, at: number, whole = false): boolean {
   if (at < 0 || at + piece.length > text.length) return false;
   if (whole && at + piece.length !== text.length) return false;
@@ -63,7 +63,7 @@ function isAt({ text: piece, anchor }: Piece, text: string, at: number, whole = 
   return true;
 }
 
-/** The first place from `from` on where a piece stands; -1 when there is none. */
+/** The first offset from `from` on where a piece matches; -1 when there is none. */
 function find(piece: Piece, text: string, from: number): number {
   const {
     anchor,
@@ -79,7 +79,7 @@ function find(piece: Piece, text: string, from: number): number {
   return -1;
 }
 
-// The first piece begins the text and the last one ends it; each one between stands as far left as it can.
+// The first piece matches at the beginning and the last at the end; each one between as far left as possible.
 function matches(pieces: readonly Piece[], text: string): boolean {
   const first = pieces[0]!;
   const last = pieces.at(-1)!;

@@ -1,11 +1,10 @@
-/** Identifiers: exchanges, and names for things that a protocol wants named. */
+/** Random identifiers: of exchanges, of protocol objects, and unguessable ones. */
 
-// So many digits of base 36 hold less than the 52 random bits of a number.
+// Ten digits of base 36 need less than the 52 random bits of a number.
 const DIGITS = 10;
 
 /**
- * `length` random characters of 0-9a-z. They tell things apart and keep nothing secret, so the fast
- * generator will do.
+ * `length` random characters of 0-9a-z, for ids that need not be secret: the generator is fast, not secure.
  */
 export function randomBase36(length: number): string {
   if (length > DIGITS) return randomBase36(DIGITS) + randomBase36(length - DIGITS);
@@ -15,10 +14,10 @@ export function randomBase36(length: number): string {
 }
 
 const ALPHABET = '0123456789abcdefghijklmnopqrstuvwxyz';
-// Bytes from here on would make the first characters likelier than the others.
+// Bytes from here on are skipped: they would make the first characters more likely than the others.
 const FAIR = 256 - (256 % ALPHABET.length);
 
-/** The same of the system's generator: for what must not be guessed. */
+/** The same from the system's secure generator, for values that must not be guessed. */
 export function secretBase36(length: number): string {
   let text = '';
   while (text.length < length) {
@@ -37,7 +36,7 @@ let lastStem = '';
 
 /** `req_<epoch ms>_<6 of 0-9a-z>`: the id of an exchange, also the stem of its sample files. */
 export function requestId(now = Date.now()): string {
-  // Every request has one: numbers are put into words no oftener than they change.
+  // Every request needs one, so the time is formatted only when it changes.
   if (now !== lastTime) {
     lastTime = now;
     lastStem = `req_${now}_`;

@@ -1,26 +1,26 @@
-/** Regular expressions that take time in proportion to the text, whatever the pattern and the text. */
+/** Regular expressions that run in time linear in the text, whatever the pattern and the text. */
 
-/** A pattern made ready. */
+/** A compiled pattern. */
 export interface LinearPattern {
   /** States; a test takes at most this many steps for each character. */
   readonly size: number;
-  /** Does some part of the text fit? As `RegExp.test`. */
+  /** Does the pattern match some part of the text? As `RegExp.test`. */
   test(text: string): boolean;
 }
 
-type One = (character: string) => boolean;
-type Place = 'start' | 'end' | 'word' | 'no-word';
+type CharacterTest = (character: string) => boolean;
+type Assertion = 'start' | 'end' | 'word' | 'no-word';
 
 type Node =
-  | { readonly type: 'one'; readonly fits: One }
-  | { readonly type: 'place'; readonly place: Place }
+  | { readonly type: 'one'; readonly fits: CharacterTest }
+  | { readonly type: 'place'; readonly place: Assertion }
   | { readonly type: 'all'; readonly parts: readonly Node[] }
   | { readonly type: 'any'; readonly parts: readonly Node[] }
   | { readonly type: 'many'; readonly part: Node; readonly least: number; readonly most: number };
 
 type Step =
-  | { readonly type: 'one'; readonly fits: One }
-  | { readonly type: 'place'; readonly place: Place }
+  | { readonly type: 'one'; readonly fits: CharacterTest }
+  | { readonly type: 'place'; readonly place: Assertion }
   | { type: 'fork'; to: readonly number[] }
   | { readonly type: 'found' };
 
@@ -28,13 +28,13 @@ type Step =
 const MOST_STEPS = 4000;
 const DEEPEST = 100;
 
-/** A pattern that cannot be tested in linear time, or is none; the message says which. */
+/** The pattern is invalid, or cannot be tested in linear time; the message says which. */
 export class UnfitPattern extends Error {
   override readonly name = 'UnfitPattern';
 }
 
 /**
- * Makes a pattern of ECMA-262 ready: all of it but what looks around or back (`(?=…)`, `(?<!…)`, `\1`).
+ * Compiles an ECMA-262 pattern. Lookaround and back references (`(?=…)`, `(?<!…)`, `\1`) are not supported.
  * @throws UnfitPattern
  */
 export function linearPattern(source: string): LinearPattern {
@@ -42,7 +42,7 @@ export function linearPattern(source: string): LinearPattern {
   const flags = flagsOf(source);
   write(new Reader(source, flags).read(), steps);
   add(steps, { type: 'found' });
-  return { size: steps.length, test: (text) => runs(steps, text) };
+  return { size: steps.length, test: (text) => matchesSteps(steps, text) };
 }
 
 function flagsOf(source: string): string {
@@ -57,7 +57,7 @@ function flagsOf(source: string): string {
   throw new UnfitPattern('is no regular expression');
 }
 
-/** Reads a pattern that the engine has accepted: only its extents are looked for here. */
+/** Parses a pattern that the engine has accepted, so that only the extents of its parts need to be found. */
 class Reader {
   readonly #source: string;
   readonly #flags: string;
@@ -146,7 +146,7 @@ class Reader {
     return this.#at + 1 + String.fromCodePoint(this.#source.codePointAt(this.#at + 1)!).length;
   }
 
-  /** One character by the engine's own reading of this piece of the pattern. */
+  /** A test of one character; the engine itself interprets this part of the pattern. */
   #one(end: number): Node {
     const piece = this.#source.slice(this.#at, end);
     this.#at = end;
@@ -183,7 +183,7 @@ function add(steps: Step[], step: Step): number {
   return steps.push(step) - 1;
 }
 
-/** Each node's steps begin where they are written and go on behind them. */
+/** Appends the steps of a node; the last of them continue at the next step that is appended. */
 function write(node: Node, steps: Step[]): void {
   switch (node.type) {
     case 'one':
@@ -232,20 +232,20 @@ function write(node: Node, steps: Step[]): void {
 
 const WORD = /^\w$/;
 
-/** All ways at once, character by character. */
-function runs(steps: readonly Step[], text: string): boolean {
+/** Follows all alternatives at once, character by character. */
+function matchesSteps(steps: readonly Step[], text: string): boolean {
   let before = '';
   let now: number[] = [];
   let next: number[] = [];
   const seen = new Int32Array(steps.length).fill(-1);
   const stack: number[] = [];
   let round = 0;
-  const here = (place: Place, after: string) => {
+  const here = (place: Assertion, after: string) => {
     if (place === 'start') return before === '';
     if (place === 'end') return after === '';
     return (WORD.test(before) !== WORD.test(after)) === (place === 'word');
   };
-  /** Where one can be from here without another character; true: at the end of the pattern. */
+  /** Adds the states that are reachable without another character; true when the end of the pattern is one. */
   const enter = (from: number, after: string, into: number[]): boolean => {
     stack.push(from);
     for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
@@ -265,7 +265,7 @@ function runs(steps: readonly Step[], text: string): boolean {
   for (let at = 0; ; round++) {
     const code = text.codePointAt(at);
     const character = code === undefined ? '' : String.fromCodePoint(code);
-    // Those that took the last character, and one that begins here.
+    // The states after the last character, and a match that begins here.
     next = [];
     for (const from of now) if (enter(from + 1, character, next)) return true;
     if (enter(0, character, next)) return true;

@@ -1,4 +1,4 @@
-/** Masks of equal length for logs and samples over whatever looks like a credential. */
+/** Masks everything that looks like a credential in logs and samples, at equal length. */
 
 import {
   BACKSLASH,
@@ -39,7 +39,7 @@ export function isSecretHeader(name: string): boolean {
 const WORD = /[A-Za-z0-9_+/-]/;
 const ESCAPE_BEFORE = /\\(?:[nrtbf]|u[0-9a-fA-F]{4})$/;
 
-/** Does a word begin at `at`? A JSON escape (`\n`, `\u0026`) before it is no part of the word. */
+/** Does a word begin at `at`? A JSON escape (`\n`, `\u0026`) before it is not part of the word. */
 function wordStarts(text: string, at: number): boolean {
   if (at === 0 || !WORD.test(text[at - 1]!)) return true;
   return ESCAPE_BEFORE.test(text.slice(Math.max(0, at - 6), at));
@@ -54,15 +54,15 @@ for (const kind of KINDS) {
   LISTS[SLOTS[pair]!]!.push(kind);
 }
 
-interface Found {
+interface Matches {
   readonly spans: Span[];
-  /** Where the first credential begins that more text could make longer, or make one; the length if none. */
+  /** Where the first match begins that more text could extend or complete; the length when there is none. */
   open: number;
 }
 
-/** One pass over the text: a search for each marker by itself costs ten times as much. */
-function find(text: string, since = 0): Found {
-  const found: Found = { spans: [], open: text.length };
+/** One pass over the text for all markers: a search for each one costs ten times as much. */
+function findCredentials(text: string, since = 0): Matches {
+  const found: Matches = { spans: [], open: text.length };
   beginText();
   let last = text.charCodeAt(since);
   for (let i = since + 1; i < text.length; i++) {
@@ -79,45 +79,45 @@ function find(text: string, since = 0): Found {
   return found;
 }
 
-function match(text: string, start: number, kind: Kind, found: Found): void {
-  // The border first: "sk-sk-sk-…" must not be read to its end from every place.
+function match(text: string, start: number, kind: Kind, found: Matches): void {
+  // The left border is checked first: "sk-sk-sk-…" must not be read to its end from every marker.
   if (kind.anywhere !== true && !wordStarts(text, start)) return;
   const { span, open } = findAt(kind, text, start);
   if (open) found.open = Math.min(found.open, start);
   if (span === undefined) return;
   const [from, end] = span;
-  // Behind a backslash the first character is the end of an escape (`\r8_…`).
+  // After a backslash the first character belongs to an escape (`\r8_…`).
   found.spans.push(text.charCodeAt(from - 1) === BACKSLASH ? [from + 1, end] : span);
 }
 
 export interface Redacted {
-  /** As long as the input, character by character; the very input when nothing was found. */
+  /** As long as the input; the same string when nothing was found. */
   readonly text: string;
   /** How many credentials were masked. */
   readonly count: number;
 }
 
-/** What came of a text that may go on. */
+/** The result for a part of a text that may continue. */
 export interface RedactedPart extends Redacted {
-  /** From here on it could come out otherwise once more of the text is there; its length if nothing can. */
+  /** From here on, more text could change the result; the length when nothing can. */
   readonly open: number;
 }
 
 /**
- * Masks whatever looks like a credential with asterisks, keeping the length. Works on any text: JSON
- * (which stays the same JSON), SSE, log lines, URLs. Masking twice changes nothing more.
+ * Masks everything that looks like a credential with asterisks, keeping the length. Works on any text: JSON (which
+ * stays valid), SSE, log lines, URLs. Masking twice changes nothing more.
  */
 export function redactText(text: string): Redacted {
-  const { spans } = find(text);
+  const { spans } = findCredentials(text);
   return spans.length === 0 ? { text, count: 0 } : masked(text, spans);
 }
 
 /**
- * The same for a part of a text of which more may come.
- * @param since what begins before it is left alone: its left border is not in the part
+ * The same for a part of a text that may continue.
+ * @param since matches that begin before it are ignored: their left border is not in this part
  */
 export function redactPart(text: string, since: number): RedactedPart {
-  const { spans, open } = find(text, since);
+  const { spans, open } = findCredentials(text, since);
   return { ...masked(text, spans), open };
 }
 
@@ -139,8 +139,8 @@ function masked(text: string, spans: Span[]): Redacted {
 }
 
 /**
- * Headers fit for a log or a sample: values of secret headers masked whole (the scheme word of an
- * authorization stays), other values as {@link redactText} does.
+ * Headers for a log or a sample: values of secret headers are masked as a whole (the scheme of an authorization
+ * stays), other values as {@link redactText} does.
  */
 export function redactHeaders(headers: Iterable<readonly [string, string]>): {
   readonly headers: readonly (readonly [string, string])[];

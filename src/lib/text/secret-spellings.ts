@@ -1,10 +1,10 @@
-/** Masks over secrets that are known, in every spelling in which they can stand in a text. */
+/** Masks known secrets in logs and samples, in every spelling that a text may hold. */
 
 import { BACKSLASH } from './credential-kinds.ts';
 
-/** Shorter secrets would be found in ordinary words. */
+/** Shorter secrets would match parts of ordinary words. */
 const LEAST_SECRET = 8;
-/** Of a longer secret these characters are looked for; behind them it is masked as far as it goes on. */
+/** The first so many characters of a longer secret are searched for; after them it is masked as far as it matches. */
 const SOUGHT = 256;
 
 /**
@@ -60,17 +60,17 @@ function maskFrom(text: string, first: number, spelling: string, sought: string)
 const stars = (text: string) => '*'.repeat(text.length);
 const ones = (text: string) => text.replace(/[0-9]/g, '1');
 
-/** What may stand between the strings of a JSON text, cut anywhere. */
+/** Text from between the strings of a JSON text, cut anywhere. */
 const STRUCTURE =
   /^(?:rue|ue|e|alse|lse|se|ull|ll|l)?(?:[\s{}[\]:,.+\-0-9]|(?<=[0-9])[eE](?=[+\-0-9])|true|false|null)*(?:t|tr|tru|f|fa|fal|fals|n|nu|nul|(?<=[0-9])[eE])?$/;
 
-/** The place itself, or the end of the escape of JSON in whose middle it is. */
+/** The offset itself, or the end of the JSON escape that it is in the middle of. */
 function behindEscape(text: string, at: number, done: number): number {
   for (let back = 1; back <= 5 && at - back >= done; back++) {
     if (text.charCodeAt(at - back) !== BACKSLASH) continue;
     const unicode = text[at - back + 1] === 'u' || (back === 1 && text[at] === 'u');
     if (!unicode && back > 1) return at;
-    // Of several in a row every second one is itself escaped.
+    // Every second backslash of a row is itself escaped.
     let slashes = 1;
     while (at - back - slashes >= done && text.charCodeAt(at - back - slashes) === BACKSLASH)
       slashes++;

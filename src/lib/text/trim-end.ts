@@ -1,6 +1,6 @@
-/** Takes one character away from the end of a text, however often it stands there, in linear time. */
+/** Removes all repetitions of a character from the end of a text, in linear time. */
 
-/** `withoutTrailing('a//', '/')` is `a`. A pattern such as `\/+$` looks at every run of the text instead. */
+/** `withoutTrailing('a//', '/')` is `a`. A pattern such as `\/+$` would try every run in the text. */
 export function withoutTrailing(text: string, character: string): string {
   let end = text.length;
   while (end > 0 && text[end - 1] === character) end--;

@@ -1,4 +1,4 @@
-/** What the minimal failing request holds that the nearest passing one does not. */
+/** Finds the cause of a failure: what the minimal failing request holds and the nearest passing one lacks. */
 
 import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
@@ -7,29 +7,29 @@ import { type Cut, isGone } from './cut.ts';
 import { listOf, sizeOf } from './message-units.ts';
 import type { BisectCause } from './types.ts';
 
-export interface Found {
+export interface CauseFinding {
   readonly cause: BisectCause;
   readonly passing: Cut;
-  /** Other places without which it passes, too. */
+  /** Other places without which the request passes. */
   readonly also: readonly string[];
 }
 
 interface Lead {
   readonly passing: Cut;
-  /** Where the two differ, as deep as possible. */
+  /** The deepest place where the two differ. */
   readonly at: string;
-  /** How much the minimal one has and the passing one has not. */
+  /** Bytes that only the minimal one has. */
   readonly missing: number;
 }
 
-/** The best explanation among all candidates that pass; undefined when none does. */
+/** The best explanation among all passing candidates; undefined when there is none. */
 export function findCause(
   body: JsonObject,
   minimal: Cut,
   passing: readonly Cut[],
-): Found | undefined {
+): CauseFinding | undefined {
   const leads = passing.flatMap((cut) => leadOf(body, minimal, cut) ?? []);
-  // A place within another one says more than that other one.
+  // An inner place says more than the place around it.
   const telling = leads.filter(
     ({ at }) => !leads.some((lead) => lead.at !== at && lead.at.startsWith(`${at}/`)),
   );
@@ -42,8 +42,8 @@ export function findCause(
   return {
     cause: {
       at: best.at,
-      in_minimal: moved(best.at, minimal),
-      bytes: bytesOf(value),
+      in_minimal: movedPointer(best.at, minimal),
+      bytes: valueBytes(value),
       enough: bytesAt(best.at),
     },
     passing: nearest.passing,
@@ -51,12 +51,12 @@ export function findCause(
   };
 }
 
-/** A text's own bytes, of anything else those of its JSON. */
-export const bytesOf = (value: Json | undefined): number =>
+/** The bytes of a text, or of the JSON of any other value. */
+export const valueBytes = (value: Json | undefined): number =>
   typeof value === 'string' ? Buffer.byteLength(value) : sizeOf(value);
 
 const sizeNow = (body: JsonObject, cut: Cut, at: string) =>
-  bytesOf(cut.values.get(at) ?? valueAt(body, at));
+  valueBytes(cut.values.get(at) ?? valueAt(body, at));
 
 function leadOf(body: JsonObject, minimal: Cut, passing: Cut): Lead | undefined {
   const missing: { readonly at: string; readonly bytes: number }[] = [];
@@ -65,7 +65,7 @@ function leadOf(body: JsonObject, minimal: Cut, passing: Cut): Lead | undefined 
   }
   for (const [at, value] of passing.values) {
     if (isGone(minimal, at) || isGone(passing, at)) continue;
-    const less = sizeNow(body, minimal, at) - bytesOf(value);
+    const less = sizeNow(body, minimal, at) - valueBytes(value);
     if (less > 0) missing.push({ at, bytes: less });
   }
   const largest = missing.toSorted((a, b) => b.bytes - a.bytes)[0];
@@ -74,7 +74,7 @@ function leadOf(body: JsonObject, minimal: Cut, passing: Cut): Lead | undefined 
   return { passing, at: focus(body, minimal, largest.at), missing: bytes };
 }
 
-/** Down to the member that makes up nearly all of a value. */
+/** Descends to the member that makes up nearly all of a value. */
 function focus(body: JsonObject, cut: Cut, at: string): string {
   const value = valueAt(body, at);
   if (cut.values.has(at) || typeof value !== 'object' || value === null) return at;
@@ -88,8 +88,8 @@ function focus(body: JsonObject, cut: Cut, at: string): string {
   return at;
 }
 
-/** Where a place of the whole request stands in the cut one. */
-export function moved(pointer: string, cut: Cut): string {
+/** The pointer in the cut request for a pointer into the whole request. */
+export function movedPointer(pointer: string, cut: Cut): string {
   let at = '';
   let to = '';
   for (const part of partsOf(pointer)) {
@@ -105,8 +105,8 @@ export function moved(pointer: string, cut: Cut): string {
   return to;
 }
 
-/** What a place is, in words: `the last tool result`. */
-export function nameOf(body: JsonObject, protocol: ProtocolName, at: string): string {
+/** A place described in words: `the last tool result`. */
+export function describePlace(body: JsonObject, protocol: ProtocolName, at: string): string {
   const [root, index, ...rest] = partsOf(at);
   if (root === 'tools') return `the tool ${toolName(valueAt(body, `/tools/${index}`))}`;
   if (root !== 'messages' && root !== 'input') return `the field ${root}`;
@@ -122,7 +122,7 @@ export function nameOf(body: JsonObject, protocol: ProtocolName, at: string): st
     : `${place} ${kind}`;
 }
 
-/** The same place of another message, as far as it has one. */
+/** The same place in another message, as far as it exists. */
 const kindless = (message: Json, rest: readonly string[]) =>
   isObject(message) && Array.isArray(message.content) ? rest : [];
 

@@ -1,9 +1,9 @@
-/** A candidate as a difference: what is left out of a request, and what is put in place of long values. */
+/** A candidate as a difference to the whole request: what is left out, and what replaces long values. */
 
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { put } from '../../lib/json/json-members.ts';
 
-/** Pointers into the request that is looked into. */
+/** JSON pointers into the whole request. */
 export interface Cut {
   readonly gone: ReadonlySet<string>;
   readonly values: ReadonlyMap<string, Json>;
@@ -21,7 +21,7 @@ export const replace = (cut: Cut, pointer: string, value: Json): Cut => ({
   values: new Map([...cut.values, [pointer, value]]),
 });
 
-/** Is this place, or one that it is part of, left out? */
+/** Whether this place, or one around it, is left out. */
 export function isGone(cut: Cut, pointer: string): boolean {
   for (let at = pointer; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {
     if (cut.gone.has(at)) return true;
@@ -31,7 +31,7 @@ export function isGone(cut: Cut, pointer: string): boolean {
 
 const escaped = (key: string) => key.replaceAll('~', '~0').replaceAll('/', '~1');
 
-/** The candidate. Lists of parts that came to nothing go with the message they are of. */
+/** The candidate as a request. A message whose parts are all left out is left out as well. */
 export function applyCut(body: JsonObject, cut: Cut): JsonObject {
   if (cut.gone.size === 0 && cut.values.size === 0) return body;
   return tidy(rebuilt(body, '', cut) as JsonObject);
@@ -55,7 +55,7 @@ function rebuilt(value: Json, at: string, cut: Cut): Json | undefined {
   return out;
 }
 
-/** What no vendor takes once its other half is left out, is left out as well. */
+/** Leaves out members that no vendor accepts without their counterpart. */
 function tidy(body: JsonObject): JsonObject {
   const { tools, tool_choice: choice } = body;
   const without = new Set<string>();
@@ -70,7 +70,7 @@ function tidy(body: JsonObject): JsonObject {
   return messagesTidied(Object.fromEntries(kept));
 }
 
-/** Messages whose parts are all left out go too. */
+/** Leaves out messages whose parts are all left out. */
 function messagesTidied(body: JsonObject): JsonObject {
   const { messages } = body;
   if (!Array.isArray(messages)) return body;

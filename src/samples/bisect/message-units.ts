@@ -1,20 +1,20 @@
-/** Messages that belong together: calls with their results, reasoning with what it led to. */
+/** Groups messages that belong together: calls with their results, reasoning with the item after it. */
 
 import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 
-/** Places that are left out together. */
-export interface Unit {
+/** Places that can only be left out together. */
+export interface CutUnit {
   readonly pointers: readonly string[];
   readonly bytes: number;
 }
 
 /** Messages by their indexes, in order. */
-export interface MessageUnit extends Unit {
+export interface MessageUnit extends CutUnit {
   readonly indexes: readonly number[];
-  /** A person's words and nothing else: every request needs one. */
+  /** A plain user message: every request needs one. */
   readonly user: boolean;
-  /** Instructions: they may stand before anybody's words. */
+  /** Instructions: they may come before the first user message. */
   readonly system: boolean;
 }
 
@@ -31,7 +31,7 @@ export const historyKey = (protocol: ProtocolName) =>
 export const sizeOf = (value: Json | undefined): number =>
   value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value));
 
-/** Ids of calls that a message makes, and of calls that it holds results of. */
+/** Ids of the calls that a message makes, and of the calls whose results it holds. */
 export function callsOf(message: Json): { readonly made: string[]; readonly answered: string[] } {
   const made: string[] = [];
   const answered: string[] = [];
@@ -48,7 +48,7 @@ export function callsOf(message: Json): { readonly made: string[]; readonly answ
   return { made, answered };
 }
 
-/** The history in units, by the place of their first message. A history that is one text has none. */
+/** The history in units, ordered by their first message. A history that is a single text has none. */
 export function messageUnits(body: JsonObject, protocol: ProtocolName): readonly MessageUnit[] {
   const key = historyKey(protocol);
   const messages = listOf(body[key]);
@@ -68,7 +68,7 @@ export function messageUnits(body: JsonObject, protocol: ProtocolName): readonly
       if (caller !== undefined) join(caller, i);
     }
     for (const id of made) callers.set(id, i);
-    // Reasoning is refused without the item it led to.
+    // Vendors refuse reasoning without the item after it.
     const before = messages[i - 1];
     if (isObject(before) && before.type === 'reasoning') join(i - 1, i);
   });
@@ -97,8 +97,8 @@ const isSystem = (message: Json) =>
   isObject(message) && (message.role === 'system' || message.role === 'developer');
 
 /**
- * The kept units with what a vendor needs beside them: a history begins with somebody's words (calls
- * and answers of a model cannot stand first), so where there are none before it the smallest are kept.
+ * The kept units with what a vendor needs besides: a history must begin with a user message, so without
+ * one the smallest is kept as well.
  */
 export function withUser(
   kept: readonly MessageUnit[],

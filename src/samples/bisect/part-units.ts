@@ -1,14 +1,14 @@
-/** What can be left out of a request besides whole messages: tools, blocks, fields. */
+/** Parts of a request that can be left out besides whole messages: tools, blocks, fields. */
 
 import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { type Cut, isGone } from './cut.ts';
-import { callsOf, historyKey, listOf, objectsOf, sizeOf, type Unit } from './message-units.ts';
+import { type CutUnit, callsOf, historyKey, listOf, objectsOf, sizeOf } from './message-units.ts';
 
 const REQUIRED = new Set(['model', 'messages', 'input', 'stream', 'tools']);
 
 /** Members of the request that a vendor can do without. */
-export function fieldUnits(body: JsonObject, protocol: ProtocolName): readonly Unit[] {
+export function fieldUnits(body: JsonObject, protocol: ProtocolName): readonly CutUnit[] {
   return Object.entries(body)
     .filter(([key]) => !REQUIRED.has(key))
     .filter(([key]) => protocol !== 'anthropic-messages' || key !== 'max_tokens')
@@ -16,11 +16,11 @@ export function fieldUnits(body: JsonObject, protocol: ProtocolName): readonly U
 }
 
 /** Tools, one by one. */
-export function toolUnits(body: JsonObject): readonly Unit[] {
+export function toolUnits(body: JsonObject): readonly CutUnit[] {
   return listOf(body.tools).map((tool, i) => ({ pointers: [`/tools/${i}`], bytes: sizeOf(tool) }));
 }
 
-/** A vendor of Messages wants tools declared where the history holds calls. */
+/** Vendors of Messages need declared tools where the history holds calls. */
 export function needsTool(body: JsonObject, cut: Cut, protocol: ProtocolName): boolean {
   if (protocol !== 'anthropic-messages') return false;
   return listOf(body.messages).some((message, i) => {
@@ -30,8 +30,8 @@ export function needsTool(body: JsonObject, cut: Cut, protocol: ProtocolName): b
   });
 }
 
-/** Parts of messages that are still there: content parts, and single ones of several calls with their results. */
-export function blockUnits(body: JsonObject, cut: Cut, protocol: ProtocolName): readonly Unit[] {
+/** Remaining parts of messages: content parts, and single calls with their results. */
+export function blockUnits(body: JsonObject, cut: Cut, protocol: ProtocolName): readonly CutUnit[] {
   const key = historyKey(protocol);
   const places: { readonly at: string; readonly call: string | undefined; readonly value: Json }[] =
     [];
@@ -81,10 +81,10 @@ const KEPT = new Set([
   'status',
 ]);
 
-/** Members of messages and their parts beyond what makes them: cache marks, reasoning, names of vendors. */
-export function extraUnits(body: JsonObject, cut: Cut, protocol: ProtocolName): readonly Unit[] {
+/** Optional members of messages and their parts: cache marks, reasoning, vendor fields. */
+export function extraUnits(body: JsonObject, cut: Cut, protocol: ProtocolName): readonly CutUnit[] {
   const key = historyKey(protocol);
-  const units: Unit[] = [];
+  const units: CutUnit[] = [];
   const extras = (value: JsonObject, at: string) => {
     if (isGone(cut, at)) return;
     for (const [name, member] of Object.entries(value)) {
@@ -103,7 +103,7 @@ export function extraUnits(body: JsonObject, cut: Cut, protocol: ProtocolName): 
   return units;
 }
 
-/** What a part of some type is about: without it, it is none. */
+/** Members that a content part of some type cannot do without. */
 const isBody = (name: string) =>
   /^(text|source|image_url|input_audio|file|tool_use_id|thinking|signature|data|summary|encrypted_content|file_id|file_data|filename|detail|action|refusal)$/.test(
     name,

@@ -1,4 +1,4 @@
-/** What a bisection has found so far, on disk: an interrupted one goes on where it stopped. */
+/** Stores the verdicts of a bisection on disk, so that an interrupted one resumes where it stopped. */
 
 import { createHash } from 'node:crypto';
 import { appendFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
@@ -6,23 +6,27 @@ import { join } from 'node:path';
 import { isObject, tryParse } from '../../lib/json/json.ts';
 import type { Verdict } from './types.ts';
 
-export interface Work {
+export interface BisectProgress {
   /** Verdicts of earlier runs, by the key of the candidate. */
   readonly known: ReadonlyMap<string, readonly Verdict[]>;
-  /** Where its requests are recorded. */
+  /** Folder in which its requests are recorded. */
   readonly samples: string;
   add(key: string, verdict: Verdict, id: string): void;
-  /** The request id of a probe with this verdict, the latest. */
+  /** The request id of the latest probe with this verdict. */
   idOf(key: string, verdict: Verdict): string | undefined;
-  /** It is over: nothing is left behind. */
+  /** Removes everything from the disk. */
   remove(): void;
 }
 
 /**
- * @param folder where work of all bisections lies
- * @param what everything that makes a run the same: body, target, whether it is repaired
+ * @param folder of all bisections
+ * @param what identifies the run: body, target, whether it is repaired
  */
-export function openWork(folder: string, what: readonly unknown[], fresh: boolean): Work {
+export function openProgress(
+  folder: string,
+  what: readonly unknown[],
+  fresh: boolean,
+): BisectProgress {
   const name = createHash('sha256').update(JSON.stringify(what)).digest('hex').slice(0, 16);
   const own = join(folder, name);
   if (fresh) rmSync(own, { recursive: true, force: true });
@@ -35,7 +39,7 @@ export function openWork(folder: string, what: readonly unknown[], fresh: boolea
     ids.set(`${key} ${verdict}`, id);
   };
   for (const line of read(path).split('\n')) {
-    // The last line of a run that was killed may be half a line.
+    // The last line of a killed run may be incomplete.
     const probe = tryParse(line);
     if (isObject(probe)) note(String(probe.key), probe.verdict as Verdict, String(probe.id));
   }

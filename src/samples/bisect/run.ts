@@ -1,89 +1,89 @@
-/** Finds the smallest request that still fails as a recorded one did, and keeps it as a sample. */
+/** Bisects a recorded request: finds the smallest request that fails the same way, and stores it as a sample. */
 
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
+import type { SampleServices } from '../in-process-gateway.ts';
 import { checkRecorded, checkTarget } from '../replay/known-target.ts';
-import { type Failure, type Outcome, outcomeOf } from '../replay/outcome.ts';
-import { type Caller, probing } from '../replay/settings.ts';
-import { bodyOf, type Source, withModel } from '../replay/source.ts';
-import type { SampleServices } from '../replay/tools.ts';
+import { type AnswerFailure, outcomeOf, type RequestOutcome } from '../replay/outcome.ts';
+import { type Caller, probeConfig } from '../replay/settings.ts';
+import { bodyOf, type ReplaySource, withModel } from '../replay/source.ts';
 import type { SampleStore } from '../sample.ts';
-import { asking } from './probe.ts';
-import { openWork, type Work } from './progress.ts';
+import { createProber } from './prober.ts';
+import { type BisectProgress, openProgress } from './progress.ts';
 import type { BisectReport, ProbeReport } from './types.ts';
 
 export const DEFAULT_BUDGET = 100;
 
 export interface BisectionOptions {
   readonly config: Config;
-  readonly source: Source;
-  /** Where both requests are kept. */
-  readonly book: SampleStore;
-  /** One target, `provider/model`; left out: where the request went. */
+  readonly source: ReplaySource;
+  /** Where both requests are stored as samples. */
+  readonly store: SampleStore;
+  /** One target, `provider/model`; left out: the target of the request. */
   readonly to?: string;
   readonly repair: boolean;
   /** Requests that may be sent. */
   readonly budget: number;
-  /** Forget what an earlier run of the same found. */
+  /** Ignore the verdicts of an earlier run. */
   readonly fresh?: boolean;
-  /** Told before the first probe: so many answers of an earlier run are known. */
+  /** Called before the first probe with the number of known verdicts of an earlier run. */
   readonly onResume?: (known: number) => void;
   readonly onProbe?: (probe: ProbeReport) => void;
-  /** Asks for an early end: what is known by then is the result. */
+  /** Ends the search early: the smallest request so far is the result. */
   readonly signal: AbortSignal;
-  /** In whose name it is sent; the samples are theirs. */
+  /** The key in whose name requests are sent; it owns the samples. */
   readonly as?: Caller;
 }
 
-/** Ids of the samples that were kept. */
-export interface Kept {
+/** Ids of the stored samples. */
+export interface StoredSamples {
   readonly minimal: string | null;
   readonly passing: string | null;
 }
 
-export interface Bisected {
+export interface BisectionResult {
   readonly report: BisectReport;
-  readonly samples: Kept;
-  /** The failure that was looked for, once it was known. */
-  readonly wanted: Outcome | undefined;
+  readonly samples: StoredSamples;
+  /** The failure to reproduce, once it was known. */
+  readonly wanted: RequestOutcome | undefined;
   /** A failure of another kind, the first one seen. */
-  readonly other: Outcome | undefined;
+  readonly other: RequestOutcome | undefined;
 }
 
-/** @throws GatewayError invalid_request for a body that is no JSON object, or a target that there is not */
+/** @throws GatewayError invalid_request for a body that is not a JSON object, or an unknown target */
 export async function bisection(
   options: BisectionOptions,
   tools: SampleServices,
-): Promise<Bisected> {
+): Promise<BisectionResult> {
   const { config, source, budget, signal, as } = options;
-  const repair = options.repair && !source.straight;
-  // One target: a fallback would hide the failure that is looked for.
+  const repair = options.repair && !source.direct;
+  // A single target: a fallback would hide the failure.
   if (options.to !== undefined) checkTarget(options.to, config);
   else if (source.target !== undefined) checkRecorded(source.target, config);
   const to = options.to ?? source.target;
   const body = bodyOf(source);
   const folder = join(tools.environment.home, 'bisect');
   const what = [body, to, repair, ...(as === undefined ? [] : [as.name])];
-  const work = openWork(folder, what, options.fresh === true);
-  const samples = { ...config.samples, mode: 'all', dir: work.samples, redact: [] } as const;
+  const progress = openProgress(folder, what, options.fresh === true);
+  const samples = { ...config.samples, mode: 'all', dir: progress.samples, redact: [] } as const;
   const gateway = tools.gateway({
-    config: probing(config, samples, as),
+    config: probeConfig(config, samples, as),
     environment: tools.environment,
     repair,
   });
   const protocol = tools.protocols[source.protocol];
   const recorded = source.answer && outcomeOf(protocol, source.answer);
-  const asked = asking({
+  const prober = createProber({
     gateway,
     protocol,
     like: { ...source, as },
-    bytes: (candidate) => sent(candidate, body, source, to),
+    bytes: (candidate) => bytesToSend(candidate, body, source, to),
     recorded: recorded?.failure === undefined ? undefined : recorded,
     signal,
   });
-  const known = [...work.known.values()].reduce((sum, verdicts) => sum + verdicts.length, 0);
+  const known = [...progress.known.values()].reduce((sum, verdicts) => sum + verdicts.length, 0);
   if (known > 0) options.onResume?.(known);
   let report: BisectReport;
   try {
@@ -91,26 +91,26 @@ export async function bisection(
       body,
       protocol: source.protocol,
       budget,
-      known: work.known,
+      known: progress.known,
       signal,
-      ask: (candidate) => asked.ask(candidate),
+      probe: (candidate) => prober.probe(candidate),
       onProbe: (probe) => {
-        work.add(probe.key, probe.verdict, asked.last?.id ?? '');
+        progress.add(probe.key, probe.verdict, prober.last?.id ?? '');
         options.onProbe?.(probe);
       },
     });
   } finally {
     await gateway.close();
   }
-  const kept = keep(options, work, report, tools);
-  if (report.result !== 'partial') work.remove();
-  return { report, samples: kept, wanted: asked.wanted, other: asked.other };
+  const stored = storeSamples(options, progress, report, tools);
+  if (report.result !== 'partial') progress.remove();
+  return { report, samples: stored, wanted: prober.wanted, other: prober.other };
 }
 
-/** What a bisection found, as `--json` and the browser show it. */
-export function bisectedAsJson({ report, samples, wanted }: Bisected) {
+/** The result of a bisection as JSON, for `--json` and the page. */
+export function bisectionAsJson({ report, samples, wanted }: BisectionResult) {
   const { minimal, probes, cause, words, passing, ...rest } = report;
-  const failure: Failure | null = wanted?.failure ?? null;
+  const failure: AnswerFailure | null = wanted?.failure ?? null;
   return {
     minimal,
     probes,
@@ -123,11 +123,11 @@ export function bisectedAsJson({ report, samples, wanted }: Bisected) {
   };
 }
 
-/** The very bytes for the whole request; the target put in where there is one. */
-function sent(
+/** The recorded bytes for the whole request, JSON for a candidate, with the target as the model where there is one. */
+function bytesToSend(
   candidate: JsonObject,
   whole: JsonObject,
-  source: Source,
+  source: ReplaySource,
   to: string | undefined,
 ): Uint8Array {
   const own = candidate === whole ? source.body : Buffer.from(JSON.stringify(candidate));
@@ -137,20 +137,20 @@ function sent(
 const keyOf = (body: JsonObject) =>
   createHash('sha256').update(JSON.stringify(body)).digest('hex').slice(0, 16);
 
-/** Both requests become samples, with everything that was recorded of their probes. */
-function keep(
-  { book, source, as }: BisectionOptions,
-  work: Work,
+/** Stores both requests as samples, with the recordings of their probes. */
+function storeSamples(
+  { store, source, as }: BisectionOptions,
+  progress: BisectProgress,
   report: BisectReport,
   tools: SampleServices,
-): Kept {
-  const probes = tools.samples(work.samples);
-  const carry = (id: string | undefined, about: string): string | null => {
+): StoredSamples {
+  const probes = tools.samples(progress.samples);
+  const copySample = (id: string | undefined, about: string): string | null => {
     const meta = id === undefined ? undefined : probes.find(id);
     if (meta === undefined) return null;
     const exported = probes.export(meta, false);
-    const told = { ...exported.meta, owner: as?.name, about };
-    return book.import({ ...exported, meta: told }).id;
+    const copiedMeta = { ...exported.meta, owner: as?.name, about };
+    return store.import({ ...exported, meta: copiedMeta }).id;
   };
   try {
     const { result, minimal, passing } = report;
@@ -158,8 +158,9 @@ function keep(
     const fails = `The smallest request that fails as ${source.name} does.`;
     const passes = `The nearest request to it that passes (${source.name}).`;
     return {
-      minimal: carry(work.idOf(keyOf(minimal), 'same'), fails),
-      passing: passing === undefined ? null : carry(work.idOf(keyOf(passing), 'passes'), passes),
+      minimal: copySample(progress.idOf(keyOf(minimal), 'same'), fails),
+      passing:
+        passing === undefined ? null : copySample(progress.idOf(keyOf(passing), 'passes'), passes),
     };
   } finally {
     probes.close();

@@ -1,12 +1,12 @@
-/** The search itself, without any sending: candidates go out, verdicts come in, the smallest failing cut remains. */
+/** The search for the smallest failing cut as a generator: it yields candidates and receives verdicts. */
 
 import type { ProtocolName } from '../../conversation/types.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
 import { ddmin } from '../../lib/text/ddmin.ts';
 import { type Cut, isGone, leaveOut, replace } from './cut.ts';
-import { type MessageUnit, messageUnits, type Unit, withUser } from './message-units.ts';
+import { halves, longTexts } from './long-texts.ts';
+import { type CutUnit, type MessageUnit, messageUnits, withUser } from './message-units.ts';
 import { blockUnits, extraUnits, fieldUnits, needsTool, toolUnits } from './part-units.ts';
-import { halves, textPlaces } from './text-places.ts';
 import type { Verdict } from './types.ts';
 
 export interface Candidate {
@@ -21,13 +21,13 @@ export interface Subject {
 
 type Search = Generator<Candidate, Cut, Verdict>;
 
-/** Characters; a text is halved no further. */
+/** Characters; shorter texts are not halved. */
 const LEAST_HALF = 64;
 
 /**
- * From a cut that fails to one from which nothing more can be left out. Whole messages go first
- * (the newest and the largest are suspected most), then long texts, tools and fields, then parts of
- * messages; the texts that matter are halved last.
+ * Reduces a failing cut until nothing more can be left out. Whole messages come first (the newest and the
+ * largest are tried alone), then long texts, tools and fields, then parts of messages; the remaining texts
+ * are halved last.
  */
 export function* search(subject: Subject, start: Cut): Search {
   let cut = yield* messagePhase(subject, start);
@@ -39,7 +39,7 @@ export function* search(subject: Subject, start: Cut): Search {
   return yield* halfPhase(subject, cut);
 }
 
-const stillThere = <U extends Unit>(cut: Cut, units: readonly U[]) =>
+const stillThere = <U extends CutUnit>(cut: Cut, units: readonly U[]) =>
   units.filter(({ pointers }) => pointers.some((pointer) => !isGone(cut, pointer)));
 
 function* messagePhase({ body, protocol }: Subject, start: Cut): Search {
@@ -52,7 +52,7 @@ function* messagePhase({ body, protocol }: Subject, start: Cut): Search {
       units.filter((unit) => !all.has(unit)).flatMap(({ pointers }) => pointers),
     );
   };
-  // Good guesses save most of the requests: the last message, the largest one.
+  // Trying the last and the largest message alone saves most requests.
   const largest = units.toSorted((a, b) => b.bytes - a.bytes)[0]!;
   let rest: readonly MessageUnit[] = units;
   for (const guess of new Set([units.at(-1)!, largest])) {
@@ -78,10 +78,10 @@ function* minimized<U>(
   return step.value;
 }
 
-function* unitPhase(phase: Candidate['phase'], start: Cut, all: readonly Unit[]): Search {
+function* unitPhase(phase: Candidate['phase'], start: Cut, all: readonly CutUnit[]): Search {
   const units = stillThere(start, all);
   if (units.length === 0) return start;
-  const cutTo = (kept: readonly Unit[]) =>
+  const cutTo = (kept: readonly CutUnit[]) =>
     leaveOut(
       start,
       units.filter((unit) => !kept.includes(unit)).flatMap(({ pointers }) => pointers),
@@ -94,7 +94,7 @@ function* toolPhase({ body, protocol }: Subject, start: Cut): Search {
   if (units.length === 0) return start;
   const smallest = units.toSorted((a, b) => a.bytes - b.bytes)[0]!;
   const one = needsTool(body, start, protocol);
-  const cutTo = (kept: readonly Unit[]) => {
+  const cutTo = (kept: readonly CutUnit[]) => {
     const all = one && kept.length === 0 ? [smallest] : kept;
     return leaveOut(
       start,
@@ -104,20 +104,20 @@ function* toolPhase({ body, protocol }: Subject, start: Cut): Search {
   return cutTo(yield* minimized(units, cutTo, 'tools'));
 }
 
-/** Every long text on its own: what can be said in two letters does not matter. */
+/** Replaces every long text by a stub: a text that can be replaced does not matter. */
 function* textPhase({ body, protocol }: Subject, start: Cut): Search {
   let cut = start;
-  for (const { pointer, stub } of textPlaces(body, cut, protocol)) {
+  for (const { pointer, stub } of longTexts(body, cut, protocol)) {
     const shorter = replace(cut, pointer, stub);
     if ((yield { cut: shorter, phase: 'texts' }) === 'same') cut = shorter;
   }
   return cut;
 }
 
-/** The texts that matter, half by half, the longest first. */
+/** Halves the texts that matter, the longest first. */
 function* halfPhase({ body, protocol }: Subject, start: Cut): Search {
   let cut = start;
-  for (const { pointer, value } of textPlaces(body, cut, protocol)) {
+  for (const { pointer, value } of longTexts(body, cut, protocol)) {
     if (typeof value !== 'string') continue;
     let text = value;
     while (text.length > LEAST_HALF) {

@@ -1,19 +1,19 @@
-/** The search for the smallest request that still fails: what it asks, and what it finds. */
+/** Types of the search for the smallest failing request: options, probes and the report. */
 
 import type { ProtocolName } from '../../conversation/types.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
 
-/** Of one probe: fails as the request that is looked into does, passes, or fails in some other way. */
+/** The verdict of one probe: fails the same way, passes, or fails in another way. */
 export type Verdict = 'same' | 'passes' | 'other';
 
 /** One request that was sent. */
 export interface ProbeReport {
-  /** Names the body among all candidates. */
+  /** Identifies the candidate. */
   readonly key: string;
   readonly verdict: Verdict;
   /** Requests sent by now. */
   readonly spent: number;
-  /** What is being tried: `messages`, `texts`, … */
+  /** What is being left out: `messages`, `texts`, … */
   readonly phase: string;
   /** Bytes of the candidate, and of the smallest failing one so far. */
   readonly bytes: number;
@@ -25,29 +25,29 @@ export interface BisectOptions {
   readonly protocol: ProtocolName;
   /** Requests that may be sent. */
   readonly budget: number;
-  /** Sends one candidate. What it throws ends the search; what was found so far is told. */
-  readonly ask: (body: JsonObject) => Promise<Verdict>;
+  /** Sends one candidate. An error ends the search with what was found so far. */
+  readonly probe: (body: JsonObject) => Promise<Verdict>;
   /** Verdicts of an earlier run, by key: they cost nothing. */
   readonly known?: ReadonlyMap<string, readonly Verdict[]>;
   readonly onProbe?: (probe: ProbeReport) => void;
-  /** Asks for an early end. */
+  /** Ends the search early. */
   readonly signal?: AbortSignal;
 }
 
-/** What the minimal failing request holds and the nearest passing one does not. */
+/** What the minimal failing request holds and the nearest passing one lacks. */
 export interface BisectCause {
-  /** JSON pointer into the request that was looked into. */
+  /** JSON pointer into the whole request. */
   readonly at: string;
   /** The same place in the minimal request. */
   readonly in_minimal: string;
-  /** Size of what stands there in the request that was looked into. */
+  /** Bytes of that value in the whole request. */
   readonly bytes: number;
-  /** How much of it is enough to fail. */
+  /** Bytes of it that are enough to fail. */
   readonly enough: number;
 }
 
 export interface BisectReport {
-  /** `minimal`: nothing more can be left out; `partial`: budget or patience ended before that. */
+  /** `minimal`: nothing more can be left out; `partial`: the search ended before that. */
   readonly result: 'minimal' | 'partial' | 'does-not-fail';
   /** The smallest request that still fails the same way. */
   readonly minimal: JsonObject;

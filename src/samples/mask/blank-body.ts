@@ -1,10 +1,10 @@
-/** Blanks the texts and images of a body in place: same structure, same length, nothing to be read. */
+/** Blanks the texts and images of a body in place: structure and length stay, the content is gone. */
 
-import { atOnce, type Steps } from '../store/steps.ts';
+import { runAtOnce, type Steps } from '../store/steps.ts';
 import { blankText } from './blank-text.ts';
-import { dataLines, eachString, type StringPlace, type Visit } from './json-strings.ts';
+import { dataLines, eachString, type StringPosition, type StringVisitor } from './json-strings.ts';
 
-/** Members whose strings are words of people or models, wherever they stand. */
+/** Members whose strings are texts of people or models, at any depth. */
 const TEXTS = new Set([
   'text',
   'content',
@@ -31,7 +31,7 @@ const TEXTS = new Set([
   'stdout',
   'stderr',
 ]);
-/** Images, files: base64 or addresses. */
+/** Members that hold images or files, as base64 or as URLs. */
 const MEDIA = new Set([
   'data',
   'url',
@@ -43,18 +43,22 @@ const MEDIA = new Set([
 ]);
 
 /** Kinds of content that can be blanked. */
-export type Blanked = 'texts' | 'images';
+export type BlankedContent = 'texts' | 'images';
 
-/** Bytes as long as they were; JSON, or the data lines of an event stream. */
+/** A blanked copy of equal length, of JSON or of the data lines of an event stream. */
 export const blankBody = (
   bytes: Uint8Array,
   sse: boolean,
-  what: readonly Blanked[] = ['texts', 'images'],
-): Uint8Array => atOnce(blanking(Buffer.from(bytes), sse, what));
+  what: readonly BlankedContent[] = ['texts', 'images'],
+): Uint8Array => runAtOnce(blankBodyInSteps(Buffer.from(bytes), sse, what));
 
-/** The same in steps and in place. */
-export function* blanking(out: Buffer, sse: boolean, what: readonly Blanked[]): Steps<Buffer> {
-  const visit: Visit = (from, to, place) => blankString(out, from, to, place, what);
+/** The same in place and in steps. */
+export function* blankBodyInSteps(
+  out: Buffer,
+  sse: boolean,
+  what: readonly BlankedContent[],
+): Steps<Buffer> {
+  const visit: StringVisitor = (from, to, place) => blankString(out, from, to, place, what);
   if (!sse) yield* eachString(out, 0, out.length, visit);
   else {
     for (const [from, to] of dataLines(out)) {
@@ -69,8 +73,8 @@ function blankString(
   bytes: Buffer,
   from: number,
   to: number,
-  { key, tree, schema }: StringPlace,
-  what: readonly Blanked[],
+  { key, tree, schema }: StringPosition,
+  what: readonly BlankedContent[],
 ): Steps<void> | undefined {
   if (schema && key !== 'description') return undefined;
   if (MEDIA.has(key)) return what.includes('images') ? blankMedia(bytes, from, to) : undefined;
@@ -78,11 +82,11 @@ function blankString(
   return texts ? blankText(bytes, from, to) : undefined;
 }
 
-/** A picture of one pixel, so that whoever decodes the body finds a picture. */
+/** An image of one pixel, so that a decoder still finds an image. */
 const PNG =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJg';
 
-/** Base64 becomes the base64 of something small with nothing behind it; of an address the host is lost. */
+/** Base64 becomes zeros, or a tiny image padded with zeros; a URL loses its letters and digits. */
 function blankMedia(bytes: Buffer, from: number, to: number): Steps<void> | undefined {
   const head = bytes.toString('latin1', from, Math.min(to, from + 100));
   const prefix = /^data:[^,]*,/.exec(head)?.[0].length ?? 0;

@@ -1,8 +1,8 @@
-/** Blanks one string of a JSON text in place, so that it stays a string, and JSON within it JSON. */
+/** Blanks one string of a JSON text in place; it stays a valid string, and JSON inside it stays JSON. */
 
 import type { Steps } from '../store/steps.ts';
 
-/** Bytes between two looks at the clock. */
+/** Bytes between two yields. */
 const STRIDE = 65_536;
 
 const BACKSLASH = 0x5c;
@@ -15,14 +15,14 @@ const isDigit = (byte: number) => byte >= 0x30 && byte <= 0x39;
 
 /**
  * Letters become `x`, digits `1`, bytes of other scripts `x`; spaces, punctuation and escapes stay. In a
- * string that holds JSON, names of members and words outside its strings (true, null) stay as well.
- * @param from first byte behind the opening quote
+ * string that holds JSON, member names and literals (true, null) stay as well.
+ * @param from first byte after the opening quote
  * @param to the closing quote
  */
 export function* blankText(bytes: Buffer, from: number, to: number): Steps<void> {
   const json = looksLikeJson(bytes, from, to);
   let inner = !json;
-  // Where the strings of the JSON within end is looked up once for each byte, however broken they are.
+  // The end of an inner string is searched once per byte, however broken the JSON is.
   let known = from;
   let rest = from + STRIDE;
   for (let i = from; i < to; i++) {
@@ -33,12 +33,12 @@ export function* blankText(bytes: Buffer, from: number, to: number): Steps<void>
     const byte = bytes[i]!;
     if (byte === BACKSLASH) {
       if (bytes[i + 1] === 0x75) {
-        // \u0041: another letter, written the same way.
+        // \u0041 becomes another escaped letter.
         bytes.write('0078', i + 2, 'latin1');
         i += 5;
         continue;
       }
-      // \" opens or closes a string of the JSON within; \\\" stands inside one.
+      // \" opens or closes a string of the inner JSON; \\\" is inside one.
       if (json && bytes[i + 1] === QUOTE) {
         inner = !inner;
         const end = inner && i >= known ? innerEnd(bytes, i + 2, to) : -1;
@@ -59,7 +59,7 @@ export function* blankText(bytes: Buffer, from: number, to: number): Steps<void>
   }
 }
 
-/** Where the string of the JSON within ends that began before `from`: at its `\"`, or -1. */
+/** Where the inner string that began before `from` ends: at its `\"`, or -1. */
 function innerEnd(bytes: Buffer, from: number, to: number): number {
   for (let i = from; i < to; i++) {
     if (bytes[i] !== BACKSLASH) continue;
@@ -69,14 +69,14 @@ function innerEnd(bytes: Buffer, from: number, to: number): number {
   return -1;
 }
 
-/** Names of members are structure: they stay. */
+/** Member names are structure and stay. */
 function isKey(bytes: Buffer, from: number, to: number): boolean {
   let at = from;
   while (at < to && bytes[at] === 0x20) at++;
   return bytes[at] === 0x3a;
 }
 
-/** An escape of the JSON within (`\\n`, `\\\"`, `\\u0041`), left as it is; its last byte. */
+/** Skips an escape of the inner JSON (`\\n`, `\\\"`, `\\u0041`) and returns its last byte. */
 function innerEscape(bytes: Buffer, at: number, to: number): number {
   const next = bytes[at + 2];
   if (next === BACKSLASH) return Math.min(at + 3, to - 1);

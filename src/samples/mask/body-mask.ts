@@ -1,35 +1,35 @@
-/** Credentials out of a body that comes in pieces: masked at equal length, byte for byte otherwise. */
+/** Masks credentials in a body that arrives in pieces; lengths and all other bytes stay. */
 
 import { redactPart, redactText } from '../../lib/text/redact.ts';
 import { maskSecrets, secretSpellings } from '../../lib/text/secret-spellings.ts';
 
-/** The end of a piece that is held back: a known secret may lie across two of them. */
+/** Bytes held back at the end of a piece: a known secret may span two pieces. */
 const HOLD = 4096;
-/** What stands before a credential and tells that it is one: `Authorization: Bearer `. */
+/** Bytes before a credential by which it is recognized: `Authorization: Bearer `. */
 const CONTEXT = 64;
-/** Of that the characters by which the left border of a word is told. */
+/** The part of them that shows where a word begins. */
 const BORDER = 6;
-/** What could still become a credential is held back up to this much. */
+/** Most bytes held back for a credential that may not be complete. */
 const FORCED = 65_536;
 
-/** Text as bytes read one to a character. */
+/** The UTF-8 bytes of a text, one character per byte. */
 export const latin1Of = (text: string) => Buffer.from(text, 'utf8').toString('latin1');
 
 /**
- * Every spelling in which a known secret can stand in a body, as bytes read one to a character.
+ * Every spelling in which a known secret can occur in a body, one character per byte.
  * @param plain as of {@link secretSpellings}
  */
 export function spellings(secret: string, plain = true): readonly string[] {
   return secretSpellings(secret, plain).map(latin1Of);
 }
 
-/** The text with patterns and known secrets masked; the very text when there are none. */
+/** The text with patterns and known secrets masked; the same string when there are none. */
 export function maskText(text: string, literals: readonly string[]): string {
-  // Known ones first: a pattern may take a part of one, and the rest of it would be found by nobody.
+  // Known secrets first: a pattern may mask a part of one, and the rest would no longer be found.
   return redactText(maskSecrets(text, literals)).text;
 }
 
-/** Runs of masked characters from `from` on. */
+/** Number of masked runs from `from` on. */
 export function countMasked(raw: string, masked: string, from = 0): number {
   if (raw === masked) return 0;
   let count = 0;
@@ -41,28 +41,28 @@ export function countMasked(raw: string, masked: string, from = 0): number {
 }
 
 /**
- * Masks a stream of bytes. Bytes are read as Latin-1, one to a character, so that anything, broken
- * UTF-8 included, comes out as it went in. The last few kilobytes are held back until `end`, and more
- * where a credential is not over yet.
+ * Masks a stream of bytes. Bytes are read as Latin-1, one per character, so that everything else, broken
+ * UTF-8 included, stays as it is. The last few kilobytes are held back until `end`, and more where a
+ * credential may not be complete.
  */
 export class BodyMask {
   /** Credentials masked so far. */
   count = 0;
   readonly #literals: () => readonly string[];
-  /** Raw text; the first `#told` characters of it are out already and serve as context. */
+  /** Raw text; its first `#emitted` characters are written already and serve as context. */
   #text = '';
-  #told = 0;
-  /** `#text` is not the beginning. */
+  #emitted = 0;
+  /** `#text` does not start at the beginning of the body. */
   #cut = false;
-  /** The text is scanned again at this length: what is held back is not scanned for every few bytes. */
+  /** The text is scanned again at this length, so that a held-back part is not scanned for every few bytes. */
   #next = 2 * HOLD;
 
-  /** @param literals known secrets, as of {@link spellings}; asked for each piece */
+  /** @param literals known secrets, as of {@link spellings}; called for each piece */
   constructor(literals: () => readonly string[]) {
     this.#literals = literals;
   }
 
-  /** What of it can be written now. */
+  /** Adds bytes and returns those that can be written now. */
   push(bytes: Uint8Array): Uint8Array {
     this.#text += Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
     if (this.#text.length < this.#next) return NOTHING;
@@ -80,19 +80,19 @@ export class BodyMask {
       this.#cut ? BORDER : 0,
     );
     let cut = upTo;
-    // Never in the middle of a credential, of which the rest may still be to come.
+    // Never cut a credential: its rest may still come.
     if (cut < raw.length) {
-      cut = Math.max(this.#told, Math.min(cut, open));
-      while (cut > this.#told && raw.charCodeAt(cut - 1) !== masked.charCodeAt(cut - 1)) cut--;
+      cut = Math.max(this.#emitted, Math.min(cut, open));
+      while (cut > this.#emitted && raw.charCodeAt(cut - 1) !== masked.charCodeAt(cut - 1)) cut--;
       if (raw.length - cut > FORCED) cut = upTo;
     }
-    const out = masked.slice(this.#told, cut);
-    this.count += countMasked(raw.slice(0, cut), masked.slice(0, cut), this.#told);
+    const out = masked.slice(this.#emitted, cut);
+    this.count += countMasked(raw.slice(0, cut), masked.slice(0, cut), this.#emitted);
     const keep = Math.max(0, cut - CONTEXT);
     this.#text = raw.slice(keep);
-    this.#told = cut - keep;
+    this.#emitted = cut - keep;
     this.#cut ||= keep > 0;
-    this.#next = Math.max(this.#told + 2 * HOLD, 2 * this.#text.length);
+    this.#next = Math.max(this.#emitted + 2 * HOLD, 2 * this.#text.length);
     return Buffer.from(out, 'latin1');
   }
 }

@@ -1,43 +1,52 @@
-/** The strings of a JSON text and the members they stand in, found in its bytes without a parse. */
+/** Finds the strings of a JSON text and their members in its bytes, without parsing it. */
 
 import type { Steps } from '../store/steps.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** No name that anybody asks for is longer. */
+/** Longer than any member name that is looked for. */
 const LONGEST_KEY = 64;
 
-/** Members that hold words in all their strings, however deep: arguments of calls. */
+/** Members whose strings are all texts, at any depth: arguments of calls. */
 const TREES = new Set(['input', 'arguments']);
-/** Under these a name is data and not a word: schemas. */
+/** Members that hold schemas, in which names are data. */
 const SCHEMAS = new Set(['parameters', 'input_schema', 'schema', 'properties']);
 
-export interface StringPlace {
-  /** The member that it stands in, or in whose list it stands. */
+export interface StringPosition {
+  /** The member that holds the string, directly or in a list. */
   readonly key: string;
-  /** Somewhere in the arguments of a call. */
+  /** Inside the arguments of a call. */
   readonly tree: boolean;
-  /** Somewhere in a schema. */
+  /** Inside a schema. */
   readonly schema: boolean;
 }
 
 /**
- * Told where the string is: behind its opening quote, and its closing quote. What it gives back is work
- * with that string, done before the walk goes on.
+ * Receives the position of a string: the byte after its opening quote, and its closing quote. Returned steps
+ * run before the walk continues.
  */
-export type Visit = (from: number, to: number, place: StringPlace) => Steps<void> | undefined;
+export type StringVisitor = (
+  from: number,
+  to: number,
+  place: StringPosition,
+) => Steps<void> | undefined;
 
-interface Level extends StringPlace {
+interface OpenValue extends StringPosition {
   readonly list: boolean;
   key: string;
 }
 
-/** Bytes between two looks at the clock. */
+/** Bytes between two yields. */
 const STRIDE = 65_536;
 
-/** Calls `visit` for every string that is no name of a member. Broken JSON is walked as far as it goes. */
-export function* eachString(bytes: Buffer, from: number, to: number, visit: Visit): Steps<void> {
-  const levels: Level[] = [];
+/** Calls `visit` for every string except member names. Broken JSON is walked as far as possible. */
+export function* eachString(
+  bytes: Buffer,
+  from: number,
+  to: number,
+  visit: StringVisitor,
+): Steps<void> {
+  const levels: OpenValue[] = [];
   let expectsKey = false;
   let rest = from + STRIDE;
   for (let i = from; i < to; i++) {
@@ -66,7 +75,7 @@ export function* eachString(bytes: Buffer, from: number, to: number, visit: Visi
       i = end;
     } else if (byte === 0x7b || byte === 0x5b) {
       const key = level?.key ?? '';
-      // The history of Responses is called `input` as well: it stands at the top.
+      // At the top level, `input` is the history of a Responses request.
       const deep = levels.length > 1 && level?.list === false;
       levels.push({
         list: byte === 0x5b,
@@ -83,9 +92,9 @@ export function* eachString(bytes: Buffer, from: number, to: number, visit: Visi
 }
 
 const DATA = Buffer.from('data:');
-const DATA_BEHIND = Buffer.from('\ndata:');
+const DATA_AFTER_LF = Buffer.from('\ndata:');
 
-/** Where the data of each event of a stream stands. What lies between is passed in one search. */
+/** The positions of the data lines of an event stream. What lies between them is passed in one search. */
 export function* dataLines(bytes: Buffer): Generator<readonly [from: number, to: number]> {
   let from = bytes.subarray(0, DATA.length).equals(DATA) ? DATA.length : next(bytes, 0);
   while (from > 0) {
@@ -98,6 +107,6 @@ export function* dataLines(bytes: Buffer): Generator<readonly [from: number, to:
 
 /** Index behind the next line's `data:`, or 0. */
 function next(bytes: Buffer, at: number): number {
-  const found = bytes.indexOf(DATA_BEHIND, at);
-  return found < 0 ? 0 : found + DATA_BEHIND.length;
+  const found = bytes.indexOf(DATA_AFTER_LF, at);
+  return found < 0 ? 0 : found + DATA_AFTER_LF.length;
 }

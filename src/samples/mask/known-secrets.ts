@@ -1,35 +1,35 @@
-/** Secrets that an exchange itself tells: whatever stands in its credential headers and URLs. */
+/** Secrets of one exchange: those of the configuration, and values of its credential headers and URLs. */
 
 import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 import { isSecretHeader, redactHeaders, redactText } from '../../lib/text/redact.ts';
 import { spellings } from './body-mask.ts';
 
-/** Query parameters that are no secrets: everything else in an upstream's URL may be a key. */
+/** Query parameters that hold no secrets; any other may be a key. */
 const PUBLIC_QUERY = new Set(['beta', 'api-version', 'alt', 'stream', 'version']);
 
 const SCHEME = /^(?:Bearer|Basic|Token)\s+/i;
 
-/** So many values of one exchange are looked for in its bodies: each costs a search through all of them. */
+/** Most learned values of one exchange: each costs a search through all bodies. */
 const MOST_LEARNED = 64;
 
-/** Values to be masked wherever they turn up: in bodies, error texts, notes. */
+/** Values that are masked wherever they occur: in bodies, error texts, notes. */
 export class KnownSecrets {
   readonly #known: Set<string>;
   readonly #learned = new Set<string>();
   #literals: readonly string[] | undefined;
 
-  /** @param known what is known from the start, as of {@link spellings} */
+  /** @param known secrets known from the start, as of {@link spellings} */
   constructor(known: readonly string[] = []) {
     this.#known = new Set(known);
   }
 
-  /** Longer ones first: a part that was masked would hide the rest. */
+  /** Longest first: masking a part would hide the rest. */
   get literals(): readonly string[] {
     this.#literals ??= [...this.#known].toSorted((a, b) => b.length - a.length);
     return this.#literals;
   }
 
-  /** A stranger may have chosen it: it must not pass for the structure of a JSON text. */
+  /** A client may choose this value, so spellings that could match JSON structure are left out. */
   learn(secret: string): void {
     if (this.#learned.has(secret) || this.#learned.size >= MOST_LEARNED) return;
     this.#learned.add(secret);
@@ -37,7 +37,7 @@ export class KnownSecrets {
     this.#literals = undefined;
   }
 
-  /** The value of a credential header, and of `Basic` what its base64 holds. */
+  /** Learns the value of a credential header, and for `Basic` the decoded pair. */
   #learnHeader(value: string): void {
     const credential = value.replace(SCHEME, '');
     this.learn(credential);
@@ -47,7 +47,7 @@ export class KnownSecrets {
     this.learn(pair.slice(pair.indexOf(':') + 1));
   }
 
-  /** The headers with credentials masked, which are remembered; names in lower case. */
+  /** Learns credentials from headers and returns the headers masked, with names in lower case. */
   headers(headers: ReadonlyHeaders): {
     readonly headers: Record<string, string>;
     readonly count: number;
@@ -61,7 +61,7 @@ export class KnownSecrets {
     return { headers: Object.fromEntries(redacted.headers), count: redacted.count };
   }
 
-  /** A URL or query string with every value masked that is not known to be harmless. */
+  /** A URL or query string with all values masked except those of known harmless parameters. */
   url(url: string): string {
     const at = url.indexOf('?');
     const base = redactText(at < 0 ? url : url.slice(0, at)).text;

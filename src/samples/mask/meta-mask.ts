@@ -1,10 +1,10 @@
-/** Masks the texts of a meta file one by one; what the recorder itself names and looks up stays. */
+/** Masks the texts of a meta file one by one; names that the recorder sets itself stay. */
 
 import { put } from '../../lib/json/json-members.ts';
 import type { SampleMeta } from '../sample.ts';
 import { countMasked, latin1Of, maskText } from './body-mask.ts';
 
-/** Members that samples are found and read by: what a client calls its secret does not hide them. */
+/** Members by which samples are found and read: a client cannot hide them by naming its secret the same. */
 const OWN = new Set([
   'id',
   'entry',
@@ -20,8 +20,8 @@ const OWN = new Set([
   'redacted',
 ]);
 
-/** How a memory space is named whose name has to be masked: by its digest, so that it can be erased. */
-export const hiddenSpace = (space: string) =>
+/** A memory space whose name must be masked is stored as its digest, so that it can still be erased. */
+export const hashedSpace = (space: string) =>
   `sha256:${new Bun.CryptoHasher('sha256').update(space).digest('hex')}`;
 
 export class MetaMask {
@@ -38,7 +38,7 @@ export class MetaMask {
     const shown = this.#value(meta, '') as SampleMeta;
     const space = meta.memory_space;
     if (space === undefined || shown.memory_space === space) return shown;
-    return { ...shown, memory_space: hiddenSpace(space) };
+    return { ...shown, memory_space: hashedSpace(space) };
   }
 
   #value(value: unknown, name: string): unknown {
@@ -52,7 +52,7 @@ export class MetaMask {
     return out;
   }
 
-  /** @param name of the member that it is: `x-api-key-2` tells that its value is a key */
+  /** @param name of the member: `x-api-key-2` shows that the value is a key */
   #text(text: string, name: string): string {
     const before = latin1Of(`${name}":"`);
     const raw = before + latin1Of(text);

@@ -1,11 +1,11 @@
-/** Credentials that a stream spells out in pieces, one event after the other: masked in each of its events. */
+/** Masks credentials that a stream spreads over several events. */
 
-import { inSlices, type Steps } from '../store/steps.ts';
+import { runInSlices, type Steps } from '../store/steps.ts';
 import { BodyMask } from './body-mask.ts';
 import { dataLines, eachString } from './json-strings.ts';
 
-/** Members in which streams send texts and arguments bit by bit. */
-const BITS = new Set([
+/** Members in which streams send texts and arguments in pieces. */
+const PIECES = new Set([
   'content',
   'text',
   'delta',
@@ -18,13 +18,13 @@ const BITS = new Set([
   'refusal',
 ]);
 
-/** Bytes masked between two turns of the event loop. */
+/** Bytes masked between two yields to the event loop. */
 const SLICE = 65_536;
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** All bits of one member, and where they stand in the stream: a text of its own, but never a copy of it. */
-class Said {
+/** The positions of all pieces of one member in the stream, which together are one text; nothing is copied. */
+class SplitText {
   readonly #places: number[] = [];
   readonly #lengths: number[] = [];
 
@@ -33,11 +33,11 @@ class Said {
     this.#lengths.push(to - from);
   }
 
-  /** Masks them in the stream; how many credentials it were. */
+  /** Masks the pieces in the stream and returns the number of credentials. */
   async mask(bytes: Buffer, literals: readonly string[]): Promise<number> {
     const mask = new BodyMask(() => literals);
     const read = new Cursor(this.#places, this.#lengths);
-    // What comes out of the mask went into it before: it is written behind the place of reading.
+    // The mask returns bytes it has read already, so writing never overtakes reading.
     const write = new Cursor(this.#places, this.#lengths);
     for (;;) {
       const slice = Buffer.allocUnsafe(SLICE);
@@ -52,11 +52,11 @@ class Said {
   }
 }
 
-/** Goes through bits of a stream as if they were one text. */
+/** Reads the pieces of a stream as if they were one text. */
 class Cursor {
   readonly #places: readonly number[];
   readonly #lengths: readonly number[];
-  #bit = 0;
+  #piece = 0;
   #within = 0;
 
   constructor(places: readonly number[], lengths: readonly number[]) {
@@ -64,18 +64,18 @@ class Cursor {
     this.#lengths = lengths;
   }
 
-  /** The next so many bytes, bit by bit; `at` counts them. How many there were. */
+  /** Visits the next `most` bytes piece by piece; `at` is the offset among them. Returns how many there were. */
   walk(most: number, visit: (from: number, to: number, at: number) => void): number {
     let at = 0;
-    while (at < most && this.#bit < this.#places.length) {
-      const from = this.#places[this.#bit]! + this.#within;
-      const left = this.#lengths[this.#bit]! - this.#within;
+    while (at < most && this.#piece < this.#places.length) {
+      const from = this.#places[this.#piece]! + this.#within;
+      const left = this.#lengths[this.#piece]! - this.#within;
       const length = Math.min(left, most - at);
       visit(from, from + length, at);
       at += length;
       this.#within += length;
       if (length < left) continue;
-      this.#bit++;
+      this.#piece++;
       this.#within = 0;
     }
     return at;
@@ -83,22 +83,25 @@ class Cursor {
 }
 
 /**
- * Masks in place what looks like a credential once the bits of each member are joined; how many it
- * were. Those that stand in one event are masked already and are not found again.
+ * Masks in place what looks like a credential once the pieces of each member are joined, and returns the
+ * number. Credentials within one event are masked already and are not counted again.
  */
-export async function maskSplit(bytes: Buffer, literals: readonly string[]): Promise<number> {
-  const channels = new Map<string, Said>();
-  await inSlices(collect(bytes, channels));
+export async function maskSplitSecrets(
+  bytes: Buffer,
+  literals: readonly string[],
+): Promise<number> {
+  const channels = new Map<string, SplitText>();
+  await runInSlices(collect(bytes, channels));
   let count = 0;
   for (const said of channels.values()) count += await said.mask(bytes, literals);
   return count;
 }
 
-function* collect(bytes: Buffer, channels: Map<string, Said>): Steps<void> {
+function* collect(bytes: Buffer, channels: Map<string, SplitText>): Steps<void> {
   for (const [from, to] of dataLines(bytes)) {
     yield* eachString(bytes, from, to, (start, end, { key }) => {
-      if (!BITS.has(key) || start === end) return undefined;
-      const said = channels.get(key) ?? new Said();
+      if (!PIECES.has(key) || start === end) return undefined;
+      const said = channels.get(key) ?? new SplitText();
       channels.set(key, said);
       said.add(start, end);
       return undefined;

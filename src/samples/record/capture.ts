@@ -1,8 +1,12 @@
-/** One exchange while it is recorded: edges and facts gathered by reference, nothing looked at. */
+/** One exchange while it is recorded: bodies and facts are collected by reference and not yet read. */
 
 import type { GatewayError } from '../../conversation/errors.ts';
 import { targetName } from '../../conversation/target.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
+import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
+import type { BlankedContent } from '../mask/blank-body.ts';
+import { KnownSecrets } from '../mask/known-secrets.ts';
+import { round, sampleError } from '../meta-values.ts';
 import type {
   ExchangeOutcome,
   HopRecording,
@@ -10,70 +14,68 @@ import type {
   Recording,
   SentRequest,
   ToolRun,
-} from '../../features/feature.ts';
-import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
-import type { Blanked } from '../mask/blank-body.ts';
-import { KnownSecrets } from '../mask/known-secrets.ts';
-import { round, sampleError } from '../meta-values.ts';
+} from '../recording.ts';
 import type { SampleToolRun } from '../sample.ts';
-import { Edge, type EdgeFacts, type Hidden, type RawFacts } from './edge.ts';
 import { sessionOf } from './session.ts';
+import { type Masking, StageBody, type StageFacts, type UnmaskedFacts } from './stage-body.ts';
 
 /**
- * `undecided`: in memory until it is known whether it is wanted. `discard`: nothing of it is kept, because
- * there is no room or nobody wants it.
+ * `undecided`: held in memory until the mode of its route or its outcome decides. `discard`: not kept,
+ * because there is no room or its mode does not ask for it.
  */
-export type Fate = 'undecided' | 'write' | 'discard';
+export type Disposition = 'undecided' | 'write' | 'discard';
 
 export interface CaptureHooks {
-  /** Known secrets, as of `spellings`. */
+  /** Known secrets in all their spellings. */
   readonly literals: readonly string[];
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Content that is blanked in bodies. */
-  readonly blank: readonly Blanked[];
-  /** Bytes of one body that are kept. */
+  readonly blank: readonly BlankedContent[];
+  /** Most bytes of one body that are kept. */
   readonly bodyBytes: number;
-  /** Bytes came in, and are held by the capture from now on; false: there is no room, the sample goes. */
-  took(capture: Capture, bytes: number): boolean;
+  /** Accounts for bytes that the capture holds from now on; false: there is no room and the sample is dropped. */
+  hold(capture: Capture, bytes: number): boolean;
   /** The route is known. */
-  routed(capture: Capture, route: string | undefined): void;
-  ended(capture: Capture): void;
+  onRoute(capture: Capture, route: string | undefined): void;
+  onEnd(capture: Capture): void;
 }
 
-// What an edge takes beside its body: headers, facts, the places of its chunks.
-const EDGE_BYTES = 2048;
+// Memory of a stage beside its body: headers, facts, times of its chunks.
+const STAGE_OVERHEAD_BYTES = 2048;
 
-export class Capture implements Recording, Hidden {
+export class Capture implements Recording, Masking {
   readonly id: string;
   readonly entry: ProtocolName;
   readonly time: number;
   readonly owner: string;
-  /** The query string, masked; with the session known from {@link prepare} on. */
+  /** The query string, masked. It and the session are known from {@link prepare} on. */
   search = '';
   session = '';
   /** The memory space that the exchange uses. */
   memorySpace: string | undefined;
-  readonly edges: Edge[] = [];
+  readonly stages: StageBody[] = [];
   readonly tools: SampleToolRun[] = [];
   /** Content that is blanked in the bodies. */
-  readonly blanked: readonly Blanked[];
-  disposition: Fate = 'undecided';
-  told: ExchangeOutcome | undefined;
+  readonly blanked: readonly BlankedContent[];
+  disposition: Disposition = 'undecided';
+  outcome: ExchangeOutcome | undefined;
   /** Credentials masked in headers and URLs. */
   masked = 0;
-  /** The meta file that says `open` is on disk. */
+  /** The meta file with the state `open` is on disk. */
   announced = false;
-  /** Bytes held in memory: the recorder's account. */
+  /** Bytes held in memory, counted by the recorder. */
   held = 0;
   readonly #hooks: CaptureHooks;
   readonly #literals: readonly string[];
   #secrets: KnownSecrets | undefined;
-  readonly #since = performance.now();
-  #asked: RecordedExchange | undefined;
-  #client: Edge | undefined;
+  readonly #startedAt = performance.now();
+  #exchange: RecordedExchange | undefined;
+  #clientResponse: StageBody | undefined;
   #model: string | undefined;
-  #running: { readonly hop: number; readonly attempt: number; readonly edges: Edge[] } | undefined;
+  #currentTry:
+    | { readonly hop: number; readonly attempt: number; readonly bodies: StageBody[] }
+    | undefined;
 
   constructor(exchange: RecordedExchange, hooks: CaptureHooks) {
     this.#hooks = hooks;
@@ -83,44 +85,44 @@ export class Capture implements Recording, Hidden {
     this.owner = exchange.owner;
     this.#literals = hooks.literals;
     this.blanked = hooks.blank;
-    this.#asked = exchange;
+    this.#exchange = exchange;
     const { headers } = exchange;
-    const request = this.#edge('client-request', false, { at: this.#now() }, { headers });
+    const request = this.#body('client-request', false, { at: this.#now() }, { headers });
     this.#push(request, exchange.body);
     this.#close(request);
   }
 
   /** The model that the client asked for; undefined until it is known. */
   get model(): string | undefined {
-    return this.told?.model ?? this.#model;
+    return this.outcome?.model ?? this.#model;
   }
 
   hop(hop: number, attempt: number, sent: SentRequest): HopRecording {
     if (this.#over) return IGNORED;
     this.#model = sent.model;
-    this.#hooks.routed(this, sent.route);
+    this.#hooks.onRoute(this, sent.route);
     const prefix = hop > 1 ? `hop${hop}-` : '';
-    const before = this.#running;
-    // The try before was not the one that counts: its files are named so.
+    const before = this.#currentTry;
+    // The earlier try did not count: its stages get the number of the try.
     if (before?.hop === hop) {
-      for (const edge of before.edges) {
-        edge.stage = edge.stage.replace(prefix, `${prefix}try${before.attempt}-`);
+      for (const body of before.bodies) {
+        body.stage = body.stage.replace(prefix, `${prefix}try${before.attempt}-`);
       }
     }
-    const edges: Edge[] = [];
-    this.#running = { hop, attempt, edges };
+    const bodies: StageBody[] = [];
+    this.#currentTry = { hop, attempt, bodies };
     const { url, headers, target } = sent;
     const { protocol } = target;
-    const open = (stage: string, sse: boolean, raw?: RawFacts) => {
+    const open = (stage: string, sse: boolean, raw?: UnmaskedFacts) => {
       const facts = { hop, try: attempt, at: this.#now(), protocol, target: targetName(target) };
-      const edge = this.#edge(prefix + stage, sse, facts, raw);
-      edges.push(edge);
-      return edge;
+      const body = this.#body(prefix + stage, sse, facts, raw);
+      bodies.push(body);
+      return body;
     };
     const request = open('provider-request', false, { url, headers });
     this.#push(request, sent.body);
     this.#close(request);
-    let answer: Edge | undefined;
+    let answer: StageBody | undefined;
     return {
       connected: () => {
         if (!this.#over) request.facts.connected = this.#now();
@@ -155,63 +157,63 @@ export class Capture implements Recording, Hidden {
   tool(run: ToolRun): void {
     if (this.#over) return;
     const { started = performance.now() - (run.ms ?? 0), ...told } = run;
-    this.tools.push({ ...told, at: round(Math.max(0, started - this.#since)) });
+    this.tools.push({ ...told, at: round(Math.max(0, started - this.#startedAt)) });
   }
 
   clientStart(status: number, headers: ReadonlyHeaders): void {
-    if (this.#over || this.#client !== undefined) return;
+    if (this.#over || this.#clientResponse !== undefined) return;
     const facts = { status, at: this.#now() };
-    this.#client = this.#edge('client-response', isSse(headers), facts, { headers });
+    this.#clientResponse = this.#body('client-response', isSse(headers), facts, { headers });
   }
 
   clientChunk(chunk: Uint8Array | string): void {
-    if (this.#client === undefined) return;
-    this.#push(this.#client, typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
+    if (this.#clientResponse === undefined) return;
+    this.#push(this.#clientResponse, typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
   }
 
-  end(told: ExchangeOutcome): void {
+  end(rest: ExchangeOutcome): void {
     if (this.#over) return;
-    this.told = told;
-    for (const edge of this.edges) this.#close(edge);
-    this.#hooks.ended(this);
+    this.outcome = rest;
+    for (const body of this.stages) this.#close(body);
+    this.#hooks.onEnd(this);
   }
 
   /**
-   * Masks headers and URLs and learns from them what to mask in bodies. Must come before anything is
+   * Masks headers and URLs and learns from them what to mask in bodies. It must run before anything is
    * written; no exchange waits for it.
    */
   prepare(): void {
-    if (this.#asked !== undefined) {
-      const { headers, body, search } = this.#asked;
-      this.#asked = undefined;
+    if (this.#exchange !== undefined) {
+      const { headers, body, search } = this.#exchange;
+      this.#exchange = undefined;
       this.session = sessionOf(headers, body);
       this.search = search === '' ? '' : this.secrets.url(search);
     }
-    for (const edge of this.edges) {
-      if (edge.raw === undefined) continue;
-      const { headers, url } = edge.raw;
-      edge.raw = undefined;
-      if (url !== undefined) edge.facts.url = this.secrets.url(url);
+    for (const body of this.stages) {
+      if (body.raw === undefined) continue;
+      const { headers, url } = body.raw;
+      body.raw = undefined;
+      if (url !== undefined) body.facts.url = this.secrets.url(url);
       const masked = this.secrets.headers(headers);
       this.masked += masked.count;
-      edge.facts.headers = masked.headers;
+      body.facts.headers = masked.headers;
     }
   }
 
-  /** Lets go of everything; nothing of it will be written. */
+  /** Releases everything; nothing will be written. */
   drop(): void {
     this.disposition = 'discard';
-    for (const edge of this.edges) edge.release();
-    this.#asked = undefined;
+    for (const body of this.stages) body.release();
+    this.#exchange = undefined;
   }
 
   get dropped(): boolean {
     return this.disposition === 'discard';
   }
 
-  /** Something of it is there to be removed. */
+  /** Some of its files exist and would have to be removed. */
   get onDisk(): boolean {
-    return this.announced || this.edges.some(({ file }) => file !== undefined);
+    return this.announced || this.stages.some(({ file }) => file !== undefined);
   }
 
   get secrets(): KnownSecrets {
@@ -220,42 +222,42 @@ export class Capture implements Recording, Hidden {
   }
 
   get #over(): boolean {
-    return this.told !== undefined || this.dropped;
+    return this.outcome !== undefined || this.dropped;
   }
 
   #now(): number {
-    return round(performance.now() - this.#since);
+    return round(performance.now() - this.#startedAt);
   }
 
-  #edge(stage: string, sse: boolean, facts: EdgeFacts, raw?: RawFacts): Edge {
-    const edge = new Edge(stage, sse, facts, this);
-    edge.raw = raw;
-    this.edges.push(edge);
-    if (!this.dropped) this.#hooks.took(this, EDGE_BYTES);
-    return edge;
+  #body(stage: string, sse: boolean, facts: StageFacts, raw?: UnmaskedFacts): StageBody {
+    const body = new StageBody(stage, sse, facts, this);
+    body.raw = raw;
+    this.stages.push(body);
+    if (!this.dropped) this.#hooks.hold(this, STAGE_OVERHEAD_BYTES);
+    return body;
   }
 
-  #push(edge: Edge, chunk: Uint8Array): void {
-    if (this.#over || edge.over || chunk.length === 0) return;
-    const room = this.#hooks.bodyBytes - edge.bytes;
-    if (chunk.length > room) edge.facts.cut = true;
-    const kept = chunk.length > room ? chunk.subarray(0, Math.max(0, room)) : chunk;
-    if (kept.length === 0 || !this.#hooks.took(this, kept.length)) return;
-    // Of answers; a request is all there when it begins.
-    if (edge.facts.status !== undefined) {
+  #push(body: StageBody, chunk: Uint8Array): void {
+    if (this.#over || body.over || chunk.length === 0) return;
+    const room = this.#hooks.bodyBytes - body.bytes;
+    if (chunk.length > room) body.facts.cut = true;
+    const taken = chunk.length > room ? chunk.subarray(0, Math.max(0, room)) : chunk;
+    if (taken.length === 0 || !this.#hooks.hold(this, taken.length)) return;
+    // Only answers arrive in parts: a request is complete when it begins.
+    if (body.facts.status !== undefined) {
       const now = this.#now();
-      if (edge.bytes === 0) edge.facts.first = now;
-      edge.pace?.add(edge.bytes, now);
+      if (body.bytes === 0) body.facts.first = now;
+      body.timings?.add(body.bytes, now);
     }
-    edge.push(kept);
+    body.push(taken);
   }
 
-  #close(edge: Edge): void {
-    if (edge.over) return;
-    edge.over = true;
-    edge.facts.until = this.#now();
-    const pace = edge.pace?.text ?? '';
-    if (pace !== '') edge.facts.pace = pace;
+  #close(body: StageBody): void {
+    if (body.over) return;
+    body.over = true;
+    body.facts.until = this.#now();
+    const pace = body.timings?.text ?? '';
+    if (pace !== '') body.facts.pace = pace;
   }
 }
 

@@ -1,15 +1,15 @@
-/** When the bytes of a stream came: enough to play it again, little enough to keep beside it. */
+/** When the bytes of a stream arrived: enough to play the stream again, small enough for the meta file. */
 
-/** Places that are remembered; beyond it every second one is forgotten and the next ones are farther apart. */
+/** Times that are kept; at this number every second one is dropped and later ones are taken farther apart. */
 const MOST = 400;
 
-/** Notes of one body, `add` once for each chunk. */
+/** Times of one body; `add` is called for each chunk. */
 export class ChunkTimings {
   #bytes: number[] = [];
   #times: number[] = [];
   #gap = 0;
 
-  /** @param bytes that had come before this chunk @param ms since the exchange began */
+  /** @param bytes received before this chunk @param ms since the exchange began */
   add(bytes: number, ms: number): void {
     const last = this.#times.at(-1);
     if (last !== undefined && ms - last < this.#gap) return;
@@ -21,7 +21,7 @@ export class ChunkTimings {
     this.#gap = Math.max(1, this.#gap * 2);
   }
 
-  /** `ms:bytes` with spaces between: from this byte on, at this time. '' when it came in one piece. */
+  /** `ms:byte` pairs separated by spaces: when the bytes from that offset on arrived. '' for a body in one piece. */
   get text(): string {
     if (this.#times.length < 2) return '';
     return this.#times.map((ms, i) => `${Math.round(ms)}:${this.#bytes[i]}`).join(' ');

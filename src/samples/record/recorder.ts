@@ -1,26 +1,25 @@
-/** The recorder: decides what is kept, writes it behind the exchanges' backs, and never stands in their way. */
+/** The recorder: decides which exchanges are kept and writes them in the background, without delaying any of them. */
 
-import type { RecordedExchange, Recording } from '../../features/feature.ts';
-import type { Blanked } from '../mask/blank-body.ts';
+import type { SampleMode } from '../../config/sections/samples.ts';
+import type { BlankedContent } from '../mask/blank-body.ts';
 import { spellings } from '../mask/body-mask.ts';
+import type { RecordedExchange, Recording } from '../recording.ts';
 import type { SampleMeta, SampleWatcher } from '../sample.ts';
+import { StoreMaintenance } from '../store/maintenance.ts';
 import { metaOf, metaText, rowOf } from '../store/meta.ts';
 import { markCut } from '../store/reconcile.ts';
 import { DEFAULT_RETENTION, type Retention } from '../store/retention.ts';
 import { runName } from '../store/run-name.ts';
-import { save, unsave } from '../store/save.ts';
-import { Upkeep } from '../store/upkeep.ts';
+import { removeSaved, save } from '../store/save.ts';
 import { Capture, type CaptureHooks } from './capture.ts';
-import { visitQueue } from './visit-queue.ts';
-
-export type SampleMode = 'off' | 'errors' | 'all';
+import { writeQueue } from './write-queue.ts';
 
 export interface RecorderLimits {
-  /** Bytes held in memory over all exchanges; beyond it whole samples are dropped. */
+  /** Most bytes held in memory over all exchanges; beyond it whole samples are dropped. */
   readonly memory: number;
-  /** Bytes of one body that are kept; the rest is cut, and marked. */
+  /** Most bytes of one body that are kept; a longer body is cut and marked. */
   readonly body: number;
-  /** Milliseconds between two visits of an open exchange's files. */
+  /** Milliseconds between two writes of an open exchange. */
   readonly flushAfter: number;
   /** Exchanges written at the same time. */
   readonly writers: number;
@@ -35,16 +34,16 @@ export interface RecorderOptions {
   readonly limits?: Partial<RecorderLimits>;
   readonly retention?: Partial<Retention>;
   /** Content that is blanked in bodies. */
-  readonly redact?: readonly Blanked[];
-  /** Secrets of the configuration: masked wherever they stand, whatever they look like. */
+  readonly redact?: readonly BlankedContent[];
+  /** Secrets of the configuration: masked wherever they occur, whatever they look like. */
   readonly secrets?: readonly string[];
-  /** Told once per trouble. */
+  /** Called once for each new problem. */
   readonly warn?: (message: string, cause?: unknown) => void;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
 }
 
-/** What a configuration that was loaded again may change. */
+/** What a reload of the configuration may change. */
 export type RecorderSettings = Pick<
   RecorderOptions,
   'mode' | 'routes' | 'redact' | 'secrets' | 'retention'
@@ -53,35 +52,35 @@ export type RecorderSettings = Pick<
 export interface RecorderCounters {
   /** Exchanges now on disk. */
   readonly written: number;
-  /** Exchanges that there was no room or no disk for. */
+  /** Exchanges that were lost because memory or the disk was full. */
   readonly dropped: number;
-  /** Exchanges that nobody wanted: fine ones, in mode `errors`. */
+  /** Exchanges that were not wanted: successful ones in mode `errors`. */
   readonly passed: number;
   /** Bytes in memory. */
   readonly held: number;
-  /** Exchanges that are open or wait to be written. */
+  /** Exchanges that run or wait to be written. */
   readonly open: number;
   /** Samples removed because of their age or number. */
   readonly purged: number;
 }
 
 export interface Recorder {
-  /** Undefined: nothing of this exchange can be wanted. */
+  /** Undefined: no mode keeps this exchange. */
   begin(exchange: RecordedExchange): Recording | undefined;
-  /** Settings of a configuration that was loaded again; open exchanges keep theirs. */
+  /** Applies the settings of a reload; open exchanges keep theirs. */
   configure(settings: RecorderSettings): void;
-  /** Resolves when all that is over by now is on disk. */
+  /** Resolves when every exchange that is over by now is on disk. */
   flush(): Promise<void>;
-  /** Writes all there is; exchanges still open are marked as cut. */
+  /** Writes everything; exchanges still open are marked as cut. */
   close(): Promise<void>;
   counters(): RecorderCounters;
   /**
-   * Tells of exchanges behind their backs: when the first of one is on disk, when it is over, when it
-   * goes. Call what comes back to be left alone.
+   * Notifies the watcher when an exchange first reaches the disk, when it ends and when it is removed,
+   * until the returned function is called.
    */
   watch(watcher: SampleWatcher): () => void;
   /**
-   * Removes all that was recorded of a memory space, exchanges under way included; how many.
+   * Removes all samples of a memory space, running exchanges included, and returns their number.
    * @throws what the file system throws
    */
   eraseSpace(space: string): Promise<number>;
@@ -94,13 +93,13 @@ const LIMITS: RecorderLimits = {
   writers: 4,
 };
 
-const TIDY_AFTER = 500;
-/** Samples that go into the index together when there is never a moment of rest. */
+const RECONCILE_AFTER_MS = 500;
+/** Samples that are indexed together while writes never pause. */
 const INDEX_BATCH = 100;
-/** The same for their size, as a part of what may be kept at all. */
+/** The same for their size, as a share of `maxBytes`. */
 const INDEX_SHARE = 0.02;
 
-/** Opens the recorder. Costs nothing until the first exchange. Never throws. */
+/** Opens the recorder. It costs nothing until the first exchange. Never throws. */
 export function openRecorder(options: RecorderOptions): Recorder {
   const { root, warn = () => {}, now = Date.now } = options;
   const limits = { ...LIMITS, ...options.limits };
@@ -112,59 +111,62 @@ export function openRecorder(options: RecorderOptions): Recorder {
   const count = { written: 0, dropped: 0, passed: 0, purged: 0 };
   const open = new Set<Capture>();
   const watchers = new Set<SampleWatcher>();
-  let unwritten: SampleMeta[] = [];
-  let tick: ReturnType<typeof setTimeout> | undefined;
-  let unwrittenBytes = 0;
+  let unindexed: SampleMeta[] = [];
+  let flushTimer: ReturnType<typeof setTimeout> | undefined;
+  let unindexedBytes = 0;
   let closed = false;
-  let troubled = '';
+  let lastProblem = '';
 
-  const tellGone = (ids: readonly string[]) => {
+  const notifyRemoved = (ids: readonly string[]) => {
     if (ids.length > 0) for (const watcher of watchers) watcher.gone(ids);
   };
-  const upkeep = new Upkeep({
+  const maintenance = new StoreMaintenance({
     root,
     own: run,
     retention: () => retention,
     now,
-    gone: (ids, purged) => {
+    onRemoved: (ids, purged) => {
       if (purged) count.purged += ids.length;
-      tellGone(ids);
+      notifyRemoved(ids);
     },
-    trouble: (what, cause) => trouble(what, cause),
+    onProblem: (what, cause) => reportProblem(what, cause),
   });
-  const tellRow = (meta: () => SampleMeta) => {
+  const notifyChanged = (meta: () => SampleMeta) => {
     if (watchers.size === 0) return;
     const row = rowOf(meta());
     for (const watcher of watchers) watcher.row(row);
   };
-  const trouble = (what: string, cause: unknown) => {
-    if (troubled === what) return;
-    troubled = what;
+  const reportProblem = (what: string, cause: unknown) => {
+    if (lastProblem === what) return;
+    lastProblem = what;
     warn(`samples: ${what} (${cause instanceof Error ? cause.message : cause})`, cause);
   };
-  const free = (capture: Capture, bytes: number) => {
+  const release = (capture: Capture, bytes: number) => {
     held -= bytes;
     capture.held -= bytes;
   };
-  const wanted = (route: string | undefined): SampleMode =>
+  const modeOf = (route: string | undefined): SampleMode =>
     route !== undefined && Object.hasOwn(routes, route) ? routes[route]! : mode;
   const routeModes = () => Object.values(routes);
-  const may = (which: SampleMode) => mode === which || routeModes().includes(which);
-  const isIdle = () => !may('all') && !may('errors');
+  const anyRouteIs = (which: SampleMode) => mode === which || routeModes().includes(which);
+  const isIdle = () => !anyRouteIs('all') && !anyRouteIs('errors');
   let idle = isIdle();
 
-  /** Nothing of it is to be kept; what is on disk already goes with a visit. */
-  const forget = (capture: Capture) => {
-    free(capture, capture.held);
+  /** Drops an exchange; what is on disk already is removed in its turn. */
+  const discard = (capture: Capture) => {
+    release(capture, capture.held);
     capture.drop();
-    // Those without a file would wait behind those with many: more of them than there is memory for.
+    // A capture without files does not wait in the queue: more of them could come than memory holds.
     if (queue.cancel(capture) && !capture.onDisk) open.delete(capture);
     else queue.add(capture, true);
   };
   const drop = (capture: Capture) => {
     count.dropped++;
-    trouble('dropped: more comes than can be written', `${limits.memory} bytes wait already`);
-    forget(capture);
+    reportProblem(
+      'dropped: exchanges come faster than they can be written',
+      `${limits.memory} bytes wait already`,
+    );
+    discard(capture);
   };
 
   const hooks: CaptureHooks = {
@@ -176,32 +178,32 @@ export function openRecorder(options: RecorderOptions): Recorder {
     },
     now,
     bodyBytes: limits.body,
-    took: (capture, bytes) => {
+    hold: (capture, bytes) => {
       if (held + bytes > limits.memory) {
         drop(capture);
         return false;
       }
       held += bytes;
       capture.held += bytes;
-      // What might be thrown away later makes room as well, before anything has to be dropped.
-      if (capture.disposition === 'undecided' && held > limits.memory / 2 && !may('off')) {
+      // Writing undecided exchanges early frees memory before anything has to be dropped.
+      if (capture.disposition === 'undecided' && held > limits.memory / 2 && !anyRouteIs('off')) {
         capture.disposition = 'write';
       }
       if (capture.disposition === 'write') schedule();
       return true;
     },
-    routed: (capture, route) => {
-      if (route !== undefined && capture.disposition === 'undecided' && wanted(route) === 'all') {
+    onRoute: (capture, route) => {
+      if (route !== undefined && capture.disposition === 'undecided' && modeOf(route) === 'all') {
         capture.disposition = 'write';
         schedule();
       }
     },
-    ended: (capture) => {
-      const which = wanted(capture.told?.route);
+    onEnd: (capture) => {
+      const which = modeOf(capture.outcome?.route);
       const keep = which === 'all' || (which === 'errors' && failed(capture));
       if (!keep) {
         count.passed++;
-        forget(capture);
+        discard(capture);
         return;
       }
       capture.disposition = 'write';
@@ -209,76 +211,76 @@ export function openRecorder(options: RecorderOptions): Recorder {
     },
   };
 
-  /** One visit: writes what a capture has, or removes it. */
-  const visit = async (capture: Capture): Promise<void> => {
-    // Asked for once more while its last visit was under way.
+  /** Writes what a capture holds, or removes a dropped one. */
+  const writeCapture = async (capture: Capture): Promise<void> => {
+    // It was queued again while its last write was under way.
     if (!open.has(capture)) return;
     try {
       if (capture.dropped) {
         open.delete(capture);
-        await unsave(capture, root);
-        if (capture.announced) tellGone([capture.id]);
+        await removeSaved(capture, root);
+        if (capture.announced) notifyRemoved([capture.id]);
         return;
       }
-      await upkeep.room();
+      await maintenance.waitForRoom();
       const announced = capture.announced;
-      const meta = await save(capture, { root, run, free });
+      const meta = await save(capture, { root, run, release });
       if (meta === undefined) {
-        if (!announced) tellRow(() => metaOf(capture, 'open', run));
+        if (!announced) notifyChanged(() => metaOf(capture, 'open', run));
         return;
       }
-      tellRow(() => meta);
+      notifyChanged(() => meta);
       open.delete(capture);
-      free(capture, capture.held);
+      release(capture, capture.held);
       count.written++;
-      troubled = '';
-      unwritten.push(meta);
-      unwrittenBytes += meta.edges.reduce((sum, edge) => sum + edge.bytes, 0);
-      const many = retention.maxBytes > 0 && unwrittenBytes > retention.maxBytes * INDEX_SHARE;
-      if (many || unwritten.length >= INDEX_BATCH) writeIndex();
+      lastProblem = '';
+      unindexed.push(meta);
+      unindexedBytes += meta.edges.reduce((sum, body) => sum + body.bytes, 0);
+      const many = retention.maxBytes > 0 && unindexedBytes > retention.maxBytes * INDEX_SHARE;
+      if (many || unindexed.length >= INDEX_BATCH) writeIndex();
     } catch (error) {
-      trouble(`cannot write to ${root}`, error);
+      reportProblem(`cannot write to ${root}`, error);
       open.delete(capture);
       if (!capture.dropped) {
-        free(capture, capture.held);
+        release(capture, capture.held);
         capture.drop();
         count.dropped++;
       }
-      await unsave(capture, root).catch(() => {});
+      await removeSaved(capture, root).catch(() => {});
     }
   };
 
-  const queue = visitQueue(limits.writers, visit, () => writeIndex());
+  const queue = writeQueue(limits.writers, writeCapture, () => writeIndex());
 
   const schedule = () => {
-    if (tick !== undefined || closed) return;
-    tick = setTimeout(() => {
-      tick = undefined;
+    if (flushTimer !== undefined || closed) return;
+    flushTimer = setTimeout(() => {
+      flushTimer = undefined;
       for (const capture of open) {
-        if (capture.disposition === 'write' && capture.edges.some(({ dirty }) => dirty))
+        if (capture.disposition === 'write' && capture.stages.some(({ dirty }) => dirty))
           queue.add(capture, false);
       }
       queue.pump();
     }, limits.flushAfter);
-    tick.unref();
+    flushTimer.unref();
   };
 
   const writeIndex = () => {
-    if (unwritten.length === 0) return;
-    const metas = unwritten;
-    unwritten = [];
-    unwrittenBytes = 0;
-    upkeep.put(metas);
+    if (unindexed.length === 0) return;
+    const metas = unindexed;
+    unindexed = [];
+    unindexedBytes = 0;
+    maintenance.put(metas);
   };
 
-  /** What earlier processes left is looked through once this one has started. */
-  const tidyUp = setTimeout(() => upkeep.match(), TIDY_AFTER);
-  tidyUp.unref();
+  /** The index is compared with files of earlier processes once this one has started. */
+  const reconcileTimer = setTimeout(() => maintenance.reconcile(), RECONCILE_AFTER_MS);
+  reconcileTimer.unref();
 
   const flush = async () => {
     await queue.idle();
     writeIndex();
-    await upkeep.idle();
+    await maintenance.idle();
   };
 
   return {
@@ -287,7 +289,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
       const capture = new Capture(exchange, hooks);
       if (capture.dropped) return undefined;
       open.add(capture);
-      // With modes by route nothing is written before the route is known.
+      // Where routes have modes of their own, nothing is written before the route is known.
       if (mode === 'all' && routeModes().length === 0) {
         capture.disposition = 'write';
         schedule();
@@ -305,11 +307,11 @@ export function openRecorder(options: RecorderOptions): Recorder {
       let count = 0;
       for (const capture of open) {
         if (capture.memorySpace !== space) continue;
-        forget(capture);
+        discard(capture);
         count++;
       }
       await flush();
-      return count + (await upkeep.eraseSpace(space)).length;
+      return count + (await maintenance.eraseSpace(space)).length;
     },
     watch(watcher) {
       watchers.add(watcher);
@@ -320,8 +322,8 @@ export function openRecorder(options: RecorderOptions): Recorder {
     },
     async close() {
       closed = true;
-      clearTimeout(tick);
-      clearTimeout(tidyUp);
+      clearTimeout(flushTimer);
+      clearTimeout(reconcileTimer);
       for (const capture of open) if (capture.disposition === 'write') queue.add(capture, false);
       await flush();
       for (const capture of open) {
@@ -331,15 +333,15 @@ export function openRecorder(options: RecorderOptions): Recorder {
         markCut(root, metaText(meta, capture.secrets.literals).meta);
       }
       open.clear();
-      await upkeep.close();
+      await maintenance.close();
     },
     counters: () => ({ ...count, held, open: open.size }),
   };
 }
 
-/** Something went wrong, be it only a try that was made up for. */
-function failed({ told, edges }: Capture): boolean {
-  if (told === undefined) return false;
-  const erred = edges.some(({ facts }) => facts.error !== undefined || (facts.status ?? 0) >= 400);
-  return told.error !== undefined || told.status >= 400 || erred;
+/** Something failed, even if only a try that a later one made good. */
+function failed({ outcome, stages }: Capture): boolean {
+  if (outcome === undefined) return false;
+  const erred = stages.some(({ facts }) => facts.error !== undefined || (facts.status ?? 0) >= 400);
+  return outcome.error !== undefined || outcome.status >= 400 || erred;
 }

@@ -1,8 +1,8 @@
-/** Which conversation a request belongs to, as far as the client tells. */
+/** The session id that a client sends with a request. */
 
 import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 
-// Claude Code, Codex (both spellings), and what other agents send.
+// Headers of Claude Code, Codex (both spellings) and other agents.
 const HEADERS = [
   'x-claude-code-session-id',
   'session_id',
@@ -12,12 +12,12 @@ const HEADERS = [
   'x-conversation-id',
 ] as const;
 
-// Claude Code puts its session into Messages' metadata: `user_<hash>_account_<id>_session_<uuid>`,
-// newer ones a JSON text with `session_id`.
+// Claude Code puts its session into the metadata of Messages: `user_<hash>_account_<id>_session_<uuid>`;
+// newer versions send a JSON text with `session_id`.
 const IN_METADATA = /_session_([0-9a-fA-F-]{36})|session_id\\?"\s*:\s*\\?"([0-9A-Za-z_-]{8,64})/;
 const CACHE_KEY = /"prompt_cache_key"\s*:\s*"([^"\\]{1,100})"/;
 
-/** The client's name for its conversation, '' when it has none. Costs a search through the bytes. */
+/** The client's session id, '' when it sends none. Costs a search through the bytes. */
 export function sessionOf(headers: ReadonlyHeaders, body: Uint8Array): string {
   for (const name of HEADERS) {
     const value = headers.get(name);
@@ -29,7 +29,7 @@ export function sessionOf(headers: ReadonlyHeaders, body: Uint8Array): string {
   );
 }
 
-/** The first group of a pattern right behind the last place of a marker. */
+/** The first group of a pattern right after the last occurrence of a marker. */
 function near(bytes: Buffer, marker: string, pattern: RegExp): string | undefined {
   const at = bytes.lastIndexOf(marker);
   if (at < 0) return undefined;

@@ -1,13 +1,13 @@
-/** What an answer says, as text for people: its words, its refusal, and its tool calls; thinking is left out. */
+/** The text of an answer for people to read: text, refusals and tool calls, without reasoning. */
 
 import type { Codec, UpstreamContext } from '../../codecs/codec.ts';
-import { Fold } from '../../conversation/fold.ts';
 import { Notes } from '../../conversation/notes.ts';
+import { ReplyBuilder } from '../../conversation/reply-builder.ts';
 import { NO_PROFILE } from '../../conversation/target.ts';
 import type { Block, Conversation } from '../../conversation/types.ts';
 import { SseParser } from '../../lib/bytes/sse.ts';
 import { parseJson, tryParse } from '../../lib/json/json.ts';
-import type { Answered } from './outcome.ts';
+import type { CompleteAnswer } from './outcome.ts';
 
 /** Characters of an answer that are kept; the rest is cut off and counted. */
 export const ANSWER_CHARACTERS = 100_000;
@@ -21,14 +21,14 @@ const EMPTY: Conversation = {
 };
 
 /**
- * The text of an answer in `protocol`, at most {@link ANSWER_CHARACTERS} characters of it. Undefined
- * when the answer is an error or cannot be read. A stream that broke off gives what came until then.
- * @param request the body that was answered, in the same protocol: decoders look names of tools up in it
+ * The text of an answer in `protocol`, at most {@link ANSWER_CHARACTERS} characters. Undefined when the
+ * answer is an error or cannot be read. A cut stream gives the text up to the cut.
+ * @param request the body of the request, in the same protocol: decoders look up tool names in it
  */
 export function answerText(
   protocol: Codec,
   request: Uint8Array,
-  { status, headers, body }: Answered,
+  { status, headers, body }: CompleteAnswer,
 ): string | undefined {
   if (status >= 400) return undefined;
   const streamed = (headers.get('content-type') ?? '').includes('event-stream');
@@ -37,7 +37,7 @@ export function answerText(
     const blocks = streamed
       ? streamedBlocks(protocol, context, body)
       : protocol.decodeReply(parseJson(new TextDecoder().decode(body)), context).blocks;
-    const text = blocks.flatMap(said).join('\n\n');
+    const text = blocks.flatMap(textsOf).join('\n\n');
     const more = text.length - ANSWER_CHARACTERS;
     if (more <= 0) return text;
     return `${text.slice(0, ANSWER_CHARACTERS)}\n… ${more} more characters`;
@@ -52,7 +52,7 @@ function contextOf(protocol: Codec, request: Uint8Array): UpstreamContext {
   try {
     sent = protocol.decodeRequest(tryParse(new TextDecoder().decode(request)) ?? null);
   } catch {
-    // A request that cannot be decoded is answered all the same.
+    // The answer can be decoded without its request.
   }
   return { sent, target, notes: new Notes() };
 }
@@ -64,7 +64,7 @@ function streamedBlocks(
 ): readonly Block[] {
   const parser = new SseParser();
   const decoder = protocol.decodeStream(context);
-  const fold = new Fold();
+  const fold = new ReplyBuilder();
   for (const frame of [...parser.push(body), ...parser.end()]) {
     for (const event of decoder.push(frame)) fold.push(event);
   }
@@ -72,7 +72,7 @@ function streamedBlocks(
   return fold.reply.blocks;
 }
 
-function said(block: Block): readonly string[] {
+function textsOf(block: Block): readonly string[] {
   switch (block.type) {
     case 'text':
     case 'refusal':

@@ -1,10 +1,11 @@
-/** What tokens cost, by the prices of the configuration. Nothing is known of a price that nobody wrote there. */
+/** The cost of tokens by the prices of the configuration; without a configured price it is unknown. */
 
-import type { Config, ModelPrice } from '../../config/config.ts';
+import type { Config } from '../../config/config.ts';
+import type { ModelPrice } from '../../config/sections/prices.ts';
 import { totalInput, totalOutput, type Usage } from '../../conversation/usage.ts';
 import { globTest } from '../../lib/text/glob.ts';
 
-/** Tokens that a price speaks of; `input` and `output` are all of them, the others parts. */
+/** Token counts that have prices; `input` and `output` are totals, the others are parts of them. */
 export interface Tokens {
   readonly input: number;
   readonly cached: number;
@@ -13,7 +14,7 @@ export interface Tokens {
   readonly output: number;
 }
 
-/** Counts of the index, null where the vendor did not say. */
+/** Counts of the index, null where the vendor reported none. */
 export interface CountedTokens {
   readonly input_tokens: number | null;
   readonly output_tokens: number | null;
@@ -23,13 +24,13 @@ export interface CountedTokens {
 }
 
 export interface Prices {
-  /** At least one model has one. */
+  /** At least one model has a price. */
   readonly any: boolean;
   /** The price of a `provider/model`; undefined when there is none. */
   of(target: string): ModelPrice | undefined;
 }
 
-/** The prices of a configuration, looked up by target and remembered. */
+/** The prices of a configuration by target, cached. */
 export function pricesOf({ providers }: Pick<Config, 'providers'>): Prices {
   const known = new Map<string, ModelPrice | undefined>();
   const find = (target: string) => {
@@ -47,7 +48,7 @@ export function pricesOf({ providers }: Pick<Config, 'providers'>): Prices {
   };
 }
 
-/** USD. Prompt tokens that were neither read from nor written to a cache cost `input`. */
+/** Cost in USD. Prompt tokens that were neither read from nor written to a cache cost `input`. */
 export function costOf(tokens: Tokens, price: ModelPrice): number {
   const { input, cached, cacheWrite, cacheWrite1h, output } = tokens;
   const plain = input - cached - cacheWrite;
@@ -68,7 +69,7 @@ export const tokensOf = (usage: Usage): Tokens => ({
   output: totalOutput(usage),
 });
 
-/** Of counts of the index; undefined where the vendor counted nothing. */
+/** Tokens from counts of the index; undefined where the vendor reported none. */
 export function tokensCounted(row: CountedTokens): Tokens | undefined {
   if (row.input_tokens === null) return undefined;
   return {
@@ -80,7 +81,7 @@ export function tokensCounted(row: CountedTokens): Tokens | undefined {
   };
 }
 
-/** USD of tokens at a target; null when they or the price are not known. */
+/** Cost in USD of tokens at a target; null when the tokens or the price are unknown. */
 export function costAt(prices: Prices, target: string, tokens: Tokens | undefined): number | null {
   const price = tokens === undefined ? undefined : prices.of(target);
   return price === undefined ? null : costOf(tokens!, price);

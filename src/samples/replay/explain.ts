@@ -1,10 +1,10 @@
-/** Which rule caused a change: the notes of an exchange laid beside a diff of its bodies. */
+/** Matches the changes between two bodies with the notes of the exchange: which rule caused which change. */
 
 import type { Note } from '../../conversation/notes.ts';
 import type { Change } from '../../lib/json/json-diff.ts';
 import type { ExplainedChange } from '../sample.ts';
 
-/** `messages[3].content` and `/messages/3/content` alike, as parts. */
+/** The parts of a path, written as `messages[3].content` or `/messages/3/content`. */
 const partsOf = (where: string): readonly string[] =>
   where
     .replace(/\[(\d+)\]/g, '/$1')
@@ -12,7 +12,7 @@ const partsOf = (where: string): readonly string[] =>
     .split(where.startsWith('/') ? '/' : /[/.]/)
     .filter((part) => part !== '');
 
-/** How well a note fits a place: parts that agree from the beginning, 0 when they part on the way. */
+/** How well a note fits a place: the number of equal leading parts, 0 when one differs. */
 function fit(note: readonly string[], place: readonly string[]): number {
   const shared = Math.min(note.length, place.length);
   for (let i = 0; i < shared; i++) if (note[i] !== place[i]) return 0;
@@ -20,28 +20,33 @@ function fit(note: readonly string[], place: readonly string[]): number {
 }
 
 /**
- * A note about a list as a whole (`/messages`, `/tools`) explains a new element only when its words
- * name what is in it: whatever else was done to that list, the element may come from elsewhere.
+ * A note about a whole list (`/messages`, `/tools`) explains a new element only when the note's `what` occurs
+ * in the element: the element may come from something else that was done to the list.
  */
-function tooVague({ parts, what }: Known, { kind }: Change, place: Parts, words: string): boolean {
+function tooVague(
+  { parts, what }: NoteRule,
+  { kind }: Change,
+  place: PathParts,
+  text: string,
+): boolean {
   const element = place.length === parts.length + 1 && /^\d+$/.test(place.at(-1) ?? '');
   if (kind !== 'added' || !element) return false;
-  return what === undefined || what === '' || !words.includes(what);
+  return what === undefined || what === '' || !text.includes(what);
 }
 
-type Parts = readonly string[];
+type PathParts = readonly string[];
 
-/** Rules of one exchange that are laid beside its changes, and characters of a new element that are searched for their words. */
+/** Most notes that are matched, and most characters of a new element that are searched. */
 const MOST_RULES = 200;
-const MOST_WORDS = 20_000;
+const MOST_SEARCHED = 20_000;
 
-interface Known {
+interface NoteRule {
   readonly name: string;
   readonly parts: readonly string[];
   readonly what: string | undefined;
 }
 
-/** The changes with the rules whose `where` fits best; a lone field name fits wherever it stands. */
+/** The changes with the rules whose `where` fits best; a single field name fits at any depth. */
 export function explainChanges(
   changes: readonly Change[],
   notes: readonly Note[],
@@ -49,12 +54,12 @@ export function explainChanges(
   const known = rulesOf(notes);
   if (known.length === 0) return changes.map((change) => ({ ...change, rules: [] }));
   return changes.map((change) => {
-    const words =
-      change.kind === 'added' ? JSON.stringify(change.after ?? null).slice(0, MOST_WORDS) : '';
+    const text =
+      change.kind === 'added' ? JSON.stringify(change.after ?? null).slice(0, MOST_SEARCHED) : '';
     const places = [change.at, ...(change.to === undefined ? [] : [change.to])].map(partsOf);
     const scored = known.map((note) => {
       const { name, parts } = note;
-      if (tooVague(note, change, places[0]!, words)) return { name, score: 0 };
+      if (tooVague(note, change, places[0]!, text)) return { name, score: 0 };
       const direct = Math.max(...places.map((place) => fit(parts, place)));
       const named = parts.length === 1 && places.some((place) => place.includes(parts[0]!));
       return { name, score: direct > 0 ? direct : named ? 0.5 : 0 };
@@ -65,9 +70,9 @@ export function explainChanges(
   });
 }
 
-/** What was noted of a place, the same words once. */
-function rulesOf(notes: readonly Note[]): readonly Known[] {
-  const known = new Map<string, Known>();
+/** Notes that name a place, each once. */
+function rulesOf(notes: readonly Note[]): readonly NoteRule[] {
+  const known = new Map<string, NoteRule>();
   for (const { name, where, what } of notes) {
     if (where === undefined || where === '') continue;
     const key = JSON.stringify([name, where, what]);

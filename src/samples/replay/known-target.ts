@@ -1,15 +1,15 @@
-/** Whether a target that somebody named is one that the configuration has: else a catch-all route would take the request elsewhere. */
+/** Checks that the configuration has a target that a user names: a catch-all route would send the request elsewhere. */
 
 import type { Config } from '../../config/config.ts';
-import { suggest } from '../../config/file/suggest.ts';
 import { invalid } from '../../conversation/errors.ts';
+import { suggest } from '../../lib/text/did-you-mean.ts';
 import { globTest } from '../../lib/text/glob.ts';
 
 const PARAM = 'to';
 
 /**
- * Held before anything is sent, since it may cost money.
- * @param to `provider/model` as somebody wrote it
+ * Runs before anything is sent, since a request may cost money.
+ * @param to `provider/model` as the user wrote it
  * @throws GatewayError invalid_request: no such provider, no model, or one that the provider does not list
  */
 export function checkTarget(to: string, config: Pick<Config, 'providers' | 'routes'>): void {
@@ -17,11 +17,11 @@ export function checkTarget(to: string, config: Pick<Config, 'providers' | 'rout
   const { provider, model } = parts(to);
   if (provider === '' || model === '') {
     const near = closest(provider || model, Object.keys(providers), (name) => `${name}/MODEL`);
-    throw invalid(`"${short(to)}" is no target: write provider/model.${near}`, PARAM);
+    throw invalid(`"${short(to)}" is not a target: write provider/model.${near}`, PARAM);
   }
   checkProvider(to, config);
   const { models } = providers[provider]!;
-  // A list that is left out allows everything.
+  // A provider without a list of models takes any name.
   if (models.length === 0 || models.some((listed) => globTest(listed)(model))) return;
   if (routes.some((route) => route.to.some(({ target }) => target === to))) return;
   const exact = models.filter((listed) => !/[*?]/.test(listed));
@@ -34,9 +34,9 @@ export function checkTarget(to: string, config: Pick<Config, 'providers' | 'rout
 }
 
 /**
- * The same for a target that a recorded exchange went to: its model was asked for already, so only its
- * provider must be there. The demo model, where nothing is configured, stands in for any.
- * @throws GatewayError invalid_request when that provider is not configured (any more)
+ * Checks the target of a recorded exchange: its model was requested before, so only its provider must be
+ * configured. Where nothing is configured, the demo model replaces any target.
+ * @throws GatewayError invalid_request when the provider is not configured
  */
 export function checkRecorded(target: string, config: Pick<Config, 'providers' | 'source'>): void {
   if (config.source.kind !== 'demo') checkProvider(target, config);

@@ -1,4 +1,4 @@
-/** What came of one request, read off its answer: status, failure, tokens; and whether two failures are the same. */
+/** The outcome of one request, read from its answer: status, failure, tokens; and whether two failures are the same. */
 
 import type { Codec, Digest } from '../../codecs/codec.ts';
 import { totalInput, totalOutput } from '../../conversation/usage.ts';
@@ -6,30 +6,30 @@ import { SseParser } from '../../lib/bytes/sse.ts';
 import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 import { tryParse } from '../../lib/json/json.ts';
 
-export interface Failure {
-  /** `error`: said so; `cut`: ended before its end; `empty`: a natural end without an answer. */
+export interface AnswerFailure {
+  /** `error`: reported as one; `cut`: ended early; `empty`: a regular end without an answer. */
   readonly how: 'error' | 'cut' | 'empty';
   readonly kind: string;
   readonly message: string;
   readonly code?: string;
 }
 
-export interface Outcome {
+export interface RequestOutcome {
   readonly status: number;
-  readonly failure: Failure | undefined;
+  readonly failure: AnswerFailure | undefined;
   readonly promptTokens: number | undefined;
   readonly outputTokens: number | undefined;
 }
 
-export interface Answered {
+export interface CompleteAnswer {
   readonly status: number;
   readonly headers: ReadonlyHeaders;
   readonly body: Uint8Array;
-  /** The connection broke while the body came. */
+  /** The connection broke during the body. */
   readonly reset: boolean;
 }
 
-export function outcomeOf(protocol: Codec, answered: Answered): Outcome {
+export function outcomeOf(protocol: Codec, answered: CompleteAnswer): RequestOutcome {
   const { status, headers, body, reset } = answered;
   const none = { promptTokens: undefined, outputTokens: undefined };
   const text = () => new TextDecoder().decode(body);
@@ -41,14 +41,14 @@ export function outcomeOf(protocol: Codec, answered: Answered): Outcome {
   const digest = digestOf(protocol, body, sse);
   const { error, usage, finish } = digest;
   const natural = finish === undefined || finish === 'stop' || finish === 'tool-calls';
-  const failure: Failure | undefined =
+  const failure: AnswerFailure | undefined =
     error !== undefined
       ? { how: 'error', kind: error.kind, message: error.message, code: error.code }
       : reset || !digest.complete
-        ? { how: 'cut', kind: 'cut', message: 'the answer ended before its end' }
+        ? { how: 'cut', kind: 'cut', message: 'the answer was cut off' }
         : (digest.answered ?? digest.semantic) || !natural
           ? undefined
-          : { how: 'empty', kind: 'empty', message: 'an answer with nothing in it' };
+          : { how: 'empty', kind: 'empty', message: 'the answer is empty' };
   return {
     status,
     failure,
@@ -57,29 +57,29 @@ export function outcomeOf(protocol: Codec, answered: Answered): Outcome {
   };
 }
 
-/** What can be told of an answer's body without converting it. @param sse it is an event stream */
+/** What a codec reads from an answer's body without converting it. @param sse it is an event stream */
 export function digestOf(protocol: Codec, body: Uint8Array, sse: boolean): Digest {
   if (!sse) return protocol.digestReply(tryParse(new TextDecoder().decode(body)) ?? null);
   const parser = new SseParser();
   return protocol.digestStream([...parser.push(body), ...parser.end()]);
 }
 
-/** Characters of an error that tell which one it is. */
-const GIST = 2000;
+/** Characters of an error message that are compared. */
+const COMPARED_CHARACTERS = 2000;
 
-/** Words without what differs from one request to the next: ids, numbers, places. */
-const gist = (message: string) =>
+/** A message without what differs between requests: ids, numbers, places. */
+const normalized = (message: string) =>
   message
-    .slice(0, GIST)
+    .slice(0, COMPARED_CHARACTERS)
     .toLowerCase()
     .replace(/\b(?=[0-9a-z_-]*\d)[0-9a-z_-]{8,}\b/g, '#')
     .replace(/\d+/g, '#');
 
-/** Is `b` the failure that `a` is: the same status, said in the same way? */
-export function sameFailure(a: Outcome, b: Outcome): boolean {
+/** Whether both are the same failure: equal status, and equal message or code. */
+export function sameFailure(a: RequestOutcome, b: RequestOutcome): boolean {
   const [x, y] = [a.failure, b.failure];
   if (x === undefined || y === undefined) return x === y;
   if (a.status !== b.status || x.how !== y.how) return false;
-  if (gist(x.message) === gist(y.message)) return true;
+  if (normalized(x.message) === normalized(y.message)) return true;
   return x.code !== undefined && x.code === y.code && x.kind === y.kind;
 }

@@ -1,37 +1,42 @@
-/** Sends recorded requests again, under one setting or several by turns. */
+/** Sends recorded requests again, under one setting or several in turn. */
 
 import type { Codec } from '../../codecs/codec.ts';
 import type { Config } from '../../config/config.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
+import type { SampleServices } from '../in-process-gateway.ts';
 import { answerText } from './answer-text.ts';
 import { checkRecorded, checkTarget } from './known-target.ts';
-import { type Answered, outcomeOf } from './outcome.ts';
-import { type Comparison, compareRuns, type Recorded, type Run } from './runs.ts';
-import { type Sendable, send } from './send.ts';
-import { type Caller, probing, type Setup, withSetting } from './settings.ts';
-import { bodyOf, type Source, withModel } from './source.ts';
-import type { SampleServices } from './tools.ts';
+import { type CompleteAnswer, outcomeOf } from './outcome.ts';
+import {
+  type Comparison,
+  compareRuns,
+  type RecordedOutcome,
+  type ReplayedRequest,
+} from './runs.ts';
+import { type SendableRequest, send } from './send.ts';
+import { type Caller, probeConfig, type ReplaySetup, withSetting } from './settings.ts';
+import { bodyOf, type ReplaySource, withModel } from './source.ts';
 
 export interface ReplayOptions {
   readonly config: Config;
-  readonly sources: readonly Source[];
-  /** `provider/model`; left out: as the request says, or where it went. */
+  readonly sources: readonly ReplaySource[];
+  /** `provider/model`; left out: the model of the request, or the target it went to. */
   readonly to?: string;
   readonly repair: boolean;
-  /** Settings to compare, `KEY=VALUE`; none: as it is configured. */
+  /** Settings to compare, `KEY=VALUE`; none: the configuration as it is. */
   readonly compare?: readonly string[];
-  /** How often each. */
+  /** Requests for each source and setting. */
   readonly repeat: number;
-  /** Told of every answer, with how many there will be. */
-  readonly onRun?: (run: Run, done: number, total: number) => void;
-  /** Asks for an early end: the runs so far are the result. */
+  /** Called for every answer, with the number of answers so far and in total. */
+  readonly onRun?: (run: ReplayedRequest, done: number, total: number) => void;
+  /** Ends the replay early: the runs so far are the result. */
   readonly signal?: AbortSignal;
-  /** In whose name it is sent. */
+  /** The key in whose name requests are sent. */
   readonly as?: Caller;
 }
 
-export interface Replayed {
-  readonly runs: readonly Run[];
+export interface ReplayReport {
+  readonly runs: readonly ReplayedRequest[];
   readonly comparison: Comparison;
 }
 
@@ -40,27 +45,27 @@ export const countRuns = ({ sources, compare = [], repeat }: ReplayOptions) =>
   sources.length * Math.max(1, compare.length) * repeat;
 
 /**
- * Each source under each setting, by turns, so that a vendor's bad minute hits all settings alike.
- * @throws GatewayError invalid_request, before anything is sent, for a setting or a target that there is not
+ * Sends each source under each setting in turn, so that a temporary problem of a vendor affects all settings.
+ * @throws GatewayError invalid_request, before anything is sent, for an unknown setting or target
  */
-export async function replay(options: ReplayOptions, tools: SampleServices): Promise<Replayed> {
+export async function replay(options: ReplayOptions, tools: SampleServices): Promise<ReplayReport> {
   const setups = setupsOf(options);
-  for (const { straight, target } of options.sources) {
-    // It goes where it went.
-    const back = straight && target !== undefined && setups.some(({ to }) => to === undefined);
+  for (const { direct, target } of options.sources) {
+    // It is sent to the target it went to.
+    const back = direct && target !== undefined && setups.some(({ to }) => to === undefined);
     if (back) checkRecorded(target, options.config);
   }
-  const runs: Run[] = [];
+  const runs: ReplayedRequest[] = [];
   const total = countRuns(options);
   const { signal, as } = options;
-  // What went straight to a vendor goes there again without passing any repair.
-  const open = ({ config }: Setup, repair: boolean) =>
+  // A vendor's request is sent again without any repair.
+  const open = ({ config }: ReplaySetup, repair: boolean) =>
     tools.gateway({
-      config: probing(config, undefined, as),
+      config: probeConfig(config, undefined, as),
       environment: tools.environment,
       repair,
     });
-  const kinds = setups.map((setup) => ({
+  const gateways = setups.map((setup) => ({
     setup,
     whole: open(setup, setup.repair),
     straight: open(setup, false),
@@ -70,11 +75,13 @@ export async function replay(options: ReplayOptions, tools: SampleServices): Pro
       const protocol = tools.protocols[source.protocol];
       const before = source.answer && recordedOf(protocol, source, source.answer);
       for (let i = 0; i < options.repeat; i++) {
-        for (const { setup, whole, straight } of kinds) {
+        for (const { setup, whole, straight } of gateways) {
           if (signal?.aborted === true) break;
-          const gateway = source.straight ? straight : whole;
+          const gateway = source.direct ? straight : whole;
           const what = { ...sendable(source, setup), as };
-          const sent = await send(gateway, protocol, what, signal).catch(unlessAborted(signal));
+          const sent = await send(gateway, protocol, what, signal).catch(
+            undefinedIfAborted(signal),
+          );
           if (sent === undefined) break;
           const run = { source: source.name, setting: setup.name, number: i + 1, sent, before };
           runs.push(run);
@@ -83,34 +90,38 @@ export async function replay(options: ReplayOptions, tools: SampleServices): Pro
       }
     }
   } finally {
-    await Promise.all(kinds.flatMap(({ whole, straight }) => [whole.close(), straight.close()]));
+    await Promise.all(gateways.flatMap(({ whole, straight }) => [whole.close(), straight.close()]));
   }
   const names = setups.map(({ name }) => name);
   return { runs, comparison: compareRuns(names, runs) };
 }
 
-function recordedOf(protocol: Codec, { body, took }: Source, answer: Answered): Recorded {
+function recordedOf(
+  protocol: Codec,
+  { body, totalMs }: ReplaySource,
+  answer: CompleteAnswer,
+): RecordedOutcome {
   return {
     ...outcomeOf(protocol, answer),
     answer: answerText(protocol, body, answer),
-    total: took,
+    total: totalMs,
   };
 }
 
-const unlessAborted = (signal: AbortSignal | undefined) => (thrown: unknown) => {
+const undefinedIfAborted = (signal: AbortSignal | undefined) => (thrown: unknown) => {
   if (signal?.aborted === true) return undefined;
   throw thrown;
 };
 
-function setupsOf({ config, repair, to, compare = [] }: ReplayOptions): readonly Setup[] {
+function setupsOf({ config, repair, to, compare = [] }: ReplayOptions): readonly ReplaySetup[] {
   if (to !== undefined) checkTarget(to, config);
-  const base: Setup = { name: '', config, repair, to, edit: KEEP };
+  const base: ReplaySetup = { name: '', config, repair, to, edit: KEEP };
   return compare.length === 0 ? [base] : compare.map((one) => withSetting(base, one));
 }
 
-/** The recorded bytes, as long as neither the target nor the body is changed. */
-function sendable(source: Source, setup: Pick<Setup, 'to' | 'edit'>): Sendable {
-  const to = setup.to ?? (source.straight ? source.target : undefined);
+/** The request to send: the recorded bytes, unless the setup changes the target or the body. */
+function sendable(source: ReplaySource, setup: Pick<ReplaySetup, 'to' | 'edit'>): SendableRequest {
+  const to = setup.to ?? (source.direct ? source.target : undefined);
   const value = setup.edit === KEEP ? undefined : bodyOf(source);
   const edited = value === undefined ? undefined : setup.edit(value);
   const body =

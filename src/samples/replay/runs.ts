@@ -1,24 +1,24 @@
-/** The results of a replay: failure rates, and whether their difference is more than chance. */
+/** The results of a replay: failure rates, and whether they differ by more than chance. */
 
 import { fisherExact, type Trials, wilson } from '../../lib/text/fisher-exact-test.ts';
-import type { Outcome } from './outcome.ts';
-import type { Sent } from './send.ts';
+import type { RequestOutcome } from './outcome.ts';
+import type { SendResult } from './send.ts';
 
-/** What came of the request when it was recorded. */
-export interface Recorded extends Outcome {
+/** The outcome of the request when it was recorded. */
+export interface RecordedOutcome extends RequestOutcome {
   readonly answer: string | undefined;
-  /** Milliseconds that the whole answer took; undefined when that is not known. */
+  /** Milliseconds until the end of the answer; undefined when unknown. */
   readonly total: number | undefined;
 }
 
-export interface Run {
+export interface ReplayedRequest {
   readonly source: string;
   /** '' when no settings are compared. */
   readonly setting: string;
   readonly number: number;
-  readonly sent: Sent;
+  readonly sent: SendResult;
   /** What was recorded. */
-  readonly before: Recorded | undefined;
+  readonly before: RecordedOutcome | undefined;
 }
 
 export interface SettingResult extends Trials {
@@ -26,7 +26,7 @@ export interface SettingResult extends Trials {
   readonly rate: number;
   /** 95 % interval of the rate. */
   readonly interval: readonly [low: number, high: number];
-  /** Means over answers that had them. */
+  /** Means over the answers that report them. */
   readonly promptTokens: number | undefined;
   readonly outputTokens: number | undefined;
   readonly ms: number;
@@ -34,14 +34,17 @@ export interface SettingResult extends Trials {
 
 export interface Comparison {
   readonly settings: readonly SettingResult[];
-  /** Of the first two settings; undefined when there is nothing to compare. */
+  /** Fisher's exact test on the first two settings; undefined for a single setting. */
   readonly p: number | undefined;
 }
 
 /** Below this a difference counts as more than chance. */
 export const SIGNIFICANT = 0.05;
 
-export function compareRuns(names: readonly string[], runs: readonly Run[]): Comparison {
+export function compareRuns(
+  names: readonly string[],
+  runs: readonly ReplayedRequest[],
+): Comparison {
   const settings = names.map((setting) =>
     resultOf(
       setting,
@@ -52,7 +55,7 @@ export function compareRuns(names: readonly string[], runs: readonly Run[]): Com
   return { settings, p: a === undefined || b === undefined ? undefined : fisherExact(a, b) };
 }
 
-function resultOf(setting: string, runs: readonly Run[]): SettingResult {
+function resultOf(setting: string, runs: readonly ReplayedRequest[]): SettingResult {
   const failed = runs.filter(({ sent }) => sent.failure !== undefined).length;
   const trials = { failed, passed: runs.length - failed };
   return {
@@ -73,8 +76,8 @@ function mean(values: readonly (number | undefined)[]): number | undefined {
     : known.reduce((sum, value) => sum + value, 0) / known.length;
 }
 
-/** A run as `--json` and the browser show it. */
-export function runAsJson({ source, setting, number, sent, before }: Run) {
+/** A run as JSON, for `--json` and the page. */
+export function runAsJson({ source, setting, number, sent, before }: ReplayedRequest) {
   return {
     sample: source,
     ...(setting !== '' && { setting }),
@@ -102,7 +105,7 @@ export function runAsJson({ source, setting, number, sent, before }: Run) {
   };
 }
 
-export function runsAsJson(runs: readonly Run[], { settings, p }: Comparison) {
+export function runsAsJson(runs: readonly ReplayedRequest[], { settings, p }: Comparison) {
   return {
     runs: runs.map(runAsJson),
     settings: settings.map((one) => ({

@@ -1,57 +1,57 @@
-/** Sends a body through a gateway in this process and waits for the whole answer. */
+/** Sends a request through a gateway in this process and waits for the whole answer. */
 
 import type { Codec } from '../../codecs/codec.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
-import { fromHeader } from '../../lib/text/shown-text.ts';
+import { decodeHeaderText } from '../../lib/text/printable-text.ts';
+import type { InProcessGateway } from '../in-process-gateway.ts';
 import { answerText } from './answer-text.ts';
-import { type Outcome, outcomeOf } from './outcome.ts';
+import { outcomeOf, type RequestOutcome } from './outcome.ts';
 import type { Caller } from './settings.ts';
-import type { InProcessGateway } from './tools.ts';
 
-export interface Sendable {
+export interface SendableRequest {
   readonly protocol: ProtocolName;
   readonly body: Uint8Array;
   readonly headers: Headers;
   readonly search: string;
-  /** In whose name; left out: nobody's, which a gateway without keys takes. */
+  /** The key in whose name it is sent; left out for a gateway without keys. */
   readonly as?: Caller;
 }
 
 /** Times in milliseconds. */
-export interface Sent extends Outcome {
+export interface SendResult extends RequestOutcome {
   readonly id: string;
   readonly target: string;
   readonly notes: string;
   readonly firstByte: number | undefined;
   readonly total: number;
-  /** What the answer says, as text; undefined for an error. */
+  /** The text of the answer; undefined for an error. */
   readonly answer: string | undefined;
-  /** Seconds that the vendor asks to wait. */
+  /** Seconds to wait, as the vendor asks. */
   readonly retryAfter: number | undefined;
 }
 
-/** Where each protocol is asked. */
-export const PATHS: Readonly<Record<ProtocolName, string>> = {
+/** The path of each protocol's model requests. */
+export const MODEL_PATHS: Readonly<Record<ProtocolName, string>> = {
   'openai-chat': '/v1/chat/completions',
   'openai-responses': '/v1/responses',
   'anthropic-messages': '/v1/messages',
 };
 
-/** Never rejects but when `signal` fires. */
+/** Rejects only when `signal` fires. */
 export async function send(
   gateway: InProcessGateway,
   protocol: Codec,
-  { body, headers, search, as }: Sendable,
+  { body, headers, search, as }: SendableRequest,
   signal?: AbortSignal,
-): Promise<Sent> {
+): Promise<SendResult> {
   const started = performance.now();
-  const asked = new Headers(headers);
-  asked.set('content-type', 'application/json');
-  asked.set('host', 'localhost');
-  if (as !== undefined) asked.set('authorization', `Bearer ${as.password}`);
-  const request = new Request(`http://localhost${PATHS[protocol.name]}${search}`, {
+  const sent = new Headers(headers);
+  sent.set('content-type', 'application/json');
+  sent.set('host', 'localhost');
+  if (as !== undefined) sent.set('authorization', `Bearer ${as.password}`);
+  const request = new Request(`http://localhost${MODEL_PATHS[protocol.name]}${search}`, {
     method: 'POST',
-    headers: asked,
+    headers: sent,
     body: body as Uint8Array<ArrayBuffer>,
     ...(signal !== undefined && { signal }),
   });
@@ -75,7 +75,7 @@ export async function send(
   return {
     ...outcomeOf(protocol, answered),
     id: response.headers.get('x-hopgate-request-id') ?? '',
-    target: fromHeader(response.headers.get('x-hopgate-target') ?? ''),
+    target: decodeHeaderText(response.headers.get('x-hopgate-target') ?? ''),
     notes: response.headers.get('x-hopgate-notes') ?? '',
     firstByte,
     total: performance.now() - started,

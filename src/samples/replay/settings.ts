@@ -1,32 +1,33 @@
-/** Settings that are compared: `profile.shortToolResults=true`, `to=glm/glm-4.6`, `body.temperature=0`. */
+/** Settings to compare in a replay: `profile.shortToolResults=true`, `to=glm/glm-4.6`, `body.temperature=0`. */
 
-import type { Config, ProviderConfig } from '../../config/config.ts';
+import type { Config } from '../../config/config.ts';
 import { Secret } from '../../config/secret.ts';
+import type { ProviderConfig } from '../../config/sections/providers.ts';
 import { invalid } from '../../conversation/errors.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
 import { checkTarget } from './known-target.ts';
 
-/** What a run sends, and through what. */
-export interface Setup {
-  /** As it is written on the command line; '' for the settings as they are. */
+/** What a run sends, and with which configuration. */
+export interface ReplaySetup {
+  /** As written on the command line; '' for the configuration as it is. */
   readonly name: string;
   readonly config: Config;
   readonly repair: boolean;
   /** `provider/model`. */
   readonly to: string | undefined;
-  /** Changes of the request. */
+  /** Changes the request. */
   readonly edit: (body: JsonObject) => JsonObject;
 }
 
 /**
  * The setup with one setting changed. Keys: `to`, `repair` (on, off), `body.<member>` of the request,
- * `profile` (a name) and `profile.<fact>` of all providers, else a member of the configuration.
- * Values are JSON where they can be read as such.
+ * `profile` (a name) and `profile.<fact>` of all providers, or a member of the configuration.
+ * A value that is valid JSON is read as JSON.
  * @throws GatewayError invalid_request
  */
-export function withSetting(base: Setup, written: string): Setup {
+export function withSetting(base: ReplaySetup, written: string): ReplaySetup {
   const equals = written.indexOf('=');
-  if (equals < 1) throw invalid(`"${written}" is no setting: write KEY=VALUE.`);
+  if (equals < 1) throw invalid(`"${written}" is not a setting: write KEY=VALUE.`);
   const key = written.slice(0, equals).trim();
   const text = written.slice(equals + 1);
   const value: Json = tryParse(text) ?? text;
@@ -75,7 +76,7 @@ export function eachProvider(
   return { ...config, providers: Object.fromEntries(entries) };
 }
 
-/** The value with another one at a path; null takes a member out. */
+/** The value with `to` at a path; null removes the member. */
 function setIn(value: Json, [key, ...rest]: readonly string[], to: Json): Json {
   if (key === undefined) return to;
   if (Array.isArray(value)) {
@@ -90,18 +91,18 @@ function setIn(value: Json, [key, ...rest]: readonly string[], to: Json): Json {
   return { ...object, [key]: setIn(object[key] ?? {}, rest, to) };
 }
 
-/** The gateway key in whose name something is sent; what it may do stays as its entry says. */
+/** The gateway key in whose name a request is sent; it keeps the rights of its entry. */
 export interface Caller {
   readonly name: string;
-  /** Known to nobody else, made for one gateway of this process. */
+  /** A temporary secret for one gateway of this process. */
   readonly password: string;
 }
 
 /**
- * A configuration for a gateway that only this process asks: no keys but that of a caller, every
- * request sent once, nothing recorded but what `samples` says.
+ * A configuration for a gateway that only this process uses: only the caller's key, no retries, and
+ * recording as `samples` says.
  */
-export function probing(
+export function probeConfig(
   config: Config,
   samples: Config['samples'] | undefined,
   as?: Caller,

@@ -1,34 +1,34 @@
-/** What is to be sent again: a request of a sample, with what is known of how it was sent and answered. */
+/** A request to send again: the body of a sample, with its headers, target and recorded answer. */
 
 import { GatewayError, invalid } from '../../conversation/errors.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, type JsonObject, splice, topLevel, tryParse } from '../../lib/json/json.ts';
 import type { ExportedSample, SampleMeta, SampleStore } from '../sample.ts';
-import type { Answered } from './outcome.ts';
+import type { CompleteAnswer } from './outcome.ts';
 
-export interface Source {
+export interface ReplaySource {
   /** The sample's id, or the file's name. */
   readonly name: string;
-  /** How the body speaks. */
+  /** The protocol of the body. */
   readonly protocol: ProtocolName;
   readonly body: Uint8Array;
   readonly headers: Headers;
   readonly search: string;
-  /** It went to a vendor in this form: it goes to one as it is. */
-  readonly straight: boolean;
-  /** `provider/model` it went to. */
+  /** It is a request as a vendor received it, and is sent to a vendor unchanged. */
+  readonly direct: boolean;
+  /** The target it went to, `provider/model`. */
   readonly target: string | undefined;
-  /** What was answered then. */
-  readonly answer: Answered | undefined;
-  /** How long that took, in milliseconds. */
-  readonly took?: number;
+  /** The recorded answer. */
+  readonly answer: CompleteAnswer | undefined;
+  /** Milliseconds that the recorded exchange took. */
+  readonly totalMs?: number;
 }
 
-// What a client says of itself and of the protocol; nothing that is a credential or of a connection.
+// Headers about the client and the protocol; none about credentials or the connection.
 const CARRIED =
   /^(anthropic-(version|beta)|openai-beta|user-agent|x-app|x-claude-code-|session[-_]id|originator)/;
 
-/** The headers of a request that are sent again with it; what was masked is left out. */
+/** The headers that are sent again with a request; masked ones are left out. */
 export function carriedHeaders(headers: Readonly<Record<string, string>> = {}): Headers {
   const carried = new Headers();
   for (const [name, value] of Object.entries(headers)) {
@@ -37,23 +37,23 @@ export function carriedHeaders(headers: Readonly<Record<string, string>> = {}): 
   return carried;
 }
 
-/** @throws GatewayError not_found when there is no such sample, or several */
-export function sampleOf(book: SampleStore, id: string): SampleMeta {
-  const meta = book.find(id);
+/** The sample of an id or of a unique part of one. @throws GatewayError not_found when there is none, or several */
+export function requireSample(store: SampleStore, id: string): SampleMeta {
+  const meta = store.find(id);
   if (meta !== undefined) return meta;
-  const fits = book.matching(id, CANDIDATES + 1);
+  const fits = store.matching(id, CANDIDATES + 1);
   if (fits.length === 0) {
-    throw new GatewayError('not_found', `There is no sample "${id}" in ${book.root}.`);
+    throw new GatewayError('not_found', `There is no sample "${id}" in ${store.root}.`);
   }
   const more = fits.length > CANDIDATES ? ', and more' : '';
   const named = fits.slice(0, CANDIDATES).map((row) => row.id);
   throw new GatewayError(
     'not_found',
-    `"${id}" fits more than one sample in ${book.root}: ${named.join(', ')}${more}.`,
+    `"${id}" matches more than one sample in ${store.root}: ${named.join(', ')}${more}.`,
   );
 }
 
-/** Ids that are named where a part of an id fits several. */
+/** Ids that the error names where several fit. */
 const CANDIDATES = 5;
 
 /** Stages that can be sent again. */
@@ -61,7 +61,7 @@ export const sendableStages = (meta: SampleMeta): readonly string[] =>
   meta.edges.map(({ stage }) => stage).filter((stage) => stage.endsWith('request'));
 
 /** A request of an exported sample. @throws GatewayError not_found */
-export function fromExported({ meta, files }: ExportedSample, stage?: string): Source {
+export function fromExported({ meta, files }: ExportedSample, stage?: string): ReplaySource {
   const read = (_: SampleMeta, wanted: string) => {
     const file = files.find((one) => one.stage === wanted);
     if (file === undefined) return undefined;
@@ -71,47 +71,47 @@ export function fromExported({ meta, files }: ExportedSample, stage?: string): S
 }
 
 /**
- * The request of a sample: what the client sent, unless another edge is named.
+ * The request of a sample: the client's, unless another stage is named.
  * @throws GatewayError not_found when there is no such request
  */
 export function fromSample(
-  book: Pick<SampleStore, 'read'>,
+  store: Pick<SampleStore, 'read'>,
   meta: SampleMeta,
   stage = 'client-request',
-): Source {
-  const body = book.read(meta, stage);
+): ReplaySource {
+  const body = store.read(meta, stage);
   if (body === undefined || !stage.endsWith('request')) {
     const names = sendableStages(meta).join(', ');
     throw new GatewayError('not_found', `${meta.id} has no request "${stage}". It has: ${names}.`);
   }
-  const edge = meta.edges.find((one) => one.stage === stage);
-  const straight = stage !== 'client-request';
+  const stageInfo = meta.edges.find((one) => one.stage === stage);
+  const direct = stage !== 'client-request';
   return {
     name: meta.id,
-    protocol: straight ? (edge?.protocol ?? meta.provider_protocol ?? meta.entry) : meta.entry,
+    protocol: direct ? (stageInfo?.protocol ?? meta.provider_protocol ?? meta.entry) : meta.entry,
     body,
-    headers: carriedHeaders(edge?.headers),
-    search: straight || meta.search?.includes('**') === true ? '' : (meta.search ?? ''),
-    straight,
-    target: edge?.target ?? meta.target,
-    answer: answerTo(book, meta, stage),
-    ...(straight ? {} : { took: meta.total_ms }),
+    headers: carriedHeaders(stageInfo?.headers),
+    search: direct || meta.search?.includes('**') === true ? '' : (meta.search ?? ''),
+    direct,
+    target: stageInfo?.target ?? meta.target,
+    answer: answerTo(store, meta, stage),
+    ...(direct ? {} : { totalMs: meta.total_ms }),
   };
 }
 
-/** What was answered to the request of a stage; undefined when nothing was, or not all of it is there yet. */
+/** The answer to the request of a stage; undefined when there is none, or none yet. */
 function answerTo(
-  book: Pick<SampleStore, 'read'>,
+  store: Pick<SampleStore, 'read'>,
   meta: SampleMeta,
   stage: string,
-): Answered | undefined {
+): CompleteAnswer | undefined {
   if (meta.state === 'open') return undefined;
   const answers =
     stage === 'client-request'
       ? ['client-response']
       : [stage.replace(/request$/, 'response'), stage.replace(/request$/, 'error')];
   const answer = meta.edges.find((one) => answers.includes(one.stage));
-  const body = answer === undefined ? undefined : book.read(meta, answer.stage);
+  const body = answer === undefined ? undefined : store.read(meta, answer.stage);
   if (answer === undefined || body === undefined || answer.made === true) return undefined;
   const type = answer.file.endsWith('.sse') ? 'text/event-stream' : 'application/json';
   return {
@@ -122,14 +122,14 @@ function answerTo(
   };
 }
 
-/** The body as a value. @throws GatewayError invalid_request */
-export function bodyOf({ name, body }: Pick<Source, 'name' | 'body'>): JsonObject {
+/** The parsed body. @throws GatewayError invalid_request */
+export function bodyOf({ name, body }: Pick<ReplaySource, 'name' | 'body'>): JsonObject {
   const value = tryParse(new TextDecoder().decode(body));
-  if (!isObject(value)) throw invalid(`The request of ${name} is no JSON object.`);
+  if (!isObject(value)) throw invalid(`The request of ${name} is not a JSON object.`);
   return value;
 }
 
-/** The bytes with another model name, everything else as it was. */
+/** The body with another model name and otherwise unchanged. */
 export function withModel(body: Uint8Array, model: string): Uint8Array {
   const member = topLevel(body)?.get('model');
   if (member === undefined) return body;

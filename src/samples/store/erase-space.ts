@@ -1,11 +1,11 @@
-/** Removes what was recorded of a memory space, and what other processes still write of it later. */
+/** Removes the samples of an erased memory space, and those that other processes still write later. */
 
 import type { SampleRow } from '../sample.ts';
 import type { SampleIndex } from './index-store.ts';
 import { removeFiles } from './retention.ts';
 import type { Steps } from './steps.ts';
 
-/** Samples whose files go between two looks at the clock. */
+/** Samples whose files are removed between two yields. */
 const PAGE = 10;
 
 /** Removes all samples of a space that the index knows; returns their ids. */
@@ -28,8 +28,8 @@ export function* eraseSpace(
 }
 
 /**
- * Puts samples into the index that were just written, but for those whose space was erased while they
- * were recorded (by another process, which could not know of them): they are removed. Their ids.
+ * Puts samples that were just written into the index. Those whose space another process erased while
+ * they were recorded are removed instead. Returns the ids of the removed ones.
  */
 export function putUnerased(
   index: SampleIndex,

@@ -1,4 +1,4 @@
-/** Filters of a list of samples as conditions of the index. */
+/** Translates the filter of a list into conditions of an SQL query. */
 
 import type { SampleFilter } from '../sample.ts';
 
@@ -8,7 +8,7 @@ export interface Conditions {
   readonly values: readonly (string | number)[];
 }
 
-/** `*` and `?` as SQL's GLOB has them; its own brackets mean nothing here. A plain word may stand anywhere. */
+/** A GLOB pattern with `*` and `?` but without brackets. A plain word may occur anywhere. */
 function glob(words: string): string {
   const escaped = words.toLowerCase().replace(/\[/g, '[[]');
   return /[*?]/.test(words) ? escaped : `*${escaped}*`;
@@ -37,7 +37,7 @@ function statusCondition(wanted: string): Conditions {
   return { where: `(${parts.join(' OR ')})`, values };
 }
 
-/** All that are given must hold. */
+/** All given conditions must hold. */
 export function conditionsOf(filter: SampleFilter): Conditions {
   const parts: string[] = [];
   const values: (string | number)[] = [];

@@ -1,9 +1,9 @@
-/** What the index says in numbers: each question is one statement, answered with a few rows however many samples there are. */
+/** Statistics of the index: each query is one statement that returns few rows, however many samples there are. */
 
 import type { SampleFilter, SamplePercentiles, SampleStatistics, SampleStore } from '../sample.ts';
 import { conditionsOf } from './index-query.ts';
 
-type Ask = (sql: string, values: (string | number)[]) => readonly unknown[];
+type RunQuery = (sql: string, values: (string | number)[]) => readonly unknown[];
 
 const SUMS = `
   count(*) AS requests, total(failed) AS failed, count(input_tokens) AS counted,
@@ -13,10 +13,10 @@ const SUMS = `
   total(output_tokens) AS output_tokens, total(reasoning_tokens) AS reasoning_tokens,
   total(CASE WHEN cached_tokens IS NULL THEN 0 ELSE input_tokens END) AS cacheable_tokens`;
 
-/** Columns to group by, and the value that names a group. */
+/** The column to group by. */
 const GROUPS = { bucket: 'bucket', target: 'target', all: `''` } as const;
 
-/** What of a column counts as something. */
+/** Values of a column that are counted. */
 const COUNTED = { status: 'status != 0', error: `error != ''`, notes: `notes != ''` } as const;
 
 interface Ranked {
@@ -26,16 +26,17 @@ interface Ranked {
   readonly p99: number;
 }
 
-/** @param filter says since and until; a sample's bucket is the number of whole `bucketMs` since then */
+/** A sample's bucket is the number of whole `bucketMs` since `filter.since`. */
 export function statisticsOf(
-  ask: Ask,
+  query: RunQuery,
   filter: Parameters<SampleStore['statistics']>[0],
   bucketMs: number,
 ): SampleStatistics {
   const { limit: _limit, before: _before, ...others }: SampleFilter = filter;
   const { where, values } = conditionsOf(others);
   const from = `(SELECT *, CAST((time - ?) / ? AS INTEGER) AS bucket FROM samples ${where})`;
-  const all = <Row>(sql: string) => ask(sql, [filter.since, bucketMs, ...values]) as readonly Row[];
+  const all = <Row>(sql: string) =>
+    query(sql, [filter.since, bucketMs, ...values]) as readonly Row[];
   return {
     sums: () => all(`SELECT bucket, target, ${SUMS} FROM ${from} GROUP BY bucket, target`),
     counts: (of) =>

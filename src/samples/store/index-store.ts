@@ -1,11 +1,11 @@
-/** The index of samples: what can be asked without opening thousands of files; made anew from them when lost. */
+/** The SQLite index of samples: answers queries without opening the files, and is rebuilt from them when lost. */
 
 import { Database, type SQLQueryBindings, type Statement } from 'bun:sqlite';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { fileAt, isDamage, openPrivate } from '../../lib/store/versioned-store.ts';
-import { hiddenSpace } from '../mask/meta-mask.ts';
+import { hashedSpace } from '../mask/meta-mask.ts';
 import type { SampleFilter, SampleRow, SampleStatistics, SampleStore } from '../sample.ts';
 import { conditionsOf } from './index-query.ts';
 import { statisticsOf } from './index-statistics.ts';
@@ -70,47 +70,47 @@ export interface Totals {
 }
 
 export interface SampleIndex {
-  /** All of them in one transaction; known ids are replaced. */
+  /** Inserts all rows in one transaction; known ids are replaced. */
   put(rows: readonly SampleRow[]): void;
   remove(ids: readonly string[]): void;
   /** Newest first. */
   list(filter: SampleFilter): readonly SampleRow[];
-  /** Those in whose ids this text stands, newest first. */
+  /** Samples whose ids contain this text, newest first. */
   matching(part: string, limit: number): readonly SampleRow[];
   statistics: SampleStore['statistics'];
-  /** Ids of an entry behind this one with their state, in order: a page of what may be thousands. */
+  /** A page of ids of an entry with their states: those after `id`, in order. */
   idsAfter(
     entry: ProtocolName,
     id: string,
     limit: number,
   ): readonly { readonly id: string; readonly state: string }[];
-  /** Kept by the file itself: asking costs the same however many there are. */
+  /** Kept by triggers: the cost does not grow with the number of samples. */
   totals(failed: boolean): Totals;
-  /** The oldest ones, oldest first. */
+  /** The oldest samples, oldest first. */
   oldest(failed: boolean, limit: number): readonly SampleRow[];
   /** Samples of a memory space. */
   ofSpace(space: string, limit: number): readonly SampleRow[];
-  /** The space was erased at this time, in ms since 1970; its name is kept as a hash. */
+  /** Records that a space was erased at this time, in ms since 1970; its name is kept as a hash. */
   noteErasure(space: string, at: number): void;
-  /** Those whose space was erased after they began. */
+  /** Rows whose space was erased after they began. */
   erased(rows: readonly SampleRow[]): readonly SampleRow[];
-  /** Leaves nothing of removed rows in the file and its log, as far as nobody reads them now. */
+  /** Clears removed rows out of the file and its log, unless another connection still reads them. */
   scrub(): void;
   close(): void;
 }
 
-/** An index on disk, and how often its file was made anew since it was opened. */
+/** An index on disk; `rebuilds` counts how often its file was replaced since it was opened. */
 export interface SampleIndexFile extends SampleIndex {
-  readonly renewals: number;
+  readonly rebuilds: number;
 }
 
 const renewed = new Map<string, Set<(cause: unknown) => void>>();
 
 /**
- * Told when an index of this process was found damaged or gone and is empty now: whoever keeps it in line
- * with the files fills it again. Call what comes back to be left alone.
+ * Calls `keeper` when an index of this process was damaged or removed and is empty now, so that it can fill
+ * the index from the files, until the returned function is called.
  */
-export function onRenewedIndex(root: string, keeper: (cause: unknown) => void): () => void {
+export function onIndexRebuilt(root: string, keeper: (cause: unknown) => void): () => void {
   const keepers = renewed.get(root) ?? new Set();
   renewed.set(root, keepers.add(keeper));
   return () => {
@@ -122,69 +122,69 @@ export function onRenewedIndex(root: string, keeper: (cause: unknown) => void): 
 const codeOf = (error: unknown) => String((error as { code?: unknown } | null)?.code);
 
 /**
- * Opens `<root>/index.db`, made (0600 in a folder 0700) when it is not there. A file that is no index
- * of this version, or turns out to be damaged later, is thrown away: it holds nothing that the samples
- * do not. The question that found it damaged is asked again of the new one.
- * @param fill fills one that was made anew; by default the keepers of {@link onRenewedIndex} do
+ * Opens `<root>/index.db` and creates it (0600 in a folder 0700) when it is missing. A file of another
+ * version, or one that turns out to be damaged, is replaced: it holds nothing that the samples do not. The
+ * query that found the damage runs again on the new file.
+ * @param fill fills a new index; by default the keepers of {@link onIndexRebuilt} do
  * @throws SQLiteError when neither works
  */
 export function openIndex(root: string, fill?: (index: SampleIndex) => void): SampleIndexFile {
   const path = join(root, 'index.db');
   let renewals = 0;
-  const tell = (cause: unknown) => {
+  const notifyKeepers = (cause: unknown) => {
     for (const keeper of renewed.get(root) ?? []) keeper(cause);
   };
-  let index = openFile(root, tell);
+  let index = openFile(root, notifyKeepers);
   let file = fileAt(path);
   const renew = (cause: unknown) => {
     index.close();
-    // Unless another connection was first.
+    // Unless another connection has replaced it already.
     if (fileAt(path) === file) removeFile(path);
-    index = openFile(root, tell);
+    index = openFile(root, notifyKeepers);
     file = fileAt(path);
     renewals++;
     if (fill !== undefined) fill(index);
-    else tell(cause);
+    else notifyKeepers(cause);
   };
-  const ask = <T>(question: (of: SampleIndex) => T): T => {
+  const run = <T>(query: (of: SampleIndex) => T): T => {
     if (fileAt(path) !== file) renew(new Error('the file is gone'));
     try {
-      return question(index);
+      return query(index);
     } catch (error) {
       if (!isDamage(error)) throw error;
       renew(error);
-      return question(index);
+      return query(index);
     }
   };
   return {
-    get renewals() {
+    get rebuilds() {
       return renewals;
     },
-    put: (rows) => ask((of) => of.put(rows)),
-    remove: (ids) => ask((of) => of.remove(ids)),
-    list: (filter) => ask((of) => of.list(filter)),
-    matching: (part, limit) => ask((of) => of.matching(part, limit)),
+    put: (rows) => run((of) => of.put(rows)),
+    remove: (ids) => run((of) => of.remove(ids)),
+    list: (filter) => run((of) => of.list(filter)),
+    matching: (part, limit) => run((of) => of.matching(part, limit)),
     statistics: (filter, bucketMs) => {
-      const now = <T>(question: (of: SampleStatistics) => T) =>
-        ask((of) => question(of.statistics(filter, bucketMs)));
+      const now = <T>(query: (of: SampleStatistics) => T) =>
+        run((of) => query(of.statistics(filter, bucketMs)));
       return {
         sums: () => now((of) => of.sums()),
         counts: (what) => now((of) => of.counts(what)),
         percentiles: (what, by) => now((of) => of.percentiles(what, by)),
       };
     },
-    idsAfter: (entry, id, limit) => ask((of) => of.idsAfter(entry, id, limit)),
-    totals: (failed) => ask((of) => of.totals(failed)),
-    oldest: (failed, limit) => ask((of) => of.oldest(failed, limit)),
-    ofSpace: (space, limit) => ask((of) => of.ofSpace(space, limit)),
-    noteErasure: (space, at) => ask((of) => of.noteErasure(space, at)),
-    erased: (rows) => ask((of) => of.erased(rows)),
-    scrub: () => ask((of) => of.scrub()),
+    idsAfter: (entry, id, limit) => run((of) => of.idsAfter(entry, id, limit)),
+    totals: (failed) => run((of) => of.totals(failed)),
+    oldest: (failed, limit) => run((of) => of.oldest(failed, limit)),
+    ofSpace: (space, limit) => run((of) => of.ofSpace(space, limit)),
+    noteErasure: (space, at) => run((of) => of.noteErasure(space, at)),
+    erased: (rows) => run((of) => of.erased(rows)),
+    scrub: () => run((of) => of.scrub()),
     close: () => index.close(),
   };
 }
 
-/** @param onDamage told of a file that was thrown away because it is damaged */
+/** @param onDamage called when a damaged file was replaced */
 function openFile(root: string, onDamage: (cause: unknown) => void): SampleIndex {
   mkdirSync(root, { recursive: true, mode: 0o700 });
   const path = join(root, 'index.db');
@@ -202,7 +202,7 @@ function removeFile(path: string): void {
   for (const end of ['', '-wal', '-shm']) rmSync(path + end, { force: true });
 }
 
-/** An index that is forgotten again, for folders that cannot be written. */
+/** An index in memory, for folders that cannot be written. */
 export function memoryIndex(): SampleIndex {
   const db = new Database(':memory:', { strict: true });
   db.run('PRAGMA recursive_triggers = ON');
@@ -213,14 +213,14 @@ export function memoryIndex(): SampleIndex {
 function open(path: string): Database {
   const db = openPrivate(path, 300);
   try {
-    // Nothing waits for the disk: an index that a power failure spoils is made anew from the files.
+    // No write waits for the disk: after a power failure the index is rebuilt from the files.
     db.run('PRAGMA synchronous = OFF');
     const version = db.query<{ user_version: number }, []>('PRAGMA user_version').get()!;
     if (version.user_version !== 0 && version.user_version !== VERSION) throw new Error('version');
     db.run('PRAGMA journal_mode = WAL');
     db.run('PRAGMA secure_delete = ON');
     db.run('PRAGMA journal_size_limit = 8388608');
-    // A row that is replaced is counted as one that goes and one that comes.
+    // A replaced row fires both triggers: one deletion and one insertion.
     db.run('PRAGMA recursive_triggers = ON');
     db.transaction(() => db.run(SCHEMA)).immediate();
     return db;
@@ -238,10 +238,10 @@ const rowOf = (row: StoredRow): SampleRow => ({
   stream: row.stream !== 0,
 });
 
-/** Longer than an exchange lasts that began before. */
+/** Milliseconds: longer than any exchange that began before the erasure. */
 const ERASURES_KEPT = 86_400_000;
-const hashOf = (space: string) => hiddenSpace(space).slice('sha256:'.length);
-/** The same of a row, whose space may be named by its hash already. */
+const hashOf = (space: string) => hashedSpace(space).slice('sha256:'.length);
+/** The hash for a row, which may hold a hash already. */
 const hashIn = (space: string) =>
   space.startsWith('sha256:') ? space.slice('sha256:'.length) : hashOf(space);
 
@@ -304,7 +304,7 @@ function indexOf(db: Database): SampleIndex {
     totals: (failed) => totals.get(failed ? 1 : 0)!,
     oldest: (failed, limit) => oldest.all(failed ? 1 : 0, limit).map(rowOf),
     ofSpace: (space, limit) =>
-      space === '' ? [] : ofSpace.all(space, hiddenSpace(space), limit).map(rowOf),
+      space === '' ? [] : ofSpace.all(space, hashedSpace(space), limit).map(rowOf),
     noteErasure: (space, at) => {
       forgetErasures.run(at - ERASURES_KEPT);
       noteErasure.run(hashOf(space), at);

@@ -1,4 +1,4 @@
-/** The meta file of a recorded exchange: everything that stands beside the bodies. */
+/** Builds the meta file of a recorded exchange, and its row in lists. */
 
 import { summarize } from '../../conversation/notes.ts';
 import { targetName } from '../../conversation/target.ts';
@@ -6,20 +6,20 @@ import { totalInput, totalOutput } from '../../conversation/usage.ts';
 import { MetaMask } from '../mask/meta-mask.ts';
 import { round, sampleError } from '../meta-values.ts';
 import type { Capture } from '../record/capture.ts';
-import type { Edge } from '../record/edge.ts';
-import type { SampleEdge, SampleMeta, SampleRow, SampleState, SampleToolRun } from '../sample.ts';
+import type { StageBody } from '../record/stage-body.ts';
+import type { SampleMeta, SampleRow, SampleStage, SampleState, SampleToolRun } from '../sample.ts';
 
-function edgeOf(id: string, edge: Edge): SampleEdge {
+function stageInfoOf(id: string, body: StageBody): SampleStage {
   return {
-    stage: edge.stage,
-    file: edge.name(id),
-    bytes: edge.finished ? edge.written : edge.bytes,
-    ...(edge.masked > 0 && { masked: edge.masked }),
-    ...edge.facts,
+    stage: body.stage,
+    file: body.name(id),
+    bytes: body.finished ? body.written : body.bytes,
+    ...(body.masked > 0 && { masked: body.masked }),
+    ...body.facts,
   };
 }
 
-/** A tool's texts are content like those of the bodies. */
+/** Tool texts are content: they are blanked like the bodies. */
 function shown(run: SampleToolRun, { blanked }: Capture): SampleToolRun {
   if (!blanked.includes('texts')) return run;
   const blank = (text: string) => text.replace(/\p{L}/gu, 'x').replace(/\d/g, '1');
@@ -30,14 +30,14 @@ function shown(run: SampleToolRun, { blanked }: Capture): SampleToolRun {
   };
 }
 
-/** The meta of a capture as far as it got. Its texts are not masked yet: see {@link metaText}. */
+/** The meta of a capture so far. Its texts are not masked yet: see {@link metaText}. */
 export function metaOf(capture: Capture, state: SampleState, run: string): SampleMeta {
-  const { told } = capture;
-  const edges = capture.edges.map((edge) => edgeOf(capture.id, edge));
-  const counted = capture.edges.findLast(
+  const { outcome } = capture;
+  const edges = capture.stages.map((body) => stageInfoOf(capture.id, body));
+  const counted = capture.stages.findLast(
     ({ stage, facts }) => facts.target !== undefined && !/try\d+-/.test(stage),
   );
-  const target = told?.target ?? undefined;
+  const target = outcome?.target ?? undefined;
   const meta: SampleMeta = {
     id: capture.id,
     entry: capture.entry,
@@ -47,21 +47,21 @@ export function metaOf(capture: Capture, state: SampleState, run: string): Sampl
     model: capture.model,
     target: target === undefined ? counted?.facts.target : targetName(target),
     provider_protocol: target?.protocol ?? counted?.facts.protocol,
-    route: told?.route,
-    status: told?.status,
-    stream: told?.stream,
-    error: told?.error === undefined ? undefined : sampleError(told.error),
-    tries: told?.tries,
-    hops: told?.hops,
-    first_byte_ms: told?.firstByte === undefined ? undefined : round(told.firstByte),
-    total_ms: told === undefined ? undefined : round(told.total),
-    usage: told?.usage,
-    notes: told?.notes ?? [],
+    route: outcome?.route,
+    status: outcome?.status,
+    stream: outcome?.stream,
+    error: outcome?.error === undefined ? undefined : sampleError(outcome.error),
+    tries: outcome?.tries,
+    hops: outcome?.hops,
+    first_byte_ms: outcome?.firstByte === undefined ? undefined : round(outcome.firstByte),
+    total_ms: outcome === undefined ? undefined : round(outcome.total),
+    usage: outcome?.usage,
+    notes: outcome?.notes ?? [],
     session: capture.session === '' ? undefined : capture.session,
     memory_space: capture.memorySpace,
     owner: capture.owner === '' ? undefined : capture.owner,
     search: capture.search === '' ? undefined : capture.search,
-    masked: capture.masked + edges.reduce((sum, edge) => sum + (edge.masked ?? 0), 0),
+    masked: capture.masked + edges.reduce((sum, stageInfo) => sum + (stageInfo.masked ?? 0), 0),
     edges,
     ...(capture.tools.length > 0 && { tools: capture.tools.map((run) => shown(run, capture)) }),
     ...(capture.blanked.length > 0 && { redacted: capture.blanked }),
@@ -70,8 +70,8 @@ export function metaOf(capture: Capture, state: SampleState, run: string): Sampl
 }
 
 /**
- * The meta as the text of its file, credentials masked and counted, and as a value again. Each text is
- * masked by itself: no mask reaches from one into the next, whatever a client or vendor wrote in them.
+ * The meta with credentials masked and counted, as the text of its file and as a value. Each text is masked
+ * by itself, so that no match reaches from one text into the next.
  */
 export function metaText(
   meta: SampleMeta,
@@ -83,7 +83,7 @@ export function metaText(
   return { text: JSON.stringify(whole, null, 1), meta: whole };
 }
 
-/** What a list shows of it. @param bytes of all files; the bodies' sum when left out */
+/** The row of a sample. @param bytes of all files; the sum of the bodies when left out */
 export function rowOf(meta: SampleMeta, bytes?: number): SampleRow {
   const error = meta.error?.kind ?? '';
   const status = meta.status ?? 0;
@@ -113,6 +113,6 @@ export function rowOf(meta: SampleMeta, bytes?: number): SampleRow {
     session: meta.session ?? '',
     owner: meta.owner ?? '',
     ...(meta.memory_space !== undefined && { memory_space: meta.memory_space }),
-    bytes: bytes ?? meta.edges.reduce((sum, edge) => sum + edge.bytes, 0),
+    bytes: bytes ?? meta.edges.reduce((sum, stageInfo) => sum + stageInfo.bytes, 0),
   };
 }

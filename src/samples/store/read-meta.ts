@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Note } from '../../conversation/notes.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject, topLevel, tryParse } from '../../lib/json/json.ts';
-import type { SampleEdge, SampleMeta, SampleState } from '../sample.ts';
+import type { SampleMeta, SampleStage, SampleState } from '../sample.ts';
 import { isRunning } from './run-name.ts';
 import { changedAt, fileName, parseName, type SampleFile, sizeOf, timeOf } from './sample-files.ts';
 
@@ -21,21 +21,21 @@ export function readMeta(
   own?: string,
 ): SampleMeta {
   const folder = join(root, entry);
-  const told = readJson(join(folder, fileName(id, 'meta', false)));
-  const meta = isObject(told) ? (told as unknown as Partial<SampleMeta>) : undefined;
+  const value = readJson(join(folder, fileName(id, 'meta', false)));
+  const meta = isObject(value) ? (value as unknown as Partial<SampleMeta>) : undefined;
   const state = meta === undefined ? stateWithout(folder, files) : stateOf(meta, own);
-  const known = new Map((meta?.edges ?? []).map((edge) => [edge.file, edge]));
-  // The order of the meta, then whatever else is there.
+  const known = new Map((meta?.edges ?? []).map((stageInfo) => [stageInfo.file, stageInfo]));
+  // First the order of the meta file, then all other files.
   const bodies = files.filter(({ stage }) => stage !== 'meta');
   const order = new Map([...known.keys()].map((name, at) => [name, at]));
   const rank = ({ name, stage }: SampleFile) => order.get(name) ?? order.size + stageRank(stage);
   const edges = bodies
     .toSorted((a, b) => rank(a) - rank(b))
-    .map(({ stage, name }): SampleEdge => {
-      const edge = known.get(name);
-      if (edge !== undefined && state === 'done') return edge;
+    .map(({ stage, name }): SampleStage => {
+      const stageInfo = known.get(name);
+      if (stageInfo !== undefined && state === 'done') return stageInfo;
       const bytes = sizeOf(join(folder, name));
-      return { ...edge, stage, file: name, bytes, ...(state === 'cut' && { cut: true }) };
+      return { ...stageInfo, stage, file: name, bytes, ...(state === 'cut' && { cut: true }) };
     });
   return {
     ...meta,
@@ -58,8 +58,8 @@ export function readMeta(
  */
 export function readWhole(root: string, entry: ProtocolName, id: string): SampleMeta | undefined {
   const folder = join(root, entry);
-  const told = readJson(join(folder, fileName(id, 'meta', false)));
-  const meta = isObject(told) ? (told as unknown as Partial<SampleMeta>) : undefined;
+  const value = readJson(join(folder, fileName(id, 'meta', false)));
+  const meta = isObject(value) ? (value as unknown as Partial<SampleMeta>) : undefined;
   if (meta?.state !== 'done' || meta.id !== id || !Array.isArray(meta.edges)) return undefined;
   const there = meta.edges.every(
     ({ file, stage }) =>
@@ -71,7 +71,7 @@ export function readWhole(root: string, entry: ProtocolName, id: string): Sample
   return { ...(meta as SampleMeta), entry, notes: notesOf(meta.notes), masked: meta.masked ?? 0 };
 }
 
-/** Bodies are written before the meta file of a short exchange: what has just come is still being written. */
+/** Short exchanges write their bodies before the meta file: recent files without one are still being written. */
 const WRITTEN_WITHIN_MS = 10_000;
 
 function stateWithout(folder: string, files: readonly SampleFile[]): SampleState {
@@ -101,7 +101,7 @@ function stageRank(stage: string): number {
   return hop * 1000 + attempt * 5 + base;
 }
 
-/** Made by hand, notes may be names alone. */
+/** A meta file made by hand may hold names instead of notes. */
 function notesOf(notes: unknown): readonly Note[] {
   if (!Array.isArray(notes)) return [];
   return notes.map((note) => (typeof note === 'string' ? { name: note } : (note as Note)));
@@ -134,7 +134,7 @@ function head(path: string): Uint8Array {
   }
 }
 
-/** A JSON file; undefined when there is none or it is broken. */
+/** The value of a JSON file; undefined when the file is missing or broken. */
 export function readJson(path: string): Json | JsonObject | undefined {
   try {
     return tryParse(readFileSync(path, 'utf8'));

@@ -1,4 +1,4 @@
-/** Brings the index in line with the files: they are the truth, it only answers faster. */
+/** Brings the index in line with the sample files, which hold the truth. */
 
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { readMeta } from './read-meta.ts';
 import {
   changedAt,
   ENTRIES,
-  leftBeside,
+  idOfTemporary,
   metaPath,
   namesOf,
   parseName,
@@ -23,20 +23,20 @@ import type { Steps } from './steps.ts';
 export interface ReconcileOptions {
   /** The name of this process's recorder. */
   readonly own?: string;
-  /** Write into the meta files that an exchange was cut. */
+  /** Write the state `cut` into the meta files of cut exchanges. */
   readonly mark?: boolean;
-  /** Names of all files by entry, where they were listed already. */
+  /** Names of all files by entry, where the caller has listed them already. */
   readonly names?: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Names of files, and rows of the index, between two looks at the clock. */
+/** File names, or rows of the index, between two yields. */
 const PAGE = 200;
-/** Meta files that are read between two of them. */
+/** Meta files that are read between two yields. */
 const FEW = 10;
-/** What was written beside a file and not moved into place for so long was left by a process that died. */
+/** A temporary file of this age was left by a process that died. */
 const LEFT_MS = 60_000;
 
-/** Adds what the index does not know (or knows as open), removes what is gone. Returns how many it changed. */
+/** Adds samples that the index does not know or knows as open, and removes missing ones. Returns the number of changes. */
 export function* reconcile(
   index: SampleIndex,
   root: string,
@@ -48,7 +48,7 @@ export function* reconcile(
     yield;
     const files = yield* group(names, join(root, entry));
     const gone = yield* compare(index, entry, files);
-    // What was recorded or removed meanwhile is told by the disk.
+    // Samples may have been recorded or removed meanwhile: the disk decides.
     for (let at = 0; at < gone.length; at += FEW) {
       const lost = gone.slice(at, at + FEW).filter((id) => !existsSync(metaPath(root, entry, id)));
       index.remove(lost);
@@ -73,7 +73,7 @@ export function* reconcile(
   return changed;
 }
 
-/** Every sample of an entry with its files; what a process left beside them is removed. */
+/** Every sample of an entry with its files; old temporary files are removed. */
 function* group(names: readonly string[], folder: string): Steps<Map<string, SampleFile[]>> {
   const found = new Map<string, SampleFile[]>();
   let seen = 0;
@@ -82,7 +82,7 @@ function* group(names: readonly string[], folder: string): Steps<Map<string, Sam
     const parsed = parseName(name);
     if (parsed === undefined) {
       const path = join(folder, name);
-      if (leftBeside(name) !== undefined && changedAt(path) < Date.now() - LEFT_MS) {
+      if (idOfTemporary(name) !== undefined && changedAt(path) < Date.now() - LEFT_MS) {
         rmSync(path, { force: true });
       }
       continue;
@@ -95,7 +95,7 @@ function* group(names: readonly string[], folder: string): Steps<Map<string, Sam
   return found;
 }
 
-/** Takes out of `files` what the index knows; the ids that it alone knows. */
+/** Removes from `files` what the index knows, and returns the ids that only the index knows. */
 function* compare(
   index: SampleIndex,
   entry: ProtocolName,
@@ -114,9 +114,9 @@ function* compare(
   }
 }
 
-/** Writes down that an exchange was left open by a process that is gone. */
+/** Marks an exchange as cut: the process that recorded it is gone. */
 export function markCut(root: string, { run: _, ...meta }: SampleMeta): void {
-  const edges = meta.edges.map((edge) => ({ ...edge, cut: true }));
+  const edges = meta.edges.map((stageInfo) => ({ ...stageInfo, cut: true }));
   const text = JSON.stringify({ ...meta, state: 'cut', edges }, null, 1);
   replaceFile(metaPath(root, meta.entry, meta.id), text);
 }

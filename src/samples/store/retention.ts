@@ -1,4 +1,4 @@
-/** Which samples go when there are too many or they are too old: the failed ones last. */
+/** Removes samples that are too old or too many: successful ones first, failed ones last. */
 
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,9 +6,9 @@ import { isObject } from '../../lib/json/json.ts';
 import type { SampleRow } from '../sample.ts';
 import type { SampleIndex } from './index-store.ts';
 import { readJson } from './read-meta.ts';
-import { besideOf, fileName, filesOf, parseName } from './sample-files.ts';
+import { fileName, filesOf, parseName, temporaryPath } from './sample-files.ts';
 
-/** 0 = no limit, everywhere. */
+/** Limits; 0 means no limit. */
 export interface Retention {
   /** Days. */
   readonly keepDays: number;
@@ -16,7 +16,7 @@ export interface Retention {
   readonly keepFailedDays: number;
   /** Bytes of all samples together. */
   readonly maxBytes: number;
-  /** How many samples that did not fail; of the failed ones as many again. */
+  /** Most successful samples; as many failed ones may be kept in addition. */
   readonly maxCount: number;
 }
 
@@ -31,8 +31,8 @@ const DAY = 86_400_000;
 const STEP = 200;
 
 /**
- * What has to go, oldest first, at most `limit` samples: fine ones that are too old, too many or too
- * much; failed ones for their own age and number, and for space only once no fine one is left.
+ * At most `limit` samples over the limits, oldest first: successful samples by age, number and size; failed
+ * ones by their own age and number, and by size only once no successful one is left.
  */
 export function overdue(
   index: SampleIndex,
@@ -59,15 +59,15 @@ export function overdue(
   return out;
 }
 
-/** How much goes in one step. */
+/** Limits of one step. */
 export interface RetentionStep {
   /** Samples. */
   readonly limit: number;
-  /** Milliseconds; one sample at least goes. */
+  /** Milliseconds; at least one sample is removed. */
   readonly ms: number;
 }
 
-/** Removes a step's worth of what has to go; the ids of what went. */
+/** Removes samples over the limits, as many as one step allows, and returns their ids. */
 export function retain(
   index: SampleIndex,
   root: string,
@@ -86,11 +86,11 @@ export function retain(
   return ids;
 }
 
-/** Limits may be passed by so much before the recorder waits for what has to go. */
+/** The recorder waits for removals once a limit is exceeded by this much. */
 const SLACK = 0.1;
 const SLACK_COUNT = 100;
 
-/** There is so much more than the limits say that nothing may be added. */
+/** Whether the limits are exceeded so far that nothing may be added. */
 export function isFull(index: SampleIndex, { maxBytes, maxCount }: Retention): boolean {
   const [fine, failed] = [index.totals(false), index.totals(true)];
   const most = maxCount * (1 + SLACK) + SLACK_COUNT;
@@ -109,9 +109,9 @@ const STAGES = [
 ];
 
 /**
- * Removes the files of a sample, the meta file last: a removal that is cut short can be seen and ended.
- * Their names are known from it; the folder is listed only where it cannot be read, and hops or tries
- * stand between.
+ * Removes the files of a sample, the meta file last, so that an interrupted removal can be completed. The
+ * meta file names them; the folder is listed only where that file cannot be read and the sample has
+ * several hops or tries.
  */
 export function removeFiles(root: string, { id, entry, tries, hops }: SampleRow): void {
   const folder = join(root, entry);
@@ -121,21 +121,21 @@ export function removeFiles(root: string, { id, entry, tries, hops }: SampleRow)
     names.add(fileName(id, stage, false));
     names.add(fileName(id, stage, true));
   }
-  const told = readJson(join(folder, meta));
-  const edges = isObject(told) && Array.isArray(told.edges) ? told.edges : undefined;
-  for (const edge of edges ?? []) {
-    const name = isObject(edge) ? String(edge.file) : '';
+  const parsed = readJson(join(folder, meta));
+  const stages = isObject(parsed) && Array.isArray(parsed.edges) ? parsed.edges : undefined;
+  for (const stageInfo of stages ?? []) {
+    const name = isObject(stageInfo) ? String(stageInfo.file) : '';
     if (parseName(name)?.id === id) names.add(name);
   }
-  if (edges === undefined && (hops > 1 || tries > 1)) {
+  if (stages === undefined && (hops > 1 || tries > 1)) {
     for (const { name } of filesOf(root, entry, id)) names.add(name);
   }
   for (const name of names) {
     if (name === meta) continue;
     rmSync(join(folder, name), { force: true });
-    // Beside it, where a process died as it was put in place.
-    if (edges === undefined) rmSync(join(folder, besideOf(name)), { force: true });
+    // A temporary file, where a process died before it moved the file into place.
+    if (stages === undefined) rmSync(join(folder, temporaryPath(name)), { force: true });
   }
-  rmSync(join(folder, besideOf(meta)), { force: true });
+  rmSync(join(folder, temporaryPath(meta)), { force: true });
   rmSync(join(folder, meta), { force: true });
 }

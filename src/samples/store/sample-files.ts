@@ -1,4 +1,4 @@
-/** Sample files: how they are named, found and written, private to their owner. */
+/** Names, reading and writing of sample files, private to their owner. */
 
 import { mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -36,14 +36,14 @@ export const fileName = (id: string, stage: string, sse: boolean) =>
 export const metaPath = (root: string, entry: ProtocolName, id: string) =>
   join(root, entry, fileName(id, 'meta', false));
 
-/** The folder of an entry, made (0700) when it is not there. */
+/** The folder of an entry, created (0700) when it is missing. */
 export function entryFolder(root: string, entry: ProtocolName): string {
   const folder = join(root, entry);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   return folder;
 }
 
-/** Names of all files of an entry, other files' too. An entry without a folder has none. */
+/** Names of all files in the folder of an entry; none without a folder. */
 export function namesOf(root: string, entry: ProtocolName): readonly string[] {
   try {
     return readdirSync(join(root, entry));
@@ -52,7 +52,7 @@ export function namesOf(root: string, entry: ProtocolName): readonly string[] {
   }
 }
 
-/** Files of one sample, found by going through all of them. */
+/** Files of one sample, found by listing the folder. */
 export function filesOf(root: string, entry: ProtocolName, id: string): readonly SampleFile[] {
   return namesOf(root, entry).flatMap((name) => {
     if (!name.startsWith(id)) return [];
@@ -61,7 +61,7 @@ export function filesOf(root: string, entry: ProtocolName, id: string): readonly
   });
 }
 
-/** Bytes of a file; 0 when it is gone. */
+/** Bytes of a file; 0 when it is missing. */
 export function sizeOf(path: string): number {
   try {
     return statSync(path).size;
@@ -70,7 +70,7 @@ export function sizeOf(path: string): number {
   }
 }
 
-/** When a file was written last, in milliseconds since 1970; 0 when it is gone. */
+/** When a file was written last, in milliseconds since 1970; 0 when it is missing. */
 export function changedAt(path: string): number {
   try {
     return statSync(path).mtimeMs;
@@ -80,16 +80,16 @@ export function changedAt(path: string): number {
 }
 
 /** Where a file is written before it is moved into place. */
-export const besideOf = (path: string) => `${path}.tmp`;
+export const temporaryPath = (path: string) => `${path}.tmp`;
 
-/** The id of a sample in whose folder such a file was left, by a process that died as it wrote it. */
-export function leftBeside(name: string): string | undefined {
+/** The id of the sample of a temporary file that a dead process left; undefined for any other name. */
+export function idOfTemporary(name: string): string | undefined {
   return name.endsWith('.tmp') ? parseName(name.slice(0, -'.tmp'.length))?.id : undefined;
 }
 
-/** Written beside and moved into place: whoever reads sees the old content or the new, never half. */
+/** Replaces a file atomically: a reader sees the old content or the new, never a part. */
 export function replaceFile(path: string, content: string | Uint8Array): void {
-  const beside = besideOf(path);
+  const beside = temporaryPath(path);
   writeFileSync(beside, content, { mode: 0o600 });
   renameSync(beside, path);
 }

@@ -1,20 +1,20 @@
-/** Writes a capture to its files: whatever waits is masked and appended, the meta file last. */
+/** Writes a capture to its files: waiting chunks are masked and appended, the meta file comes last. */
 
 import { open, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { maskSplit } from '../mask/split-secrets.ts';
+import { maskSplitSecrets } from '../mask/split-secrets.ts';
 import type { Capture } from '../record/capture.ts';
-import type { Edge } from '../record/edge.ts';
+import type { StageBody } from '../record/stage-body.ts';
 import type { SampleMeta } from '../sample.ts';
 import { metaOf, metaText } from './meta.ts';
-import { besideOf, entryFolder, metaPath } from './sample-files.ts';
+import { entryFolder, metaPath, temporaryPath } from './sample-files.ts';
 
 export interface SaveOptions {
   readonly root: string;
-  /** Names this process in files of open exchanges. */
+  /** The name of this process in files of open exchanges. */
   readonly run: string;
-  /** The capture gives memory back. */
-  readonly free: (capture: Capture, bytes: number) => void;
+  /** Called when the capture releases memory. */
+  readonly release: (capture: Capture, bytes: number) => void;
 }
 
 const PRIVATE = { mode: 0o600 } as const;
@@ -22,7 +22,7 @@ const PRIVATE = { mode: 0o600 } as const;
 const BATCH = 2 ** 20;
 
 /**
- * Writes what there is. Resolves with the meta when the exchange is over and complete on disk.
+ * Writes what the capture holds. Resolves with the meta once the exchange is over and complete on disk.
  * @throws what the file system throws
  */
 export async function save(
@@ -31,63 +31,63 @@ export async function save(
 ): Promise<SampleMeta | undefined> {
   const folder = entryFolder(options.root, capture.entry);
   const path = metaPath(options.root, capture.entry, capture.id);
-  // Known before it is written: an edge that comes meanwhile waits for the next round.
-  const last = capture.told !== undefined;
+  // Read before anything is written: a stage that comes meanwhile waits for the next call.
+  const last = capture.outcome !== undefined;
   capture.prepare();
   if (!last && !capture.announced) {
     const { text } = metaText(metaOf(capture, 'open', options.run), capture.secrets.literals);
     await replace(path, text);
     capture.announced = true;
   }
-  const edges = [...capture.edges];
-  // Names first: the try that counts takes over the name of the one before it.
-  for (const edge of edges) await renameEdge(capture, edge, folder);
-  await Promise.all(edges.map((edge) => saveEdge(capture, edge, folder, options)));
+  const bodies = [...capture.stages];
+  // Files are renamed first: the try that counts takes the name of the one before it.
+  for (const body of bodies) await renameBody(capture, body, folder);
+  await Promise.all(bodies.map((body) => saveBody(capture, body, folder, options)));
   if (!last) return undefined;
-  for (const edge of edges) if (edge.sse) await maskAcrossEvents(capture, edge, folder);
+  for (const body of bodies) if (body.sse) await maskAcrossEvents(capture, body, folder);
   const { text, meta } = metaText(metaOf(capture, 'done', options.run), capture.secrets.literals);
   await replace(path, text);
   return meta;
 }
 
 /**
- * Moved into place whole: another process that lists samples would take half a meta file for an
- * exchange that was cut, and write that into the index.
+ * Replaces a file atomically: another process that lists samples would take half a meta file for a cut
+ * exchange, and write that into the index.
  */
 async function replace(path: string, content: string | Uint8Array): Promise<void> {
-  const beside = besideOf(path);
+  const beside = temporaryPath(path);
   await writeFile(beside, content, PRIVATE);
   await rename(beside, path);
 }
 
-async function renameEdge(capture: Capture, edge: Edge, folder: string): Promise<void> {
-  const name = edge.name(capture.id);
-  if (edge.file === undefined || edge.file === name) return;
-  await rename(join(folder, edge.file), join(folder, name));
-  edge.file = name;
+async function renameBody(capture: Capture, body: StageBody, folder: string): Promise<void> {
+  const name = body.name(capture.id);
+  if (body.file === undefined || body.file === name) return;
+  await rename(join(folder, body.file), join(folder, name));
+  body.file = name;
 }
 
-async function saveEdge(
+async function saveBody(
   capture: Capture,
-  edge: Edge,
+  body: StageBody,
   folder: string,
-  { free }: SaveOptions,
+  { release }: SaveOptions,
 ): Promise<void> {
-  if (!edge.dirty) return;
-  const name = edge.name(capture.id);
-  const { pieces, taken } = await edge.drain();
+  if (!body.dirty) return;
+  const name = body.name(capture.id);
+  const { pieces, taken } = await body.drain();
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
-  if (capture.dropped || (length === 0 && edge.file !== undefined)) return;
-  const path = join(folder, edge.file ?? name);
-  await write(path, edge.file === undefined, pieces);
-  edge.file ??= name;
-  edge.written += length;
-  // Who was dropped meanwhile has given back all there was.
+  if (capture.dropped || (length === 0 && body.file !== undefined)) return;
+  const path = join(folder, body.file ?? name);
+  await write(path, body.file === undefined, pieces);
+  body.file ??= name;
+  body.written += length;
+  // A capture that was dropped meanwhile has released its memory already.
   if (capture.dropped) return;
-  free(capture, taken);
+  release(capture, taken);
 }
 
-/** Most bodies are one write; a large one is several, and never in memory once more as a whole. */
+/** Most bodies are one write; large ones are several, so that no second copy of the whole is in memory. */
 async function write(path: string, fresh: boolean, pieces: readonly Uint8Array[]): Promise<void> {
   const file = await open(path, fresh ? 'w' : 'a', PRIVATE.mode);
   try {
@@ -104,21 +104,21 @@ async function write(path: string, fresh: boolean, pieces: readonly Uint8Array[]
   }
 }
 
-/** A key that a model says word by word stands in no single event: the finished stream is looked at once more. */
-async function maskAcrossEvents(capture: Capture, edge: Edge, folder: string): Promise<void> {
-  if (edge.file === undefined || capture.dropped) return;
-  const path = join(folder, edge.file);
+/** A key that a model streams in parts is in no single event: the finished stream is masked once more. */
+async function maskAcrossEvents(capture: Capture, body: StageBody, folder: string): Promise<void> {
+  if (body.file === undefined || capture.dropped) return;
+  const path = join(folder, body.file);
   const bytes = await readFile(path);
-  const count = await maskSplit(bytes, capture.secrets.literals);
+  const count = await maskSplitSecrets(bytes, capture.secrets.literals);
   if (count === 0) return;
-  edge.splitMasked = count;
+  body.splitMasked = count;
   await replace(path, bytes);
 }
 
-/** Removes whatever of a capture is on disk. */
-export async function unsave(capture: Capture, root: string): Promise<void> {
+/** Removes the files of a capture. */
+export async function removeSaved(capture: Capture, root: string): Promise<void> {
   const folder = join(root, capture.entry);
-  const files = capture.edges.map(({ file }) => file).filter((file) => file !== undefined);
+  const files = capture.stages.map(({ file }) => file).filter((file) => file !== undefined);
   await Promise.all(files.map((file) => rm(join(folder, file), { force: true })));
   if (capture.announced) await rm(metaPath(root, capture.entry, capture.id), { force: true });
 }

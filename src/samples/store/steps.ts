@@ -1,13 +1,13 @@
-/** Long work over many samples in steps: all at once for a command, between everybody else's turns for a server. */
+/** Long work over many samples in steps: run at once by a command, in short slices by a server. */
 
-/** It yields wherever it may rest: every few hundred microseconds. */
+/** Yields every few hundred microseconds, where the event loop may continue with other work. */
 export type Steps<T> = Generator<void, T, void>;
 
-/** Milliseconds of work before everybody else has their turn. */
+/** Milliseconds of work between two yields to the event loop. */
 const SLICE_MS = 2;
 
-/** All of it now. */
-export function atOnce<T>(steps: Steps<T>): T {
+/** Runs all steps at once. */
+export function runAtOnce<T>(steps: Steps<T>): T {
   for (;;) {
     const { done, value } = steps.next();
     if (done === true) return value;
@@ -15,11 +15,11 @@ export function atOnce<T>(steps: Steps<T>): T {
 }
 
 /**
- * All of it, a few milliseconds at a time.
- * @param stopped asked between two slices; what is left is not done then
- * @returns undefined when it was stopped
+ * Runs all steps, a few milliseconds at a time.
+ * @param stopped checked between two slices; true ends the work
+ * @returns undefined when the work was stopped
  */
-export async function inSlices<T>(
+export async function runInSlices<T>(
   steps: Steps<T>,
   stopped: () => boolean = () => false,
 ): Promise<T | undefined> {

@@ -4,13 +4,13 @@ import type { Config } from '../../config/config.ts';
 import type { Environment } from '../../config/environment.ts';
 import { usesFetch } from '../../upstream/pool.ts';
 
-/** Read by Bun when a process begins, and never again. */
+/** Bun reads it when a process starts, and never again. */
 const LIMIT = 'BUN_CONFIG_MAX_HTTP_REQUESTS';
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** The providers whose open streams count against a limit that this process has. */
-export function limitedProviders(
+/** The providers that are reached by fetch, where this process still has the limit. */
+export function providersUsingFetch(
   config: Config,
   environment: Environment,
   variables: Variables,
@@ -22,17 +22,17 @@ export function limitedProviders(
 }
 
 /**
- * Where a provider needs it, the process replaces itself once, with the same pid, and with the limit
- * lifted. Costs some milliseconds, so whoever needs no fetch is spared it.
+ * Where a provider is reached by fetch, the process replaces itself once, with the same pid and the limit lifted.
+ * This costs some milliseconds, so it is not done where no provider needs it.
  */
-export function liftLimit(
+export function liftFetchLimit(
   config: Config,
   environment: Environment,
   variables: Variables,
   command: readonly string[],
 ): void {
   if (process.execve === undefined) return;
-  if (limitedProviders(config, environment, variables).length === 0) return;
+  if (providersUsingFetch(config, environment, variables).length === 0) return;
   const lifted = { ...variables, [LIMIT]: '65535' } as NodeJS.ProcessEnv;
   process.execve(process.execPath, [...command], lifted);
 }

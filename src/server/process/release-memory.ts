@@ -1,4 +1,4 @@
-/** Gives back what the process holds of the program's own file and only its start has read. */
+/** Releases memory pages of the program's own file that only the start needed. */
 
 import { FFIType, type Pointer } from 'bun:ffi';
 import { readFileSync } from 'node:fs';
@@ -19,8 +19,8 @@ interface Mapping {
 }
 
 /**
- * The mappings of a file that cannot be written to and have no page of their own: all that they show is
- * the file. A mapping that the loader wrote into before it was sealed has such pages.
+ * The read-only mappings of a file that hold no page of their own, so that every page can be read from the file
+ * again. A mapping that the loader wrote into before it made it read-only holds such pages.
  */
 export function cleanMappings(smaps: string, path: string): readonly Mapping[] {
   const found: Mapping[] = [];
@@ -37,9 +37,9 @@ export function cleanMappings(smaps: string, path: string): readonly Mapping[] {
 }
 
 /**
- * Takes the program's code and constants out of the resident memory; what is used again comes back from
- * the page cache by itself, 64 KB at a touch, and what only the start needed stays away: some 25 MB of
- * 70. Costs about a millisecond. Does nothing outside Linux, or where the system says no.
+ * Takes the program's code and constants out of the resident memory (decision 13). What is used again comes back
+ * from the page cache by itself; what only the start needed does not. Costs about a millisecond. Does nothing
+ * outside Linux, or where the system refuses.
  */
 export function releaseProgramPages(): void {
   const system = libc(SYMBOLS);

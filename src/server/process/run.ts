@@ -4,33 +4,29 @@ import { banner, type ServeOptions, version } from '../../cli/index.ts';
 import type { Config } from '../../config/config.ts';
 import type { Environment } from '../../config/environment.ts';
 import { describeProblem, type Problem } from '../../config/file/problem.ts';
-import { liveConfig, type ReloadResult } from '../../config/reload.ts';
+import { type LiveConfig, liveConfig, type ReloadResult } from '../../config/reload.ts';
 import { secretsIn } from '../../config/secret.ts';
 import { refusalToServe } from '../../config/servable.ts';
 import { createLog, event, type Log } from '../../telemetry/log.ts';
 import { type Descriptors, watchDescriptors } from '../descriptors.ts';
 import { type App, type RunningServer, startServer } from '../server.ts';
-import { liftLimit, limitedProviders } from './fetch-limit.ts';
+import { liftFetchLimit, providersUsingFetch } from './fetch-limit.ts';
 import { releaseProgramPages } from './release-memory.ts';
-import { SUCCESSOR, type Succession, startSuccessor, takeOver } from './restart.ts';
-import { systemdNotifier } from './systemd.ts';
+import { type Restart, SUCCESSOR, startSuccessor, takeOver } from './restart.ts';
+import { type SystemdNotifier, systemdNotifier } from './systemd.ts';
 import { metricsOfWorkers, startWorkers, type Workers, whenOrphaned } from './workers.ts';
 
-const OPEN_STATE_MS = 50;
-// Late enough for the first requests of whoever waited for the start.
-const STARTED_MS = 300;
-
-/** What an app is made of. */
+/** What an app is created from. */
 export interface AppOptions {
   readonly config: Config;
   readonly environment: Environment;
   readonly log: Log;
   readonly version: string;
-  /** False: no feature sees what the client said or what is answered. */
+  /** False: no feature sees the request or the answer. */
   readonly repair?: boolean;
   /** Adds the metrics of other processes on the same port to this one's. */
   readonly metricsOfAll?: (own: string) => Promise<string> | undefined;
-  /** False: nothing that is said becomes a memory, as for exchanges that only try something. */
+  /** False: no exchange becomes a memory, as for exchanges that only try something. */
   readonly remembers?: boolean;
 }
 
@@ -41,9 +37,9 @@ export interface HopgateApp {
   reload(config: Config): void;
   /** The metrics of this process alone, as text. */
   metrics(): string;
-  /** Opens the state on disk, which would else be opened when it is first needed; tells of trouble with it. */
+  /** Opens the state on disk now, not at its first use, and logs trouble with it. */
   openStores(): void;
-  /** From now on `/readyz` says that this process is leaving. */
+  /** From now on `/readyz` says that this process is stopping. */
   drain(): void;
   /** Writes down what is still in memory. */
   close(): Promise<void>;
@@ -51,8 +47,8 @@ export interface HopgateApp {
 
 export type CreateApp = (options: AppOptions) => HopgateApp;
 
-export interface ServeHow extends ServeOptions {
-  /** This process is one of several that another one started; it says nothing on stdout. */
+export interface ServerProcessOptions extends ServeOptions {
+  /** This process is one of several that another one started; it prints nothing on stdout. */
   readonly isWorker: boolean;
   /** The process environment, for further processes. */
   readonly variables: Readonly<Record<string, string | undefined>>;
@@ -62,185 +58,262 @@ export interface ServeHow extends ServeOptions {
 }
 
 /** Exit code 0 after an orderly stop, 1 when the server cannot start. */
-export async function serve(how: ServeHow): Promise<number> {
-  const { config } = how;
-  const { environment } = how.load;
-  let secrets = secretsIn(config);
-  const log = createLog({
-    secrets: () => secrets,
-    level: config.log.level,
-    format: config.log.format,
-    isTTY: process.stderr.isTTY,
-    colour: environment.color && process.stderr.isTTY,
-  });
+export async function serve(options: ServerProcessOptions): Promise<number> {
+  const { config, load, variables, command } = options;
   const refusal = refusalToServe(config);
-  if (refusal !== undefined) {
-    process.stderr.write(`hopgate: ${refusal}\n`);
-    return 1;
-  }
-  liftLimit(config, environment, how.variables, how.command);
-  const composed = how.createApp({
-    config,
-    environment,
-    log,
-    version: version.version,
-    metricsOfAll: (own) => (workers === undefined ? asWorker?.(own) : workers.metrics(own)),
-  });
-  const asWorker = how.isWorker ? metricsOfWorkers(composed.metrics) : undefined;
-  const several = config.workers > 1;
-  const isHeir = how.variables[SUCCESSOR] !== undefined && !how.isWorker;
-  // Under systemd a successor must be able to share the port; elsewhere a second start is a mistake.
-  const shared = several || how.isWorker || how.variables.NOTIFY_SOCKET !== undefined;
-  let workers: Workers | undefined;
+  if (refusal !== undefined) return failedStart(refusal);
+  liftFetchLimit(config, load.environment, variables, command);
+  return new ServerProcess(options).run();
+}
 
-  const supervisor = systemdNotifier(how.isWorker ? {} : how.variables, log);
-  // The socket is that of the start, and what may be served there does not change with the file.
-  const here = (next: Config): Config => ({ ...how.withFlags(next), listen: config.listen });
-  const live = liveConfig(config, how.load, (next) => refusalToServe(here(next)));
-  live.subscribe((next) => {
-    secrets = secretsIn(next);
-    const limited = limitedProviders(next, environment, how.variables);
-    if (limited.length > 0) {
-      event(log, 'upstream.limited', { providers: limited, streams: 256 }, 'warn');
-    }
-    composed.reload(here(next));
-  });
-  // Obeyed from before anything is served on: by default this signal ends a process.
-  process.on('SIGHUP', () => {
-    supervisor.reloading();
-    void live.reload().then((result) => {
-      tellReload(log, result);
-      supervisor.reloaded();
+function failedStart(why: string): number {
+  process.stderr.write(`hopgate: ${why}\n`);
+  return 1;
+}
+
+// After the first requests of a client that waited for the start: opening takes a quarter as long as the start.
+const OPEN_STORES_MS = 50;
+const STARTED_MS = 300;
+
+/** One process that serves: its app, its listening socket, its workers, and its answers to signals. */
+class ServerProcess {
+  readonly #options: ServerProcessOptions;
+  readonly #log: Log;
+  readonly #app: HopgateApp;
+  readonly #live: LiveConfig;
+  readonly #systemd: SystemdNotifier;
+  /** Another process of this program may listen on the port too. */
+  readonly #sharesPort: boolean;
+  /** A running server started this process to take over from it. */
+  readonly #isSuccessor: boolean;
+  /** Of the configuration in force; the log masks them. */
+  #secrets: ReturnType<typeof secretsIn>;
+  #server!: RunningServer;
+  #workers: Workers | undefined;
+  #descriptors: Descriptors | undefined;
+  #draining = false;
+  #restart: Restart | undefined;
+  /** A successor is the main process by now. */
+  #handedOver = false;
+
+  constructor(options: ServerProcessOptions) {
+    const { config, load, variables, isWorker } = options;
+    const { environment } = load;
+    this.#options = options;
+    this.#secrets = secretsIn(config);
+    this.#log = createLog({
+      secrets: () => this.#secrets,
+      level: config.log.level,
+      format: config.log.format,
+      isTTY: process.stderr.isTTY,
+      colour: environment.color && process.stderr.isTTY,
     });
-    workers?.signal('SIGHUP');
-  });
+    let askFirstProcess: ReturnType<typeof metricsOfWorkers> | undefined;
+    this.#app = options.createApp({
+      config,
+      environment,
+      log: this.#log,
+      version: version.version,
+      metricsOfAll: (own) => this.#workers?.metrics(own) ?? askFirstProcess?.(own),
+    });
+    if (isWorker) askFirstProcess = metricsOfWorkers(this.#app.metrics);
+    this.#isSuccessor = variables[SUCCESSOR] !== undefined && !isWorker;
+    // Under systemd a successor must be able to share the port; elsewhere a second start is a mistake.
+    this.#sharesPort = config.workers > 1 || isWorker || variables.NOTIFY_SOCKET !== undefined;
+    this.#systemd = systemdNotifier(isWorker ? {} : variables, this.#log);
+    this.#live = liveConfig(config, load, (next) => refusalToServe(this.#servable(next)));
+    this.#live.subscribe((next) => this.#apply(next));
+  }
 
-  let server: RunningServer;
-  try {
-    server = await startServer({
-      app: composed.app,
+  /** The exit code. */
+  async run(): Promise<number> {
+    const { config, isWorker } = this.#options;
+    // Before anything listens: by default this signal ends a process.
+    process.on('SIGHUP', () => this.#reload());
+    try {
+      this.#server = await this.#listen();
+    } catch (thrown) {
+      const code = failedStart(thrown instanceof Error ? thrown.message : String(thrown));
+      await this.#app.close();
+      return code;
+    }
+    this.#followConfig();
+    if (config.workers > 1 && !isWorker) this.#startWorkers();
+    // Before the first line of output: the reader of that line may send a signal.
+    const stopped = whenStopped(this.#log, isWorker, () => this.#stop());
+    process.on('SIGUSR2', () => this.#startRestart());
+    await this.#workers?.ready;
+    if (isWorker) process.send?.('ready');
+    else if (!this.#draining) this.#announce();
+    this.#scheduleRest();
+    if (this.#isSuccessor && !this.#draining && !takeOver(this.#server.port)) stopThisProcess();
+    await stopped;
+    await this.#close();
+    return 0;
+  }
+
+  #listen(): Promise<RunningServer> {
+    const { config, isWorker } = this.#options;
+    return startServer({
+      app: this.#app.app,
       host: config.listen.host,
       port: config.listen.port,
-      reusePort: shared,
-      joins: how.isWorker || isHeir,
+      reusePort: this.#sharesPort,
+      joins: isWorker || this.#isSuccessor,
       idleMs: config.limits.idleConnectionMs,
       drainMs: config.limits.drainMs,
     });
-  } catch (thrown) {
-    process.stderr.write(`hopgate: ${thrown instanceof Error ? thrown.message : thrown}\n`);
-    await composed.close();
-    return 1;
   }
-  live.watch((result) => tellReload(log, result));
-  live.seek((result) => {
-    tellReload(log, result);
-    if (result.ok) {
-      event(log, 'providers.found', { providers: Object.keys(result.config.providers) });
-    }
-  });
-  if (several && !how.isWorker) {
-    workers = startWorkers({
+
+  #startWorkers(): void {
+    const { config, command, variables } = this.#options;
+    this.#workers = startWorkers({
       count: config.workers - 1,
-      command: how.command,
-      variables: how.variables,
+      command,
+      variables,
       host: config.listen.host,
-      port: server.port,
-      log,
-      metrics: composed.metrics,
+      port: this.#server.port,
+      log: this.#log,
+      metrics: this.#app.metrics,
     });
   }
 
-  // Signals are obeyed from before the first word on, so that whoever reads it may send one.
-  let draining = false;
-  let succession: Succession | undefined;
-  let succeeded = false;
-  const stopping = stopped(log, how.isWorker, async () => {
-    draining = true;
-    succession?.giveUp();
-    supervisor.stopping();
-    composed.drain();
-    workers?.signal('SIGTERM');
-    // Nobody has to be told of one whose place is taken.
-    if (!succeeded) await Bun.sleep(config.limits.drainDelayMs);
-    return server.stop();
-  });
-  process.on('SIGUSR2', () => {
-    if (succession !== undefined || draining) return;
-    if (how.isWorker) {
-      server.sendAway();
+  /** A configuration as this process serves it: with its flags, and on the socket of the start. */
+  #servable(next: Config): Config {
+    const { config, withFlags } = this.#options;
+    return { ...withFlags(next), listen: config.listen };
+  }
+
+  #apply(next: Config): void {
+    const { load, variables } = this.#options;
+    this.#secrets = secretsIn(next);
+    const limited = providersUsingFetch(next, load.environment, variables);
+    if (limited.length > 0) {
+      event(this.#log, 'upstream.limited', { providers: limited, streams: 256 }, 'warn');
+    }
+    this.#app.reload(this.#servable(next));
+  }
+
+  #reload(): void {
+    this.#systemd.reloading();
+    void this.#live.reload().then((result) => {
+      logReload(this.#log, result);
+      this.#systemd.reloaded();
+    });
+    this.#workers?.signal('SIGHUP');
+  }
+
+  /** Follows the file, and looks for providers while none is configured. */
+  #followConfig(): void {
+    this.#live.watch((result) => logReload(this.#log, result));
+    this.#live.seek((result) => {
+      logReload(this.#log, result);
+      if (!result.ok) return;
+      event(this.#log, 'providers.found', { providers: Object.keys(result.config.providers) });
+    });
+  }
+
+  /** Lets open streams finish; resolves when the last has. */
+  async #stop(): Promise<void> {
+    this.#draining = true;
+    this.#restart?.cancel();
+    this.#systemd.stopping();
+    this.#app.drain();
+    this.#workers?.signal('SIGTERM');
+    // After a restart a balancer need not notice anything: the successor takes the connections.
+    if (!this.#handedOver) await Bun.sleep(this.#options.config.limits.drainDelayMs);
+    return this.#server.stop();
+  }
+
+  /** Starts this program again as it is on disk now; it takes over the port, then this process stops. */
+  #startRestart(): void {
+    const { config, command, variables, isWorker } = this.#options;
+    if (this.#restart !== undefined || this.#draining) return;
+    if (isWorker) {
+      this.#server.sendAway();
       return;
     }
-    if (!shared) {
-      event(log, 'server.succession.refused', { why: 'the port is not shared' }, 'warn');
+    if (!this.#sharesPort) {
+      event(this.#log, 'server.succession.refused', { why: 'the port is not shared' }, 'warn');
       return;
     }
-    succession = startSuccessor({
-      command: how.command,
-      variables: how.variables,
-      port: server.port,
+    this.#restart = startSuccessor({
+      command,
+      variables,
+      port: this.#server.port,
       sockets: config.workers,
-      log,
-      handOver: (pid) => {
-        succeeded = true;
-        supervisor.handOver(pid);
-        server.sendAway();
-        workers?.signal('SIGUSR2');
+      log: this.#log,
+      onReady: (pid) => {
+        this.#handedOver = true;
+        this.#systemd.handOver(pid);
+        this.#server.sendAway();
+        this.#workers?.signal('SIGUSR2');
       },
-      // One who was told to stop meanwhile is not told twice: that would end its open streams.
-      leave: () => draining || process.kill(process.pid, 'SIGTERM'),
+      // A second signal would end the open streams at once.
+      onHandedOver: () => this.#draining || stopThisProcess(),
     });
-    void succession.took.then((took) => {
-      if (!took) succession = undefined;
+    void this.#restart.succeeded.then((succeeded) => {
+      if (!succeeded) this.#restart = undefined;
     });
-  });
-  await workers?.ready;
-  if (how.isWorker) process.send?.('ready');
-  else if (!draining) {
-    // From the sources there is no command of the name.
-    const called = how.variables.npm_lifecycle_event === 'start' ? 'npm start --' : 'hopgate';
-    event(log, 'server.started', {
+  }
+
+  /** Says on stderr, on stdout and to systemd that the server can answer. */
+  #announce(): void {
+    const { config, load, variables } = this.#options;
+    const { url } = this.#server;
+    event(this.#log, 'server.started', {
       version: version.version,
-      address: server.url,
+      address: url,
       pid: process.pid,
       workers: config.workers,
     });
-    const colour = environment.color && process.stderr.isTTY;
+    const colour = load.environment.color && process.stderr.isTTY;
     const name = `hopgate ${version.version}`;
+    // A run from source has no command of that name.
+    const program = variables.npm_lifecycle_event === 'start' ? 'npm start --' : 'hopgate';
     process.stderr.write(`${colour ? `\u001b[1m${name}\u001b[22m` : name}\n\n`);
-    for (const line of banner(config, server.url, called)) process.stderr.write(`${line}\n`);
-    process.stdout.write(`hopgate listening on ${server.url}\n`);
-    supervisor.ready(server.url);
+    for (const line of banner(config, url, program)) process.stderr.write(`${line}\n`);
+    process.stdout.write(`hopgate listening on ${url}\n`);
+    this.#systemd.ready(url);
   }
-  // Behind the start, since it takes as long as a quarter of it; trouble with the disk is told all the same.
-  setTimeout(composed.openStores, OPEN_STATE_MS);
-  let descriptors: Descriptors | undefined;
-  setTimeout(() => {
-    if (draining) return;
-    descriptors = watchDescriptors({ log, onCrowded: (is) => server.crowded(is) });
-    // Last of all: a start that went on behind it would bring the pages back.
-    releaseProgramPages();
-  }, STARTED_MS);
-  if (isHeir && !draining && !takeOver(server.port)) process.kill(process.pid, 'SIGTERM');
-  await stopping;
-  descriptors?.close();
-  live.close();
-  await workers?.exited;
-  await composed.close();
-  supervisor.close();
-  if (!how.isWorker) event(log, 'server.stopped', { version: version.version, pid: process.pid });
-  return 0;
+
+  /** What need not delay the start. */
+  #scheduleRest(): void {
+    setTimeout(this.#app.openStores, OPEN_STORES_MS);
+    setTimeout(() => {
+      if (this.#draining) return;
+      this.#descriptors = watchDescriptors({
+        log: this.#log,
+        onCrowded: (crowded) => this.#server.crowded(crowded),
+      });
+      // Last: what the start still did after it would bring the pages back.
+      releaseProgramPages();
+    }, STARTED_MS);
+  }
+
+  async #close(): Promise<void> {
+    this.#descriptors?.close();
+    this.#live.close();
+    await this.#workers?.exited;
+    await this.#app.close();
+    this.#systemd.close();
+    if (this.#options.isWorker) return;
+    event(this.#log, 'server.stopped', { version: version.version, pid: process.pid });
+  }
 }
 
+const stopThisProcess = () => process.kill(process.pid, 'SIGTERM');
+
 /**
- * Resolves when the first SIGTERM or SIGINT has been obeyed; a second one ends the process at once. A worker
- * takes a signal as often as it comes (Ctrl-C reaches it too, and then its first process passes it on): for
- * it the second one is that its first process is gone.
+ * Resolves when the stop that the first SIGTERM or SIGINT starts is complete; a second signal ends the process at
+ * once. A worker ignores further signals, because Ctrl-C reaches it twice: from the terminal and through the first
+ * process. It ends at once when the first process is gone.
  */
-function stopped(log: Log, isWorker: boolean, stop: () => Promise<void>): Promise<void> {
+function whenStopped(log: Log, isWorker: boolean, stop: () => Promise<void>): Promise<void> {
   return new Promise((resolve) => {
-    let asked = false;
+    let stopping = false;
     const drain = (signal: string) => {
-      asked = true;
+      stopping = true;
       event(log, 'server.draining', { signal });
       stop().then(resolve, resolve);
     };
@@ -249,22 +322,22 @@ function stopped(log: Log, isWorker: boolean, stop: () => Promise<void>): Promis
       process.exit(130);
     };
     const onSignal = (signal: string) => {
-      if (!asked) drain(signal);
+      if (!stopping) drain(signal);
       else if (!isWorker) kill(signal);
     };
     process.on('SIGTERM', onSignal);
     process.on('SIGINT', onSignal);
-    if (isWorker) whenOrphaned(() => (asked ? kill : drain)('the first process is gone'));
+    if (isWorker) whenOrphaned(() => (stopping ? kill : drain)('the first process is gone'));
   });
 }
 
-/** The key, what is wrong with it and what was meant, as `check` has them behind the place. */
-const told = (problem: Problem) => describeProblem({ ...problem, line: 0, column: 0 });
+/** A problem as `check` words it, without its line and column. */
+const withoutPosition = (problem: Problem) => describeProblem({ ...problem, line: 0, column: 0 });
 
-function tellReload(log: Log, result: ReloadResult): void {
+function logReload(log: Log, result: ReloadResult): void {
   if (result.ok) {
     event(log, 'config.reloaded', {
-      warnings: result.warnings.map(told),
+      warnings: result.warnings.map(withoutPosition),
       needs_restart: result.restart,
     });
     return;
@@ -274,7 +347,7 @@ function tellReload(log: Log, result: ReloadResult): void {
     'config.rejected',
     {
       file: result.file,
-      problems: result.problems.map((one) => `${one.line}:${one.column} ${told(one)}`),
+      problems: result.problems.map((one) => `${one.line}:${one.column} ${withoutPosition(one)}`),
       kept: 'the configuration that was in force stays in force',
     },
     'error',

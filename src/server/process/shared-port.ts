@@ -1,4 +1,4 @@
-/** Which of the sockets that share a port the kernel gives new connections to (Linux). */
+/** Directs new connections to one of the sockets that share a port (Linux, SO_REUSEPORT with a BPF program). */
 
 import { FFIType, ptr } from 'bun:ffi';
 import { readdirSync } from 'node:fs';
@@ -16,7 +16,7 @@ const SYMBOLS = {
   },
 } as const;
 
-// socket(7), on every architecture that we build for.
+// socket(7); the same on every architecture that hopgate is built for.
 const SOL_SOCKET = 1;
 const SO_ACCEPTCONN = 30;
 const SO_ATTACH_REUSEPORT_CBPF = 51;
@@ -27,15 +27,15 @@ const SOCK_FILTER = 8;
 const LARGEST_SOCKADDR = 128;
 
 /**
- * Gives every new connection to the socket that was the `index`th, counted from 0, to listen on the port
- * that this process listens on. Sockets that close leave their place to the last one; where no socket has
- * the place, connections are spread as without this. Handshakes already begun end where they began.
+ * Directs every new connection to the socket that was the `index`th, counted from 0, to listen on the port. This
+ * process must listen on it too. When a socket closes, the last one takes its index; where no socket has the
+ * index, the kernel spreads connections as usual. Handshakes end at the socket where they began.
  *
- * @returns false where the system has no such thing
+ * @returns false where the system cannot do this
  */
-export function steer(port: number, index: number): boolean {
-  // `sock_fprog`, how many instructions and where, and behind it the only one: in one piece of memory,
-  // so that who holds the one holds the other.
+export function directConnections(port: number, index: number): boolean {
+  // `sock_fprog` (number of instructions, their address) and, in the same buffer so that both live equally long,
+  // the only instruction.
   const program = new Uint8Array(SOCK_FPROG + SOCK_FILTER);
   const fields = new DataView(program.buffer);
   fields.setUint16(0, 1, true);
@@ -45,8 +45,8 @@ export function steer(port: number, index: number): boolean {
   return setOption(port, SO_ATTACH_REUSEPORT_CBPF, program, SOCK_FPROG);
 }
 
-/** Connections are spread over all sockets of the port again. */
-export function steerNoLonger(port: number): boolean {
+/** Lets the kernel spread connections over all sockets of the port again. */
+export function spreadConnections(port: number): boolean {
   return setOption(port, SO_DETACH_REUSEPORT_BPF, new Uint8Array(4), 4);
 }
 
@@ -56,8 +56,8 @@ function setOption(port: number, option: number, value: Uint8Array, length: numb
   const listening = descriptors().find((fd) => {
     const size = new Uint32Array([4]);
     const flag = new Int32Array(1);
-    const asked = system.getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, ptr(flag), ptr(size));
-    if (asked !== 0 || flag[0] !== 1) return false;
+    const result = system.getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, ptr(flag), ptr(size));
+    if (result !== 0 || flag[0] !== 1) return false;
     const name = new Uint8Array(LARGEST_SOCKADDR);
     size[0] = name.length;
     if (system.getsockname(fd, ptr(name), ptr(size)) !== 0) return false;

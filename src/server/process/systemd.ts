@@ -1,23 +1,23 @@
-/** What systemd is told of a running server: ready, reloading, stopping, and that it is alive (sd_notify(3)). */
+/** Notifies systemd that the server is ready, reloads, stops, and is alive (sd_notify(3)). */
 
 import { event, type Log } from '../../telemetry/log.ts';
 import { datagramSender } from './unix-datagram.ts';
 
-export interface Supervisor {
-  /** It can answer; from here on the watchdog is fed. */
+export interface SystemdNotifier {
+  /** The server can answer; from here on the watchdog is fed. */
   ready(url: string): void;
   /** The configuration is loaded again; `reloaded` must follow. */
   reloading(): void;
   reloaded(): void;
   /** Another process is the main one from now on. */
   handOver(pid: number): void;
-  /** It takes no new connections. */
+  /** The server takes no new connections. */
   stopping(): void;
   /** Ends the feeding of the watchdog. */
   close(): void;
 }
 
-const NOBODY: Supervisor = {
+const NO_SYSTEMD: SystemdNotifier = {
   ready: () => {},
   reloading: () => {},
   reloaded: () => {},
@@ -27,55 +27,55 @@ const NOBODY: Supervisor = {
 };
 
 /**
- * Speaks to `$NOTIFY_SOCKET`; does nothing where there is none. The watchdog is fed from the event
- * loop twice in its time, so that a loop that hangs is noticed.
+ * Writes to `$NOTIFY_SOCKET`; does nothing where there is none. The event loop feeds the watchdog twice in its
+ * interval, so that systemd notices a loop that hangs.
  */
 export function systemdNotifier(
   variables: Readonly<Record<string, string | undefined>>,
   log: Log,
-): Supervisor {
+): SystemdNotifier {
   if (variables.LISTEN_FDS !== undefined) {
-    // Bun's server cannot take over a socket that somebody else opened.
+    // Bun's server cannot use a socket that another process opened.
     event(log, 'socket.activation.ignored', { listen_fds: variables.LISTEN_FDS }, 'warn');
   }
   const path = variables.NOTIFY_SOCKET;
-  if (path === undefined || path === '') return NOBODY;
+  if (path === undefined || path === '') return NO_SYSTEMD;
   const sender = datagramSender(path);
   if (sender === undefined) {
     event(log, 'supervisor.unreachable', { socket: path }, 'warn');
-    return NOBODY;
+    return NO_SYSTEMD;
   }
-  const tell = (...lines: string[]) => {
+  const notify = (...lines: string[]) => {
     if (!sender.send(lines.join('\n')))
       event(log, 'supervisor.unreachable', { socket: path }, 'warn');
   };
   const interval = watchdogInterval(variables);
-  let feeding: ReturnType<typeof setInterval> | undefined;
+  let watchdogTimer: ReturnType<typeof setInterval> | undefined;
   let handedOver = false;
   return {
     ready(url) {
-      tell('READY=1', `STATUS=listening on ${url}`);
+      notify('READY=1', `STATUS=listening on ${url}`);
       if (interval === undefined) return;
-      feeding = setInterval(() => sender.send('WATCHDOG=1'), interval);
-      feeding.unref();
+      watchdogTimer = setInterval(() => sender.send('WATCHDOG=1'), interval);
+      watchdogTimer.unref();
     },
-    // The time is what tells systemd which reload it is that ends with the next READY.
-    reloading: () => tell('RELOADING=1', `MONOTONIC_USEC=${sender.monotonic()}`),
-    reloaded: () => tell('READY=1'),
+    // By the time systemd knows which reload the next READY ends.
+    reloading: () => notify('RELOADING=1', `MONOTONIC_USEC=${sender.monotonic()}`),
+    reloaded: () => notify('READY=1'),
     handOver(pid) {
       handedOver = true;
-      clearInterval(feeding);
-      tell(`MAINPID=${pid}`, 'READY=1');
+      clearInterval(watchdogTimer);
+      notify(`MAINPID=${pid}`, 'READY=1');
     },
-    // The feeding goes on: draining may take longer than the watchdog's patience.
+    // The watchdog is fed on: draining may take longer than its interval.
     stopping() {
-      if (!handedOver) tell('STOPPING=1', 'STATUS=waiting for open streams');
+      if (!handedOver) notify('STOPPING=1', 'STATUS=waiting for open streams');
     },
-    close: () => clearInterval(feeding),
+    close: () => clearInterval(watchdogTimer),
   };
 }
 
-/** Milliseconds between feedings; undefined when no watchdog waits for this very process. */
+/** Milliseconds between two feeds of the watchdog; undefined when none watches this process. */
 function watchdogInterval(
   variables: Readonly<Record<string, string | undefined>>,
 ): number | undefined {

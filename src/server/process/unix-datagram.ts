@@ -1,4 +1,4 @@
-/** Sends datagrams to a Unix socket: the one thing that Bun's and Node's socket APIs leave out. */
+/** Sends datagrams to a Unix socket, which the socket APIs of Bun and Node cannot do. */
 
 import { FFIType, ptr } from 'bun:ffi';
 import { libc } from '../../lib/process/libc.ts';
@@ -20,7 +20,7 @@ const SYMBOLS = {
   clock_gettime: { args: [FFIType.i32, FFIType.ptr], returns: FFIType.i32 },
 } as const;
 
-// Linux, on every architecture that we build for.
+// Linux; the same on every architecture that hopgate is built for.
 const AF_UNIX = 1;
 const SOCK_DGRAM_CLOEXEC = 2 | 0x80000;
 const DONTWAIT_NOSIGNAL = 0x40 | 0x4000;
@@ -37,7 +37,7 @@ function address(path: string): Uint8Array {
   return out;
 }
 
-/** A sender to a socket; undefined where this is not Linux or there is no C library to ask. */
+/** A sender to a socket; undefined outside Linux and where there is no C library. */
 export function datagramSender(path: string): DatagramSender | undefined {
   if (!/^[/@]./.test(path)) return undefined;
   const system = libc(SYMBOLS);

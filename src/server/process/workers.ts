@@ -7,9 +7,9 @@ export interface WorkersOptions {
   readonly count: number;
   /** The program and its arguments. */
   readonly command: readonly string[];
-  /** The environment that they are to have. */
+  /** The environment of the workers. */
   readonly variables: Readonly<Record<string, string | undefined>>;
-  /** What the first process is bound to, whatever the configuration says by now. */
+  /** The address of the first process, whatever the configuration says by now. */
   readonly host: string;
   readonly port: number;
   readonly log: Log;
@@ -17,73 +17,79 @@ export interface WorkersOptions {
   readonly metrics: () => string;
 }
 
-/** What processes of one port tell each other, beside the first word of a worker that it is ready. */
-type Word =
-  /** To the first process: those of all are wanted. To a worker: its own are. */
+/** What the processes of one port send each other; a worker's first message, `ready`, is not one of these. */
+type WorkerMessage =
+  /** Sent to the first process: asks for the metrics of all. Sent to a worker: asks for its own. */
   | { readonly ask: number }
-  /** The answer. */
+  /** The answer to the request with this number. */
   | { readonly metrics: string; readonly to: number };
 
-function wordIn(message: unknown): Word | undefined {
+function metricsMessage(message: unknown): WorkerMessage | undefined {
   const known = typeof message === 'object' && message !== null;
-  return known && ('ask' in message || 'metrics' in message) ? (message as Word) : undefined;
+  return known && ('ask' in message || 'metrics' in message)
+    ? (message as WorkerMessage)
+    : undefined;
 }
 
 export interface Workers {
   /** All of them have started (or failed to, which is logged). */
   readonly ready: Promise<void>;
   readonly exited: Promise<void>;
-  /** SIGUSR2: another process succeeds them. */
+  /** SIGUSR2: another process takes over. */
   signal(name: 'SIGTERM' | 'SIGHUP' | 'SIGUSR2'): void;
   /** The metrics of all processes as those of one. */
   metrics(own: string): Promise<string>;
 }
 
-// Whoever is busy for longer is told of as it was when it last was asked.
+// A worker that is busy for longer is counted with its last answer.
 const ANSWER_MS = 1000;
 
-/** What the workers counted: asks each, and remembers what those that are gone said last. */
-class Counted {
-  readonly #last = new Map<Bun.Subprocess, string>();
-  readonly #asked = new Map<number, () => void>();
-  readonly #past: string[] = [];
-  #asks = 0;
+/** The metrics of the workers: asks each, and keeps the last answer of those that have ended. */
+class WorkerMetrics {
+  readonly #latest = new Map<Bun.Subprocess, string>();
+  readonly #waiting = new Map<number, () => void>();
+  /** The sum of the workers that have ended. */
+  readonly #ended: string[] = [];
+  #requests = 0;
 
   async sum(own: string, workers: Iterable<Bun.Subprocess>): Promise<string> {
     const all = [...workers];
     await Promise.all(all.map((worker) => this.#ask(worker)));
-    const texts = all.flatMap((worker) => this.#last.get(worker) ?? []);
-    return sumMetrics([own, ...texts], this.#past);
+    const texts = all.flatMap((worker) => this.#latest.get(worker) ?? []);
+    return sumMetrics([own, ...texts], this.#ended);
   }
 
   #ask(worker: Bun.Subprocess): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const number = ++this.#asks;
-    const late = setTimeout(resolve, ANSWER_MS);
-    this.#asked.set(number, resolve);
+    const number = ++this.#requests;
+    const timeout = setTimeout(resolve, ANSWER_MS);
+    this.#waiting.set(number, resolve);
     send(worker, { ask: number });
     return promise.then(() => {
-      clearTimeout(late);
-      this.#asked.delete(number);
+      clearTimeout(timeout);
+      this.#waiting.delete(number);
     });
   }
 
-  answered(worker: Bun.Subprocess, { metrics, to }: Extract<Word, { metrics: string }>): void {
-    this.#last.set(worker, metrics);
-    this.#asked.get(to)?.();
+  received(
+    worker: Bun.Subprocess,
+    { metrics, to }: Extract<WorkerMessage, { metrics: string }>,
+  ): void {
+    this.#latest.set(worker, metrics);
+    this.#waiting.get(to)?.();
   }
 
-  /** What it counted stays counted, else all sums would fall. */
-  gone(worker: Bun.Subprocess): void {
-    const last = this.#last.get(worker);
-    this.#last.delete(worker);
-    if (last !== undefined) this.#past.push(sumMetrics([], [...this.#past.splice(0), last]));
+  /** A worker has ended. Its counts stay in the sum, because a counter must never fall. */
+  ended(worker: Bun.Subprocess): void {
+    const last = this.#latest.get(worker);
+    this.#latest.delete(worker);
+    if (last !== undefined) this.#ended.push(sumMetrics([], [...this.#ended.splice(0), last]));
   }
 }
 
-function send(worker: Bun.Subprocess, word: Word): void {
+function send(worker: Bun.Subprocess, message: WorkerMessage): void {
   try {
-    worker.send(word);
+    worker.send(message);
   } catch {
     // It is ending.
   }
@@ -92,17 +98,17 @@ function send(worker: Bun.Subprocess, word: Word): void {
 const RESTART_MS = 1000;
 const LONGEST_MS = 30_000;
 
-/** A worker that dies is started again, unless it was told to stop; at growing intervals while none comes up. */
+/** Starts the workers. One that dies is started again until `SIGTERM`; after failures at growing intervals. */
 export function startWorkers(options: WorkersOptions): Workers {
   const { count, command, variables, host, port, log } = options;
   let stopping = false;
   let failures = 0;
   const running = new Set<Bun.Subprocess>();
-  const counted = new Counted();
-  const metrics = (own: string) => counted.sum(own, running);
+  const workerMetrics = new WorkerMetrics();
+  const metrics = (own: string) => workerMetrics.sum(own, running);
   const started: Promise<void>[] = [];
 
-  const again = (why: Readonly<Record<string, unknown>>) => {
+  const startAgain = (why: Readonly<Record<string, unknown>>) => {
     if (stopping) return;
     event(log, 'worker.died', why, 'error');
     const pause = Math.min(LONGEST_MS, RESTART_MS * 2 ** failures++);
@@ -115,29 +121,29 @@ export function startWorkers(options: WorkersOptions): Workers {
         stdio: ['ignore', 'ignore', 'inherit'],
         env: { ...variables, HOPGATE_WORKER: '1' },
         ipc(message, from) {
-          const word = wordIn(message);
-          if (word === undefined) {
+          const request = metricsMessage(message);
+          if (request === undefined) {
             failures = 0;
             resolve();
-          } else if ('metrics' in word) counted.answered(from, word);
+          } else if ('metrics' in request) workerMetrics.received(from, request);
           else {
             void metrics(options.metrics()).then((sum) =>
-              send(from, { metrics: sum, to: word.ask }),
+              send(from, { metrics: sum, to: request.ask }),
             );
           }
         },
         onExit(_child, code) {
           running.delete(child);
-          counted.gone(child);
+          workerMetrics.ended(child);
           resolve();
-          again({ code });
+          startAgain({ code });
         },
       });
       running.add(child);
     } catch (thrown) {
-      // The program is not there for the moment: it is being replaced.
+      // The program file is missing while it is being replaced.
       resolve();
-      again({ why: String(thrown) });
+      startAgain({ why: String(thrown) });
     }
     return promise;
   };
@@ -157,32 +163,32 @@ export function startWorkers(options: WorkersOptions): Workers {
 
 /** In a worker: answers the first process, and asks it for the metrics of all. */
 export function metricsOfWorkers(own: () => string): (own: string) => Promise<string> {
-  const asked = new Map<number, (text: string) => void>();
-  let asks = 0;
-  const tell = (word: Word) => {
-    if (process.connected) process.send?.(word);
+  const waiting = new Map<number, (text: string) => void>();
+  let requests = 0;
+  const sendToFirst = (message: WorkerMessage) => {
+    if (process.connected) process.send?.(message);
   };
   process.on('message', (message) => {
-    const word = wordIn(message);
-    if (word === undefined) return;
-    if ('metrics' in word) asked.get(word.to)?.(word.metrics);
-    else tell({ metrics: own(), to: word.ask });
+    const received = metricsMessage(message);
+    if (received === undefined) return;
+    if ('metrics' in received) waiting.get(received.to)?.(received.metrics);
+    else sendToFirst({ metrics: own(), to: received.ask });
   });
   return (mine) => {
-    const number = ++asks;
+    const number = ++requests;
     const { promise, resolve } = Promise.withResolvers<string>();
-    const late = setTimeout(resolve, 2 * ANSWER_MS, mine);
-    asked.set(number, resolve);
-    tell({ ask: number });
+    const timeout = setTimeout(resolve, 2 * ANSWER_MS, mine);
+    waiting.set(number, resolve);
+    sendToFirst({ ask: number });
     return promise.finally(() => {
-      clearTimeout(late);
-      asked.delete(number);
+      clearTimeout(timeout);
+      waiting.delete(number);
     });
   };
 }
 
-/** In a worker: tells when the process that started it is there no more, however it ended. */
-export function whenOrphaned(gone: () => void): void {
-  if (process.connected) process.once('disconnect', gone);
-  else gone();
+/** In a worker: calls back when the process that started it has ended, however it ended. */
+export function whenOrphaned(callback: () => void): void {
+  if (process.connected) process.once('disconnect', callback);
+  else callback();
 }

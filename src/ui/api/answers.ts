@@ -1,10 +1,10 @@
-/** Answers of the API: JSON, text and failures, each with headers that let a browser do nothing else with them. */
+/** Responses of the API: JSON, text and failures, with headers that keep browsers from rendering or caching them. */
 
 import { asGatewayError } from '../../conversation/errors.ts';
 import { SAFE_HEADERS } from '../serve-page.ts';
 import type { ApiFailure } from './api.ts';
 
-/** Nothing of what was recorded stays in a cache. */
+/** Recorded content stays out of caches. */
 const PRIVATE = { ...SAFE_HEADERS, 'cache-control': 'no-store' };
 
 export function json(value: unknown, status = 200, more: Readonly<Record<string, string>> = {}) {
@@ -14,7 +14,7 @@ export function json(value: unknown, status = 200, more: Readonly<Record<string,
   });
 }
 
-/** Text or bytes that are shown as they are, never as a page. */
+/** Text or bytes as plain text, never rendered as a page. */
 export function plain(
   body: string | Uint8Array,
   more: Readonly<Record<string, string>> = {},
@@ -30,7 +30,7 @@ export const empty = (status: number) => new Response(null, { status, headers: P
 export const STREAM_HEADERS = {
   ...PRIVATE,
   'content-type': 'text/event-stream',
-  // Nginx and the like would hold events back.
+  // Keeps nginx and similar proxies from buffering events.
   'x-accel-buffering': 'no',
 };
 

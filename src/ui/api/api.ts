@@ -1,4 +1,4 @@
-/** What the API under `/ui/api` takes and answers: types alone, shared by the server and the page in the browser. */
+/** Types of the API under `/ui/api`, shared by the server and the page in the browser. */
 
 import type { FinishReason } from '../../conversation/events.ts';
 import type { Note } from '../../conversation/notes.ts';
@@ -6,32 +6,32 @@ import type { ProtocolName } from '../../conversation/types.ts';
 import type { Usage } from '../../conversation/usage.ts';
 import type {
   ExplainedChange,
-  SampleEdge,
   SampleError,
   SampleMeta,
   SampleRow,
+  SampleStage,
   SampleToolRun,
 } from '../../samples/sample.ts';
 
-export type * from './api-body.ts';
+export type * from './bodies/api-body.ts';
 export type * from './jobs/api-jobs.ts';
 
 /*
  * Rules that hold for every path:
  * - Same keys as the rest of the gateway: `Authorization: Bearer KEY` or `x-api-key` where keys are
- *   configured (`info.auth` tells; without one the answer is 401). EventSource cannot send headers:
+ *   configured (see `info.auth`; without one the answer is 401). EventSource cannot send headers:
  *   read the event streams with `fetch`.
- * - POST and DELETE need the header `x-hopgate-ui: 1`, POST also `content-type: application/json`; a
- *   page of another origin is refused with 403.
+ * - POST and DELETE need the header `x-hopgate-ui: 1`, POST also `content-type: application/json`; pages
+ *   of other origins are refused with 403.
  * - Failures are JSON: `ApiFailure`, with the status 400, 401, 403, 404, 409, 413, 429 or 500.
  * - Texts and names come from clients and models: they are data, never markup.
- * - Times are milliseconds: since 1970 where it says so, else since the exchange began.
+ * - Times are in milliseconds: since 1970 where noted, else since the exchange began.
  */
 
 /** Header that every state-changing request must carry, with any value. */
 export const UI_HEADER = 'x-hopgate-ui';
 
-/** Body of every answer that is no success. */
+/** Body of every failure. */
 export interface ApiFailure {
   readonly error: { readonly kind: string; readonly message: string; readonly code?: string };
 }
@@ -43,23 +43,23 @@ export interface Info {
   readonly now: number;
   readonly samples: {
     readonly mode: 'off' | 'errors' | 'all';
-    /** Some routes have a mode of their own. */
+    /** Some routes have their own mode. */
     readonly by_route: boolean;
     /** Content that is blanked before it is written. */
     readonly redact: readonly string[];
   };
   /** Keys are configured. */
   readonly auth: boolean;
-  /** Name of the key that asks; '' without keys. */
+  /** Name of the caller's key; '' without keys. */
   readonly key: string;
   /** Whose exchanges are shown. */
   readonly sees: 'own' | 'all';
-  /** Where a replay can be sent. */
+  /** Possible targets of a replay. */
   readonly targets: readonly TargetChoice[];
-  /** At least one model has a price; without any, every cost is null. */
+  /** At least one model has a price; otherwise every cost is null. */
   readonly priced: boolean;
   readonly limits: {
-    /** Jobs that may run at the same time; 0: with several workers there are none. */
+    /** Most jobs at the same time; 0 with several workers, which cannot run jobs. */
     readonly jobs: number;
     /** Most requests of one replay (sources × settings × repeat). */
     readonly runs: number;
@@ -74,7 +74,7 @@ export interface TargetChoice {
   readonly protocol: ProtocolName;
   /** `provider/model`, ready for `to`. */
   readonly models: readonly string[];
-  /** The provider takes other model names as well. */
+  /** The provider accepts other model names as well. */
   readonly any: boolean;
 }
 
@@ -84,9 +84,9 @@ export interface UiRow extends SampleRow {
 }
 
 /**
- * Query of `GET /ui/api/samples`; all that are given must hold.
+ * Query of `GET /ui/api/samples`; all given conditions must hold.
  * `since`, `until`: milliseconds since 1970, or `30m`, `2h`, `7d`, or a date.
- * `status`: `500`, `5xx`, `429,5xx`, `ok`, `failed`, `cut` (an answer that broke off), `unfinished` (the
+ * `status`: `500`, `5xx`, `429,5xx`, `ok`, `failed`, `cut` (the answer ended early), `unfinished` (the
  * recording process died), `open`. `model`: part of the model's or
  * target's name, `*` stands for anything. `q`: part of the id, model, target, session, error or notes.
  */
@@ -102,28 +102,28 @@ export interface SamplesQuery {
   readonly q?: string;
   /** 1 to 500; 100 when left out. */
   readonly limit?: string;
-  /** `cursor` of the page before. */
+  /** `cursor` of the previous page. */
   readonly cursor?: string;
 }
 
 /** `GET /ui/api/samples`: newest first. */
 export interface SamplesPage {
   readonly rows: readonly UiRow[];
-  /** There are older ones: ask again with it. */
+  /** Older rows exist: send it with the next request. */
   readonly cursor?: string;
 }
 
 /**
  * `GET /ui/api/live?…` (same filters as the list but without `limit` and `cursor`): an event stream.
- * `event:` is the type, `data:` the object. A comment (`: …`) comes every 15 seconds. Rows that do not
- * fit the filter are left out; one that was sent before and no longer fits is sent as `gone`.
+ * `event:` is the type, `data:` the object. A comment (`: …`) is sent every 15 seconds. Rows that do not
+ * match the filter are left out; a row that was sent and no longer matches is sent as `gone`.
  */
 export type LiveEvent =
-  /** The stream is open; whatever happened before is in the list. */
+  /** The stream is open; everything before is in the list. */
   | { readonly type: 'hello'; readonly now: number }
-  /** New or changed: put it in the place of the row with its id. */
+  /** A new or changed row: it replaces the row with its id. */
   | { readonly type: 'row'; readonly row: UiRow }
-  /** No longer there: aged out, removed, or not kept after all. */
+  /** Removed: too old, deleted, or not kept after all. */
   | { readonly type: 'gone'; readonly ids: readonly string[] };
 
 /** `GET /ui/api/samples/:id`. */
@@ -132,35 +132,35 @@ export interface SampleDetail {
   /** As in the meta file, notes included; `meta.edges` is the whole list of bodies. */
   readonly meta: SampleMeta;
   readonly hops: readonly HopView[];
-  /** Tools that the gateway ran, with `hop` (the hop before), `at` and `ms` where they are known. */
+  /** Tools that the gateway ran; `hop` is the hop that asked, `at` and `ms` are given where known. */
   readonly tools: readonly SampleToolRun[];
   /** The client's side; `until` of the response is the end of the exchange. */
-  readonly client: { readonly request?: SampleEdge; readonly response?: SampleEdge };
+  readonly client: { readonly request?: SampleStage; readonly response?: SampleStage };
   /** Of all hops together. */
   readonly usage: Usage | null;
   readonly cost: number | null;
-  /** Stages between which a diff makes sense, with the pair to show first. */
+  /** The pair of stages that a diff shows first; null when a body of it is missing. */
   readonly diff: { readonly a: string; readonly b: string } | null;
   /** Stages that can be replayed or bisected. */
   readonly sendable: readonly string[];
 }
 
-/** One hop: what it took to get one answer of a model. */
+/** One hop: all tries for one answer of a model. */
 export interface HopView {
   /** Counts from 1. */
   readonly hop: number;
-  /** In order; the last one is what counted. */
+  /** In order; the last one counted. */
   readonly tries: readonly TryView[];
-  /** As the vendor said in its answer. */
+  /** As the vendor reported in its answer. */
   readonly usage: Usage | null;
   readonly cost: number | null;
   readonly finish: FinishReason | null;
 }
 
-/** One request at a vendor. Times since the exchange began; null where they are not known. */
+/** One request at a vendor. Times since the exchange began; null where unknown. */
 export interface TryView {
   readonly try: number;
-  /** It is the one whose answer was used. */
+  /** Its answer was used. */
   readonly counted: boolean;
   readonly target: string;
   readonly protocol: ProtocolName | null;
@@ -174,24 +174,24 @@ export interface TryView {
   readonly response_bytes: number;
   /** The request was sent. */
   readonly sent_at: number | null;
-  /** The connection that was made for it stood; null where a kept one was used, or nobody knows. */
+  /** Its new connection was established; null where a kept connection was used, or unknown. */
   readonly connected_at: number | null;
-  /** The answer's head was there: sending and the vendor's thinking until then. */
+  /** The answer's head arrived: until then the request was sent and the vendor worked. */
   readonly head_at: number | null;
   /** The first byte of the body. */
   readonly first_at: number | null;
   readonly end_at: number | null;
   readonly stream: boolean;
-  /** The body is not whole. */
+  /** The body is incomplete. */
   readonly cut: boolean;
 }
 
 /*
  * `GET /ui/api/samples/:id/edges/:stage[?from=BYTE&bytes=COUNT]` answers with the body itself as
- * `text/plain; charset=utf-8`; `x-hopgate-bytes` says how long the whole is. At most 4 MiB come at a
- * time; `bytes` may ask for less.
+ * `text/plain; charset=utf-8`; `x-hopgate-bytes` is its full length. At most 4 MiB are sent at a time;
+ * `bytes` may ask for less.
  */
-export const EDGE_BYTES_HEADER = 'x-hopgate-bytes';
+export const BODY_BYTES_HEADER = 'x-hopgate-bytes';
 
 /** `GET /ui/api/samples/:id/diff?a=STAGE&b=STAGE`; left out: the client's request and that of the last hop. */
 export interface DiffView {
@@ -202,13 +202,13 @@ export interface DiffView {
   /** The first 2000. */
   readonly changes: readonly ChangeView[];
   readonly total: number;
-  /** Notes of the exchange, for the words of the rules that changes name. */
+  /** Notes of the exchange, which describe the rules of the changes. */
   readonly notes: readonly Note[];
 }
 
 /**
- * A change. A value whose JSON is longer than 10000 characters is given as the beginning of that JSON,
- * as a string; `…_chars` then says how long it is.
+ * A change. A value whose JSON is longer than 10000 characters is replaced by the beginning of that JSON as
+ * a string; `…_chars` is then its full length.
  */
 export interface ChangeView extends ExplainedChange {
   readonly before_chars?: number;
@@ -230,7 +230,7 @@ export interface Stats {
   readonly since: number;
   readonly until: number;
   readonly bucket_ms: number;
-  /** All of them, oldest first, empty ones too; `time` is where one begins. */
+  /** All buckets, oldest first, empty ones included; `time` is the beginning of a bucket. */
   readonly buckets: readonly (StatsFigures & { readonly time: number })[];
   readonly all: StatsFigures;
   /** By `provider/model`, most requests first. */
@@ -239,7 +239,7 @@ export interface Stats {
 
 export interface StatsFigures {
   readonly requests: number;
-  /** Something failed, be it a try that was made up for. */
+  /** Something failed, even if only a try that a later one made good. */
   readonly failed: number;
   /** By status: `200`, `429`, … */
   readonly statuses: Readonly<Record<string, number>>;
@@ -248,20 +248,20 @@ export interface StatsFigures {
   /** Null when nothing was measured. */
   readonly first_byte_ms: Percentiles | null;
   readonly total_ms: Percentiles | null;
-  /** All prompt tokens, of them those read from and written to a cache. */
+  /** All prompt tokens, then the parts read from and written to a cache. */
   readonly input_tokens: number;
   readonly cached_tokens: number;
   readonly cache_write_tokens: number;
-  /** All generated tokens, of them reasoning. */
+  /** All generated tokens, then the part for reasoning. */
   readonly output_tokens: number;
   readonly reasoning_tokens: number;
-  /** cached / input over exchanges whose vendor tells of its cache; null when none does. */
+  /** cached / input over exchanges whose vendor reports cache use; null when none does. */
   readonly cache_hit_rate: number | null;
-  /** USD; null when nothing in it has a price. */
+  /** In USD; null when no exchange has a price. */
   readonly cost: number | null;
-  /** Exchanges without a price among those with tokens: the cost leaves them out. */
+  /** Exchanges with tokens but without a price, which the cost leaves out. */
   readonly unpriced: number;
-  /** By name of the rule: how often it changed something. */
+  /** By name of the note: how often it occurs. */
   readonly notes: Readonly<Record<string, number>>;
 }
 

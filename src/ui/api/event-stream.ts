@@ -1,25 +1,25 @@
-/** Server-sent events to the page: typed, kept alive, given up when nobody reads. */
+/** Server-sent events for the page: typed, with heartbeats, and closed when the page stops reading. */
 
 import { STREAM_HEADERS } from './answers.ts';
 
 export interface EventStream<E extends { readonly type: string }> {
   readonly response: Response;
   send(event: E): void;
-  /** Nothing more comes. */
+  /** Closes the stream. */
   end(): void;
 }
 
 export interface EventStreamOptions {
-  /** Fires when the page goes away. */
+  /** Fires when the page disconnects. */
   readonly signal: AbortSignal;
-  /** Called once, whoever ended it. */
+  /** Called once when the stream ends, on either side. */
   readonly onClose: () => void;
-  /** Milliseconds between two signs of life. */
+  /** Milliseconds between two heartbeats. */
   readonly heartbeat?: number;
 }
 
-/** Bytes that may wait for a page that does not read; beyond it the stream ends and the page asks again. */
-const PATIENCE = 8 * 2 ** 20;
+/** Most bytes that wait for a page that does not read; beyond it the stream ends and the page reconnects. */
+const MOST_WAITING = 8 * 2 ** 20;
 
 export function eventStream<E extends { readonly type: string }>(
   options: EventStreamOptions,
@@ -36,7 +36,7 @@ export function eventStream<E extends { readonly type: string }>(
     try {
       open.close();
     } catch {
-      // It was cancelled from the other side.
+      // The page has cancelled the stream.
     }
     options.onClose();
   };
@@ -52,14 +52,14 @@ export function eventStream<E extends { readonly type: string }>(
       },
       cancel: close,
     },
-    new ByteLengthQueuingStrategy({ highWaterMark: PATIENCE }),
+    new ByteLengthQueuingStrategy({ highWaterMark: MOST_WAITING }),
   );
   beat = setInterval(() => write(': \n\n'), options.heartbeat ?? 15_000);
   beat.unref();
   options.signal.addEventListener('abort', close);
   return {
     response: new Response(body, { headers: STREAM_HEADERS }),
-    // JSON has no line breaks of its own, so one data line is always enough.
+    // JSON holds no raw line breaks, so one data line is enough.
     send: (event) => write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`),
     end: close,
   };

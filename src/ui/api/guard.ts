@@ -1,27 +1,39 @@
-/** Who asks the page's API: the key behind a request, what it may see, and pages of other sites kept out. */
+/** Who is asking the page's API: the key behind a request, what it may see, and refusal of other sites' pages. */
 
-import type { AuthKey } from '../../config/config.ts';
+import { Elysia } from 'elysia';
+import type { AuthKey } from '../../config/sections/auth.ts';
 import { GatewayError } from '../../conversation/errors.ts';
 import { UI_HEADER } from './api.ts';
-import type { UiParts } from './parts.ts';
+import type { UiOptions } from './options.ts';
 
-/** Who asks. */
+/** The caller of the API. */
 export interface Viewer {
   /** Name of the key; '' without keys. */
   readonly key: string;
-  /** Whose exchanges are shown: undefined for everybody's. */
+  /** Whose exchanges are shown; undefined: everyone's. */
   readonly owner: string | undefined;
 }
 
 /**
+ * Gives the routes of the plugin that uses it a `viewer`, or refuses the request. It runs before the
+ * query is validated: an invalid key learns nothing but that. An empty parameter counts as left out.
+ */
+export const guard = (options: Pick<UiOptions, 'access' | 'config'>) =>
+  new Elysia()
+    .derive({ as: 'scoped' }, ({ request }) => ({ viewer: viewerOf(request, options) }))
+    .onTransform({ as: 'scoped' }, ({ query }) => {
+      for (const name of Object.keys(query)) if (query[name] === '') delete query[name];
+    });
+
+/**
  * The viewer behind a request. A key sees its own exchanges unless its entry says `sees: all`; without
- * keys (loopback only) everything is seen. Cookies are not used anywhere, so a page of another site
- * could at most send blindly; that is refused by its Origin and by a header that it cannot set.
+ * keys (loopback only) everything is seen. The API uses no cookies, so a page of another site could at
+ * most send requests blindly; those are refused by their Origin and by a header that such a page cannot set.
  * @throws GatewayError authentication, permission
  */
 export function viewerOf(
   request: Request,
-  { access, config }: Pick<UiParts, 'access' | 'config'>,
+  { access, config }: Pick<UiOptions, 'access' | 'config'>,
 ): Viewer {
   const { headers, method } = request;
   const key = access()(headers);
@@ -34,14 +46,14 @@ export function viewerOf(
       code: 'header_missing',
     });
   }
-  // Keys of one name cannot be told apart here: what they may see is what each of them may.
+  // Keys of one name cannot be told apart here: they see only what each of them may see.
   const own = config().auth.keys.filter((one: AuthKey) => one.name === key);
   const all = own.length > 0 && own.every(({ sees }) => sees === 'all');
   return { key, owner: key === '' || all ? undefined : key };
 }
 
 function refuse(): never {
-  throw new GatewayError('permission', 'Pages of other sites may not ask this.', {
+  throw new GatewayError('permission', 'Pages of other sites may not use this API.', {
     code: 'origin_not_allowed',
   });
 }

@@ -1,16 +1,18 @@
-/** `GET /ui/api/info`: what the page must know before it shows anything. */
+/** `GET /ui/api/info`: settings of the gateway that the page needs first. */
 
+import { Elysia } from 'elysia';
+import { json } from './answers.ts';
 import type { Info, TargetChoice } from './api.ts';
-import type { Viewer } from './guard.ts';
-import type { UiParts } from './parts.ts';
+import { guard, type Viewer } from './guard.ts';
+import type { UiOptions } from './options.ts';
 
-/** Jobs that run at the same time, requests of one replay, probes of one bisection. */
+/** Most jobs at the same time, requests of one replay, probes of one bisection. */
 export const LIMITS = { jobs: 4, runs: 200, budget: 500 } as const;
 
 const isGlob = (model: string) => /[*?]/.test(model);
 
-/** Providers and their models as targets; a configuration without names offers `provider/…` freely. */
-function targetsOf({ config }: Pick<UiParts, 'config'>): readonly TargetChoice[] {
+/** Providers with their known models as targets of a replay. */
+function targetsOf({ config }: Pick<UiOptions, 'config'>): readonly TargetChoice[] {
   const { providers, routes } = config();
   return Object.values(providers).map(({ name, protocol, models }) => {
     const routed = routes.flatMap(({ to }) => to.map(({ target }) => target));
@@ -21,10 +23,13 @@ function targetsOf({ config }: Pick<UiParts, 'config'>): readonly TargetChoice[]
   });
 }
 
-export function infoFor({ key, owner }: Viewer, parts: UiParts): Info {
-  const { samples, auth, routes, providers, workers } = parts.config();
+export const infoRoutes = (options: UiOptions) =>
+  new Elysia().use(guard(options)).get('/info', ({ viewer }) => json(infoFor(viewer, options)));
+
+function infoFor({ key, owner }: Viewer, options: UiOptions): Info {
+  const { samples, auth, routes, providers, workers } = options.config();
   return {
-    version: parts.version,
+    version: options.version,
     now: Date.now(),
     samples: {
       mode: samples.mode,
@@ -34,9 +39,9 @@ export function infoFor({ key, owner }: Viewer, parts: UiParts): Info {
     auth: auth.keys.length > 0,
     key,
     sees: owner === undefined ? 'all' : 'own',
-    targets: targetsOf(parts),
+    targets: targetsOf(options),
     priced: Object.values(providers).some(({ prices }) => prices.length > 0),
-    // A job could not be followed when the next request reaches another process.
+    // The next request may reach another process, where the job cannot be followed.
     limits: workers > 1 ? { ...LIMITS, jobs: 0 } : LIMITS,
   };
 }

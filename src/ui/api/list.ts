@@ -1,45 +1,54 @@
-/** The list of exchanges: filters of the query, a page of rows, and whether a single row fits. */
+/** The list of exchanges: the filter of a query, a page of rows, and whether a single row matches a filter. */
 
+import { type Static, Type } from '@sinclair/typebox';
 import { invalid } from '../../conversation/errors.ts';
 import { costAt, type Prices, tokensCounted } from '../../samples/replay/cost.ts';
-import { CONDITIONS, filterFrom } from '../../samples/replay/filter.ts';
+import { FILTER_NAMES, parseFilter } from '../../samples/replay/filter.ts';
 import type { SampleFilter, SampleRow, SampleStore } from '../../samples/sample.ts';
 import type { SamplesPage, UiRow } from './api.ts';
 import type { Viewer } from './guard.ts';
+import { wholeNumber } from './parameters.ts';
 
-/** A number of the query within bounds. @throws GatewayError invalid_request */
-export function numberOf(
-  query: URLSearchParams,
-  name: string,
-  otherwise: number,
-  [least, most]: readonly [number, number],
-): number {
-  const written = query.get(name);
-  if (written === null || written === '') return otherwise;
-  const value = Number(written);
-  if (!Number.isInteger(value) || value < least || value > most) {
-    throw invalid(`"${name}" must be a whole number from ${least} to ${most}.`, name);
-  }
-  return value;
-}
+/** Conditions that exchanges must meet; empty ones count as left out. */
+export const FILTER_QUERY = Type.Partial(
+  Type.Object({
+    since: Type.String(),
+    until: Type.String(),
+    status: Type.String(),
+    model: Type.String(),
+    note: Type.String(),
+    session: Type.String(),
+    entry: Type.String(),
+    error: Type.String(),
+    q: Type.String(),
+  }),
+);
+
+export const LIST_QUERY = Type.Object({
+  ...FILTER_QUERY.properties,
+  limit: wholeNumber('limit', { least: 1, most: 500, fallback: 100 }),
+  cursor: Type.Optional(Type.String()),
+});
+
+export type FilterQuery = Static<typeof FILTER_QUERY>;
 
 const EPOCH = /^\d{10,14}$/;
 
-/** The filter of a query, for what this viewer may see. @throws GatewayError invalid_request */
-export function filterOfQuery(query: URLSearchParams, { owner }: Viewer): SampleFilter {
+/** The filter of a query, limited to what this viewer may see. @throws GatewayError invalid_request */
+export function filterOfQuery(query: FilterQuery, { owner }: Viewer): SampleFilter {
   const now = Date.now();
   const given: Record<string, string> = {};
   const times: { since?: number; until?: number } = {};
-  for (const name of CONDITIONS) {
-    const value = query.get(name);
-    if (value === null || value === '') continue;
+  for (const name of FILTER_NAMES) {
+    const value = query[name];
+    if (value === undefined) continue;
     const time = name === 'since' || name === 'until';
     if (time && EPOCH.test(value)) times[name] = Number(value);
     else given[name] = value;
   }
-  const q = query.get('q')?.trim() ?? '';
+  const q = query.q?.trim() ?? '';
   return {
-    ...filterFrom(given, now),
+    ...parseFilter(given, now),
     ...times,
     ...(owner !== undefined && { owner }),
     ...(q !== '' && { q }),
@@ -50,19 +59,17 @@ const CURSOR = /^(\d+(?:\.\d+)?)-(req_\d+_[0-9A-Za-z]+)$/;
 
 /** @throws GatewayError invalid_request */
 export function samplesPage(
-  book: SampleStore,
-  query: URLSearchParams,
+  store: SampleStore,
+  { limit, cursor = '', ...query }: Static<typeof LIST_QUERY>,
   viewer: Viewer,
   prices: Prices,
 ): SamplesPage {
   const filter = filterOfQuery(query, viewer);
-  const limit = numberOf(query, 'limit', 100, [1, 500]);
-  const cursor = query.get('cursor') ?? '';
   const [, time, id] = CURSOR.exec(cursor) ?? [];
-  if (cursor !== '' && id === undefined) throw invalid('This is no cursor of a list.', 'cursor');
+  if (cursor !== '' && id === undefined) throw invalid('This is not a cursor of a list.', 'cursor');
   const before = id === undefined ? undefined : { time: Number(time), id };
-  // One more than asked for tells whether there are more.
-  const rows = book.list({ ...filter, ...(before && { before }), limit: limit + 1 });
+  // One row more than requested shows whether there are more.
+  const rows = store.list({ ...filter, ...(before && { before }), limit: limit + 1 });
   const shown = rows.slice(0, limit).map((row) => priced(row, prices));
   const last = shown.at(-1);
   if (rows.length <= limit || last === undefined) return { rows: shown };
@@ -86,14 +93,14 @@ function hasStatus({ status, error, state, failed, stream }: SampleRow, wanted: 
   });
 }
 
-/** The glob of a filter as the index reads it: a plain word may stand anywhere. */
-function likes(words: string, text: string): boolean {
-  const [glob, lower] = [words.toLowerCase(), text.toLowerCase()];
+/** Matches the glob of a filter like the index does: a plain word may occur anywhere. */
+function matchesFilterGlob(pattern: string, text: string): boolean {
+  const [glob, lower] = [pattern.toLowerCase(), text.toLowerCase()];
   if (!/[*?]/.test(glob)) return lower.includes(glob);
   return matches([...glob], [...lower]);
 }
 
-/** A glob of `*` and `?` over a whole text, both by characters. Only the last star is ever tried again: no pattern takes long. */
+/** Matches a glob of `*` and `?` against a whole text. Only the last star is retried, so the time is at most glob × text. */
 function matches(glob: readonly string[], text: readonly string[]): boolean {
   let g = 0;
   let star = -1;
@@ -114,11 +121,11 @@ function matches(glob: readonly string[], text: readonly string[]): boolean {
   return g === glob.length;
 }
 
-/** The same filter for a single row that is not in the index (yet). */
+/** Whether a single row, which may not be in the index yet, matches a filter. */
 export function fits(row: SampleRow, filter: SampleFilter): boolean {
   const { since, until, entry, session, error, owner, note, model, status, q } = filter;
   const names = row.notes.split(',').map((one) => one.split('=')[0]);
-  const words = [row.id, row.model, row.target, row.session, row.error, row.notes];
+  const pattern = [row.id, row.model, row.target, row.session, row.error, row.notes];
   return (
     (since === undefined || row.time >= since) &&
     (until === undefined || row.time < until) &&
@@ -127,12 +134,14 @@ export function fits(row: SampleRow, filter: SampleFilter): boolean {
     (error === undefined || row.error === error) &&
     (owner === undefined || row.owner === owner) &&
     (note === undefined || names.some((name) => name !== '' && likesWhole(note, name!))) &&
-    (model === undefined || likes(model, row.model) || likes(model, row.target)) &&
+    (model === undefined ||
+      matchesFilterGlob(model, row.model) ||
+      matchesFilterGlob(model, row.target)) &&
     (status === undefined || hasStatus(row, status)) &&
-    (q === undefined || words.some((text) => text.toLowerCase().includes(q.toLowerCase())))
+    (q === undefined || pattern.some((text) => text.toLowerCase().includes(q.toLowerCase())))
   );
 }
 
-/** A note's whole name, in which `*` and `?` stand for anything. */
+/** Matches the whole name of a note; `*` and `?` stand for anything. */
 const likesWhole = (note: string, name: string) =>
-  /[*?]/.test(note) ? likes(note, name) : note.toLowerCase() === name;
+  /[*?]/.test(note) ? matchesFilterGlob(note, name) : note.toLowerCase() === name;

@@ -1,57 +1,66 @@
-/** `GET /ui/api/live`: rows as they come, change and go, for as long as a page looks at them. */
+/** `GET /ui/api/live`: an event stream of new, changed and removed rows. */
 
+import { Elysia } from 'elysia';
 import { GatewayError } from '../../conversation/errors.ts';
 import type { Prices } from '../../samples/replay/cost.ts';
 import type { SampleRow, SampleStore } from '../../samples/sample.ts';
 import type { LiveEvent } from './api.ts';
 import { eventStream } from './event-stream.ts';
-import type { Viewer } from './guard.ts';
-import { filterOfQuery, fits, priced } from './list.ts';
-import type { UiParts } from './parts.ts';
+import { guard, type Viewer } from './guard.ts';
+import { FILTER_QUERY, type FilterQuery, filterOfQuery, fits, priced } from './list.ts';
+import type { UiOptions } from './options.ts';
 
 export interface Live {
-  /** @throws GatewayError invalid_request for a filter, overloaded when too many look on */
-  open(request: Request, query: URLSearchParams, viewer: Viewer): Response;
-  /** A row that nothing in this process recorded. */
-  tell(row: SampleRow): void;
-  /** Ends all of them. */
+  /** @throws GatewayError invalid_request for a filter, overloaded when too many streams are open */
+  open(request: Request, query: FilterQuery, viewer: Viewer): Response;
+  /** Sends a row that the recorder of this process did not record. */
+  show(row: SampleRow): void;
+  /** Ends all streams. */
   close(): void;
 }
 
-/** Pages that may look on at the same time. */
+/** Most open streams. */
 const MOST = 64;
-/** Rows of which a page hears when they go. */
+/** Listed rows whose removal a page is told. */
 const SEEN = 2000;
-/** Milliseconds between two looks for what other processes recorded, and how many of the newest. */
-const LOOK_EVERY = 1000;
-const LOOK_AT = 200;
+/** Milliseconds between two polls for rows of other processes, and how many of the newest are read. */
+const POLL_EVERY = 1000;
+const POLLED_ROWS = 200;
 
-export function createLive(
-  parts: Pick<UiParts, 'watch' | 'config'>,
-  book: () => SampleStore,
-  prices: () => Prices,
-): Live {
+export const liveRoutes = (live: Live, options: UiOptions) =>
+  new Elysia()
+    .use(guard(options))
+    .get('/live', ({ request, query, viewer }) => live.open(request, query, viewer), {
+      query: FILTER_QUERY,
+    });
+
+/** What the live list reads: `store` and `prices` as they are when they are needed. */
+export interface LiveSources {
+  readonly options: Pick<UiOptions, 'watch' | 'config'>;
+  readonly store: SampleStore;
+  readonly prices: Prices;
+}
+
+export function createLive(sources: LiveSources): Live {
   const streams = new Set<() => void>();
   const rows = new Set<(row: SampleRow) => void>();
   return {
     open(request, query, viewer) {
       if (streams.size >= MOST) {
-        throw new GatewayError('overloaded', 'Too many pages are looking on.', { retryAfter: 10 });
+        throw new GatewayError('overloaded', 'Too many pages follow the live list.', {
+          retryAfter: 10,
+        });
       }
       const filter = filterOfQuery(query, viewer);
-      // What the page may have in its list, so that it hears of what goes; and of nothing else.
-      const shown = new Set(
-        book()
-          .list({ ...filter, limit: SEEN })
-          .map(({ id }) => id),
-      );
+      // Rows that the page may show: only their removal is sent.
+      const shown = new Set(sources.store.list({ ...filter, limit: SEEN }).map(({ id }) => id));
       let unwatch = () => {};
-      let look: ReturnType<typeof setInterval> | undefined;
+      let poll: ReturnType<typeof setInterval> | undefined;
       const stream = eventStream<LiveEvent>({
         signal: request.signal,
         onClose: () => {
           unwatch();
-          clearInterval(look);
+          clearInterval(poll);
           streams.delete(stream.end);
           rows.delete(row);
         },
@@ -64,16 +73,18 @@ export function createLive(
       const row = (one: SampleRow) => {
         if (!fits(one, filter)) return gone([one.id]);
         shown.add(one.id);
-        stream.send({ type: 'row', row: priced(one, prices()) });
+        stream.send({ type: 'row', row: priced(one, sources.prices) });
       };
       stream.send({ type: 'hello', now: Date.now() });
-      unwatch = parts.watch({ row, gone });
+      unwatch = sources.options.watch({ row, gone });
       rows.add(row);
-      if (parts.config().workers > 1) look = setInterval(others(book, filter, row), LOOK_EVERY);
-      look?.unref();
+      if (sources.options.config().workers > 1) {
+        poll = setInterval(pollOtherProcesses(sources, filter, row), POLL_EVERY);
+      }
+      poll?.unref();
       return stream.response;
     },
-    tell(row) {
+    show(row) {
       for (const show of rows) show(row);
     },
     close() {
@@ -82,17 +93,17 @@ export function createLive(
   };
 }
 
-/** Looks for rows that another process wrote since the last look. */
-function others(
-  book: () => SampleStore,
+/** Polls for rows that another process wrote since the last poll. */
+function pollOtherProcesses(
+  sources: LiveSources,
   filter: Parameters<SampleStore['list']>[0],
   row: (row: SampleRow) => void,
 ): () => void {
   const newest = () => {
     try {
-      return book().list({ ...filter, limit: LOOK_AT });
+      return sources.store.list({ ...filter, limit: POLLED_ROWS });
     } catch {
-      // Busy: the next look finds the same.
+      // The index is busy: the next poll finds the same rows.
       return [];
     }
   };

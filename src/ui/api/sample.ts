@@ -1,12 +1,17 @@
-/** One exchange: its meta, its hops with times, tokens and costs, and what can be done with it. */
+/** One exchange for the page: its meta, its hops with times, tokens and costs, and the stages that can be sent again. */
 
 import { GatewayError } from '../../conversation/errors.ts';
-import { edgesToCompare } from '../../samples/replay/compare-edges.ts';
+import type { SampleServices } from '../../samples/in-process-gateway.ts';
+import { stagesToCompare } from '../../samples/replay/compare-stages.ts';
 import type { Prices } from '../../samples/replay/cost.ts';
-import { costOfExchange, type Hop, hopsOf, type Try } from '../../samples/replay/hops.ts';
+import {
+  costOfExchange,
+  hopsOf,
+  type SampleHop,
+  type SampleTry,
+} from '../../samples/replay/hops.ts';
 import { sendableStages } from '../../samples/replay/source.ts';
-import type { SampleServices } from '../../samples/replay/tools.ts';
-import type { SampleEdge, SampleMeta, SampleStore } from '../../samples/sample.ts';
+import type { SampleMeta, SampleStage, SampleStore } from '../../samples/sample.ts';
 import type { HopView, SampleDetail, TryView } from './api.ts';
 import type { Viewer } from './guard.ts';
 import { priced } from './list.ts';
@@ -14,11 +19,11 @@ import { priced } from './list.ts';
 const ID = /^req_\d+_[0-9A-Za-z]+$/;
 
 /**
- * The sample of an id, if this viewer may see it; of one that they may not, they learn nothing.
+ * The sample of an id. One that this viewer may not see is reported as missing.
  * @throws GatewayError not_found
  */
-export function sampleFor(book: SampleStore, id: string, { owner }: Viewer): SampleMeta {
-  const meta = ID.test(id) ? book.find(id) : undefined;
+export function sampleFor(store: SampleStore, id: string, { owner }: Viewer): SampleMeta {
+  const meta = ID.test(id) ? store.find(id) : undefined;
   if (meta === undefined || (owner !== undefined && meta.owner !== owner)) {
     throw new GatewayError('not_found', `There is no sample "${id.slice(0, 100)}".`);
   }
@@ -26,22 +31,22 @@ export function sampleFor(book: SampleStore, id: string, { owner }: Viewer): Sam
 }
 
 export function detailOf(
-  book: SampleStore,
+  store: SampleStore,
   meta: SampleMeta,
   prices: Prices,
   tools: Pick<SampleServices, 'protocols'>,
 ): SampleDetail {
-  const hops = hopsOf(book, meta, prices, tools);
+  const hops = hopsOf(store, meta, prices, tools);
   const cost = costOfExchange(meta, hops, prices);
-  const [a, b] = edgesToCompare(meta);
-  const has = (stage: string) => meta.edges.some((edge) => edge.stage === stage);
-  const edge = (stage: string) => meta.edges.find((one) => one.stage === stage);
+  const [a, b] = stagesToCompare(meta);
+  const has = (stage: string) => meta.edges.some((stageInfo) => stageInfo.stage === stage);
+  const stageInfoOf = (stage: string) => meta.edges.find((one) => one.stage === stage);
   return {
-    row: { ...priced(book.row(meta), prices), cost },
+    row: { ...priced(store.row(meta), prices), cost },
     meta,
     hops: hops.map(hopView),
     tools: meta.tools ?? [],
-    client: { request: edge('client-request'), response: edge('client-response') },
+    client: { request: stageInfoOf('client-request'), response: stageInfoOf('client-response') },
     usage: meta.usage ?? null,
     cost,
     diff: has(a) && has(b) ? { a, b } : null,
@@ -49,7 +54,7 @@ export function detailOf(
   };
 }
 
-function hopView({ number, tries, target, usage, finish, cost }: Hop): HopView {
+function hopView({ number, tries, target, usage, finish, cost }: SampleHop): HopView {
   return {
     hop: number,
     tries: tries.map((one) => tryView(one, target ?? '')),
@@ -59,8 +64,8 @@ function hopView({ number, tries, target, usage, finish, cost }: Hop): HopView {
   };
 }
 
-function tryView({ number, counted, request, response }: Try, target: string): TryView {
-  const facts: Partial<SampleEdge> = response ?? request ?? {};
+function tryView({ number, counted, request, response }: SampleTry, target: string): TryView {
+  const facts: Partial<SampleStage> = response ?? request ?? {};
   const made = response?.made === true;
   return {
     try: number,
@@ -76,7 +81,7 @@ function tryView({ number, counted, request, response }: Try, target: string): T
     response_bytes: response?.bytes ?? 0,
     sent_at: request?.at ?? null,
     connected_at: request?.connected ?? null,
-    // Where nothing was answered, what stands there is this gateway's own.
+    // Without an answer, the recorded body is this gateway's own.
     head_at: made ? null : (response?.at ?? null),
     first_at: made ? null : (response?.first ?? null),
     end_at: response?.until ?? null,

@@ -1,40 +1,59 @@
-/** `GET /ui/api/stats`: figures over time and by target, put together from a few answers of the index. */
+/** `GET /ui/api/stats`: figures over time and by target, computed from a few queries of the index. */
 
+import { type Static, Type } from '@sinclair/typebox';
+import { Elysia } from 'elysia';
 import { invalid } from '../../conversation/errors.ts';
 import { costOf, type Prices } from '../../samples/replay/cost.ts';
 import type { SamplePercentiles, SampleStore, SampleSums } from '../../samples/sample.ts';
+import { json } from './answers.ts';
 import type { Stats, StatsFigures } from './api.ts';
-import type { Viewer } from './guard.ts';
-import { filterOfQuery, numberOf } from './list.ts';
+import type { ApiContext } from './context.ts';
+import { guard, type Viewer } from './guard.ts';
+import { FILTER_QUERY, filterOfQuery } from './list.ts';
+import { queryOf, wholeNumber } from './parameters.ts';
 
 const DAY = 86_400_000;
 
-/** Between two questions everybody else has their turn. */
+/** Yields to the event loop between two queries. */
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+const STATS_QUERY = Type.Object({
+  ...FILTER_QUERY.properties,
+  buckets: wholeNumber('buckets', { least: 1, most: 500, fallback: 60 }),
+});
+
+export const statsRoutes = (context: ApiContext) =>
+  new Elysia()
+    .use(guard(context.options))
+    .get(
+      '/stats',
+      async ({ query, viewer }) =>
+        json(await statsFor(context.store, query, viewer, context.prices)),
+      queryOf(STATS_QUERY),
+    );
 
 /** @throws GatewayError invalid_request */
 export async function statsFor(
-  book: SampleStore,
-  query: URLSearchParams,
+  store: SampleStore,
+  { buckets: wanted, ...query }: Static<typeof STATS_QUERY>,
   viewer: Viewer,
   prices: Prices,
 ): Promise<Stats> {
   const now = Date.now();
-  const asked = filterOfQuery(query, viewer);
-  const until = Math.ceil(asked.until ?? now + 1);
-  const since = Math.floor(asked.since ?? until - DAY);
+  const filter = filterOfQuery(query, viewer);
+  const until = Math.ceil(filter.until ?? now + 1);
+  const since = Math.floor(filter.since ?? until - DAY);
   if (since >= until) throw invalid('"since" must be before "until".', 'since');
-  const wanted = numberOf(query, 'buckets', 60, [1, 500]);
-  // Whole milliseconds: a sample's bucket is the same here and in the index.
+  // Whole milliseconds, so that the index computes the same buckets.
   const bucketMs = Math.ceil((until - since) / wanted);
-  const index = book.statistics({ ...asked, since, until }, bucketMs);
+  const index = store.statistics({ ...filter, since, until }, bucketMs);
 
   const buckets = Array.from({ length: Math.ceil((until - since) / bucketMs) }, () =>
     emptySum(prices),
   );
-  const targets = new Map<string, Sum>();
+  const targets = new Map<string, FigureSum>();
   const all = emptySum(prices);
-  const groups = (bucket: number, target: string): readonly Sum[] => {
+  const groups = (bucket: number, target: string): readonly FigureSum[] => {
     let own = targets.get(target);
     if (own === undefined) {
       own = emptySum(prices);
@@ -78,9 +97,9 @@ export async function statsFor(
 
 type Counted = 'status' | 'error' | 'notes';
 
-/** One group while it is summed up. */
-interface Sum {
-  /** Set once they are known. */
+/** The figures of one group while they are summed. */
+interface FigureSum {
+  /** Set when the percentiles are known. */
   first_byte_ms: SamplePercentiles | null;
   total_ms: SamplePercentiles | null;
   add(sums: SampleSums): void;
@@ -90,14 +109,14 @@ interface Sum {
 
 const NAMED = { status: 'statuses', error: 'errors', notes: 'notes' } as const;
 
-function emptySum(prices: Prices): Sum {
+function emptySum(prices: Prices): FigureSum {
   let total = NOTHING;
   let cacheable = 0;
   const counts = { statuses: {}, errors: {}, notes: {} } as Record<
     (typeof NAMED)[Counted],
     Record<string, number>
   >;
-  const sum: Sum = {
+  const sum: FigureSum = {
     first_byte_ms: null,
     total_ms: null,
     add(more) {

@@ -1,4 +1,4 @@
-/** The page at `/ui`: what is recorded, hop by hop. Starts here, in the browser. */
+/** The entry of the page at `/ui`, which shows recorded exchanges in the browser. */
 
 import type { Info } from '../api/api.ts';
 import { createChartsPage } from './charts/charts-page.ts';
@@ -33,7 +33,7 @@ async function start(): Promise<void> {
   try {
     running = open(await getInfo());
   } catch (thrown) {
-    // The form is there already.
+    // The form is shown already.
     if (thrown instanceof Refused && thrown.status === 401) return;
     replace(
       document.body,
@@ -46,7 +46,7 @@ async function start(): Promise<void> {
   }
 }
 
-/** Builds the page and keeps it at what the address says. */
+/** Builds the page and keeps it in line with the URL. */
 function open(info: Info): { close(): void } {
   const keys = createKeyList();
   const shell: Shell = createShell(info, () => keys.showModal());
@@ -75,7 +75,7 @@ function open(info: Info): { close(): void } {
       was?.view.close();
       exchange = undefined;
       shell.detail.replaceChildren();
-      // Back from an exchange: the keys are again those of the list.
+      // After an exchange is closed, the list gets the keys again.
       if (was !== undefined && route.name === 'list') {
         list.node.querySelector<HTMLElement>('.scroller')?.focus({ preventScroll: true });
       }
@@ -85,7 +85,7 @@ function open(info: Info): { close(): void } {
       exchange?.view.close();
       exchange = { id: route.id, view: createExchangePage(info, route.id) };
       replace(shell.detail, exchange.view.node);
-      // Where there is no room for both, the list is gone and the keys belong to the exchange.
+      // In a narrow window the list is hidden and the exchange gets the keys.
       if (shell.list.offsetParent === null) shell.detail.focus({ preventScroll: true });
     }
     exchange.view.show(route);

@@ -1,4 +1,4 @@
-/** The frame of the page: name, places, the state of the live feed, and the panes. */
+/** The frame of the page: header, navigation, state of the live feed, and the panes. */
 
 import type { Info } from '../api/api.ts';
 import { button, h, replace } from './kit/dom.ts';
@@ -20,9 +20,9 @@ const FEEDS: Readonly<Record<Feed, string>> = {
   lost: 'connection lost, trying again',
 };
 
-/** @param help shows the keys */
+/** @param help shows the keyboard shortcuts */
 export function createShell(info: Info, help: () => void): Shell {
-  const places = h('nav', { class: 'places', 'aria-label': 'Places' });
+  const places = h('nav', { class: 'places', 'aria-label': 'Pages' });
   const feed = h('span', { class: 'feed', role: 'status' });
   const list = h('div', { class: 'pane list-pane' });
   const detail = h('div', { class: 'pane detail-pane', tabindex: -1 });
@@ -70,7 +70,11 @@ export function createShell(info: Info, help: () => void): Shell {
         ),
       feed,
       h('a', { class: 'quiet', href: '/docs', target: '_blank', rel: 'noopener' }, 'Manual'),
-      button('?', help, { class: 'quiet help', 'aria-label': 'Keys', 'aria-keyshortcuts': '?' }),
+      button('?', help, {
+        class: 'quiet help',
+        'aria-label': 'Keyboard shortcuts',
+        'aria-keyshortcuts': '?',
+      }),
     ),
     main,
     h('div', { id: 'announce', role: 'status' }),

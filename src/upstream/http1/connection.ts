@@ -3,7 +3,7 @@
 import type { Socket } from 'bun';
 import type { Abort, AbortListener } from '../../lib/loop/abort.ts';
 import { startIdleTimer } from '../../lib/loop/idle-timer.ts';
-import { atTickEnd, type TurnEnd } from '../../lib/loop/tick-end.ts';
+import { atTickEnd, type TickTask } from '../../lib/loop/tick-end.ts';
 import type { UpstreamAnswer, UpstreamTls } from '../transport.ts';
 import type { Origin, RequestBytes } from './request-bytes.ts';
 import type { HeadLimits } from './response-parser.ts';
@@ -47,7 +47,7 @@ export interface ConnectionEvents {
   closed(connection: Connection): void;
 }
 
-export class Connection implements TurnEnd, AbortListener, ConnectionControl {
+export class Connection implements TickTask, AbortListener, ConnectionControl {
   // First what every chunk has to do with: of a paced stream it is all out of the cache.
   #socket: Socket<Connection> | undefined;
   /** Of the request under way something has been written: what comes may be its answer. */
@@ -192,7 +192,7 @@ export class Connection implements TurnEnd, AbortListener, ConnectionControl {
   }
 
   /** Reads what came, and writes what is to be asked. */
-  onTurnEnd(): void {
+  onTickEnd(): void {
     this.#due = false;
     try {
       this.#readAll();

@@ -142,11 +142,11 @@ describe('what cannot be used exits 2 and says why', () => {
   const cases: readonly (readonly [argv: string, input: string | undefined, says: string])[] = [
     ['lint nowhere.json', undefined, 'cannot be read'],
     ['lint', '', 'nothing to read'],
-    ['lint --json', 'not json', 'no JSON'],
+    ['lint --json', 'not json', 'not JSON'],
     ['lint --json', '{"a":1}', '--as'],
     ['lint --as gemini', '{}', 'one of'],
     ['lint --vendor nobody', JSON.stringify(GOOD_CHAT), 'no profile "nobody"'],
-    ['lint --stream', 'hello', 'no event stream'],
+    ['lint --stream', 'hello', 'not an event stream'],
     ['lint --stream', 'data: {"x":1}\n\n', '--as'],
     ['lint --stream --vendor glm', 'data: [DONE]\n\n', '--vendor is for requests'],
   ];

@@ -1,4 +1,4 @@
-/** Requests that must be refused, with the path of the field; and odd ones that must not be. */
+/** Invalid Messages requests are refused with the path of the field; unusual ones that the API accepts are not. */
 
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';

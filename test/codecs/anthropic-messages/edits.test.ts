@@ -1,10 +1,10 @@
-/** Edits of a request that came on this wire: what was not edited stays to the letter. */
+/** Edits of a Messages request: unedited parts stay byte for byte. */
 
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
 import { editNode, withParts } from '../../../src/conversation/edit.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
-import { carrySeal } from '../../../src/conversation/seal.ts';
+import { wrapSeal } from '../../../src/conversation/seal.ts';
 import type { Block, Conversation } from '../../../src/conversation/types.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { target } from './recorded.ts';
@@ -84,7 +84,7 @@ describe('edits of a request that came on this wire', () => {
     });
   });
 
-  test('one result changed: everything else stays to the letter', () => {
+  test('after a changed result everything else stays unchanged', () => {
     const turns = asked.turns.map((turn, i) => {
       if (i !== 3) return turn;
       const block = turn.blocks[0] as Extract<Block, { type: 'tool-result' }>;
@@ -103,7 +103,7 @@ describe('edits of a request that came on this wire', () => {
     expect(encode(withParts(asked, { turns }))).toEqual(expected);
   });
 
-  test('a call changed keeps its fields of no meaning', () => {
+  test('a changed call keeps its fields without a common meaning', () => {
     const turns = asked.turns.map((turn) =>
       editNode(turn, {
         blocks: turn.blocks.map((block) =>
@@ -131,7 +131,7 @@ describe('edits of a request that came on this wire', () => {
     expect(sent.context_management).toEqual({ edits: [{ type: 'clear_tool_uses_20250919' }] });
   });
 
-  test('one setting changed: the others stay as they were', () => {
+  test('after a changed setting the others stay unchanged', () => {
     const sent = encode(
       withParts(asked, {
         settings: { ...asked.settings, temperature: 1, maxTokens: 5000, user: 'v' },
@@ -143,7 +143,7 @@ describe('edits of a request that came on this wire', () => {
     expect(off.output_config).toEqual({ task_budget: 5 });
   });
 
-  test('all tools taken away: no choice among nothing', () => {
+  test('without tools there is no tool choice', () => {
     const chosen = anthropicMessages.decodeRequest({
       ...body,
       tool_choice: { type: 'tool', name: 'web_search' },
@@ -159,7 +159,7 @@ describe('edits of a request that came on this wire', () => {
   });
 
   test("thinking that carries another vendor's seal never reaches a Messages upstream", () => {
-    const signature = carrySeal({
+    const signature = wrapSeal({
       protocol: 'openai-responses',
       provider: 'oa',
       kind: 'encrypted',

@@ -1,4 +1,4 @@
-/** Conversations as other protocols give them, generated: what is sent must be structurally acceptable. */
+/** Generated conversations of other protocols become Messages requests without structural faults. */
 
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';

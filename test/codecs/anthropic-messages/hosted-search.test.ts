@@ -1,9 +1,9 @@
-/** Web searches of other protocols for a Messages client; digests; the list of models. */
+/** Web searches of other protocols for a Messages client, digests, and the list of models. */
 
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
 import type { Reply } from '../../../src/conversation/events.ts';
-import { unfold } from '../../../src/conversation/fold.ts';
+import { replyEvents } from '../../../src/conversation/reply-builder.ts';
 import type { Block, Conversation } from '../../../src/conversation/types.ts';
 import { SseParser } from '../../../src/lib/bytes/sse.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
@@ -70,7 +70,7 @@ describe('a web search of another protocol', () => {
     const whole = anthropicMessages.encodeReply(reply(call, found, answer), client(asked));
     expect(whole.content as unknown).toEqual(expected);
     expect(whole.stop_reason).toBe('end_turn');
-    const { sent } = encode([...unfold(reply(call, found, answer))], asked);
+    const { sent } = encode([...replyEvents(reply(call, found, answer))], asked);
     expect(sent.slice(1, 6)).toEqual([
       open(0, { ...use, input: {} }),
       delta(0, { type: 'input_json_delta', partial_json: '{"query":"bun"}' }),
@@ -84,7 +84,7 @@ describe('a web search of another protocol', () => {
     const whole = anthropicMessages.encodeReply(reply(call, answer), client(asked));
     expect((whole.content as readonly unknown[])[1]).toEqual(hits([]));
     for (const blocks of [[call, answer], [call]]) {
-      const { sent } = encode([...unfold(reply(...blocks))], asked);
+      const { sent } = encode([...replyEvents(reply(...blocks))], asked);
       expect(sent[4]).toEqual(open(1, hits([]) as JsonObject));
     }
   });
@@ -102,7 +102,7 @@ describe('a web search of another protocol', () => {
     const whole = anthropicMessages.encodeReply(reply(call, found, answer), context);
     expect(whole.content as unknown).toEqual([{ type: 'text', text: 'See Bun.' }]);
     expect(context.notes.summary()).toBe('content_dropped=2');
-    const { sent, notes } = encode([...unfold(reply(call, found, answer))]);
+    const { sent, notes } = encode([...replyEvents(reply(call, found, answer))]);
     expect(sent[1]).toEqual(open(0, { type: 'text', text: '' }));
     expect(notes).toBe('content_dropped=2');
   });
@@ -142,7 +142,7 @@ describe('digests', () => {
     ).toBe(true);
   });
 
-  test('bodies that are no message', () => {
+  test('bodies that are not a message', () => {
     expect(anthropicMessages.digestReply('x')).toEqual({ complete: false, semantic: false });
     expect(
       anthropicMessages.digestReply({ type: 'error', error: { type: 'api_error', message: 'm' } }),

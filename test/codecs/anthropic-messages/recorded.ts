@@ -1,4 +1,4 @@
-/** Finds recorded Messages exchanges and captured requests; everything is empty where they are absent. */
+/** Loads recorded exchanges and captured requests of the Messages protocol; the lists are empty without them. */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -102,7 +102,7 @@ export const upstream = (sent: Conversation = EMPTY): UpstreamContext => ({
 });
 
 export const client = (asked: Conversation = EMPTY): ClientContext => ({
-  asked,
+  request: asked,
   requestId: 'req_1_abcdef',
   provider: 'up',
   notes: new Notes(),

@@ -1,4 +1,4 @@
-/** Laws of requests over everything recorded: what came in goes out, also after an edit of nothing. */
+/** Laws over every recorded Messages request: unchanged requests go out as they came in, also after an empty edit. */
 
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
@@ -79,7 +79,7 @@ suite(ABSENT ?? 'every recorded and captured request', () => {
 });
 
 suite(ABSENT ?? 'message threads', () => {
-  test('a thread is refused in the words upon which the SDK starts over without one', () => {
+  test('a thread is refused with the error code that makes the SDK retry without it', () => {
     const threaded = requests().filter(({ body }) => body.thread !== undefined);
     expect(threaded.length).toBeGreaterThan(0);
     for (const { body } of threaded) {

@@ -1,4 +1,4 @@
-/** The stage for transcript tests of this codec: frames, events and conversations in a line each. */
+/** Builds frames, events and conversations for transcript tests of the Messages codec. */
 
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
 import type { StartEvent, StreamEvent } from '../../../src/conversation/events.ts';

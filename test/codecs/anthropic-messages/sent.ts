@@ -1,4 +1,4 @@
-/** Builds conversations of other protocols, and what is sent for them to a Messages upstream. */
+/** Builds conversations of other protocols and encodes them for a Messages upstream. */
 
 import { expect } from 'bun:test';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';

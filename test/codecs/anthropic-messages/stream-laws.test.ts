@@ -1,11 +1,11 @@
-/** Laws of streams and replies over everything recorded, with the official SDK as the judge. */
+/** Laws over every recorded Messages stream and reply, checked with the official SDK. */
 
 import { describe, expect, test } from 'bun:test';
 import Anthropic from '@anthropic-ai/sdk';
 import fc from 'fast-check';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
 import type { Reply, StreamEvent } from '../../../src/conversation/events.ts';
-import { Fold, unfold } from '../../../src/conversation/fold.ts';
+import { ReplyBuilder, replyEvents } from '../../../src/conversation/reply-builder.ts';
 import type { Conversation } from '../../../src/conversation/types.ts';
 import { SseParser } from '../../../src/lib/bytes/sse.ts';
 import { isObject, type JsonObject, tryParse } from '../../../src/lib/json/json.ts';
@@ -24,7 +24,7 @@ function encodeAll(events: Iterable<StreamEvent>, conversation?: Conversation): 
 }
 
 function fold(events: Iterable<StreamEvent>): Reply {
-  const folded = new Fold();
+  const folded = new ReplyBuilder();
   for (const event of events) folded.push(event);
   return folded.reply;
 }
@@ -158,14 +158,14 @@ suite(ABSENT ?? 'every recorded stream', () => {
     }
   });
 
-  test('survives being folded up and unfolded', async () => {
+  test('is the same after conversion to a reply and back to events', async () => {
     for (const { file, text, request } of streams) {
       const conversation = asked(request);
       const events = eventsOf([bytes(text)], upstream(conversation));
       if (events.at(-1)?.type !== 'end') continue;
       const reply = fold(events);
       if (isCut(reply)) continue;
-      const again = encodeAll(unfold(reply), conversation);
+      const again = encodeAll(replyEvents(reply), conversation);
       checkOrder(again, file);
       const whole = anthropicMessages.encodeReply(reply, client(conversation));
       expect((await accumulated(again)).content, file).toEqual(whole.content);
@@ -202,7 +202,7 @@ suite(ABSENT ?? 'every recorded reply', () => {
     }
   });
 
-  test('says the same when it is built anew', () => {
+  test('has the same content when it is encoded anew', () => {
     for (const { file, text, request } of replies) {
       const body = JSON.parse(text) as JsonObject;
       const conversation = asked(request);

@@ -1,4 +1,4 @@
-/** A strict reader of Messages requests: every structural rule of the API that needs no key to check. */
+/** Checks every structural rule of the Messages API that needs no key. */
 
 import { isObject, type Json, type JsonObject, tryParse } from '../../../src/lib/json/json.ts';
 

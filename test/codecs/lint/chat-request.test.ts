@@ -1,4 +1,4 @@
-/** What api.openai.com refuses of a Chat request: one failing body a rule, and none for those that are right. */
+/** The rules of the Chat request linter: one failing body for each rule, and valid bodies without findings. */
 
 import { describe, expect, test } from 'bun:test';
 import { lintRequest } from '../../../src/codecs/openai-chat/lint/lint-request.ts';

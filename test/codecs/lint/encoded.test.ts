@@ -1,4 +1,4 @@
-/** Recorded streams through the codecs to every client: what this program emits is as strict as it asks others to be. */
+/** Recorded streams, encoded for clients of every protocol, pass the linters. */
 
 import { describe, expect, test } from 'bun:test';
 import { existsSync, readFileSync } from 'node:fs';
@@ -54,7 +54,7 @@ function translated(bytes: Uint8Array, from: Name, to: Name): string | undefined
   const target = { provider: 'v', model: 'm', protocol, profile: { name: 'none' } };
   const decoder = CODECS[from].protocol.decodeStream({ sent: asked, target, notes });
   const encoder = CODECS[to].protocol.encodeStream({
-    asked,
+    request: asked,
     requestId: 'req_1_abcdef',
     provider: 'v',
     notes,

@@ -1,4 +1,4 @@
-/** What api.anthropic.com refuses of a request: one failing body a rule, and none for those that are right. */
+/** The rules of the Messages request linter: one failing body for each rule, and valid bodies without findings. */
 
 import { describe, expect, test } from 'bun:test';
 import { lintRequest } from '../../../src/codecs/anthropic-messages/lint/lint-request.ts';

@@ -1,4 +1,4 @@
-/** Recorded traffic: what vendors took and sent is clean, but for deviations that are known and named here. */
+/** Recorded traffic passes the linters, except for the known deviations listed here. */
 
 import { describe, expect, test } from 'bun:test';
 import { existsSync, readFileSync } from 'node:fs';

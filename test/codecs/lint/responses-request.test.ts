@@ -1,4 +1,4 @@
-/** What api.openai.com refuses of a Responses request: one failing body a rule, and none for those that are right. */
+/** The rules of the Responses request linter: one failing body for each rule, and valid bodies without findings. */
 
 import { describe, expect, test } from 'bun:test';
 import { lintRequest } from '../../../src/codecs/openai-responses/lint/lint-request.ts';

@@ -1,4 +1,4 @@
-/** Which rules the linters know, read from their sources, and streams as frames. */
+/** Reads the linters' rule names from their sources, and splits streams into frames. */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Finding, StreamLinter } from '../../../src/codecs/lint.ts';

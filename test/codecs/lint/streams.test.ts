@@ -1,4 +1,4 @@
-/** Streams with one fault each: every rule of the three state machines finds its own. */
+/** Streams with one fault each: every rule of the three stream linters finds its fault. */
 
 import { describe, expect, test } from 'bun:test';
 import { lintStream as lintMessages } from '../../../src/codecs/anthropic-messages/lint/lint-stream.ts';
@@ -307,7 +307,7 @@ for (const [name, linter, events, damages, named] of PROTOCOLS) {
   const bytes = (list: Event[]) => sse(name === 'openai-responses' ? numbered(list) : list, named);
 
   describe(name, () => {
-    test('a stream as it should be has no findings', () => {
+    test('a correct stream has no findings', () => {
       expect(lintBytes(linter(), bytes([...events]))).toEqual([]);
     });
 
@@ -333,7 +333,7 @@ for (const [name, linter, events, damages, named] of PROTOCOLS) {
       expect(lintBytes(linter(), bytes([events[0]!, error]))).toEqual([]);
     });
 
-    test('a stream that was cut anywhere is told from a whole one', () => {
+    test('a cut stream is never complete, wherever it is cut', () => {
       const whole = bytes([...events]);
       for (let end = 1; end < whole.length - 2; end += 7) {
         expect(lintBytes(linter(), whole.subarray(0, end)).length).toBeGreaterThan(0);

@@ -1,4 +1,4 @@
-/** Requests that are refused, each with the field at fault; and odd ones that real servers take. */
+/** Invalid Chat requests are refused with the field at fault; unusual ones that real servers accept are not. */
 
 import { describe, expect, test } from 'bun:test';
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';

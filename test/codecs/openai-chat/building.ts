@@ -1,4 +1,4 @@
-/** Conversations in few words, and what they are encoded to. */
+/** Builds short conversations and encodes them for Chat vendors. */
 
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
 import { Notes } from '../../../src/conversation/notes.ts';

@@ -1,12 +1,12 @@
-/** Several sealed thoughts in one Chat message: every seal comes back with its own words, or with none. */
+/** Several sealed reasoning blocks in one Chat message: each seal comes back with its own text, or with none. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
 import type { Reply, StreamEvent } from '../../../src/conversation/events.ts';
-import { unfold } from '../../../src/conversation/fold.ts';
-import { carrySeal, openSeal } from '../../../src/conversation/seal.ts';
+import { replyEvents } from '../../../src/conversation/reply-builder.ts';
+import { openSeal, wrapSeal } from '../../../src/conversation/seal.ts';
 import type { Block, ReasoningBlock, Sealed } from '../../../src/conversation/types.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { client, NOTHING_SENT, upstream } from './recorded.ts';
@@ -77,7 +77,7 @@ const encrypted = (value: string): Sealed => ({
 });
 const old = (sealed: Sealed) => ({
   type: 'reasoning.encrypted',
-  data: carrySeal(sealed),
+  data: wrapSeal(sealed),
   format: 'hopgate',
   index: 0,
 });
@@ -109,20 +109,20 @@ const answer = fc.array(fc.oneof(thought, fc.constant<Block>({ type: 'text', tex
 });
 
 describe('thoughts that a client gives back unchanged', () => {
-  test('come back each with its seal and its words, from a stream as from a whole reply', () => {
+  test('each seal comes back with its own text, from streams and whole replies', () => {
     fc.assert(
       fc.property(answer, (blocks) => {
         const thoughts = blocks.filter((block) => block.type === 'reasoning');
         const message = whole(blocks);
         expect(givenBack(message)).toEqual(thoughts);
-        const { reasoning_content, reasoning_details } = streamed(unfold(reply(blocks)));
+        const { reasoning_content, reasoning_details } = streamed(replyEvents(reply(blocks)));
         expect(reasoning_content).toEqual(message.reasoning_content);
         expect(reasoning_details).toEqual(message.reasoning_details);
       }),
     );
   });
 
-  test('words that nobody sealed stay unsealed between two that are', () => {
+  test('unsealed text between sealed texts stays unsealed', () => {
     const blocks: ReasoningBlock[] = [
       { type: 'reasoning', text: 'aa', sealed: signed('A') },
       { type: 'reasoning', text: 'plain' },
@@ -148,13 +148,13 @@ describe('thoughts that a client gives back unchanged', () => {
   });
 });
 
-describe('words that do not fit the seals beside them', () => {
-  test('one carrier of an older form stands for all words', () => {
+describe('text that does not fit its seals', () => {
+  test('an envelope without a span covers the whole text', () => {
     const message = { reasoning_content: 'hm', reasoning_details: [old(signed('A'))] };
     expect(givenBack(message)).toEqual([{ type: 'reasoning', text: 'hm', sealed: signed('A') }]);
   });
 
-  test('two signatures that do not tell their words seal nothing', () => {
+  test('two signatures without spans seal nothing', () => {
     const reasoning_details = [old(signed('A')), old(signed('B'))];
     expect(givenBack({ reasoning_content: 'aabb', reasoning_details })).toEqual([
       { type: 'reasoning', text: 'aabb' },
@@ -163,7 +163,7 @@ describe('words that do not fit the seals beside them', () => {
     expect(givenBack({ reasoning_details })).toEqual([{ type: 'reasoning', text: '' }]);
   });
 
-  test('two encrypted thoughts need no words: both go back', () => {
+  test('two encrypted payloads need no text: both go back', () => {
     const reasoning_details = [old(encrypted('E1')), old(encrypted('E2'))];
     expect(givenBack({ reasoning_content: 'short', reasoning_details })).toEqual([
       { type: 'reasoning', text: 'short', sealed: encrypted('E1') },
@@ -171,7 +171,7 @@ describe('words that do not fit the seals beside them', () => {
     ]);
   });
 
-  test('places that overlap, lie backwards or beyond the words are not believed', () => {
+  test('spans that overlap, run backwards or exceed the text are ignored', () => {
     const places = fc.array(fc.record({ from: fc.nat({ max: 9 }), to: fc.nat({ max: 9 }) }), {
       minLength: 2,
       maxLength: 4,
@@ -180,7 +180,7 @@ describe('words that do not fit the seals beside them', () => {
       fc.property(places, fc.string({ maxLength: 9 }), (spans, said) => {
         const reasoning_details = spans.map((span, i) => ({
           type: 'reasoning.encrypted',
-          data: carrySeal(signed(`${i}`), span),
+          data: wrapSeal(signed(`${i}`), span),
         }));
         const blocks = givenBack({ reasoning_content: said, reasoning_details });
         let at = 0;
@@ -196,7 +196,7 @@ describe('words that do not fit the seals beside them', () => {
   });
 });
 
-test('carriers in an upstream’s answer are the upstream’s: all of them go back to it', () => {
+test('envelopes in an upstream’s answer belong to that upstream and go back to it', () => {
   const details = [old(signed('A')), { ...old(signed('B')), index: 1 }];
   const message = { role: 'assistant', content: 'x', reasoning_details: details };
   const body = { id: 'c', choices: [{ index: 0, message, finish_reason: 'stop' }] };

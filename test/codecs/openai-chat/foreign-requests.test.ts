@@ -1,4 +1,4 @@
-/** Conversations as other protocols give them: whatever they hold, Chat vendors get messages that they take. */
+/** Generated conversations of other protocols become messages that Chat vendors accept. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -446,7 +446,7 @@ describe('conversations of other protocols', () => {
     );
   });
 
-  test('a further round only adds messages: what was sent before stays', () => {
+  test('another round only appends messages', () => {
     fc.assert(
       fc.property(conversation, round, (made, more) => {
         // A late system turn stands behind the last round; rounds then follow it.

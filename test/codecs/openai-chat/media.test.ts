@@ -1,4 +1,4 @@
-/** Media of other protocols as the parts that Chat Completions takes. */
+/** Media of other protocols become parts that Chat Completions accepts. */
 
 import { describe, expect, test } from 'bun:test';
 import type { MediaBlock } from '../../../src/conversation/types.ts';
@@ -13,7 +13,7 @@ const document = (mediaType: string, more: Partial<MediaBlock> = {}): MediaBlock
 });
 
 describe('files', () => {
-  test('a nameless file that is no PDF is not called one', () => {
+  test('a file without a name gets the extension of its media type', () => {
     const { messages } = encode(conversation([user(document(sheet))]));
     expect(messages[0]!.content).toEqual([
       { type: 'file', file: { filename: 'document.xlsx', file_data: `data:${sheet};base64,AAAA` } },

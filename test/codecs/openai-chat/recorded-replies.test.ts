@@ -1,9 +1,9 @@
-/** Every recorded JSON answer of every vendor: decoded and written anew it says the same. */
+/** Every recorded JSON answer of every vendor is the same after decoding and encoding. */
 
 import { describe, expect, test } from 'bun:test';
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
 import { GatewayError } from '../../../src/conversation/errors.ts';
-import { unfold } from '../../../src/conversation/fold.ts';
+import { replyEvents } from '../../../src/conversation/reply-builder.ts';
 import { totalInput, totalOutput } from '../../../src/conversation/usage.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { expectPlain } from '../../support/plain-reply.ts';
@@ -61,7 +61,7 @@ else {
       }
     });
 
-    test('a reply written anew says the same', () => {
+    test('a re-encoded reply has the same content', () => {
       for (const { file } of answers) {
         const body = jsonOf(file) as Completion;
         const { wire, ...reply } = openaiChat.decodeReply(body, upstream());
@@ -109,7 +109,7 @@ else {
         const body = jsonOf(file) as Completion;
         const reply = openaiChat.decodeReply(body, upstream());
         const asked = { ...NOTHING_SENT, settings: { stream: true, streamUsage: true } };
-        const completion = await accumulate(encodeAll([...unfold(reply)], asked));
+        const completion = await accumulate(encodeAll([...replyEvents(reply)], asked));
         const { message } = completion.choices[0]!;
         expect({ file, text: message.content ?? '' }).toEqual({
           file,
@@ -141,7 +141,7 @@ else {
       expect(plain).toBeGreaterThan(0);
     });
 
-    test('a JSON page that is no completion is an upstream error, not an answer', () => {
+    test('a JSON body that is not a completion is an upstream error', () => {
       const page = rows.find((row) => NO_COMPLETION.test(row.file) && row.kind === 'json')!;
       expect(() => openaiChat.decodeReply(jsonOf(page.file), upstream())).toThrow(GatewayError);
     });

@@ -1,4 +1,4 @@
-/** Every recorded stream of every vendor: decodes in order, at every split, and pleases the official SDK. */
+/** Every recorded Chat stream decodes in order at every split, and the official SDK accepts its re-encoding. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';

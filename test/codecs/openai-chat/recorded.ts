@@ -1,4 +1,4 @@
-/** Recorded vendor exchanges and captured client requests of the Chat protocol, where they are at hand. */
+/** Loads recorded exchanges and captured requests of the Chat protocol, if they are available. */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -78,7 +78,7 @@ export const upstream = (sent: Conversation = NOTHING_SENT): UpstreamContext => 
 });
 
 export const client = (asked: Conversation = NOTHING_SENT): ClientContext => ({
-  asked,
+  request: asked,
   requestId: 'req_1_abc',
   provider: 'vendor',
   notes: new Notes(),

@@ -4,7 +4,7 @@ import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream';
 import type { ChatCompletion } from 'openai/resources/chat/completions';
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
 import type { Reply, StreamEvent } from '../../../src/conversation/events.ts';
-import { Fold } from '../../../src/conversation/fold.ts';
+import { ReplyBuilder } from '../../../src/conversation/reply-builder.ts';
 import type { Conversation } from '../../../src/conversation/types.ts';
 import { SseParser } from '../../../src/lib/bytes/sse.ts';
 import { client, NOTHING_SENT, upstream } from './recorded.ts';
@@ -50,7 +50,7 @@ export function encodeAll(events: readonly StreamEvent[], asked: Conversation = 
 }
 
 export function fold(events: readonly StreamEvent[]): Reply & { complete: boolean } {
-  const folded = new Fold();
+  const folded = new ReplyBuilder();
   for (const event of events) folded.push(event);
   return { ...folded.reply, complete: folded.complete };
 }

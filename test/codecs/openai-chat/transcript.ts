@@ -1,4 +1,4 @@
-/** Made-up streams read like transcripts. */
+/** Builds Chat streams and prints decoded events as short transcripts. */
 
 import { expect } from 'bun:test';
 import type { StreamEvent } from '../../../src/conversation/events.ts';

@@ -1,10 +1,10 @@
-/** Arbitrary streams of any upstream: what a Responses client gets is always one the official client takes. */
+/** For generated streams of any upstream, the official client accepts what a Responses client gets. */
 
 import { afterAll, describe, expect, setSystemTime, test } from 'bun:test';
 import * as fc from 'fast-check';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
 import type { BlockHead, StreamEvent } from '../../../src/conversation/events.ts';
-import { Fold } from '../../../src/conversation/fold.ts';
+import { ReplyBuilder } from '../../../src/conversation/reply-builder.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { block, finish, SEALING, start, write } from './builders.ts';
 import { client, conversation, plain } from './material.ts';
@@ -119,7 +119,7 @@ describe('any stream of any upstream', () => {
         expect(read.map((item) => item.id) as unknown[]).toEqual(
           (last.output as readonly JsonObject[]).map((item) => item.id),
         );
-        const fold = new Fold();
+        const fold = new ReplyBuilder();
         for (const event of events) fold.push(event);
         const whole = openaiResponses.encodeReply(fold.reply, client(conversation(asked)));
         expect(meaning(whole)).toEqual(meaning(last));

@@ -1,4 +1,4 @@
-/** Bad input is refused in the API's words, with the field that is at fault. */
+/** Invalid input is refused with the API's error message and the field at fault. */
 
 import { describe, expect, test } from 'bun:test';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';

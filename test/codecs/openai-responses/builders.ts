@@ -1,4 +1,4 @@
-/** Streams of events in short form, and what a Responses client is sent for them. */
+/** Builds streams of events in a short form and encodes them for a Responses client. */
 
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
 import type { BlockHead, StreamEvent } from '../../../src/conversation/events.ts';

@@ -1,4 +1,4 @@
-/** Searches and other hosted tools as a Responses client sees them, and only if it asked. */
+/** Web searches and other hosted tools in the stream of a Responses client that declared them. */
 
 import { describe, expect, test } from 'bun:test';
 import type { BlockHead } from '../../../src/conversation/events.ts';
@@ -42,7 +42,7 @@ describe('hosted tools', () => {
   ];
   const declaring = { ...PLAIN, tools: [{ type: 'web_search' }] };
 
-  test('a search of another protocol is a web_search_call for who declared the tool', () => {
+  test('another protocol’s search is a web_search_call if the client declared the tool', () => {
     const sse = write(events(), { ...declaring, include: ['web_search_call.action.sources'] });
     expect(types(sse).filter((type) => type.startsWith('web_search'))).toEqual([
       'web_search_call.in_progress',
@@ -63,11 +63,11 @@ describe('hosted tools', () => {
     expect(output(write(events(true), declaring))[0]).toMatchObject({ status: 'failed' });
   });
 
-  test('nobody else sees it', () => {
+  test('other vendors do not get it', () => {
     expect(output(write(events())).map((item) => item.type)).toEqual(['message']);
   });
 
-  test('an item of a Responses upstream keeps its own form and id', () => {
+  test('an item of a Responses upstream keeps its form and id', () => {
     const item = { id: 'ci_1', type: 'code_interpreter_call', status: 'completed', code: '1+1' };
     const opaque: BlockHead = {
       type: 'whole',

@@ -1,9 +1,9 @@
-/** The last item of an answer that ended before it was through. */
+/** The last item of an answer that ended early. */
 
 import { describe, expect, test } from 'bun:test';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
 import type { BlockHead, StreamEvent } from '../../../src/conversation/events.ts';
-import { Fold } from '../../../src/conversation/fold.ts';
+import { ReplyBuilder } from '../../../src/conversation/reply-builder.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { block, finish, PLAIN, start, write } from './builders.ts';
 import { client, conversation } from './material.ts';
@@ -23,7 +23,7 @@ const call = (kind: 'function' | 'custom' | 'tool-search'): BlockHead => ({
 async function items(events: readonly StreamEvent[]): Promise<readonly JsonObject[]> {
   const sse = write(events);
   const output = checkSkeleton(sse).output as readonly JsonObject[];
-  const fold = new Fold();
+  const fold = new ReplyBuilder();
   for (const event of events) fold.push(event);
   const whole = openaiResponses.encodeReply(fold.reply, client(conversation(PLAIN)));
   expect(whole.output as unknown).toEqual(output);
@@ -32,7 +32,7 @@ async function items(events: readonly StreamEvent[]): Promise<readonly JsonObjec
 }
 
 describe('an answer that ends incomplete', () => {
-  test('does not tell a call that was cut as complete', async () => {
+  test('a call that was cut is not complete', async () => {
     for (const kind of ['function', 'custom', 'tool-search'] as const) {
       const events = [
         start,
@@ -52,14 +52,14 @@ describe('an answer that ends incomplete', () => {
     expect(cut).toMatchObject({ arguments: '', status: 'incomplete' });
   });
 
-  test('does not tell words that were cut as complete', async () => {
+  test('text that was cut is not complete', async () => {
     for (const reason of ['length', 'content-filter'] as const) {
       const [message] = await items([start, ...block(0, TEXT, 'Once upon'), ...finish(reason)]);
       expect(message!.status).toBe('incomplete');
     }
   });
 
-  test('a complete answer has complete items', async () => {
+  test('all items of a complete answer are complete', async () => {
     const [message] = await items([start, ...block(0, TEXT, 'Done.'), ...finish('stop')]);
     expect(message!.status).toBe('completed');
     const [whole] = await items([start, ...block(0, call('function')), ...finish('tool-calls')]);

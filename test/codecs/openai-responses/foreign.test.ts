@@ -1,4 +1,4 @@
-/** Conversations of other protocols, arbitrary ones, as requests that the API would take. */
+/** Generated conversations of other protocols become requests that the API accepts. */
 
 import { describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
@@ -367,7 +367,7 @@ describe('conversations of other protocols', () => {
   });
 });
 
-describe('recorded requests as if another protocol had said them', () => {
+describe('recorded requests as requests of another protocol', () => {
   const all = requests();
   test.skipIf(all.length === 0)("pass the vendor's checks when their pairing is whole", () => {
     let passed = 0;

@@ -1,4 +1,4 @@
-/** Calls in a history that the vendor ran itself, with what they gave back inside the same item. */
+/** Hosted calls in a history whose results are part of the same item. */
 
 import { describe, expect, test } from 'bun:test';
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';

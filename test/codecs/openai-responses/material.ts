@@ -1,4 +1,4 @@
-/** Recorded exchanges and captured requests of the Responses protocol, where they are at hand. */
+/** Loads recorded exchanges and captured requests of the Responses protocol, if they are available. */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { ClientContext, UpstreamContext } from '../../../src/codecs/codec.ts';
@@ -82,7 +82,7 @@ export function upstream(sent: Conversation, profile?: Profile): UpstreamContext
 }
 
 export function client(asked: Conversation, provider = 'vendor'): ClientContext {
-  return { asked, requestId: 'req_1763474589000_abc123', provider, notes: new Notes() };
+  return { request: asked, requestId: 'req_1763474589000_abc123', provider, notes: new Notes() };
 }
 
 export const conversation = (body: JsonObject): Conversation => openaiResponses.decodeRequest(body);

@@ -1,4 +1,4 @@
-/** Media of other protocols as the parts that Responses takes. */
+/** Media of other protocols become parts that Responses accepts. */
 
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
@@ -42,7 +42,7 @@ describe('files', () => {
     expect(notes).toBe('');
   });
 
-  test('a file that is left out is left out by its name', () => {
+  test('the placeholder of an omitted file holds its name', () => {
     const { parts } = chat([file(DOCX, 'report.docx')], { documents: false });
     expect(parts).toEqual([{ type: 'input_text', text: '[document omitted: report.docx]' }]);
     const unknown = { title: 'a.pdf', source: { type: 'file', file_id: 'file_1' } };

@@ -1,4 +1,4 @@
-/** Every recorded JSON answer: decoded, and written anew, it says the same; recorded errors keep their meaning. */
+/** Every recorded JSON answer is the same after decoding and encoding; recorded errors keep their kind. */
 
 import { describe, expect, test } from 'bun:test';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';

@@ -1,4 +1,4 @@
-/** Laws over every recorded and captured request: what nobody touched goes out as it came in. */
+/** Laws over every recorded and captured request: unchanged requests go out as they came in. */
 
 import { describe, expect, test } from 'bun:test';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
@@ -95,7 +95,7 @@ describe.skipIf(all.length === 0)('recorded and captured requests', () => {
     if (hasCaptures) expect(namespaced).toBeGreaterThan(100);
   });
 
-  test('a body said anew, without its origin, is one that the API would take', () => {
+  test('a body encoded without its origin is one that the API accepts', () => {
     for (const { name, body } of all) {
       const { origin: _, ...conversation } = openaiResponses.decodeRequest(body);
       const encoded = openaiResponses.encodeRequest(

@@ -1,4 +1,4 @@
-/** The official client as a judge: it reads a stream of ours as it would read the vendor's. */
+/** Reads an encoded stream with the official OpenAI client. */
 
 import OpenAI from 'openai';
 import type { Response as SdkResponse } from 'openai/resources/responses/responses';

@@ -1,4 +1,4 @@
-/** The order that a Responses stream must keep, checked event by event. */
+/** Checks the order of events in a Responses stream. */
 
 import { expect } from 'bun:test';
 import type { JsonObject } from '../../../src/lib/json/json.ts';

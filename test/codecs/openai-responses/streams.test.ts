@@ -1,9 +1,9 @@
-/** Every recorded stream: decoded, the same at every cut, and written anew for the official client. */
+/** Every recorded stream decodes the same at every chunk split, and re-encodes for the official client. */
 
 import { afterAll, describe, expect, setSystemTime, test } from 'bun:test';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
 import type { StreamEvent } from '../../../src/conversation/events.ts';
-import { Fold } from '../../../src/conversation/fold.ts';
+import { ReplyBuilder } from '../../../src/conversation/reply-builder.ts';
 import type { Block, Conversation } from '../../../src/conversation/types.ts';
 import { type SseFrame, SseParser } from '../../../src/lib/bytes/sse.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
@@ -103,7 +103,7 @@ describe.skipIf(!hasFixtures)('recorded streams', () => {
         .findLast((d) => d.type === 'response.completed' || d.type === 'response.incomplete');
       if (last === undefined || !isWhole(text) || contradictsItself(text)) continue;
       const sent = conversation(requestOf(row));
-      const fold = new Fold();
+      const fold = new ReplyBuilder();
       for (const event of decode(frames(text), sent)) fold.push(event);
       const reply = openaiResponses.decodeReply(last.response as JsonObject, upstream(sent));
       expect(plain(fold.reply.blocks.map(said)), row.file).toEqual(plain(reply.blocks.map(said)));
@@ -163,7 +163,7 @@ describe.skipIf(!hasFixtures)('recorded streams', () => {
       const bare = (output as readonly JsonObject[]).map(withoutParsed);
       expect(plain({ ...sdk, output: bare }), row.file).toEqual(plain(last));
 
-      const fold = new Fold();
+      const fold = new ReplyBuilder();
       for (const event of events) fold.push(event);
       const whole = openaiResponses.encodeReply(fold.reply, client(asked));
       expect(meaning(whole), row.file).toEqual(meaning(last));

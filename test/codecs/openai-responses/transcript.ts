@@ -1,4 +1,4 @@
-/** Responses streams as lists of events, and the conversation's events for them in short words. */
+/** Builds Responses streams from lists of events, and prints decoded events as short transcripts. */
 
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
 import type { StreamEvent } from '../../../src/conversation/events.ts';

@@ -1,4 +1,4 @@
-/** References to the environment and to files. */
+/** References to the environment and to files: replaced, left out, or reported. */
 
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the words that a user writes in the file
 import { afterAll, describe, expect, test } from 'bun:test';
@@ -47,7 +47,7 @@ model_list: { claude_aliases: "\${YES}" }
     expect(result.warnings[0]!.message).toContain('NOPE is not set');
   });
 
-  test('a provider on the network left without any key is told of, one on this machine is not', () => {
+  test('a provider without any key gets a warning, unless it is on this machine', () => {
     const warnings = (text: string) => {
       const result = parse(text);
       return result.ok ? result.warnings.map(({ path }) => path) : ['refused'];
@@ -73,11 +73,11 @@ model_list: { claude_aliases: "\${YES}" }
     expect(bad(text)).toMatchObject([{ path }]);
   });
 
-  test('the empty variable counts as unset', () => {
+  test('an empty variable counts as unset', () => {
     expect(bad(`${PROVIDER}listen: "\${E}"`, { E: '' })).toHaveLength(1);
   });
 
-  test('without quotes inside brackets the message says what to do', () => {
+  test('a reference without quotes inside brackets gets a message that says what to do', () => {
     expect(bad('providers: { p: { keys: [${K}] } }')[0]!.message).toContain('quotes');
   });
 });

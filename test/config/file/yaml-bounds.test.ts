@@ -1,4 +1,4 @@
-/** What is no configuration, or a broken one, is refused before it costs anything. */
+/** Texts that would be costly to read are refused before they cost anything. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { bad, config, env, good, PROVIDER, parse } from '../support.ts';
 /** What a busy machine needs for the largest text that is looked at; what must not be takes minutes. */
 const MOST_CPU_MS = 15_000;
 
-describe('a text that the YAML library chokes on is a problem with its place', () => {
+describe('a text that would be too costly for the YAML library is a problem with its position', () => {
   test.each([
     ['an alias of the list that it stands in', 'a: &a [*a]\n', 1, 8],
     ['an alias of the mapping that it stands in', 'a: &a\n  b:\n    c: *a\n', 3, 8],
@@ -44,12 +44,12 @@ describe('a text that the YAML library chokes on is a problem with its place', (
     expect(cost).toBeLessThan(MOST_CPU_MS);
   });
 
-  test('brackets within texts and comments are no nesting', () => {
+  test('brackets in texts and comments do not count as nesting', () => {
     const noise = '['.repeat(500);
     expect(good(`# ${noise}\n${PROVIDER}auth: { keys: ["${noise}"] }\n`).auth).toBeDefined();
   });
 
-  test('aliases that grow with every level are refused, however few they are', () => {
+  test('aliases that grow with every level are refused, even a few', () => {
     const levels = Array.from(
       { length: 9 },
       (_, n) => `a${n + 1}: &a${n + 1} [${Array(9).fill(`*a${n}`).join(', ')}]`,
@@ -58,7 +58,7 @@ describe('a text that the YAML library chokes on is a problem with its place', (
     expect(problems[0]?.message).toContain('aliases filled in');
   });
 
-  test('aliases of a large list, each harmless, are refused for what they add up to', () => {
+  test('aliases of a large list are refused for their sum, even if each is small', () => {
     const text = `a: &a [${'1,'.repeat(50_000)}]\nb: [${'*a ,'.repeat(500)}]\n`;
     expect(bad(text)[0]?.message).toContain('aliases filled in');
   });
@@ -72,7 +72,7 @@ describe('a text that the YAML library chokes on is a problem with its place', (
     expect(cost).toBeLessThan(MOST_CPU_MS);
   });
 
-  test('a text of errors alone is told by the first of them', async () => {
+  test('a text with nothing but errors reports the first of them', async () => {
     const cost = await cpuTime(() => expect(bad('a: }\n'.repeat(40_000))).toHaveLength(100));
     expect(cost).toBeLessThan(MOST_CPU_MS);
   });
@@ -100,7 +100,7 @@ describe('a text that the YAML library chokes on is a problem with its place', (
     expect(cost).toBeLessThan(400);
   });
 
-  test('ten thousand routes are a configuration', () => {
+  test('ten thousand routes are accepted', () => {
     const routes = Array.from(
       { length: 10_000 },
       (_, n) => `  - name: r${n}\n    when: { model: "m${n}-*" }\n    to: [p/x]\n`,
@@ -108,7 +108,7 @@ describe('a text that the YAML library chokes on is a problem with its place', (
     expect(good(`${PROVIDER}routes:\n${routes}`).routes).toHaveLength(10_000);
   });
 
-  test('a text beyond any configuration is not parsed', () => {
+  test('a text that is too large is not parsed', () => {
     const [only] = bad(`${PROVIDER}# ${'x'.repeat(1024 * 1024)}`);
     expect(only).toMatchObject({ line: 1, message: expect.stringContaining('larger than 1 MB') });
   });
@@ -124,7 +124,7 @@ describe('with a file', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  test('a file beyond any configuration is not read', async () => {
+  test('a file that is too large is not read', async () => {
     // Without a block on the disk; no string could hold it.
     truncateSync(file, 8 * 1024 ** 3);
     expect(await loadConfig({ path: file, environment: env() })).toMatchObject({
@@ -134,7 +134,7 @@ describe('with a file', () => {
     });
   });
 
-  test('an alias of itself leaves a running gateway its old configuration, and the next file is taken', async () => {
+  test('an alias of itself keeps the old configuration of a running gateway, and the next file is loaded', async () => {
     const options = { path: file, environment: env() };
     const live = liveConfig(config(await loadConfig(options)), options);
     writeFileSync(file, 'a: &a [*a]\n');
@@ -143,7 +143,7 @@ describe('with a file', () => {
     expect(await live.reload()).toMatchObject({ ok: true });
   });
 
-  test('whatever is thrown on the way is a problem of the file, without its words', async () => {
+  test('an unexpected error is a problem of the file, and its message is not shown', async () => {
     const environment = {
       ...env(),
       variable: () => {
@@ -157,7 +157,7 @@ describe('with a file', () => {
     expect(JSON.stringify(loaded)).not.toContain('sk-secret');
   });
 
-  test('an ordinary alias and a merge are read as before', () => {
+  test('ordinary aliases and merges are accepted', () => {
     const { providers } = good(
       'providers:\n  a: &a { protocol: openai-chat, base_url: "http://127.0.0.1:1/v1" }\n  b: *a\n  c: { <<: *a, http2: true }\n',
     );

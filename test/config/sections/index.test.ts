@@ -1,4 +1,4 @@
-/** The schema says all there is to say, and the loader does what it says. */
+/** The published schema is complete, and the loader agrees with it. */
 
 import { describe, expect, test } from 'bun:test';
 import { FormatRegistry, type TSchema } from '@sinclair/typebox';
@@ -44,25 +44,25 @@ describe('the published schema', () => {
     expect(all.length).toBeGreaterThan(15);
   });
 
-  test('describes every key, and says what holds when it is left out', () => {
+  test('describes every key, and says what happens when it is left out', () => {
     for (const [path, { properties, required }] of all) {
       if (path.includes('profiles')) continue; // Facts have their defaults in the profile itself.
       for (const [key, child] of Object.entries(properties ?? {})) {
         const place = `${path}/${key}`;
         expect([place, typeof child.description]).toEqual([place, 'string']);
-        const said = required?.includes(key) || 'default' in child || 'x-default' in child;
-        expect([place, said]).toEqual([place, true]);
+        const documented = required?.includes(key) || 'default' in child || 'x-default' in child;
+        expect([place, documented]).toEqual([place, true]);
       }
     }
   });
 
-  test('is closed everywhere', () => {
+  test('allows no unknown key anywhere', () => {
     for (const [path, { additionalProperties }] of all) {
       expect([path, additionalProperties]).toEqual([path, false]);
     }
   });
 
-  test('every default is a legal value of its own', () => {
+  test('every default is a legal value of its key', () => {
     for (const [path, { properties }] of all) {
       for (const [key, child] of Object.entries(properties ?? {})) {
         if (!('default' in child)) continue;
@@ -105,7 +105,7 @@ describe('the loader and the schema agree', () => {
     { requiredKeys: [] },
   );
 
-  test('on files made of the right words in any order', () => {
+  test('on files of known keys and values in any order', () => {
     fc.assert(
       fc.property(root, (file) => {
         const { problems } = check(fileSchema as Schema, structuredClone(file), new Set());
@@ -130,7 +130,7 @@ describe('the loader and the schema agree', () => {
     }
   });
 
-  test('what is filled in is legal again', () => {
+  test('a value with its defaults filled in is still legal', () => {
     const filled = check(fileSchema as Schema, { providers: { glm: null } }, new Set());
     expect(filled.problems).toEqual([]);
     expect(compiled.Check(filled.value)).toBe(true);

@@ -1,4 +1,4 @@
-/** What is found when nothing is configured. */
+/** Providers that are discovered when nothing is configured. */
 
 import { describe, expect, test } from 'bun:test';
 import {
@@ -31,7 +31,7 @@ async function found(variables: Record<string, string>, fetch?: Fetch): Promise<
   return config(await loadConfig({ environment: env(home), fetch }));
 }
 
-const asked: string[] = [];
+const requests: string[] = [];
 const names = (of: Config) => Object.keys(of.providers);
 
 describe('keys in the environment', () => {
@@ -59,7 +59,7 @@ describe('keys in the environment', () => {
     expect(of.routes.at(-1)).toMatchObject({ to: [{ target: `${name}/*` }] });
   });
 
-  test('both protocols of OpenAI are there, so that a chat client needs no conversion', async () => {
+  test('both protocols of OpenAI are available, so that a Chat client needs no conversion', async () => {
     const of = await found({ OPENAI_API_KEY: 'k' });
     expect(of.providers['openai-chat']).toMatchObject({ protocol: 'openai-chat' });
     expect(of.providers.openai).toMatchObject({ protocol: 'openai-responses' });
@@ -76,7 +76,7 @@ describe('keys in the environment', () => {
 });
 
 describe('servers on this machine', () => {
-  test('all four are found at their ports with the models that they have', async () => {
+  test('all four are found at their ports, with their models', async () => {
     const of = await found(
       {},
       servers({
@@ -116,9 +116,9 @@ describe('servers on this machine', () => {
     expect(names(await found({}, servers({ 8080: answer })))).toEqual(['demo']);
   });
 
-  test('one that never answers, or never ends, holds the start up for a moment only', async () => {
+  test('a server that never answers or never ends delays the start only briefly', async () => {
     const stuck: Fetch = (url) => {
-      asked.push(url);
+      requests.push(url);
       if (url.includes(':8080')) return new Promise(() => {});
       return Promise.resolve(
         new Response(new ReadableStream({ pull: () => new Promise(() => {}) })),
@@ -127,7 +127,7 @@ describe('servers on this machine', () => {
     const start = performance.now();
     expect(names(await found({}, stuck))).toEqual(['demo']);
     expect(performance.now() - start).toBeLessThan(2000);
-    expect(asked.toSorted()).toEqual([
+    expect(requests.toSorted()).toEqual([
       'http://127.0.0.1:11434/v1/models',
       'http://127.0.0.1:1234/v1/models',
       'http://127.0.0.1:8000/v1/models',
@@ -136,7 +136,7 @@ describe('servers on this machine', () => {
     ]);
   });
 
-  test('none is asked when the file has providers', async () => {
+  test('no server is asked when the file has providers', async () => {
     let count = 0;
     const counting: Fetch = async () => {
       count++;
@@ -153,7 +153,7 @@ describe('servers on this machine', () => {
   });
 });
 
-describe('nothing at all', () => {
+describe('nothing found', () => {
   test('the demo serves its model and any other name', async () => {
     const of = await found({}, servers({}));
     expect(of.source.kind).toBe('demo');
@@ -167,7 +167,7 @@ describe('nothing at all', () => {
 });
 
 describe('presets', () => {
-  test('every one has a profile that exists, for each protocol', () => {
+  test('each has an existing profile for each protocol', () => {
     for (const name of presetNames()) {
       const preset = presetOf(name)!;
       const profiles = Object.values(preset.endpoints).map((endpoint) => endpoint.profile);
@@ -176,7 +176,7 @@ describe('presets', () => {
     }
   });
 
-  test('every one is enough for a provider, but for the vendor without an address', () => {
+  test('each is enough for a provider, except for the vendor without an address', () => {
     for (const name of presetNames()) {
       const result = parse(`providers: { x: { preset: ${name} } }`);
       expect([name, result.ok]).toEqual([name, name !== 'azure']);
@@ -188,7 +188,7 @@ describe('presets', () => {
   });
 });
 
-describe('a server that comes later', () => {
+describe('a server that starts later', () => {
   test.each([
     ['that refused at first', () => Promise.reject(new TypeError('connection refused'))],
     ['that was loading', () => Promise.resolve(new Response('Loading model', { status: 503 }))],
@@ -198,10 +198,10 @@ describe('a server that comes later', () => {
       up ? servers({ 9931: () => list('qwen3-8b') })(url, init) : before();
     const options = { environment: env({ HOME: '/nonexistent' }), fetch };
     const live = liveConfig(config(await loadConfig(options)), options);
-    const told: ReloadResult[] = [];
+    const results: ReloadResult[] = [];
     const seen: string[] = [];
     live.subscribe((next) => seen.push(...names(next)));
-    live.seek((result) => told.push(result), { first: 5, most: 20 });
+    live.seek((result) => results.push(result), { first: 5, longest: 20 });
     try {
       await Bun.sleep(60);
       expect(live.current.source.kind).toBe('demo');
@@ -214,14 +214,14 @@ describe('a server that comes later', () => {
         models: ['qwen3-8b'],
       });
       await Bun.sleep(60);
-      expect(told).toHaveLength(1);
-      expect(told[0]).toMatchObject({ ok: true });
+      expect(results).toHaveLength(1);
+      expect(results[0]).toMatchObject({ ok: true });
     } finally {
       live.close();
     }
   });
 
-  test('nothing is asked where a provider is there, or after the end', async () => {
+  test('no server is asked when there is a provider, or after the end', async () => {
     let looks = 0;
     const fetch: Fetch = () => {
       looks++;
@@ -230,7 +230,7 @@ describe('a server that comes later', () => {
     const options = { environment: env({ HOME: '/nonexistent', GROQ_API_KEY: 'k' }), fetch };
     const live = liveConfig(config(await loadConfig(options)), options);
     const before = looks;
-    live.seek(() => undefined, { first: 5, most: 5 });
+    live.seek(() => undefined, { first: 5, longest: 5 });
     await Bun.sleep(40);
     live.close();
     expect(looks).toBe(before);

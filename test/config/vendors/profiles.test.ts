@@ -1,4 +1,4 @@
-/** The table of vendors: what it says of a model, and that it says nothing that nobody understands. */
+/** The built-in profiles: facts of single models, and no fact that is unknown or contradictory. */
 
 import { describe, expect, test } from 'bun:test';
 import type { Facts } from '../../../src/config/vendors/profile-schema.ts';
@@ -56,7 +56,7 @@ const MODELS: readonly (readonly [profile: string, model: string, facts: Partial
   ['gemini', 'gemini-3-pro-preview', { thinkingDefault: 'always' }],
 ];
 
-describe('what the table says', () => {
+describe('the built-in profiles', () => {
   for (const [profile, model, facts] of MODELS) {
     test(`${profile}/${model}: ${Object.keys(facts).join(', ')}`, () => {
       const known = profileFor(PROFILES[profile]!, model);
@@ -66,7 +66,7 @@ describe('what the table says', () => {
     });
   }
 
-  test('says nothing that contradicts itself', () => {
+  test('no profile contradicts itself', () => {
     for (const [name, facts] of Object.entries(PROFILES)) {
       for (const one of [facts, ...Object.values(facts.models ?? {})] as Facts[]) {
         const always = one.toolChoices ?? facts.toolChoices;
@@ -83,7 +83,7 @@ describe('what the table says', () => {
     }
   });
 
-  test('a fact that is not known leaves the vendor as any other', () => {
+  test('an unknown fact changes nothing', () => {
     expect(PROFILES.none).toEqual({ name: 'none' });
   });
 });

@@ -2,22 +2,22 @@
 
 import { withConversationTools } from '../../../src/app/chat-apps.ts';
 import type { StreamEvent } from '../../../src/conversation/events.ts';
-import { Fold } from '../../../src/conversation/fold.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
+import { ReplyBuilder } from '../../../src/conversation/reply-builder.ts';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
 import { conversationParts } from '../../../src/features/chat-apps/index.ts';
-import type { ToolRun } from '../../../src/features/feature.ts';
 import { leakedCalls } from '../../../src/features/leaked-calls/index.ts';
 import {
   memoryLedger,
   serverTools,
   toolRegistry,
 } from '../../../src/features/server-tools/index.ts';
-import { pairing } from '../../../src/features/tool-pairing/index.ts';
+import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import { toolResults } from '../../../src/features/tool-results/index.ts';
-import { sentShortInMemory } from '../../../src/features/tool-results/sent-short.ts';
+import { memoryShortResultLedger } from '../../../src/features/tool-results/short-result-ledger.ts';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
+import type { ToolRun } from '../../../src/samples/recording.ts';
 import {
   type Answered,
   PROTOCOLS,
@@ -48,7 +48,7 @@ export function vendor(
     model: 'm',
     messages: [{ role: 'user', content: 'x' }],
   });
-  const context = { asked, requestId: 'req_1_abcdef', provider: 'up', notes: new Notes() };
+  const context = { request: asked, requestId: 'req_1_abcdef', provider: 'up', notes: new Notes() };
   const calls = said.some((one) => 'call' in one);
   const events: StreamEvent[] = [
     { type: 'start', id: '', model: 'm' },
@@ -79,7 +79,7 @@ export function vendor(
     const encoder = PROTOCOLS[protocol].encodeStream(context);
     return { sse: events.map((event) => encoder.event(event)) };
   }
-  const fold = new Fold();
+  const fold = new ReplyBuilder();
   for (const event of events) fold.push(event);
   return { json: PROTOCOLS[protocol].encodeReply(fold.reply, context) };
 }
@@ -122,7 +122,7 @@ export async function chat(given: Chat): Promise<Chatted> {
     extension: hopgate,
     headers: new Headers(),
     owner: '',
-    asked: () => PROTOCOLS[client].decodeRequest(body),
+    request: () => PROTOCOLS[client].decodeRequest(body),
     memory,
     mayUse: () => true,
     locale: 'zh',
@@ -146,10 +146,10 @@ export async function chat(given: Chat): Promise<Chatted> {
     leakedCalls(({ family, outcome }) => leaks.push(`${family}:${outcome}`), { everyAnswer: true }),
     ...parts.before,
     server,
-    pairing,
-    toolResults({ limit: () => 8192, ledger: sentShortInMemory() }),
+    toolPairing,
+    toolResults({ limit: () => 8192, ledger: memoryShortResultLedger() }),
     vendorFit(),
-    ...parts.behind,
+    ...parts.after,
   ];
   const gateway = scriptedGateway(upstream, script, features);
   const answered = await gateway.ask(client, body);

@@ -85,7 +85,7 @@ function expectEvents(events: readonly JsonObject[]): void {
 for (const client of ALL) {
   for (const upstream of ALL) {
     describe(`${client} → ${upstream}`, () => {
-      test('asked for: in order, and the official client makes the same of the stream', async () => {
+      test('on request, in order, and the official client reads the stream as before', async () => {
         const [shown, hidden] = [
           await turn(client, upstream, true),
           await turn(client, upstream, false),
@@ -104,7 +104,7 @@ for (const client of ALL) {
         expect(shown.text.indexOf('让我')).toBeLessThan(shown.text.indexOf('"蛋糕"'));
       });
 
-      test('a whole answer holds them beside', async () => {
+      test('a whole answer contains them in a separate field', async () => {
         const shown = await turn(client, upstream, true, false);
         const body = JSON.parse(shown.text) as { hopgate: { tool_events: JsonObject[] } };
         expectEvents(body.hopgate.tool_events);

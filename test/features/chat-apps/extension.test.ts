@@ -18,7 +18,7 @@ const options = (
   extension,
   headers: new Headers(headers),
   owner: 'ann',
-  asked: () => {
+  request: () => {
     throw new Error('nobody has asked yet');
   },
   memory: testMemory(),
@@ -113,7 +113,7 @@ describe('a wrong field is named', () => {
     });
   }
 
-  test('a header whose value is of a field the body would name', () => {
+  test('a header with an invalid value names the extension’s field', () => {
     const headers = { 'x-hopgate-memory-space': 's', 'x-hopgate-recall': 'often' };
     const error = refusal(() => conversationParts(options(undefined, headers)));
     expect(error.param).toBe('hopgate.memory.recall');
@@ -146,7 +146,7 @@ describe('tools by conversation', () => {
     expect(names({ tool_events: true })).toEqual([]);
   });
 
-  test('only `always` forces calls, in a group all three in a fixed order', () => {
+  test('only `always` forces calls; in a group all three, in a fixed order', () => {
     const forced = (extension: JsonObject) => read(extension).forced.map(({ name }) => name);
     const always = { space: 's', recall: 'always' };
     expect(forced({ conversation: group, memory: always })).toEqual([
@@ -163,7 +163,7 @@ describe('tools by conversation', () => {
       .tools.find((tool) => tool.name === name)!
       .run(args, { signal: new AbortController().signal });
 
-  test('is_mentioned goes by the id, numbers and text alike', async () => {
+  test('is_mentioned compares ids, as numbers or text', async () => {
     const self = { id: 7, name: '小明' };
     const talk = (mentions: (string | number)[], more: JsonObject = {}) =>
       ({ conversation: { mode: 'group', self, mentions, ...more } }) as JsonObject;
@@ -176,7 +176,7 @@ describe('tools by conversation', () => {
     expect(await text(talk([7], { texts: { mentioned: '说！' } }))).toBe('说！');
   });
 
-  test('the others’ messages are the app’s text, or made of its messages', async () => {
+  test('the others’ messages are the app’s text, or built from its messages', async () => {
     const text = async (others: JsonObject['others'], members: JsonObject[] = []) =>
       (
         await run(
@@ -192,7 +192,7 @@ describe('tools by conversation', () => {
     expect(await text('')).toBe('本轮其他成员没有发言');
   });
 
-  test('the limit of recalls stands in the description; words of the configuration are taken', () => {
+  test('the recall limit is in the description; configured texts are used', () => {
     const described = (more: Partial<ConversationOptions>) =>
       conversationParts(options({ memory: { space: 's', max_recalls: 3 } }, {}, more))!.tools[0]!
         .description;
@@ -201,7 +201,7 @@ describe('tools by conversation', () => {
     expect(described({ texts: { recall_limit: 'max={max}' } })).toContain('max=3');
   });
 
-  test('a memory that fails tells the model, and gives no events', async () => {
+  test('a failing memory gives the model an error and no events', async () => {
     const broken = {
       recall: () => Promise.reject(new GatewayError('timeout', 'The store is slow.')),
       capture: async () => {},
@@ -216,10 +216,10 @@ describe('tools by conversation', () => {
   });
 });
 
-describe('headers say it, too', () => {
+describe('the extension in headers', () => {
   const packed = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-  test('single headers are fields of the extension', () => {
+  test('single headers set fields of the extension', () => {
     const parts = conversationParts(
       options(undefined, {
         'x-hopgate-memory-space': encodeURIComponent('群 一'),
@@ -233,10 +233,10 @@ describe('headers say it, too', () => {
     expect(parts.toolEvents).toBe(true);
     expect(parts.forced.map(({ name }) => name)).toEqual(['recall_memory']);
     expect(parts.tools[0]!.description).toContain('2 次');
-    expect(parts.behind).toHaveLength(1);
+    expect(parts.after).toHaveLength(1);
   });
 
-  test('what x-hopgate-extension holds is overlaid by single headers, those by the body', () => {
+  test('single headers replace fields of x-hopgate-extension, and the body replaces both', () => {
     const headers = {
       'x-hopgate-extension': packed({
         conversation: group,
@@ -250,13 +250,13 @@ describe('headers say it, too', () => {
     expect(parts.forced).toHaveLength(3);
   });
 
-  test('a request without any of it is left alone', () => {
+  test('a request without an extension stays unchanged', () => {
     expect(conversationParts(options(undefined, { 'x-hopgate-anything': '1' }))).toBeUndefined();
   });
 });
 
 describe('spaces', () => {
-  test('another’s space is refused, and nothing of it is read', () => {
+  test('a space of others is refused and not read', () => {
     const memory = testMemory({ s: ['secret'] });
     const mayUse = (owner: string, space: string) => owner === 'ann' && space === 'mine';
     const error = refusal(() =>
@@ -273,14 +273,14 @@ describe('spaces', () => {
     ).toBe('mine');
   });
 
-  test('a gateway without a memory says so', () => {
+  test('a gateway without a memory answers with an error', () => {
     const none = { memory: undefined };
     const error = refusal(() => conversationParts(options({ memory: { space: 's' } }, {}, none)));
     expect([error.kind, error.param]).toEqual(['invalid_request', 'hopgate.memory']);
   });
 });
 
-describe('the language of the words, where nobody says which', () => {
+describe('the language of the texts, where none is configured', () => {
   const described = (system: string, ...said: string[]) => {
     const asked = openaiChat.decodeRequest({
       model: 'm',
@@ -295,7 +295,7 @@ describe('the language of the words, where nobody says which', () => {
     });
     const extension = { memory: { space: 's' } };
     const { tools } = conversationParts(
-      options(extension, {}, { locale: 'auto', asked: () => asked }),
+      options(extension, {}, { locale: 'auto', request: () => asked }),
     )!;
     return /\p{Script=Han}/u.test(tools[0]!.description) ? 'zh' : 'en';
   };
@@ -316,7 +316,7 @@ describe('the language of the words, where nobody says which', () => {
     if (said.length > 0)
       expect(described(system, ...said, '现在都说中文吧，大家好')).toBe(language);
   });
-  test('the setting decides otherwise, and the request over it', () => {
+  test('the configuration overrides it, and the request overrides both', () => {
     const texts = (locale: 'zh' | 'en', talk: JsonObject) =>
       conversationParts(
         options(

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import { LINT } from '../../../src/app/linters.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import type { Block, ProtocolName, Turn } from '../../../src/conversation/types.ts';
-import { pairing } from '../../../src/features/tool-pairing/index.ts';
+import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { PROTOCOLS } from '../../gateway/scripted.ts';
 import { ALL, asking, chat, vendor } from './chat.ts';
@@ -44,7 +44,7 @@ for (const client of ALL) {
   for (const upstream of ALL) {
     for (const stream of [true, false]) {
       const how = `${client} → ${upstream}, ${stream ? 'streamed' : 'whole'}`;
-      test(`${how}: three pairs behind the user's words, valid, and nobody has to mend them`, async () => {
+      test(`${how}: three valid pairs after the user’s text, without repairs`, async () => {
         const told = await chat({
           client,
           upstream,
@@ -92,7 +92,7 @@ for (const client of ALL) {
         };
         const again = decoded(upstream, body);
         const context = { target, client, notes: new Notes(), hop: 1 };
-        expect(pairing.request!(again, context)).toBe(again);
+        expect(toolPairing.request!(again, context)).toBe(again);
         // Nobody sees any of it who has not asked to.
         expect(told.text).not.toMatch(/recall_memory|is_mentioned|hopgate/);
         expect(told.runs.map(({ name, hop }) => [name, hop])).toEqual([
@@ -125,7 +125,7 @@ describe('where the pair stands', () => {
   const OWN = { type: 'function', function: { name: 'roll', parameters: { type: 'object' } } };
   const user = { role: 'user', content: '生日聚会' };
 
-  test('behind instructions that the app puts last', async () => {
+  test('after instructions that the app puts last', async () => {
     const last = { role: 'system', content: '现在轮到你' };
     expect(roles(await sentFor([user, last]))).toEqual([
       ['user', '生日聚会'],
@@ -135,7 +135,7 @@ describe('where the pair stands', () => {
     ]);
   });
 
-  test('in front of a prefill', async () => {
+  test('before a prefill', async () => {
     const prefill = { role: 'assistant', content: '我记得' };
     expect(roles(await sentFor([user, prefill]))).toEqual([
       ['user', '生日聚会'],
@@ -145,7 +145,7 @@ describe('where the pair stands', () => {
     ]);
   });
 
-  test('in a turn that goes on with the client’s own calls: where it stood, under the same id', async () => {
+  test('in a turn that continues with the client’s own calls: in the same place, under the same id', async () => {
     const before = await sentFor([user]);
     const call = { id: 'call_x', type: 'function', function: { name: 'roll', arguments: '{}' } };
     const after = await sentFor([
@@ -161,7 +161,7 @@ describe('where the pair stands', () => {
     expect(roles(after).slice(-2)).toEqual(['calls', ['tool', '6']]);
   });
 
-  test('all that the user said since the model last spoke is what is searched for', async () => {
+  test('the query is all that the user said since the model last spoke', async () => {
     const memory = remembering();
     await chat({
       client: 'openai-chat',
@@ -182,7 +182,7 @@ describe('where the pair stands', () => {
     ] as never);
   });
 
-  test('where the others’ words come apart, only the last message is the turn’s', async () => {
+  test('with separate messages of the others, only the last message belongs to the turn', async () => {
     const memory = remembering();
     await chat({
       client: 'openai-chat',
@@ -207,7 +207,7 @@ describe('where the pair stands', () => {
     ]);
   });
 
-  test('a group whose round stands in the extension alone searches for that', async () => {
+  test('without a user message the query is the others’ messages', async () => {
     const memory = remembering();
     await chat({
       client: 'openai-chat',
@@ -220,7 +220,7 @@ describe('where the pair stands', () => {
   });
 });
 
-test('a try that fails is repeated with the very pair, which was made once', async () => {
+test('a failed try is repeated with the same pair, made once', async () => {
   const told = await chat({
     client: 'openai-chat',
     body: asking('openai-chat', ['生日聚会']),
@@ -237,7 +237,7 @@ test('a try that fails is repeated with the very pair, which was made once', asy
   expect(told.text.match(/"event":"tool_call"/g)).toHaveLength(3);
 });
 
-test('a thinking budget cannot stand beside a forced call on Messages: it goes, and that is noted', async () => {
+test('a thinking budget cannot be combined with a forced call on Messages: it is removed with a note', async () => {
   const thinking = { type: 'enabled', budget_tokens: 1024 };
   const ask = (recall: string) =>
     chat({
@@ -269,7 +269,7 @@ describe('what the client decides', () => {
       ...(rounds === undefined ? {} : { rounds }),
     });
 
-  test('a tool of its own of the same name stays its own, and is not called for it', async () => {
+  test('a client’s own tool of the same name stays its own and is not run here', async () => {
     const own = {
       type: 'function',
       function: { name: 'recall_memory', description: 'mine', parameters: { type: 'object' } },
@@ -280,7 +280,7 @@ describe('what the client decides', () => {
     expect(told.notes).toEqual(['conversation_tool_left_to_client']);
   });
 
-  test('no calls wanted: the pair stands there and its tool is declared, so that nothing leaks', async () => {
+  test('tool_choice none: the pair and its tool are sent, so that no call leaks as text', async () => {
     const own = { type: 'function', function: { name: 'roll', parameters: { type: 'object' } } };
     const told = await go({ tools: [own], tool_choice: 'none' });
     expect(told.sent[0]!.tool_choice).toBe('none');
@@ -288,13 +288,13 @@ describe('what the client decides', () => {
     expect(JSON.stringify(told.sent[0])).toContain('"role":"tool"');
   });
 
-  test('a call that it forces is not taken for made', async () => {
+  test('a forced choice of the client does not count as made', async () => {
     const own = { type: 'function', function: { name: 'roll', parameters: { type: 'object' } } };
     const told = await go({ tools: [own], tool_choice: 'required' });
     expect(told.sent[0]!.tool_choice).toBe('required');
   });
 
-  test('auto: tools only; off: nothing but the conversation’s own', async () => {
+  test('auto: tools only; off: only the conversation’s own tools', async () => {
     const auto = await go({}, { memory: { space: 'g', recall: 'auto' } });
     expect((auto.sent[0]!.messages as Json[]).length).toBe(2);
     expect((auto.sent[0]!.tools as Json[]).length).toBe(1);
@@ -303,13 +303,13 @@ describe('what the client decides', () => {
     expect(off.notes).toEqual([]);
   });
 
-  test('without any rounds the pair stands there all the same', async () => {
+  test('without any rounds the pair is still sent', async () => {
     const told = await go({}, SINGLE, 0);
     expect(told.sent[0]!.tools).toBeUndefined();
     expect(JSON.stringify(told.sent[0])).toContain(REMEMBERED);
   });
 
-  test('another space is never looked into', async () => {
+  test('no other space is searched', async () => {
     const told = await go({}, SINGLE);
     expect(JSON.stringify(told.sent)).not.toContain('别的群');
   });

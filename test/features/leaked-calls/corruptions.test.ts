@@ -1,4 +1,4 @@
-/** Markup as models get it wrong: what can be told for certain becomes a call, nothing else does, and none of it shows. */
+/** Malformed markup: certain calls are recovered, uncertain ones are removed, and no markup stays visible. */
 
 import { describe, expect, test } from 'bun:test';
 import { FAMILIES } from '../../../src/features/leaked-calls/index.ts';
@@ -192,7 +192,7 @@ describe('what a profile or a request rules out', () => {
     expect([calls, text]).toEqual([[], '']);
   });
 
-  test('no tools and no calls in the history: nothing is looked at', () => {
+  test('no tools and no calls in the history: there is no interceptor', () => {
     expect(play(eventsOf([{ text: [hermes] }]), { tools: [] }).same).toBe(true);
   });
 

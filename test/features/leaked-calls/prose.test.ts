@@ -1,4 +1,4 @@
-/** Text that speaks of markup, or only looks like it, comes out as the very events that went in. */
+/** Text that mentions markup, or only looks like it, passes as unchanged events. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-/** Recorded replies hold no leak: what comes out are the very events that went in. */
+/** Recorded replies hold no leak, so all events pass unchanged. */
 
 import { describe, expect, test } from 'bun:test';
 import { existsSync, readFileSync } from 'node:fs';
@@ -8,8 +8,8 @@ import type { Codec } from '../../../src/codecs/codec.ts';
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
 import type { StreamEvent } from '../../../src/conversation/events.ts';
-import { unfold } from '../../../src/conversation/fold.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
+import { replyEvents } from '../../../src/conversation/reply-builder.ts';
 import type { Conversation, ProtocolName, Tool } from '../../../src/conversation/types.ts';
 import { SseParser } from '../../../src/lib/bytes/sse.ts';
 import { type Json, parseJson } from '../../../src/lib/json/json.ts';
@@ -71,7 +71,7 @@ function eventsOf(row: Row, sent: Conversation): StreamEvent[] {
   const bytes = new Uint8Array(readFileSync(FIXTURES + row.file));
   if (row.kind !== 'sse') {
     const body = parseJson(new TextDecoder().decode(bytes));
-    return [...unfold(protocol.decodeReply(body, context))];
+    return [...replyEvents(protocol.decodeReply(body, context))];
   }
   const decoder = protocol.decodeStream(context);
   const parser = new SseParser();

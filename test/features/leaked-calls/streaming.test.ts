@@ -1,4 +1,4 @@
-/** How a reply flows: what is held and for how long, what takes the place of a leak, what native calls do to it. */
+/** Streaming: which text is held and for how long, what replaces a leak, and leaks beside native calls. */
 
 import { describe, expect, test } from 'bun:test';
 import type { StreamEvent } from '../../../src/conversation/events.ts';

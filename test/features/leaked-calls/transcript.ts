@@ -1,8 +1,8 @@
-/** Plays a reply through the interceptor and says what the client would get. */
+/** Plays a reply through the interceptor and returns what the client would get. */
 
 import type { FinishReason, StreamEvent } from '../../../src/conversation/events.ts';
-import { Fold } from '../../../src/conversation/fold.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
+import { ReplyBuilder } from '../../../src/conversation/reply-builder.ts';
 import type { Profile, Target } from '../../../src/conversation/target.ts';
 import type {
   Conversation,
@@ -112,7 +112,7 @@ export function play(events: readonly StreamEvent[], playing: Playing = {}): Pla
   }
   out.push(...(interceptor?.end() ?? []));
   wellFormed(out);
-  const fold = new Fold();
+  const fold = new ReplyBuilder();
   for (const event of out) fold.push(event);
   const { blocks, finish } = fold.reply;
   const raw = blocks.filter((block) => block.type === 'tool-call');

@@ -29,7 +29,7 @@ const PROTOCOLS: Readonly<Record<string, Codec>> = {
 function pipelineWith(from: Codec, to: Codec, interceptor: Interceptor): StreamPipeline {
   const notes = new Notes();
   const target = { ...targetWith(), protocol: from.name };
-  const clientContext = { asked: STREAMED, requestId: 'req_1_aaaaaa', provider: 'vendor', notes };
+  const clientContext = { request: STREAMED, requestId: 'req_1_aaaaaa', provider: 'vendor', notes };
   const options = {
     decoder: from.decodeStream({ sent: STREAMED, target, notes }),
     interceptors: [interceptor],

@@ -13,7 +13,7 @@ const NOW = 1_790_000_000_000;
 const HOUR = 3_600_000;
 
 describe('capture', () => {
-  test('is off the hot path, and seen by whoever asks next', async () => {
+  test('runs in the background, and the next request sees its events', async () => {
     const path = files.path();
     const { memory, texts, recalled } = files.open({ path });
     await memory.capture('s', [{ text: 'the boat is red' }]);
@@ -24,7 +24,7 @@ describe('capture', () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  test('is written by itself after a moment, and at the latest by close', async () => {
+  test('is written after a moment, and at the latest by close', async () => {
     const path = files.path();
     const one = files.open({ path });
     await one.memory.capture('s', [{ text: 'first' }]);
@@ -35,7 +35,7 @@ describe('capture', () => {
     expect(files.open({ path }).texts('s')).toEqual(['first', 'second']);
   });
 
-  test('keeps the same words of the same source once within the window', async () => {
+  test('stores the same text of one source once within the window', async () => {
     const { memory, texts, watch } = files.open({
       path: files.path(),
       dedupeMs: HOUR,
@@ -53,7 +53,7 @@ describe('capture', () => {
     expect(watch.outcomes).toEqual({ stored: 4, duplicate: 2 });
   });
 
-  test('makes what comes fit: long texts are cut, odd numbers put right, empty texts left out', async () => {
+  test('cuts long texts, corrects invalid numbers and leaves out empty texts', async () => {
     const limits = { ...DEFAULT_LIMITS, text: 10, tags: 1 };
     const { memory, book } = files.open({ path: files.path(), limits, now: () => NOW });
     await memory.capture('s', [
@@ -66,7 +66,7 @@ describe('capture', () => {
     expect(events[0]).toMatchObject({ time: NOW, importance: 1, tags: ['a'] });
   });
 
-  test('leaves out what there is no room for, and counts it', async () => {
+  test('drops and counts events beyond the limits', async () => {
     const limits = { ...DEFAULT_LIMITS, events: 3 };
     const { memory, texts, watch } = files.open({ path: files.path(), limits });
     await memory.capture(
@@ -78,7 +78,7 @@ describe('capture', () => {
     expect(watch.outcomes).toEqual({ stored: 4, full: 2 });
   });
 
-  test('does not bring back what was erased meanwhile, be it in another process', async () => {
+  test('does not bring back a space that was erased meanwhile, even by another process', async () => {
     const path = files.path();
     const [one, two] = [files.open({ path }), files.open({ path })];
     two.book.add('s', [{ text: 'written' }], alone);
@@ -110,7 +110,7 @@ describe('the queue', () => {
     return { queue, dropped, troubles };
   };
 
-  test('drops what is too much, and says how many', async () => {
+  test('drops items beyond its limits and reports how many', async () => {
     const written: number[] = [];
     const { queue, dropped } = queueOf((items) => void written.push(...items));
     queue.add([1, 2, 3, 4, 5, 6]);
@@ -121,7 +121,7 @@ describe('the queue', () => {
     expect(dropped).toEqual([2, 1]);
   });
 
-  test('tries again what failed, in order, and gives up only at the end', async () => {
+  test('retries failed items in order and drops them only at close', async () => {
     const written: number[] = [];
     let fails = 3;
     const { queue, troubles, dropped } = queueOf((items) => {
@@ -137,7 +137,7 @@ describe('the queue', () => {
     expect(dropped).toEqual([1]);
   });
 
-  test('waits for what is under way before it takes out', async () => {
+  test('waits for the current write before it removes items', async () => {
     const release = Promise.withResolvers<void>();
     const { queue } = queueOf(() => release.promise);
     queue.add([1, 2, 3]);
@@ -173,7 +173,7 @@ describe('adding', () => {
     if (key !== undefined) expect((thrown as Error).message).toContain(key);
   });
 
-  test('stops at the number and the bytes of the configuration: all or none', () => {
+  test('stops at the configured number and bytes, and adds all or none', () => {
     const { book, texts } = files.open({ path: files.path(), limits });
     const add = (space: string, ...all: string[]) =>
       book.add(
@@ -193,7 +193,7 @@ describe('adding', () => {
     expect(texts('s')).toEqual(['b', 'c']);
   });
 
-  test('keeps what it is given twice, unless it has the same id', () => {
+  test('stores an event given twice, unless it has the same id', () => {
     const { book, texts } = files.open({ path: files.path() });
     const event = { id: 'mem_0a', text: 'x', time: 5 };
     expect(book.add('s', [event, { text: 'x' }], inList).map(([, isNew]) => isNew)).toEqual([
@@ -207,7 +207,7 @@ describe('adding', () => {
 });
 
 describe('listing', () => {
-  test('pages through everything once, whatever comes and goes meanwhile', () => {
+  test('pages through every event once while others are added and removed', () => {
     const { book } = files.open({ path: files.path() });
     const add = (time: number, tag = 'a') =>
       book.add('s', [{ text: `t${time}`, time, tags: [tag] }], alone)[0]![0].id;
@@ -241,7 +241,7 @@ describe('removing', () => {
   const holds = (path: string, text: string) =>
     bytesOf(path).some((bytes) => bytes.includes(Buffer.from(text)));
 
-  test('erasing leaves no byte of it in the file: no text, no word, no name', async () => {
+  test('erasing leaves no text, term or name in the file', async () => {
     const path = files.path();
     const { memory, book, texts, recalled } = files.open({ path });
     const secrets = Array.from({ length: 700 }, (_, at) => `zebra${at}quagga`);
@@ -270,7 +270,7 @@ describe('removing', () => {
     expect(await memory.erase('private-space')).toBe(0);
   });
 
-  test('one event goes with its words, in the file too once the memory had a moment', async () => {
+  test('removing an event removes its terms, a moment later from the file too', async () => {
     const path = files.path();
     const { memory, book, recalled } = files.open({ path });
     const event = book.add('s', [{ text: 'zebra quagga' }], alone)[0]![0];
@@ -285,9 +285,9 @@ describe('removing', () => {
     expect([holds(path, 'zebra'), holds(path, 'quagga')]).toEqual([false, false]);
   });
 
-  test('a watch that counts nothing is told nothing', async () => {
+  test('nothing is reported where nothing was captured', async () => {
     const watch = watched();
-    const { memory } = files.open({ path: files.path(), watch });
+    const { memory } = files.open({ path: files.path(), observer: watch });
     await memory.capture('s', []);
     await memory.close();
     expect([watch.outcomes, watch.problems]).toEqual([{}, []]);

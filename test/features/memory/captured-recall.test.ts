@@ -1,7 +1,7 @@
 /** Recall among what chats leave behind: facts are found under the questions about them, and the replies. */
 
 import { afterEach, describe, expect, test } from 'bun:test';
-import { isQuestion, worthOf } from '../../../src/features/memory/ranking/kinds.ts';
+import { isQuestion, kindWeight } from '../../../src/features/memory/ranking/event-kinds.ts';
 import { formsOf } from '../../../src/features/memory/ranking/word-forms.ts';
 import { memories } from './support.ts';
 
@@ -142,7 +142,7 @@ const PAIRS: readonly (readonly [fact: string, query: string, asked: string, rep
   ['我儿子对猫毛敏感。', '儿子猫毛', '儿子对猫毛敏感吗？', '猫毛要常清理。'],
 ];
 
-describe('facts that were asked about again and again', () => {
+describe('facts that were asked about repeatedly', () => {
   test('there are forty of them', () => {
     expect(PAIRS).toHaveLength(40);
   });
@@ -168,7 +168,7 @@ describe('facts that were asked about again and again', () => {
     expect((await recalled('s', query, 3)).slice(0, 3)).toContain(fact);
   });
 
-  test('all in one space: each among the first five', async () => {
+  test('all in one space: each is among the first five', async () => {
     const { memory, recalled } = files.open({ path: files.path() });
     const time = Date.now() - 86_400_000;
     for (const [at, [fact, , asked, reply]] of PAIRS.entries()) {
@@ -185,7 +185,7 @@ describe('facts that were asked about again and again', () => {
     expect(missed).toEqual([]);
   });
 
-  test('three hundred questions do not keep a fact from being looked at', async () => {
+  test('three hundred questions do not displace a fact', async () => {
     const { book, recalled } = files.open({ path: files.path() });
     const questions = Array.from({ length: 300 }, (_, i) => ({
       text: `Do you remember the name of my dog? (${i})`,
@@ -195,7 +195,7 @@ describe('facts that were asked about again and again', () => {
   });
 });
 
-test('what asks is told from what says something', () => {
+test('questions are distinguished from statements', () => {
   for (const [, , asked] of PAIRS) expect([asked, isQuestion(asked)]).toEqual([asked, true]);
   for (const [fact, , , reply] of PAIRS) {
     expect([fact, isQuestion(fact)]).toEqual([fact, false]);
@@ -212,11 +212,11 @@ test('what asks is told from what says something', () => {
     expect([says, isQuestion(says)]).toEqual([says, false]);
   }
   expect(isQuestion('Hey Anna, where do I live?')).toBe(true);
-  expect(worthOf({ text: 'Rex is a dog.', source: 'Luna' }, 'Luna')).toBeLessThan(1);
-  expect(worthOf({ text: 'Rex is a dog.', source: 'Luna' }, 'Max')).toBe(1);
+  expect(kindWeight({ text: 'Rex is a dog.', source: 'Luna' }, 'Luna')).toBeLessThan(1);
+  expect(kindWeight({ text: 'Rex is a dog.', source: 'Luna' }, 'Max')).toBe(1);
 });
 
-test('forms of a word meet, different words do not', () => {
+test('forms of a word are found together, different words are not', () => {
   const meet = (one: string, other: string) =>
     formsOf(one).includes(other) || formsOf(other).includes(one);
   for (const [one, other] of [

@@ -4,15 +4,15 @@ import { Database } from 'bun:sqlite';
 import { afterEach, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { GatewayError } from '../../../src/conversation/errors.ts';
-import { fused } from '../../../src/features/memory/ranking/ranking.ts';
+import { fuseRanks } from '../../../src/features/memory/ranking/ranking.ts';
 import { embedder } from '../../../src/features/memory/store/embedder.ts';
 import {
   cosine,
   fewestDifferences,
+  normalized,
+  quantized,
   signs,
-  small,
-  unit,
-} from '../../../src/features/memory/store/nearest.ts';
+} from '../../../src/features/memory/store/vector-math.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { inList, memories } from './support.ts';
 
@@ -79,7 +79,7 @@ async function filled(path: string, count: number) {
 }
 
 describe('hybrid recall', () => {
-  test('finds what shares a meaning but no word, and what shares words still first', async () => {
+  test('finds events of the same meaning without a shared word, after those that share words', async () => {
     const path = files.path();
     const plain = files.open({ path });
     plain.book.add('s', EVENTS, inList);
@@ -95,7 +95,7 @@ describe('hybrid recall', () => {
     expect(new Set(watch.kinds)).toEqual(new Set(['hybrid']));
   });
 
-  test('captured events get vectors behind the answers, in batches', async () => {
+  test('captured events get vectors in the background, in batches', async () => {
     const path = files.path();
     const { sent, ...end } = endpoint();
     const { memory, recalled } = files.open({ path, embedder: end.embedder });
@@ -110,7 +110,7 @@ describe('hybrid recall', () => {
     expect(sent[1]).toMatchObject({ model: 'm', encoding_format: 'float' });
   });
 
-  test('an endpoint that fails costs a log line: words decide, and it is left alone for a while', async () => {
+  test('a failing endpoint is logged and skipped for a while, and terms decide', async () => {
     const { sent, failures, later, embedder: broken } = endpoint(fails(500));
     const { book, recalled, watch } = files.open({ path: files.path(), embedder: broken });
     book.add('s', EVENTS, inList);
@@ -123,7 +123,7 @@ describe('hybrid recall', () => {
     expect([failures.length, sent.length - asked]).toEqual([2, 1]);
   });
 
-  test('an endpoint that does not answer is not waited for longer than configured', async () => {
+  test('a recall waits for the endpoint no longer than configured', async () => {
     const never = embedder({
       name: 'p/m',
       model: 'm',
@@ -147,11 +147,11 @@ describe('hybrid recall', () => {
     ['no object', 'nope'],
   ])('an answer that is none (%s) counts as a failure', async (_name, answer) => {
     const { embedder: odd, failures } = endpoint(() => answer);
-    expect(await odd.query('x')).toBeUndefined();
+    expect(await odd.embedQuery('x')).toBeUndefined();
     expect(failures).toHaveLength(1);
   });
 
-  test('vectors come as numbers or as base64; one without length is none', async () => {
+  test('vectors may be numbers or base64; one of length 0 is not used', async () => {
     const floats = Buffer.from(new Float32Array([3, 4]).buffer).toString('base64');
     const answers: Json[] = [
       { data: [{ embedding: [3, 4] }] },
@@ -162,12 +162,12 @@ describe('hybrid recall', () => {
     ];
     const { embedder: own } = endpoint(() => answers.shift()!);
     const got = [];
-    for (let i = 0; i < 5; i++) got.push(await own.query('x'));
+    for (let i = 0; i < 5; i++) got.push(await own.embedQuery('x'));
     const fraction = new Float32Array([0.6, 0.8]);
     expect(got).toEqual([fraction, fraction, undefined, undefined, undefined]);
   });
 
-  test('a text that the endpoint refuses keeps no other from its vector', async () => {
+  test('a refused text does not keep the others from their vectors', async () => {
     const path = files.path();
     const { embedder: picky } = endpoint((body) =>
       inputs(body).some((text) => text.includes('lawn')) ? fails(400)() : answerOf(body),
@@ -180,7 +180,7 @@ describe('hybrid recall', () => {
     await memory.close();
   });
 
-  test('another model makes its own vectors; those of the old one are not compared with them', async () => {
+  test('another model gets its own vectors, which are never compared with old ones', async () => {
     const path = files.path();
     const one = files.open({ path, embedder: endpoint().embedder });
     one.book.add('s', EVENTS, inList);
@@ -205,7 +205,7 @@ describe('hybrid recall', () => {
     expect((await two.recalled('s', 'medicine'))[0]).toContain('pills');
   });
 
-  test('vectors go with their event and their space', async () => {
+  test('vectors are removed with their event and their space', async () => {
     const path = files.path();
     const { memory, book } = files.open({ path, embedder: endpoint().embedder });
     book.add('s', EVENTS, inList);
@@ -219,7 +219,7 @@ describe('hybrid recall', () => {
 });
 
 describe('nearness', () => {
-  test('a byte a dimension keeps the order of angles', () => {
+  test('quantized vectors keep the order of angles', () => {
     fc.assert(
       fc.property(
         fc.array(
@@ -227,19 +227,19 @@ describe('nearness', () => {
           { minLength: 3, maxLength: 8 },
         ),
         (rows) => {
-          const units = rows.map(unit);
+          const units = rows.map(normalized);
           if (units.includes(undefined)) return;
           const [wanted, ...others] = units as Float32Array[];
           for (const other of others) {
             const exact = other.reduce((sum, value, at) => sum + value * wanted![at]!, 0);
-            expect(Math.abs(cosine(small(other), wanted!) - exact)).toBeLessThan(0.02);
+            expect(Math.abs(cosine(quantized(other), wanted!) - exact)).toBeLessThan(0.02);
           }
         },
       ),
     );
   });
 
-  test('the coarse look finds the nearest signs', () => {
+  test('the coarse comparison finds the nearest sign patterns', () => {
     const all = [
       [1, 1, 1, 1],
       [1, 1, -1, -1],
@@ -253,7 +253,7 @@ describe('nearness', () => {
   });
 
   test('reciprocal rank fusion: 1 for the first of every list, between 0 and 1 else', () => {
-    const shares = fused([
+    const shares = fuseRanks([
       ['a', 'b', 'c'],
       ['a', 'd', 'b'],
     ]);

@@ -9,10 +9,10 @@ import type { Conversation } from '../../../src/conversation/types.ts';
 import { capture } from '../../../src/features/chat-apps/capture.ts';
 import type { FeatureContext } from '../../../src/features/feature.ts';
 import { DEFAULT_LIMITS } from '../../../src/features/memory/event.ts';
-import { externalMemory } from '../../../src/features/memory/store/external.ts';
+import { externalMemory } from '../../../src/features/memory/store/external-memory.ts';
 import { openResponseStore, record } from '../../../src/features/response-store/index.ts';
 import { openDescriptionStore } from '../../../src/features/vision/description-store.ts';
-import { instant } from '../../../src/lib/loop/instant.ts';
+import { preciseNow } from '../../../src/lib/loop/precise-time.ts';
 import { memories, watched } from './support.ts';
 
 const files = memories();
@@ -35,7 +35,7 @@ function turn(memory: Memory, said: string, reply: string): () => Promise<void> 
   const onFailed = (thrown: unknown) => {
     throw thrown;
   };
-  const feature = capture({ memory, space: 's', talk: undefined, asked: () => asked, onFailed });
+  const feature = capture({ memory, space: 's', round: undefined, request: () => asked, onFailed });
   const interceptor = feature.intercept!(asked, {} as FeatureContext)!;
   return async () => {
     for (const event of [
@@ -53,7 +53,7 @@ function turn(memory: Memory, said: string, reply: string): () => Promise<void> 
 }
 
 describe('the embedded memory', () => {
-  test('keeps neither what was said nor the reply; the next turn is kept whole', async () => {
+  test('stores neither message nor reply; the next turn is stored completely', async () => {
     const path = files.path();
     const [one, other] = [files.open({ path }), files.open({ path })];
     const end = turn(one.memory, 'I live in Oslo', 'Oslo is cold.');
@@ -70,15 +70,15 @@ describe('the embedded memory', () => {
   });
 });
 
-describe('a store elsewhere', () => {
-  test('is not told of it', async () => {
+describe('an external service', () => {
+  test('does not get the turn', async () => {
     const calls: string[] = [];
     const memory = externalMemory({
       url: 'http://memo.test/recall',
       captureUrl: 'http://memo.test/events',
       timeoutMs: 1000,
       limits: DEFAULT_LIMITS,
-      watch: watched(),
+      observer: watched(),
       fetch: async (_url, init) => {
         calls.push(`${init.method} ${String(init.body)}`);
         return Response.json({});
@@ -111,13 +111,13 @@ describe('stored responses', () => {
         inputItems: () => [],
         outputItems: () => [],
       });
-    const began = instant();
+    const began = preciseNow();
     await Bun.sleep(5);
     one.eraseSpace('s');
     await Bun.sleep(5);
     keep(one, 'late', began);
     if (withFile) keep(other, 'late-too', began);
-    keep(one, 'new', instant());
+    keep(one, 'new', preciseNow());
     one.flush();
     other.flush();
     expect(one.get('late', '')).toBeUndefined();

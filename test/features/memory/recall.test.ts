@@ -40,7 +40,7 @@ describe('what is found', () => {
     expect(page).toContain(`recall@5 is ${((60 - missed.length) / 60).toFixed(2)}`);
   });
 
-  test('two characters, one character, a mixed name, an emoji', async () => {
+  test('finds two characters, one character, a mixed name, an emoji', async () => {
     const { book, recalled } = files.open({ path: files.path() });
     const texts = [
       '周末去吃火锅吧',
@@ -74,7 +74,7 @@ describe('what is found', () => {
     expect(await recalled('s', 'allergies')).toEqual(['no idea']);
   });
 
-  test('what shares no word is not given, nor anything of an unknown space', async () => {
+  test('events without a shared word are not returned, nor any of an unknown space', async () => {
     const { book, recalled } = files.open({ path: files.path() });
     book.add('s', [{ text: 'the boat is red' }], alone);
     expect(await recalled('s', 'telephone')).toEqual([]);
@@ -82,7 +82,7 @@ describe('what is found', () => {
     expect(await recalled('other', 'boat')).toEqual([]);
   });
 
-  test('words decide before importance and freshness, which decide among equals', async () => {
+  test('relevance counts before importance and freshness, which decide between equals', async () => {
     const { book, recalled } = files.open({ path: files.path(), now: () => NOW });
     const old = NOW - 300 * DAY;
     book.add(
@@ -102,7 +102,7 @@ describe('what is found', () => {
     expect((await recalled('s', 'cup shelf'))[0]).toEndWith('weighty');
   });
 
-  test('limit is kept, scores go down', async () => {
+  test('the limit applies, and scores decrease', async () => {
     const { book, memory } = files.open({ path: files.path() });
     book.add(
       's',
@@ -174,7 +174,7 @@ describe('what is found', () => {
     );
   });
 
-  test('a very long question is no burden', async () => {
+  test('a very long question takes no longer', async () => {
     const { book, memory } = files.open({ path: files.path() });
     book.add('s', [{ text: '阿哲怕高' }], alone);
     const query = `${'无关的话语'.repeat(50_000)}阿哲怕高`;
@@ -204,7 +204,7 @@ describe('spaces', () => {
     'mem',
   ];
 
-  test('never see each other, whatever they are called and asked (property)', async () => {
+  test('are strictly separate for any names and questions (property)', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.uniqueArray(fc.constantFrom(...NAMES), { minLength: 2, maxLength: 5 }),
@@ -246,7 +246,7 @@ describe('spaces', () => {
     );
   }, 60_000);
 
-  test('do not even weigh on each other: a score depends on its own space alone', async () => {
+  test('do not affect each other: a score depends on its own space alone', async () => {
     const { book, memory } = files.open({ path: files.path(), now: () => NOW });
     const own = ['apple and pear', 'apple', 'pear tree'].map((text) => ({ text, time: NOW }));
     book.add('mine', own, inList);

@@ -3,14 +3,14 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { MemoryWatch } from '../../../src/features/memory/base.ts';
+import type { MemoryObserver } from '../../../src/features/memory/backend.ts';
 import { DEFAULT_LIMITS } from '../../../src/features/memory/event.ts';
 import {
   type EmbeddedOptions,
   embeddedMemory,
-} from '../../../src/features/memory/store/embedded.ts';
+} from '../../../src/features/memory/store/embedded-memory.ts';
 
-export interface Watched extends MemoryWatch {
+export interface Watched extends MemoryObserver {
   readonly outcomes: Record<string, number>;
   readonly kinds: string[];
   readonly problems: string[];
@@ -51,20 +51,22 @@ export function memories() {
       return join(folder, 'state', 'memory.db');
     },
     open(options: Partial<EmbeddedOptions> & { path: string }) {
-      const watch = (options.watch as Watched | undefined) ?? watched();
+      const watch = (options.observer as Watched | undefined) ?? watched();
       const memory = embeddedMemory({
         limits: DEFAULT_LIMITS,
         dedupeMs: 86_400_000,
         ...options,
-        watch,
+        observer: watch,
       });
       open.push(memory);
       return {
         memory,
         watch,
-        book: memory.book!,
+        book: memory.eventStore!,
         texts: (space: string) =>
-          memory.book!.list(space, { limit: 1000, order: 'asc' }).events.map(({ text }) => text),
+          memory
+            .eventStore!.list(space, { limit: 1000, order: 'asc' })
+            .events.map(({ text }) => text),
         recalled: async (space: string, query: string, limit?: number) =>
           (await memory.recall(space, { query, limit })).map(({ text }) => text),
       };

@@ -23,7 +23,7 @@ test('made by a newer version: left as it is', async () => {
   expect(readFileSync(path).equals(before)).toBe(true);
 });
 
-test('no database at all: captures wait until there is one', async () => {
+test('not a database: captured events wait until there is one', async () => {
   const path = files.path();
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, 'this is no database, however long it may be '.repeat(100));
@@ -35,7 +35,7 @@ test('no database at all: captures wait until there is one', async () => {
   expect(texts('s')).toEqual(['patient']);
 });
 
-test('busy for another process: said so, and well again afterwards', async () => {
+test('locked by another process: an error, and usable again afterwards', async () => {
   const path = files.path();
   const { memory, book, texts } = files.open({ path });
   book.add('s', [{ text: 'first' }], alone);

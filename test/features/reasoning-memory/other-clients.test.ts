@@ -3,10 +3,10 @@
 import { describe, expect, test } from 'bun:test';
 import {
   memorySessionLedger,
-  sessionLedger,
+  reasoningMemory,
 } from '../../../src/features/reasoning-memory/index.ts';
-import { afterRefusal } from '../../../src/features/refusal-retry/index.ts';
-import { pairing } from '../../../src/features/tool-pairing/index.ts';
+import { refusalRetry } from '../../../src/features/refusal-retry/index.ts';
+import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
@@ -28,7 +28,7 @@ const via = (vendor: Vendor, script: Scripted[], ledger = memorySessionLedger())
   scriptedGateway(
     vendor.protocol,
     script,
-    [sessionLedger({ ledger, owner: '' }), afterRefusal, pairing, vendorFit()],
+    [reasoningMemory({ ledger, owner: '' }), refusalRetry, toolPairing, vendorFit()],
     '',
     vendor,
   );

@@ -1,4 +1,4 @@
-/** Whatever vendors a session goes through: what one was sent begins what it is sent next, seals stay at home. */
+/** With any sequence of vendors, each request to a vendor extends its previous one, and seals go only to their maker. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';

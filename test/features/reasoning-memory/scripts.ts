@@ -4,10 +4,10 @@ import type { ProtocolName } from '../../../src/conversation/types.ts';
 import { leakedCalls } from '../../../src/features/leaked-calls/index.ts';
 import {
   memorySessionLedger,
+  reasoningMemory,
   type SessionLedger,
-  sessionLedger,
 } from '../../../src/features/reasoning-memory/index.ts';
-import { pairing } from '../../../src/features/tool-pairing/index.ts';
+import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
@@ -181,8 +181,8 @@ export class Session {
       [answer],
       [
         leakedCalls(() => {}),
-        sessionLedger({ ledger: this.ledger, owner: this.#owner }),
-        pairing,
+        reasoningMemory({ ledger: this.ledger, owner: this.#owner }),
+        toolPairing,
         vendorFit(),
       ],
       '',

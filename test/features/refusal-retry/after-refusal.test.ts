@@ -1,12 +1,12 @@
-/** A vendor's refusal of the history is answered once, with what it named taken out. */
+/** A history that a vendor refused is retried once, without what the refusal named. */
 
 import { describe, expect, test } from 'bun:test';
-import { afterRefusal } from '../../../src/features/refusal-retry/index.ts';
-import { pairing } from '../../../src/features/tool-pairing/index.ts';
+import { refusalRetry } from '../../../src/features/refusal-retry/index.ts';
+import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
 
-const FEATURES = [afterRefusal, pairing];
+const FEATURES = [refusalRetry, toolPairing];
 
 /** Random-looking bytes behind base64, as the real ones are: shorter or plainer ones never leave. */
 const SEAL = (n: number) =>
@@ -268,7 +268,7 @@ describe('reasoning that a vendor wants back', () => {
 });
 
 describe('pairs', () => {
-  test('only the named calls go; their results become words', async () => {
+  test('only the named calls are removed; their results become text', async () => {
     const words =
       "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: call_b";
     const gateway = scriptedGateway('openai-chat', [refuse(words), chatAnswer], FEATURES);

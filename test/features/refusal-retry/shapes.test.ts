@@ -1,18 +1,18 @@
-/** A refusal that names a place or a shape is answered once: that is mended, with a note, and the rest stays. */
+/** A refusal that names a position or a form is retried once: that part is repaired with a note, the rest stays. */
 
 import { describe, expect, test } from 'bun:test';
 import { GatewayError } from '../../../src/conversation/errors.ts';
 import { historyRefusal } from '../../../src/conversation/refusal.ts';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
-import { afterRefusal } from '../../../src/features/refusal-retry/index.ts';
-import { pairing } from '../../../src/features/tool-pairing/index.ts';
+import { refusalRetry } from '../../../src/features/refusal-retry/index.ts';
+import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
 import { checkMessages } from '../../support/fake-upstream/check-messages.ts';
 import type { Strictness } from '../../support/fake-upstream/check-schema.ts';
 
-const FEATURES = [afterRefusal, pairing, vendorFit()];
+const FEATURES = [refusalRetry, toolPairing, vendorFit()];
 
 const fine: Readonly<Record<ProtocolName, Scripted>> = {
   'anthropic-messages': {

@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test';
 import { GatewayError } from '../../../src/conversation/errors.ts';
 import {
-  expand,
+  earlierItems,
   listInputItems,
   openResponseStore,
   ownerOf,
@@ -58,15 +58,15 @@ const failure = (run: () => unknown): GatewayError => {
 };
 
 describe('continuing', () => {
-  test('a request that continues nothing is left alone', () => {
-    expect(expand({ input: 'hi' }, store, '')).toBeUndefined();
-    expect(expand({ input: 'hi', previous_response_id: null }, store, '')).toBeUndefined();
+  test('a request that continues nothing stays unchanged', () => {
+    expect(earlierItems({ input: 'hi' }, store, '')).toBeUndefined();
+    expect(earlierItems({ input: 'hi', previous_response_id: null }, store, '')).toBeUndefined();
   });
 
   test('earlier input and output come in front, earlier instructions do not', () => {
     answer('resp_1', { input: 'one', instructions: 'speak like a pirate' });
     answer('resp_2', { input: 'two', previous_response_id: 'resp_1', instructions: 'be brief' });
-    const items = expand({ input: 'three', previous_response_id: 'resp_2' }, store, '')!;
+    const items = earlierItems({ input: 'three', previous_response_id: 'resp_2' }, store, '')!;
     expect(items.map((item) => (item as JsonObject).role)).toEqual([
       'user',
       'assistant',
@@ -77,7 +77,7 @@ describe('continuing', () => {
   });
 
   test('an unknown response is a 400 in OpenAI’s words', () => {
-    const error = failure(() => expand({ previous_response_id: 'resp_nope' }, store, ''));
+    const error = failure(() => earlierItems({ previous_response_id: 'resp_nope' }, store, ''));
     expect(error).toMatchObject({
       status: 400,
       kind: 'invalid_request',
@@ -89,7 +89,7 @@ describe('continuing', () => {
 
   test('a response made with store:false cannot be continued', () => {
     expect(answer('resp_1', { input: 'one', store: false })).toBe(false);
-    expect(failure(() => expand({ previous_response_id: 'resp_1' }, store, '')).code).toBe(
+    expect(failure(() => earlierItems({ previous_response_id: 'resp_1' }, store, '')).code).toBe(
       'previous_response_not_found',
     );
     expect(failure(() => retrieve(store, 'resp_1', '')).status).toBe(404);
@@ -97,25 +97,27 @@ describe('continuing', () => {
 
   test('store:false may still continue a stored response', () => {
     answer('resp_1', { input: 'one' });
-    expect(expand({ store: false, previous_response_id: 'resp_1' }, store, '')).toHaveLength(2);
-  });
-
-  test('the error names the deleted link, not the one that was asked for', () => {
-    answer('resp_1', { input: 'one' });
-    answer('resp_2', { input: 'two', previous_response_id: 'resp_1' });
-    remove(store, 'resp_1', '');
-    expect(failure(() => expand({ previous_response_id: 'resp_2' }, store, '')).message).toContain(
-      'resp_1',
+    expect(earlierItems({ store: false, previous_response_id: 'resp_1' }, store, '')).toHaveLength(
+      2,
     );
   });
 
-  test('a previous_response_id that is no string is refused by name', () => {
-    expect(failure(() => expand({ previous_response_id: 7 }, store, '')).param).toBe(
+  test('the error names the deleted link, not the requested one', () => {
+    answer('resp_1', { input: 'one' });
+    answer('resp_2', { input: 'two', previous_response_id: 'resp_1' });
+    remove(store, 'resp_1', '');
+    expect(
+      failure(() => earlierItems({ previous_response_id: 'resp_2' }, store, '')).message,
+    ).toContain('resp_1');
+  });
+
+  test('a previous_response_id that is not a string is refused by name', () => {
+    expect(failure(() => earlierItems({ previous_response_id: 7 }, store, '')).param).toBe(
       'previous_response_id',
     );
   });
 
-  test('a response under way, or without an id, is not kept', () => {
+  test('an incomplete response, or one without an id, is not stored', () => {
     expect(answer('resp_1', { input: 'x' }, '', { status: 'in_progress' })).toBe(false);
     expect(answer('', { input: 'x' })).toBe(false);
     expect(answer('resp_2', { input: 'x' }, '', { status: 'incomplete' })).toBe(true);
@@ -123,7 +125,7 @@ describe('continuing', () => {
 });
 
 describe('item references', () => {
-  test('a reference becomes the item it names; other items stay as they are', () => {
+  test('a reference becomes the item it names; other items stay unchanged', () => {
     answer('resp_1', { input: 'one' });
     const user = { role: 'user', content: 'two', id: 'msg_mine' };
     const body = { model: 'm', input: [{ type: 'item_reference', id: 'msg_resp_1' }, user] };
@@ -135,7 +137,7 @@ describe('item references', () => {
     expect(body.input[0]).toEqual({ type: 'item_reference', id: 'msg_resp_1' });
   });
 
-  test('without references the very body comes back', () => {
+  test('without references the same body comes back', () => {
     for (const body of [{ input: 'x' }, { input: [{ role: 'user', content: 'x' }] }, {}]) {
       expect(resolveReferences(body, store, '')).toBe(body);
     }
@@ -164,7 +166,7 @@ describe('retrieving and deleting', () => {
     expect(error).toMatchObject({ status: 404, message: "Response with id 'resp_1' not found." });
   });
 
-  test('deleting says so once and is a 404 afterwards', () => {
+  test('deleting confirms once and is a 404 afterwards', () => {
     answer('resp_1', { input: 'one' });
     expect(remove(store, 'resp_1', '')).toEqual({
       id: 'resp_1',
@@ -203,7 +205,7 @@ describe('input items', () => {
     );
   });
 
-  test('the chain before it belongs to what the model was given', () => {
+  test('the items include the chain before the response', () => {
     answer('resp_1', { input: 'one' });
     answer('resp_2', { input: 'two', previous_response_id: 'resp_1' });
     const texts = (listInputItems(store, 'resp_2', '', { order: 'asc' }).data as JsonObject[]).map(

@@ -93,67 +93,78 @@ const failureOf = async (asking: Promise<unknown>) =>
     (error: { status: number; code: unknown }) => ({ status: error.status, code: error.code }),
   );
 
-describe.each([false, true])('a conversation crosses the border, streamed: %p', (stream) => {
-  test.each([
-    ['chat', 'kept'],
-    ['plain', 'kept'],
-    ['kept', 'chat'],
-    ['kept', 'plain'],
-    ['kept', 'other'],
-    ['kept', 'kept'],
-  ])('from %s to %s and back', async (first, second) => {
-    const app = client(open);
-    plain.answerWith(() => say('from the plain one'));
-    const one = await turn(app, { model: first, input: 'the zebra is called Zoe' }, stream);
-    const two = await turn(
-      app,
-      { model: second, input: 'and the lion Leo', previous_response_id: one.id },
-      stream,
-    );
-    const three = await turn(
-      app,
-      { model: first, input: 'who is who?', previous_response_id: two.id },
-      stream,
-    );
-    expect(new Set([one.id, two.id, three.id]).size).toBe(3);
-    const last =
-      first === 'kept'
-        ? JSON.stringify(three.output)
-        : JSON.stringify(plain.asked.at(-1)?.body ?? {});
-    expect(last).toContain('zebra is called Zoe');
-    expect(last).toContain('lion Leo');
-  });
+describe.each([false, true])(
+  'a conversation moves between vendors and the gateway’s store, streamed: %p',
+  (stream) => {
+    test.each([
+      ['chat', 'kept'],
+      ['plain', 'kept'],
+      ['kept', 'chat'],
+      ['kept', 'plain'],
+      ['kept', 'other'],
+      ['kept', 'kept'],
+    ])('from %s to %s and back', async (first, second) => {
+      const app = client(open);
+      plain.answerWith(() => say('from the plain one'));
+      const one = await turn(app, { model: first, input: 'the zebra is called Zoe' }, stream);
+      const two = await turn(
+        app,
+        { model: second, input: 'and the lion Leo', previous_response_id: one.id },
+        stream,
+      );
+      const three = await turn(
+        app,
+        { model: first, input: 'who is who?', previous_response_id: two.id },
+        stream,
+      );
+      expect(new Set([one.id, two.id, three.id]).size).toBe(3);
+      const last =
+        first === 'kept'
+          ? JSON.stringify(three.output)
+          : JSON.stringify(plain.asked.at(-1)?.body ?? {});
+      expect(last).toContain('zebra is called Zoe');
+      expect(last).toContain('lion Leo');
+    });
 
-  test.each(['plain', 'kept', 'other', 'chat'])('%s names the one before it', async (model) => {
-    const app = client(open);
-    const first = await turn(app, { model: model === 'chat' ? 'kept' : 'chat', input: 'hello' });
-    const body = { model, input: 'and?', previous_response_id: first.id };
-    if (!stream) {
-      expect((await app.responses.create(body)).previous_response_id).toBe(first.id);
-      return;
-    }
-    const named: (string | null | undefined)[] = [];
-    for await (const event of await app.responses.create({ ...body, stream })) {
-      if ('response' in event) named.push(event.response.previous_response_id);
-    }
-    expect(named.length).toBeGreaterThan(1);
-    expect([...new Set(named)]).toEqual([first.id]);
-  });
+    test.each(['plain', 'kept', 'other', 'chat'])('%s names the one before it', async (model) => {
+      const app = client(open);
+      const first = await turn(app, { model: model === 'chat' ? 'kept' : 'chat', input: 'hello' });
+      const body = { model, input: 'and?', previous_response_id: first.id };
+      if (!stream) {
+        expect((await app.responses.create(body)).previous_response_id).toBe(first.id);
+        return;
+      }
+      const named: (string | null | undefined)[] = [];
+      for await (const event of await app.responses.create({ ...body, stream })) {
+        if ('response' in event) named.push(event.response.previous_response_id);
+      }
+      expect(named.length).toBeGreaterThan(1);
+      expect([...new Set(named)]).toEqual([first.id]);
+    });
 
-  test('items are known across the border, too', async () => {
-    const app = client(open);
-    const one = await turn(app, { model: 'kept', input: 'hello' }, stream);
-    const reference = { type: 'item_reference', id: one.output[0]!.id! };
-    await turn(app, { model: 'chat', input: [reference, { role: 'user', content: 'on' }] }, stream);
-    expect(JSON.stringify(plain.asked.at(-1)?.body)).toContain('v heard');
-    vendor.clear();
-    await turn(app, { model: 'kept', input: [reference, { role: 'user', content: 'on' }] }, stream);
-    expect(vendor.asked[0]!.body.input).toEqual([reference, { role: 'user', content: 'on' }]);
-  });
-});
+    test('items are known on both sides too', async () => {
+      const app = client(open);
+      const one = await turn(app, { model: 'kept', input: 'hello' }, stream);
+      const reference = { type: 'item_reference', id: one.output[0]!.id! };
+      await turn(
+        app,
+        { model: 'chat', input: [reference, { role: 'user', content: 'on' }] },
+        stream,
+      );
+      expect(JSON.stringify(plain.asked.at(-1)?.body)).toContain('v heard');
+      vendor.clear();
+      await turn(
+        app,
+        { model: 'kept', input: [reference, { role: 'user', content: 'on' }] },
+        stream,
+      );
+      expect(vendor.asked[0]!.body.input).toEqual([reference, { role: 'user', content: 'on' }]);
+    });
+  },
+);
 
-describe('what nobody here knows', () => {
-  test('goes to a vendor of the same protocol as it is, without keys', async () => {
+describe('a response that the gateway does not know', () => {
+  test('is sent to a vendor of the same protocol unchanged, without keys', async () => {
     const reference = { type: 'item_reference', id: 'msg_elsewhere' };
     const body = { model: 'plain', input: [reference, { role: 'user', content: 'on' }] };
     await turn(client(open), body);
@@ -175,7 +186,7 @@ describe('what nobody here knows', () => {
   });
 });
 
-describe('with keys, what a vendor keeps belongs to who made it', () => {
+describe('with keys, a response stored by a vendor belongs to its owner', () => {
   let annsResponse = '';
   let annsItem = '';
   beforeAll(async () => {
@@ -209,7 +220,7 @@ describe('with keys, what a vendor keeps belongs to who made it', () => {
     }
   });
 
-  test('a body that can be read in two ways names nobody else’s response', async () => {
+  test('an ambiguous body cannot name another owner’s response', async () => {
     const ask = (body: string) =>
       fetch(`${keyed.url}/v1/responses`, {
         method: 'POST',
@@ -226,7 +237,7 @@ describe('with keys, what a vendor keeps belongs to who made it', () => {
     expect(JSON.stringify(vendor.asked[0]!.body)).not.toContain(annsResponse);
   });
 
-  test('the owner goes on, also after a restart; the other key still does not', async () => {
+  test('the owner can continue, also after a restart; another key cannot', async () => {
     const config = configOf(KEYS);
     const first = await startInProcess(config);
     try {
@@ -266,7 +277,7 @@ describe('with keys, what a vendor keeps belongs to who made it', () => {
 });
 
 describe('by id', () => {
-  test('a background job is passed on once, and asked for until it is done', async () => {
+  test('a background job is sent once and polled until it is complete', async () => {
     const app = client(open);
     const made = await fetch(`${open.url}/v1/responses`, {
       method: 'POST',
@@ -339,7 +350,7 @@ describe('by id', () => {
     expect(JSON.stringify(plain.asked.at(-1)?.body)).toContain('v heard');
   });
 
-  test('what a vendor keeps is asked of it, a stream too, and deleted there', async () => {
+  test('a response stored by a vendor is read, streamed and deleted there', async () => {
     const app = client(open);
     const { id } = await turn(app, { model: 'kept', input: 'hello' });
     expect((await app.responses.retrieve(id, { include: [] })).id).toBe(id);
@@ -354,7 +365,7 @@ describe('by id', () => {
     expect((await failureOf(app.responses.retrieve(id))).status).toBe(404);
   });
 
-  test('what only the gateway keeps is streamed again as its own events', async () => {
+  test('a response stored only by the gateway is streamed from the store', async () => {
     const app = client(open);
     const made = await turn(app, { model: 'chat', input: 'hello' });
     const stream = await app.responses.retrieve(made.id, { stream: true });
@@ -371,7 +382,7 @@ describe('by id', () => {
     expect((await failureOf(app.responses.cancel(made.id))).status).toBe(400);
   });
 
-  test('endpoints that are not served say so, and not that a model is missing', async () => {
+  test('endpoints that are not served say so instead of blaming the model', async () => {
     for (const path of [
       '/v1/responses/compact',
       '/v1/conversations',
@@ -395,7 +406,7 @@ describe('by id', () => {
   });
 });
 
-test('what one process keeps is known to another one at once', async () => {
+test('a response stored by one process is known to another at once', async () => {
   const one = await startInProcess(configOf({ workers: 2 }));
   const two = await startInProcess(configOf({ workers: 2 }), one.home);
   try {

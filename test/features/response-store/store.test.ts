@@ -11,8 +11,8 @@ import {
   openResponseStore,
   type ResponseStore,
 } from '../../../src/features/response-store/index.ts';
-import { spaceMark } from '../../../src/features/response-store/row.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
+import { nameHash } from '../../../src/lib/store/erasures.ts';
 
 const dirs: string[] = [];
 const open: ResponseStore[] = [];
@@ -59,7 +59,7 @@ const itemsOf = (s: ResponseStore, id: string, owner = '') => {
 };
 
 describe('chains', () => {
-  test('a chain of any shape equals its links put together, queued or written or half of each', () => {
+  test('a chain equals its links put together, whether queued, written or both', () => {
     const link = fc.record({
       // How far back the link it continues lies: branches, not only lines.
       back: fc.nat(5),
@@ -191,7 +191,7 @@ describe('items', () => {
 });
 
 describe('bounds', () => {
-  test('whole idle conversations leave, so no chain within the limits is ever cut', () => {
+  test('idle conversations are pruned as a whole, so no chain within the limits is cut', () => {
     const step = fc.record({ thread: fc.nat(7), wait: fc.nat(20) });
     fc.assert(
       fc.property(fc.array(step, { minLength: 30, maxLength: 120 }), (steps) => {
@@ -228,7 +228,7 @@ describe('bounds', () => {
     );
   });
 
-  test('bytes are bounded, and the latest conversation survives', () => {
+  test('bytes are limited, and the latest conversation survives', () => {
     const path = newPath();
     const s = store({ path, limits: { bytes: 200_000 } });
     const big = say('x'.repeat(10_000));
@@ -250,7 +250,7 @@ describe('bounds', () => {
     expect(counted).toEqual({ bytes, rows });
   });
 
-  test('continuing a conversation keeps it young; one left alone expires', () => {
+  test('continuing a conversation keeps it; an idle one expires', () => {
     let now = 0;
     const s = store({ limits: { age: 1000 }, now: () => now });
     s.put(row('resp_used'));
@@ -284,7 +284,7 @@ describe('bounds', () => {
 });
 
 describe('the file', () => {
-  test('what was closed is there when opened again, and nobody else may read the file', () => {
+  test('rows survive closing and opening, and only the owner may read the file', () => {
     const path = newPath();
     const first = store({ path });
     first.put(row('resp_a'));
@@ -354,7 +354,7 @@ describe('the file', () => {
     expect(itemsOf(s, 'resp_q149')).toEqual(expected);
   });
 
-  test('a file that is no database: a warning, and memory serves instead', () => {
+  test('a file that is not a database: a warning, and memory is used instead', () => {
     const path = newPath();
     const first = store({ path });
     first.close();
@@ -371,7 +371,7 @@ describe('the file', () => {
     expect(warnings[0]).toContain(path);
   });
 
-  test('a file damaged under a running process is given up without an exception', () => {
+  test('a file that is damaged while in use is dropped without an exception', () => {
     const path = newPath();
     const first = store({ path });
     for (let i = 0; i < 200; i++) first.put(row(`resp_${i}`));
@@ -415,7 +415,7 @@ describe('the file', () => {
     db.close();
   });
 
-  test('a file of a newer version is left alone', () => {
+  test('a file of a newer version is left unchanged', () => {
     const path = newPath();
     store({ path }).close();
     const db = new Database(path);
@@ -427,7 +427,7 @@ describe('the file', () => {
     expect(warnings[0]).toContain('newer version');
   });
 
-  test('memory without a file has bounds too', () => {
+  test('memory without a file has limits too', () => {
     const s = openResponseStore({ limits: { memoryRows: 10 } });
     for (let i = 0; i < 50; i++) s.put(row(`resp_${i}`));
     s.flush();
@@ -443,14 +443,14 @@ describe('erasing a memory space', () => {
   const holds = (file: string, words: string) =>
     path(file).some((one) => existsSync(one) && readFileSync(one).includes(words));
 
-  test('takes what was made with it, written or waiting, and leaves everything else', () => {
+  test('removes what was made with it, written or queued, and nothing else', () => {
     const file = newPath();
     const kept = store({ path: file });
-    kept.put(row('a1', undefined, { space: spaceMark('alice'), input: [say('the zebra')] }));
-    kept.put(row('b1', undefined, { space: spaceMark('bob') }));
+    kept.put(row('a1', undefined, { space: nameHash('alice'), input: [say('the zebra')] }));
+    kept.put(row('b1', undefined, { space: nameHash('bob') }));
     kept.put(row('c1'));
     kept.flush();
-    kept.put(row('a2', 'a1', { space: spaceMark('alice') }));
+    kept.put(row('a2', 'a1', { space: nameHash('alice') }));
     expect(holds(file, 'the zebra')).toBe(true);
     kept.eraseSpace('alice');
     kept.flush();
@@ -464,17 +464,17 @@ describe('erasing a memory space', () => {
     expect(holds(file, 'alice')).toBe(false);
   });
 
-  test('what another process had not written yet goes a moment later', async () => {
+  test('what another process had not written yet is removed a moment later', async () => {
     const file = newPath();
     const [one, other] = [store({ path: file }), store({ path: file, flushAfter: 300 })];
-    other.put(row('a1', undefined, { space: spaceMark('alice') }));
+    other.put(row('a1', undefined, { space: nameHash('alice') }));
     one.eraseSpace('alice');
     await Bun.sleep(2_500);
     expect([one.get('a1', ''), other.get('a1', '')]).toEqual([undefined, undefined]);
   });
 });
 
-test('a file from before rows knew their space is brought up to date, and loses nothing', () => {
+test('a file of the version without spaces is migrated and loses nothing', () => {
   const file = newPath();
   const first = openResponseStore({ path: file });
   first.put(row('old'));
@@ -486,7 +486,7 @@ test('a file from before rows knew their space is brought up to date, and loses 
   db.run('PRAGMA user_version = 1');
   db.close();
   const after = store({ path: file });
-  after.put(row('new', 'old', { space: spaceMark('alice') }));
+  after.put(row('new', 'old', { space: nameHash('alice') }));
   after.flush();
   expect(after.get('old', '')).toEqual(row('old'));
   expect(itemsOf(after, 'new')).toHaveLength(4);

@@ -147,7 +147,7 @@ describe.each(['responses', 'chat', 'messages'])('over %s', (model) => {
   });
 });
 
-test('a vendor that tells neither events’ names nor its ids as OpenAI does', async () => {
+test('a vendor whose events have no names and other ids than OpenAI’s', async () => {
   play(ANSWERS.text!, { bareData: true });
   await secondTurn('responses', true, true, ANSWERS.text!);
   const frame = (type: string, more: object) => `data: ${JSON.stringify({ type, ...more })}\n\n`;
@@ -178,7 +178,7 @@ test('a vendor that tells neither events’ names nor its ids as OpenAI does', a
   }
 });
 
-test('however the stream is cut', async () => {
+test('for every split of the stream', async () => {
   const parts = ANSWERS['reasoning, text and two calls']!;
   let bytes = new Uint8Array();
   play(parts, {

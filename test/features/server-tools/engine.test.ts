@@ -53,7 +53,7 @@ describe('a forced tool, a client that declared nothing', () => {
     expect(second).toEqual(first);
   });
 
-  test('an id that the upstream uses again is replaced: no history holds it twice', async () => {
+  test('a call id that the upstream reuses is replaced, so that no history contains it twice', async () => {
     const told = await exchange({
       client: 'openai-chat',
       body: ask,
@@ -72,7 +72,7 @@ describe('a forced tool, a client that declared nothing', () => {
     expect(results[0]).toBe('call_0');
   });
 
-  test('a Responses stream repeats the client’s own request, and counts its events without gaps', async () => {
+  test('a Responses stream repeats the client’s request and numbers its events without gaps', async () => {
     const told = await exchange({
       client: 'openai-responses',
       body: { input: 'What is new?' },
@@ -87,7 +87,7 @@ describe('a forced tool, a client that declared nothing', () => {
     expect(numbers).toEqual(numbers.map((_, at) => at));
   });
 
-  test('the log names are those that scripts count', async () => {
+  test('the log events have their documented names', async () => {
     const told = await exchange({
       client: 'openai-chat',
       body: ask,
@@ -130,7 +130,7 @@ describe('a forced tool, a client that declared nothing', () => {
     ]);
   });
 
-  test('an answer without calls passes by identity', async () => {
+  test('an answer without calls passes as the same events', async () => {
     const script = { say: [{ text: 'Just so.' }] };
     const told = await exchange({
       client: 'openai-chat',
@@ -141,7 +141,7 @@ describe('a forced tool, a client that declared nothing', () => {
     expect(told.events).toEqual(eventsOf(script));
   });
 
-  test('a function of the client with that name is never taken', async () => {
+  test('a client’s function of the same name is never taken for the server tool', async () => {
     const told = await exchange({
       client: 'openai-chat',
       body: {
@@ -159,7 +159,7 @@ describe('a forced tool, a client that declared nothing', () => {
     expect(told.sse).toContain('web_search');
   });
 
-  test('a stream that is cut in a held call does not end', async () => {
+  test('a stream that is cut inside a held call does not end normally', async () => {
     const told = await exchange({
       client: 'openai-chat',
       body: ask,
@@ -183,7 +183,7 @@ describe('tools that fail', () => {
       (told.bodies[1]!.messages as { content: string }[]).at(-1)!.content.replace(/^Error: /, ''),
     );
 
-  test('a handler that throws becomes a result, and the loop goes on', async () => {
+  test('a tool that throws becomes a failed result, and the exchange continues', async () => {
     const told = await failing(() =>
       Promise.reject(new ToolError('No luck.', { retryable: true })),
     );
@@ -196,17 +196,17 @@ describe('tools that fail', () => {
     expect(textOf(told.events)).toBe('Sorry.');
   });
 
-  test("an unforeseen error's own words stay here", async () => {
+  test('the message of an unexpected error is not sent to the model', async () => {
     const told = await failing(() => Promise.reject(new TypeError('key sk-secret is bad')));
     expect(result(told).message).toBe('The tool failed (TypeError).');
   });
 
-  test('a handler that never answers is cut off', async () => {
+  test('a tool that never answers is stopped', async () => {
     const told = await failing(() => new Promise(() => {}));
     expect(result(told).message).toBe('No answer within 20 ms.');
   });
 
-  test('arguments that are no JSON are told to the model', async () => {
+  test('arguments that are not JSON become an error for the model', async () => {
     const told = await exchange({
       client: 'openai-chat',
       body: ask,
@@ -232,7 +232,7 @@ describe('a selective tool', () => {
       (tool) => tool.function?.name ?? tool.name,
     );
 
-  test('stays where a hidden call of it stands in the history', async () => {
+  test('stays where the history contains a hidden call of it', async () => {
     for (const upstream of ['openai-chat', 'anthropic-messages', 'openai-responses'] as const) {
       const ledger = memoryLedger();
       const first = { role: 'user', content: 'search for the weather in Rome, please' };
@@ -262,7 +262,7 @@ describe('a selective tool', () => {
     }
   });
 
-  test('is not offered where nothing calls for it', async () => {
+  test('is not offered where the text does not call for it', async () => {
     const told = await exchange({
       client: 'openai-chat',
       body: {
@@ -280,7 +280,7 @@ describe('a selective tool', () => {
 });
 
 describe('caps', () => {
-  test('rounds: the last hop has no server tools, and its calls are not run', async () => {
+  test('rounds: the last hop has no server tools, and its calls do not run', async () => {
     let runs = 0;
     const told = await exchange({
       client: 'openai-chat',
@@ -320,7 +320,7 @@ describe('caps', () => {
     expect(told.bodies[0]).not.toHaveProperty('tools');
   });
 
-  test('uses: max_uses of the client is an error in its own words', async () => {
+  test('uses: the client’s max_uses leads to its protocol’s error', async () => {
     const told = await exchange({
       client: 'anthropic-messages',
       body: {
@@ -337,7 +337,7 @@ describe('caps', () => {
     expect(told.sse).toContain('"server_tool_use":{"web_search_requests":1');
   });
 
-  test('uses: max_tool_calls bounds what a Responses client declared, whatever answers it', async () => {
+  test('uses: max_tool_calls limits the tools that a Responses client declared, for every upstream', async () => {
     for (const upstream of ['openai-chat', 'openai-responses'] as const) {
       let runs = 0;
       const run = async () => {
@@ -360,7 +360,7 @@ describe('caps', () => {
     }
   });
 
-  test("Kimi's own declaration of a search is served like any", async () => {
+  test("Kimi's own declaration of a search is served too", async () => {
     const body = {
       messages: [{ role: 'user', content: 'hi' }],
       tools: [{ type: 'builtin_function', function: { name: '$web_search' } }],
@@ -378,7 +378,7 @@ describe('caps', () => {
     }
   });
 
-  test('the total time: what is left is answered without tools', async () => {
+  test('total time: when it is used up, the next hop answers without tools', async () => {
     let time = 0;
     const told = await exchange({
       client: 'openai-chat',
@@ -397,7 +397,7 @@ describe('caps', () => {
     expect(told.bodies[1]).not.toHaveProperty('tools');
   });
 
-  test('many calls run at once, but not all', async () => {
+  test('calls run in parallel, up to the limit', async () => {
     let running = 0;
     let most = 0;
     await exchange({
@@ -478,7 +478,7 @@ describe('a client that declared the hosted tool', () => {
     expect(told.sse).not.toContain('pause_turn');
   });
 
-  test('Responses: a web_search_call that can be found again, and url citations at the marks', async () => {
+  test('Responses: a web_search_call that is recognised later, and URL citations at the marks', async () => {
     const told = await exchange({
       client: 'openai-responses',
       body: {
@@ -514,7 +514,7 @@ describe('a client that declared the hosted tool', () => {
     expect(told.sse).not.toContain('tool_calls');
   });
 
-  test('a target that searches by itself keeps its tool', async () => {
+  test('a target with its own search keeps its tool', async () => {
     const told = await exchange({
       client: 'anthropic-messages',
       body: {
@@ -529,7 +529,7 @@ describe('a client that declared the hosted tool', () => {
     expect(told.bodies[0]!.tools).toEqual([{ type: 'web_search_20250305', name: 'web_search' }]);
   });
 
-  test('a paused turn of a native target is continued here', async () => {
+  test('a paused turn of a target with its own search is continued', async () => {
     const told = await exchange({
       client: 'anthropic-messages',
       body: {
@@ -555,7 +555,7 @@ describe('a request that is itself a search', () => {
     tool_choice: { type: 'auto' },
   };
 
-  test('is searched before the model is asked', async () => {
+  test('runs the search before the model is asked', async () => {
     const told = await exchange({
       client: 'anthropic-messages',
       body: nested,
@@ -571,7 +571,7 @@ describe('a request that is itself a search', () => {
     expect(told.sse).toContain('"stop_reason":"end_turn"');
   });
 
-  test('a target that searches by itself is left to it', async () => {
+  test('is left to a target with its own search', async () => {
     const told = await exchange({
       client: 'anthropic-messages',
       body: nested,

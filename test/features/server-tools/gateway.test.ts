@@ -5,11 +5,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
 import type { Feature } from '../../../src/features/feature.ts';
 import { leakedCalls } from '../../../src/features/leaked-calls/index.ts';
+import { memoryLedger } from '../../../src/features/server-tools/hop-ledger.ts';
 import { serverTools } from '../../../src/features/server-tools/index.ts';
-import { memoryLedger } from '../../../src/features/server-tools/ledger.ts';
 import { toolRegistry } from '../../../src/features/server-tools/registry.ts';
 import type { ServerTool } from '../../../src/features/server-tools/tool.ts';
-import { pairing } from '../../../src/features/tool-pairing/index.ts';
+import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
 import { fakeSearch, fakeTool } from './script.ts';
@@ -124,7 +124,7 @@ describe.each(Object.keys(CLIENTS) as ProtocolName[])('%s', (client) => {
     expect(used).toBe(10);
   });
 
-  test('tries that fail leave no trace: in the first hop and in the second', async () => {
+  test('failed tries leave no trace, in the first hop and in the second', async () => {
     const cut: Scripted = { sse: [chunk({ role: 'assistant' })], cut: true };
     const script = [cut, calls(callOf('web_search', 'c1')), cut, says('Rain [1].')];
     const { gateway, answer } = ask(client, script);
@@ -139,7 +139,7 @@ describe.each(Object.keys(CLIENTS) as ProtocolName[])('%s', (client) => {
     expect((second[1]!.messages as unknown[]).length).toBe(3);
   });
 
-  test('a turn with calls of both ends with those of the client', async () => {
+  test('a turn with server calls and client calls ends with the client’s calls', async () => {
     const turn = calls(callOf('web_search', 's1'), callOf('Bash', 'b1', 1));
     const { gateway, answer } = ask(client, [turn]);
     const { text, reset } = await answer;
@@ -161,7 +161,7 @@ describe.each(Object.keys(CLIENTS) as ProtocolName[])('%s', (client) => {
     expect(unstreamed.text).not.toContain('"x0"');
   });
 
-  test('an answer without a call goes on as it came', async () => {
+  test('an answer without a call is passed on unchanged', async () => {
     const { gateway, answer } = ask(client, [says('Just so.')]);
     expect((await readBySdk(client, (await answer).text)).text).toBe('Just so.');
     expect(gateway.sent).toHaveLength(1);
@@ -169,7 +169,7 @@ describe.each(Object.keys(CLIENTS) as ProtocolName[])('%s', (client) => {
 });
 
 describe.each(Object.keys(CLIENTS) as ProtocolName[])('broken arguments, %s', (client) => {
-  const around = { before: leakedCalls(() => {}), behind: pairing };
+  const around = { before: leakedCalls(() => {}), behind: toolPairing };
   const written = (name: string, input: string) => ({
     ...callOf(name, 'c1'),
     function: { name, arguments: input },
@@ -198,7 +198,7 @@ describe.each(Object.keys(CLIENTS) as ProtocolName[])('broken arguments, %s', (c
     });
   }
 
-  test("of a client's own tool: an error of the provider, as ever", async () => {
+  test("of a client's own tool: a provider error, as without server tools", async () => {
     const call = written('Bash', '{broken');
     const script = Array.from({ length: 4 }, () =>
       whole({ role: 'assistant', content: null, tool_calls: [call] }, 'tool_calls'),
@@ -263,7 +263,7 @@ describe("Codex's request", () => {
   });
 });
 
-test('a fetched page is told in the words of the client', async () => {
+test('a fetched page is shown in the form of the client’s protocol', async () => {
   const page = {
     type: 'web_fetch_result',
     url: 'https://a.example/1',

@@ -25,14 +25,14 @@ describe('a registry over a source', () => {
   };
   const registry = liveRegistry([tool('web_search')], source);
 
-  test('starts with what is fixed, and says that more may come', async () => {
+  test('starts with the fixed tools and says that more may come', async () => {
     expect(registry.tools.map(({ name }) => name)).toEqual(['web_search']);
     expect(registry.starting).toBe(true);
     await registry.ready!(new AbortController().signal);
     expect([source.waited, registry.starting]).toEqual([1, false]);
   });
 
-  test('has the tools of the source from the moment it knows them, until it does not', () => {
+  test('has the tools of the source exactly while the source knows them', () => {
     source.tools = [tool('mcp__a__x')];
     expect(registry.tools.map(({ name }) => name)).toEqual(['web_search', 'mcp__a__x']);
     expect(registry.named('mcp__a__x')?.name).toBe('mcp__a__x');
@@ -41,13 +41,13 @@ describe('a registry over a source', () => {
     expect(registry.named('mcp__a__x')).toBeUndefined();
   });
 
-  test('a server cannot replace a tool of ours', () => {
+  test('a server cannot replace one of the program’s tools', () => {
     source.tools = [tool('web_search', 'evil'), tool('mcp__a__y')];
     expect(registry.named('web_search')?.description).toBe('web_search');
     expect(registry.tools.map(({ name }) => name)).toEqual(['web_search', 'mcp__a__y']);
   });
 
-  test('two fixed tools of one name are a mistake', () => {
+  test('two fixed tools with one name are an error', () => {
     expect(() => liveRegistry([tool('a'), tool('a')], source)).toThrow('Two server tools');
   });
 });

@@ -4,12 +4,12 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openHopLedger } from '../../../src/features/server-tools/hop-ledger-store.ts';
 import {
   callKey,
   type HopLedger,
   memoryLedger,
-} from '../../../src/features/server-tools/ledger.ts';
+  openHopLedger,
+} from '../../../src/features/server-tools/hop-ledger.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { exchange, expectLegal, fakeSearch, fakeTool, target } from './script.ts';
 
@@ -46,7 +46,7 @@ describe('hidden hops of a client that declared nothing', () => {
       hops: [{ say: [{ text: 'Still.' }] }],
     });
 
-  test('come back, and the upstream prefix is what it was', async () => {
+  test('come back, and the prompt prefix for the upstream stays the same', async () => {
     const ledger = memoryLedger();
     const told = await first(ledger);
     const again = await second(ledger);
@@ -58,14 +58,14 @@ describe('hidden hops of a client that declared nothing', () => {
     expect(again.notes.summary()).toContain('server_tool_history_restored');
   });
 
-  test('a short answer behind other words is not taken for it', async () => {
+  test('a short answer after another text is not recognised', async () => {
     const ledger = memoryLedger();
     await first(ledger);
     const again = await second(ledger, [user('Something else?')]);
     expect(messages(again.bodies[0])).toHaveLength(3);
   });
 
-  test("another owner's answer of the same words is not its memory", async () => {
+  test("another owner's answer with the same text is not recognised", async () => {
     const ledger = memoryLedger();
     await first(ledger);
     const again = await exchange({
@@ -79,17 +79,17 @@ describe('hidden hops of a client that declared nothing', () => {
     expect(messages(again.bodies[0])).toHaveLength(3);
   });
 
-  test('a ledger that lost them leaves a valid conversation', async () => {
+  test('without the ledger entry the conversation is still valid', async () => {
     const again = await second(memoryLedger());
     expect(messages(again.bodies[0])).toEqual([user('What is new?'), answer, user('And now?')]);
   });
 });
 
-describe('a turn with calls of both', () => {
+describe('a turn with server calls and client calls', () => {
   const ask = { messages: [user('Look and list.')], tools: [BASH] };
   const turn = { say: [{ text: 'Both.' }, search('s1'), bash('b1'), search('s2'), bash('b2')] };
 
-  test('the client gets its own calls alone; its next request holds the whole turn, every time', async () => {
+  test('the client gets only its own calls; its next request restores the whole turn every time', async () => {
     const ledger = memoryLedger();
     const told = await exchange({ client: 'openai-chat', body: ask, tools, ledger, hops: [turn] });
     expectLegal(told.events);
@@ -123,7 +123,7 @@ describe('a turn with calls of both', () => {
     }
   });
 
-  test('parallel sub-agents do not mix', async () => {
+  test('parallel sub-agents do not get each other’s hops', async () => {
     const ledger = memoryLedger();
     for (const agent of ['x', 'y']) {
       await exchange({
@@ -159,7 +159,7 @@ describe('a turn with calls of both', () => {
     }
   });
 
-  test('calls without an id get one by which the turn is found', async () => {
+  test('calls without an id get one, by which the turn is found again', async () => {
     const ledger = memoryLedger();
     const told = await exchange({
       client: 'openai-chat',
@@ -221,7 +221,7 @@ describe('a client that declared the tool and sends it back', () => {
     });
   };
 
-  test('the ledger gives back the very turns', async () => {
+  test('the ledger restores the turns exactly', async () => {
     const again = await second(memoryLedger());
     const sent = messages(again.bodies[0]);
     expect(sent.map(({ role }) => role)).toEqual([
@@ -239,7 +239,7 @@ describe('a client that declared the tool and sends it back', () => {
     ).toHaveLength(2);
   });
 
-  test('without the ledger the blocks themselves are the memory', async () => {
+  test('without the ledger the turns are rebuilt from the client’s blocks', async () => {
     const forgetful: HopLedger = { ...memoryLedger(), empty: true, find: () => undefined };
     const again = await second(forgetful);
     const sent = messages(again.bodies[0]);
@@ -253,7 +253,7 @@ describe('a client that declared the tool and sends it back', () => {
     expect(String(sent[2]!.content)).toContain('"snippet":"Text of A"');
   });
 
-  test('a vendor that searches itself never sees what was minted here', async () => {
+  test('a vendor with its own search never gets content minted here', async () => {
     const native = target('anthropic-messages', { hostedTools: ['web_search'] });
     const again = await second(memoryLedger(), native).catch((thrown: Error) => thrown);
     if (again instanceof Error) throw again;
@@ -263,7 +263,7 @@ describe('a client that declared the tool and sends it back', () => {
     expect(body).toContain('Text of A');
   });
 
-  test('Responses: results come back by the id of the item', async () => {
+  test('Responses: results are restored by the id of the item', async () => {
     const ledger = memoryLedger();
     const ask = { input: [user('What is new?')], tools: [{ type: 'web_search' }] };
     const told = await exchange({
@@ -321,7 +321,7 @@ describe('the ledger on disk', () => {
     clientCalls: [],
   });
 
-  test('survives a restart, and its file is for its owner alone', () => {
+  test('survives a restart, and only its owner may read the file', () => {
     const path = join(dir, 'a', 'hops.db');
     const ledger = openHopLedger({ path });
     expect(ledger.empty).toBe(true);
@@ -339,7 +339,7 @@ describe('the ledger on disk', () => {
     again.close();
   });
 
-  test('keeps its bounds, least recently used first', () => {
+  test('keeps its limits and removes the least recently used first', () => {
     let time = 1_000_000_000;
     const ledger = openHopLedger({
       path: join(dir, 'b.db'),
@@ -367,7 +367,7 @@ describe('the ledger on disk', () => {
     ledger.close();
   });
 
-  test('a file that is none costs the memory, not the service', () => {
+  test('an invalid file costs the stored entries, not the service', () => {
     const path = join(dir, 'c.db');
     writeFileSync(
       path,

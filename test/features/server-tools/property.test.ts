@@ -2,10 +2,10 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { Fold } from '../../../src/conversation/fold.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
+import { ReplyBuilder } from '../../../src/conversation/reply-builder.ts';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
-import { memoryLedger } from '../../../src/features/server-tools/ledger.ts';
+import { memoryLedger } from '../../../src/features/server-tools/hop-ledger.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import {
   exchange,
@@ -131,11 +131,11 @@ describe.each(CLIENTS)('a client of %s', (client) => {
         );
 
         // A client that wants no stream is told the same.
-        const fold = new Fold();
+        const fold = new ReplyBuilder();
         for (const event of told.events) fold.push(event);
         const whole = JSON.stringify(
           PROTOCOLS[client].encodeReply(fold.reply, {
-            asked,
+            request: asked,
             requestId: 'req_1_abcdef',
             provider: 'up',
             notes: new Notes(),
@@ -190,43 +190,46 @@ const partsOf = (messages: readonly JsonObject[]): JsonObject[] =>
   });
 
 describe.each(CLIENTS)('an upstream of %s', (upstream) => {
-  test.each(CLIENTS)('is sent what it was sent before and more; client: %s', async (client) => {
-    await fc.assert(
-      fc.asyncProperty(hops, async (parts) => {
-        const scripts = scriptsOf(parts);
-        const ledger = memoryLedger();
-        const key = prefixKey[upstream];
-        const given = {
-          client,
-          tools: [fakeSearch({ inject: 'force' })],
-          ledger,
-          upstream: target(upstream),
-        };
-        const body = bodies[client](true);
-        const told = await exchange({ ...given, body, hops: scripts });
-        const read = await readBySdk(client, told.sse);
-        const visible = read.text !== '' || read.calls.length > 0 || read.searches > 0;
-        const own = listKey(client);
-        const following = [
-          ...(body[own] as JsonObject[]),
-          ...read.history,
-          { role: 'user', content: 'And now?' },
-        ];
-        const again = visible
-          ? await exchange({
-              ...given,
-              body: { ...body, [own]: following },
-              hops: [{ say: [{ text: 'Still.' }] }],
-            })
-          : undefined;
-        const sent = [...told.bodies, ...(again?.bodies ?? [])].map((one) =>
-          partsOf(one[key] as JsonObject[]),
-        );
-        for (let at = 1; at < sent.length; at++) {
-          expect(sent[at]!.slice(0, sent[at - 1]!.length)).toEqual(sent[at - 1]!);
-        }
-      }),
-      { numRuns: 25 },
-    );
-  });
+  test.each(CLIENTS)(
+    'gets the previous request as a prefix of the next one; client: %s',
+    async (client) => {
+      await fc.assert(
+        fc.asyncProperty(hops, async (parts) => {
+          const scripts = scriptsOf(parts);
+          const ledger = memoryLedger();
+          const key = prefixKey[upstream];
+          const given = {
+            client,
+            tools: [fakeSearch({ inject: 'force' })],
+            ledger,
+            upstream: target(upstream),
+          };
+          const body = bodies[client](true);
+          const told = await exchange({ ...given, body, hops: scripts });
+          const read = await readBySdk(client, told.sse);
+          const visible = read.text !== '' || read.calls.length > 0 || read.searches > 0;
+          const own = listKey(client);
+          const following = [
+            ...(body[own] as JsonObject[]),
+            ...read.history,
+            { role: 'user', content: 'And now?' },
+          ];
+          const again = visible
+            ? await exchange({
+                ...given,
+                body: { ...body, [own]: following },
+                hops: [{ say: [{ text: 'Still.' }] }],
+              })
+            : undefined;
+          const sent = [...told.bodies, ...(again?.bodies ?? [])].map((one) =>
+            partsOf(one[key] as JsonObject[]),
+          );
+          for (let at = 1; at < sent.length; at++) {
+            expect(sent[at]!.slice(0, sent[at - 1]!.length)).toEqual(sent[at - 1]!);
+          }
+        }),
+        { numRuns: 25 },
+      );
+    },
+  );
 });

@@ -10,8 +10,8 @@ import { Notes } from '../../../src/conversation/notes.ts';
 import type { Profile, Target } from '../../../src/conversation/target.ts';
 import type { Conversation, ProtocolName } from '../../../src/conversation/types.ts';
 import type { Usage } from '../../../src/conversation/usage.ts';
+import { type HopLedger, memoryLedger } from '../../../src/features/server-tools/hop-ledger.ts';
 import { serverTools } from '../../../src/features/server-tools/index.ts';
-import { type HopLedger, memoryLedger } from '../../../src/features/server-tools/ledger.ts';
 import { toolRegistry } from '../../../src/features/server-tools/registry.ts';
 import type { ServerToolOptions } from '../../../src/features/server-tools/session.ts';
 import type { ServerTool, ToolOutcome } from '../../../src/features/server-tools/tool.ts';
@@ -146,7 +146,7 @@ export async function exchange(given: Exchange): Promise<Told> {
     ...given.options,
   });
   const asked = PROTOCOLS[client].decodeRequest({ model: 'm', stream: true, ...given.body });
-  const context = { asked, requestId: 'req_1_abcdef', provider: 'up', notes };
+  const context = { request: asked, requestId: 'req_1_abcdef', provider: 'up', notes };
   const encoder = PROTOCOLS[client].encodeStream(context);
   const events: StreamEvent[] = [];
   const sent: Conversation[] = [];

@@ -38,7 +38,7 @@ const DUCK = `<div class="serp__results">
 <a class="result__snippet" href="//x">Bun is a <b>fast</b> runtime&#x27;s news.</a></div></div>
 <div class="result results_links web-result"><a href="https://example.com/a" class="result__a">Second</a></div></div>`;
 
-describe('engines speak to their vendors', () => {
+describe('requests and answers of each engine', () => {
   test('SearXNG', () => {
     expect(requestOf('searxng', QUERY, { language: 'de' })).toMatchObject({
       at: 'GET http://searx.local/search',
@@ -254,17 +254,20 @@ describe('engines speak to their vendors', () => {
     ]);
   });
 
-  test.each(HTTP_ENGINES.map(({ type }) => type))('%s: nonsense gives nothing', (type) => {
-    const odd: Json[] = [
-      null,
-      7,
-      'text',
-      [],
-      {},
-      { results: 3, web: [], data: [null, { url: 1 }] },
-    ];
-    for (const body of odd) expect(engine(type).read(body, QUERY).hits).toEqual([]);
-  });
+  test.each(HTTP_ENGINES.map(({ type }) => type))(
+    '%s: a malformed answer gives no hits',
+    (type) => {
+      const odd: Json[] = [
+        null,
+        7,
+        'text',
+        [],
+        {},
+        { results: 3, web: [], data: [null, { url: 1 }] },
+      ];
+      for (const body of odd) expect(engine(type).read(body, QUERY).hits).toEqual([]);
+    },
+  );
 });
 
 const recorded = new URL('../../../../shared/fixtures/tavily-search/', import.meta.url).pathname;

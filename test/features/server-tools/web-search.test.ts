@@ -5,11 +5,6 @@ import { Notes } from '../../../src/conversation/notes.ts';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
 import type { ServerTool, ToolContext } from '../../../src/features/server-tools/tool.ts';
 import {
-  modelAnswer,
-  modelFindings,
-  searchConversation,
-} from '../../../src/features/server-tools/tools/web-search/ask-model.ts';
-import {
   answerCodexSearch,
   readCodexSearch,
 } from '../../../src/features/server-tools/tools/web-search/codex-search.ts';
@@ -19,8 +14,13 @@ import {
   liesUnder,
 } from '../../../src/features/server-tools/tools/web-search/filter-hits.ts';
 import { webSearch } from '../../../src/features/server-tools/tools/web-search/index.ts';
-import type { EngineNeeds } from '../../../src/features/server-tools/tools/web-search/run-engine.ts';
-import { wantsSearch } from '../../../src/features/server-tools/tools/web-search/wanted.ts';
+import {
+  modelAnswer,
+  modelResults,
+  searchConversation,
+} from '../../../src/features/server-tools/tools/web-search/model-search.ts';
+import type { EngineServices } from '../../../src/features/server-tools/tools/web-search/run-engine.ts';
+import { wantsSearch } from '../../../src/features/server-tools/tools/web-search/wants-search.ts';
 import { isObject, type Json } from '../../../src/lib/json/json.ts';
 import { PROTOCOLS, target } from './script.ts';
 
@@ -32,7 +32,7 @@ interface Call {
 }
 
 /** A tool over SearXNG at `one` and `two`, whose answers are given by host. */
-function tool(answers: Record<string, () => Response>, more: Partial<EngineNeeds> = {}) {
+function tool(answers: Record<string, () => Response>, more: Partial<EngineServices> = {}) {
   const calls: Call[] = [];
   const made = webSearch(
     {
@@ -75,9 +75,9 @@ const payload = async (promise: ReturnType<typeof run>) => {
 };
 
 describe('the order of engines', () => {
-  test('the default first; what it finds is the answer', async () => {
+  test('the default engine goes first, and its hits are the answer', async () => {
     const { made, calls } = tool({ one: () => page('https://a.example') });
-    const found = await run(made, { query: 'x' }, { cites: true });
+    const found = await run(made, { query: 'x' }, { wantsCitations: true });
     expect(found.payload).toEqual({
       query: 'x',
       engine: 'one',
@@ -99,7 +99,7 @@ describe('the order of engines', () => {
     expect(await payload(run(made, { query: 'x' }))).toMatchObject({ engine: 'two' });
   });
 
-  test('one that was asked for goes first; keys take turns', async () => {
+  test('a requested engine goes first; keys are used in turn', async () => {
     const { made, calls } = tool({ two: () => page('https://b.example') });
     for (const _ of [1, 2])
       await run(made, { query: 'x', engine: 'two', recency: 'day', count: 3 });
@@ -107,7 +107,7 @@ describe('the order of engines', () => {
     expect(JSON.parse(calls[0]!.body)).toMatchObject({ max_results: 3, time_range: 'day' });
   });
 
-  test('all empty is an answer, all failing an error that tells no key', async () => {
+  test('no hits anywhere is an answer; failures everywhere are an error without any key', async () => {
     const empty = () => Response.json({ results: [] });
     expect(await payload(run(tool({ one: empty, two: empty }).made, { query: 'x' }))).toMatchObject(
       {
@@ -131,7 +131,7 @@ describe('the order of engines', () => {
     expect(busy.ok).toBe(false);
   });
 
-  test('a model that searches, and pages at hand', async () => {
+  test('a model with its own search, and local pages, as engines', async () => {
     const { made } = tool(
       {},
       {
@@ -156,7 +156,7 @@ describe('the order of engines', () => {
     });
   });
 
-  test('such a model is asked with its own tool, whatever protocol it speaks', () => {
+  test('a model engine declares the search tool in every protocol', () => {
     const asked = searchConversation('p', 'm');
     const bodyAt = (protocol: ProtocolName) =>
       JSON.stringify(
@@ -191,7 +191,7 @@ describe('the order of engines', () => {
         { type: 'text', text: 'Said.', citations: [{ url: 'https://c', citedText: 'q' }] },
       ],
     });
-    expect(modelFindings(answer)).toEqual({
+    expect(modelResults(answer)).toEqual({
       summary: 'Said.',
       hits: [
         { url: 'https://c', title: 'https://c', snippet: 'q' },
@@ -199,12 +199,12 @@ describe('the order of engines', () => {
       ],
     });
     const links = { text: 'See [Bun](https://bun.sh).', citations: [] };
-    expect(modelFindings(links).hits).toEqual([
+    expect(modelResults(links).hits).toEqual([
       { url: 'https://bun.sh', title: 'Bun', snippet: '' },
     ]);
   });
 
-  test("the client's domains hold for every engine", async () => {
+  test("the client's domain rules apply to every engine", async () => {
     const { made } = tool({
       one: () =>
         Response.json({
@@ -222,7 +222,7 @@ describe('the order of engines', () => {
     expect((await run(made, { query: 'x' }, { options: filters })).sources ?? []).toEqual([]);
   });
 
-  test('a query that is missing or too long is told in the codes of the protocol', async () => {
+  test('a missing or too long query gives the protocol’s error codes', async () => {
     const { made } = tool({});
     await expect(run(made, {})).rejects.toMatchObject({ code: 'invalid_tool_input' });
     await expect(run(made, { query: 'x'.repeat(2000) })).rejects.toMatchObject({
@@ -230,7 +230,7 @@ describe('the order of engines', () => {
     });
   });
 
-  test('a configuration that cannot work is refused at once', () => {
+  test('an invalid configuration is refused at once', () => {
     const make = (type: string, more = {}) =>
       webSearch(
         {
@@ -289,7 +289,7 @@ describe('selective', () => {
 });
 
 describe("Codex's search", () => {
-  test('several queries become one text, numbered through', async () => {
+  test('several queries give one text with continuous numbers', async () => {
     const asked = readCodexSearch({
       id: '1',
       model: 'm',
@@ -307,7 +307,7 @@ describe("Codex's search", () => {
     expect(parts.map((part) => JSON.parse(part).results[0].n)).toEqual([1, 2]);
   });
 
-  test('no query is no search; a failure is told', async () => {
+  test('without a query there is no search; a failure is reported in the text', async () => {
     expect(readCodexSearch({ commands: { open: [{ url: 'x' }] } })).toBeUndefined();
     const { made } = tool({});
     const answer = await answerCodexSearch({ queries: ['x'.repeat(1500)], limit: 100 }, made, {

@@ -1,10 +1,10 @@
-/** The pass costs little, and no history makes it cost more than its length says. */
+/** The request pass is cheap, and its cost grows in proportion to the history. */
 
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import { NO_PROFILE } from '../../../src/conversation/target.ts';
-import { repair, repairBody } from '../../../src/features/tool-pairing/index.ts';
+import { repairBody, repairHistory } from '../../../src/features/tool-pairing/index.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { MESSAGES_DAMAGE } from './damage.ts';
 import { Dice, type Mutable } from './histories.ts';
@@ -37,7 +37,7 @@ function history(rounds: number, id: (round: number) => string): JsonObject {
   return { model: 'm', max_tokens: 9, messages };
 }
 
-/** The best of several runs in milliseconds: what the machine can do when nobody else wants it. */
+/** The best of several runs in milliseconds, so that other load on the machine counts least. */
 function cost(body: JsonObject, runs = 30): number {
   const conversation = anthropicMessages.decodeRequest(
     repairBody(body, 'anthropic-messages', new Notes()),
@@ -45,7 +45,7 @@ function cost(body: JsonObject, runs = 30): number {
   let best = Number.POSITIVE_INFINITY;
   for (let i = 0; i < runs; i++) {
     const begin = performance.now();
-    repair(conversation, target, new Notes());
+    repairHistory(conversation, target, new Notes());
     best = Math.min(best, performance.now() - begin);
   }
   return best;

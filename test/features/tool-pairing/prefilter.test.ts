@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { Notes } from '../../../src/conversation/notes.ts';
 import { NO_PROFILE } from '../../../src/conversation/target.ts';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
-import { pairing } from '../../../src/features/tool-pairing/index.ts';
+import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { MESSAGES_DAMAGE } from './damage.ts';
 import { CHAT_DAMAGE, RESPONSES_DAMAGE } from './damage-openai.ts';
@@ -21,7 +21,7 @@ const DAMAGE = {
 function looks(body: Json, protocol: ProtocolName, spaces = 0): boolean {
   const target = { provider: 'p', model: 'm', protocol, profile: NO_PROFILE };
   const bytes = Buffer.from(JSON.stringify(body, null, spaces));
-  return pairing.mayApply!(bytes, { target, client: protocol, notes: new Notes(), hop: 1 });
+  return toolPairing.mayApply!(bytes, { target, client: protocol, notes: new Notes(), hop: 1 });
 }
 
 const plain = (protocol: ProtocolName, texts: readonly string[]): JsonObject => {
@@ -66,7 +66,7 @@ describe('a plain dialogue is not looked into', () => {
       profile: NO_PROFILE,
     };
     const context = { target, client: 'anthropic-messages' as const, notes: new Notes(), hop: 1 };
-    expect(pairing.mayApply!(Buffer.alloc(0), context)).toBe(true);
+    expect(toolPairing.mayApply!(Buffer.alloc(0), context)).toBe(true);
   });
 });
 

@@ -1,4 +1,4 @@
-/** Runs the feature as the gateway does, with the real codecs, and looks at what comes out. */
+/** Runs the feature as the gateway does, with the real codecs, and returns the result. */
 
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
@@ -7,7 +7,7 @@ import type { Notes as NotesType } from '../../../src/conversation/notes.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import { NO_PROFILE, type Profile } from '../../../src/conversation/target.ts';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
-import { pairing, repairBody } from '../../../src/features/tool-pairing/index.ts';
+import { repairBody, toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 
 export const PROTOCOLS = {
@@ -37,7 +37,7 @@ export function run(body: Json, from: ProtocolName, options: RunOptions = {}): R
   const mended = repairBody(body, from, notes);
   const conversation = PROTOCOLS[from].decodeRequest(mended);
   const context = { target: { ...target, model: conversation.model }, client: from, notes, hop: 1 };
-  const out = pairing.request!(conversation, context);
+  const out = toolPairing.request!(conversation, context);
   const same = out === conversation && mended === body && from === to;
   const sent = same
     ? (body as JsonObject)

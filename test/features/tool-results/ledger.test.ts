@@ -4,7 +4,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openSentShort, sentShortInMemory } from '../../../src/features/tool-results/index.ts';
+import {
+  memoryShortResultLedger,
+  openShortResultLedger,
+} from '../../../src/features/tool-results/index.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -15,7 +18,7 @@ const path = () => join(folder, 'state', 'short.db');
 
 describe('in memory', () => {
   test('the least recently used entry goes first', () => {
-    const ledger = sentShortInMemory(2);
+    const ledger = memoryShortResultLedger(2);
     ledger.put('a', 1);
     ledger.put('b', 2);
     expect(ledger.limitOf('a')).toBe(1);
@@ -30,13 +33,13 @@ describe('in memory', () => {
 
 describe('in a file', () => {
   test('entries are there after a restart, readable by nobody else', () => {
-    const first = openSentShort({ path: path() });
+    const first = openShortResultLedger({ path: path() });
     first.put('a', 8192);
     first.put('b', 0);
     first.put('a', 4096);
     first.close();
     expect(statSync(path()).mode & 0o077).toBe(0);
-    const second = openSentShort({ path: path() });
+    const second = openShortResultLedger({ path: path() });
     expect([second.limitOf('a'), second.limitOf('b'), second.limitOf('c')]).toEqual([
       4096,
       0,
@@ -46,10 +49,10 @@ describe('in a file', () => {
   });
 
   test('a timer writes them, without anybody closing the ledger', async () => {
-    const first = openSentShort({ path: path(), flushAfter: 5 });
+    const first = openShortResultLedger({ path: path(), flushAfter: 5 });
     first.put('a', 1);
     await Bun.sleep(60);
-    const second = openSentShort({ path: path() });
+    const second = openShortResultLedger({ path: path() });
     expect(second.limitOf('a')).toBe(1);
     second.close();
     first.close();
@@ -58,7 +61,7 @@ describe('in a file', () => {
   test('the file keeps to its bound, and what was used of late stays', () => {
     let now = 1000;
     const write = (...keys: string[]) => {
-      const ledger = openSentShort({ path: path(), rows: 3, now: () => now++ });
+      const ledger = openShortResultLedger({ path: path(), rows: 3, now: () => now++ });
       for (const key of keys) ledger.put(key, 1);
       ledger.close();
     };
@@ -67,7 +70,7 @@ describe('in a file', () => {
     write('c');
     write('a');
     write('d');
-    const ledger = openSentShort({ path: path(), rows: 3 });
+    const ledger = openShortResultLedger({ path: path(), rows: 3 });
     expect(['a', 'b', 'c', 'd'].map((key) => ledger.limitOf(key))).toEqual([1, undefined, 1, 1]);
     ledger.close();
   });
@@ -75,7 +78,10 @@ describe('in a file', () => {
   test('a file that is no database is told of once, and memory serves', () => {
     writeFileSync(join(folder, 'junk.db'), 'this is no database, and long enough to be told apart');
     const told: string[] = [];
-    const ledger = openSentShort({ path: join(folder, 'junk.db'), warn: (m) => told.push(m) });
+    const ledger = openShortResultLedger({
+      path: join(folder, 'junk.db'),
+      warn: (m) => told.push(m),
+    });
     ledger.put('a', 5);
     expect(ledger.limitOf('a')).toBe(5);
     ledger.close();
@@ -84,7 +90,7 @@ describe('in a file', () => {
   });
 
   test('after close nothing is taken and nothing throws', () => {
-    const ledger = openSentShort({ path: path() });
+    const ledger = openShortResultLedger({ path: path() });
     ledger.close();
     ledger.put('a', 1);
     ledger.close();

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import type { StreamEvent } from '../../../src/conversation/events.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import { withoutResidue } from '../../../src/features/tool-results/residue.ts';
-import { residueInterceptor } from '../../../src/features/tool-results/residue-stream.ts';
+import { residueInterceptor } from '../../../src/features/tool-results/residue-interceptor.ts';
 import { pass, record, user } from './support.ts';
 
 const whole = record({ success: true, exit_code: 0, stdout: 'a "quoted" {brace}', stderr: '' });

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { sentShortInMemory } from '../../../src/features/tool-results/index.ts';
+import { memoryShortResultLedger } from '../../../src/features/tool-results/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { assistant, pass, record, result, user } from './support.ts';
 
@@ -51,7 +51,7 @@ describe('over a session', () => {
   test('each request begins with the one before it, byte for byte', () => {
     fc.assert(
       fc.property(session, limits, (rounds, limit) => {
-        const ledger = sentShortInMemory();
+        const ledger = memoryShortResultLedger();
         let before: readonly JsonObject[] = [];
         for (let count = 1; count <= rounds.length; count++) {
           const { messages } = pass(messagesOf(rounds.slice(0, count)), { limit, ledger });

@@ -6,8 +6,8 @@ import type { Target } from '../../../src/conversation/target.ts';
 import type { Conversation } from '../../../src/conversation/types.ts';
 import type { FeatureContext } from '../../../src/features/feature.ts';
 import {
-  type SentShort,
-  sentShortInMemory,
+  memoryShortResultLedger,
+  type ShortResultLedger,
   toolResults,
 } from '../../../src/features/tool-results/index.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
@@ -64,12 +64,12 @@ export interface Passed {
 /** One request through the pass; `again` is what a second pass over its outcome gives. */
 export function pass(
   messages: readonly JsonObject[],
-  options: { limit?: number; ledger?: SentShort; target?: Target } = {},
+  options: { limit?: number; ledger?: ShortResultLedger; target?: Target } = {},
 ): Passed & { readonly again: Conversation } {
   const target = options.target ?? TARGET;
   const feature = toolResults({
     limit: options.limit ?? 8192,
-    ledger: options.ledger ?? sentShortInMemory(),
+    ledger: options.ledger ?? memoryShortResultLedger(),
   });
   const asked = openaiChat.decodeRequest({ model: 'glm-4.7', messages });
   const here = context(target);

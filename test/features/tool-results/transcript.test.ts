@@ -1,7 +1,7 @@
 /** Tool results on their way to a vendor that wants them short: what becomes text, and what stays. */
 
 import { describe, expect, test } from 'bun:test';
-import { sentShortInMemory } from '../../../src/features/tool-results/index.ts';
+import { memoryShortResultLedger } from '../../../src/features/tool-results/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { assistant, pass, record, result, TARGET, user } from './support.ts';
 
@@ -208,7 +208,7 @@ describe('history', () => {
   });
 
   test('what was sent short stays the same text, under another limit too', () => {
-    const ledger = sentShortInMemory();
+    const ledger = memoryShortResultLedger();
     const first = pass([user('go'), ...round('a', big)], { ledger, limit: 12 });
     const later = pass([user('go'), ...round('a', big), ...round('b', big)], {
       ledger,
@@ -221,7 +221,7 @@ describe('history', () => {
   });
 
   test('the same call with another content is another result', () => {
-    const ledger = sentShortInMemory();
+    const ledger = memoryShortResultLedger();
     pass([user('go'), ...round('a', big)], { ledger });
     const other = record({ exit_code: 0, output: 'other' });
     const { messages } = pass([user('go'), ...round('a', other), ...round('b', 'x')], { ledger });

@@ -3,14 +3,14 @@
 import { describe, expect, test } from 'bun:test';
 import { Notes } from '../../../src/conversation/notes.ts';
 import type { Target } from '../../../src/conversation/target.ts';
-import { sentShortInMemory, toolResults } from '../../../src/features/tool-results/index.ts';
+import { memoryShortResultLedger, toolResults } from '../../../src/features/tool-results/index.ts';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import { ClientRequest } from '../../../src/gateway/client-request.ts';
 import { prepare } from '../../../src/gateway/prepare.ts';
 import { Abort } from '../../../src/lib/loop/abort.ts';
 import { PROTOCOLS, targetOf } from './vendor.ts';
 
-const LEDGER = sentShortInMemory();
+const LEDGER = memoryShortResultLedger();
 
 async function bytesFor(text: string, target: Target) {
   const notes = new Notes();

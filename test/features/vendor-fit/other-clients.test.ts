@@ -263,7 +263,7 @@ describe('laws', () => {
     );
   });
 
-  test('a plain request is nobody’s business', () => {
+  test('a plain request needs no rule', () => {
     for (const vendor of names) {
       const target = targetOf(vendor, 'm', 'openai-chat');
       expect([vendor, seenBy(target, chat()).idle]).toEqual([vendor, true]);

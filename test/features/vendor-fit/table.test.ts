@@ -1,4 +1,4 @@
-/** Vendors × requests: what each vendor of the table gets to see, and under which note. */
+/** Vendors × requests: what each vendor of the table receives, and with which notes. */
 
 import { describe, expect, test } from 'bun:test';
 import type { JsonObject } from '../../../src/lib/json/json.ts';

@@ -1,4 +1,4 @@
-/** What a vendor of the built-in table gets to see of a request: the pass, the codec and the shaping of keys. */
+/** Builds the request that a vendor of the built-in table receives: request pass, codec and key order. */
 
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';

@@ -27,7 +27,7 @@ afterEach(() => {
 });
 
 describe('descriptions', () => {
-  test('outlive the process, in a file for its owner alone', () => {
+  test('survive a restart, in a file that only its owner may read', () => {
     const path = newPath();
     const first = store({ path });
     expect(first.get('k')).toBeUndefined();
@@ -37,7 +37,7 @@ describe('descriptions', () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  test('never change once they were said, by whichever process', () => {
+  test('never change once they are stored, by any process', () => {
     const path = newPath();
     const [one, two] = [store({ path }), store({ path })];
     expect(one.put('k', 'first')).toBe('first');
@@ -48,7 +48,7 @@ describe('descriptions', () => {
     expect(memory.put('k', 'second')).toBe('first');
   });
 
-  test('leave least recently used first, in the file and in memory', () => {
+  test('are removed least recently used first, in the file and in memory', () => {
     let now = 1_000_000_000_000;
     const path = newPath();
     const day = 25 * 3_600_000;
@@ -72,7 +72,7 @@ describe('descriptions', () => {
     expect(['a', 'b', 'c'].map((key) => memory.get(key))).toEqual(['a', undefined, 'c']);
   });
 
-  test('a file that is none is left alone, and memory does', () => {
+  test('an invalid file is left unchanged, and memory is used', () => {
     const path = newPath();
     store({ path }).close();
     writeFileSync(
@@ -87,7 +87,7 @@ describe('descriptions', () => {
     expect(broken.get('k')).toBe('text');
   });
 
-  test('a directory that cannot be made is no reason to fail either', () => {
+  test('a directory that cannot be created is no error either', () => {
     const warnings: string[] = [];
     const broken = store({ path: '/proc/nowhere/x.db', warn: (message) => warnings.push(message) });
     expect([broken.persistent, warnings.length]).toEqual([false, 1]);

@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from 'bun:test';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
-import type { ToolRun } from '../../../src/features/feature.ts';
-import { seenBy } from '../../../src/features/vision/index.ts';
+import { withRunReport } from '../../../src/features/vision/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
+import type { ToolRun } from '../../../src/samples/recording.ts';
 import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
 import { dataUrl, eyes, png } from './support.ts';
 
@@ -129,7 +129,7 @@ describe.each(['openai-chat', 'anthropic-messages'] as const)(
   },
 );
 
-test('a request without images is not touched by it, byte for byte', async () => {
+test('a request without images stays unchanged, byte for byte', async () => {
   const { feature } = eyes();
   const gateway = scriptedGateway('openai-chat', [reply], [feature], BLIND);
   const body = { messages: [{ role: 'user', content: 'hi', odd: 1.5 }], model: 'm', odd: [] };
@@ -138,7 +138,7 @@ test('a request without images is not touched by it, byte for byte', async () =>
   expect(headers.get('x-hopgate-notes')).toBeNull();
 });
 
-test('a vision model that is down costs the images, not the session', async () => {
+test('a failing vision model costs the images, not the session', async () => {
   const { feature } = eyes({}, () => Promise.reject(new Error('503')));
   const gateway = scriptedGateway('openai-chat', [reply, reply], [feature], BLIND);
   for (const turns of [1, 2]) {
@@ -148,7 +148,7 @@ test('a vision model that is down costs the images, not the session', async () =
   expect(JSON.stringify(gateway.sent[1])).toContain('[image not shown]');
 });
 
-describe('a target that nobody marked, and that refuses images', () => {
+describe('a target without a profile that refuses images', () => {
   const body = () => HISTORIES['openai-chat'](1);
   const refusals: readonly (readonly [number, string])[] = [
     [400, 'Failed to deserialize: messages[0]: unknown variant `image_url`, expected `text`'],
@@ -173,7 +173,7 @@ describe('a target that nobody marked, and that refuses images', () => {
     });
   }
 
-  test('is not asked again where nobody can look, or where it refuses something else', async () => {
+  test('is not tried again without a vision model, or where it refuses something else', async () => {
     const image = {
       json: { error: { message: 'This model does not support image inputs' } },
       status: 400,
@@ -189,14 +189,14 @@ describe('a target that nobody marked, and that refuses images', () => {
   });
 });
 
-test('a look is told to the exchange that waited for it, with tokens in the log', async () => {
+test('a description is reported to the exchange that waited for it, with tokens in the log', async () => {
   const events: object[] = [];
   const { feature } = eyes(
     { log: (event, fields) => events.push({ event, ...fields }) },
     async () => ({ text: 'a cat', usage: { input: 11, output: 7 } }),
   );
   const runs: ToolRun[] = [];
-  const told = seenBy(feature, (run) => runs.push(run));
+  const told = withRunReport(feature, (run) => runs.push(run));
   const gateway = scriptedGateway('openai-chat', [reply], [told], BLIND);
   expect((await gateway.ask('openai-chat', HISTORIES['openai-chat'](1))).status).toBe(200);
   expect(runs).toMatchObject([{ name: 'vision', result: 'a cat' }]);

@@ -86,7 +86,7 @@ describe('what goes out', () => {
     expect(question).toMatchObject({ text: expect.stringContaining('And this?') });
   });
 
-  test('a target that sees, and a request without images, are left alone', async () => {
+  test('a target with vision, and a request without images, stay unchanged', async () => {
     const { send, asked, feature } = eyes();
     const body = chat(user(text('hi'), image('a')));
     for (const images of [true, undefined]) {
@@ -110,15 +110,15 @@ describe('what goes out', () => {
     expect(looks({ type: 'input_image' }, false)).toBe(true);
   });
 
-  test('passing twice changes nothing more', async () => {
+  test('a second pass changes nothing more', async () => {
     const { send, feature } = eyes();
     const { sent } = await send('openai-chat', chat(user(image('a'))));
     expect(feature.request!(sent, context())).toBe(sent);
   });
 });
 
-describe('once and for all', () => {
-  test('each image is described once, whatever is asked about it later and in what order', async () => {
+describe('each image once', () => {
+  test('each image is described once, for all later questions in any order', async () => {
     const turn = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 3 });
     await fc.assert(
       fc.asyncProperty(fc.array(turn, { minLength: 1, maxLength: 5 }), async (turns) => {
@@ -140,7 +140,7 @@ describe('once and for all', () => {
     );
   });
 
-  test('requests at the same time share one look', async () => {
+  test('parallel requests share one description', async () => {
     const { send, asked } = eyes({}, async () => {
       await Bun.sleep(30);
       return 'slowly';
@@ -151,7 +151,7 @@ describe('once and for all', () => {
     expect(new Set(all.map(({ wire }) => JSON.stringify(wire))).size).toBe(1);
   });
 
-  test('no more than a few looks run at the same time', async () => {
+  test('the number of parallel descriptions is limited', async () => {
     let now = 0;
     let most = 0;
     const { send, asked } = eyes({ parallel: 3 }, async () => {
@@ -165,10 +165,10 @@ describe('once and for all', () => {
   });
 });
 
-describe('trouble', () => {
+describe('failures', () => {
   const body = chat(user(text('What?'), image('a'), image('b')));
 
-  test('without a vision model the place is marked, and noted', async () => {
+  test('without a vision model a placeholder is sent, with a note', async () => {
     const { send, asked } = eyes({ settings: () => undefined });
     const { wire, notes } = await send('openai-chat', body);
     expect(wire.messages).toEqual([
@@ -204,7 +204,7 @@ describe('trouble', () => {
     },
   );
 
-  test('one that fails does not take the others with it', async () => {
+  test('one failed image does not affect the others', async () => {
     const { send } = eyes({}, async (_target, { turns }) => {
       const shown = JSON.stringify(turns);
       if (shown.includes(png('a'))) throw new Error('no');
@@ -214,7 +214,7 @@ describe('trouble', () => {
     expect(notes).toEqual(['image as a mention', 'image as a description']);
   });
 
-  test('a client that leaves ends the wait; the look goes on for its next try', async () => {
+  test('a client that leaves ends the wait; the description continues for its next try', async () => {
     let done: (text: string) => void = () => {};
     const { feature, send, asked } = eyes({}, () => new Promise((resolve) => (done = resolve)));
     const { openaiChat } = await import('../../../src/codecs/openai-chat/index.ts');
@@ -231,13 +231,13 @@ describe('trouble', () => {
     expect(asked).toHaveLength(1);
   });
 
-  test('a text model that is named as its own eyes is not asked', async () => {
+  test('a text model that is configured as its own vision model is not asked', async () => {
     const { send, asked } = eyes({ settings: () => ({ target: 'p/text', timeoutMs: 100 }) });
     const { notes } = await send('openai-chat', body);
     expect([asked.length, notes[0]]).toEqual([0, 'image as a mention']);
   });
 
-  test('a file that only a vendor can open is a mention', async () => {
+  test('a file that only a vendor can open becomes a placeholder', async () => {
     const { send, asked } = eyes();
     const input = [{ role: 'user', content: [{ type: 'input_image', file_id: 'file_1' }] }];
     const { notes } = await send('openai-responses', { model: 'm', input });
@@ -266,7 +266,7 @@ describe('images by address', () => {
     chat(user({ type: 'image_url', image_url: { url: `http://${host}:${server.port}${path}` } }));
   const allow = [`127.0.0.1:${server.port}`];
 
-  test('are fetched here and shown as bytes, once', async () => {
+  test('are fetched once by the gateway and sent as bytes', async () => {
     const { send, asked } = eyes({ allow });
     await send('openai-chat', at('/pic'));
     await send('openai-chat', at('/pic'));
@@ -301,7 +301,7 @@ describe('images by address', () => {
   );
 });
 
-test('before never rejects for what is in a conversation', async () => {
+test('prepare never rejects because of a conversation’s content', async () => {
   const { feature } = eyes({}, async () => {
     throw 'a string';
   });

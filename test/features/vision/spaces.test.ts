@@ -63,7 +63,7 @@ const onDisk = async () =>
     'zebra',
   );
 
-test('an erased space leaves no description behind', async () => {
+test('an erased space leaves no descriptions', async () => {
   await show('s');
   await show('s');
   expect(looks()).toBe(1);

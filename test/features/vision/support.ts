@@ -8,7 +8,7 @@ import type { Profile } from '../../../src/conversation/target.ts';
 import type { Conversation, ProtocolName } from '../../../src/conversation/types.ts';
 import type { FeatureContext } from '../../../src/features/feature.ts';
 import {
-  type AskModel,
+  type AskVisionModel,
   openDescriptionStore,
   type VisionOptions,
   visionFeature,
@@ -40,17 +40,17 @@ export function context(
 export const signal = () => new AbortController().signal;
 
 /** A feature whose model answers `seen <n>` to its n-th question; `asked` is what it was shown. */
-export function eyes(more: Partial<VisionOptions> = {}, answer?: AskModel) {
+export function eyes(more: Partial<VisionOptions> = {}, answer?: AskVisionModel) {
   const asked: { target: string; conversation: Conversation }[] = [];
   const events: string[] = [];
-  const ask: AskModel = async (target, conversation, abort) => {
+  const ask: AskVisionModel = async (target, conversation, abort) => {
     asked.push({ target, conversation });
     return answer === undefined ? `seen ${asked.length}` : answer(target, conversation, abort);
   };
   const feature = visionFeature({
     settings: () => ({ target: 'v/eyes', timeoutMs: 1000 }),
     store: openDescriptionStore(),
-    ask,
+    askModel: ask,
     log: (event, { why }) => events.push(why === undefined ? event : `${event}: ${why}`),
     ...more,
   });

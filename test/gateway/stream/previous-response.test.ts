@@ -1,7 +1,7 @@
 /** The earlier response in a vendor's answer: written in its place, all else byte for byte, however it is cut. */
 
 import { describe, expect, test } from 'bun:test';
-import { withPrevious } from '../../../src/codecs/openai-responses/stream/previous.ts';
+import { withPreviousResponseId } from '../../../src/codecs/openai-responses/stream/previous-response-id.ts';
 import type { StreamPipeline } from '../../../src/gateway/stream/pipeline.ts';
 import { PreviousResponsePipeline } from '../../../src/gateway/stream/previous-response.ts';
 import { expectLinear } from '../../support/growth.ts';
@@ -23,7 +23,7 @@ describe('withPrevious', () => {
     const read = JSON.parse(json);
     const object = of === 'frame' ? read.response : read;
     object.previous_response_id = ID;
-    const out = withPrevious(json, ID, of);
+    const out = withPreviousResponseId(json, ID, of);
     expect(JSON.parse(out)).toEqual(read);
     for (const number of ['12345678901234567890', '1.0']) {
       expect(out.includes(number)).toBe(json.includes(number));
@@ -38,13 +38,13 @@ describe('withPrevious', () => {
     '{"response":{',
     '{"delta":"\\"response\\""}',
     '[]',
-  ])('leaves %p alone', (json) => expect(withPrevious(json, ID, 'frame')).toBe(json));
+  ])('leaves %p alone', (json) => expect(withPreviousResponseId(json, ID, 'frame')).toBe(json));
 
   test('a large object without the field takes linear time', async () => {
     await expectLinear({
       name: 'a response object of many members without the field',
       input: (size) => `{"response":{${'"a":[{}],'.repeat(size / 9)}"z":1}}`,
-      run: (json) => withPrevious(json, 'resp_1', 'frame'),
+      run: (json) => withPreviousResponseId(json, 'resp_1', 'frame'),
     });
   });
 });
@@ -67,7 +67,7 @@ test('frames of a stream arrive as they are but for response objects, cut anywhe
     const inner = { push: (chunk: Uint8Array) => Buffer.from(chunk), end: () => '' };
     const pipeline = new PreviousResponsePipeline(
       inner as unknown as StreamPipeline,
-      (json) => withPrevious(json, 'resp_1', 'frame'),
+      (json) => withPreviousResponseId(json, 'resp_1', 'frame'),
       { bytes: 1e6, error: () => new Error('long') },
     );
     const parts = [

@@ -9,8 +9,8 @@ import {
   parseAddress,
   parseBlock,
   parseExceptions,
-  placeOf,
   RefusedAddress,
+  urlHost,
 } from '../../../src/lib/http/public-address.ts';
 
 const NONE = parseExceptions([]);
@@ -56,7 +56,7 @@ describe('addresses', () => {
   test('no spelling of a private IPv4 address passes', () => {
     fc.assert(
       fc.property(disguised, fc.constantFrom('http', 'https'), (host, scheme) => {
-        const { host: seen } = placeOf(`${scheme}://${host}/x`);
+        const { host: seen } = urlHost(`${scheme}://${host}/x`);
         expect(parseAddress(seen)).toHaveLength(4);
         expect(isPublicAddress(seen)).toBe(false);
       }),
@@ -79,7 +79,7 @@ describe('addresses', () => {
           `2a00:1450::200:5efe:${tail}`,
         ]) {
           expect([text, isPublicAddress(text)]).toEqual([text, plain]);
-          const seen = placeOf(`http://[${text}]/`).host;
+          const seen = urlHost(`http://[${text}]/`).host;
           expect([seen, isPublicAddress(seen)]).toEqual([seen, plain]);
         }
       }),
@@ -93,7 +93,7 @@ describe('addresses', () => {
         expect(parseAddress(text)).toHaveLength(16);
         // Bun's URL parser refuses some legal spellings with an IPv4 tail: `::1:0:0:0:1.2.3.4`.
         fc.pre(URL.canParse(`http://[${text}]/`));
-        const seen = placeOf(`http://[${text}]/`).host;
+        const seen = urlHost(`http://[${text}]/`).host;
         expect(parseAddress(text)).toEqual(parseAddress(seen)!);
       }),
       runs,
@@ -203,27 +203,27 @@ describe('URLs', () => {
     'http://1.2.3.4.5/',
     'http://exa mple.com/',
   ])('%s is refused before anything is looked up', (text) => {
-    expect(() => placeOf(text)).toThrow(RefusedAddress);
+    expect(() => urlHost(text)).toThrow(RefusedAddress);
   });
 
   test('an endless URL is refused', () => {
-    expect(() => placeOf(`http://example.com/${'x'.repeat(9000)}`)).toThrow(RefusedAddress);
+    expect(() => urlHost(`http://example.com/${'x'.repeat(9000)}`)).toThrow(RefusedAddress);
   });
 
   test('a host comes out in one spelling', () => {
-    expect(placeOf('HTTP://Example.COM.:8080/x')).toMatchObject({
+    expect(urlHost('HTTP://Example.COM.:8080/x')).toMatchObject({
       host: 'example.com',
       port: 8080,
     });
-    expect(placeOf('https://[::FFFF:7f00:1]/').host).toBe('::ffff:7f00:1');
-    expect(placeOf('/y', 'https://example.com/x').url.href).toBe('https://example.com/y');
-    expect(placeOf('//127.0.0.1/', 'https://example.com/x').host).toBe('127.0.0.1');
+    expect(urlHost('https://[::FFFF:7f00:1]/').host).toBe('::ffff:7f00:1');
+    expect(urlHost('/y', 'https://example.com/x').url.href).toBe('https://example.com/y');
+    expect(urlHost('//127.0.0.1/', 'https://example.com/x').host).toBe('127.0.0.1');
   });
 });
 
 describe('what a name leads to', () => {
   const check = (url: string, addresses: string[], ...listed: string[]) =>
-    checkAddresses(placeOf(url), addresses, parseExceptions(listed));
+    checkAddresses(urlHost(url), addresses, parseExceptions(listed));
 
   test('one private address among public ones is enough to refuse', () => {
     expect(() => check('http://a.test/', ['1.1.1.1', '10.0.0.1'])).toThrow(RefusedAddress);
@@ -252,6 +252,6 @@ describe('what a name leads to', () => {
     }
     check('http://a.test:25/', ['1.1.1.1'], 'a.test:25');
     check('http://a.test:8443/', ['1.1.1.1']);
-    expect(() => checkAddresses(placeOf('http://a.test:25/'), ['1.1.1.1'], NONE)).toThrow();
+    expect(() => checkAddresses(urlHost('http://a.test:25/'), ['1.1.1.1'], NONE)).toThrow();
   });
 });

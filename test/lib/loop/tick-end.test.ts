@@ -1,9 +1,9 @@
 /** What is put off to the end of a turn of the event loop, and when it is done. */
 
 import { expect, test } from 'bun:test';
-import { atTickEnd, type TurnEnd, tickEnd } from '../../../src/lib/loop/tick-end.ts';
+import { atTickEnd, type TickTask, tickEnd } from '../../../src/lib/loop/tick-end.ts';
 
-const note = (list: string[], name: string): TurnEnd => ({ onTurnEnd: () => list.push(name) });
+const note = (list: string[], name: string): TickTask => ({ onTickEnd: () => list.push(name) });
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 test('nothing is done before the turn is over, then everything in order and once', async () => {
@@ -21,7 +21,7 @@ test('nothing is done before the turn is over, then everything in order and once
 test('what is put off meanwhile is done at the end of the next turn, not lost and not looped over', async () => {
   const done: string[] = [];
   atTickEnd({
-    onTurnEnd() {
+    onTickEnd() {
       done.push('outer');
       atTickEnd(note(done, 'inner'));
     },
@@ -63,8 +63,8 @@ test('whoever is put off when the process exits is told, if it wants to know', a
     new URL('../../../src/lib/loop/tick-end.ts', import.meta.url).pathname,
   );
   const script = `import { atTickEnd } from ${path};
-    const loud = { onTurnEnd() {}, onExit: () => console.log('told') };
-    atTickEnd(loud); atTickEnd({ onTurnEnd() {} }); process.exit(0);`;
+    const loud = { onTickEnd() {}, onExit: () => console.log('told') };
+    atTickEnd(loud); atTickEnd({ onTickEnd() {} }); process.exit(0);`;
   const { stdout } = Bun.spawnSync([process.execPath, '-e', script]);
   expect(stdout.toString()).toBe('told\n');
 });

@@ -24,7 +24,7 @@ function counted() {
 test('nothing is made by who only hands it on', () => {
   const { later, made } = counted();
   const { value } = later;
-  expect([typeof value, later.made, made()]).toEqual(['object', undefined, 0]);
+  expect([typeof value, later.created, made()]).toEqual(['object', undefined, 0]);
 });
 
 test('it is made once, by a call or by a question, and behaves as itself', () => {
@@ -32,14 +32,14 @@ test('it is made once, by a call or by a question, and behaves as itself', () =>
   expect(later.value.size).toBe(3);
   expect(later.value.grow(2)).toBe(5);
   expect(later.value.size).toBe(5);
-  later.make();
+  later.create();
   expect(made()).toBe(1);
-  expect(later.made?.size).toBe(5);
+  expect(later.created?.size).toBe(5);
 });
 
 test('it can be made before anybody asks', () => {
   const { later, made } = counted();
-  later.make();
+  later.create();
   expect(made()).toBe(1);
   expect(later.value.size).toBe(3);
 });

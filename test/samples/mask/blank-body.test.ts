@@ -1,4 +1,4 @@
-/** Blanked bodies: nothing to be read, the same length, the same structure, JSON within JSON included. */
+/** Blanked bodies: no content, the same length and structure, also for JSON within JSON. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -60,7 +60,7 @@ describe('requests', () => {
     expect(message.tool_calls[0]!.id).toBe('call_1');
   });
 
-  test('any JSON text in a text stays what it is: as long, and still JSON', () => {
+  test('JSON inside a text keeps its length and stays JSON', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 3 }), (value) => {
         const inner = JSON.stringify({ value });
@@ -72,7 +72,7 @@ describe('requests', () => {
     );
   });
 
-  test('a picture becomes a picture of one pixel, of the same length', () => {
+  test('an image becomes an image of one pixel with the same length', () => {
     const data = `iVBORw0KGgo${'Ab1/'.repeat(500)}==`;
     const body = {
       messages: [
@@ -94,7 +94,7 @@ describe('requests', () => {
     expect(blank(body, false, ['texts'])).toContain('Ab1/Ab1/');
   });
 
-  test('names of schemas are no words', () => {
+  test('names in schemas are not texts', () => {
     const body = {
       tools: [
         {

@@ -1,4 +1,4 @@
-/** Masks over bodies in pieces: no credential comes out, whatever the pieces; everything else does as it was. */
+/** Masking of bodies in pieces: no credential comes out at any split; everything else is unchanged. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -30,7 +30,7 @@ function masked(bytes: Uint8Array, cuts: readonly number[]): { text: string; cou
 }
 
 describe('a body in pieces', () => {
-  test('gives no key away at any cut, keeps its length and everything around', () => {
+  test('shows no key at any split, and keeps its length and everything around', () => {
     const filler = fc.string({
       unit: fc.constantFrom('word ', '{"a":1},', 'data: \n\n', 'ü', '嗨'),
       maxLength: 2500,
@@ -57,13 +57,13 @@ describe('a body in pieces', () => {
     );
   });
 
-  test('a body without keys comes out as it was, also byte by byte', () => {
+  test('a body without keys is unchanged, also byte by byte', () => {
     const bytes = Buffer.from('{"text":"grüße, 世界 — 100 %","n":1.0}'.repeat(400));
     expect(masked(bytes, [])).toEqual({ text: bytes.toString('latin1'), count: 0 });
     expect(masked(bytes, [...bytes.keys()]).text).toBe(bytes.toString('latin1'));
   });
 
-  test('known secrets are found as JSON and as URLs spell them; short ones are not looked for', () => {
+  test('known secrets are found in JSON and URL spelling; short ones are not searched', () => {
     const mask = new BodyMask(() => spellings('a "quoted" secret'));
     mask.push(
       Buffer.from(

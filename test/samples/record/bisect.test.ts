@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../src/lib/json/json.ts';
 import { valueAt } from '../../../src/lib/json/pointer.ts';
-import { bisect } from '../../../src/samples/bisect/bisect.ts';
+import { bisect } from '../../../src/samples/bisect/minimize.ts';
 import type { BisectReport, ProbeReport, Verdict } from '../../../src/samples/bisect/types.ts';
 import { checkChat } from '../../support/fake-upstream/check-chat.ts';
 import { checkMessages } from '../../support/fake-upstream/check-messages.ts';
@@ -40,7 +40,7 @@ async function run(
     budget: more.budget ?? 200,
     known: more.known,
     onProbe: (probe) => probes.push(probe),
-    ask: async (candidate) => {
+    probe: async (candidate) => {
       try {
         CHECK[protocol](candidate);
       } catch (error) {
@@ -85,7 +85,7 @@ describe('a large envelope as the last tool result', () => {
     expect(valueAt(report.minimal, report.cause!.in_minimal)).toBeString();
   });
 
-  test('is named when words follow it', async () => {
+  test('is named when text follows it', async () => {
     const body = chatHistory(59, 'unused');
     const messages = [
       ...list(body.messages),
@@ -96,7 +96,7 @@ describe('a large envelope as the last tool result', () => {
     expect(report.cause?.at).toBe('/messages/57/content');
   });
 
-  test('is named with what ten probes can tell', async () => {
+  test('is named as far as ten probes can tell', async () => {
     const { report } = await run(chatHistory(60), 'openai-chat', glmFails, { budget: 10 });
     expect(report).toMatchObject({ probes: 10, result: 'partial' });
     expect(report.cause?.at).toBe('/messages/59/content');
@@ -149,7 +149,7 @@ describe('other causes', () => {
     expect(report.minimal).toMatchObject({ temperature: 0.7 });
   });
 
-  test('two things that fail only together are both told', async () => {
+  test('two parts that fail only together are both named', async () => {
     const both = (body: JsonObject) => glmFails(body) && body.temperature !== undefined;
     const { report } = await run(chatHistory(60), 'openai-chat', both);
     expect(report.cause?.at).toBe('/messages/59/content');
@@ -159,10 +159,10 @@ describe('other causes', () => {
   test('everything fails: nothing is blamed', async () => {
     const { report } = await run(chatHistory(60), 'openai-chat', () => true);
     expect(report).toMatchObject({ result: 'minimal', cause: undefined, passing: undefined });
-    expect(report.words).toContain('nothing that was left out made it pass');
+    expect(report.words).toContain('leaving out parts never made it pass');
   });
 
-  test('nothing fails any more: it says so after six tries', async () => {
+  test('nothing fails any longer: reported after six tries', async () => {
     const { report } = await run(chatHistory(60), 'openai-chat', () => false);
     expect(report).toMatchObject({ result: 'does-not-fail', probes: 6 });
   });
@@ -193,7 +193,7 @@ describe('every candidate is valid for its protocol', () => {
 });
 
 describe('an interrupted run', () => {
-  test('goes on where it stopped: what is known costs nothing', async () => {
+  test('resumes where it stopped: known verdicts cost nothing', async () => {
     const first = await run(chatHistory(60), 'openai-chat', glmFails, { budget: 7 });
     const known = new Map<string, Verdict[]>();
     for (const { key, verdict } of first.probes)

@@ -1,4 +1,4 @@
-/** When a stream's bytes came: in order, bounded, and never later than they were there. */
+/** Times of a stream's chunks: in order, limited in number, and never later than the bytes arrived. */
 
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -10,7 +10,7 @@ const marksOf = (text: string) =>
     .filter((mark) => mark !== '')
     .map((mark) => mark.split(':').map(Number) as [number, number]);
 
-test('every mark is a chunk that came then; the first one stays, and they are never many', () => {
+test('every time belongs to a chunk; the first one stays, and their number is limited', () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.nat(50), fc.integer({ min: 1, max: 5000 })), { maxLength: 3000 }),
@@ -35,7 +35,7 @@ test('every mark is a chunk that came then; the first one stays, and they are ne
   );
 });
 
-test('a body in one piece needs no marks', () => {
+test('a body in one piece needs no times', () => {
   const pace = new ChunkTimings();
   expect(pace.text).toBe('');
   pace.add(0, 5);

@@ -1,4 +1,4 @@
-/** The recorder through the interface that the gateway speaks: files, names, modes, bounds, secrets. */
+/** The recorder through the interface that the gateway uses: files, names, modes, limits, secrets. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
@@ -7,10 +7,10 @@ import { join } from 'node:path';
 import { GatewayError } from '../../../src/conversation/errors.ts';
 import {
   openRecorder,
-  openSampleBook,
+  openSampleStore,
   type Recorder,
   type RecorderOptions,
-} from '../../../src/samples/record/index.ts';
+} from '../../../src/samples/index.ts';
 import type { SampleMeta } from '../../../src/samples/sample.ts';
 import { exchange, JSON_TYPE, play, SSE_TYPE, scratch, told } from './support.ts';
 
@@ -89,7 +89,7 @@ describe('files', () => {
     expect(mode(join(disk.root, 'openai-chat'))).toBe('700');
   });
 
-  test('bytes that are no UTF-8, cut anywhere, are stored as they came', async () => {
+  test('bytes that are not UTF-8, split anywhere, are stored unchanged', async () => {
     const body = new Uint8Array(300_000);
     for (let i = 0; i < body.length; i++) body[i] = (i * 7919) & 0xff;
     const given = exchange({ body });
@@ -129,10 +129,10 @@ describe('files', () => {
     expect(text('hop2-try1-provider-error.json')).toBe('no');
     expect(text('hop2-provider-request.json')).toBe('{"hop":22}');
     expect(text('hop2-provider-response.sse')).toBe('data: x\n\n');
-    expect(openSampleBook(disk.root).list({ status: 'failed' })).toHaveLength(1);
+    expect(openSampleStore(disk.root).list({ status: 'failed' })).toHaveLength(1);
   });
 
-  test('a try that was written before the next one began is renamed, and nothing is mixed up', async () => {
+  test('a try that is on disk before the next one begins is renamed, and nothing is mixed up', async () => {
     const given = exchange();
     const recording = open({ limits: { flushAfter: 5 } }).begin(given)!;
     play(recording, { attempt: 1, sent: '{"try":1}', status: 500, answer: ['{"a":1}'] });
@@ -154,7 +154,7 @@ describe('files', () => {
     expect(disk.text(`openai-chat/${given.id}_try1-provider-request.json`)).toBe('{"try":1}');
   });
 
-  test('runs of tools are in the meta file', async () => {
+  test('tool runs are in the meta file', async () => {
     const given = exchange();
     const recording = open().begin(given)!;
     recording.tool?.({
@@ -171,11 +171,11 @@ describe('files', () => {
 });
 
 describe('modes', () => {
-  test('off records nothing and costs no object', () => {
+  test('off records nothing and allocates nothing', () => {
     expect(open({ mode: 'off' }).begin(exchange())).toBeUndefined();
   });
 
-  test('errors keeps what failed, or failed once, and leaves no trace of the rest', async () => {
+  test('errors keeps exchanges with any failure, and leaves no trace of the rest', async () => {
     open({ mode: 'errors', limits: { flushAfter: 1 } });
     const fine = recorder!.begin(exchange())!;
     play(fine, { answer: ['{}'] });
@@ -216,7 +216,7 @@ describe('modes', () => {
     expect(disk.files()).toHaveLength(2);
   });
 
-  test('a configuration that was loaded again decides about the next exchange', async () => {
+  test('a reloaded configuration applies to the next exchange', async () => {
     open({ mode: 'off' });
     recorder!.configure({ mode: 'all' });
     recorder!.begin(exchange())!.end(told());
@@ -225,8 +225,8 @@ describe('modes', () => {
   });
 });
 
-describe('bounds', () => {
-  test('what does not fit is dropped whole and counted, and the memory comes back', async () => {
+describe('limits', () => {
+  test('what does not fit is dropped whole and counted, and its memory is released', async () => {
     const warned: string[] = [];
     open({ limits: { memory: 1_000_000 }, warn: (message) => warned.push(message) });
     const kept = exchange();
@@ -288,7 +288,7 @@ describe('bounds', () => {
     expect(recorder!.counters()).toMatchObject({ written: 1, held: 0 });
   });
 
-  test('many exchanges of a few bytes are bounded as well as few of many bytes', () => {
+  test('many small exchanges are limited as well as a few large ones', () => {
     const memory = 1_000_000;
     open({ limits: { memory } });
     for (let i = 0; i < 1000; i++) {
@@ -300,7 +300,7 @@ describe('bounds', () => {
     expect(recorder!.counters().open).toBeLessThan(memory / 6000);
   });
 
-  test('a body beyond its own limit is cut and says so', async () => {
+  test('a body over its limit is cut and marked', async () => {
     const given = exchange({ body: 'x'.repeat(5000) });
     open({ limits: { body: 1000 } })
       .begin(given)!
@@ -323,7 +323,7 @@ describe('bounds', () => {
     expect(warned[0]).toContain('cannot write');
   });
 
-  test('events in any order, and after the end, do no harm', async () => {
+  test('calls in any order, and after the end, do no harm', async () => {
     const recording = open().begin(exchange())!;
     recording.clientChunk('before the start');
     const hop = play(recording, { answer: ['{}'] });
@@ -335,11 +335,11 @@ describe('bounds', () => {
     recording.clientStart(200, SSE_TYPE);
     play(recording, { attempt: 2 });
     await recorder!.flush();
-    expect(openSampleBook(disk.root).list()[0]).toMatchObject({ status: 200, state: 'done' });
+    expect(openSampleStore(disk.root).list()[0]).toMatchObject({ status: 200, state: 'done' });
   });
 });
 
-describe('a key that a model says bit by bit', () => {
+describe('a key that a model streams in parts', () => {
   test.each([
     [
       'openai-chat',
@@ -396,7 +396,7 @@ describe('sessions', () => {
     open().begin(exchange({ headers, body }))!.end(told());
     await recorder!.flush();
     expect(
-      openSampleBook(disk.root)
+      openSampleStore(disk.root)
         .list({ session })
         .map((row) => row.session),
     ).toEqual([session]);

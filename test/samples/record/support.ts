@@ -1,4 +1,4 @@
-/** Exchanges as the gateway tells them, and a folder to record them in. */
+/** Exchanges as the gateway reports them, and a folder to record them in. */
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import type { GatewayError } from '../../../src/conversation/errors.ts';
 import type { Target } from '../../../src/conversation/target.ts';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
-import type { ExchangeOutcome, HopRecording, Recording } from '../../../src/features/feature.ts';
 import { requestId } from '../../../src/lib/text/ids.ts';
+import type { ExchangeOutcome, HopRecording, Recording } from '../../../src/samples/recording.ts';
 
 export const TARGET: Target = {
   provider: 'glm',

@@ -26,13 +26,13 @@ const whole = (body: Uint8Array, status = 200) =>
   answerText(openaiChat, REQUEST, { status, headers: JSON_TYPE, body, reset: false });
 
 describe('the text of an answer', () => {
-  test('words and calls are told, thinking is not', () => {
+  test('has text and calls, but no reasoning', () => {
     const call = { id: 'a', type: 'function', function: { name: 'look', arguments: '{"x":1}' } };
     const body = chat('Let me see.', { reasoning_content: 'hm', tool_calls: [call] });
     expect(whole(body)).toBe('Let me see.\n\n→ look {"x":1}');
   });
 
-  test('a stream that broke off gives what came until then', () => {
+  test('a cut stream gives the text up to the cut', () => {
     const frames = ['One ', 'two'].map(
       (text) =>
         `event: content_block_delta\ndata: ${JSON.stringify({
@@ -62,7 +62,7 @@ describe('the text of an answer', () => {
     expect(answerText(openaiChat, bytes('nonsense'), answered)).toBe('Fine.');
   });
 
-  test('a long answer is cut and says how much is missing', () => {
+  test('a long answer is cut, with the number of missing characters', () => {
     const text = whole(chat('a'.repeat(ANSWER_CHARACTERS + 5)))!;
     expect(text).toEndWith('\n… 5 more characters');
     expect(text.length).toBeLessThan(ANSWER_CHARACTERS + 40);

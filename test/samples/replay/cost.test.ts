@@ -21,7 +21,7 @@ providers:
 `;
 
 describe('the price of a target', () => {
-  test('an exact name counts before globs, those in their order; none without one', () => {
+  test('an exact name comes before globs, globs in their order; otherwise there is no price', () => {
     const prices = pricesOf(good(CONFIG));
     expect(prices.any).toBe(true);
     expect(prices.of('glm/glm-4.7')?.input).toBe(2);

@@ -1,4 +1,4 @@
-/** A change is put down to a rule only where that rule's note speaks of it. */
+/** A change is attributed to a rule only where that rule's note names its place. */
 
 import { describe, expect, test } from 'bun:test';
 import type { Note } from '../../../src/conversation/notes.ts';
@@ -14,14 +14,14 @@ const rules = (a: object, b: object, ...notes: Note[]) =>
   ]);
 
 describe('a change and its rule', () => {
-  test('the note that names the very place wins over one that names what is around it', () => {
+  test('a note about the exact place wins over one about the place around it', () => {
     const before = { messages: [{ role: 'user', content: 'a' }] };
     const after = { messages: [{ role: 'user', content: 'b' }] };
     const notes = [note('around', '/messages'), note('there', 'messages[0].content')];
     expect(rules(before, after, ...notes)).toEqual([['/messages/0/content', ['there']]]);
   });
 
-  test('a note on a list is not blamed for a new element that it does not name', () => {
+  test('a note about a list does not explain a new element that it does not name', () => {
     const before = { messages: [{ role: 'user' }], tools: [] };
     const after = {
       messages: [{ role: 'user' }, { role: 'assistant' }],
@@ -38,7 +38,7 @@ describe('a change and its rule', () => {
     ]);
   });
 
-  test('a note on a list is right for what went missing inside an element', () => {
+  test('a note about a list explains what is missing inside an element', () => {
     const before = { messages: [{ role: 'user', cache_control: {} }] };
     const after = { messages: [{ role: 'user' }] };
     expect(rules(before, after, note('cache_control_dropped', '/messages'))).toEqual([
@@ -46,7 +46,7 @@ describe('a change and its rule', () => {
     ]);
   });
 
-  test('a lone name of a field fits wherever the field stands, and nothing else', () => {
+  test('a single field name fits at any depth, and nothing else', () => {
     const before = { reasoning: { effort: 'high' }, top_k: 1 };
     const after = { reasoning: {} };
     expect(rules(before, after, note('parameter_dropped', 'effort'))).toEqual([

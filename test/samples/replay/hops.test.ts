@@ -1,19 +1,19 @@
-/** Edges of a sample as hops and tries, whatever of the exchange is there. */
+/** Stages of a sample as hops and tries, also for incomplete exchanges. */
 
 import { describe, expect, test } from 'bun:test';
 import { CODECS } from '../../../src/app/codecs.ts';
 import { pricesOf } from '../../../src/samples/replay/cost.ts';
 import { costOfExchange, hopsOf, triesOf } from '../../../src/samples/replay/hops.ts';
-import type { SampleEdge, SampleMeta } from '../../../src/samples/sample.ts';
+import type { SampleMeta, SampleStage } from '../../../src/samples/sample.ts';
 
-const edge = (stage: string, more: Partial<SampleEdge> = {}): SampleEdge => ({
+const edge = (stage: string, more: Partial<SampleStage> = {}): SampleStage => ({
   stage,
   file: `req_1_a_${stage}.json`,
   bytes: 2,
   ...more,
 });
 
-const meta = (edges: readonly SampleEdge[], more: Partial<SampleMeta> = {}): SampleMeta => ({
+const meta = (edges: readonly SampleStage[], more: Partial<SampleMeta> = {}): SampleMeta => ({
   id: 'req_1_a',
   entry: 'openai-chat',
   state: 'done',
@@ -29,7 +29,7 @@ const parts = { protocols: CODECS };
 const nothing = { read: () => undefined };
 
 describe('tries', () => {
-  test('ten of one hop stand in the order of their numbers, the one that counted last', () => {
+  test('ten tries of one hop are in the order of their numbers, the one that counted last', () => {
     const stages = ['', ...Array.from({ length: 10 }, (_, i) => `try${i + 1}-`)];
     const edges = stages.flatMap((prefix) => [
       edge(`${prefix}provider-request`),
@@ -45,7 +45,7 @@ describe('tries', () => {
     expect(tries!.map(({ number }) => number)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
   });
 
-  test('hops beyond nine come in order; other stages are no hops', () => {
+  test('hops beyond nine are in order; other stages are not hops', () => {
     const edges = [12, 2, 10].map((hop) =>
       edge(`hop${hop}-provider-request`, { target: `p/${hop}` }),
     );
@@ -60,7 +60,7 @@ describe('tries', () => {
   });
 });
 
-describe('what a hop used', () => {
+describe('the usage of a hop', () => {
   const USAGE = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 };
   const answer = JSON.stringify({
     id: 'x',
@@ -81,7 +81,7 @@ describe('what a hop used', () => {
   const response = (stage: string, target: string) =>
     edge(stage, { target, protocol: 'openai-chat', status: 200 });
 
-  test('is read off its answer; the exchange costs what its hops do', () => {
+  test('is read from its answer; the exchange costs what its hops cost', () => {
     const whole = meta([
       response('provider-response', 'p/a'),
       response('hop2-provider-response', 'p/b'),
@@ -92,7 +92,7 @@ describe('what a hop used', () => {
     expect(costOfExchange(whole, hops, prices)).toBe(30);
   });
 
-  test('with a hop of no price the whole is priced as one, by its own usage', () => {
+  test('with a hop without price, the exchange is priced by its own usage', () => {
     const mixed = meta(
       [response('provider-response', 'q/a'), response('hop2-provider-response', 'p/b')],
       {
@@ -103,7 +103,7 @@ describe('what a hop used', () => {
     expect(costOfExchange(mixed, hopsOf(said, mixed, prices, parts), prices)).toBe(2);
   });
 
-  test('an answer that its protocol cannot read says nothing, and breaks nothing', () => {
+  test('an answer that its codec cannot read has no usage, and breaks nothing', () => {
     for (const text of ['', 'null', '[]', '{"choices":7}', '\u0000', '<html>']) {
       const odd = { read: () => new TextEncoder().encode(text) };
       const [hop] = hopsOf(odd, meta([response('provider-response', 'p/a')]), prices, parts);

@@ -1,4 +1,4 @@
-/** A request is sent where somebody said, or nowhere: a name that the configuration does not have is refused before anything is sent. */
+/** A request goes to the named target or nowhere: an unknown name is refused before anything is sent. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { checkTarget } from '../../../src/samples/replay/known-target.ts';
@@ -34,8 +34,8 @@ describe('a target that is not configured', () => {
     ['gml/glm-4.7', 'There is no provider "gml". Did you mean "glm"?'],
     ['glm/glm-47', 'does not list the model "glm-47". Did you mean "glm/glm-4.7"?'],
     ['glm/other', 'does not list the model "other". It lists glm-4.7, glm-5*.'],
-    ['glm', '"glm" is no target: write provider/model. Did you mean "glm/MODEL"?'],
-    ['glm/', 'is no target'],
+    ['glm', '"glm" is not a target: write provider/model. Did you mean "glm/MODEL"?'],
+    ['glm/', 'is not a target'],
     ['__proto__/x', 'There is no provider "__proto__"'],
   ];
   for (const [to, words] of cases) {
@@ -54,7 +54,7 @@ describe('a target that is not configured', () => {
     });
   }
 
-  test('the demo model takes no name of a provider that is not there either', async () => {
+  test('the demo model does not stand in for an unknown provider', async () => {
     const body = world.write('request.json', BODY);
     const { code, err } = await world.run(['replay', body, '--to', 'nope/x']);
     expect([code, err]).toEqual([2, expect.stringContaining('There is no provider "nope"')]);
@@ -95,7 +95,7 @@ describe('a target that is not configured', () => {
   });
 });
 
-test('what a list, a glob, a star or a route names is taken', () => {
+test('names in a list, a glob, a star or a route are accepted', () => {
   const config = good(file('http://127.0.0.1:1'));
   for (const to of ['glm/glm-4.7', 'glm/glm-5.1', 'any/what/ever', 'glm/side-model']) {
     expect(() => checkTarget(to, config)).not.toThrow();

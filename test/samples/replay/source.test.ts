@@ -1,4 +1,4 @@
-/** What is sent again: requests of samples, and what is known of how they were answered. */
+/** Requests to send again: requests of samples, with their recorded answers. */
 
 import { expect, test } from 'bun:test';
 import { fromSample } from '../../../src/samples/replay/source.ts';
@@ -27,7 +27,7 @@ const meta = (state: SampleState): SampleMeta => ({
   ],
 });
 
-test('the half of an answer that is still coming is not taken for the failure to look for', () => {
+test('a partial answer of a running exchange is not taken for the failure to reproduce', () => {
   expect(fromSample(book, meta('open')).answer).toBeUndefined();
   expect(fromSample(book, meta('done')).answer?.status).toBe(500);
 });

@@ -1,10 +1,10 @@
-/** Erasing a memory space removes what was recorded of it: files and index, finished, open and written elsewhere. */
+/** Erasing a memory space removes its samples: files and index, finished, open and written by other processes. */
 
 import { afterEach, describe, expect, test } from 'bun:test';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openRecorder, openSampleBook, type Recorder } from '../../../src/samples/record/index.ts';
+import { openRecorder, openSampleStore, type Recorder } from '../../../src/samples/index.ts';
 import { exchange, JSON_TYPE, play, told } from '../record/support.ts';
 
 const folders: string[] = [];
@@ -49,7 +49,7 @@ const traces = (root: string, words: string) =>
     .filter((path) => readFileSync(path).includes(words));
 
 describe('erasing a space', () => {
-  test('takes its samples and no others; no byte of it stays in the index', async () => {
+  test('removes its samples and no others; no byte of them stays in the index', async () => {
     const root = folder();
     const recorder = recorderIn(root);
     record(recorder, 'alice-space');
@@ -60,7 +60,7 @@ describe('erasing a space', () => {
     expect(traces(root, 'alice-space').length).toBeGreaterThan(0);
     expect(await recorder.eraseSpace('alice-space')).toBe(2);
     expect(traces(root, 'alice-space')).toEqual([]);
-    const book = openSampleBook(root);
+    const book = openSampleStore(root);
     expect(
       book
         .list()
@@ -74,7 +74,7 @@ describe('erasing a space', () => {
     expect(await recorder.eraseSpace('')).toBe(0);
   });
 
-  test('takes those under way: what still comes of them is not written', async () => {
+  test('removes running exchanges: what still comes is not written', async () => {
     const root = folder();
     const recorder = recorderIn(root);
     const running = record(recorder, 'alice-space', false);
@@ -86,7 +86,7 @@ describe('erasing a space', () => {
     expect(files(root)).toEqual([]);
   });
 
-  test('reaches what another process records: it removes its own as it writes it', async () => {
+  test('covers exchanges of another process, which removes its own when it writes them', async () => {
     const root = folder();
     const [here, there] = [recorderIn(root), recorderIn(root)];
     const running = record(there, 'alice-space', false);
@@ -97,7 +97,7 @@ describe('erasing a space', () => {
     await there.flush();
     expect(traces(root, 'alice-space')).toEqual([]);
     expect(
-      openSampleBook(root)
+      openSampleStore(root)
         .list()
         .map(({ id }) => id),
     ).toEqual([other.id]);
@@ -105,25 +105,25 @@ describe('erasing a space', () => {
     await Bun.sleep(5);
     const later = record(there, 'alice-space');
     await there.flush();
-    expect(openSampleBook(root).find(later.id)).toMatchObject({ memory_space: 'alice-space' });
+    expect(openSampleStore(root).find(later.id)).toMatchObject({ memory_space: 'alice-space' });
   });
 
-  test('works from a folder that an earlier version indexed, and through the book', async () => {
+  test('works on a folder that an earlier version indexed, and through the store', async () => {
     const root = folder();
     const first = recorderIn(root);
     const { id } = record(first, 'alice-space');
     await first.flush();
     await first.close();
     for (const end of ['', '-wal', '-shm']) rmSync(join(root, `index.db${end}`), { force: true });
-    const book = openSampleBook(root);
+    const book = openSampleStore(root);
     expect(book.list()).toMatchObject([{ id, memory_space: 'alice-space' }]);
     expect(book.eraseSpace('alice-space')).toBe(1);
     expect([book.list(), files(root)]).toEqual([[], []]);
     book.close();
-    expect(openSampleBook(join(root, 'nothing')).eraseSpace('x')).toBe(0);
+    expect(openSampleStore(join(root, 'nothing')).eraseSpace('x')).toBe(0);
   });
 
-  test('nobody is left with a sample of it in a list that is watched', async () => {
+  test('watched lists lose the samples of the space', async () => {
     const root = folder();
     const recorder = recorderIn(root);
     const gone: string[] = [];

@@ -1,4 +1,4 @@
-/** Pages of the program that only its start needed are given back, and nothing else is. */
+/** Releases the pages of the program that only its start needed, and no others. */
 
 import { expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ const mapping = (range: string, mode: string, path: string, anonymous: number) =
     'VmFlags: rd ex mr mw me sd',
   ].join('\n');
 
-test('what may be written to, was written to, or belongs to another file stays', () => {
+test('mappings that are writable, were written to, or belong to another file are kept', () => {
   const program = '/opt/my tools/hopgate';
   const smaps = [
     mapping('00200000-01a39000', 'r--p', program, 0),

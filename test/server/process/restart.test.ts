@@ -1,4 +1,4 @@
-/** SIGUSR2 under a supervisor: a new process on the same port, no connection refused, open streams finished by the old one. */
+/** SIGUSR2 under systemd: a new process takes over the port, no connection is refused, and the old one finishes its streams. */
 
 import { afterEach, describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';
@@ -24,7 +24,7 @@ const CONFIG = { samples: { mode: 'off' } };
 // Nobody listens there: what counts is that there is a supervisor.
 const SUPERVISED = { NOTIFY_SOCKET: '/nowhere/notify' };
 
-/** Asks one after the other on one connection; whether the last answer said that it is the last. */
+/** Sends requests one after the other on one connection; `told` when the last answer announced that it is the last. */
 function askUntilClosed(port: number, path: string): Promise<'told' | 'cut'> {
   const { promise, resolve } = Promise.withResolvers<'told' | 'cut'>();
   const socket = connect(port, '127.0.0.1', () => socket.write(request));
@@ -58,7 +58,7 @@ describe.skipIf(!linux)(
   `succession${linux ? '' : ' [SKIPPED: needs a shared port of Linux]'}`,
   () => {
     test.each([1, 2])(
-      'no request fails while the process is exchanged, and the new one goes on alone; processes: %i',
+      'no request fails during the restart, and the new process goes on alone; processes: %i',
       async (workers) => {
         gateway = await startGateway({ ...CONFIG, workers }, { env: SUPERVISED });
         const { url } = gateway;
@@ -87,7 +87,7 @@ describe.skipIf(!linux)(
         expect(failures).toEqual([]);
         expect(asked).toBeGreaterThan(50);
         process.kill(pid, 'SIGTERM');
-        // One of several may still answer when another has gone already.
+        // With several processes one may still answer when another has ended.
         let refused = 0;
         for (let i = 0; i < 100 && refused < 5; i++) {
           const answer = await fetch(`${url}/healthz`).catch(() => undefined);
@@ -116,7 +116,7 @@ describe.skipIf(!linux)(
     );
 
     test.each([1, 3])(
-      'SIGTERM while a successor starts ends both: nobody goes on unseen; processes: %i',
+      'SIGTERM while a successor starts ends both processes; processes: %i',
       async (workers) => {
         for (const ms of [0, 10, 20, 40]) {
           gateway = await startGateway({ ...CONFIG, workers }, { env: SUPERVISED });
@@ -128,7 +128,7 @@ describe.skipIf(!linux)(
           const done = gateway.logs().find(({ event }) => event === 'server.succeeded');
           await gateway.stop();
           if (done !== undefined) {
-            // It had taken over already, and whoever watches has been told.
+            // It had taken over already, and systemd knows its pid.
             process.kill(done.pid as number, 'SIGKILL');
             continue;
           }
@@ -138,7 +138,7 @@ describe.skipIf(!linux)(
               () => true,
             );
           await until(isGone);
-          // Nor does one come up behind that.
+          // And none starts after that.
           await Bun.sleep(500);
           expect(await isGone()).toBe(true);
         }
@@ -146,7 +146,7 @@ describe.skipIf(!linux)(
       60_000,
     );
 
-    test('a successor that does not come up changes nothing', async () => {
+    test('a successor that does not start changes nothing', async () => {
       gateway = await startGateway(CONFIG, { env: SUPERVISED });
       await Bun.write(gateway.configPath, 'lisen: 1\n');
       gateway.signal('SIGUSR2');
@@ -157,7 +157,7 @@ describe.skipIf(!linux)(
       expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
     }, 30_000);
 
-    test('without a supervisor the signal is refused, and ends nothing', async () => {
+    test('without systemd the signal is refused and ends nothing', async () => {
       gateway = await startGateway(CONFIG);
       gateway.signal('SIGUSR2');
       await Bun.sleep(200);

@@ -1,7 +1,7 @@
-/** New connections of a shared port go where they are steered. */
+/** New connections on a shared port go to the socket they are directed to. */
 
 import { afterEach, describe, expect, test } from 'bun:test';
-import { steer, steerNoLonger } from '../../../src/server/process/shared-port.ts';
+import { directConnections, spreadConnections } from '../../../src/server/process/shared-port.ts';
 
 const linux = process.platform === 'linux';
 
@@ -10,7 +10,7 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.stop(true);
 });
 
-/** Servers of one port in the order in which they began to listen; each answers with its place. */
+/** Servers of one port in the order in which they began to listen; each answers with its index. */
 function listenTogether(count: number): number {
   for (let place = 0; place < count; place++) {
     const fetch = () => new Response(String(place));
@@ -32,20 +32,20 @@ async function answering(port: number): Promise<string[]> {
 describe.skipIf(!linux)(
   `a shared port${linux ? '' : ' [SKIPPED: needs a shared port of Linux]'}`,
   () => {
-    test('every new connection goes to the one of that place, until it is spread again', async () => {
+    test('every new connection goes to the chosen socket until connections are spread again', async () => {
       const port = listenTogether(3);
       expect(await answering(port)).toEqual(['0', '1', '2']);
-      expect(steer(port, 1)).toBe(true);
+      expect(directConnections(port, 1)).toBe(true);
       expect(await answering(port)).toEqual(['1']);
-      expect(steer(port, 2)).toBe(true);
+      expect(directConnections(port, 2)).toBe(true);
       expect(await answering(port)).toEqual(['2']);
-      expect(steerNoLonger(port)).toBe(true);
+      expect(spreadConnections(port)).toBe(true);
       expect(await answering(port)).toEqual(['0', '1', '2']);
     });
 
-    test('a place that nobody has costs no connection', async () => {
+    test('an index without a socket costs no connection', async () => {
       const port = listenTogether(2);
-      expect(steer(port, 7)).toBe(true);
+      expect(directConnections(port, 7)).toBe(true);
       expect(await answering(port)).toEqual(['0', '1']);
     });
 
@@ -55,10 +55,10 @@ describe.skipIf(!linux)(
       [3, 3],
       [2, 3],
     ])(
-      'the first behind %i that close stays the one until they are closed; behind them: %i',
+      'while %i old sockets close, connections go to the first of %i new ones, then to any new one',
       async (old, young) => {
         const port = listenTogether(old + young);
-        expect(steer(port, old)).toBe(true);
+        expect(directConnections(port, old)).toBe(true);
         for (let closed = 0; closed < old; closed++) {
           expect(await answering(port)).toEqual([String(old)]);
           await servers[closed]!.stop();
@@ -68,12 +68,12 @@ describe.skipIf(!linux)(
       },
     );
 
-    test('a port of one socket, or of nobody here, is not steered', () => {
+    test('a port with one socket, or with none of this process, is left alone', () => {
       const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() });
       servers.push(server);
-      expect(steer(server.port!, 0)).toBe(false);
-      expect(steerNoLonger(server.port!)).toBe(false);
-      expect(steer(1, 0)).toBe(false);
+      expect(directConnections(server.port!, 0)).toBe(false);
+      expect(spreadConnections(server.port!)).toBe(false);
+      expect(directConnections(1, 0)).toBe(false);
     });
   },
 );

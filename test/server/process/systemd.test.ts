@@ -1,11 +1,11 @@
-/** What systemd hears from the compiled server: ready, reloading, alive, stopping. */
+/** What the compiled server sends to systemd: ready, reloading, alive, stopping. */
 
 import { dlopen, FFIType, ptr } from 'bun:ffi';
 import { afterEach, describe, expect, jest, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Supervisor, systemdNotifier } from '../../../src/server/process/systemd.ts';
+import { type SystemdNotifier, systemdNotifier } from '../../../src/server/process/systemd.ts';
 import { datagramSender } from '../../../src/server/process/unix-datagram.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import { type Gateway, startGateway } from '../../support/binary.ts';
@@ -94,7 +94,7 @@ describe.skipIf(!linux)(`sd_notify${why}`, () => {
     expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
     gateway.signal('SIGHUP');
     const reloading = await systemd.until('RELOADING=1');
-    // Of the clock that systemd compares with its own: since boot, not since the process began.
+    // The clock that systemd compares with counts from boot, not from the start of the process.
     const micros = Number(/^MONOTONIC_USEC=(\d+)$/m.exec(reloading)![1]);
     const uptime = Number((await Bun.file('/proc/uptime').text()).split(' ')[0]) * 1e6;
     expect(Math.abs(micros - uptime)).toBeLessThan(60e6);
@@ -104,7 +104,7 @@ describe.skipIf(!linux)(`sd_notify${why}`, () => {
     expect(await gateway.exited).toBe(0);
   }, 60_000);
 
-  test('the watchdog is fed again and again, no oftener than twice in its time, and starves when the loop hangs', async () => {
+  test('the watchdog is fed again and again, at most twice in its interval, and not while the event loop hangs', async () => {
     const systemd = socket();
     gateway = await startGateway(CONFIG, {
       env: { NOTIFY_SOCKET: systemd.path, WATCHDOG_USEC: '200000' },
@@ -123,28 +123,28 @@ describe.skipIf(!linux)(`sd_notify${why}`, () => {
     await systemd.until('WATCHDOG=1');
   });
 
-  test('the watchdog is fed twice in its time, while draining too, until another process is the main one', () => {
+  test('the watchdog is fed twice in its interval, while draining too, until another process is the main one', () => {
     const systemd = socket();
     const log = createLog({ level: 'silent', format: 'json' });
     const variables = { NOTIFY_SOCKET: systemd.path, WATCHDOG_USEC: '200000' };
-    // How often within a second, told by the clock of the test.
+    // The number of feeds within a second of the test's clock.
     const fed = () => {
       jest.advanceTimersByTime(1000);
       return systemd.read().filter((text) => text === 'WATCHDOG=1').length;
     };
-    let supervisor: Supervisor | undefined;
+    let notifier: SystemdNotifier | undefined;
     jest.useFakeTimers();
     try {
-      supervisor = systemdNotifier(variables, log);
+      notifier = systemdNotifier(variables, log);
       expect(fed()).toBe(0);
-      supervisor.ready('http://127.0.0.1:1');
+      notifier.ready('http://127.0.0.1:1');
       expect(fed()).toBe(10);
-      supervisor.stopping();
+      notifier.stopping();
       expect(fed()).toBe(10);
-      supervisor.handOver(1);
+      notifier.handOver(1);
       expect(fed()).toBe(0);
     } finally {
-      supervisor?.close();
+      notifier?.close();
       jest.useRealTimers();
     }
   });
@@ -186,13 +186,13 @@ describe.skipIf(!linux)(`sd_notify${why}`, () => {
     const pid = Number(/^MAINPID=(\d+)\nREADY=1$/.exec(await systemd.until('MAINPID='))![1]);
     opened.push({ close: () => process.kill(pid, 'SIGKILL') });
     expect(await gateway.exited).toBe(0);
-    // The service goes on: nobody may hear that it stops.
+    // The service goes on, so systemd must not read that it stops.
     expect(systemd.read().filter((text) => text.includes('STOPPING'))).toEqual([]);
     await systemd.until('WATCHDOG=1');
     expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
   }, 30_000);
 
-  test('a socket that was passed on is told to be of no use', async () => {
+  test('a socket passed by systemd is not used, and a warning says so', async () => {
     gateway = await startGateway(CONFIG, { env: { LISTEN_FDS: '1' } });
     expect(gateway.logs().map(({ event }) => event)).toContain('socket.activation.ignored');
   });
@@ -206,7 +206,7 @@ describe.skipIf(!linux)(`datagrams${why}`, () => {
     expect(listener.read()).toEqual(['grüße\nzwei']);
   });
 
-  test('that find no socket, or no room, are false at once', () => {
+  test('without a socket, or with a full queue, fail at once', () => {
     expect(datagramSender('/nowhere/at/all')!.send('x')).toBe(false);
     expect(datagramSender(`/${'x'.repeat(300)}`)!.send('x')).toBe(false);
     const listener = socket();

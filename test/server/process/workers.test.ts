@@ -1,4 +1,4 @@
-/** Several processes: however the first one ends, no other is left behind, and open streams end as they should. */
+/** Several processes: however the first one ends, no worker survives it, and open streams are finished. */
 
 import {
   afterAll,
@@ -38,7 +38,7 @@ const children = (pid: number) =>
 
 function isAlive(pid: number): boolean {
   try {
-    // A process that has ended stays listed until somebody asks for its exit code.
+    // A process that has ended stays listed until its parent reads its exit code.
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
   } catch {
     return false;
@@ -81,7 +81,7 @@ const SLOW = { piece: 2, paceMs: 40 };
 const HANGS = { cut: { at: 2, by: 'hang' } };
 
 describe.skipIf(!linux)(`several processes${linux ? '' : ' [SKIPPED: needs /proc]'}`, () => {
-  test('the first one is killed: the others finish what is open, and go', async () => {
+  test('when the first one is killed, the others finish open streams and end', async () => {
     const worker = await started();
     const { texts } = await open(SLOW);
     gateway.signal('SIGKILL');
@@ -91,7 +91,7 @@ describe.skipIf(!linux)(`several processes${linux ? '' : ' [SKIPPED: needs /proc
     await expect(fetch(`${gateway.url}/healthz`)).rejects.toThrow();
   });
 
-  test('Ctrl-C reaches all of them, and cuts no stream', async () => {
+  test('Ctrl-C reaches all of them and cuts no stream', async () => {
     const worker = await started();
     const { texts } = await open(SLOW);
     process.kill(worker, 'SIGINT');
@@ -112,7 +112,7 @@ describe.skipIf(!linux)(`several processes${linux ? '' : ' [SKIPPED: needs /proc
     expect(finished(await texts)).toBe(0);
   });
 
-  test('one that dies is started again, but not once all are to stop', async () => {
+  test('one that dies is started again, but not after a stop', async () => {
     const worker = await started();
     process.kill(worker, 'SIGKILL');
     const next = await until(() => children(gateway.pid).find((pid) => pid !== worker && pid > 0));
@@ -128,7 +128,7 @@ describe.skipIf(!linux)(`several processes${linux ? '' : ' [SKIPPED: needs /proc
 });
 
 describe('a worker', () => {
-  test('that cannot be started is tried again, bound as the first process is', async () => {
+  test('that cannot be started is started later, bound to the address of the first process', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'hopgate-workers-'));
     const program = join(folder, 'program');
     const lines: string[] = [];
@@ -161,7 +161,7 @@ describe('a worker', () => {
     }
   });
 
-  test('that never comes up is tried at growing intervals', async () => {
+  test('that never starts is tried at growing intervals', async () => {
     const lines: string[] = [];
     const workers = startWorkers({
       count: 1,

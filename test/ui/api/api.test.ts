@@ -45,7 +45,7 @@ const recorded = async (id: string) => {
 const file = (id: string, entry: string, name: string) =>
   readFileSync(join(world.folder, entry, `${id}_${name}`));
 
-/** Runs a line as somebody would who pasted it; exit code and stderr. */
+/** Runs a command line as pasted into a shell; exit code and stderr. */
 async function shell(line: string, more: Record<string, string> = {}): Promise<[number, string]> {
   const run = Bun.spawn(['sh', '-c', line], {
     env: { PATH: process.env.PATH, ...more },
@@ -82,8 +82,8 @@ async function search(): Promise<string> {
   );
 }
 
-describe('what the page must know first', () => {
-  test('version, mode, targets, and that there are neither keys nor prices', async () => {
+describe('the info route', () => {
+  test('gives version, mode and targets, and says that there are no keys and no prices', async () => {
     const info = await world.json<Info>('info');
     expect(info).toMatchObject({
       samples: { mode: 'all', by_route: false, redact: [] },
@@ -103,7 +103,7 @@ describe('what the page must know first', () => {
 });
 
 describe('the list', () => {
-  test('filters, and refuses what is no filter with words', async () => {
+  test('filters, and refuses invalid filters with a message', async () => {
     world.upstream.enqueue(refuse(400, {}, { error: { message: 'No such thing.' } }));
     const body = { model: 'via-chat', messages: [{ role: 'user', content: 'Fail.' }] };
     const bad = await recorded(await world.post(PATHS.chat, body));
@@ -130,7 +130,7 @@ describe('the list', () => {
 });
 
 describe('one exchange', () => {
-  test('shows its hops in order of time, the tool between them, and the tokens of each', async () => {
+  test('shows its hops in order of time, the tools between them, and the tokens of each', async () => {
     const id = await search();
     const detail = await world.json<SampleDetail>(`samples/${id}`);
     expect(detail.row).toMatchObject({ id, status: 200, hops: 2, cost: null });
@@ -171,7 +171,7 @@ describe('one exchange', () => {
     expect(detail.client.response!.until).toBeGreaterThanOrEqual(second!.end_at!);
   });
 
-  test('tries that did not count stand before the one that did', async () => {
+  test('tries that did not count come before the one that did', async () => {
     world.upstream.enqueue(refuse(503, {}, { error: { message: 'Busy.' } }), say('Now.'));
     const body = { model: 'via-chat', messages: [{ role: 'user', content: 'Twice.' }] };
     const id = await recorded(await world.post(PATHS.chat, body));
@@ -183,7 +183,7 @@ describe('one exchange', () => {
     ]);
   });
 
-  test('of an id that is not there nothing is told', async () => {
+  test('an unknown id is not found', async () => {
     for (const id of ['req_1_aaaaaa', 'x', '', '..%2f..%2fetc%2fpasswd', '%00', 'req_1']) {
       const response = await world.api(`samples/${id}`);
       expect([id, response.status === 404 || id === '']).toEqual([id, true]);
@@ -193,7 +193,7 @@ describe('one exchange', () => {
 });
 
 describe('a body', () => {
-  test('comes as it is, whole or in ranges, as text that no browser takes for a page', async () => {
+  test('is sent unchanged, whole or in ranges, as text that no browser renders as a page', async () => {
     const html = '<script>alert(1)</script><img src=x onerror=alert(2)>';
     const body = { model: 'via-chat', messages: [{ role: 'user', content: html }] };
     const id = await recorded(await world.post(PATHS.chat, body));
@@ -251,7 +251,7 @@ describe('a body', () => {
     }
   });
 
-  test('shows media by kind and size alone, calls with arguments, results, and where they stand', async () => {
+  test('shows media only by kind and size, and calls with arguments, results and places', async () => {
     const data = Buffer.from('not really a picture').toString('base64');
     const id = await recorded(
       await world.post(PATHS.messages, {
@@ -293,7 +293,7 @@ describe('a body', () => {
     expect(view.settings).toMatchObject({ maxTokens: 100 });
   });
 
-  test('a history that no decoder can read is shown mended, with what is wrong with it', async () => {
+  test('a history that the decoder refuses is shown repaired, with the problem', async () => {
     const id = await recorded(
       await world.post(PATHS.chat, {
         model: 'via-chat',
@@ -311,7 +311,7 @@ describe('a body', () => {
     expect(view.turns.map(({ role }) => role)).toContain('user');
   });
 
-  test('a stream that was cut is shown as far as it came, and is not called complete', async () => {
+  test('a cut stream is shown up to the cut, and not as complete', async () => {
     world.upstream.enqueue(
       say('A sentence in many pieces.', { delivery: { piece: 2, cut: { at: 5, by: 'truncate' } } }),
     );
@@ -332,7 +332,7 @@ describe('a body', () => {
     ).toBe(true);
   });
 
-  test('an error answer is told as what it is', async () => {
+  test('an error answer is shown as an error', async () => {
     world.upstream.enqueue(refuse(400, {}, { error: { message: 'Too <b>bold</b>.' } }));
     const body = { model: 'via-chat', messages: [{ role: 'user', content: 'Fail.' }] };
     const id = await recorded(await world.post(PATHS.chat, body));
@@ -345,7 +345,7 @@ describe('a body', () => {
 });
 
 describe('the events of a stream', () => {
-  test('are all there in order and in time, and say together what was said', async () => {
+  test('are complete, in order and with times, and add up to the answer', async () => {
     const id = await search();
     for (const stage of ['hop2-provider-response', 'client-response']) {
       const view = await world.json<EventsView>(`samples/${id}/edges/${stage}/events`);
@@ -381,7 +381,7 @@ describe('the events of a stream', () => {
 });
 
 describe('differences', () => {
-  test('are those of the command line, with the rules that made them', async () => {
+  test('equal those of the command line, with the rules behind them', async () => {
     const id = await search();
     const diff = await world.json<DiffView>(`samples/${id}/diff`);
     const { stdout } = await runBinary(['samples', 'diff', id, '--dir', world.folder, '--json']);
@@ -394,7 +394,7 @@ describe('differences', () => {
     expect((await world.api(`samples/${id}/diff?a=nothing`)).status).toBe(404);
   });
 
-  test('a huge value comes cut, and says how large it is', async () => {
+  test('a huge value is cut, with its full size', async () => {
     const body = {
       model: 'via-messages',
       messages: [{ role: 'user', content: 'y'.repeat(50_000) }],
@@ -409,8 +409,8 @@ describe('differences', () => {
   });
 });
 
-describe('to take away', () => {
-  test('an export is a download that the command line imports; redacted it holds no word', async () => {
+describe('export', () => {
+  test('an export is a download that the command line imports; a redacted one holds no text', async () => {
     const body = { model: 'via-chat', messages: [{ role: 'user', content: 'A private matter.' }] };
     const id = await recorded(await world.post(PATHS.chat, body));
     const whole = await world.api(`samples/${id}/export`);
@@ -422,7 +422,7 @@ describe('to take away', () => {
     expect(JSON.parse(text)).toMatchObject({ hopgate_sample: 1, meta: { id } });
   });
 
-  test('a command line for curl does what was done, whatever stands in the body', async () => {
+  test('the curl command line repeats the request, whatever the body holds', async () => {
     const hostile = `It's "quoted"; $(touch /tmp/hopgate-curl) \`id\` \\ \n ' ; exit 3 #`;
     const body = { model: 'via-chat', messages: [{ role: 'user', content: hostile }] };
     const id = await recorded(await world.post(PATHS.chat, body));
@@ -441,7 +441,7 @@ describe('to take away', () => {
 });
 
 describe('figures', () => {
-  test('count what was recorded; refuse what is no time', async () => {
+  test('count what was recorded; an invalid time is refused', async () => {
     await recorded(await world.post(PATHS.chat, { model: 'via-chat', messages: [] }));
     const rows = await world.rows(1);
     const stats = await world.json<Stats>('stats?since=1h&buckets=7');

@@ -1,10 +1,10 @@
-/** The door of the page's API: whose exchanges a key sees, and how much a request may bring. */
+/** The guard of the page's API: whose exchanges a key sees, and how large a request may be. */
 
 import { expect, test } from 'bun:test';
 import type { Config } from '../../../src/config/config.ts';
 import { GatewayError } from '../../../src/conversation/errors.ts';
 import { viewerOf } from '../../../src/ui/api/guard.ts';
-import { readJson } from '../../../src/ui/api/jobs/job-requests.ts';
+import { readJson } from '../../../src/ui/api/json-body.ts';
 
 const parts = (sees: readonly ('own' | 'all')[]) => ({
   access: () => () => 'x',

@@ -1,4 +1,4 @@
-/** The live feed: rows as they come and change, filters, what goes again, and a stop that waits for nobody. */
+/** The live feed: new, changed and removed rows, filters, and a prompt stop of the server. */
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import type { LiveEvent } from '../../../src/ui/api/api.ts';
@@ -42,7 +42,7 @@ describe('the live feed', () => {
     expect(seen.at(-1)).toMatchObject({ row: { id, status: 200, model: 'via-chat', cost: null } });
   });
 
-  test('whoever comes later sees what is running already', async () => {
+  test('a later page sees exchanges that are already running', async () => {
     world.upstream.enqueue(say('slow '.repeat(40), { delivery: { paceMs: 25 } }));
     const asked = world.post(CHAT, ask('Still going.', { stream: true }));
     await Bun.sleep(400);
@@ -61,7 +61,7 @@ describe('the live feed', () => {
     expect((await world.api('live?status=teapot')).status).toBe(400);
   });
 
-  test('a hundred that come at once are all told, each at last as done', async () => {
+  test('a hundred exchanges at once are all sent, each finally as done', async () => {
     const events = await listen();
     const ids = await Promise.all(
       Array.from({ length: 100 }, (_, i) => world.post(CHAT, ask(`Number ${i}.`))),
@@ -73,7 +73,7 @@ describe('the live feed', () => {
     });
   });
 
-  test('readers that hang up leave nothing behind: a new one always finds room', async () => {
+  test('disconnected pages leave nothing behind: a new page always finds room', async () => {
     for (let i = 0; i < 150; i++) {
       const abort = new AbortController();
       const response = await world.api('live', { signal: abort.signal });
@@ -83,7 +83,7 @@ describe('the live feed', () => {
     await (await listen()).return(undefined);
   });
 
-  test('tells of samples that retention removes', async () => {
+  test('reports samples that retention removes', async () => {
     const own = await startApiWorld({ samples: { mode: 'all', max_count: 0, max_bytes: 1 } });
     try {
       const events = eventsIn<LiveEvent>(await own.api('live'));
@@ -103,7 +103,7 @@ describe('the live feed', () => {
 });
 
 describe('with several processes on one port', () => {
-  test('the feed tells what any of them recorded; jobs are refused in words', async () => {
+  test('the feed shows rows of all processes; jobs are refused with a message', async () => {
     const own = await startApiWorld({ workers: 2 });
     try {
       const events = eventsIn<LiveEvent>(await own.api('live'));
@@ -129,7 +129,7 @@ describe('with several processes on one port', () => {
 });
 
 describe('the end of the server', () => {
-  test('does not wait for pages that look on', async () => {
+  test('does not wait for pages that follow the list', async () => {
     const gateway = await startGateway({ ...world.config, limits: { drain: 20 } });
     const own = client(gateway);
     const streams = await Promise.all([own.api('live'), own.api('live')]);

@@ -5,8 +5,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import type { ModelPrice } from '../../../src/config/config.ts';
-import { openSampleBook } from '../../../src/samples/record/index.ts';
+import type { ModelPrice } from '../../../src/config/sections/prices.ts';
+import { openSampleStore } from '../../../src/samples/index.ts';
 import { pricesOf } from '../../../src/samples/replay/cost.ts';
 import type { SampleRow, SampleStore } from '../../../src/samples/sample.ts';
 import { openIndex } from '../../../src/samples/store/index-store.ts';
@@ -95,7 +95,7 @@ function bookWith(rows: readonly SampleRow[]): SampleStore {
   const index = openIndex(folder);
   index.put(rows);
   index.close();
-  return openSampleBook(folder, true);
+  return openSampleStore(folder, true);
 }
 
 /** Nearest rank, by its definition: the smallest value that at least p % are not above. */
@@ -167,7 +167,7 @@ const rounded = ({ cost, ...rest }: StatsFigures) => ({
 });
 
 describe('statistics', () => {
-  test('are what counting by hand gives, in every bucket, by target, and for one key alone', async () => {
+  test('equal counting by hand, in every bucket, by target, and for a single key', async () => {
     await fc.assert(
       fc.asyncProperty(
         rowsOf,
@@ -176,11 +176,7 @@ describe('statistics', () => {
         async (rows, buckets, owner) => {
           const book = bookWith(rows);
           const [since, until] = [NOW - 90_000, NOW];
-          const query = new URLSearchParams({
-            since: String(since),
-            until: String(until),
-            buckets: String(buckets),
-          });
+          const query = { since: String(since), until: String(until), buckets };
           const stats = await statsFor(book, query, { key: owner ?? '', owner }, prices);
           book.close();
           const seen = rows.filter(
@@ -207,7 +203,7 @@ describe('statistics', () => {
     );
   });
 
-  test('ten times as many samples are ten times as much work, not a hundred times', async () => {
+  test('ten times as many samples cost ten times as much work, not a hundred times', async () => {
     const some = fc.sample(row, { numRuns: 3000, seed: 7 });
     /** Milliseconds of CPU that it takes to sum up so many. */
     const work = async (count: number) => {
@@ -217,7 +213,7 @@ describe('statistics', () => {
         time: NOW - i,
       }));
       const book = bookWith(rows);
-      const query = new URLSearchParams({ since: String(NOW - count), until: String(NOW + 1) });
+      const query = { since: String(NOW - count), until: String(NOW + 1), buckets: 60 };
       const spent = await cpuTime(async () => {
         const stats = await statsFor(book, query, EVERYBODY, prices);
         expect(stats.all.requests).toBe(count);
@@ -251,7 +247,7 @@ describe('the filter of the live feed', () => {
     fc.assert(
       fc.property(rowsOf, given, fc.constantFrom(undefined, 'ann'), (rows, query, owner) => {
         const book = bookWith(rows);
-        const filter = filterOfQuery(new URLSearchParams(query), { key: owner ?? '', owner });
+        const filter = filterOfQuery(query, { key: owner ?? '', owner });
         const listed = book.list(filter).map(({ id }) => id);
         book.close();
         const passed = rows.filter((one) => fits(one, filter)).map(({ id }) => id);
@@ -263,7 +259,7 @@ describe('the filter of the live feed', () => {
 });
 
 describe('pages of the list', () => {
-  test('together show every row once, newest first, whatever stands at the same millisecond', () => {
+  test('together show every row once, newest first, also rows of the same millisecond', () => {
     fc.assert(
       fc.property(rowsOf, fc.integer({ min: 1, max: 7 }), (rows, limit) => {
         // Many of the same time: the cursor must tell them apart.
@@ -272,7 +268,7 @@ describe('pages of the list', () => {
         const ids: string[] = [];
         let cursor: string | undefined;
         do {
-          const query = new URLSearchParams({ limit: String(limit), ...(cursor && { cursor }) });
+          const query = { limit, ...(cursor && { cursor }) };
           const page = samplesPage(book, query, EVERYBODY, prices);
           ids.push(...page.rows.map(({ id }) => id));
           cursor = page.cursor;
@@ -287,7 +283,7 @@ describe('pages of the list', () => {
     );
   });
 
-  test('a row costs what its tokens cost, and nothing is made up without a price', () => {
+  test('a row costs what its tokens cost, and has no cost without a price', () => {
     fc.assert(
       fc.property(row, (one) => {
         const [cost, expected] = [priced(one, prices).cost, costByHand(one)];

@@ -1,52 +1,95 @@
-/** `hopgate bisect`: finds the smallest request that still fails in the same way, and says what is in it. */
+/** `hopgate bisect`: finds the smallest request that still fails in the same way, and says what it holds. */
 
 import type { Config } from '../../../config/config.ts';
 import {
-  type Bisected,
-  bisectedAsJson,
+  type BisectionResult,
   bisection,
+  bisectionAsJson,
   DEFAULT_BUDGET,
 } from '../../../samples/bisect/run.ts';
 import type { ProbeReport } from '../../../samples/bisect/types.ts';
-import type { Source } from '../../../samples/replay/source.ts';
+import type { ReplaySource } from '../../../samples/replay/source.ts';
 import type { SampleStore } from '../../../samples/sample.ts';
-import { type Invocation, UsageError } from '../../command.ts';
-import { loadOrTell } from '../../load-config.ts';
+import { type CommandSpec, type Invocation, UsageError } from '../../command.ts';
+import { loadOrReport } from '../../load-config.ts';
+import { jsonOption } from '../../shared-options.ts';
 import { sourceNamed } from '../replay/source.ts';
-import { bookBeside } from '../samples/book.ts';
+import { openSampleStore } from '../samples/open-samples.ts';
+import { BODY_PROTOCOL, NO_REPAIR, SAMPLES_DIR, STAGE, TO } from '../samples/options.ts';
 import { bytes } from '../samples/units.ts';
 
+export const BISECT: CommandSpec = {
+  name: 'bisect',
+  group: 'Investigate',
+  summary: 'find the smallest request that still fails in the same way',
+  description: [
+    'Leaves out messages, tools, fields, parts and halves of texts, keeping every candidate valid for its protocol, until nothing more can go; then says what the smallest failing request holds that the nearest passing one does not. Works for errors, for streams that break off, and for answers with nothing in them.',
+    'Failures that come and go are asked for more often. Every probe is a request that the vendor may charge for; --budget bounds them. Ctrl-C ends it with what is known; the same command later goes on from there. Both requests become samples.',
+  ],
+  arguments: [{ name: 'what', summary: 'an id, or a file with a request', required: true }],
+  options: [
+    {
+      name: 'budget',
+      value: 'N',
+      summary: 'requests that may be sent',
+      default: '100',
+      range: [1, 100_000],
+    },
+    TO,
+    STAGE,
+    NO_REPAIR,
+    { name: 'fresh', summary: 'forget what an earlier run of the same found' },
+    BODY_PROTOCOL,
+    SAMPLES_DIR,
+    jsonOption(),
+  ],
+  examples: [
+    { line: 'hopgate bisect s7i9w6', summary: 'What in this request makes the vendor fail?' },
+    {
+      line: 'hopgate bisect s7i9w6 --stage provider-request --budget 40',
+      summary: 'The request as the vendor got it, in at most 40 probes.',
+    },
+    { line: 'hopgate bisect ./request.json --to glm/glm-4.7', summary: 'Any request in a file.' },
+  ],
+  exits: [
+    [0, 'found'],
+    [1, 'it does not fail (any more), or the configuration cannot be used'],
+    [3, 'the budget was spent before anything was found'],
+  ],
+  run: runBisect,
+};
+
 /** Exit 0 when a cause was found; 1 when it does not fail, 3 when the search was ended early without one. */
-export async function runBisect(invocation: Invocation): Promise<number> {
-  const config = await loadOrTell(invocation);
+async function runBisect(invocation: Invocation): Promise<number> {
+  const config = await loadOrReport(invocation);
   if (config === undefined) return 1;
-  const book = bookBeside(config, invocation);
+  const store = openSampleStore(config, invocation);
   try {
     const named = invocation.arguments[0];
     if (named === undefined) throw new UsageError('"hopgate bisect" needs an id or a file.');
-    return await bisectSource(book, config, sourceNamed(book, named, invocation), invocation);
+    return await bisectSource(store, config, sourceNamed(store, named, invocation), invocation);
   } finally {
-    book.close();
+    store.close();
   }
 }
 
 async function bisectSource(
-  book: SampleStore,
+  store: SampleStore,
   config: Config,
-  source: Source,
+  source: ReplaySource,
   invocation: Invocation,
 ): Promise<number> {
   const { deps, io, out, err, flag, number, text } = invocation;
   const stop = new AbortController();
   const interrupt = () => stop.abort();
   process.on('SIGINT', interrupt);
-  let found: Bisected;
+  let found: BisectionResult;
   try {
     found = await bisection(
       {
         config,
         source,
-        book,
+        store,
         to: text('to'),
         repair: !flag('no-repair'),
         budget: number('budget') ?? DEFAULT_BUDGET,
@@ -56,21 +99,21 @@ async function bisectSource(
           err.line(
             `Going on with an earlier run: ${known} answers are known (--fresh forgets them).`,
           ),
-        onProbe: (probe) => progress(probe, invocation),
+        onProbe: (probe) => printProgress(probe, invocation),
       },
       { ...deps, environment: io.environment },
     );
   } finally {
     process.off('SIGINT', interrupt);
   }
-  if (flag('json')) out.line(JSON.stringify(bisectedAsJson(found), null, 2));
-  else tell(found, source, invocation);
+  if (flag('json')) out.line(JSON.stringify(bisectionAsJson(found), null, 2));
+  else printResult(found, source, invocation);
   const { result, cause } = found.report;
   if (result === 'does-not-fail') return 1;
   return cause === undefined && result === 'partial' ? 3 : 0;
 }
 
-function progress(
+function printProgress(
   { spent, verdict, phase, best }: ProbeReport,
   { err, flag, io }: Invocation,
 ): void {
@@ -84,9 +127,9 @@ function progress(
   );
 }
 
-function tell(
-  { report, samples, wanted, other }: Bisected,
-  source: Source,
+function printResult(
+  { report, samples, wanted, other }: BisectionResult,
+  source: ReplaySource,
   { out }: Invocation,
 ): void {
   const failure = wanted?.failure;

@@ -1,7 +1,7 @@
 /** The bash completion; works with bash 3.2 and without the bash-completion package. */
 
 import type { ArgumentSpec, CommandSpec, OptionSpec } from '../../command.ts';
-import { type Offer, offerFor, optionsOf, quoted, spellings } from './words.ts';
+import { type Offer, offerFor, optionsOf, quoted, spellings } from './offers.ts';
 
 const offer = (what: Offer): string => {
   if (what.kind === 'words') return `_hopgate_words ${quoted(what.words.join(' '))}`;

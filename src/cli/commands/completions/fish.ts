@@ -1,7 +1,7 @@
 /** The fish completion: one `complete` line for each thing that can be typed. */
 
 import type { CommandSpec, OptionSpec } from '../../command.ts';
-import { type Offer, offerFor, optionsOf, quoted } from './words.ts';
+import { type Offer, offerFor, optionsOf, quoted } from './offers.ts';
 
 const fishQuoted = (text: string) => `'${text.replace(/[\\']/g, '\\$&')}'`;
 

@@ -1,4 +1,4 @@
-/** `hopgate completions`: what a shell needs to complete command lines, made from the command table. */
+/** `hopgate completions`: prints the completion script of a shell, made from the command table. */
 
 import type { CommandSpec, Invocation } from '../../command.ts';
 import { bashCompletion } from './bash.ts';
@@ -6,19 +6,39 @@ import { fishCompletion } from './fish.ts';
 import { zshCompletion } from './zsh.ts';
 
 /** By the shell's name: the script for a command table. */
-export const COMPLETIONS: Readonly<Record<string, (commands: readonly CommandSpec[]) => string>> = {
+export const SCRIPTS: Readonly<Record<string, (commands: readonly CommandSpec[]) => string>> = {
   bash: bashCompletion,
   zsh: zshCompletion,
   fish: fishCompletion,
 };
 
-export const SHELLS = Object.keys(COMPLETIONS);
+export const COMPLETIONS: CommandSpec = {
+  name: 'completions',
+  group: 'Set up',
+  summary: 'print what a shell needs to complete hopgate command lines',
+  description: ['Made from the same table as this help, so it knows every command and option.'],
+  arguments: [
+    { name: 'shell', summary: 'which one', required: true, choices: Object.keys(SCRIPTS) },
+  ],
+  examples: [
+    {
+      line: 'hopgate completions bash > ~/.local/share/bash-completion/completions/hopgate',
+      summary: 'For every bash from now on; "source" takes it for one.',
+    },
+    {
+      line: 'hopgate completions fish > ~/.config/fish/completions/hopgate.fish',
+      summary: 'For every fish from now on.',
+    },
+  ],
+  exits: [[0, 'printed']],
+  run: runCompletions,
+};
 
-/** Prints the script of the shell that was named. */
-export async function runCompletions(
-  { arguments: [shell = ''], io }: Invocation,
-  commands: readonly CommandSpec[],
-): Promise<number> {
-  io.stdout.write(COMPLETIONS[shell]!(commands));
+async function runCompletions({
+  arguments: [shell = ''],
+  io,
+  commands,
+}: Invocation): Promise<number> {
+  io.stdout.write(SCRIPTS[shell]!(commands));
   return 0;
 }

@@ -1,7 +1,7 @@
 /** The zsh completion: a function for `_arguments`, to be found in fpath or to be sourced. */
 
 import type { ArgumentSpec, CommandSpec, OptionSpec } from '../../command.ts';
-import { type Offer, offerFor, optionsOf, quoted, spellings } from './words.ts';
+import { type Offer, offerFor, optionsOf, quoted, spellings } from './offers.ts';
 
 // Inside a spec of _arguments a colon ends a field and brackets enclose the explanation.
 const escaped = (text: string) => text.replace(/[\\:[\]]/g, '\\$&');

@@ -1,4 +1,4 @@
-/** `hopgate demo`: a chat app in the terminal, three characters that remember, against a model of this very process. */
+/** `hopgate demo`: a chat app in the terminal, with three characters that remember, against a gateway in this process. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,28 +7,68 @@ import type { Config } from '../../../config/config.ts';
 import { environmentFrom } from '../../../config/environment.ts';
 import { parseConfig } from '../../../config/load.ts';
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
-import type { Invocation } from '../../command.ts';
-import { loadOrTell } from '../../load-config.ts';
+import { type CommandSpec, errorMessage, type Invocation } from '../../command.ts';
+import { loadOrReport } from '../../load-config.ts';
 import { Cancelled, openQuestions } from '../../questions.ts';
 import { type Terminal, widthOf } from '../../terminal.ts';
-import { CASTS, type Language } from './cast.ts';
-import { type Line, remember, speak } from './talk.ts';
+import { type ChatLine, type SendRequest, seedMemories, takeTurn } from './chat-turn.ts';
+import { GROUP_CHATS, type Language } from './group-chats.ts';
+
+export const DEMO: CommandSpec = {
+  name: 'demo',
+  group: 'Run',
+  summary: 'play a chat app: three characters that remember',
+  description: [
+    'A group chat in the terminal. Each character has a memory space of its own, is made to recall before it speaks, and may recall more; what is said becomes a memory. A line marked ⚙ names the tools that ran in a turn; an app gets each as an event.',
+    'Needs no configuration, no key and no network: the built-in model plays all three. With --model the models of your configuration do. Nothing is kept: the memory lies in a temporary folder.',
+  ],
+  arguments: [{ name: 'which', summary: 'what is played', choices: ['group-chat'] }],
+  options: [
+    {
+      name: 'model',
+      short: 'm',
+      value: 'NAME',
+      summary: 'let this model of your configuration play',
+      default: 'the built-in demo model',
+    },
+    {
+      name: 'lang',
+      value: 'LANGUAGE',
+      summary: 'in which they talk',
+      choices: ['zh', 'en'],
+      default: 'zh where $LANG says so, else en',
+    },
+    { name: 'script', summary: 'end after the script, without asking you to join in' },
+  ],
+  examples: [
+    { line: 'hopgate demo group-chat', summary: 'Watch them talk, then join in.' },
+    {
+      line: 'hopgate demo group-chat --lang zh --model deepseek/deepseek-chat',
+      summary: 'The same in Chinese, with a real model.',
+    },
+  ],
+  exits: [
+    [0, 'it was played'],
+    [1, 'the model could not answer, or the configuration cannot be used'],
+  ],
+  run: runDemo,
+};
 
 /** Exit 0; 1 when the model could not answer or the configuration cannot be used. */
-export async function runDemo(invocation: Invocation): Promise<number> {
+async function runDemo(invocation: Invocation): Promise<number> {
   const { io, deps, err } = invocation;
   const model = invocation.text('model') ?? 'demo';
-  // A folder of its own: no memory of a real conversation is touched.
+  // A temporary folder: the demo must not touch the memory of real conversations.
   const home = mkdtempSync(join(tmpdir(), 'hopgate-demo-'));
   const environment = { ...io.environment, home };
   const config = await configOf(invocation, home);
   if (config === undefined) return 1;
   const gateway = deps.gateway({ config, environment, repair: true, remembers: true });
   try {
-    await groupChat(invocation, (request) => gateway.handle(request), model);
+    await playGroupChat(invocation, (request) => gateway.handle(request), model);
     return 0;
   } catch (thrown) {
-    err.line(thrown instanceof Error ? thrown.message : String(thrown));
+    err.line(errorMessage(thrown));
     return 1;
   } finally {
     await gateway.close();
@@ -36,32 +76,32 @@ export async function runDemo(invocation: Invocation): Promise<number> {
   }
 }
 
-/** With a model's name the user's own configuration, without one the built-in model; neither leaves a trace. */
+/** The user's configuration where a model is named, else the built-in model; neither records anything. */
 async function configOf(invocation: Invocation, home: string): Promise<Config | undefined> {
   const path = join(home, 'memory.db');
   if (invocation.text('model') !== undefined) {
-    const own = await loadOrTell(invocation);
-    return own && private_(own, path);
+    const own = await loadOrReport(invocation);
+    return own && leavingNoTrace(own, path);
   }
   const loaded = parseConfig('{}', 'demo', environmentFrom({}, home));
-  return loaded.ok ? private_(loaded.config, path) : undefined;
+  return loaded.ok ? leavingNoTrace(loaded.config, path) : undefined;
 }
 
-const private_ = (config: Config, path: string): Config => ({
+const leavingNoTrace = (config: Config, path: string): Config => ({
   ...config,
   auth: { ...config.auth, keys: [] },
   samples: { ...config.samples, mode: 'off' },
   memory: { ...config.memory, enabled: true, path, external: undefined },
 });
 
-async function groupChat(
+async function playGroupChat(
   { out, io, err, text, flag }: Invocation,
-  door: (request: Request) => Promise<Response>,
+  send: SendRequest,
   model: string,
 ): Promise<void> {
   const language = languageOf(text('lang'), io.environment.variable('LANG'));
-  const { characters, script, user } = CASTS[language];
-  for (const character of characters) await remember(door, character);
+  const { characters, script, user } = GROUP_CHATS[language];
+  for (const character of characters) await seedMemories(send, character);
   const names = characters.map(({ name }) => name).join(language === 'zh' ? '、' : ', ');
   out.line(
     out.paint(
@@ -71,23 +111,23 @@ async function groupChat(
         : `A group chat: ${names}, model ${model}. Each of them has a memory and recalls before it speaks; lines with ⚙ name the tools of a turn.`,
     ),
   );
-  const history: Line[] = [];
-  const sayAll = async (said: string): Promise<void> => {
+  const history: ChatLine[] = [];
+  const playRound = async (userText: string): Promise<void> => {
     out.line();
-    out.line(`${out.paint('bold', user)}  ${said}`);
-    const round: Line[] = [];
+    out.line(`${out.paint('bold', user)}  ${userText}`);
+    const round: ChatLine[] = [];
     for (const self of characters) {
       const tools = toolLine(out);
       let begun = false;
-      const reply = await speak({
-        door,
+      const reply = await takeTurn({
+        send,
         model,
         locale: language,
         self,
         members: characters,
         history,
         user,
-        said,
+        userText,
         round,
         onEvent: tools.take,
         onText: (more) => {
@@ -102,19 +142,19 @@ async function groupChat(
       out.line();
       round.push({ from: self.name, text: reply });
     }
-    history.push({ from: user, text: said }, ...round);
+    history.push({ from: user, text: userText }, ...round);
   };
-  for (const said of script) await sayAll(said);
+  for (const userText of script) await playRound(userText);
   if (!io.interactive || flag('script')) return;
   const questions = openQuestions(io, err);
   try {
     for (;;) {
       out.line();
-      const said = await questions.ask(
+      const userText = await questions.ask(
         language === 'zh' ? '你来说（空行结束）>' : 'You (empty: end) >',
       );
-      if (said === '') return;
-      await sayAll(said);
+      if (userText === '') return;
+      await playRound(userText);
     }
   } catch (thrown) {
     if (!(thrown instanceof Cancelled)) throw thrown;
@@ -126,11 +166,11 @@ async function groupChat(
 interface ToolLine {
   /** A tool event of this turn. */
   take(event: JsonObject): void;
-  /** Writes the line, once, where any tool ran. */
+  /** Prints the line once, if any tool ran. */
   print(): void;
 }
 
-/** One line for each turn: which tools ran and how often, and what was remembered last. */
+/** One line a turn: which tools ran how often, and what the last recall found. */
 function toolLine(out: Terminal): ToolLine {
   const counts = new Map<string, number>();
   let remembered = '';
@@ -140,7 +180,7 @@ function toolLine(out: Terminal): ToolLine {
         counts.set(String(name), (counts.get(String(name)) ?? 0) + 1);
         return;
       }
-      if (isObject(result)) remembered = eventsOf(result) || remembered;
+      if (isObject(result)) remembered = rememberedTexts(result) || remembered;
     },
     print() {
       if (counts.size === 0) return;
@@ -153,7 +193,7 @@ function toolLine(out: Terminal): ToolLine {
   };
 }
 
-/** As much of a line as there is room for; wide characters take two columns. */
+/** A line cut to a width; wide characters take two columns. */
 function fitted(line: string, width: number): string {
   if (widthOf(line) <= width) return line;
   let room = width - 1;
@@ -166,12 +206,12 @@ function fitted(line: string, width: number): string {
   return `${line.slice(0, end)}…`;
 }
 
-function eventsOf(result: JsonObject): string {
+function rememberedTexts(result: JsonObject): string {
   const events = (result.events ?? []) as readonly { readonly text: string }[];
   return events.map(({ text }) => `“${text}”`).join(' ');
 }
 
-function languageOf(asked: string | undefined, lang: string | undefined): Language {
-  if (asked === 'zh' || asked === 'en') return asked;
+function languageOf(option: string | undefined, lang: string | undefined): Language {
+  if (option === 'zh' || option === 'en') return option;
   return lang?.startsWith('zh') === true ? 'zh' : 'en';
 }

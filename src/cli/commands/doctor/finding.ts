@@ -1,10 +1,10 @@
-/** One thing that the doctor looked at. */
+/** The result of one check of `hopgate doctor`. */
 
 export interface Finding {
   /** `config`, `home`, `port`, `files`, or `provider NAME`. */
   readonly about: string;
   readonly status: 'ok' | 'warn' | 'fail' | 'skip';
-  /** What was found, in words; never holds a secret. */
+  /** What was found; never holds a secret. */
   readonly message: string;
   /** What to do about it. */
   readonly hint?: string;

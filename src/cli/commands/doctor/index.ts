@@ -1,31 +1,71 @@
-/** `hopgate doctor`: looks at everything that can be wrong, and says what and what to do. */
+/** `hopgate doctor`: checks the configuration, this machine and every provider, and says what to do. */
 
 import type { Config } from '../../../config/config.ts';
 import type { Environment } from '../../../config/environment.ts';
 import { describeProblem } from '../../../config/file/problem.ts';
 import { problemOfServing } from '../../../config/servable.ts';
-import { type Invocation, UsageError } from '../../command.ts';
-import { nearest } from '../../did-you-mean.ts';
-import { fileOf, load } from '../../load-config.ts';
-import { sourceWords } from '../../source-words.ts';
-import { wrap } from '../../terminal.ts';
+import { suggest } from '../../../lib/text/did-you-mean.ts';
+import { type CommandSpec, type Invocation, UsageError } from '../../command.ts';
+import { describeSource, fileOf, loadForCommand } from '../../load-config.ts';
+import { jsonOption } from '../../shared-options.ts';
+import { plural, wrap } from '../../terminal.ts';
 import { type Finding, finding } from './finding.ts';
 import { checkOpenFiles, checkPort, checkWritable } from './machine.ts';
 import { probeProvider } from './provider.ts';
 
+export const DOCTOR: CommandSpec = {
+  name: 'doctor',
+  group: 'Look',
+  summary: 'try everything that can be wrong, and say what to do',
+  description: [
+    'Checks the configuration, this machine, and every provider: its name, the connection, each key, the model list, and an answer of one token (which the vendor may charge for). No secret is printed.',
+  ],
+  options: [
+    { name: 'provider', value: 'NAME', summary: 'only this provider' },
+    {
+      name: 'model',
+      short: 'm',
+      value: 'NAME',
+      summary: 'try this model',
+      default: 'the first that the provider names',
+    },
+    { name: 'no-completion', summary: 'do not ask for an answer' },
+    {
+      name: 'timeout',
+      value: 'SECONDS',
+      summary: 'patience with each request',
+      default: '20',
+      range: [1, 600],
+    },
+    jsonOption(),
+  ],
+  examples: [
+    { line: 'hopgate doctor', summary: 'Everything.' },
+    {
+      line: 'hopgate doctor --provider glm --model glm-4.7',
+      summary: 'One model of one provider.',
+    },
+  ],
+  exits: [
+    [0, 'nothing failed'],
+    [1, 'something did'],
+  ],
+  run: runDoctor,
+};
+
 /** Exit 0 when nothing failed (warnings may stand), else 1. */
-export async function runDoctor(invocation: Invocation): Promise<number> {
+async function runDoctor(invocation: Invocation): Promise<number> {
   const findings = await examine(invocation);
   const ok = findings.every(({ status }) => status !== 'fail');
   if (invocation.flag('json')) {
     invocation.out.line(JSON.stringify({ ok, findings }, null, 2));
-  } else tell(invocation, findings);
+  } else printFindings(invocation, findings);
   return ok ? 0 : 1;
 }
 
 async function examine(invocation: Invocation): Promise<readonly Finding[]> {
   const { io, deps } = invocation;
-  const result = await load(invocation);
+  const result = await loadForCommand(invocation);
   const file = fileOf(result);
   const machine = [checkWritable('home', io.environment.home), checkOpenFiles()];
   const serving = result.ok ? problemOfServing(result.config, result.warnings) : undefined;
@@ -42,7 +82,7 @@ async function examine(invocation: Invocation): Promise<readonly Finding[]> {
     return [...problems, ...warnings, ...machine];
   }
   const { config } = result;
-  const source = `${sourceWords(config.source)}${config.source.kind === 'file' ? ' is right' : ''}`;
+  const source = `${describeSource(config.source)}${config.source.kind === 'file' ? ' is right' : ''}`;
   const hint =
     config.source.kind === 'demo'
       ? config.source.path === undefined
@@ -52,10 +92,10 @@ async function examine(invocation: Invocation): Promise<readonly Finding[]> {
   const status = config.source.kind === 'demo' ? 'warn' : 'ok';
   if (config.samples.mode !== 'off') machine.push(checkWritable('samples', config.samples.dir));
   const timeoutMs = (invocation.number('timeout') ?? 20) * 1000;
-  const asked = providersAsked(invocation, Object.keys(config.providers));
+  const names = selectedProviders(invocation, Object.keys(config.providers));
   const [port, ...providers] = await Promise.all([
     checkPort(config.listen, io.fetch),
-    ...asked.map((name) => {
+    ...names.map((name) => {
       const provider = config.providers[name]!;
       return probeProvider(provider, {
         proxied: io.environment.proxies,
@@ -88,11 +128,11 @@ function targetsOf({ routes, aliases }: Config, provider: string): readonly stri
     .map((target) => target.slice(provider.length + 1));
 }
 
-function providersAsked({ text }: Invocation, names: readonly string[]): readonly string[] {
+function selectedProviders({ text }: Invocation, names: readonly string[]): readonly string[] {
   const only = text('provider');
   if (only === undefined) return names;
   if (names.includes(only)) return [only];
-  const near = nearest(only, names);
+  const near = suggest(only, names);
   const meant = near === undefined ? `Configured: ${names.join(', ')}.` : `Did you mean "${near}"?`;
   throw new UsageError(`There is no provider "${only}". ${meant}`);
 }
@@ -118,7 +158,7 @@ const MARKS = {
   skip: ['dim', 'skip'],
 } as const;
 
-function tell({ out }: Invocation, findings: readonly Finding[]): void {
+function printFindings({ out }: Invocation, findings: readonly Finding[]): void {
   const widest = Math.max(...findings.map(({ about }) => about.length));
   const indent = widest + 8;
   for (const { about, status, message, hint } of findings) {
@@ -133,11 +173,7 @@ function tell({ out }: Invocation, findings: readonly Finding[]): void {
   out.line();
   const failed = count('fail');
   const warned = count('warn');
-  if (failed === 0)
-    out.line(
-      warned === 0
-        ? 'Everything is fine.'
-        : `Fine, with ${warned} ${warned === 1 ? 'warning' : 'warnings'}.`,
-    );
-  else out.line(`${failed} ${failed === 1 ? 'thing needs' : 'things need'} attention.`);
+  if (failed === 0) {
+    out.line(warned === 0 ? 'Everything is fine.' : `Fine, with ${plural(warned, 'warning')}.`);
+  } else out.line(`${failed} ${failed === 1 ? 'thing needs' : 'things need'} attention.`);
 }

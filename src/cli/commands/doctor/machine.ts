@@ -1,9 +1,9 @@
-/** What this machine must offer: a port, a folder that can be written, enough open files. */
+/** Checks of this machine: is the port free, can the folders be written, are enough open files allowed? */
 
 import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname } from 'node:path';
-import type { Listen } from '../../../config/config.ts';
+import type { Listen } from '../../../config/sections/listen.ts';
 import { reachableUrl } from '../../served-models.ts';
 import { type Finding, finding } from './finding.ts';
 
@@ -80,7 +80,7 @@ export function checkWritable(about: string, path: string): Finding {
 
 const ENOUGH_FILES = 2048;
 
-/** Every stream holds two sockets open, so the usual 1024 are gone at five hundred. */
+/** Every stream holds two sockets open, so the usual limit of 1024 is reached at about 500 streams. */
 export function checkOpenFiles(limits = '/proc/self/limits'): Finding {
   if (!existsSync(limits))
     return finding('files', 'skip', 'the limit of open files is not known here');

@@ -1,19 +1,25 @@
-/** A provider put to the test: name, connection, every key, the model list, and one token of an answer. */
+/** Tests a provider: its host name, the connection, every key, the model list, and a completion of one token. */
 
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import type { ProviderConfig } from '../../../config/config.ts';
 import type { Secret } from '../../../config/secret.ts';
+import type { ProviderConfig } from '../../../config/sections/providers.ts';
 import { presetOf } from '../../../config/vendors/presets.ts';
 import { decoded } from '../../../gateway/response-body.ts';
+import { isLocalNetwork } from '../../../lib/http/local-address.ts';
 import { isObject, type Json, tryParse } from '../../../lib/json/json.ts';
 import { Abort } from '../../../lib/loop/abort.ts';
+import { suggest } from '../../../lib/text/did-you-mean.ts';
 import { globTest, isGlob } from '../../../lib/text/glob.ts';
 import { LIST_PATH, modelIds, vendorHeaders, vendorUrl } from '../../../upstream/model-list.ts';
 import { networkTo } from '../../../upstream/pool.ts';
-import { nearest } from '../../did-you-mean.ts';
-import { plural } from '../../plural.ts';
-import { networkFailure, plainToTls, refusal, vendorWords } from './failure-words.ts';
+import { plural } from '../../terminal.ts';
+import {
+  diagnoseNetworkError,
+  diagnoseRefusal,
+  plainHttpToTls,
+  vendorMessage,
+} from './diagnosis.ts';
 import { type Finding, finding } from './finding.ts';
 
 export interface ProbeOptions {
@@ -26,19 +32,19 @@ export interface ProbeOptions {
   /** Tried in place of the provider's first model. */
   readonly model?: string;
   readonly timeoutMs: number;
-  /** Names that routes and aliases send there. */
+  /** Models that routes and aliases send to this provider. */
   readonly targets?: readonly string[];
   /** The proxy that the environment names for this URL, if any. */
   readonly proxy?: string;
 }
 
-interface Answer {
+interface ProbeAnswer {
   readonly status: number;
   readonly text: string;
   readonly json: Json | undefined;
 }
 
-/** Runs the checks in order and stops where the next one could not tell anything new. */
+/** Runs the checks in order, and stops when the next one cannot add anything. */
 export async function probeProvider(
   provider: ProviderConfig,
   options: ProbeOptions,
@@ -53,7 +59,7 @@ export async function probeProvider(
   const url = new URL(provider.baseUrl);
   const proxy = provider.transport.proxy ?? options.proxy;
   if (proxy === undefined) {
-    const unknown = await unresolved(url);
+    const unknown = await resolveFailure(url);
     if (unknown !== undefined) return [finding(about, 'fail', unknown.message, unknown.hint)];
   }
   const missing = missingKey(provider, about);
@@ -66,17 +72,17 @@ export async function probeProvider(
   const nameOf = (key: Secret | undefined) =>
     key === undefined ? undefined : keyName(provider, key);
   for (const key of keys) {
-    const list = await ask(provider, LIST_PATH[provider.protocol], undefined, key, options);
+    const list = await sendProbe(provider, LIST_PATH[provider.protocol], undefined, key, options);
     if ('failure' in list)
       return [...found, finding(about, 'fail', list.failure.message, list.failure.hint)];
     const { status, text, json } = list.answer;
     if (status === 400 && /plain http request.*https port/i.test(text)) {
-      const { message, hint } = plainToTls(url.host);
+      const { message, hint } = plainHttpToTls(url.host);
       return [...found, finding(about, 'fail', message, hint)];
     }
     if (status === 401 || status === 403) {
-      const words = refusal(status, text, nameOf(key));
-      found.push(finding(about, 'fail', words.message, words.hint));
+      const diagnosis = diagnoseRefusal(status, text, nameOf(key));
+      found.push(finding(about, 'fail', diagnosis.message, diagnosis.hint));
       continue;
     }
     const listed = status === 200 ? modelIds(json) : undefined;
@@ -90,37 +96,33 @@ export async function probeProvider(
   }
   if (good === undefined) return found;
   found.push(
-    ...served(provider, good.listed, about),
-    ...unlisted(provider, good.listed, about, options.targets),
+    ...servedModels(provider, good.listed, about),
+    ...unlistedModels(provider, good.listed, about, options.targets),
   );
   if (options.completion)
-    found.push(await complete(provider, good.key, good.listed, about, options));
+    found.push(await probeCompletion(provider, good.key, good.listed, about, options));
   return found;
 }
 
-/** `keys[0] ${ZHIPU_API_KEY}`: its place in the file, and what stands there. */
+/** `keys[0] ${ZHIPU_API_KEY}`: its index in the file, and its text there. */
 const keyName = ({ keys }: ProviderConfig, key: Secret) =>
   `keys[${keys.indexOf(key)}] ${key.origin}`;
 
-async function unresolved(url: URL) {
+async function resolveFailure(url: URL) {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   if (isIP(host) !== 0) return undefined;
   try {
     await lookup(host);
     return undefined;
   } catch (thrown) {
-    return networkFailure(thrown, url, 0, undefined);
+    return diagnoseNetworkError(thrown, url, 0, undefined);
   }
 }
 
-/** Servers on this machine or in its network often take no key. */
-const isNear = (host: string) =>
-  isIP(host) === 0
-    ? host === 'localhost' || /\.(local|lan|internal)$/.test(host) || !host.includes('.')
-    : /^(127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|::1$|f[cd])/i.test(host);
-
 function missingKey({ auth, keys, name, baseUrl, headers }: ProviderConfig, about: string) {
-  const local = isNear(new URL(baseUrl).hostname.replace(/^\[|\]$/g, ''));
+  const { hostname } = new URL(baseUrl);
+  // Servers on this machine or in its network often need no key; `demo:` has no host.
+  const local = hostname === '' || isLocalNetwork(hostname);
   const own = Object.keys(headers).some((header) =>
     /^(authorization|x-api-key|api-key)$/i.test(header),
   );
@@ -135,8 +137,8 @@ function missingKey({ auth, keys, name, baseUrl, headers }: ProviderConfig, abou
 
 const MOST_SHOWN = 12;
 
-/** What stands behind a pattern: the names that the vendor gave. */
-function served(
+/** The models of the vendor's list that the provider's patterns match. */
+function servedModels(
   { models }: ProviderConfig,
   listed: readonly string[] | undefined,
   about: string,
@@ -147,7 +149,7 @@ function served(
   return [finding(about, 'ok', `${models.filter(isGlob).join(', ')}: ${namesShown(names)}`)];
 }
 
-function unlisted(
+function unlistedModels(
   provider: ProviderConfig,
   listed: readonly string[] | undefined,
   about: string,
@@ -158,14 +160,14 @@ function unlisted(
   return [...new Set([...provider.models, ...targets])]
     .filter((model) => !isGlob(model) && !known.has(model))
     .map((model) => {
-      const near = nearest(model, listed);
-      const hint = near === undefined ? listWords(listed) : `Did you mean "${near}"?`;
+      const near = suggest(model, listed);
+      const hint = near === undefined ? listedModels(listed) : `Did you mean "${near}"?`;
       const where = provider.models.includes(model) ? '' : ', which a route or alias sends there';
       return finding(about, 'warn', `the vendor does not list the model "${model}"${where}`, hint);
     });
 }
 
-async function complete(
+async function probeCompletion(
   provider: ProviderConfig,
   key: Secret | undefined,
   listed: readonly string[] | undefined,
@@ -180,7 +182,13 @@ async function complete(
   if (model === undefined) {
     return finding(about, 'skip', 'no completion tried: no model is named', 'Pass --model NAME.');
   }
-  const result = await ask(provider, options.upstreamPath, bodyFor(provider, model), key, options);
+  const result = await sendProbe(
+    provider,
+    options.upstreamPath,
+    bodyFor(provider, model),
+    key,
+    options,
+  );
   if ('failure' in result)
     return finding(about, 'fail', result.failure.message, result.failure.hint);
   const { status, text, json } = result.answer;
@@ -191,8 +199,8 @@ async function complete(
       : finding(
           about,
           'fail',
-          `${model}: 200 without a completion: "${vendorWords(text)}"`,
-          WRONG_DOOR,
+          `${model}: 200 without a completion: "${vendorMessage(text)}"`,
+          WRONG_ENDPOINT,
         );
   }
   if (status === 200) {
@@ -200,22 +208,22 @@ async function complete(
       about,
       'fail',
       `${provider.baseUrl} answers with something that is no JSON`,
-      WRONG_DOOR,
+      WRONG_ENDPOINT,
     );
   }
-  const said = vendorWords(text);
-  // Reasoning models that get no further within one token say so: the model is there and willing.
-  if (status === 400 && /max_?(output_?|completion_?)?tokens|output limit/i.test(said)) {
+  const message = vendorMessage(text);
+  // Reasoning models that need more than one token refuse with this message: the model exists and answers.
+  if (status === 400 && /max_?(output_?|completion_?)?tokens|output limit/i.test(message)) {
     return finding(about, 'ok', `${model} is there (it wants more than one token to answer)`);
   }
-  if ((status === 404 || status === 400) && /model/i.test(said)) {
-    const near = nearest(model, listed ?? []);
-    const list = listWords(listed ?? []) ?? "Look at the vendor's model list.";
+  if ((status === 404 || status === 400) && /model/i.test(message)) {
+    const near = suggest(model, listed ?? []);
+    const list = listedModels(listed ?? []) ?? "Look at the vendor's model list.";
     const hint = near === undefined ? list : `Did you mean "${near}"?`;
     return finding(
       about,
       'fail',
-      `the model "${model}" is not served (${status}): "${said}"`,
+      `the model "${model}" is not served (${status}): "${message}"`,
       hint,
     );
   }
@@ -224,15 +232,24 @@ async function complete(
       about,
       'fail',
       `nothing is at ${provider.baseUrl}${options.upstreamPath} (${status})`,
-      WRONG_DOOR,
+      WRONG_ENDPOINT,
     );
   }
-  const words = refusal(status, text, key === undefined ? undefined : keyName(provider, key));
-  return finding(about, status === 429 ? 'warn' : 'fail', `${model}: ${words.message}`, words.hint);
+  const diagnosis = diagnoseRefusal(
+    status,
+    text,
+    key === undefined ? undefined : keyName(provider, key),
+  );
+  return finding(
+    about,
+    status === 429 ? 'warn' : 'fail',
+    `${model}: ${diagnosis.message}`,
+    diagnosis.hint,
+  );
 }
 
-/** What a vendor has, cut; undefined when it is not known. */
-function listWords(listed: readonly string[]): string | undefined {
+/** The first models of the vendor's list, as a sentence; undefined without a list. */
+function listedModels(listed: readonly string[]): string | undefined {
   if (listed.length === 0) return undefined;
   return `It lists ${namesShown(listed)}.`;
 }
@@ -242,7 +259,7 @@ function namesShown(names: readonly string[]): string {
   return names.slice(0, MOST_SHOWN).join(', ') + more;
 }
 
-const WRONG_DOOR =
+const WRONG_ENDPOINT =
   'base_url or protocol is wrong: OpenAI kinds take the address before /chat/completions or /responses (mostly ending in /v1), anthropic-messages the one before /v1/messages.';
 
 function bodyFor({ protocol, profile }: ProviderConfig, model: string): Json {
@@ -254,27 +271,27 @@ function bodyFor({ protocol, profile }: ProviderConfig, model: string): Json {
   return { model, [profile.maxTokensParam ?? 'max_tokens']: 1, messages };
 }
 
-type Asked =
-  | { readonly answer: Answer; readonly ms: number }
+type ProbeResult =
+  | { readonly answer: ProbeAnswer; readonly ms: number }
   | { readonly failure: { readonly message: string; readonly hint?: string } };
 
-// The longest lists of models are some hundred KB.
+// The longest model lists have some hundred KB.
 const LIST_BYTES = 16 * 1024 * 1024;
 
-async function ask(
+async function sendProbe(
   provider: ProviderConfig,
   path: string,
   body: Json | undefined,
   key: Secret | undefined,
   { proxied, timeoutMs, proxy }: ProbeOptions,
-): Promise<Asked> {
+): Promise<ProbeResult> {
   const url = vendorUrl(provider, path);
   const own = provider.transport.proxy;
   const started = performance.now();
   const abort = new Abort();
   abort.follow(AbortSignal.timeout(timeoutMs));
   try {
-    // The very way that requests will go.
+    // The same network path as that of real requests.
     const { status, body: answer } = decoded(
       await networkTo(
         provider,
@@ -292,7 +309,12 @@ async function ask(
     return { answer: { status, text, json: tryParse(text) }, ms };
   } catch (thrown) {
     return {
-      failure: networkFailure(thrown, url, Math.round(timeoutMs / 1000), own?.reveal() ?? proxy),
+      failure: diagnoseNetworkError(
+        thrown,
+        url,
+        Math.round(timeoutMs / 1000),
+        own?.reveal() ?? proxy,
+      ),
     };
   }
 }

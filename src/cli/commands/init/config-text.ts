@@ -1,8 +1,9 @@
-/** A configuration as a person would write it, with comments, from a few answers. */
+/** Writes a commented configuration file from the answers of `hopgate init`. */
 
-import type { Category, ProtocolName } from '../../../config/config.ts';
 import { CONFIG_VERSION } from '../../../config/file/migrations.ts';
+import type { Category } from '../../../config/sections/categories.ts';
 import { presetOf } from '../../../config/vendors/presets.ts';
+import type { ProtocolName } from '../../../conversation/protocol-names.ts';
 
 export interface ProviderAnswer {
   readonly name: string;
@@ -19,15 +20,17 @@ export interface ProviderAnswer {
 export interface Answers {
   readonly listen: string;
   readonly providers: readonly ProviderAnswer[];
-  /** What clients must send; none = everybody who reaches the port. */
+  /** The key that clients must send; left out: no key. */
   readonly clientKey?: string;
-  /** `provider/model` for names that agents ask for by default, and for every other name. */
+  /** `provider/model` for all names that no other rule takes, such as the default names of agents. */
   readonly fallback?: string;
   /** `provider/model` by kind of request. */
   readonly categories: Readonly<Partial<Record<Category, string>>>;
 }
 
 const PLAIN = /^[A-Za-z][A-Za-z0-9_./-]*$/;
+/** A port, or a host and a port: text that YAML reads as it stands. `*` and `[` mean something else there. */
+const PLAIN_LISTEN = /^(?:[A-Za-z0-9_.-]+:)?\d+$/;
 const WORDS = /^(?:true|false|null|yes|no|on|off|y|n)$/i;
 
 /** A YAML scalar; JSON's strings are YAML's double-quoted ones. */
@@ -35,7 +38,7 @@ const scalar = (text: string) =>
   PLAIN.test(text) && !WORDS.test(text) ? text : JSON.stringify(text);
 const list = (items: readonly string[]) => `[${items.map(scalar).join(', ')}]`;
 
-/** The names that go to a provider: its own list, else its preset's. */
+/** The model names that a provider serves: its own list, else its preset's. */
 export const modelsOf = ({ models, preset }: ProviderAnswer): readonly string[] =>
   models ?? (preset === undefined ? [] : (presetOf(preset)?.models ?? []));
 
@@ -58,7 +61,7 @@ function providerText(provider: ProviderAnswer): string[] {
   return lines;
 }
 
-const CATEGORY_WORDS: Readonly<Record<Category, string>> = {
+const CATEGORY_TEXTS: Readonly<Record<Category, string>> = {
   vision: 'an image in the last message',
   websearch: 'the client declared web search',
   longcontext: 'a long prompt',
@@ -73,7 +76,7 @@ function routeText({ providers, fallback, categories }: Answers): string[] {
   const lines: string[] = [];
   for (const [category, target] of Object.entries(categories)) {
     lines.push(
-      `  - when: { category: ${category} }  # ${CATEGORY_WORDS[category as Category]}`,
+      `  - when: { category: ${category} }  # ${CATEGORY_TEXTS[category as Category]}`,
       `    to: [${scalar(target)}]`,
     );
   }
@@ -107,7 +110,7 @@ export function configText(answers: Answers): string {
     `version: ${CONFIG_VERSION}`,
     '',
     '# Address and port. 127.0.0.1 is reachable from this machine only.',
-    `listen: ${listen}`,
+    `listen: ${PLAIN_LISTEN.test(listen) ? listen : JSON.stringify(listen)}`,
     '',
     '# Where models are. "hopgate doctor" tries each of them.',
     ...(providers.length === 0

@@ -2,30 +2,72 @@
 
 import { existsSync } from 'node:fs';
 import { describeProblem } from '../../../config/file/problem.ts';
-import { type Category, expandHome, parseConfig, userConfig } from '../../../config/index.ts';
+import { expandHome, parseConfig, userConfig } from '../../../config/index.ts';
+import type { Category } from '../../../config/sections/categories.ts';
+import { parseListen } from '../../../config/sections/listen.ts';
 import { probe } from '../../../config/vendors/discover.ts';
 import { PRESETS, presetNames, presetOf } from '../../../config/vendors/presets.ts';
+import { isLoopback } from '../../../lib/http/local-address.ts';
+import { suggest } from '../../../lib/text/did-you-mean.ts';
 import { secretBase36 } from '../../../lib/text/ids.ts';
-import { type Invocation, UsageError } from '../../command.ts';
-import { nearest } from '../../did-you-mean.ts';
+import { type CommandSpec, errorMessage, type Invocation, UsageError } from '../../command.ts';
 import { Cancelled, openQuestions, type Questions } from '../../questions.ts';
+import { YES } from '../../shared-options.ts';
 import { wrap } from '../../terminal.ts';
-import { writeWhole } from '../setup/ledger.ts';
-import { reason } from '../setup/plan.ts';
+import { writeWhole } from '../../whole-file.ts';
 import { type Answers, configText, modelsOf, type ProviderAnswer } from './config-text.ts';
 
-/** Categories worth a target of their own, in the order in which the rules are written. */
-const ASKED: readonly Category[] = ['vision', 'websearch', 'longcontext', 'background', 'thinking'];
+/** The categories that may get a rule of their own, in the order of the rules. */
+const ROUTED_CATEGORIES: readonly Category[] = [
+  'vision',
+  'websearch',
+  'longcontext',
+  'background',
+  'thinking',
+];
+
+export const INIT: CommandSpec = {
+  name: 'init',
+  group: 'Set up',
+  summary: 'write a configuration by answering a few questions',
+  description: [
+    'Vendors whose keys stand in the environment are preselected; keys are referred to, not copied. A file that exists is never written over without --force.',
+  ],
+  options: [
+    { ...YES, summary: 'ask nothing; take what the environment offers' },
+    { name: 'force', summary: 'write over a file that exists' },
+    { name: 'providers', value: 'NAMES', summary: 'vendors, separated by commas' },
+    {
+      name: 'listen',
+      value: 'HOST:PORT',
+      summary: 'address and port',
+      default: '127.0.0.1:5520',
+    },
+    { name: 'auth', summary: 'make up a key that clients must send' },
+  ],
+  examples: [
+    { line: 'hopgate init', summary: 'Asks, and writes ~/.config/hopgate/hopgate.yaml.' },
+    {
+      line: 'hopgate init --yes --providers glm,deepseek --config ./hopgate.yaml',
+      summary: 'For scripts: two vendors, a file of your own.',
+    },
+  ],
+  exits: [
+    [0, 'written'],
+    [1, 'not written: the file exists, or it was cancelled'],
+  ],
+  run: runInit,
+};
 
 /** Exit 0 written, 1 refused. */
-export async function runInit(invocation: Invocation): Promise<number> {
+async function runInit(invocation: Invocation): Promise<number> {
   const { flag, text, io, out, err } = invocation;
   const standard = text('config') ?? userConfig(io.environment);
   try {
     const interactive = !flag('yes');
     if (interactive && !io.interactive) {
       err.line(
-        'Nobody is there to answer questions. Pass --yes to take what the environment offers.',
+        'This needs a terminal to ask questions. Pass --yes to use what the environment offers.',
       );
       return 1;
     }
@@ -40,8 +82,8 @@ export async function runInit(invocation: Invocation): Promise<number> {
         return 1;
       }
       const answers = await (questions === undefined
-        ? unasked(invocation)
-        : interview(invocation, questions));
+        ? defaultAnswers(invocation)
+        : askQuestions(invocation, questions));
       return write(invocation, file, answers);
     } finally {
       questions?.close();
@@ -70,7 +112,7 @@ function write({ io, out, err }: Invocation, file: string, answers: Answers): nu
   try {
     writeWhole(file, content);
   } catch (thrown) {
-    err.line(`${file} could not be written: ${reason(thrown)}.`);
+    err.line(`${file} could not be written: ${errorMessage(thrown)}.`);
     return 1;
   }
   out.line(`${out.paint('green', 'Written:')} ${file}`);
@@ -87,8 +129,8 @@ function write({ io, out, err }: Invocation, file: string, answers: Answers): nu
   return 0;
 }
 
-/** Vendors of which a key stands in the environment; one for each variable. */
-function detected({ io }: Invocation): readonly ProviderAnswer[] {
+/** The vendors whose key is in the environment, one for each variable. */
+function providersWithKeys({ io }: Invocation): readonly ProviderAnswer[] {
   const seen = new Set<string>();
   return Object.entries(PRESETS).flatMap(([name, { variables, endpoints }]): ProviderAnswer[] => {
     const variable = variables.find(
@@ -101,41 +143,44 @@ function detected({ io }: Invocation): readonly ProviderAnswer[] {
   });
 }
 
-/** Models of a local server that are written down by name; it may have any number. */
+/** The most models of a local server that are named in the file. */
 const MOST_NAMED = 20;
 
-/** What {@link detected} finds, and the model servers that answer on this machine. */
-async function everything(invocation: Invocation): Promise<readonly ProviderAnswer[]> {
+/** The vendors with keys, and the model servers that answer on this machine. */
+async function detectProviders(invocation: Invocation): Promise<readonly ProviderAnswer[]> {
   const { io } = invocation;
   const servers = await probe((url, init) => io.fetch(url, init));
   return [
-    ...detected(invocation),
+    ...providersWithKeys(invocation),
     ...servers.map(({ name, entry, models }): ProviderAnswer => {
       const { preset, base_url: baseUrl } = entry as { preset: string; base_url?: string };
-      // What is loaded later is taken, too.
+      // The star also takes models that the server loads later.
       const named = [...models.filter((model) => !/[*?]/.test(model)).slice(0, MOST_NAMED), '*'];
       return { name, preset, ...(baseUrl === undefined ? {} : { baseUrl }), models: named };
     }),
   ];
 }
 
-/** @throws UsageError for a name that is no vendor */
-function chosen(names: string, found: readonly ProviderAnswer[]): readonly ProviderAnswer[] {
+/** @throws UsageError for an unknown vendor */
+function namedProviders(
+  names: string,
+  found: readonly ProviderAnswer[],
+): readonly ProviderAnswer[] {
   const list = names.split(/[\s,]+/).filter((name) => name !== '' && name !== 'none');
   return [...new Set(list)].map((name) => {
     const known = found.find((answer) => answer.name === name);
     if (known !== undefined) return known;
     const preset = presetOf(name);
     if (preset === undefined || Object.keys(preset.endpoints).length === 0) {
-      const near = nearest(name, presetNames());
+      const near = suggest(name, presetNames());
       const meant = near === undefined ? '' : ` Did you mean "${near}"?`;
-      throw new UsageError(`"${name}" is no vendor that is known here.${meant}`);
+      throw new UsageError(`There is no vendor "${name}".${meant}`);
     }
     return { name, preset: name };
   });
 }
 
-/** The first model of the first provider that can be written down. */
+/** The first model that is a name and not a pattern, with its provider. */
 function firstTarget(providers: readonly ProviderAnswer[]): string | undefined {
   for (const provider of providers) {
     const model = modelsOf(provider).find((name) => !/[*?]/.test(name));
@@ -145,27 +190,31 @@ function firstTarget(providers: readonly ProviderAnswer[]): string | undefined {
   return any === undefined ? undefined : `${any.name}/*`;
 }
 
-const isLoopback = (listen: string) => /^(127\.|localhost|\[?::1\]?:|\d+$)/.test(listen);
+/** Whether an address to listen on, as it stands in the file, is for this machine only. */
+function listensOnLoopback(listen: string): boolean {
+  const parsed = parseListen(listen);
+  return parsed !== undefined && isLoopback(parsed.host);
+}
 const newKey = () => `hg-${secretBase36(32)}`;
 
-async function unasked(invocation: Invocation): Promise<Answers> {
+async function defaultAnswers(invocation: Invocation): Promise<Answers> {
   const { text, flag } = invocation;
-  const found = await everything(invocation);
+  const found = await detectProviders(invocation);
   const names = text('providers');
-  const providers = names === undefined ? found : chosen(names, found);
+  const providers = names === undefined ? found : namedProviders(names, found);
   const listen = text('listen') ?? '127.0.0.1:5520';
   return {
     listen,
     providers,
-    clientKey: flag('auth') || !isLoopback(listen) ? newKey() : undefined,
+    clientKey: flag('auth') || !listensOnLoopback(listen) ? newKey() : undefined,
     fallback: firstTarget(providers),
     categories: {},
   };
 }
 
-async function interview(invocation: Invocation, questions: Questions): Promise<Answers> {
+async function askQuestions(invocation: Invocation, questions: Questions): Promise<Answers> {
   const { err, text } = invocation;
-  const found = await everything(invocation);
+  const found = await detectProviders(invocation);
   for (const { name, key, models } of found) {
     err.line(
       key === undefined
@@ -188,8 +237,11 @@ async function interview(invocation: Invocation, questions: Questions): Promise<
   }
   err.line();
   const preselected = text('providers') ?? (found.map(({ name }) => name).join(', ') || 'none');
-  const picked = await again(invocation, async () =>
-    chosen(await questions.ask('Which providers, separated by commas?', preselected), found),
+  const picked = await untilValid(invocation, async () =>
+    namedProviders(
+      await questions.ask('Which providers, separated by commas?', preselected),
+      found,
+    ),
   );
   const providers: ProviderAnswer[] = [];
   for (const provider of picked) providers.push(await withKey(provider, questions));
@@ -200,7 +252,7 @@ async function interview(invocation: Invocation, questions: Questions): Promise<
     'Listen on which address and port?',
     text('listen') ?? '127.0.0.1:5520',
   );
-  const open = !isLoopback(listen);
+  const open = !listensOnLoopback(listen);
   const guarded = await questions.confirm(
     open ? 'Others can reach that. Ask clients for a key?' : 'Ask clients for a key?',
     open || invocation.flag('auth'),
@@ -215,7 +267,7 @@ async function interview(invocation: Invocation, questions: Questions): Promise<
     first !== undefined &&
     (await questions.confirm('Route by kind of request as well?', false))
   ) {
-    for (const category of ASKED) {
+    for (const category of ROUTED_CATEGORIES) {
       const target = await questions.ask(`  ${category}: which provider/model? (Enter: no rule)`);
       if (target !== '') categories[category] = target;
     }
@@ -224,7 +276,7 @@ async function interview(invocation: Invocation, questions: Questions): Promise<
 }
 
 /** Asks until the answer can be used. */
-async function again<T>({ err }: Invocation, attempt: () => Promise<T>): Promise<T> {
+async function untilValid<T>({ err }: Invocation, attempt: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await attempt();

@@ -1,18 +1,18 @@
-/** `hopgate samples diff`: what happened to a body between two edges, and which rule did it. */
+/** `hopgate samples diff`: what changed in a body between two stages, and which rule changed it. */
 
 import type { Json } from '../../../lib/json/json.ts';
-import { compareEdges, edgesToCompare } from '../../../samples/replay/compare-edges.ts';
+import { compareStages, stagesToCompare } from '../../../samples/replay/compare-stages.ts';
 import type { ExplainedChange, SampleStore } from '../../../samples/sample.ts';
 import type { Invocation } from '../../command.ts';
-import { sampleNamed } from './book.ts';
+import { sampleNamed } from './open-samples.ts';
 
 export async function runDiff(
-  book: SampleStore,
+  store: SampleStore,
   [id, first, second]: readonly string[],
   { out, flag }: Invocation,
 ): Promise<number> {
-  const meta = sampleNamed(book, id, 'samples diff');
-  const diff = compareEdges(book, meta, ...edgesToCompare(meta, first, second));
+  const meta = sampleNamed(store, id, 'samples diff');
+  const diff = compareStages(store, meta, ...stagesToCompare(meta, first, second));
   const { a, b, identical, changes } = diff;
   if (flag('json')) {
     out.line(JSON.stringify({ id: meta.id, a, b, identical, changes }, null, 2));
@@ -23,7 +23,7 @@ export async function runDiff(
   else if (changes.length === 0) out.line('the same values, written differently');
   for (const change of changes) {
     const style = change.kind === 'added' ? 'green' : change.kind === 'removed' ? 'red' : 'yellow';
-    out.line(out.paint(style, inWords(change, out.width)));
+    out.line(out.paint(style, changeText(change, out.width)));
     if (change.rules.length > 0) out.line(out.paint('dim', `    by ${change.rules.join(', ')}`));
   }
   return 0;
@@ -31,7 +31,7 @@ export async function runDiff(
 
 const SIGNS = { added: '+', removed: '-', changed: '~' } as const;
 
-function inWords({ kind, at, to, before, after }: ExplainedChange, width: number): string {
+function changeText({ kind, at, to, before, after }: ExplainedChange, width: number): string {
   const short = (value: Json | undefined) => {
     const text = JSON.stringify(value) ?? '';
     const most = Math.max(30, Math.floor(width / 2) - 10);

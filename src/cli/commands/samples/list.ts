@@ -1,28 +1,28 @@
 /** `hopgate samples`: the newest exchanges as a table. */
 
-import { suggest } from '../../../config/file/suggest.ts';
+import { suggest } from '../../../lib/text/did-you-mean.ts';
 import type { SampleRow, SampleStore } from '../../../samples/sample.ts';
 import type { Invocation } from '../../command.ts';
 import { fittingTable } from '../../terminal.ts';
-import { filterOf } from './book.ts';
+import { filterOf } from './open-samples.ts';
 import { bytes, clock, millis } from './units.ts';
 
 export async function runList(
-  book: SampleStore,
+  store: SampleStore,
   _rest: readonly string[],
   invocation: Invocation,
 ): Promise<number> {
   const { out, err, flag, number } = invocation;
   const filter = { ...filterOf(invocation, Date.now()), limit: number('limit') ?? 50 };
-  const rows = book.list(filter);
+  const rows = store.list(filter);
   if (flag('json')) {
-    out.line(JSON.stringify({ dir: book.root, samples: rows }, null, 2));
+    out.line(JSON.stringify({ dir: store.root, samples: rows }, null, 2));
     return 0;
   }
   if (rows.length === 0) {
-    const hint = await noteHint(book, filter.note);
+    const hint = await noteHint(store, filter.note);
     if (hint !== undefined) err.line(hint);
-    err.line(`No samples in ${book.root} that fit. samples.mode decides what is kept.`);
+    err.line(`No samples in ${store.root} that fit. samples.mode decides what is kept.`);
     return 0;
   }
   const head = [
@@ -49,13 +49,13 @@ export async function runList(
   return 0;
 }
 
-/** Words about a note of which neither the manual nor a sample knows; undefined where it is known. */
-async function noteHint(book: SampleStore, note: string | undefined): Promise<string | undefined> {
+/** A hint for a note name that is in neither the manual nor a sample; undefined for a known one. */
+async function noteHint(store: SampleStore, note: string | undefined): Promise<string | undefined> {
   if (note === undefined || /[*?]/.test(note)) return undefined;
   const { PAGES } = await import('../../../manual/pages.ts');
   const manual = PAGES.find(({ name }) => name === 'notes')?.text ?? '';
   const known = new Set([...manual.matchAll(/^### ([a-z0-9_]+)$/gim)].map(([, name]) => name!));
-  for (const row of book.list({ limit: 1000 })) {
+  for (const row of store.list({ limit: 1000 })) {
     for (const one of row.notes.split(',')) known.add(one.split('=')[0]!);
   }
   known.delete('');

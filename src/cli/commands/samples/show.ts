@@ -1,27 +1,27 @@
-/** `hopgate samples show`: one exchange as a timeline of its edges. */
+/** `hopgate samples show`: one exchange as a timeline of its stages. */
 
 import type { Config } from '../../../config/config.ts';
 import { totalInput, totalOutput } from '../../../conversation/usage.ts';
 import { pricesOf } from '../../../samples/replay/cost.ts';
-import { costOfExchange, type Hop, hopsOf } from '../../../samples/replay/hops.ts';
-import type { SampleEdge, SampleMeta, SampleStore } from '../../../samples/sample.ts';
+import { costOfExchange, hopsOf, type SampleHop } from '../../../samples/replay/hops.ts';
+import type { SampleMeta, SampleStage, SampleStore } from '../../../samples/sample.ts';
 import type { Invocation } from '../../command.ts';
 import { table } from '../../terminal.ts';
-import { sampleNamed } from './book.ts';
+import { sampleNamed } from './open-samples.ts';
 import { bytes, clock, millis, usd } from './units.ts';
 
 export async function runShow(
-  book: SampleStore,
+  store: SampleStore,
   [id]: readonly string[],
   { out, flag, deps }: Invocation,
   config?: Config,
 ): Promise<number> {
-  const meta = sampleNamed(book, id, 'samples show');
+  const meta = sampleNamed(store, id, 'samples show');
   const prices = pricesOf(config ?? { providers: {} });
-  const hops = hopsOf(book, meta, prices, deps);
+  const hops = hopsOf(store, meta, prices, deps);
   const cost = costOfExchange(meta, hops, prices);
   if (flag('json')) {
-    const edges = meta.edges.map((edge) => ({ ...edge, path: book.path(meta, edge.stage) }));
+    const edges = meta.edges.map((edge) => ({ ...edge, path: store.path(meta, edge.stage) }));
     const per_hop = hops.map(({ number, target, usage, finish, cost: usd }) => ({
       hop: number,
       target: target ?? null,
@@ -36,7 +36,7 @@ export async function runShow(
   for (const [name, value] of facts(meta, cost)) out.line(`  ${name.padEnd(9)} ${value}`);
   out.line();
   const rows = meta.edges.map((edge) => row(edge));
-  const [head, ...lines] = table(rows, ['AT', 'EDGE', 'STATUS', 'SIZE', 'TOOK', 'WHERE']);
+  const [head, ...lines] = table(rows, ['AT', 'STAGE', 'STATUS', 'SIZE', 'TOOK', 'WHERE']);
   out.line(out.paint('bold', head!));
   lines.forEach((line, i) => {
     const failed = meta.edges[i]!.error !== undefined || (meta.edges[i]!.status ?? 0) >= 400;
@@ -87,7 +87,7 @@ function facts(meta: SampleMeta, cost: number | null): readonly (readonly [strin
 }
 
 /** `hop 2  glm/glm-4.7: 812 in (640 cached), 96 out, $0.0012`. */
-function hopLine({ number, target, usage, cost }: Hop): string {
+function hopLine({ number, target, usage, cost }: SampleHop): string {
   const place = `hop ${number}  ${target ?? ''}`;
   if (usage === undefined) return place;
   const cached = usage.cacheRead === undefined ? '' : ` (${usage.cacheRead} cached)`;
@@ -95,7 +95,7 @@ function hopLine({ number, target, usage, cost }: Hop): string {
   return `${place}: ${totalInput(usage)} in${cached}, ${totalOutput(usage)} out${price}`;
 }
 
-function row(edge: SampleEdge): readonly string[] {
+function row(edge: SampleStage): readonly string[] {
   const took = edge.at === undefined || edge.until === undefined ? undefined : edge.until - edge.at;
   return [
     millis(edge.at),

@@ -1,19 +1,61 @@
-/** `hopgate service`: runs the gateway in the background, by the manager that the machine has. */
+/** `hopgate service`: runs the gateway in the background, under systemd or launchd. */
 
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { loadConfig } from '../../../config/load.ts';
-import { type Invocation, UsageError } from '../../command.ts';
+import { type CommandSpec, type Invocation, UsageError } from '../../command.ts';
+import { type Installation, installationFor, type Machine, type Scope } from './installation.ts';
 import { launchdPlist } from './launchd-plist.ts';
-import { marked, ownership } from './own-file.ts';
-import { type Machine, type Place, placeFor, type Scope } from './place.ts';
-import { carryOut, runs, type Step, show, start } from './steps.ts';
+import { ownership, withMark } from './own-file.ts';
+import { carryOutSteps, printSteps, runProgram, runSteps, type Step } from './steps.ts';
 import { DRAIN_SECONDS, systemdUnit } from './systemd-unit.ts';
 
 export const ACTIONS = ['install', 'uninstall', 'status', 'logs'] as const;
 
-/** Exit 0 when done (or nothing was to do), 1 when not; `status` and `logs` end as the manager's command does. */
-export async function runDaemon(invocation: Invocation): Promise<number> {
+export const SERVICE: CommandSpec = {
+  name: 'service',
+  group: 'Run',
+  summary: 'run the gateway in the background, from login or boot on',
+  description: [
+    'By systemd on Linux, by launchd on macOS. install writes one file, enables it and starts it; done again it changes nothing, or brings the file up to date. uninstall takes back exactly that. A file that somebody else wrote, or changed, is not touched.',
+    'As root the service of the machine is meant, otherwise that of the user.',
+  ],
+  arguments: [{ name: 'action', summary: 'what to do', required: true, choices: ACTIONS }],
+  options: [
+    { name: 'user', summary: 'for this user, from login on' },
+    { name: 'system', summary: 'for the machine, from boot on, under an account of its own' },
+    { name: 'dry-run', short: 'n', summary: 'only show what would be written and run' },
+    { name: 'no-start', summary: 'install: enable it, but do not start it now' },
+    { name: 'force', summary: 'also where the file was changed since it was written' },
+    {
+      name: 'root',
+      value: 'DIR',
+      summary: 'install, uninstall: below this folder, starting nothing, for images',
+    },
+    {
+      name: 'lines',
+      value: 'N',
+      summary: 'logs: how many of the last lines',
+      default: '50',
+      range: [1, 1_000_000],
+    },
+    { name: 'follow', short: 'f', summary: 'logs: go on as they come' },
+  ],
+  examples: [
+    { line: 'hopgate service install --dry-run', summary: 'What would be done.' },
+    { line: 'hopgate service install', summary: 'From now on, whenever you log in.' },
+    { line: 'hopgate service logs --follow', summary: 'What it says.' },
+  ],
+  exits: [
+    [0, 'done, or nothing to do'],
+    [1, 'not done, and why'],
+    [3, 'status: it does not run'],
+  ],
+  run: runService,
+};
+
+/** Exit 0 when done, or when there was nothing to do, else 1; `status` and `logs` end as the manager's command does. */
+async function runService(invocation: Invocation): Promise<number> {
   const { flag, text, err, io } = invocation;
   const machine: Machine = {
     platform: invocation.deps.platform ?? process.platform,
@@ -30,21 +72,21 @@ export async function runDaemon(invocation: Invocation): Promise<number> {
   if (machine.root !== undefined && flag('user')) {
     throw new UsageError('--root is for the system service.');
   }
-  const place = placeFor(scope, machine);
-  if (place === undefined) {
+  const installation = installationFor(scope, machine);
+  if (installation === undefined) {
     err.line('hopgate: services are known on Linux (systemd) and macOS (launchd) only.');
     return 1;
   }
   switch (invocation.arguments[0] as (typeof ACTIONS)[number]) {
     case 'install':
-      return install(invocation, scope, machine, place);
+      return install(invocation, scope, machine, installation);
     case 'uninstall':
-      return uninstall(invocation, place);
+      return uninstall(invocation, installation);
     case 'status':
-      return (await start(invocation, place.commands.status, true)).code;
+      return (await runProgram(invocation, installation.commands.status, true)).code;
     case 'logs': {
-      const command = place.commands.logs(invocation.number('lines') ?? 50, flag('follow'));
-      return (await start(invocation, command, true)).code;
+      const command = installation.commands.logs(invocation.number('lines') ?? 50, flag('follow'));
+      return (await runProgram(invocation, command, true)).code;
     }
   }
 }
@@ -53,11 +95,11 @@ async function install(
   invocation: Invocation,
   scope: Scope,
   machine: Machine,
-  place: Place,
+  installation: Installation,
 ): Promise<number> {
   const { out, err, flag, text, io, deps } = invocation;
-  const refuse = (words: string) => {
-    err.line(`hopgate: ${words}`);
+  const refuse = (message: string) => {
+    err.line(`hopgate: ${message}`);
     return 1;
   };
   const program = deps.program ?? [process.execPath];
@@ -67,19 +109,19 @@ async function install(
       `${inHome} belongs to one user; a system service must not run it. Install hopgate elsewhere (install.sh --prefix /usr/local), or use --user.`,
     );
   }
-  const other = place.packaged.find((path) => existsSync(path));
+  const other = installation.packaged.find((path) => existsSync(path));
   if (other !== undefined) {
     return refuse(
       `a package brought ${other}; nothing was written. "systemctl enable --now hopgate" starts it.`,
     );
   }
-  const whose = ownership(place.file);
-  if (whose === 'foreign') {
-    return refuse(`${place.file} was not written by hopgate; it stays as it is.`);
+  const owner = ownership(installation.file);
+  if (owner === 'foreign') {
+    return refuse(`${installation.file} was not written by hopgate; it stays as it is.`);
   }
-  if (whose === 'edited' && !flag('force')) {
+  if (owner === 'edited' && !flag('force')) {
     return refuse(
-      `${place.file} was changed since it was written; it stays as it is. --force writes over it${place.manager === 'systemd' ? '; "systemctl edit" keeps changes apart' : ''}.`,
+      `${installation.file} was changed since it was written; it stays as it is. --force writes over it${installation.manager === 'systemd' ? '; "systemctl edit" keeps changes apart' : ''}.`,
     );
   }
   const config = text('config') === undefined ? undefined : resolve(io.cwd, text('config')!);
@@ -91,74 +133,74 @@ async function install(
     DRAIN_SECONDS,
     loaded.ok ? Math.ceil(loaded.config.limits.drainMs / 1000) : 0,
   );
-  const written = marked(
-    place.manager === 'systemd'
+  const written = withMark(
+    installation.manager === 'systemd'
       ? systemdUnit({ scope, program, config, drain })
       : launchdPlist({
           scope,
           program,
           config,
           drain,
-          log: place.log!,
+          log: installation.log!,
           home: scope === 'system' ? '/var/lib/hopgate' : undefined,
         }),
   );
-  const same = whose === 'ours' && readFileSync(place.file, 'utf8') === written;
-  const { enable, start: begin, disable } = place.commands;
+  const same = owner === 'ours' && readFileSync(installation.file, 'utf8') === written;
+  const { enable, start: begin, disable } = installation.commands;
   const steps: Step[] = same
-    ? [...runs(enable)]
+    ? [...runSteps(enable)]
     : [
         // launchd reads a changed file only when the old job is gone.
-        ...(place.manager === 'launchd' ? runs(disable, true) : []),
-        { kind: 'write', path: place.file, text: written },
-        ...runs(enable),
+        ...(installation.manager === 'launchd' ? runSteps(disable, true) : []),
+        { kind: 'write', path: installation.file, text: written },
+        ...runSteps(enable),
       ];
-  if (!flag('no-start') && !same) steps.push(...runs(begin));
+  if (!flag('no-start') && !same) steps.push(...runSteps(begin));
   if (flag('dry-run')) {
-    if (same) out.line(`${place.file} is there already, unchanged.`);
-    show(invocation, steps);
+    if (same) out.line(`${installation.file} is there already, unchanged.`);
+    printSteps(invocation, steps);
     return 0;
   }
-  if (same) out.line(`${place.file} is there already, unchanged.`);
-  if (!(await carryOut(invocation, steps))) return 1;
-  if (place.environmentFile !== undefined) {
+  if (same) out.line(`${installation.file} is there already, unchanged.`);
+  if (!(await carryOutSteps(invocation, steps))) return 1;
+  if (installation.environmentFile !== undefined) {
     out.line(
       `Keys that your shell exports are not seen by a service: write them, one NAME=value a line, to`,
     );
-    out.line(`    ${place.environmentFile}`);
+    out.line(`    ${installation.environmentFile}`);
   }
-  if (scope === 'user' && place.manager === 'systemd') {
+  if (scope === 'user' && installation.manager === 'systemd') {
     out.line('It runs while you are logged in; "loginctl enable-linger" keeps it beyond that.');
   }
   return 0;
 }
 
-async function uninstall(invocation: Invocation, place: Place): Promise<number> {
+async function uninstall(invocation: Invocation, installation: Installation): Promise<number> {
   const { out, err, flag } = invocation;
-  const whose = ownership(place.file);
-  if (whose === 'absent') {
-    out.line(`There is no ${place.file}; nothing to do.`);
+  const owner = ownership(installation.file);
+  if (owner === 'absent') {
+    out.line(`There is no ${installation.file}; nothing to do.`);
     return 0;
   }
-  if (whose === 'foreign' || (whose === 'edited' && !flag('force'))) {
+  if (owner === 'foreign' || (owner === 'edited' && !flag('force'))) {
     err.line(
-      whose === 'foreign'
-        ? `hopgate: ${place.file} was not written by hopgate; it stays as it is.`
-        : `hopgate: ${place.file} was changed since it was written; it stays as it is. --force removes it.`,
+      owner === 'foreign'
+        ? `hopgate: ${installation.file} was not written by hopgate; it stays as it is.`
+        : `hopgate: ${installation.file} was changed since it was written; it stays as it is. --force removes it.`,
     );
     return 1;
   }
-  const { disable, forget } = place.commands;
+  const { disable, forget } = installation.commands;
   const steps: Step[] = [
-    ...runs(disable, true),
-    { kind: 'remove', path: place.file },
-    ...runs(forget, true),
+    ...runSteps(disable, true),
+    { kind: 'remove', path: installation.file },
+    ...runSteps(forget, true),
   ];
   if (flag('dry-run')) {
-    show(invocation, steps);
+    printSteps(invocation, steps);
     return 0;
   }
-  if (!(await carryOut(invocation, steps))) return 1;
+  if (!(await carryOutSteps(invocation, steps))) return 1;
   out.line('Configuration and state were left where they are.');
   return 0;
 }

@@ -1,4 +1,4 @@
-/** Files that hopgate wrote into other programs' folders, recognised by a first line that seals the rest. */
+/** Recognises files that hopgate wrote into other programs' folders, by a comment line with a checksum of the rest. */
 
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
@@ -8,8 +8,8 @@ const MARK =
 
 const sum = (text: string) => createHash('sha256').update(text).digest('hex');
 
-/** The text with the mark: a `#` line in front, or in XML a comment behind the declaration. */
-export function marked(text: string): string {
+/** The text with the mark: a `#` line at the beginning, or in XML a comment after the declaration. */
+export function withMark(text: string): string {
   if (!text.startsWith('<?xml')) return `# ${MARK}${sum(text)}\n${text}`;
   const [declaration, ...rest] = text.split('\n');
   return [declaration, `<!-- ${MARK}${sum(text)} -->`, ...rest].join('\n');
@@ -17,11 +17,11 @@ export function marked(text: string): string {
 
 export type Ownership =
   | 'absent'
-  /** Exactly what was written. */
+  /** Exactly as hopgate wrote it. */
   | 'ours'
-  /** Written here, changed since by somebody. */
+  /** Written by hopgate, changed since. */
   | 'edited'
-  /** Never written here. */
+  /** Not written by hopgate. */
   | 'foreign';
 
 /** Whose file is it? */

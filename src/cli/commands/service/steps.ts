@@ -1,8 +1,8 @@
-/** What is done to a machine, as data: shown by --dry-run, or carried out. */
+/** The steps of an installation as data, printed by --dry-run or carried out. */
 
 import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { Invocation } from '../../command.ts';
+import { errorMessage, type Invocation } from '../../command.ts';
 
 export type Step =
   | { readonly kind: 'write'; readonly path: string; readonly text: string }
@@ -10,24 +10,26 @@ export type Step =
   | {
       readonly kind: 'run';
       readonly command: readonly string[];
-      /** Its failing is no failure. */
+      /** A failure of this command is ignored. */
       readonly mayFail?: boolean;
     };
 
-export const runs = (commands: readonly (readonly string[])[], mayFail = false): readonly Step[] =>
-  commands.map((command) => ({ kind: 'run', command, mayFail }));
+export const runSteps = (
+  commands: readonly (readonly string[])[],
+  mayFail = false,
+): readonly Step[] => commands.map((command) => ({ kind: 'run', command, mayFail }));
 
-/** Starts a program of `$PATH`; `inherit`: it speaks to the terminal itself. */
-export async function start(
+/** Runs a program of `$PATH`; `inherit`: it reads and writes the terminal itself. */
+export async function runProgram(
   { io }: Invocation,
   [name, ...args]: readonly string[],
   inherit = false,
-): Promise<{ readonly code: number; readonly said: string }> {
+): Promise<{ readonly code: number; readonly output: string }> {
   const program = Bun.which(name!, { PATH: io.environment.variable('PATH') ?? '' });
-  if (program === null) return { code: 127, said: `${name} is not on this machine` };
+  if (program === null) return { code: 127, output: `${name} is not on this machine` };
   if (inherit) {
     const child = Bun.spawn([program, ...args], { stdio: ['inherit', 'inherit', 'inherit'] });
-    return { code: await child.exited, said: '' };
+    return { code: await child.exited, output: '' };
   }
   const child = Bun.spawn([program, ...args], { stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' });
   const [out, err, code] = await Promise.all([
@@ -35,11 +37,11 @@ export async function start(
     new Response(child.stderr).text(),
     child.exited,
   ]);
-  return { code, said: `${out}${err}`.trim() };
+  return { code, output: `${out}${err}`.trim() };
 }
 
-/** What would be done. */
-export function show({ out }: Invocation, steps: readonly Step[]): void {
+/** Prints what would be done. */
+export function printSteps({ out }: Invocation, steps: readonly Step[]): void {
   for (const step of steps) {
     if (step.kind === 'run') out.line(`would run     ${step.command.join(' ')}`);
     else if (step.kind === 'remove') out.line(`would remove  ${step.path}`);
@@ -50,8 +52,11 @@ export function show({ out }: Invocation, steps: readonly Step[]): void {
   }
 }
 
-/** Carries the steps out, telling each; false at the first that fails, with the reason told. */
-export async function carryOut(invocation: Invocation, steps: readonly Step[]): Promise<boolean> {
+/** Carries the steps out and prints each; false after the first that fails, whose reason goes to stderr. */
+export async function carryOutSteps(
+  invocation: Invocation,
+  steps: readonly Step[],
+): Promise<boolean> {
   const { out, err } = invocation;
   for (const step of steps) {
     try {
@@ -66,15 +71,17 @@ export async function carryOut(invocation: Invocation, steps: readonly Step[]): 
         rmSync(step.path, { force: true });
         out.line(`removed  ${step.path}`);
       } else {
-        const { code, said } = await start(invocation, step.command);
+        const { code, output } = await runProgram(invocation, step.command);
         if (code !== 0 && step.mayFail !== true) {
-          err.line(`hopgate: "${step.command.join(' ')}" failed (${code}): ${said || 'no words'}`);
+          err.line(
+            `hopgate: "${step.command.join(' ')}" failed (${code}): ${output || 'no output'}`,
+          );
           return false;
         }
         if (code === 0) out.line(`ran      ${step.command.join(' ')}`);
       }
     } catch (thrown) {
-      const why = thrown instanceof Error ? thrown.message : String(thrown);
+      const why = errorMessage(thrown);
       err.line(`hopgate: ${step.kind === 'run' ? step.command.join(' ') : step.path}: ${why}`);
       return false;
     }

@@ -6,11 +6,11 @@ import type { Client } from './client.ts';
 import { applyEdits, type JsonEdit, stripEdits } from './json-edits.ts';
 import { getAt } from './jsonc.ts';
 
-// Claude Code takes a model it does not know for one with a window of a million tokens, and then
-// compacts far too late; half of the vendors' models have at least this much.
+// Claude Code assumes a window of a million tokens for models that it does not know, and then compacts far too
+// late. Half of the vendors' models have at least this much.
 const CAUTIOUS_CONTEXT = 128_000;
 
-/** What Claude Code reckons with for the models it knows. */
+/** What Claude Code assumes for the models it knows. */
 const CLAUDE_CONTEXT = 200_000;
 
 const isClaude = (model: string) => /(^|\/)claude-/.test(model);
@@ -41,8 +41,8 @@ export const claude: Client = {
       if (!isClaude(plan.model)) {
         env.CLAUDE_CODE_MAX_CONTEXT_TOKENS = String(plan.context ?? CAUTIOUS_CONTEXT);
       }
-    } else if (plan.answering !== undefined && !isClaude(plan.answering)) {
-      // It shows and fills the window of the model it asks for; another one answers.
+    } else if (plan.answeringModel !== undefined && !isClaude(plan.answeringModel)) {
+      // Claude Code shows and fills the window of the model it requests; another model answers.
       if (plan.context !== undefined) {
         env.CLAUDE_CODE_MAX_CONTEXT_TOKENS = String(plan.context);
         if (plan.context < CLAUDE_CONTEXT) {
@@ -50,7 +50,7 @@ export const claude: Client = {
         }
       }
     } else if (plan.context !== undefined && plan.context < CLAUDE_CONTEXT) {
-      // It counts with the window of the model it asks for; the one that answers has a smaller one.
+      // Claude Code fills the window of the model it requests; the model that answers has a smaller one.
       env.CLAUDE_CODE_AUTO_COMPACT_WINDOW = String(plan.context);
     }
     const edits = Object.entries(env).map(([name, value]): JsonEdit => [['env', name], value]);
@@ -68,9 +68,13 @@ export const claude: Client = {
       );
     }
     if (plan.model === undefined) {
-      if (plan.answering !== undefined && !isClaude(plan.answering) && plan.context === undefined) {
+      if (
+        plan.answeringModel !== undefined &&
+        !isClaude(plan.answeringModel) &&
+        plan.context === undefined
+      ) {
         hints.push(
-          `The context window of "${plan.answering}", which answers, is not known here: Claude Code takes it for that of its own models. Pass --context N.`,
+          `The context window of "${plan.answeringModel}", which answers, is not known here: Claude Code takes it for that of its own models. Pass --context N.`,
         );
       }
       hints.push(

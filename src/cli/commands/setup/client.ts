@@ -1,23 +1,23 @@
-/** What setting up a client means: from a file's text to a new text, and back. */
+/** What `setup` needs to know of a client: how to change the text of its settings, and how to change it back. */
 
 import type { Environment } from '../../../config/environment.ts';
 import type { Json } from '../../../lib/json/json.ts';
 
 /** What is to be written, independent of the client. */
-export interface Plan {
+export interface SetupPlan {
   /** `http://127.0.0.1:5520`, without a slash at the end. */
   readonly url: string;
-  /** A key that the gateway takes; undefined when it asks for none. */
+  /** A key that the gateway accepts; undefined when it needs none. */
   readonly key: string | undefined;
   /** The model to ask for; undefined: the client keeps its own names, which the routes map. */
   readonly model: string | undefined;
-  /** The model that answers, under whatever name it is asked for; undefined when nobody can tell. */
-  readonly answering: string | undefined;
+  /** The model that answers, whatever name the client requests; undefined when it is not known. */
+  readonly answeringModel: string | undefined;
   /** The model for small side jobs; the same as `model` when left out. */
   readonly smallModel: string | undefined;
   /** Every model the gateway names. */
   readonly models: readonly string[];
-  /** Context window in tokens of the model that answers; undefined when nobody knows. */
+  /** Context window of the answering model in tokens; undefined when it is not known. */
   readonly context: number | undefined;
   /** `--protocol`, for clients that speak several. */
   readonly protocol: string | undefined;
@@ -25,17 +25,17 @@ export interface Plan {
   readonly modelChosen: boolean;
 }
 
-/** The value a member had before; `before` left out: it was not there. */
-export interface Undo {
+/** The value of a member before an edit; without `before` the member did not exist. */
+export interface EditUndo {
   readonly path: readonly string[];
   readonly before?: Json;
   readonly after: Json;
 }
 
-export interface Change {
+export interface FileChange {
   readonly text: string;
-  /** What `strip` needs to take the change out of a file that was edited since. */
-  readonly undo: readonly Undo[];
+  /** What `strip` needs to undo the change in a file that was edited since. */
+  readonly undo: readonly EditUndo[];
 }
 
 export interface Client {
@@ -43,9 +43,9 @@ export interface Client {
   readonly title: string;
   /** The file to change. */
   file(environment: Environment): string;
-  /** @throws Error with words for a person when the file cannot be changed safely */
-  apply(text: string | undefined, plan: Plan): Change;
-  strip(text: string, undo: readonly Undo[]): string;
+  /** @throws Error with a message for people when the file cannot be changed safely */
+  apply(text: string | undefined, plan: SetupPlan): FileChange;
+  strip(text: string, undo: readonly EditUndo[]): string;
   /** What else the user should know, a sentence each. */
-  hints(plan: Plan, text: string | undefined): readonly string[];
+  hints(plan: SetupPlan, text: string | undefined): readonly string[];
 }

@@ -2,7 +2,8 @@
 
 import { join } from 'node:path';
 import { isObject, type Json } from '../../../lib/json/json.ts';
-import type { Client, Plan } from './client.ts';
+import { errorMessage } from '../../command.ts';
+import type { Client, SetupPlan } from './client.ts';
 import { type Owned, putBlocks, takeBlocks, tomlString } from './toml-block.ts';
 
 const OWNED: Owned = {
@@ -16,8 +17,7 @@ function parsed(text: string, what: string): Json {
   try {
     return Bun.TOML.parse(text) as Json;
   } catch (thrown) {
-    const words = thrown instanceof Error ? thrown.message : String(thrown);
-    throw new Error(`${what} is not valid TOML (${words})`);
+    throw new Error(`${what} is not valid TOML (${errorMessage(thrown)})`);
   }
 }
 
@@ -49,13 +49,13 @@ export const codex: Client = {
       keys: [
         ['name', tomlString('hopgate')],
         ['base_url', tomlString(`${plan.url}/v1`)],
-        // Codex speaks nothing else to a provider of one's own.
+        // Codex supports no other protocol for custom providers.
         ['wire_api', tomlString('responses')],
         // Codex refuses to start when the variable is unset, so it is named only where a key is needed.
         ...(plan.key === undefined ? [] : [['env_key', tomlString(KEY_VARIABLE)] as const]),
       ],
     });
-    // The text was edited as text: make sure that it says what it should before anybody writes it.
+    // The file was edited as text: check the result before it is written.
     const result = parsed(after, 'the file with the new provider');
     const good =
       dig(result, 'model') === plan.model &&
@@ -71,7 +71,7 @@ export const codex: Client = {
 
   strip: (text) => takeBlocks(text, OWNED),
 
-  hints(plan: Plan, text = '') {
+  hints(plan: SetupPlan, text = '') {
     const hints: string[] = [];
     if (plan.key !== undefined) {
       hints.push(

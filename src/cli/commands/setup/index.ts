@@ -1,45 +1,45 @@
-/** `hopgate setup CLIENT`: shows what it would write into a client's settings, asks, writes; and takes it back. */
+/** `hopgate setup CLIENT`: shows the change to a client's settings, asks, and writes it; --revert undoes it. */
 
+import { PROTOCOL_NAMES } from '../../../conversation/protocol-names.ts';
 import { redactText } from '../../../lib/text/redact.ts';
-import type { Invocation } from '../../command.ts';
+import { type CommandSpec, errorMessage, type Invocation } from '../../command.ts';
 import { lineDiff } from '../../line-diff.ts';
-import { loadOrTell } from '../../load-config.ts';
+import { loadOrReport } from '../../load-config.ts';
 import { Cancelled, openQuestions } from '../../questions.ts';
+import { jsonOption, YES } from '../../shared-options.ts';
+import { readBytes, readText, writeWhole } from '../../whole-file.ts';
+import {
+  backupPath,
+  folderFor,
+  forgetEntry,
+  isUnchanged,
+  readEntry,
+  restoreBackup,
+  type SetupEntry,
+  writeWithBackup,
+} from './backups.ts';
 import { claude } from './claude.ts';
 import type { Client } from './client.ts';
 import { codex } from './codex.ts';
-import {
-  backupPath,
-  type Entry,
-  folderFor,
-  forget,
-  readBytes,
-  readEntry,
-  readText,
-  record,
-  restore,
-  untouched,
-  writeWhole,
-} from './ledger.ts';
 import { opencode } from './opencode.ts';
-import { planFor, reason } from './plan.ts';
+import { planFor } from './plan.ts';
 
 const CLIENTS: readonly Client[] = [claude, codex, opencode];
 
 /** The clients that can be set up, by the name one types. */
 export const CLIENT_NAMES: readonly string[] = CLIENTS.map(({ name }) => name);
 
-interface Job {
+interface SetupJob {
   readonly client: Client;
   readonly file: string;
   readonly folder: string;
-  readonly entry: Entry | undefined;
+  readonly entry: SetupEntry | undefined;
   readonly current: string | undefined;
-  /** The file without anything of ours; undefined when there was none. */
+  /** The file without the change of an earlier setup; undefined when there was no file. */
   readonly base: string | undefined;
 }
 
-function jobFor(client: Client, { environment }: Invocation['io']): Job {
+function jobFor(client: Client, { environment }: Invocation['io']): SetupJob {
   const file = client.file(environment);
   const folder = folderFor(environment.home, client.name, file);
   const entry = readEntry(folder);
@@ -57,17 +57,71 @@ function jobFor(client: Client, { environment }: Invocation['io']): Job {
 function baseOf(
   client: Client,
   folder: string,
-  entry: Entry | undefined,
+  entry: SetupEntry | undefined,
   current: string | undefined,
   file: string,
 ): string | undefined {
   if (entry === undefined || current === undefined) return current;
-  if (!untouched(entry, readBytes(file))) return client.strip(current, entry.undo);
+  if (!isUnchanged(entry, readBytes(file))) return client.strip(current, entry.undo);
   return entry.existed ? readText(backupPath(folder, file)) : undefined;
 }
 
+export const SETUP: CommandSpec = {
+  name: 'setup',
+  group: 'Set up',
+  summary: 'point a client at this gateway, or back',
+  description: [
+    'Shows what would change in the settings of the client, asks, and writes. Everything else in the file stays; the bytes of before are kept, and --revert puts them back.',
+    'claude: the env block of ~/.claude/settings.json. codex: a provider in ~/.codex/config.toml. opencode: a provider in ~/.config/opencode/opencode.json.',
+  ],
+  arguments: [{ name: 'client', summary: 'what to set up', required: true, choices: CLIENT_NAMES }],
+  options: [
+    {
+      name: 'model',
+      short: 'm',
+      value: 'NAME',
+      summary: 'the model to ask for',
+      default: 'claude: none where a route takes claude-*; else the first of the configuration',
+    },
+    { name: 'small-model', value: 'NAME', summary: 'claude: the model for small side jobs' },
+    {
+      name: 'context',
+      value: 'N',
+      summary: 'context window of the model in tokens, where it is not known here',
+      range: [1000, 100_000_000],
+    },
+    {
+      name: 'protocol',
+      value: 'NAME',
+      summary: 'opencode: what it should speak',
+      choices: PROTOCOL_NAMES,
+      default: 'openai-chat',
+    },
+    { name: 'url', value: 'URL', summary: 'where the gateway is, when not on this machine' },
+    { name: 'key', value: 'KEY', summary: 'the key to send', default: 'the first of auth.keys' },
+    { name: 'show', summary: 'only show what would be written' },
+    { name: 'dry-run', summary: 'the same as --show' },
+    jsonOption('with --show: print JSON'),
+    { name: 'revert', summary: 'put back what was there before' },
+    YES,
+  ],
+  examples: [
+    { line: 'hopgate setup claude', summary: 'Claude Code asks this gateway from now on.' },
+    {
+      line: 'hopgate setup codex --model glm-4.7 --yes',
+      summary: 'Codex, with one model, unasked.',
+    },
+    { line: 'hopgate setup claude --revert', summary: 'Takes it back.' },
+  ],
+  exits: [
+    [0, 'written, or nothing to do'],
+    [1, 'not written'],
+  ],
+  run: runSetup,
+};
+
 /** Exit 0 done (or nothing to do), 1 refused or failed. */
-export async function runSetup(invocation: Invocation): Promise<number> {
+async function runSetup(invocation: Invocation): Promise<number> {
   const { flag, err, io } = invocation;
   const client = CLIENTS.find(({ name }) => name === invocation.arguments[0])!;
   let file = '';
@@ -81,15 +135,15 @@ export async function runSetup(invocation: Invocation): Promise<number> {
       return 1;
     }
     if (thrown instanceof Error && thrown.name === 'UsageError') throw thrown;
-    err.line(`hopgate: ${file} was left as it is: ${reason(thrown)}.`);
+    err.line(`hopgate: ${file} was left as it is: ${errorMessage(thrown)}.`);
     return 1;
   }
 }
 
-async function apply(invocation: Invocation, job: Job): Promise<number> {
+async function apply(invocation: Invocation, job: SetupJob): Promise<number> {
   const { flag, out, err } = invocation;
   const { client, file, folder, current, base } = job;
-  const config = await loadOrTell(invocation);
+  const config = await loadOrReport(invocation);
   if (config === undefined) return 1;
   const plan = planFor(client.name, config, invocation);
   const { text, undo } = client.apply(base, plan);
@@ -114,13 +168,13 @@ async function apply(invocation: Invocation, job: Job): Promise<number> {
     return 0;
   }
   show(invocation, job, text);
-  if (!(await agreed(invocation, `Write this to ${file}?`))) return 1;
-  record(folder, file, base, text, undo);
+  if (!(await confirmWrite(invocation, `Write this to ${file}?`))) return 1;
+  writeWithBackup(folder, file, base, text, undo);
   out.line(`${out.paint('green', 'Written.')} ${client.title} now talks to ${plan.url}.`);
   if (base !== undefined) out.line(`The file as it was: ${backupPath(folder, file)}`);
   out.line(`Take it back with: hopgate setup ${client.name} --revert`);
   for (const hint of hints) err.line(hint);
-  if (!(await answers(plan.url, invocation))) {
+  if (!(await gatewayAnswers(plan.url, invocation))) {
     err.line(`No gateway answers at ${plan.url} yet: "hopgate" starts one.`);
   }
   return 0;
@@ -128,7 +182,7 @@ async function apply(invocation: Invocation, job: Job): Promise<number> {
 
 const PATIENCE_MS = 1000;
 
-async function answers(url: string, { io }: Invocation): Promise<boolean> {
+async function gatewayAnswers(url: string, { io }: Invocation): Promise<boolean> {
   try {
     const { ok } = await io.fetch(`${url}/healthz`, { signal: AbortSignal.timeout(PATIENCE_MS) });
     return ok;
@@ -137,7 +191,7 @@ async function answers(url: string, { io }: Invocation): Promise<boolean> {
   }
 }
 
-async function revert(invocation: Invocation, job: Job): Promise<number> {
+async function revert(invocation: Invocation, job: SetupJob): Promise<number> {
   const { flag, out } = invocation;
   const { client, file, folder, entry, current, base } = job;
   if (entry === undefined) {
@@ -145,20 +199,21 @@ async function revert(invocation: Invocation, job: Job): Promise<number> {
     return 0;
   }
   if (current === undefined) {
-    forget(folder);
+    forgetEntry(folder);
     out.line(`${file} is gone; there is nothing to take back.`);
     return 0;
   }
-  const exact = untouched(entry, readBytes(file));
-  // Only emptiness is left of a file that began with us: then it goes as well.
+  const exact = isUnchanged(entry, readBytes(file));
+  // A file that setup created and that is empty without its change is removed.
   const gone = base === undefined || (!entry.existed && isEmpty(base));
   show(invocation, { ...job, current }, gone ? '' : base);
   if (flag('show') || flag('dry-run')) return 0;
-  if (!(await agreed(invocation, gone ? `Remove ${file}?` : `Write this to ${file}?`))) return 1;
-  if (exact || gone) restore(folder, gone ? { ...entry, existed: false } : entry);
+  if (!(await confirmWrite(invocation, gone ? `Remove ${file}?` : `Write this to ${file}?`)))
+    return 1;
+  if (exact || gone) restoreBackup(folder, gone ? { ...entry, existed: false } : entry);
   else {
     writeWhole(file, base);
-    forget(folder);
+    forgetEntry(folder);
   }
   out.line(
     exact
@@ -170,14 +225,14 @@ async function revert(invocation: Invocation, job: Job): Promise<number> {
 
 const isEmpty = (text: string) => /^\s*(\{\s*\}\s*)?$/.test(text);
 
-// Members that hold credentials by their name; numbers (…MAX_CONTEXT_TOKENS) and our placeholder are none.
+// Members whose name says that they hold a credential, except numbers (…MAX_CONTEXT_TOKENS) and the placeholder.
 const NAMED_SECRET =
   /("[^"\n]*(?:token|api_?key|secret|password)[^"\n]*"\s*:\s*")(?!\d+"|hopgate")[^"\n]+"/gi;
 
-/** The text as it may be shown on a screen. */
+/** The text without credentials, for the screen. */
 const mask = (text: string) => redactText(text).text.replace(NAMED_SECRET, '$1***"');
 
-function show({ out }: Invocation, { file, current = '' }: Job, text: string): void {
+function show({ out }: Invocation, { file, current = '' }: SetupJob, text: string): void {
   const lines = lineDiff(mask(current), mask(text));
   out.line(out.paint('bold', file) + (current === '' ? ' (new)' : ''));
   for (const { sign, text: line } of lines) {
@@ -189,10 +244,10 @@ function show({ out }: Invocation, { file, current = '' }: Job, text: string): v
   if (lines.length === 0) out.line('    (nothing that may be shown)');
 }
 
-async function agreed({ flag, io, err }: Invocation, question: string): Promise<boolean> {
+async function confirmWrite({ flag, io, err }: Invocation, question: string): Promise<boolean> {
   if (flag('yes')) return true;
   if (!io.interactive) {
-    err.line('Nobody is there to ask; nothing was written. Pass --yes to write it.');
+    err.line('This needs a terminal to confirm; nothing was written. Pass --yes to write it.');
     return false;
   }
   const questions = openQuestions(io, err);

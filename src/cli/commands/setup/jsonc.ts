@@ -1,4 +1,4 @@
-/** Edits of JSON files that people keep by hand: comments, order and layout stay as they are. */
+/** Edits JSON files that people write by hand: comments, order and layout stay as they are. */
 
 import type { Json } from '../../../lib/json/json.ts';
 
@@ -107,7 +107,7 @@ export function getAt(text: string, path: readonly string[]): Json | undefined {
 
 /**
  * The text with `value` at `path`; objects on the way are made when missing, everything else keeps
- * its bytes. @throws SyntaxError; Error when something on the way is no object
+ * its bytes. @throws SyntaxError; Error when the path leads through something that is not an object
  */
 export function setAt(text: string, path: readonly string[], value: Json): string {
   const root = parse(text);
@@ -149,7 +149,7 @@ export function removeAt(text: string, path: readonly string[]): string {
 const lineBreak = (text: string) => (text.includes('\r\n') ? '\r\n' : '\n');
 const unit = (text: string) => /\n([ \t]+)\S/.exec(text)?.[1] ?? '  ';
 
-/** The white space with which the line of `at` begins. */
+/** The indentation of the line that holds `at`. */
 function indentAt(text: string, at: number): string {
   const line = text.lastIndexOf('\n', at - 1) + 1;
   return /^[ \t]*/.exec(text.slice(line))![0];

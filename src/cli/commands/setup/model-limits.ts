@@ -1,4 +1,4 @@
-/** Context windows and output caps of well-known models, for clients that must be told. */
+/** Context windows and output limits of well-known models, for clients that need them in their settings. */
 
 export interface ModelLimits {
   /** Tokens. */
@@ -6,7 +6,7 @@ export interface ModelLimits {
   readonly output: number;
 }
 
-// From the vendors' model pages; where a family differs, the smallest of it. First match wins.
+// From the vendors' model pages; for a family with different limits, the smallest. The first match wins.
 const LIMITS: readonly (readonly [RegExp, number, number])[] = [
   [/claude-/, 200_000, 64_000],
   [/glm-4\.5/, 131_072, 98_304],
@@ -23,7 +23,7 @@ const LIMITS: readonly (readonly [RegExp, number, number])[] = [
   [/grok-4/, 256_000, 64_000],
 ];
 
-/** The limits of a model by its name (a provider before it and capitals are fine); undefined when unknown. */
+/** The limits of a model by its name (with or without a provider, in any case); undefined when unknown. */
 export function limitsOf(model: string): ModelLimits | undefined {
   const name = model.toLowerCase();
   const found = LIMITS.find(([pattern]) => pattern.test(name));

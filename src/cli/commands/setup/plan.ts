@@ -1,27 +1,26 @@
-/** What a client should be told, from the configuration and the flags. */
+/** What `setup` writes for a client, from the configuration and the flags. */
 
 import type { Config } from '../../../config/config.ts';
-import { GatewayError } from '../../../conversation/errors.ts';
 import { type Invocation, UsageError } from '../../command.ts';
-import { claudeTarget, modelNames, reachableUrl, takes } from '../../served-models.ts';
-import type { Plan } from './client.ts';
+import { claudeTarget, isServed, modelNames, reachableUrl } from '../../served-models.ts';
+import type { SetupPlan } from './client.ts';
 import { limitsOf } from './model-limits.ts';
 
-/** @throws UsageError when a flag and the configuration do not fit together */
+/** @throws UsageError when a flag contradicts the configuration */
 export function planFor(
   client: string,
   config: Config,
   { text, number }: Pick<Invocation, 'text' | 'number'>,
-): Plan {
+): SetupPlan {
   const url = (text('url') ?? reachableUrl(config.listen)).replace(/\/+(v1\/?)?$/, '');
   if (!URL.canParse(url)) throw new UsageError(`Option "--url" is no URL: "${url}".`);
   if (text('url') === undefined && config.listen.port === 0) {
     throw new UsageError('The configuration listens on a free port; say which with --url URL.');
   }
   const chosen = text('model');
-  if (chosen !== undefined) known(chosen, config);
+  if (chosen !== undefined) requireServed(chosen, config);
   const names = modelNames(config);
-  // Claude Code asks for several models of its own; where the routes know them it need not be told.
+  // Claude Code requests several models of its own. Where a route takes them, no model is set.
   const behind = client === 'claude' && chosen === undefined ? claudeTarget(config) : undefined;
   const model = chosen ?? (behind === undefined ? names[0] : undefined);
   if (client === 'claude' && model === undefined && behind === undefined) {
@@ -34,7 +33,7 @@ export function planFor(
     url,
     key: text('key') ?? config.auth.keys[0]?.key.reveal(),
     model,
-    answering,
+    answeringModel: answering,
     smallModel: text('small-model'),
     models: names,
     context:
@@ -44,13 +43,9 @@ export function planFor(
   };
 }
 
-function known(model: string, config: Config): void {
-  if (takes(config, model, 'openai-chat')) return;
+function requireServed(model: string, config: Config): void {
+  if (isServed(config, model, 'openai-chat')) return;
   const names = modelNames(config);
   const list = names.length === 0 ? '' : ` It serves ${names.slice(0, 8).join(', ')}.`;
   throw new UsageError(`The gateway does not serve "${model}" as configured.${list}`);
 }
-
-/** Words for a person, of whatever was thrown while planning or changing. */
-export const reason = (thrown: unknown): string =>
-  thrown instanceof GatewayError || thrown instanceof Error ? thrown.message : String(thrown);

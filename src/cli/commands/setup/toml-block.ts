@@ -1,8 +1,8 @@
-/** Marked blocks in TOML files: put in and taken out as text, everything else keeps its bytes. */
+/** Adds and removes marked blocks in TOML files as text; everything else keeps its bytes. */
 
 const OPEN = '# >>> hopgate setup';
 const CLOSE = '# <<< hopgate setup';
-/** Stands before lines of the user's that had to make way; taking the blocks out brings them back. */
+/** Marks the user's lines that are disabled while the blocks are there; removing the blocks restores them. */
 const KEPT = '#~hopgate~ ';
 
 const HEADER = /^\[\[?\s*([^\]#]+?)\s*\]/;
@@ -54,7 +54,7 @@ function endOfLine(text: string, at: number): number {
   return end < 0 ? text.length : end + 1;
 }
 
-/** Offset behind the line on which the value that begins at `at` ends. */
+/** Offset after the line on which the value that begins at `at` ends. */
 function endOfValue(text: string, from: number): number {
   let depth = 0;
   let at = from;
@@ -83,7 +83,7 @@ function endOfValue(text: string, from: number): number {
   return text.length;
 }
 
-/** What stands in our blocks: names of top-level keys, and the table. */
+/** What the blocks hold: names of top-level keys, and a table. */
 export interface Owned {
   readonly topKeys: readonly string[];
   readonly table: string;
@@ -92,14 +92,14 @@ export interface Owned {
 export interface TomlChange extends Owned {
   /** Keys of the top level with their values as TOML. */
   readonly top: readonly (readonly [key: string, value: string])[];
-  /** Keys of our table. */
+  /** Keys of the table. */
   readonly keys: readonly (readonly [key: string, value: string])[];
 }
 
 /** A TOML basic string; JSON's escapes are all legal there. */
 export const tomlString = (text: string) => JSON.stringify(text);
 
-/** The text with our blocks in it: top-level keys before the first table, our table at the end. */
+/** The text with the blocks: top-level keys before the first table, the table at the end. */
 export function putBlocks(original: string, change: TomlChange): string {
   const owned = { topKeys: change.topKeys, table: change.table };
   const taken = takeBlocks(original, owned);
@@ -132,9 +132,9 @@ const keep = (text: string) =>
     .join('');
 
 /**
- * The text without our blocks, and with the lines that had made way for them. Lines between the marks
- * that are not ours stay: Codex edits its file too, and puts new keys and tables before a comment at
- * the end of a section, which our closing mark is. @throws Error when a closing mark is missing
+ * The text without the blocks, and with the lines that they had disabled. Lines between the marks that belong to
+ * the user stay: Codex edits its file too, and adds new keys and tables before a comment at the end of a section,
+ * and the closing mark is such a comment. @throws Error when a closing mark is missing
  */
 export function takeBlocks(text: string, { topKeys, table }: Owned): string {
   const out: string[] = [];

@@ -1,13 +1,13 @@
-/** One block of a Messages history by itself: its kind, its fields, and whose message it may stand in. */
+/** Checks single blocks of a Messages history: type, fields, and the role of their message. */
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import type { Report } from '../../lint.ts';
-import { isKnownField } from '../request/fields.ts';
+import { isKnownField } from '../request/known-fields.ts';
 
 const CALL_ID = /^[a-zA-Z0-9_-]+$/;
 const SERVER_ID = /^srvtoolu_[a-zA-Z0-9_]+$/;
 
-/** Whose messages a block may stand in; what is in neither list is unknown to the API. */
+/** Block types by the role of their message. The API knows no other types. */
 const USERS = new Set(['image', 'document', 'search_result', 'tool_result', 'container_upload']);
 const ASSISTANTS = new Set([
   'thinking',
@@ -81,7 +81,7 @@ function lintFields(block: JsonObject, at: string, path: string, report: Report)
   }
 }
 
-/** A text block; `where` is what the API calls the list it stands in. */
+/** Checks a text block. @param where the API's name for the list that holds the block */
 export function lintText(
   block: JsonObject,
   at: string,
@@ -156,7 +156,7 @@ function lintThinking(block: JsonObject, at: string, path: string, report: Repor
     if (typeof block[key] === 'string') continue;
     report(`${at}/${key}`, 'field-required', `${path}.${type}.${key}: Field required`);
   }
-  // Signatures are base64; anything else was made by somebody else.
+  // Genuine signatures are base64.
   const seal = type === 'thinking' ? block.signature : block.data;
   if (typeof seal === 'string' && !/^[A-Za-z0-9+/_-]+={0,2}$/.test(seal)) {
     const key = type === 'thinking' ? 'signature' : 'data';

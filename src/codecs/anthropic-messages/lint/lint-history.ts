@@ -1,9 +1,9 @@
-/** Which calls a Messages history answers, and where its thinking stands: the rules that go beyond one block. */
+/** Checks a Messages history beyond single blocks: which calls are answered, and where thinking stands. */
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import type { Report } from '../../lint.ts';
 
-interface Placed {
+interface PlacedBlock {
   readonly block: JsonObject;
   /** `messages.3.content.1` and its JSON pointer. */
   readonly path: string;
@@ -11,9 +11,9 @@ interface Placed {
   readonly message: number;
 }
 
-interface Turn {
+interface CombinedTurn {
   readonly role: string;
-  readonly blocks: Placed[];
+  readonly blocks: PlacedBlock[];
 }
 
 export function lintHistory(
@@ -22,9 +22,9 @@ export function lintHistory(
   report: Report,
 ): void {
   const turns = turnsOf(messages);
-  // With a thread the vendor keeps the beginning of the history, so calls may be answered that are not here.
-  const kept = isObject(body.thread) || typeof body.thread === 'string';
-  lintCalls(turns, kept, report);
+  // With a thread the vendor stores the beginning of the history, so results may answer calls that are not here.
+  const hasThread = isObject(body.thread) || typeof body.thread === 'string';
+  lintCalls(turns, hasThread, report);
   lintServerCalls(turns, report);
   lintThinking(body, messages, report);
 }
@@ -36,9 +36,9 @@ const blocksOf = (message: JsonObject): readonly Json[] =>
       ? []
       : [{ type: 'text', text: message.content }];
 
-/** Neighbours of one role are combined into a single turn; system messages part nothing. */
-function turnsOf(messages: readonly JsonObject[]): readonly Turn[] {
-  const turns: Turn[] = [];
+/** Combines consecutive messages of one role into a turn. System messages are skipped. */
+function turnsOf(messages: readonly JsonObject[]): readonly CombinedTurn[] {
+  const turns: CombinedTurn[] = [];
   messages.forEach((message, i) => {
     if (message.role === 'system') return;
     const role = String(message.role);
@@ -52,10 +52,10 @@ function turnsOf(messages: readonly JsonObject[]): readonly Turn[] {
   return turns;
 }
 
-const callsOf = (turn: Turn | undefined) =>
+const callsOf = (turn: CombinedTurn | undefined) =>
   turn?.role === 'assistant' ? turn.blocks.filter(({ block }) => block.type === 'tool_use') : [];
 
-function lintCalls(turns: readonly Turn[], kept: boolean, report: Report): void {
+function lintCalls(turns: readonly CombinedTurn[], hasThread: boolean, report: Report): void {
   const seen = new Set<string>();
   turns.forEach((turn, i) => {
     for (const { block, path, at } of callsOf(turn)) {
@@ -64,7 +64,7 @@ function lintCalls(turns: readonly Turn[], kept: boolean, report: Report): void 
         report(`${at}/id`, 'duplicate-call-id', `${path}: \`tool_use\` ids must be unique`);
       seen.add(id);
     }
-    lintAnswers(turns[i - 1], turn, kept && i === 0, report);
+    lintAnswers(turns[i - 1], turn, hasThread && i === 0, report);
     const calls = callsOf(turn);
     if (calls.length === 0) return;
     const last = turn.blocks.indexOf(calls.at(-1)!);
@@ -73,11 +73,16 @@ function lintCalls(turns: readonly Turn[], kept: boolean, report: Report): void 
   });
 }
 
-/** The results of a turn against the calls of the one before it. */
-function lintAnswers(before: Turn | undefined, turn: Turn, kept: boolean, report: Report): void {
+/** Compares the results of a turn with the calls of the turn before it. */
+function lintAnswers(
+  before: CombinedTurn | undefined,
+  turn: CombinedTurn,
+  hasThread: boolean,
+  report: Report,
+): void {
   const due = new Map(callsOf(before).map((call) => [String(call.block.id), call]));
   const given = new Set<string>();
-  const late: Placed[] = [];
+  const late: PlacedBlock[] = [];
   let leads = true;
   for (const { block, path, at } of turn.blocks) {
     if (block.type !== 'tool_result') {
@@ -87,7 +92,7 @@ function lintAnswers(before: Turn | undefined, turn: Turn, kept: boolean, report
     const id = String(block.tool_use_id);
     const call = due.get(id);
     if (call === undefined) {
-      if (kept) continue;
+      if (hasThread) continue;
       const words = `${path}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`;
       report(at, 'stray-result', words);
     } else if (given.has(id)) {
@@ -101,22 +106,22 @@ function lintAnswers(before: Turn | undefined, turn: Turn, kept: boolean, report
   if (missing.length + late.length > 0) unanswered([...missing, ...late], report);
 }
 
-function unanswered(calls: readonly Placed[], report: Report): void {
+function unanswered(calls: readonly PlacedBlock[], report: Report): void {
   const { message, at } = calls[0]!;
   const ids = calls.map(({ block }) => String(block.id)).join(', ');
   const words = `messages.${message}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${ids}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`;
   report(at, 'unanswered-call', words);
 }
 
-/** Tools that the vendor runs: a result needs its call before it, a call its result behind it. */
-function lintServerCalls(turns: readonly Turn[], report: Report): void {
-  // In flight: the vendor goes on with the last turn itself, behind nothing but results.
-  const onlyResults = (turn: Turn) =>
+/** Checks hosted tools: a result needs a call before it, and a call needs a result after it. */
+function lintServerCalls(turns: readonly CombinedTurn[], report: Report): void {
+  // Calls of the last turn may be unanswered: the vendor continues that turn itself.
+  const onlyResults = (turn: CombinedTurn) =>
     turn.blocks.every(({ block }) => block.type === 'tool_result');
   const spoken = turns.findLastIndex((turn) => !onlyResults(turn));
   turns.forEach((turn, i) => {
     if (turn.role !== 'assistant') return;
-    const open = new Map<string, Placed>();
+    const open = new Map<string, PlacedBlock>();
     for (const placed of turn.blocks) {
       const { block, path, at } = placed;
       const type = String(block.type);
@@ -161,7 +166,7 @@ function lintThinking(body: JsonObject, messages: readonly JsonObject[], report:
   if (mode === 'enabled') lintLoopHead(messages, report);
 }
 
-/** The open tool loop must begin with thinking: its first assistant message behind the last words of the user. */
+/** The open tool loop (the assistant messages after the user's last text) must begin with thinking. */
 function lintLoopHead(messages: readonly JsonObject[], report: Report): void {
   let head: number | undefined;
   let answers = false;

@@ -1,4 +1,4 @@
-/** Reads a Messages request as strictly as api.anthropic.com does, and complains in its words. */
+/** Checks a Messages request as strictly as api.anthropic.com does, with its error messages. */
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { type Finding, findings, type Report } from '../../lint.ts';
@@ -44,7 +44,7 @@ const FIELDS = new Set([
 const ROLES = ['user', 'assistant', 'system'];
 const NAME = /^[a-zA-Z0-9_-]{1,128}$/;
 const MAX_MARKS = 4;
-/** Models that take no words put into their mouth. */
+/** Models that refuse a prefilled assistant message. */
 const NO_PREFILL = /(opus|sonnet)-4-[6-9]|(opus|sonnet|haiku|fable|mythos)-[5-9]/;
 
 /** Everything in the body that the API refuses. */
@@ -242,7 +242,7 @@ function lintTrailingBlank(content: string | readonly Json[], at: string, report
   report(`${at}/content`, 'trailing-whitespace', words);
 }
 
-/** Marks on blocks, on blocks within results, and on tools. */
+/** Counts cache marks on blocks, on blocks within results, and on tools. */
 function countMarks(value: Json | undefined): number {
   if (Array.isArray(value)) {
     return (value as readonly Json[]).reduce<number>((sum, one) => sum + countMarks(one), 0);

@@ -1,11 +1,11 @@
-/** Reads a Messages stream strictly: one start, blocks one after another, one ending, nothing behind it. */
+/** Checks a Messages stream strictly: one start, one block after another, one end, and nothing after it. */
 
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
 import { type EventReader, lintEvents, type Report, type StreamLinter } from '../../lint.ts';
 
-/** The deltas that each kind of block takes; a kind that is not named comes whole. */
+/** The delta types of each block type. Blocks of other types are whole. */
 const DELTAS: Readonly<Record<string, readonly string[]>> = {
   text: ['text_delta', 'citations_delta'],
   thinking: ['thinking_delta', 'signature_delta'],
@@ -25,7 +25,7 @@ const REASONS = [
   'compaction',
 ];
 
-interface Open {
+interface OpenBlock {
   readonly index: number;
   readonly type: string;
   json: string;
@@ -33,21 +33,21 @@ interface Open {
 }
 
 /** A linter for one stream. */
-export const lintStream = (): StreamLinter => lintEvents(new Machine());
+export const lintStream = (): StreamLinter => lintEvents(new MessagesStreamLinter());
 
-class Machine implements EventReader {
+class MessagesStreamLinter implements EventReader {
   #started = false;
   #blocks = 0;
   #calls = 0;
-  #open: Open | undefined;
+  #open: OpenBlock | undefined;
   #deltas = 0;
   #output = 0;
   #ended: 'stop' | 'error' | undefined;
 
-  take(frame: SseFrame, report: Report): void {
+  read(frame: SseFrame, report: Report): void {
     const event = tryParse(frame.data ?? '');
     if (!isObject(event)) {
-      report('', 'not-json', 'the data of an event is no JSON object');
+      report('', 'not-json', 'the data of the event is not a JSON object');
       return;
     }
     if (frame.event !== event.type) {
@@ -98,7 +98,7 @@ class Machine implements EventReader {
         this.#ended = 'error';
         return;
       default:
-        report('/type', 'unknown-event', `${String(event.type)} is no event of Messages`);
+        report('/type', 'unknown-event', `${String(event.type)} is not an event of Messages`);
     }
   }
 
@@ -141,7 +141,7 @@ class Machine implements EventReader {
     ) {
       report('/content_block', 'call-shape', 'a call begins with its id and name');
     }
-    // What stands in the start counts: a later delta is put behind it by clients.
+    // Clients append deltas to the content of the start.
     const filled =
       type === 'tool_use' && isObject(block.input) && Object.keys(block.input).length > 0;
     if (filled) report('/content_block/input', 'call-shape', 'the input begins as {}');
@@ -176,7 +176,7 @@ class Machine implements EventReader {
       return;
     }
     if (open.type.endsWith('tool_use') && open.json !== '' && !isObject(tryParse(open.json))) {
-      report('', 'input-json', 'the input of the call is no JSON object');
+      report('', 'input-json', 'the input of the call is not a JSON object');
     }
     if (open.type === 'thinking' && open.seals !== 1) {
       report(
@@ -194,14 +194,14 @@ class Machine implements EventReader {
     if (this.#deltas++ > 0) report('', 'delta-once', 'a second message_delta');
     const reason = isObject(event.delta) ? event.delta.stop_reason : undefined;
     if (typeof reason !== 'string' || !REASONS.includes(reason)) {
-      report('/delta/stop_reason', 'stop-reason', `${String(reason)} is no stop reason`);
+      report('/delta/stop_reason', 'stop-reason', `${String(reason)} is not a stop reason`);
     } else if (reason === 'tool_use' && this.#calls === 0) {
       report('/delta/stop_reason', 'stop-reason', 'tool_use, but no tool was called');
     }
     this.#usage(event.usage, '/usage', false, report);
   }
 
-  /** Counts are whole numbers; those of the end are totals and never below those of the start. */
+  /** Checks counts: whole numbers, and at the end totals that are not below those of the start. */
   #usage(usage: unknown, at: string, start: boolean, report: Report): void {
     if (!isObject(usage)) {
       report(at, 'usage-missing', 'the usage is missing');
@@ -211,7 +211,7 @@ class Machine implements EventReader {
     for (const key of Object.keys(usage).filter((name) => name.endsWith('_tokens'))) {
       const value = usage[key];
       if (value !== null && (!Number.isInteger(value) || Number(value) < 0)) {
-        report(`${at}/${key}`, 'usage-count', `${key} is no count`);
+        report(`${at}/${key}`, 'usage-count', `${key} is not a count`);
       }
     }
     for (const key of needed) {
@@ -222,7 +222,7 @@ class Machine implements EventReader {
     if (output < this.#output) {
       report(`${at}/output_tokens`, 'usage-shrinks', `${output} behind ${this.#output}`);
     }
-    // A start that says 1 only fills the field: the vendor counts at the end.
+    // A start with 1 output token only fills the field; the vendor counts at the end.
     if (!start || output > 1) this.#output = Math.max(this.#output, output);
   }
 

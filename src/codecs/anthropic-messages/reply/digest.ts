@@ -1,4 +1,4 @@
-/** What can be told of an answer without converting it. */
+/** Digests a Messages answer without converting it. */
 
 import type { GatewayError } from '../../../conversation/errors.ts';
 import type { FinishReason } from '../../../conversation/events.ts';
@@ -7,7 +7,7 @@ import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/jso
 import type { Digest } from '../../codec.ts';
 import { objects } from '../wire.ts';
 import { decodeErrorBody } from './errors.ts';
-import { decodeStopReason } from './stop-reasons.ts';
+import { decodeFinish } from './finish-reason.ts';
 import { decodeUsage } from './usage.ts';
 
 export function digestReply(body: Json): Digest {
@@ -20,11 +20,11 @@ export function digestReply(body: Json): Digest {
   const usage = decodeUsage(body.usage);
   return {
     complete,
-    semantic: objects(body.content).some(says),
-    answered: objects(body.content).some((block) => says(block) && !isThinking(block)),
+    semantic: objects(body.content).some(hasContent),
+    answered: objects(body.content).some((block) => hasContent(block) && !isThinking(block)),
     ...(complete ? { texts: plainTexts(body.content) } : {}),
     ...(usage === undefined ? {} : { usage }),
-    ...(complete ? { finish: decodeStopReason(body.stop_reason) } : {}),
+    ...(complete ? { finish: decodeFinish(body.stop_reason) } : {}),
   };
 }
 
@@ -40,15 +40,15 @@ function plainTexts(content: Json | undefined): Digest['texts'] {
   return texts.length > 0 ? texts : undefined;
 }
 
-/** A block that a user would miss: any that is not empty text or empty thinking. */
-function says(block: JsonObject): boolean {
+/** Is this a block that a user would miss: anything but empty text and empty thinking? */
+function hasContent(block: JsonObject): boolean {
   if (block.type === 'text') return block.text !== '';
   return block.type !== 'thinking' || block.thinking !== '';
 }
 
 const isThinking = ({ type }: JsonObject) => type === 'thinking' || type === 'redacted_thinking';
 
-/** Usage is that of message_start, overwritten by message_delta's totals. */
+/** Usage is that of message_start, overwritten by the totals of message_delta. */
 export function digestStream(frames: readonly SseFrame[]): Digest {
   let usage: JsonObject = {};
   let complete = false;
@@ -60,18 +60,18 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
     if (!isObject(event)) continue;
     switch (event.type) {
       case 'message_start':
-        if (isObject(event.message)) usage = merged(usage, event.message.usage);
+        if (isObject(event.message)) usage = mergeUsage(usage, event.message.usage);
         break;
       case 'content_block_start':
-        semantic ||= isObject(event.content_block) && says(event.content_block);
+        semantic ||= isObject(event.content_block) && hasContent(event.content_block);
         break;
       case 'content_block_delta':
         semantic ||= isObject(event.delta) && hasText(event.delta);
         break;
       case 'message_delta': {
-        usage = merged(usage, event.usage);
+        usage = mergeUsage(usage, event.usage);
         const reason = isObject(event.delta) ? event.delta.stop_reason : undefined;
-        if (typeof reason === 'string') finish = decodeStopReason(reason);
+        if (typeof reason === 'string') finish = decodeFinish(reason);
         break;
       }
       case 'message_stop':
@@ -97,9 +97,9 @@ const TEXTS = ['text', 'thinking', 'partial_json'] as const;
 const hasText = (delta: JsonObject) =>
   TEXTS.some((key) => typeof delta[key] === 'string' && delta[key] !== '');
 
-/** Later counts over earlier ones; null says nothing. */
-export function merged(before: JsonObject, later: Json | undefined): JsonObject {
+/** Later counts over earlier ones. Null counts as not reported. */
+export function mergeUsage(before: JsonObject, later: Json | undefined): JsonObject {
   if (!isObject(later)) return before;
-  const said = Object.entries(later).filter(([, value]) => value !== null && value !== undefined);
-  return { ...before, ...Object.fromEntries(said) };
+  const counts = Object.entries(later).filter(([, value]) => value !== null && value !== undefined);
+  return { ...before, ...Object.fromEntries(counts) };
 }

@@ -1,14 +1,14 @@
-/** Errors of Messages upstreams by meaning, and any error in the words of this protocol. */
+/** Decodes errors of Messages upstreams into typed errors, and encodes errors as Anthropic writes them. */
 
-import { boundedError } from '../../../conversation/error-bounds.ts';
-import { kindOfStatus, retryAfterOf, retryHintOf } from '../../../conversation/error-hints.ts';
+import { boundedError } from '../../../conversation/error-size.ts';
 import { type ErrorKind, GatewayError } from '../../../conversation/errors.ts';
+import { kindOfStatus, retryAfterOf, retryHintOf } from '../../../conversation/http-error.ts';
 import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
 import type { HttpError } from '../../codec.ts';
 import { string } from '../wire.ts';
-import { overflowMessage, saysOverflow } from './overflow.ts';
+import { overflowMessage, saysOverflow } from './context-overflow.ts';
 
 const BY_TYPE: Readonly<Record<string, ErrorKind>> = {
   invalid_request_error: 'invalid_request',
@@ -23,14 +23,14 @@ const BY_TYPE: Readonly<Record<string, ErrorKind>> = {
   api_error: 'upstream',
 };
 
-export interface ErrorCircumstances {
-  /** Undefined in the middle of a stream, where the type alone decides. */
+export interface HttpErrorHints {
+  /** Undefined inside a stream, where only the type decides. */
   readonly status: number | undefined;
   readonly retryAfter?: number;
   readonly retryable?: boolean;
 }
 
-/** An upstream's error answer. `body` is the raw text; relays answer in other shapes, or in HTML. */
+/** An upstream's error answer. `body` is the raw text; relays send other forms, or HTML. */
 export function decodeError(status: number, body: string, headers: ReadonlyHeaders): GatewayError {
   return decodeErrorBody(tryParse(body), {
     status,
@@ -39,12 +39,12 @@ export function decodeError(status: number, body: string, headers: ReadonlyHeade
   });
 }
 
-/** The error in a parsed body: `{type:"error",error:{type,message}}`, or whatever a relay made of it. */
+/** The error in a parsed body: `{type:"error",error:{type,message}}`, or another form from a relay. */
 export function decodeErrorBody(
-  said: Json | undefined,
-  { status, retryAfter, retryable }: ErrorCircumstances,
+  source: Json | undefined,
+  { status, retryAfter, retryable }: HttpErrorHints,
 ): GatewayError {
-  const body = boundedError(said);
+  const body = boundedError(source);
   const outer = isObject(body) ? body : {};
   const error = isObject(outer.error) ? outer.error : {};
   const type = string(error.type) ?? (outer.type === 'error' ? undefined : string(outer.type));
@@ -68,22 +68,22 @@ export function decodeErrorBody(
 }
 
 /**
- * The code that a vendor wrote where the type stands. This protocol has no codes, and its types are
- * none: clients of the others act on the code that they know for the kind.
+ * The code that some vendors send as the type. Messages has no codes, and its own types are not codes: for
+ * those, clients of other protocols get the usual code of the kind.
  */
 function codeOf(type: string | undefined): string | undefined {
   const own = type === undefined || memberOf(BY_TYPE, type) !== undefined;
   return own || type.endsWith('_error') ? undefined : type;
 }
 
-/** The type decides, except that `api_error` says less than most statuses. */
+/** The kind of an error by its type. For `api_error` the status decides. */
 function kindOf(type: string | undefined, status: number | undefined): ErrorKind {
   const typed = type === undefined ? undefined : memberOf(BY_TYPE, type);
   if (typed !== undefined && typed !== 'upstream') return typed;
   return status === undefined || status < 400 ? 'upstream' : kindOfStatus(status);
 }
 
-/** Two meanings that Anthropic tells only in the message of an `invalid_request_error`. */
+/** Recognizes two kinds of error that Anthropic names only in the message of an `invalid_request_error`. */
 function refine(kind: ErrorKind, message: string): ErrorKind {
   if (kind !== 'invalid_request' && kind !== 'too_large') return kind;
   if (saysOverflow(message)) return 'context_overflow';
@@ -108,10 +108,10 @@ const TYPES: Readonly<Record<ErrorKind, string>> = {
   internal: 'api_error',
 };
 
-/** Statuses that this protocol fixes for a kind, whatever another upstream called it. */
+/** Statuses that Messages always uses for a kind. */
 const STATUSES: Partial<Record<ErrorKind, number>> = { overloaded: 529, context_overflow: 400 };
 
-/** The `error` member, in a body and in a stream. */
+/** The `error` object in a body or in a stream. */
 export function errorObject(error: GatewayError): JsonObject {
   return {
     type: TYPES[error.kind],
@@ -120,7 +120,7 @@ export function errorObject(error: GatewayError): JsonObject {
   };
 }
 
-/** The answer for a client: status, headers that its SDK obeys, body. */
+/** The error answer for the client, with the headers that its SDK obeys. */
 export function encodeError(error: GatewayError, requestId: string): HttpError {
   return {
     status: STATUSES[error.kind] ?? error.status,

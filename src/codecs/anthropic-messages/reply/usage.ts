@@ -1,22 +1,22 @@
-/** Token counts of the Messages wire and the one usage model, both ways. */
+/** Token counts of a Messages answer, converted to and from the one usage model. */
 
-import { countOf, totalOutput, type Usage } from '../../../conversation/usage.ts';
+import { tokenCount, totalOutput, type Usage } from '../../../conversation/usage.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { put } from '../../../lib/json/json-members.ts';
 import { number } from '../wire.ts';
 
-/** Wire usage; undefined for what is none. Output tokens there include thinking, input excludes caches. */
+/** The `usage` of a message; undefined for other values. Its output tokens include thinking, its input excludes caches. */
 export function decodeUsage(value: Json | undefined): Usage | undefined {
   if (!isObject(value)) return undefined;
-  const input = countOf(value.input_tokens);
-  const output = countOf(value.output_tokens);
+  const input = tokenCount(value.input_tokens);
+  const output = tokenCount(value.output_tokens);
   if (input === undefined && output === undefined) return undefined;
   const details = isObject(value.output_tokens_details) ? value.output_tokens_details : {};
   const creation = isObject(value.cache_creation) ? value.cache_creation : {};
-  const reasoning = countOf(details.thinking_tokens);
-  const cacheRead = countOf(value.cache_read_input_tokens);
-  const cacheWrite = countOf(value.cache_creation_input_tokens);
-  const cacheWrite1h = countOf(creation.ephemeral_1h_input_tokens);
+  const reasoning = tokenCount(details.thinking_tokens);
+  const cacheRead = tokenCount(value.cache_read_input_tokens);
+  const cacheWrite = tokenCount(value.cache_creation_input_tokens);
+  const cacheWrite1h = tokenCount(creation.ephemeral_1h_input_tokens);
   const hosted = counts(value.server_tool_use);
   return {
     input: input ?? 0,
@@ -33,11 +33,11 @@ function counts(value: Json | undefined): Readonly<Record<string, number>> | und
   if (!isObject(value)) return undefined;
   const out: Record<string, number> = {};
   for (const [name, count] of Object.entries(value))
-    if (countOf(count) !== undefined) put(out, name, count as number);
+    if (tokenCount(count) !== undefined) put(out, name, count as number);
   return Object.keys(out).length > 0 ? out : undefined;
 }
 
-/** Usage of a whole message, in the order of the vendor's keys. Unknown counts are 0, as there. */
+/** The `usage` of a whole message, in the vendor's order of keys. Unknown counts are 0. */
 export function encodeUsage(usage: Usage | undefined): JsonObject {
   if (usage === undefined) return { input_tokens: 0, output_tokens: 0 };
   const write = usage.cacheWrite ?? 0;
@@ -64,7 +64,7 @@ export function encodeUsage(usage: Usage | undefined): JsonObject {
   };
 }
 
-/** Usage at the start of a stream: what is known of the prompt, and at least one output token. */
+/** The `usage` at the start of a stream: the known counts of the prompt, and at least one output token. */
 export function encodeStartUsage(usage: Usage | undefined): JsonObject {
   const whole = encodeUsage(usage);
   return { ...whole, output_tokens: Math.max(1, number(whole.output_tokens) ?? 1) };

@@ -1,8 +1,8 @@
-/** Content blocks of the Messages wire, in requests and replies alike, as blocks of the conversation. */
+/** Decodes Messages content blocks, in requests and replies. */
 
 import { invalid } from '../../../conversation/errors.ts';
 import { openSeal } from '../../../conversation/seal.ts';
-import { openCallId } from '../../../conversation/tools/call-ids.ts';
+import { unwrapCallId } from '../../../conversation/tools/call-ids.ts';
 import type { ToolName } from '../../../conversation/tools/tool-names.ts';
 import { unwrapFreeform } from '../../../conversation/tools/tool-names.ts';
 import type { Block, Sealed } from '../../../conversation/types.ts';
@@ -12,35 +12,35 @@ import {
   decodeHostedContent,
   isHostedError,
   isHostedResult,
-} from '../server-tools.ts';
+} from '../hosted-tools.ts';
 import { BILLING_HEADER, decodeCache, objects, PROTOCOL, string, wireOf } from '../wire.ts';
 import { decodeMedia } from './decode-media.ts';
 
-/** How blocks are read: names of tools, who sealed what, and what to do about broken blocks. */
+/** How to decode blocks: tool names, the maker of seals, and what to do with broken blocks. */
 export interface BlockReader {
-  /** Name on the wire → what it was declared as. */
+  /** The declared tool behind a name on the wire. */
   readonly toolName: (flat: string) => ToolName;
-  /** A hosted call's name that is really one of the client's own functions. */
+  /** Is this name of a hosted call really one of the client's functions? */
   readonly isClientTool: (flat: string) => boolean;
-  /** The provider that made the signatures, where it is known. */
+  /** The provider that made the signatures, if it is known. */
   readonly provider?: string;
-  /** Broken blocks are skipped or mended instead of refused. */
+  /** Broken blocks are skipped or repaired instead of refused. */
   readonly lenient: boolean;
 }
 
-/** Requests: names are what they are, and the blocks' provider is not known. */
-export const STRICT: BlockReader = {
+/** For requests: names stay as they are, and the provider of the blocks is unknown. */
+export const STRICT_READER: BlockReader = {
   toolName: (name) => ({ name, kind: 'function' }),
   isClientTool: () => false,
   lenient: false,
 };
 
-/** Refuses with the path of the field, in Anthropic's words: `messages.3.content: Field required`. */
+/** Throws an error in Anthropic's form, with the path of the field: `messages.3.content: Field required`. */
 export function refuse(path: string, message: string): never {
   throw invalid(`${path}: ${message}`, path);
 }
 
-/** `content` of a message or of `system`: a string or a list of blocks. */
+/** Decodes the `content` of a message, or `system`: a string or a list of blocks. */
 export function decodeContent(
   content: Json | undefined,
   path: string,
@@ -62,7 +62,7 @@ export function decodeContent(
 }
 
 /**
- * One block; undefined for one that a lenient reader skips.
+ * Decodes one block; undefined for a block that a lenient reader skips.
  * @throws GatewayError invalid_request, `param` naming the field
  */
 export function decodeBlock(value: Json, path: string, reader: BlockReader): Block | undefined {
@@ -120,8 +120,8 @@ function decodeText(value: JsonObject, path: string, reader: BlockReader): Block
 }
 
 /**
- * Thinking. A signature of ours carries another protocol's seal: that block is given back without
- * `wire`, since no Messages upstream may see it as it stands.
+ * Thinking. A signature that is an envelope holds another protocol's seal. Such a block has no `wire`, because
+ * no Messages upstream may get the envelope.
  */
 function sealedBlock(
   value: JsonObject,
@@ -153,20 +153,21 @@ function decodeCall(type: string, value: JsonObject, path: string, reader: Block
   const { name, namespace, kind } = reader.toolName(flat ?? '');
   const input = value.input === undefined ? '' : JSON.stringify(value.input);
   const cache = decodeCache(value.cache_control);
-  // GLM streams `server_tool_use` for tools of the client's own.
-  const mine = type === 'tool_use' || (type === 'server_tool_use' && reader.isClientTool(name));
+  // GLM sends `server_tool_use` for functions of the client.
+  const isClients =
+    type === 'tool_use' || (type === 'server_tool_use' && reader.isClientTool(name));
   const whole = id !== undefined && flat !== undefined;
   return {
     type: 'tool-call',
-    // Ids that an upstream gives out are its own, whatever they begin with.
+    // An upstream's ids are never unwrapped, whatever they begin with.
     id:
-      (reader.lenient ? id : openCallId(id!)) ??
+      (reader.lenient ? id : unwrapCallId(id!)) ??
       (typeof value.id === 'number' ? String(value.id) : ''),
     name,
     ...(namespace === undefined ? {} : { namespace }),
     kind,
     input: kind === 'custom' ? unwrapFreeform(input) : input,
-    by: mine ? 'client' : 'provider',
+    by: isClients ? 'client' : 'provider',
     ...(cache ? { cache } : {}),
     ...(whole ? { wire: wireOf(value) } : { residue: wireOf(value) }),
   };
@@ -185,7 +186,7 @@ function decodeResult(value: JsonObject, path: string, reader: BlockReader): Blo
   return {
     type: 'tool-result',
     callId:
-      (reader.lenient ? callId : openCallId(callId!)) ??
+      (reader.lenient ? callId : unwrapCallId(callId!)) ??
       (typeof value.tool_use_id === 'number' ? String(value.tool_use_id) : ''),
     kind: 'function',
     content: decodeContent(content, `${path}.content`, reader),
@@ -247,7 +248,7 @@ function loaded(reference: JsonObject): string | undefined {
   return name === undefined ? undefined : `Tool ${name} is now available.`;
 }
 
-/** `system`: like content, but the billing header has no text that anybody else may see. */
+/** Decodes `system` like content, but keeps the billing header opaque: other vendors must not get it. */
 export function decodeSystem(
   system: Json | undefined,
   path: string,

@@ -1,10 +1,10 @@
-/** Images and documents of the Messages wire as media blocks. */
+/** Decodes images and documents of Messages into media blocks. */
 
 import type { MediaBlock, MediaSource } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { decodeCache, objects, string, wireOf } from '../wire.ts';
 
-/** An image or document; undefined for a source that has no other reading than its own. */
+/** An image or document; undefined for a source that only Messages can express. */
 export function decodeMedia(type: 'image' | 'document', value: JsonObject): MediaBlock | undefined {
   const source = isObject(value.source) ? decodeSource(value.source) : undefined;
   if (source === undefined) return undefined;
@@ -50,7 +50,7 @@ function decodeSource(source: JsonObject): MediaSource | undefined {
   }
 }
 
-/** A document made of blocks; one with images in it has no other reading than its own. */
+/** The source of a document made of blocks; undefined if it holds anything but text. */
 function contentSource(content: Json | undefined): MediaSource | undefined {
   if (typeof content === 'string') return { type: 'text', mediaType: 'text/plain', text: content };
   const parts = objects(content);

@@ -1,16 +1,16 @@
-/** A Messages request as a conversation; every node keeps the JSON it came from. */
+/** Decodes a Messages request body into a conversation. Every node keeps its JSON. */
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { Block, Conversation, Turn } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { PROTOCOL, wireOf } from '../wire.ts';
-import { decodeContent, decodeSystem, refuse, STRICT } from './decode-blocks.ts';
-import { decodeSettings } from './settings.ts';
-import { decodeTools } from './tools.ts';
+import { decodeContent, decodeSystem, refuse, STRICT_READER } from './decode-blocks.ts';
+import { decodeSettings } from './decode-settings.ts';
+import { decodeTools } from './decode-tools.ts';
 
 /**
- * @throws GatewayError invalid_request; the message begins with the path of the field, as
- * Anthropic's do, and `param` is that path
+ * @throws GatewayError invalid_request; as at Anthropic, the message begins with the path of the field, and
+ * `param` is that path
  */
 export function decodeRequest(body: Json): Conversation {
   if (!isObject(body)) refuse('body', 'Input should be a valid dictionary');
@@ -32,7 +32,7 @@ export function decodeRequest(body: Json): Conversation {
   const tools = decodeTools(body.tools);
   const parts = {
     model,
-    system: decodeSystem(body.system, 'system', STRICT),
+    system: decodeSystem(body.system, 'system', STRICT_READER),
     turns: messages.map((message: Json, i) => decodeTurn(message, `messages.${i}`)),
     tools,
     settings: decodeSettings(body, tools),
@@ -40,7 +40,7 @@ export function decodeRequest(body: Json): Conversation {
   return { ...parts, origin: { protocol: PROTOCOL, value: body, parts } };
 }
 
-/** Fields whose type the upstream checks before anything else; null stands for "left out". */
+/** Fields whose type the upstream checks first. Null means "left out". */
 const TYPES: Readonly<Record<string, 'boolean' | 'number' | 'object' | 'array'>> = {
   stream: 'boolean',
   temperature: 'number',
@@ -86,22 +86,24 @@ function decodeTurn(message: Json, path: string): Turn {
   }
   const at = `${path}.content`;
   const blocks =
-    role === 'system' ? decodeSystem(content, at, STRICT) : decodeContent(content, at, STRICT);
-  const faithful =
+    role === 'system'
+      ? decodeSystem(content, at, STRICT_READER)
+      : decodeContent(content, at, STRICT_READER);
+  const isUnchanged =
     blocks.every(untouched) &&
     (typeof content === 'string' || (Array.isArray(content) && content.length === blocks.length));
-  return faithful
+  return isUnchanged
     ? { role, blocks, wire: wireOf(message) }
     : { role, blocks, residue: wireOf(message) };
 }
 
-/** The block may go out as it came: thinking under a seal of ours, and mended blocks, may not. */
+/** May the block go out as it came? Repaired blocks and thinking with an envelope may not. */
 const untouched = (block: Block): boolean =>
   block.wire !== undefined && (block.type !== 'tool-result' || block.content.every(untouched));
 
 /**
- * Message threads keep the conversation on the server. Refused in the words upon which the SDK sends
- * everything again without a thread.
+ * Message threads store the conversation on the server. On this error code the SDK sends the whole request
+ * again without a thread.
  */
 function threadRefused(): GatewayError {
   return new GatewayError('invalid_request', 'thread: message threads are not supported here', {

@@ -1,4 +1,4 @@
-/** Blocks of the conversation as content blocks of a Messages request. */
+/** Encodes blocks as content blocks of a Messages request. */
 
 import type { Notes } from '../../../conversation/notes.ts';
 import type { Target } from '../../../conversation/target.ts';
@@ -14,16 +14,16 @@ import { isObject, type Json, type JsonObject, parseExact } from '../../../lib/j
 import { encodeCache, ownResidue, ownWire, PROTOCOL, rebuilt } from '../wire.ts';
 import { encodeMedia } from './encode-media.ts';
 
-/** Everything that blocks of one request are written with. */
+/** The context for encoding the blocks of one request. */
 export interface BlockWriter {
   readonly target: Target;
   readonly notes: Notes;
   readonly names: ToolNames;
-  /** The id of a call as the wire takes it. */
+  /** The id of a call in a form that the API accepts. */
   readonly callId: (id: string) => string;
 }
 
-/** The content of one message; what cannot be said there is left out with a note. */
+/** The content of one message. Blocks that Messages cannot express are left out with a note. */
 export function encodeBlocks(
   blocks: readonly Block[],
   where: string,
@@ -37,7 +37,7 @@ export function encodeBlocks(
   return out;
 }
 
-/** Of instructions the blocks that may stand there: text, and what came there on this wire. */
+/** The blocks that may stand in instructions: text, and blocks that came there in this protocol. */
 export function instructionBlocks(
   blocks: readonly Block[],
   where: string,
@@ -76,7 +76,7 @@ function encodeBlock(block: Block, where: string, writer: BlockWriter): JsonObje
   }
 }
 
-/** A text block; nothing for blank text, which the upstream refuses. */
+/** A text block; undefined for blank text, which the upstream refuses. */
 export function textBlock(text: string): JsonObject | undefined {
   return text.trim() === '' ? undefined : { type: 'text', text };
 }
@@ -87,7 +87,7 @@ function encodeText(block: TextBlock): JsonObject | undefined {
   return rebuilt(residue, {
     type: 'text',
     text: block.text,
-    // A made citation has no encrypted_index that the upstream would accept: only genuine ones go back.
+    // Only genuine citations go back: the upstream checks their encrypted_index.
     citations: genuineCitations(block),
     cache_control: encodeCache(block.cache),
   });
@@ -99,8 +99,8 @@ function genuineCitations(block: TextBlock): readonly Json[] | undefined {
 }
 
 /**
- * Thinking goes out only under a seal that this provider's protocol made; no signature is ever made
- * up. An empty signature goes back only to the provider that is known to have sent it.
+ * Thinking is sent only with a seal of this protocol and provider; a signature is never invented. An empty
+ * signature goes back only to the provider that is known to have sent it.
  */
 function encodeReasoning(
   block: ReasoningBlock,
@@ -108,10 +108,10 @@ function encodeReasoning(
   { target, notes }: BlockWriter,
 ): JsonObject | undefined {
   const sealed = block.sealed;
-  const home = sealed?.provider === undefined || sealed.provider === target.provider;
+  const ownSeal = sealed?.provider === undefined || sealed.provider === target.provider;
   if (
     sealed?.protocol !== PROTOCOL ||
-    !home ||
+    !ownSeal ||
     (sealed.value === '' && sealed.provider === undefined)
   ) {
     notes.add(
@@ -146,8 +146,8 @@ function encodeCall(
 }
 
 /**
- * The input as the object it must be. Nothing becomes `{}`; freeform text, values that are no
- * objects, and text that is not JSON are wrapped as `{"input": …}`.
+ * The input as an object, as the API requires. Empty input becomes `{}`. Freeform text, other JSON values and
+ * text that is not JSON are wrapped as `{"input": …}`.
  */
 export function callInput(block: ToolCallBlock, where: string, notes: Notes): JsonObject {
   if (block.kind === 'custom') return { input: block.input };
@@ -187,7 +187,7 @@ function encodeResult(
   });
 }
 
-/** What may stand inside a tool result; other blocks of our own wire would be refused there. */
+/** Block types that the API accepts inside a tool result. */
 const NESTED = new Set(['text', 'image', 'document', 'search_result', 'tool_reference']);
 
 function resultContent(block: ToolResultBlock, where: string, writer: BlockWriter): Json {
@@ -205,7 +205,7 @@ function resultContent(block: ToolResultBlock, where: string, writer: BlockWrite
   });
   if (list.length === 0) {
     const blank = parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
-    // An error without content is refused.
+    // The API refuses an error without content.
     return block.isError ? 'Error' : blank;
   }
   const plain = only?.type === 'text' && ownWire(only) === undefined && only.cache === undefined;

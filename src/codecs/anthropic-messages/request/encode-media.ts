@@ -1,4 +1,4 @@
-/** Images, documents and audio as content blocks of a Messages request. */
+/** Encodes images, documents and audio as content blocks of a Messages request. */
 
 import type { Notes } from '../../../conversation/notes.ts';
 import type { Profile } from '../../../conversation/target.ts';
@@ -6,10 +6,10 @@ import type { MediaBlock, MediaSource } from '../../../conversation/types.ts';
 import type { JsonObject } from '../../../lib/json/json.ts';
 import { encodeCache, ownResidue, rebuilt } from '../wire.ts';
 
-/** What Messages takes as an image. */
+/** Image types that Messages accepts. */
 const IMAGES = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp']);
 
-/** The block, or a line of text in its place (with a note) where Messages or the vendor takes none. */
+/** The media block, or a line of text and a note if Messages or the vendor does not accept it. */
 export function encodeMedia(
   block: MediaBlock,
   where: string,
@@ -44,7 +44,7 @@ function encodeSource(block: MediaBlock, profile: Profile): JsonObject | undefin
   return undefined;
 }
 
-/** A `data:` URL as the bytes it holds. */
+/** A `data:` URL as a base64 source. */
 function inline(source: MediaSource): MediaSource {
   if (source.type !== 'url' || !source.url.startsWith('data:')) return source;
   const comma = source.url.indexOf(',');
@@ -56,7 +56,7 @@ function inline(source: MediaSource): MediaSource {
   return { type: 'base64', mediaType: mediaType === '' ? 'text/plain' : mediaType, data };
 }
 
-/** A file id means something only to the service that gave it. */
+/** A file id is only valid at the service that issued it. */
 const ownFile = (block: MediaBlock) => ownResidue(block) !== undefined;
 
 function imageSource(block: MediaBlock, source: MediaSource): JsonObject | undefined {

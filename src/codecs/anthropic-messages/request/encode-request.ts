@@ -1,27 +1,27 @@
-/** A conversation as a Messages request: untouched parts as they came, the others in this wire's words. */
+/** Encodes a conversation as a Messages request body. Unchanged parts of the same protocol go out as they came. */
 
+import { noteLostName } from '../../../conversation/lost-fields.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import type { Target } from '../../../conversation/target.ts';
 import {
-  carryCallId,
   legalCallIds,
   MESSAGES_CALL_ID,
+  wrapCallId,
 } from '../../../conversation/tools/call-ids.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
-import { noteLostName } from '../../../conversation/turn-name.ts';
 import type { Block, Conversation, Turn } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { put, putAll } from '../../../lib/json/json-members.ts';
 import { objects, ownWire, PROTOCOL, TOOL_NAME_LIMIT } from '../wire.ts';
 import { type BlockWriter, encodeBlocks, instructionBlocks } from './encode-blocks.ts';
-import { changedSettings, encodeSettings, unused } from './encode-settings.ts';
-import { encodeTurns, loopLacksThinking } from './encode-turns.ts';
-import { encodeTools, toolsOfHistory } from './tools.ts';
+import { encodeMessages, loopLacksThinking } from './encode-messages.ts';
+import { changedSettings, encodeSettings, noToolUse } from './encode-settings.ts';
+import { declareCalledTools, encodeTools } from './encode-tools.ts';
 
 /**
- * The body for this target. A conversation that came on this wire keeps every part that is still the
- * same, with the order of its keys; one that came on another is shaped to what this API accepts, and
- * what it cannot say becomes a note. Never throws on content.
+ * The body for this target. A conversation of this protocol keeps every unchanged part and the order of its
+ * keys. A conversation of another protocol is brought into the form that this API accepts, and what it cannot
+ * express becomes a note. Never throws because of content.
  */
 export function encodeRequest(
   conversation: Conversation,
@@ -41,11 +41,11 @@ export function encodeRequest(
 }
 
 /**
- * Ids of calls as Messages takes them: `toolu_<16 hex digits>` of the old one where that is not legal.
- * A client of this protocol has such calls under the ids that carry theirs, and keeps them.
+ * Call ids in a form that Messages accepts. An illegal id of another protocol becomes `toolu_<16 hex digits>`.
+ * A client of this protocol has got illegal ids wrapped, and keeps the wrapped form.
  */
 function wireIds({ turns, origin }: Conversation): (id: string) => string {
-  if (origin?.protocol === PROTOCOL) return carryCallId;
+  if (origin?.protocol === PROTOCOL) return wrapCallId;
   const made = legalCallIds(
     turns,
     MESSAGES_CALL_ID,
@@ -76,7 +76,7 @@ function fromOwn(
   const rewritten =
     conversation.turns !== parts.turns ||
     conversation.turns.some((turn) => turn.wire === undefined);
-  if (rewritten) changes.messages = encodeTurns(conversation.turns, 0, false, writer);
+  if (rewritten) changes.messages = encodeMessages(conversation.turns, 0, false, writer);
   const body: Record<string, Json | undefined> = {};
   for (const key of Object.keys(value)) {
     const item = Object.hasOwn(changes, key) ? changes[key] : value[key];
@@ -86,14 +86,14 @@ function fromOwn(
     if (!Object.hasOwn(value, key) && changes[key] !== undefined) put(body, key, changes[key]);
   }
   if (rewritten && body.tools === undefined) {
-    // Calls that were added on the way want their tools declared, as those of other protocols do; a
-    // client that calls tools without declaring any is left to what its upstream makes of that.
+    // Tools of calls that features added must be declared. If the client itself calls undeclared tools, the
+    // upstream decides.
     const missing = calledNames(objects(body.messages)).difference(
       calledNames(objects(value.messages)),
     );
     if (missing.size > 0) {
-      Object.assign(body, unused(target.profile.toolChoices), {
-        tools: toolsOfHistory(missing, notes),
+      Object.assign(body, noToolUse(target.profile.toolChoices), {
+        tools: declareCalledTools(missing, notes),
       });
     }
   }
@@ -101,7 +101,7 @@ function fromOwn(
     delete body.tool_choice;
     notes.add('parameter_dropped', 'tool_choice', 'no tools are left');
   }
-  // A client that sends its loop without thinking is left to what its upstream makes of that.
+  // If the client itself sends its tool loop without thinking, the upstream decides.
   return rewritten && !openLoopLacksThinking(value) ? withLegalThinking(body, notes) : body;
 }
 
@@ -114,10 +114,10 @@ function fromForeign(conversation: Conversation, writer: BlockWriter): JsonObjec
   for (let i = 0; i < lead; i++) noteLostName(turns[i]!, notes, `/messages/${i}/name`);
   const instructions = turns.slice(0, lead).flatMap((turn) => turn.blocks);
   const system = encodeSystem([...conversation.system, ...instructions], writer);
-  const messages = encodeTurns(turns.slice(lead), lead, true, writer);
+  const messages = encodeMessages(turns.slice(lead), lead, true, writer);
   const declared = encodeTools(conversation.tools, names, target, notes);
   const missing = declared.length === 0 ? calledNames(messages) : new Set<string>();
-  const tools = missing.size > 0 ? toolsOfHistory(missing, notes) : declared;
+  const tools = missing.size > 0 ? declareCalledTools(missing, notes) : declared;
   const settings = encodeSettings(conversation, tools, missing.size > 0, writer);
   const body: JsonObject = {
     model: target.model,
@@ -129,10 +129,10 @@ function fromForeign(conversation: Conversation, writer: BlockWriter): JsonObjec
   return withLegalThinking(body, notes);
 }
 
-/** The second is how GLM writes calls of the client's own tools. */
+/** GLM writes `server_tool_use` for calls of the client's functions. */
 const CALLS = new Set(['tool_use', 'server_tool_use']);
 
-/** Names that the history calls. */
+/** The names of the tools that the history calls. */
 function calledNames(messages: readonly JsonObject[]): Set<string> {
   const names = new Set<string>();
   for (const message of messages) {
@@ -144,7 +144,7 @@ function calledNames(messages: readonly JsonObject[]): Set<string> {
   return names;
 }
 
-/** One text alone as a string, several as blocks; what is not text is left out with a note. */
+/** `system`: a single text as a string, several as blocks. Other content is left out with a note. */
 function encodeSystem(blocks: readonly Block[], writer: BlockWriter): Json | undefined {
   const plain = instructionBlocks(blocks, '/system', writer.notes);
   const out = encodeBlocks(plain, '/system', writer);
@@ -160,8 +160,8 @@ const openLoopLacksThinking = ({ messages }: JsonObject): boolean =>
   Array.isArray(messages) && loopLacksThinking(messages.filter(isObject));
 
 /**
- * A thinking budget wants the open tool loop to begin with thinking; where that was lost on the way
- * the request goes out without `thinking` (and without the context edit that depends on it).
+ * With a thinking budget, the open tool loop must begin with thinking. If that thinking was lost, the request
+ * is sent without `thinking`, and without the context edit that depends on it.
  */
 function withLegalThinking(body: JsonObject, notes: Notes): JsonObject {
   const { thinking } = body;

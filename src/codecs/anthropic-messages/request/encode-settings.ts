@@ -1,4 +1,4 @@
-/** Settings as top-level parameters of a Messages request. */
+/** Encodes settings as top-level parameters of a Messages request. */
 
 import type { Notes } from '../../../conversation/notes.ts';
 import type { Conversation, Settings } from '../../../conversation/types.ts';
@@ -6,15 +6,16 @@ import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts'
 import { memberOf, put, putAll } from '../../../lib/json/json-members.ts';
 import { rebuilt } from '../wire.ts';
 import type { BlockWriter } from './encode-blocks.ts';
-import { encodeReasoning } from './reasoning.ts';
-import { outputSchema } from './schema.ts';
-import { encodeToolChoice } from './tool-choice.ts';
+import { encodeReasoning } from './encode-reasoning.ts';
+import { outputSchema } from './encode-schema.ts';
+import { encodeToolChoice } from './encode-tool-choice.ts';
 
 const DEFAULT_MAX_TOKENS = 8192;
 
 /**
- * Every parameter of a conversation that came on another wire. `tools` is among the keys only where
- * the tool choice narrows the list. `onlyHistory`: the tools were declared for the history's sake.
+ * All parameters of a conversation of another protocol. `tools` is among the keys only if the tool choice
+ * narrows the list.
+ * @param onlyHistory the tools were declared only because the history calls them
  */
 export function encodeSettings(
   conversation: Conversation,
@@ -24,18 +25,18 @@ export function encodeSettings(
 ): JsonObject {
   const { settings } = conversation;
   const { notes, target } = writer;
-  noteUnsayable(settings, notes);
-  const asked = settings.maxTokens;
-  const maxTokens = asked ?? target.profile.defaultMaxTokens ?? DEFAULT_MAX_TOKENS;
-  if (asked === undefined) notes.add('parameter_defaulted', 'max_tokens', String(maxTokens));
+  noteUnsupported(settings, notes);
+  const requested = settings.maxTokens;
+  const maxTokens = requested ?? target.profile.defaultMaxTokens ?? DEFAULT_MAX_TOKENS;
+  if (requested === undefined) notes.add('parameter_defaulted', 'max_tokens', String(maxTokens));
   const choice = onlyHistory
-    ? unused(target.profile.toolChoices)
+    ? noToolUse(target.profile.toolChoices)
     : encodeToolChoice(conversation, tools, writer);
   const forced = ['any', 'tool'].includes(String(choice.tool_choice?.type));
   const reasoning = encodeReasoning(
     settings.reasoning,
     maxTokens,
-    asked === undefined,
+    requested === undefined,
     forced,
     writer,
   );
@@ -56,14 +57,14 @@ export function encodeSettings(
   };
 }
 
-/** OpenAI's successor of `user`; where both are said, `user` goes out. */
+/** OpenAI's successor of `user`. If both are set, `user` is sent. */
 function safetyIdentifier({ rest }: Settings): string | undefined {
   const value = rest?.safety_identifier;
   return typeof value === 'string' ? value : undefined;
 }
 
-/** The tools are there for the history: none of them may be called now, as far as that can be said. */
-export const unused = (choices: readonly string[] | undefined): { tool_choice?: JsonObject } =>
+/** For tools that are declared only for the history: forbids calls, if the vendor accepts `none`. */
+export const noToolUse = (choices: readonly string[] | undefined): { tool_choice?: JsonObject } =>
   choices === undefined || choices.includes('none') ? { tool_choice: { type: 'none' } } : {};
 
 function sampling(settings: Settings, thinks: boolean, { target, notes }: BlockWriter): JsonObject {
@@ -86,7 +87,7 @@ function sampling(settings: Settings, thinks: boolean, { target, notes }: BlockW
   }
   const both = temperature !== undefined && topP !== undefined;
   if (both && target.profile.temperatureWithTopP === false) {
-    // A temperature of 1 is the default: then it is top_p that the client means.
+    // A temperature of 1 is the default, so the client means top_p.
     const idle = temperature === 1 ? 'temperature' : 'top_p';
     notes.add('parameter_dropped', idle, 'the model takes temperature or top_p, not both');
     if (idle === 'top_p') topP = undefined;
@@ -115,11 +116,15 @@ const TIERS: Readonly<Record<string, string>> = {
 };
 
 function serviceTier(settings: Settings, notes: Notes): JsonObject {
-  const asked = settings.serviceTier;
-  if (asked === undefined) return {};
-  const tier = memberOf(TIERS, asked);
-  if (tier !== asked) {
-    notes.add(tier === undefined ? 'parameter_dropped' : 'parameter_mapped', 'service_tier', asked);
+  const requested = settings.serviceTier;
+  if (requested === undefined) return {};
+  const tier = memberOf(TIERS, requested);
+  if (tier !== requested) {
+    notes.add(
+      tier === undefined ? 'parameter_dropped' : 'parameter_mapped',
+      'service_tier',
+      requested,
+    );
   }
   return tier === undefined ? {} : { service_tier: tier };
 }
@@ -141,8 +146,8 @@ function encodeFormat(settings: Settings, { target, notes }: BlockWriter): JsonO
   };
 }
 
-/** Parameters that Messages has no word for, by the name their own protocol gives them. */
-function noteUnsayable(settings: Settings, notes: Notes): void {
+/** Adds a note for every parameter that Messages does not have, by its name in its own protocol. */
+function noteUnsupported(settings: Settings, notes: Notes): void {
   const dropped: Readonly<Record<string, boolean>> = {
     seed: settings.seed !== undefined,
     n: settings.n !== undefined && settings.n !== 1,
@@ -154,7 +159,7 @@ function noteUnsayable(settings: Settings, notes: Notes): void {
     prompt_cache_key: settings.cacheKey !== undefined,
     store: settings.store === true,
     previous_response_id: settings.previousResponseId !== undefined,
-    // Signatures come with thinking unasked: that include is served.
+    // Messages always sends signatures with thinking, so this include is satisfied.
     include: (settings.include ?? []).some((item) => item !== 'reasoning.encrypted_content'),
     metadata: settings.metadata !== undefined,
   };
@@ -162,7 +167,7 @@ function noteUnsayable(settings: Settings, notes: Notes): void {
   const { rest = {} } = settings;
   for (const name in rest) {
     const value = rest[name];
-    // Null is how clients write a field that they do not set.
+    // Clients write null for a field that they do not set.
     if (value === null) continue;
     if (name === 'safety_identifier' && settings.user === undefined && typeof value === 'string') {
       notes.add('parameter_mapped', name, 'metadata.user_id');
@@ -171,8 +176,8 @@ function noteUnsayable(settings: Settings, notes: Notes): void {
 }
 
 /**
- * What differs between the settings as they came and as they are, as changes of the body: a key that
- * is undefined goes away. Parameters whose settings are the same are not among the keys.
+ * The changes of the body for settings that differ from the decoded ones. A key with undefined is removed.
+ * Unchanged settings give no keys.
  */
 export function changedSettings(
   conversation: Conversation,

@@ -1,14 +1,14 @@
-/** The messages of a Chat request: whose they are, what they hold, and which calls are answered. */
+/** Checks the messages of a Chat request: roles, content, and which calls are answered. */
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
 import type { Report } from '../../lint.ts';
 
 const ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function'];
-/** `string_above_max_length`; older deployments stop at 40. */
 const NONE: ReadonlySet<string> = new Set();
+/** Longer ids are refused with `string_above_max_length`; older deployments allow 40. */
 const ID_LIMIT = 64;
-/** Part types by role, as the API names them in its refusals. */
+/** Part types that each role accepts, as in the API's error messages. */
 const PARTS: Readonly<Record<string, readonly string[]>> = {
   system: ['text'],
   developer: ['text'],
@@ -21,11 +21,11 @@ export function lintMessages(messages: readonly Json[], report: Report): void {
   /** Calls of the last assistant message that no tool message has answered yet. */
   let open = new Set<string>();
   let known = NONE;
-  let asked = 0;
+  let callMessage = 0;
   const unanswered = () => {
     if (open.size === 0) return;
     const words = `An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${[...open].join(', ')}`;
-    report(`/messages/${asked}/tool_calls`, 'unanswered-call', words);
+    report(`/messages/${callMessage}/tool_calls`, 'unanswered-call', words);
   };
   messages.forEach((message, i) => {
     const at = `/messages/${i}`;
@@ -47,12 +47,12 @@ export function lintMessages(messages: readonly Json[], report: Report): void {
     unanswered();
     known = role === 'assistant' ? lintCalls(message, i, report) : NONE;
     open = new Set(known);
-    asked = i;
+    callMessage = i;
   });
   unanswered();
 }
 
-/** Takes what this tool message answers from what is still open. */
+/** Checks a tool message and removes its call from the open ones. */
 function lintAnswer(
   message: JsonObject,
   i: number,
@@ -82,8 +82,8 @@ function lintContent(message: JsonObject, role: string, i: number, report: Repor
   const { content } = message;
   const at = `/messages/${i}/content`;
   if (content === undefined || content === null) {
-    const says = message.tool_calls ?? message.function_call ?? message.refusal ?? message.audio;
-    if (role === 'assistant' && says !== undefined && says !== null) return;
+    const other = message.tool_calls ?? message.function_call ?? message.refusal ?? message.audio;
+    if (role === 'assistant' && other !== undefined && other !== null) return;
     if (role === 'function') return;
     report(at, 'content-null', "Invalid value for 'content': expected a string, got null.");
     return;
@@ -114,7 +114,7 @@ function lintContent(message: JsonObject, role: string, i: number, report: Repor
   });
 }
 
-/** The ids that the message calls. */
+/** Checks the calls of a message and returns their ids. */
 function lintCalls(message: JsonObject, i: number, report: Report): ReadonlySet<string> {
   const calls = message.tool_calls;
   if (calls === undefined || calls === null) return NONE;
@@ -159,7 +159,7 @@ function lintCalls(message: JsonObject, i: number, report: Report): ReadonlySet<
 
 function lintCall(call: JsonObject, at: string, path: string, report: Report): void {
   const kind = call.type === 'custom' ? 'custom' : 'function';
-  const said = call[kind];
+  const declared = call[kind];
   if (call.type !== 'function' && call.type !== 'custom') {
     const words =
       call.type === undefined
@@ -167,7 +167,7 @@ function lintCall(call: JsonObject, at: string, path: string, report: Report): v
         : `Invalid value: '${String(call.type)}'. Supported values are: 'function' and 'custom'.`;
     report(`${at}/type`, 'call-type', words);
   }
-  if (!isObject(said) || typeof said.name !== 'string') {
+  if (!isObject(declared) || typeof declared.name !== 'string') {
     report(
       `${at}/${kind}/name`,
       'call-name',
@@ -176,8 +176,8 @@ function lintCall(call: JsonObject, at: string, path: string, report: Report): v
     return;
   }
   const key = kind === 'custom' ? 'input' : 'arguments';
-  if (typeof said[key] !== 'string') {
-    const words = `Invalid type for '${path}.${kind}.${key}': expected a string, but got ${said[key] === undefined ? 'nothing' : 'something else'} instead.`;
+  if (typeof declared[key] !== 'string') {
+    const words = `Invalid type for '${path}.${kind}.${key}': expected a string, but got ${declared[key] === undefined ? 'nothing' : 'something else'} instead.`;
     report(`${at}/${kind}/${key}`, 'call-arguments', words);
   }
 }

@@ -1,4 +1,4 @@
-/** Reads a Chat Completions request as strictly as api.openai.com does, and complains in its words. */
+/** Checks a Chat Completions request as strictly as api.openai.com does, with its error messages. */
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { type Finding, findings, type Report } from '../../lint.ts';

@@ -1,4 +1,4 @@
-/** Reads a Chat Completions stream strictly: what the official clients could not put together is a finding. */
+/** Checks a Chat Completions stream strictly: reports what the official clients could not accumulate. */
 
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
@@ -7,30 +7,30 @@ import { lintUsage } from './lint-usage.ts';
 
 const REASONS = ['stop', 'length', 'tool_calls', 'content_filter', 'function_call'];
 
-interface Call {
+interface StreamedCall {
   readonly id: string;
   args: string;
   readonly custom: boolean;
 }
 
-/** What has been said of one choice. */
-interface Choice {
+/** The state of one choice. */
+interface StreamedChoice {
   role: boolean;
   finish: string | undefined;
-  /** By the index that the stream gives them, which may be any number. */
-  readonly calls: Map<number, Call>;
+  /** By the index in the stream, which may be any number. */
+  readonly calls: Map<number, StreamedCall>;
 }
 
 /** A linter for one stream. */
-export const lintStream = (): StreamLinter => lintEvents(new Machine());
+export const lintStream = (): StreamLinter => lintEvents(new ChatStreamLinter());
 
-class Machine implements EventReader {
+class ChatStreamLinter implements EventReader {
   #id: string | undefined;
-  #choices = new Map<number, Choice>();
+  #choices = new Map<number, StreamedChoice>();
   #ended: 'done' | 'error' | undefined;
   #output = 0;
 
-  take(frame: SseFrame, report: Report): void {
+  read(frame: SseFrame, report: Report): void {
     if (frame.data === '[DONE]') {
       if (this.#ended === 'done') report('', 'done-once', 'a second [DONE]');
       this.#ended ??= 'done';
@@ -38,7 +38,7 @@ class Machine implements EventReader {
     }
     const chunk = tryParse(frame.data ?? '');
     if (!isObject(chunk)) {
-      report('', 'not-json', 'the data of an event is no JSON object');
+      report('', 'not-json', 'the data of the event is not a JSON object');
       return;
     }
     if (this.#ended !== undefined) {
@@ -54,7 +54,7 @@ class Machine implements EventReader {
 
   #chunk(chunk: JsonObject, report: Report): void {
     const { id, object, choices } = chunk;
-    // Azure says first what its filter found in the prompt, before there is an answer.
+    // Azure first sends the filter results of the prompt, before the answer.
     if (chunk.prompt_filter_results !== undefined && isEmpty(choices)) return;
     // Perplexity ends with a `chat.completion.done`.
     if (typeof object !== 'string' || !object.startsWith('chat.completion')) {
@@ -103,8 +103,8 @@ class Machine implements EventReader {
       report(`${at}/delta`, 'delta', 'a choice of a chunk holds a delta');
       return;
     }
-    if (choice.finish !== undefined && says(delta)) {
-      report(`${at}/delta`, 'after-finish', 'something is said behind finish_reason');
+    if (choice.finish !== undefined && hasContent(delta)) {
+      report(`${at}/delta`, 'after-finish', 'there is content after finish_reason');
     }
     if (typeof delta.role === 'string') choice.role = true;
     if (!isContent(delta.content)) {
@@ -116,7 +116,7 @@ class Machine implements EventReader {
       });
     }
     if (reason === undefined || reason === null || reason === '') return;
-    // OpenRouter says the same one again, beside the usage.
+    // OpenRouter repeats the same reason in the chunk with the usage.
     if (choice.finish !== undefined && choice.finish !== reason) {
       const words = `finish_reason ${String(reason)} behind ${choice.finish}`;
       report(`${at}/finish_reason`, 'finish-once', words);
@@ -125,14 +125,18 @@ class Machine implements EventReader {
     this.#finish(choice, `${at}/finish_reason`, report);
   }
 
-  #call(choice: Choice, call: Json, at: string, report: Report): void {
+  #call(choice: StreamedChoice, call: Json, at: string, report: Report): void {
     if (!isObject(call) || typeof call.index !== 'number') {
       report(`${at}/index`, 'call-index', 'a fragment of a call has the index of its call');
       return;
     }
     const { index, id } = call;
-    const said = isObject(call.function) ? call.function : isObject(call.custom) ? call.custom : {};
-    const text = said.arguments ?? said.input;
+    const target = isObject(call.function)
+      ? call.function
+      : isObject(call.custom)
+        ? call.custom
+        : {};
+    const text = target.arguments ?? target.input;
     if (text !== undefined && text !== null && typeof text !== 'string') {
       report(`${at}/function/arguments`, 'call-arguments', 'arguments are JSON as text');
     }
@@ -151,7 +155,7 @@ class Machine implements EventReader {
     }
     if (typeof id !== 'string' || id === '')
       report(`${at}/id`, 'call-id', 'the id of the call is missing');
-    if (typeof said.name !== 'string' || said.name === '') {
+    if (typeof target.name !== 'string' || target.name === '') {
       report(`${at}/function/name`, 'call-name', 'the name of the call is missing');
     }
     choice.calls.set(index, {
@@ -161,9 +165,9 @@ class Machine implements EventReader {
     });
   }
 
-  #finish(choice: Choice, at: string, report: Report): void {
+  #finish(choice: StreamedChoice, at: string, report: Report): void {
     const { finish } = choice;
-    if (!REASONS.includes(finish!)) report(at, 'finish-reason', `${finish} is no finish reason`);
+    if (!REASONS.includes(finish!)) report(at, 'finish-reason', `${finish} is not a finish reason`);
     if (finish === 'tool_calls' && choice.calls.size === 0) {
       report(at, 'finish-reason', 'tool_calls, but no tool was called');
     }
@@ -174,7 +178,7 @@ class Machine implements EventReader {
     if (this.#choices.size === 0) report('', 'empty', 'the stream holds no choice');
     for (const [index, choice] of this.#choices) {
       const which = `choice ${index}`;
-      if (!choice.role) report('', 'role-missing', `${which} never says its role`);
+      if (!choice.role) report('', 'role-missing', `${which} has no role`);
       if (choice.finish === undefined) {
         report('', 'finish-missing', `missing finish_reason for ${which}`);
       } else if (choice.finish !== 'length') lintArguments(choice, report);
@@ -183,15 +187,15 @@ class Machine implements EventReader {
   }
 }
 
-/** Behind the end, since some vendors send the last fragments with the finish reason. */
-function lintArguments(choice: Choice, report: Report): void {
+/** Called at the end, because some vendors send the last fragments with the finish reason. */
+function lintArguments(choice: StreamedChoice, report: Report): void {
   for (const [index, call] of choice.calls) {
     if (call.custom || call.args === '' || tryParse(call.args) !== undefined) continue;
-    report('', 'arguments-json', `the arguments of call ${index} are no JSON`);
+    report('', 'arguments-json', `the arguments of call ${index} are not JSON`);
   }
 }
 
-/** Text, nothing, or (Mistral) parts that say their type. */
+/** Is this valid content: text, nothing, or Mistral's parts with a type? */
 const isContent = (value: Json | undefined) =>
   value === undefined ||
   value === null ||
@@ -200,7 +204,7 @@ const isContent = (value: Json | undefined) =>
 
 const isEmpty = (value: Json | undefined) => Array.isArray(value) && value.length === 0;
 
-const says = (delta: JsonObject) =>
+const hasContent = (delta: JsonObject) =>
   Boolean(delta.content) ||
   Boolean(delta.refusal) ||
   Boolean(delta.reasoning_content) ||

@@ -1,4 +1,4 @@
-/** The counts of a Chat answer: whole numbers that add up. */
+/** Checks the token counts of a Chat answer: whole numbers that add up. */
 
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import type { Report } from '../../lint.ts';
@@ -10,7 +10,7 @@ export function lintUsage(usage: JsonObject, at: string, report: Report): void {
     report(
       `${at}/${key}`,
       'usage-count',
-      `${key} is ${value === undefined ? 'missing' : 'no count'}`,
+      `${key} is ${value === undefined ? 'missing' : 'not a count'}`,
     );
     return;
   }
@@ -19,7 +19,7 @@ export function lintUsage(usage: JsonObject, at: string, report: Report): void {
     Number(usage.completion_tokens),
     Number(usage.total_tokens),
   ];
-  // Some vendors (xAI) count reasoning beside the completion instead of within it.
+  // Some vendors (xAI) do not include reasoning in the completion.
   const details = usage.completion_tokens_details;
   const reasoning = isObject(details) ? Number(details.reasoning_tokens ?? 0) : 0;
   if (prompt + completion !== total && prompt + completion + reasoning !== total) {

@@ -1,4 +1,4 @@
-/** What can be told of an answer that is forwarded untouched. */
+/** Digests a Chat answer that is forwarded unchanged. */
 
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
@@ -6,18 +6,18 @@ import { isObject, tryParse } from '../../../lib/json/json.ts';
 import type { Digest } from '../../codec.ts';
 import { list, object, text } from '../wire.ts';
 import { inBandError } from './errors.ts';
-import { decodeFinish, finishFailure } from './finish.ts';
+import { decodeFinish, finishFailure } from './finish-reason.ts';
 import { decodeUsage } from './usage.ts';
 
-/** What a message or a delta says that a user would miss. */
-function says(message: JsonObject) {
+/** Which kinds of content a message or a delta holds. */
+function contentKinds(message: JsonObject) {
   const content = message.content;
   const written =
     (typeof content === 'string' && content !== '') ||
     (list(content)?.length ?? 0) > 0 ||
     (list(message.images)?.length ?? 0) > 0 ||
     isObject(message.audio);
-  const spoken =
+  const visible =
     written ||
     Boolean(text(message.reasoning_content)) ||
     Boolean(text(message.reasoning)) ||
@@ -26,12 +26,12 @@ function says(message: JsonObject) {
   const calls =
     (list(message.tool_calls)?.length ?? 0) > 0 ||
     Boolean(text(object(message.function_call)?.name));
-  return { spoken, refusal, calls, answered: written || refusal || calls };
+  return { visible, refusal, calls, answered: written || refusal || calls };
 }
 
-/** Fields of a reply, and of its message, that say more than the text does. */
+/** Fields of a reply, and of its message, that hold more than the text. */
 const SOURCES = ['search_results', 'web_search', 'citations'];
-const BESIDE = [
+const OTHER_CONTENT = [
   'reasoning_content',
   'reasoning',
   'reasoning_details',
@@ -53,13 +53,13 @@ const isNothing = (value: Json | undefined) =>
 
 function plainTexts(reply: JsonObject, choices: readonly Json[]): Digest['texts'] {
   const message = choices.length === 1 ? object(object(choices[0])?.message) : undefined;
-  const said = text(message?.content);
-  if (message === undefined || said === undefined || said === '') return undefined;
-  if (holdsAny(message, BESIDE)) return undefined;
-  return holdsAny(reply, SOURCES) ? undefined : [said];
+  const content = text(message?.content);
+  if (message === undefined || content === undefined || content === '') return undefined;
+  if (holdsAny(message, OTHER_CONTENT)) return undefined;
+  return holdsAny(reply, SOURCES) ? undefined : [content];
 }
 
-/** Looks at a whole reply. A body that is no completion is incomplete and says nothing. */
+/** Digests a whole reply. A body that is not a completion is incomplete and empty. */
 export function digestReply(body: Json): Digest {
   const reply = object(body);
   const error = reply === undefined ? undefined : inBandError(reply, '');
@@ -67,27 +67,27 @@ export function digestReply(body: Json): Digest {
   const choices = list(reply?.choices);
   if (reply === undefined || choices === undefined) return { complete: false, semantic: false };
   const choice = object(choices[0]) ?? {};
-  const said = says(object(choice.message) ?? {});
+  const found = contentKinds(object(choice.message) ?? {});
   const reason = text(choice.finish_reason) ?? '';
   const failure = finishFailure(reason);
   return {
     complete: failure === undefined,
-    semantic: said.spoken || said.refusal || said.calls,
-    answered: said.answered,
+    semantic: found.visible || found.refusal || found.calls,
+    answered: found.answered,
     texts: failure === undefined ? plainTexts(reply, choices) : undefined,
-    finish: decodeFinish(reason, said),
+    finish: decodeFinish(reason, found),
     usage: decodeUsage(reply.usage) ?? decodeUsage(choice.usage),
     error: failure,
   };
 }
 
-/** Looks at the first and last frames of a stream; what stood between them is not seen. */
+/** Digests the first and last frames of a stream. */
 export function digestStream(frames: readonly SseFrame[]): Digest {
   let done = false;
   let reason: string | undefined;
   let usage: Digest['usage'];
   let error: Digest['error'];
-  const said = { spoken: false, refusal: false, calls: false };
+  const found = { visible: false, refusal: false, calls: false };
   for (const frame of frames) {
     if (frame.data === undefined) continue;
     if (frame.data.trim() === '[DONE]') {
@@ -102,19 +102,19 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
       const choice = object(value) ?? {};
       usage = decodeUsage(choice.usage) ?? usage;
       reason ||= text(choice.finish_reason);
-      const now = says(object(choice.delta) ?? object(choice.message) ?? {});
-      said.spoken ||= now.spoken;
-      said.refusal ||= now.refusal;
-      said.calls ||= now.calls;
+      const now = contentKinds(object(choice.delta) ?? object(choice.message) ?? {});
+      found.visible ||= now.visible;
+      found.refusal ||= now.refusal;
+      found.calls ||= now.calls;
     }
   }
   error ??= reason === undefined ? undefined : finishFailure(reason);
   const complete = error === undefined && (done || Boolean(reason));
   return {
     complete,
-    semantic: said.spoken || said.refusal || said.calls,
+    semantic: found.visible || found.refusal || found.calls,
     ...(usage === undefined ? {} : { usage }),
-    ...(complete ? { finish: decodeFinish(reason ?? '', said) } : {}),
+    ...(complete ? { finish: decodeFinish(reason ?? '', found) } : {}),
     ...(error === undefined ? {} : { error }),
   };
 }

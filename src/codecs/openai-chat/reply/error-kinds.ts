@@ -1,25 +1,25 @@
-/** What a vendor's error means: by its code and words first, by its status where those say nothing. */
+/** Classifies a vendor's error: by its code and message first, then by its status. */
 
 import type { ErrorKind } from '../../../conversation/errors.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
 
-/** What is told of an error. */
-export interface ErrorWords {
+/** The texts of a vendor's error. */
+export interface ErrorText {
   readonly message?: string;
   readonly code?: string;
   readonly type?: string;
   readonly body: string;
-  /** The code is one of MiniMax's, whose numbers clash with Zhipu's. */
+  /** The code is MiniMax's. Its numbers clash with Zhipu's. */
   readonly minimax?: boolean;
 }
 
-/** A kind, and whether a repeat can help where the kind alone does not tell. */
+/** A kind of error, and whether a retry can help if the kind alone does not decide that. */
 export interface KnownError {
   readonly kind: ErrorKind;
   readonly retryable?: boolean;
 }
 
-/** A prompt that does not fit, in the words of every vendor known to say so. */
+/** Error messages of vendors for a prompt that is too long. */
 const OVERFLOW = new RegExp(
   [
     'context_length_exceeded',
@@ -44,7 +44,7 @@ const OVERFLOW = new RegExp(
   'i',
 );
 
-/** Plans and balances that are used up: repeating within the minute cannot help. */
+/** Messages for a used-up plan or balance: a retry within the minute cannot help. */
 const QUOTA =
   /insufficient_quota|exceeded your current quota|quota (exceeded|exhausted)|usage_limit_reached|daily limit|monthly (limit|quota)|exceeded_current_quota/i;
 const BILLING =
@@ -85,7 +85,7 @@ const MINIMAX: Readonly<Record<string, KnownError>> = {
   '2056': { kind: 'quota', retryable: false },
 };
 
-/** Codes in words. */
+/** Error codes and types that are names. */
 const NAMES: Readonly<Record<string, KnownError>> = {
   model_not_found: { kind: 'not_found' },
   DeploymentNotFound: { kind: 'not_found' },
@@ -121,14 +121,14 @@ const STATUSES: Readonly<Record<number, ErrorKind>> = {
   529: 'overloaded',
 };
 
-/** The meaning of an error; `status` 0 where there was none (an error inside a stream). */
-export function kindOfError(status: number, said: ErrorWords): KnownError {
-  const words = `${said.code ?? ''} ${said.type ?? ''} ${said.message ?? said.body.slice(0, 2000)}`;
+/** The kind of an error. `status` is 0 for an error inside a stream. */
+export function kindOfError(status: number, error: ErrorText): KnownError {
+  const words = `${error.code ?? ''} ${error.type ?? ''} ${error.message ?? error.body.slice(0, 2000)}`;
   const settled = status === 401 || status === 403;
   if (!settled && status !== 429 && OVERFLOW.test(words)) {
     return { kind: 'context_overflow', retryable: false };
   }
-  const coded = memberOf(said.minimax ? MINIMAX : ZHIPU, said.code ?? '');
+  const coded = memberOf(error.minimax ? MINIMAX : ZHIPU, error.code ?? '');
   if (coded !== undefined) return coded;
   if (!settled || status === 403) {
     if (QUOTA.test(words)) return { kind: 'quota', retryable: false };
@@ -141,9 +141,9 @@ export function kindOfError(status: number, said: ErrorWords): KnownError {
       ? { kind: 'overloaded' }
       : { kind: byStatus };
   }
-  const byName = memberOf(NAMES, said.code ?? '') ?? memberOf(NAMES, said.type ?? '');
+  const byName = memberOf(NAMES, error.code ?? '') ?? memberOf(NAMES, error.type ?? '');
   if (byName !== undefined) return byName;
   if (OVERLOADED.test(words)) return { kind: 'overloaded' };
   if (byStatus !== undefined) return { kind: byStatus };
-  return { kind: said.type === 'invalid_request_error' ? 'invalid_request' : 'upstream' };
+  return { kind: error.type === 'invalid_request_error' ? 'invalid_request' : 'upstream' };
 }

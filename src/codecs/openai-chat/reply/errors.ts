@@ -1,41 +1,41 @@
-/** Vendors' error answers by meaning, and errors in OpenAI's words. */
+/** Decodes vendors' errors into typed errors, and encodes errors as OpenAI's Chat API writes them. */
 
-import { boundedError } from '../../../conversation/error-bounds.ts';
-import { codeInWords, retryAfterOf, retryHintOf } from '../../../conversation/error-hints.ts';
+import { boundedError } from '../../../conversation/error-size.ts';
 import { type ErrorKind, GatewayError } from '../../../conversation/errors.ts';
+import { publicErrorCode, retryAfterOf, retryHintOf } from '../../../conversation/http-error.ts';
 import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import type { HttpError } from '../../codec.ts';
 import { list, number, object, text } from '../wire.ts';
-import { type ErrorWords, kindOfError } from './error-kinds.ts';
+import { type ErrorText, kindOfError } from './error-kinds.ts';
 
-/** What an error body says, wherever its vendor puts it. */
-interface Said extends ErrorWords {
+/** The texts of an error body, read from wherever the vendor puts them. */
+interface ErrorBody extends ErrorText {
   readonly param?: string;
 }
 
 /**
- * An upstream's error answer. `body` is the raw text. The vendor's own message is kept; a page of
- * HTML is not a message.
+ * An upstream's error answer. `body` is the raw text. The vendor's own message is kept, but a page of HTML is
+ * not a message.
  */
 export function decodeError(status: number, body: string, headers: ReadonlyHeaders): GatewayError {
   const parsed = boundedError(tryParse(body));
-  const said: Said = parsed === undefined ? { body } : readError(parsed, body);
-  const { kind, retryable } = kindOfError(status, said);
-  const wait = retryAfterOf(headers) ?? retryDelay(parsed) ?? waitInWords(said.message);
-  return new GatewayError(kind, said.message ?? wordless(status, body), {
-    // A status that is no error (an error body with HTTP 200) leaves the kind its own.
+  const error: ErrorBody = parsed === undefined ? { body } : readError(parsed, body);
+  const { kind, retryable } = kindOfError(status, error);
+  const wait = retryAfterOf(headers) ?? retryDelay(parsed) ?? waitInMessage(error.message);
+  return new GatewayError(kind, error.message ?? fallbackMessage(status, body), {
+    // For an error body with HTTP 200, the kind's own status is used.
     ...(status >= 400 && status < 600 ? { status } : {}),
-    ...(said.param === undefined ? {} : { param: said.param }),
-    ...(said.code === undefined ? {} : { code: said.code }),
+    ...(error.param === undefined ? {} : { param: error.param }),
+    ...(error.code === undefined ? {} : { code: error.code }),
     ...(wait === undefined ? {} : { retryAfter: wait }),
     fromUpstream: true,
     retryable: retryHintOf(headers) ?? retryable,
   });
 }
 
-/** The words of an answer that has none: plain text as it is, anything else by its status. */
-function wordless(status: number, body: string): string {
+/** The message of an error body without one: short plain text, else the status. */
+function fallbackMessage(status: number, body: string): string {
   const plain = body.trim();
   const readable = plain !== '' && plain.length <= 500 && !/^[<{[]/.test(plain);
   return readable ? plain : `The upstream answered with HTTP ${status}.`;
@@ -47,7 +47,7 @@ function wordless(status: number, body: string): string {
  * `{object:"error",message}`, DashScope `{code,message}`, MiniMax `{base_resp}`, Messages
  * `{type:"error",error}`, Gemini `[{error}]`.
  */
-function readError(value: Json, body: string): Said {
+function readError(value: Json, body: string): ErrorBody {
   const top = object(value) ?? object(list(value)?.[0]) ?? {};
   const error = object(top.error) ?? {};
   const base = object(top.base_resp);
@@ -55,28 +55,36 @@ function readError(value: Json, body: string): Said {
   const failed = object(detail?.error) ?? detail ?? {};
   return {
     message:
-      named(error.message) ??
-      named(top.error) ??
-      named(top.message) ??
-      named(top.detail) ??
-      validation(top.detail) ??
-      named(failed.message) ??
-      named(base?.status_msg) ??
-      named(top.msg),
-    code: word(error.code) ?? word(top.code) ?? word(base?.status_code) ?? word(failed.code),
-    type: named(error.type) ?? named(error.status) ?? named(top.type) ?? named(failed.type),
-    param: named(error.param) ?? named(top.param),
+      nonEmptyText(error.message) ??
+      nonEmptyText(top.error) ??
+      nonEmptyText(top.message) ??
+      nonEmptyText(top.detail) ??
+      validationMessage(top.detail) ??
+      nonEmptyText(failed.message) ??
+      nonEmptyText(base?.status_msg) ??
+      nonEmptyText(top.msg),
+    code:
+      codeText(error.code) ??
+      codeText(top.code) ??
+      codeText(base?.status_code) ??
+      codeText(failed.code),
+    type:
+      nonEmptyText(error.type) ??
+      nonEmptyText(error.status) ??
+      nonEmptyText(top.type) ??
+      nonEmptyText(failed.type),
+    param: nonEmptyText(error.param) ?? nonEmptyText(top.param),
     body,
     minimax: base !== undefined,
   };
 }
 
-const named = (value: Json | undefined) => text(value) || undefined;
-const word = (value: Json | undefined) =>
-  typeof value === 'number' ? String(value) : named(value);
+const nonEmptyText = (value: Json | undefined) => text(value) || undefined;
+const codeText = (value: Json | undefined) =>
+  typeof value === 'number' ? String(value) : nonEmptyText(value);
 
 /** FastAPI's (Mistral's, vLLM's) list of what did not validate. */
-function validation(value: Json | undefined): string | undefined {
+function validationMessage(value: Json | undefined): string | undefined {
   const lines = (list(value) ?? []).flatMap((item) => {
     const entry = object(item);
     const words = text(entry?.msg);
@@ -99,7 +107,7 @@ function retryDelay(value: Json | undefined): number | undefined {
 }
 
 /** OpenAI and Groq: `Please try again in 1m2.5s.` / `in 120ms`. */
-function waitInWords(message: string | undefined): number | undefined {
+function waitInMessage(message: string | undefined): number | undefined {
   const found = /try again in (?:(\d+)m(?!s))?(?:([\d.]+)(ms|s))?/i.exec(message ?? '');
   if (found === null || (found[1] === undefined && found[2] === undefined)) return undefined;
   const seconds = Number(found[2] ?? 0) / (found[3] === 'ms' ? 1000 : 1);
@@ -107,9 +115,8 @@ function waitInWords(message: string | undefined): number | undefined {
 }
 
 /**
- * The error that a reply or a stream chunk holds in place of an answer, sent with HTTP 200: a
- * top-level `error`, OpenRouter's `error` in a choice, MiniMax's `base_resp`, vLLM's
- * `object: "error"`; on an `event: error` frame whatever it holds.
+ * The error in a reply or stream chunk that was sent with HTTP 200: a top-level `error`, OpenRouter's `error`
+ * in a choice, MiniMax's `base_resp`, vLLM's `object: "error"`, or any content of an `event: error` frame.
  */
 export function inBandError(value: JsonObject, event: string): GatewayError | undefined {
   const base = object(value.base_resp);
@@ -121,23 +128,23 @@ export function inBandError(value: JsonObject, event: string): GatewayError | un
   const choice = failed ? undefined : object(object(list(value.choices)?.[0])?.error);
   if (!failed && choice === undefined) return undefined;
   const body = boundedError(choice === undefined ? value : { error: choice });
-  const said = readError(body, '');
-  const stated = number(object(body.error)?.status_code) ?? Number(said.code);
+  const info = readError(body, '');
+  const stated = number(object(body.error)?.status_code) ?? Number(info.code);
   const status = stated >= 400 && stated < 600 ? stated : 0;
-  const { kind, retryable } = kindOfError(status, said);
-  return new GatewayError(kind, said.message ?? 'The upstream failed while it answered.', {
+  const { kind, retryable } = kindOfError(status, info);
+  return new GatewayError(kind, info.message ?? 'The upstream failed while it answered.', {
     ...(status > 0 ? { status } : {}),
-    ...(said.code === undefined ? {} : { code: said.code }),
-    ...(said.param === undefined ? {} : { param: said.param }),
+    ...(info.code === undefined ? {} : { code: info.code }),
+    ...(info.param === undefined ? {} : { param: info.param }),
     fromUpstream: true,
     retryable,
-    // Groq's `failed_generation` is what a repair starts from.
+    // A repair of the answer starts from Groq's `failed_generation`.
     details: isObject(body.error) ? body.error : undefined,
   });
 }
 
-/** `type` and, where the error names none, `code`, as OpenAI says them. */
-const WORDS: Readonly<Record<ErrorKind, readonly [type: string, code: string | null]>> = {
+/** OpenAI's `type`, and its `code` for an error without one. */
+const TYPES_AND_CODES: Readonly<Record<ErrorKind, readonly [type: string, code: string | null]>> = {
   invalid_request: ['invalid_request_error', null],
   authentication: ['invalid_request_error', 'invalid_api_key'],
   permission: ['invalid_request_error', 'permission_denied'],
@@ -155,23 +162,23 @@ const WORDS: Readonly<Record<ErrorKind, readonly [type: string, code: string | n
   internal: ['server_error', 'internal_error'],
 };
 
-/** Kinds whose code clients act upon, whatever the vendor called it. */
+/** Kinds whose code clients act on, so a vendor's own code must not replace it. */
 const FIXED_CODES: ReadonlySet<ErrorKind> = new Set(['context_overflow', 'quota']);
 
 /** `{error:{message,type,param,code}}`. */
 export function errorBody(error: GatewayError): JsonObject {
-  const [type, code] = WORDS[error.kind];
+  const [type, code] = TYPES_AND_CODES[error.kind];
   return {
     error: {
       message: error.message,
       type,
       param: error.param ?? null,
-      code: FIXED_CODES.has(error.kind) ? code : (codeInWords(error.code) ?? code),
+      code: FIXED_CODES.has(error.kind) ? code : (publicErrorCode(error.code) ?? code),
     },
   };
 }
 
-/** An error answer. `x-should-retry: false` keeps the official SDKs from repeating what is settled. */
+/** An error answer. `x-should-retry: false` stops the official SDKs from retrying. */
 export function encodeError(error: GatewayError, requestId: string): HttpError {
   const headers: Record<string, string> = { 'x-request-id': requestId };
   if (error.retryAfter !== undefined) {

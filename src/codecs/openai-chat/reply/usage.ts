@@ -1,44 +1,44 @@
-/** Token counts of Chat Completions and its vendors to the one usage model, and back. */
+/** Token counts of Chat Completions and its vendors, converted to and from the one usage model. */
 
-import { countOf, totalInput, totalOutput, type Usage } from '../../../conversation/usage.ts';
+import { tokenCount, totalInput, totalOutput, type Usage } from '../../../conversation/usage.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { compact, object } from '../wire.ts';
 
 /**
- * `usage` of a reply or a chunk; undefined where it is not one. `prompt_tokens` holds cached and
- * written tokens, `completion_tokens` holds reasoning. Cached tokens also stand in DeepSeek's
- * `prompt_cache_hit_tokens`, Moonshot's `cached_tokens` and Mistral's `num_cached_tokens`; writes
- * in `cache_write_tokens`, or in `cache_creation_input_tokens` (DashScope, Vercel's gateway).
+ * The `usage` of a reply or a chunk; undefined for other values. `prompt_tokens` includes cache reads and
+ * writes, `completion_tokens` includes reasoning. Cache reads may also be in DeepSeek's
+ * `prompt_cache_hit_tokens`, Moonshot's `cached_tokens` and Mistral's `num_cached_tokens`; cache writes in
+ * `cache_write_tokens` or `cache_creation_input_tokens` (DashScope, Vercel's gateway).
  */
 export function decodeUsage(value: unknown): Usage | undefined {
   const usage = object(value);
   if (usage === undefined) return undefined;
-  const prompt = countOf(usage.prompt_tokens);
-  const completion = countOf(usage.completion_tokens);
+  const prompt = tokenCount(usage.prompt_tokens);
+  const completion = tokenCount(usage.completion_tokens);
   if (prompt === undefined && completion === undefined) return undefined;
   const promptDetails = object(usage.prompt_tokens_details) ?? {};
   const cacheRead =
-    countOf(promptDetails.cached_tokens) ??
-    countOf(usage.prompt_cache_hit_tokens) ??
-    countOf(usage.cached_tokens) ??
-    countOf(usage.num_cached_tokens);
+    tokenCount(promptDetails.cached_tokens) ??
+    tokenCount(usage.prompt_cache_hit_tokens) ??
+    tokenCount(usage.cached_tokens) ??
+    tokenCount(usage.num_cached_tokens);
   const stated =
-    countOf(promptDetails.cache_write_tokens) ??
-    countOf(promptDetails.cache_creation_input_tokens) ??
-    countOf(usage.cache_creation_input_tokens);
-  // Grok on Azure counts cached tokens beside the prompt: more cached than prompted says so. What is
-  // both read and written (Gemini behind OpenRouter) was read.
+    tokenCount(promptDetails.cache_write_tokens) ??
+    tokenCount(promptDetails.cache_creation_input_tokens) ??
+    tokenCount(usage.cache_creation_input_tokens);
+  // More cached tokens than prompt tokens: Grok on Azure does not include them in the prompt. Tokens that are
+  // reported as both read and written (Gemini behind OpenRouter) count as read.
   const all = prompt ?? 0;
   const outside = (cacheRead ?? 0) > all;
   const cacheWrite =
     stated === undefined || outside ? stated : Math.min(stated, all - (cacheRead ?? 0));
-  const reasoning = countOf(object(usage.completion_tokens_details)?.reasoning_tokens);
-  const searches = countOf(object(usage.server_tool_use_details)?.web_search_requests);
+  const reasoning = tokenCount(object(usage.completion_tokens_details)?.reasoning_tokens);
+  const searches = tokenCount(object(usage.server_tool_use_details)?.web_search_requests);
   const found: { -readonly [K in keyof Usage]: Usage[K] } = {
     input: outside ? all : all - (cacheRead ?? 0) - (cacheWrite ?? 0),
     output: outputWithoutReasoning(usage, prompt, completion ?? 0, reasoning ?? 0),
   };
-  // What was not said has no member: counts are laid over those that came before.
+  // Counts that were not reported have no member: later counts are merged over earlier ones.
   if (cacheRead !== undefined) found.cacheRead = cacheRead;
   if (cacheWrite !== undefined) found.cacheWrite = cacheWrite;
   if (reasoning !== undefined) found.reasoning = reasoning;
@@ -47,8 +47,8 @@ export function decodeUsage(value: unknown): Usage | undefined {
 }
 
 /**
- * xAI leaves reasoning out of `completion_tokens`, and says so by its `total_tokens`; Vercel's gateway
- * leaves Gemini's out of both, and shows it only by more reasoning than completion.
+ * xAI does not include reasoning in `completion_tokens`, which its `total_tokens` shows. Vercel's gateway
+ * leaves Gemini's reasoning out of both, which shows only if reasoning exceeds completion.
  */
 function outputWithoutReasoning(
   usage: JsonObject,
@@ -56,7 +56,7 @@ function outputWithoutReasoning(
   completion: number,
   reasoning: number,
 ): number {
-  const total = countOf(usage.total_tokens);
+  const total = tokenCount(usage.total_tokens);
   const summed = reasoning > 0 && total === (prompt ?? 0) + completion + reasoning;
   return summed || reasoning > completion ? completion : completion - reasoning;
 }

@@ -1,4 +1,4 @@
-/** A Chat Completions request body to the conversation: one turn a message, nothing merged or split. */
+/** Decodes a Chat Completions request body into a conversation, one turn for each message. */
 
 import { invalid } from '../../../conversation/errors.ts';
 import type {
@@ -10,13 +10,13 @@ import type {
 } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { decodeAnnotations, decodeContent, kindOf } from '../parts.ts';
-import { CHAT, chatWire, list, object, text } from '../wire.ts';
+import { callSeal, decodeReturnedReasoning } from '../reasoning.ts';
+import { list, object, PROTOCOL, text, wireOf } from '../wire.ts';
 import { decodeSettings } from './decode-settings.ts';
-import { decodeGivenBack } from './reasoning.ts';
-import { decodeTools } from './tools.ts';
+import { decodeTools } from './decode-tools.ts';
 
 /**
- * Decodes a request. Every message becomes one turn, tool messages a `user` turn with one result.
+ * Every message becomes one turn. A tool message becomes a `user` turn with one result.
  * @throws GatewayError invalid_request with `param` naming the field
  */
 export function decodeRequest(body: Json): Conversation {
@@ -49,7 +49,7 @@ export function decodeRequest(body: Json): Conversation {
       'messages',
     );
   }
-  // The ids of freeform calls, so that their results are known for such.
+  // The ids of freeform calls: their results are freeform too.
   let freeform: Set<string> | undefined;
   const turns: Turn[] = [];
   for (let i = 0; i < sent.length; i++) {
@@ -66,7 +66,7 @@ export function decodeRequest(body: Json): Conversation {
   const tools = decodeTools(body);
   const settings = decodeSettings(body);
   const parts = { model, system, turns, tools, settings };
-  const origin = { protocol: CHAT, value: body, parts } as const;
+  const origin = { protocol: PROTOCOL, value: body, parts } as const;
   return { model, system, turns, tools, settings, origin };
 }
 
@@ -81,7 +81,7 @@ function decodeMessage(
       where,
     );
   }
-  const wire = chatWire(message);
+  const wire = wireOf(message);
   const role = message.role;
   switch (role) {
     case 'system':
@@ -115,7 +115,7 @@ function decodeResult(
   where: string,
   freeform: ReadonlySet<string> | undefined,
 ): Block {
-  // The legacy role names the function instead of the call.
+  // The legacy role `function` names the function instead of the call.
   const callId = text(role === 'tool' ? message.tool_call_id : message.name);
   if (callId === undefined) {
     const param = `${where}.${role === 'tool' ? 'tool_call_id' : 'name'}`;
@@ -128,12 +128,12 @@ function decodeResult(
     content: decodeContent(message.content, `${where}.content`),
     isError: false,
     by: 'client',
-    wire: chatWire(message),
+    wire: wireOf(message),
   };
 }
 
 function decodeAssistant(message: JsonObject, where: string): readonly Block[] {
-  const blocks: Block[] = [...decodeGivenBack(message)];
+  const blocks: Block[] = [...decodeReturnedReasoning(message)];
   for (const block of cited(decodeContent(message.content, `${where}.content`), message)) {
     blocks.push(block);
   }
@@ -154,7 +154,7 @@ function decodeAssistant(message: JsonObject, where: string): readonly Block[] {
   }
   const legacy = object(message.function_call);
   const name = text(legacy?.name);
-  // Snowflake sends `{name: "", arguments: ""}` beside real calls, and clients give it back.
+  // Snowflake sends `{name: "", arguments: ""}` beside real calls, and clients send it back.
   if (legacy !== undefined && name) {
     const input = text(legacy.arguments) ?? '';
     blocks.push({ type: 'tool-call', id: name, name, kind: 'function', input, by: 'client' });
@@ -162,7 +162,7 @@ function decodeAssistant(message: JsonObject, where: string): readonly Block[] {
   return blocks;
 }
 
-/** Annotations of a message stand on its first text. */
+/** Puts the annotations of a message on its first text block. */
 function cited(blocks: readonly Block[], message: JsonObject): readonly Block[] {
   const citations = decodeAnnotations(message.annotations);
   const at = blocks.findIndex((block) => block.type === 'text');
@@ -171,8 +171,7 @@ function cited(blocks: readonly Block[], message: JsonObject): readonly Block[] 
 }
 
 /**
- * One of `tool_calls`. Arguments that are an object (which clients of local servers send) are read
- * as their JSON text.
+ * One of `tool_calls`. Clients of local servers send arguments as an object, which becomes its JSON text.
  * @throws GatewayError invalid_request
  */
 export function decodeCall(call: Json, where: string, provider?: string): ToolCallBlock {
@@ -210,20 +209,6 @@ export function decodeCall(call: Json, where: string, provider?: string): ToolCa
     input: typeof raw === 'string' ? raw : raw ? JSON.stringify(raw) : '',
     by: 'client',
     ...callSeal(call, provider),
-    wire: chatWire(call),
+    wire: wireOf(call),
   };
-}
-
-/** Gemini's thought signature on its OpenAI-compatible endpoint. */
-export function callSeal(call: JsonObject, provider?: string) {
-  const signature = text(object(object(call.extra_content)?.google)?.thought_signature);
-  if (!signature) return {};
-  return {
-    sealed: {
-      protocol: CHAT,
-      ...(provider ? { provider } : {}),
-      kind: 'signature',
-      value: signature,
-    },
-  } as const;
 }

@@ -1,4 +1,4 @@
-/** Everything of a Chat request beside model, messages and tools, and which wire keys say it. */
+/** Decodes the settings of a Chat request: everything except model, messages and tools. */
 
 import { invalid } from '../../../conversation/errors.ts';
 import type {
@@ -10,10 +10,10 @@ import type {
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { put } from '../../../lib/json/json-members.ts';
 import { compact, flag, list, number, object, text } from '../wire.ts';
-import { TOOL_KEYS } from './tools.ts';
+import { TOOL_KEYS } from './decode-tools.ts';
 
-/** The wire keys that each setting is read from. What stands in none of them is `rest`. */
-export const KEYS_OF = {
+/** The wire keys that each setting is read from. Other keys go to `rest`. */
+export const SETTING_KEYS = {
   stream: ['stream'],
   streamUsage: ['stream_options'],
   maxTokens: ['max_completion_tokens', 'max_tokens'],
@@ -43,13 +43,13 @@ const KNOWN: ReadonlySet<string> = new Set<string>([
   'model',
   'messages',
   ...TOOL_KEYS,
-  ...Object.values(KEYS_OF).flat(),
+  ...Object.values(SETTING_KEYS).flat(),
 ]);
 
 /**
- * The settings of a body; fields of the wrong type count as absent (they still go out to a vendor
- * of this protocol as they came), except `stream`, which decides the shape of the answer.
- * @throws GatewayError invalid_request when `stream` is not a boolean
+ * The settings of a body. A field of the wrong type counts as absent, but still goes to a vendor of this
+ * protocol unchanged. The exception is `stream`, which decides the form of the answer.
+ * @throws GatewayError invalid_request if `stream` is not a boolean
  */
 export function decodeSettings(body: JsonObject): Settings {
   const { stream } = body;
@@ -62,41 +62,41 @@ export function decodeSettings(body: JsonObject): Settings {
     rest ??= {};
     put(rest, key, body[key]);
   }
-  const out: Said = { stream: stream === true };
-  say(out, 'streamUsage', flag(object(body.stream_options)?.include_usage));
-  say(out, 'maxTokens', number(body.max_completion_tokens) ?? number(body.max_tokens));
-  say(out, 'temperature', number(body.temperature));
-  say(out, 'topP', number(body.top_p));
-  say(out, 'topK', number(body.top_k));
-  say(out, 'stop', decodeStop(body.stop));
-  say(out, 'seed', number(body.seed));
-  say(out, 'n', number(body.n));
-  say(out, 'presencePenalty', number(body.presence_penalty));
-  say(out, 'frequencyPenalty', number(body.frequency_penalty));
-  say(out, 'logitBias', object(body.logit_bias));
-  say(
+  const out: SettingsDraft = { stream: stream === true };
+  set(out, 'streamUsage', flag(object(body.stream_options)?.include_usage));
+  set(out, 'maxTokens', number(body.max_completion_tokens) ?? number(body.max_tokens));
+  set(out, 'temperature', number(body.temperature));
+  set(out, 'topP', number(body.top_p));
+  set(out, 'topK', number(body.top_k));
+  set(out, 'stop', decodeStop(body.stop));
+  set(out, 'seed', number(body.seed));
+  set(out, 'n', number(body.n));
+  set(out, 'presencePenalty', number(body.presence_penalty));
+  set(out, 'frequencyPenalty', number(body.frequency_penalty));
+  set(out, 'logitBias', object(body.logit_bias));
+  set(
     out,
     'logprobs',
     body.logprobs === true ? compact({ top: number(body.top_logprobs) }) : undefined,
   );
-  say(out, 'toolChoice', decodeChoice(body.tool_choice ?? body.function_call));
-  say(out, 'parallelTools', flag(body.parallel_tool_calls));
-  say(out, 'reasoning', decodeReasoningSettings(body));
-  say(out, 'format', decodeFormat(body.response_format));
-  say(out, 'verbosity', text(body.verbosity));
-  say(out, 'metadata', object(body.metadata));
-  say(out, 'user', text(body.user));
-  say(out, 'serviceTier', text(body.service_tier));
-  say(out, 'cacheKey', text(body.prompt_cache_key));
-  say(out, 'store', flag(body.store));
-  say(out, 'rest', rest);
+  set(out, 'toolChoice', decodeToolChoice(body.tool_choice ?? body.function_call));
+  set(out, 'parallelTools', flag(body.parallel_tool_calls));
+  set(out, 'reasoning', decodeReasoningSettings(body));
+  set(out, 'format', decodeFormat(body.response_format));
+  set(out, 'verbosity', text(body.verbosity));
+  set(out, 'metadata', object(body.metadata));
+  set(out, 'user', text(body.user));
+  set(out, 'serviceTier', text(body.service_tier));
+  set(out, 'cacheKey', text(body.prompt_cache_key));
+  set(out, 'store', flag(body.store));
+  set(out, 'rest', rest);
   return out as unknown as Settings;
 }
 
-type Said = Record<string, unknown>;
+type SettingsDraft = Record<string, unknown>;
 
-// Most requests say three or four of them: nothing is laid out that would be taken away again.
-function say(out: Said, key: keyof Settings, value: unknown): void {
+// Only set members are written: most requests set three or four of them.
+function set(out: SettingsDraft, key: keyof Settings, value: unknown): void {
   if (value !== undefined) out[key] = value;
 }
 
@@ -105,8 +105,8 @@ function decodeStop(stop: Json | undefined): readonly string[] | undefined {
   return list(stop)?.filter((s): s is string => typeof s === 'string');
 }
 
-/** All forms of `tool_choice`, Mistral's `any`, and the legacy `function_call`. */
-export function decodeChoice(choice: Json | undefined): ToolChoice | undefined {
+/** Decodes all forms of `tool_choice`, Mistral's `any`, and the legacy `function_call`. */
+export function decodeToolChoice(choice: Json | undefined): ToolChoice | undefined {
   if (typeof choice === 'string') {
     if (choice === 'any') return { type: 'required' };
     return choice === 'auto' || choice === 'none' || choice === 'required'
@@ -134,14 +134,14 @@ export function decodeChoice(choice: Json | undefined): ToolChoice | undefined {
   return type === undefined ? undefined : { type: 'tool', name: type, kind: 'hosted' };
 }
 
-function saysAny(body: JsonObject, keys: readonly string[]): boolean {
+function hasAnyKey(body: JsonObject, keys: readonly string[]): boolean {
   for (const key of keys) if (body[key] !== undefined) return true;
   return false;
 }
 
-/** `reasoning_effort`, OpenRouter's `reasoning`, GLM's `thinking`, Qwen's `enable_thinking`. */
+/** Decodes `reasoning_effort`, OpenRouter's `reasoning`, GLM's `thinking` and Qwen's `enable_thinking`. */
 export function decodeReasoningSettings(body: JsonObject): ReasoningSettings | undefined {
-  if (!saysAny(body, KEYS_OF.reasoning)) return undefined;
+  if (!hasAnyKey(body, SETTING_KEYS.reasoning)) return undefined;
   const router = object(body.reasoning);
   const thinking = object(body.thinking);
   const effort = text(body.reasoning_effort) ?? text(router?.effort);

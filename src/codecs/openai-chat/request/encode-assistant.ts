@@ -1,4 +1,4 @@
-/** One answer of the model, in however many turns it came, as one assistant message. */
+/** Encodes one answer of the model, which may be several turns, as one assistant message. */
 
 import { wrapFreeform } from '../../../conversation/tools/tool-names.ts';
 import type {
@@ -10,18 +10,24 @@ import type {
 } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { textPart, thinkingText } from '../parts.ts';
-import { CHAT, compact, isOwn, leftover, list, object, untouched, without } from '../wire.ts';
-import { type MessageContext, noteCache, noteOnce, plain, wordsOf } from './encode-content.ts';
-import { decodeReasoning, hasCarrier, ownDetails, REASONING_KEYS } from './reasoning.ts';
+import { decodeReasoning, hasEnvelope, ownDetails, REASONING_KEYS } from '../reasoning.ts';
+import { compact, isOwn, list, object, ownResidue, ownWire, PROTOCOL, without } from '../wire.ts';
+import {
+  blockText,
+  joinedText,
+  type MessageContext,
+  noteCache,
+  noteOnce,
+} from './encode-content.ts';
 
-/** Message keys that blocks stand for; every other key of an edited message stays. */
+/** Message keys that are written from blocks. An edited message keeps its other keys. */
 const BLOCK_KEYS = [...REASONING_KEYS, 'role', 'content', 'refusal', 'tool_calls', 'function_call'];
 
-/** What one run of assistant turns amounts to. */
+/** The encoded form of a run of assistant turns. */
 export interface EncodedAssistant {
-  /** Undefined when nothing of the answer can be said here. */
+  /** Undefined if Chat can express nothing of the answer. */
   readonly message: JsonObject | undefined;
-  /** Results that stood inside the answer; they follow it as tool messages. */
+  /** Results from inside the answer. They follow it as tool messages. */
   readonly results: readonly ToolResultBlock[];
 }
 
@@ -32,9 +38,9 @@ export function assistantMessage(run: readonly Turn[], context: MessageContext):
   const calls: ToolCallBlock[] = [];
   const results: ToolResultBlock[] = [];
   const refusals: string[] = [];
-  const from = run.length === 1 ? leftover(run[0]!) : {};
+  const from = run.length === 1 ? ownResidue(run[0]!) : {};
   for (const turn of run) {
-    // Texts of one turn are pieces of one text; texts of neighbouring turns are paragraphs.
+    // Texts of one turn are joined directly; texts of different turns become paragraphs.
     let joined = parts.length > 0 ? '\n\n' : '';
     for (const block of turn.blocks) {
       noteCache(block, context);
@@ -52,14 +58,14 @@ export function assistantMessage(run: readonly Turn[], context: MessageContext):
       }
     }
   }
-  const said = {
+  const fields = {
     ...reasoningFields(reasoning, from, context),
     ...(refusals.length > 0 ? { refusal: refusals.join('') } : {}),
     ...callFields(calls, from, context),
   };
   const content = contentOf(parts, from);
   const keep = without(from, BLOCK_KEYS);
-  if (content === '' && Object.keys(said).length === 0 && !isOwn(run[0]!)) {
+  if (content === '' && Object.keys(fields).length === 0 && !isOwn(run[0]!)) {
     return { message: undefined, results };
   }
   const empty = calls.length > 0 && from.content !== '' ? null : '';
@@ -68,35 +74,35 @@ export function assistantMessage(run: readonly Turn[], context: MessageContext):
       role: 'assistant',
       ...keep,
       content: content === '' ? empty : content,
-      ...said,
+      ...fields,
     }),
     results,
   };
 }
 
-/** An untouched part as it came, else the words of the block. */
+/** An unchanged part as it came, else the block's text as a part. */
 function assistantPart(block: Block, context: MessageContext): JsonObject | undefined {
-  const own = untouched(block);
+  const own = ownWire(block);
   if (isObject(own) && block.type !== 'tool-result') return own;
   if (block.type === 'reasoning') return thinkingPart(block);
-  const said =
-    block.type === 'tool-result' ? providerResult(block, context) : wordsOf(block, context);
-  return said === '' ? undefined : textPart(said, block.type === 'text' ? leftover(block) : {});
+  const value =
+    block.type === 'tool-result' ? providerResult(block, context) : blockText(block, context);
+  return value === '' ? undefined : textPart(value, block.type === 'text' ? ownResidue(block) : {});
 }
 
-/** An edited part of Mistral's kind; what still says the same keeps its form. */
+/** An edited thinking part of Mistral. With the same text it keeps its form. */
 function thinkingPart(block: ReasoningBlock): JsonObject {
-  const from = leftover(block);
+  const from = ownResidue(block);
   if (thinkingText(from.thinking) === block.text) return from;
   return { ...from, type: 'thinking', thinking: [{ type: 'text', text: block.text }] };
 }
 
-/** What a vendor's own tool found, where it can be read; the next vendor never saw that call. */
+/** The readable result of a vendor-run tool, because the next vendor never saw that call. */
 function providerResult(block: ToolResultBlock, context: MessageContext): string {
-  const said = plain(block.content, context, '\n');
-  if (said === '') return '';
+  const result = joinedText(block.content, context, '\n');
+  if (result === '') return '';
   noteOnce(context, 'content_bridged', 'result of a vendor-run tool as text');
-  return `\n\n${said}\n\n`;
+  return `\n\n${result}\n\n`;
 }
 
 function contentOf(parts: readonly JsonObject[], from: JsonObject): Json {
@@ -106,8 +112,8 @@ function contentOf(parts: readonly JsonObject[], from: JsonObject): Json {
 }
 
 /**
- * Reasoning in the vendor's field. Details go back whole where they are the vendor's own; seals of
- * other makers are dropped, their text stays.
+ * Reasoning in the field that the vendor reads. The vendor's own details go back unchanged; other seals are
+ * dropped, and their text stays.
  */
 function reasoningFields(
   blocks: readonly ReasoningBlock[],
@@ -115,50 +121,50 @@ function reasoningFields(
   context: MessageContext,
 ): JsonObject {
   const { target } = context;
-  const was = decodeReasoning(from);
-  // Nothing was said and nothing is (an unsigned, empty detail), or the same as ever.
+  const before = decodeReasoning(from);
+  // Nothing changed. Without blocks before and now, there may still be an unsigned, empty detail.
   const same =
-    was === undefined
+    before === undefined
       ? blocks.length === 0
-      : blocks.length === 1 && blocks[0]!.text === was.text && sameSeal(blocks[0]!, was);
-  if (same && !hasCarrier(from)) {
-    const kept: Record<string, Json | undefined> = {};
-    for (const key of REASONING_KEYS) kept[key] = from[key];
-    return compact(kept);
+      : blocks.length === 1 && blocks[0]!.text === before.text && sameSeal(blocks[0]!, before);
+  if (same && !hasEnvelope(from)) {
+    const fields: Record<string, Json | undefined> = {};
+    for (const key of REASONING_KEYS) fields[key] = from[key];
+    return compact(fields);
   }
   const field = target.profile.reasoningField ?? ownField(from) ?? 'reasoning_content';
   const details: Json[] = [];
-  const said: string[] = [];
-  // Carriers whose words the client changed were not opened, and end here all the same.
-  if (hasCarrier(from) && blocks.every(({ sealed }) => sealed === undefined)) {
+  const texts: string[] = [];
+  // Envelopes whose text the client changed were not opened. They are dropped here.
+  if (hasEnvelope(from) && blocks.every(({ sealed }) => sealed === undefined)) {
     noteOnce(context, 'reasoning_seal_dropped');
   }
   for (const block of blocks) {
-    if (block.text !== '') said.push(block.text);
+    if (block.text !== '') texts.push(block.text);
     const { sealed } = block;
     if (sealed === undefined) continue;
-    const home = sealed.provider === undefined || sealed.provider === target.provider;
-    // A minted seal is empty: it only says where the text was made.
-    if (sealed.protocol === CHAT && home) details.push(...ownDetails(sealed));
+    const ownSeal = sealed.provider === undefined || sealed.provider === target.provider;
+    // An empty seal only tells who made the text, so its loss needs no note.
+    if (sealed.protocol === PROTOCOL && ownSeal) details.push(...ownDetails(sealed));
     else if (sealed.value !== '') noteOnce(context, 'reasoning_seal_dropped');
   }
   if (field === 'none') {
-    if (said.length > 0) noteOnce(context, 'reasoning_dropped');
+    if (texts.length > 0) noteOnce(context, 'reasoning_dropped');
     return {};
   }
   return {
-    ...(said.length > 0 ? { [field]: said.join('\n\n') } : {}),
+    ...(texts.length > 0 ? { [field]: texts.join('\n\n') } : {}),
     ...(details.length > 0 ? { reasoning_details: details } : {}),
   };
 }
 
 const sameSeal = (a: ReasoningBlock, b: ReasoningBlock) =>
-  a.sealed?.value === b.sealed?.value && (b.sealed?.protocol ?? CHAT) === CHAT;
+  a.sealed?.value === b.sealed?.value && (b.sealed?.protocol ?? PROTOCOL) === PROTOCOL;
 
 const ownField = (from: JsonObject) =>
   typeof from.reasoning === 'string' ? ('reasoning' as const) : undefined;
 
-/** `tool_calls` in order; a lone call that came as the legacy `function_call` goes out as one. */
+/** `tool_calls` in order. A single call that came as the legacy `function_call` stays one. */
 function callFields(
   calls: readonly ToolCallBlock[],
   from: JsonObject,
@@ -173,12 +179,12 @@ function callFields(
 }
 
 function encodeCall(call: ToolCallBlock, context: MessageContext): JsonObject {
-  const own = untouched(call);
+  const own = ownWire(call);
   if (isObject(own)) return own;
-  const from = leftover(call);
+  const from = ownResidue(call);
   const name = context.flat(call.name, call.namespace);
   const sealed =
-    call.sealed?.protocol === CHAT &&
+    call.sealed?.protocol === PROTOCOL &&
     (call.sealed.provider === undefined || call.sealed.provider === context.target.provider)
       ? { extra_content: { google: { thought_signature: call.sealed.value } } }
       : {};

@@ -1,4 +1,4 @@
-/** Blocks of system, user and tool messages as Chat content, with a note for all that changes its form. */
+/** Encodes the blocks of system, user and tool messages as Chat content, with notes for what changes its form. */
 
 import type { Notes } from '../../../conversation/notes.ts';
 import type { Target } from '../../../conversation/target.ts';
@@ -10,21 +10,21 @@ import type {
 } from '../../../conversation/types.ts';
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import { mediaPart, textPart } from '../parts.ts';
-import { compact, isOwn, leftover, list, object, text, untouched, without } from '../wire.ts';
+import { compact, isOwn, list, object, ownResidue, ownWire, text, without } from '../wire.ts';
 
-/** What the encoding of one request's messages needs to know. */
+/** The context for encoding the messages of one request. */
 export interface MessageContext {
   readonly target: Target;
   readonly notes: Notes;
   /** The conversation came in this protocol. */
   readonly own: boolean;
-  /** The reasons that have been noted: once a request, however often they occur. */
+  /** Reasons already noted: each is noted once in a request. */
   readonly noted: Set<string>;
   /** A tool's name on the wire. */
   flat(name: string, namespace?: string): string;
 }
 
-/** A note that one request gets at most once for the same reason. */
+/** Adds a note at most once in a request for the same reason. */
 export function noteOnce(context: MessageContext, name: string, what?: string): void {
   const reason = `${name} ${what ?? ''}`;
   if (context.noted.has(reason)) return;
@@ -32,25 +32,29 @@ export function noteOnce(context: MessageContext, name: string, what?: string): 
   context.notes.add(name, '/messages', what);
 }
 
-/** Anthropic's cache marks have no place here; the prompt says the same without them. */
+/** Notes that a cache mark is lost. Chat has none, and the prompt means the same without it. */
 export function noteCache(block: Block, context: MessageContext): void {
   if ('cache' in block && block.cache !== undefined && !isOwn(block)) {
     noteOnce(context, 'cache_control_dropped');
   }
 }
 
-/** The readable text of blocks, joined; for places that take only text. */
-export function plain(blocks: readonly Block[], context: MessageContext, between: string): string {
-  const said: string[] = [];
+/** The readable text of blocks, joined, for fields that hold only text. */
+export function joinedText(
+  blocks: readonly Block[],
+  context: MessageContext,
+  between: string,
+): string {
+  const texts: string[] = [];
   for (const block of blocks) {
-    const words = wordsOf(block, context);
-    if (words !== '') said.push(words);
+    const value = blockText(block, context);
+    if (value !== '') texts.push(value);
   }
-  return said.join(between);
+  return texts.join(between);
 }
 
-/** A block in words; media as a neutral mention. '' for what has none, with its note. */
-export function wordsOf(block: Block, context: MessageContext): string {
+/** A block as text; media become a short placeholder. '' and a note for a block without text. */
+export function blockText(block: Block, context: MessageContext): string {
   noteCache(block, context);
   switch (block.type) {
     case 'text':
@@ -63,35 +67,35 @@ export function wordsOf(block: Block, context: MessageContext): string {
     case 'reasoning':
       return block.text;
     case 'media':
-      return mediaWords(block, context);
+      return mediaText(block, context);
     case 'opaque':
-      return opaqueWords(block, context);
+      return opaqueText(block, context);
     case 'tool-call':
       return '';
     case 'tool-result':
-      // A result of the vendor's own tools outside the answer it belongs to.
+      // The result of a hosted tool, outside of its answer.
       context.notes.add('content_bridged', '/messages', `result of ${block.callId} as text`);
-      return plain(block.content, context, '\n');
+      return joinedText(block.content, context, '\n');
   }
 }
 
-function opaqueWords(block: OpaqueBlock, context: MessageContext): string {
+function opaqueText(block: OpaqueBlock, context: MessageContext): string {
   if (block.name === 'billing_header') {
     context.notes.add('billing_header_dropped', '/system');
     return '';
   }
   const tool = text(object((block.wire ?? block.residue)?.value)?.tool_name);
-  const said = block.text ?? (tool === undefined ? undefined : `Tool ${tool} is now available.`);
-  if (said === undefined || said === '') {
+  const value = block.text ?? (tool === undefined ? undefined : `Tool ${tool} is now available.`);
+  if (value === undefined || value === '') {
     noteOnce(context, 'content_dropped', block.name);
     return '';
   }
   noteOnce(context, 'content_bridged', `${block.name} as text`);
-  return said;
+  return value;
 }
 
-/** Text documents say themselves; everything else is named and noted. */
-function mediaWords(block: MediaBlock, context: MessageContext): string {
+/** The text of a text document; a placeholder and a note for other media. */
+function mediaText(block: MediaBlock, context: MessageContext): string {
   const { source } = block;
   if (source.type === 'text') return titled(block, source.text);
   context.notes.add('content_bridged', '/messages', `${block.media} as a mention`);
@@ -100,42 +104,42 @@ function mediaWords(block: MediaBlock, context: MessageContext): string {
   return `${head}[${block.media} not shown${name === undefined ? '' : `: ${name}`}]`;
 }
 
-function titled(block: MediaBlock, said: string): string {
+function titled(block: MediaBlock, content: string): string {
   const head = [block.title ?? block.filename, block.context].filter((t) => t !== undefined);
-  return head.length === 0 ? said : `${head.join('\n')}\n\n${said}`;
+  return head.length === 0 ? content : `${head.join('\n')}\n\n${content}`;
 }
 
-/** Can the target be shown this block as it is? */
-function shows(block: MediaBlock, context: MessageContext): boolean {
+/** Does the target accept this kind of media? */
+function isSupported(block: MediaBlock, context: MessageContext): boolean {
   const { images, documents } = context.target.profile;
   if (block.media === 'image') return images !== false;
   return block.media !== 'document' || documents !== false;
 }
 
-/** The part for a media block, or undefined where only words will do. */
-export function shownMedia(block: MediaBlock, context: MessageContext): JsonObject | undefined {
-  if (!shows(block, context)) return undefined;
-  const own = untouched(block);
+/** The part for a media block; undefined if only text can stand for it. */
+export function encodeMedia(block: MediaBlock, context: MessageContext): JsonObject | undefined {
+  if (!isSupported(block, context)) return undefined;
+  const own = ownWire(block);
   if (!isObject(own) && block.source.type === 'text') return undefined;
-  // A vendor's file ids mean nothing to another vendor; both protocols of OpenAI share theirs.
+  // File ids are only valid at their vendor. OpenAI's two protocols share theirs.
   if (!isOwn(block) && block.source.type === 'file-id' && !sharesFileId(block, context)) {
     return undefined;
   }
   if (!isOwn(block) && block.media === 'document' && block.source.type === 'url') return undefined;
-  return mediaPart(takenDetail(block, context));
+  return mediaPart(supportedDetail(block, context));
 }
 
 const sharesFileId = (block: MediaBlock, { target }: MessageContext): boolean =>
   target.profile.fileIds === true && (block.wire ?? block.residue)?.protocol === 'openai-responses';
 
-/** The official SDK has auto, low and high for Chat; `original` is of Responses alone. */
-function takenDetail(block: MediaBlock, context: MessageContext): MediaBlock {
+/** Chat has the details auto, low and high (official SDK). `original` exists in Responses only. */
+function supportedDetail(block: MediaBlock, context: MessageContext): MediaBlock {
   if (block.detail !== 'original' || isOwn(block)) return block;
   noteOnce(context, 'parameter_mapped', 'detail original as high');
   return { ...block, detail: 'high' };
 }
 
-/** What Messages says about a document beside its file, for which a file part has no place. */
+/** The context of a Messages document as a text part, because a file part has no field for it. */
 function contextParts(block: MediaBlock, context: MessageContext): JsonObject[] {
   if (!block.context) return [];
   noteOnce(context, 'content_bridged', 'context of a document as text');
@@ -147,47 +151,47 @@ export function inputParts(blocks: readonly Block[], context: MessageContext): J
   const parts: JsonObject[] = [];
   for (const block of blocks) {
     if (block.type === 'media') {
-      const part = shownMedia(block, context);
+      const part = encodeMedia(block, context);
       noteCache(block, context);
       if (part !== undefined) {
         parts.push(...contextParts(block, context), part);
         continue;
       }
     } else {
-      // Opaque content has nothing that an edit could have changed.
-      const own = block.type === 'opaque' && isOwn(block) ? leftover(block) : untouched(block);
+      // An edit cannot change opaque content, so its residue is still right.
+      const own = block.type === 'opaque' && isOwn(block) ? ownResidue(block) : ownWire(block);
       if (isObject(own) && block.type !== 'tool-result') {
         parts.push(own);
         continue;
       }
     }
-    const said = wordsOf(block, context);
-    // An empty text of the client's own stays: what it means is for the vendor to say.
-    if (said !== '' || (block.type === 'text' && isOwn(block))) {
-      parts.push(textPart(said, block.type === 'text' ? leftover(block) : {}));
+    const value = blockText(block, context);
+    // An empty text of a Chat client is kept. The vendor decides what it means.
+    if (value !== '' || (block.type === 'text' && isOwn(block))) {
+      parts.push(textPart(value, block.type === 'text' ? ownResidue(block) : {}));
     }
   }
   return parts;
 }
 
 /**
- * The tool message of a result, and the media that must follow it in a user message, since tool
- * content is text only (OpenAI: `Content blocks are expected to be either text or image_url type`).
+ * The tool message of a result, and the media that follow it in a user message, because tool content is text
+ * only (OpenAI: `Content blocks are expected to be either text or image_url type`).
  */
 export function resultMessage(
   block: ToolResultBlock,
   context: MessageContext,
 ): { readonly message: JsonObject; readonly media: readonly JsonObject[] } {
-  const own = untouched(block);
+  const own = ownWire(block);
   if (isObject(own)) return { message: own, media: [] };
   noteCache(block, context);
-  const from = leftover(block);
+  const from = ownResidue(block);
   const parts: JsonObject[] = [];
   const media: JsonObject[] = [];
   const inPlace = context.target.profile.imagesInResults === true;
   for (const item of block.content) {
     if (item.type === 'media') {
-      const part = shownMedia(item, context);
+      const part = encodeMedia(item, context);
       if (part !== undefined && (isOwn(item) || (inPlace && item.media === 'image'))) {
         parts.push(part);
         continue;
@@ -199,13 +203,13 @@ export function resultMessage(
         continue;
       }
     }
-    const kept = item.type === 'text' ? untouched(item) : undefined;
-    if (isObject(kept)) {
-      parts.push(kept);
+    const unchanged = item.type === 'text' ? ownWire(item) : undefined;
+    if (isObject(unchanged)) {
+      parts.push(unchanged);
       continue;
     }
-    const said = wordsOf(item, context);
-    if (said !== '') parts.push(textPart(said, item.type === 'text' ? leftover(item) : {}));
+    const value = blockText(item, context);
+    if (value !== '') parts.push(textPart(value, item.type === 'text' ? ownResidue(item) : {}));
   }
   if (block.isError) markError(parts, context);
   const legacy = from.role === 'function';
@@ -220,19 +224,19 @@ export function resultMessage(
   };
 }
 
-/** One string, unless a part is not text or the client wrote an array. */
+/** A string, unless a part is not text or the client sent an array. */
 function resultContent(parts: readonly JsonObject[], asArray: boolean) {
   if (asArray && parts.length > 0) return parts;
   if (parts.some((part) => part.type !== 'text')) return parts;
   return parts.map((part) => text(part.text) ?? '').join('\n');
 }
 
-/** Chat has no error flag on results: the model reads it in the text. */
+/** Chat has no error flag on results, so the text says it. */
 function markError(parts: JsonObject[], context: MessageContext): void {
   noteOnce(context, 'content_bridged', 'is_error as text');
   const at = parts.findIndex((part) => part.type === 'text');
-  const said = at < 0 ? '' : (text(parts[at]!.text) ?? '');
-  if (/^error\b/i.test(said)) return;
+  const before = at < 0 ? '' : (text(parts[at]!.text) ?? '');
+  if (/^error\b/i.test(before)) return;
   if (at < 0) parts.unshift(textPart('Error: the tool failed.'));
-  else parts[at] = { ...parts[at]!, text: `Error: ${said}` };
+  else parts[at] = { ...parts[at]!, text: `Error: ${before}` };
 }

@@ -1,14 +1,23 @@
-/** Turns to Chat messages: untouched ones verbatim, the rest built from their meaning. */
+/** Encodes turns as Chat messages. Unchanged turns of the same protocol go out as they came. */
 
 import type { Notes } from '../../../conversation/notes.ts';
 import type { Target } from '../../../conversation/target.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
 import type { Block, Conversation, ToolResultBlock, Turn } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { CHAT, compact, isOwn, leftover, NAME_LIMIT, text, untouched, without } from '../wire.ts';
+import { hasEnvelope } from '../reasoning.ts';
+import {
+  compact,
+  isOwn,
+  NAME_LIMIT,
+  ownResidue,
+  ownWire,
+  PROTOCOL,
+  text,
+  without,
+} from '../wire.ts';
 import { assistantMessage } from './encode-assistant.ts';
-import { inputParts, type MessageContext, plain, resultMessage } from './encode-content.ts';
-import { hasCarrier } from './reasoning.ts';
+import { inputParts, joinedText, type MessageContext, resultMessage } from './encode-content.ts';
 
 /** The `messages` of a request for this target. Never throws. */
 export function encodeMessages(
@@ -17,9 +26,9 @@ export function encodeMessages(
   notes: Notes,
 ): readonly Json[] {
   const { origin, turns, system } = conversation;
-  const own = origin?.protocol === CHAT;
-  const carriers = turns.some(carries);
-  if (own && turns === origin.parts.turns && system === origin.parts.system && !carriers) {
+  const own = origin?.protocol === PROTOCOL;
+  const envelopes = turns.some(holdsEnvelope);
+  if (own && turns === origin.parts.turns && system === origin.parts.system && !envelopes) {
     return origin.value.messages as readonly Json[];
   }
   const names = toolNames(conversation.tools, NAME_LIMIT);
@@ -28,14 +37,14 @@ export function encodeMessages(
     notes,
     own,
     noted: new Set(),
-    // Declarations of this protocol go out with the client's own names, however odd.
+    // Tools of a Chat client keep their names, even names that the API would refuse.
     flat: (name, namespace) =>
       own && namespace === undefined ? name : names.flat(name, namespace),
   };
   const writer = new MessageWriter(context);
-  const lead = leadOf(conversation, context);
-  if (lead.text !== '') writer.lead(lead.text);
-  const rest = turns.slice(lead.turns);
+  const leading = leadingInstructions(conversation, context);
+  if (leading.text !== '') writer.lead(leading.text);
+  const rest = turns.slice(leading.turns);
   for (let i = 0; i < rest.length; ) {
     const turn = rest[i]!;
     if (turn.role === 'assistant') {
@@ -47,46 +56,47 @@ export function encodeMessages(
       i++;
     }
   }
-  return lead.text === '' ? writer.done() : oneSystem(writer.done());
+  return leading.text === '' ? writer.done() : mergeSystem(writer.done());
 }
 
 /**
- * Instructions that were added to a conversation of this protocol go into the client's own system
- * message: chat templates of local models take one.
+ * Merges added instructions into the client's own system message, because chat templates of local models
+ * accept only one.
  */
-function oneSystem(messages: readonly Json[]): readonly Json[] {
+function mergeSystem(messages: readonly Json[]): readonly Json[] {
   const [lead, own, ...rest] = messages;
   if (!isObject(lead) || !isObject(own) || own.role !== 'system') return messages;
   if (typeof own.content !== 'string') return messages;
   return [{ ...own, content: `${String(lead.content)}\n\n${own.content}` }, ...rest];
 }
 
-/** A message that holds a carrier of ours: only this gateway can read it, so it is built anew. */
-function carries(turn: Turn): boolean {
-  const own = turn.role === 'assistant' ? untouched(turn) : undefined;
-  return isObject(own) && own.reasoning_details !== undefined && hasCarrier(own);
+/** Does the message hold an envelope? Only the gateway can read it, so the message is built anew. */
+function holdsEnvelope(turn: Turn): boolean {
+  const own = turn.role === 'assistant' ? ownWire(turn) : undefined;
+  return isObject(own) && own.reasoning_details !== undefined && hasEnvelope(own);
 }
 
-const verbatim = (turn: Turn): Json | undefined => (carries(turn) ? undefined : untouched(turn));
+const verbatim = (turn: Turn): Json | undefined =>
+  holdsEnvelope(turn) ? undefined : ownWire(turn);
 
-/** Instructions and the system turns before the first other turn, as one text. */
-function leadOf(conversation: Conversation, context: MessageContext) {
-  const texts = [plain(conversation.system, context, '\n\n')];
+/** The instructions and leading system turns as one text, and how many turns they are. */
+function leadingInstructions(conversation: Conversation, context: MessageContext) {
+  const texts = [joinedText(conversation.system, context, '\n\n')];
   let turns = 0;
   for (const turn of conversation.turns) {
     const leads =
       turn.role === 'system' ||
       (turn.role === 'developer' && !context.target.profile.developerRole);
     if (!leads || isOwn(turn)) break;
-    texts.push(plain(turn.blocks, context, '\n\n'));
+    texts.push(joinedText(turn.blocks, context, '\n\n'));
     turns++;
   }
   return { text: texts.filter((t) => t !== '').join('\n\n'), turns };
 }
 
 /**
- * Neighbouring assistant turns that are one answer: Responses splits reasoning, message and calls
- * into items. Messages of this protocol stand for themselves.
+ * Consecutive assistant turns that form one answer: Responses splits reasoning, message and calls into items.
+ * A Chat message is always an answer of its own.
  */
 function assistantRun(turns: readonly Turn[], from: number): readonly Turn[] {
   if (isOwn(turns[from]!)) return [turns[from]!];
@@ -95,21 +105,21 @@ function assistantRun(turns: readonly Turn[], from: number): readonly Turn[] {
   return turns.slice(from, to);
 }
 
-/** Collects messages; keeps tool messages together behind the calls that they answer. */
+/** Collects messages, and keeps tool messages together after the calls that they answer. */
 class MessageWriter {
   readonly #context: MessageContext;
   readonly #out: Json[] = [];
-  /** Media of tool results, which wait until the tool messages are through. */
+  /** Media of tool results, held until all tool messages are written. */
   #media: JsonObject[] = [];
-  /** What stands between the calls and their results in other protocols, and follows them here. */
+  /** Messages of other protocols from between calls and results, which follow the results in Chat. */
   #later: Json[] = [];
 
   constructor(context: MessageContext) {
     this.#context = context;
   }
 
-  lead(said: string): void {
-    this.#out.push({ role: 'system', content: said });
+  lead(content: string): void {
+    this.#out.push({ role: 'system', content });
   }
 
   assistant(run: readonly Turn[]): void {
@@ -124,7 +134,7 @@ class MessageWriter {
     for (const result of results) this.#result(result);
   }
 
-  /** A turn that is not the model's: system, developer or user, tool results among its blocks. */
+  /** A system, developer or user turn. Tool results are among its blocks. */
   input(turn: Turn): void {
     const own = verbatim(turn);
     if (own !== undefined) {
@@ -152,7 +162,7 @@ class MessageWriter {
     }
   }
 
-  /** Order is the client's in its own protocol; elsewhere results go first. */
+  /** Keeps the client's order in the same protocol; otherwise results go first. */
   #other(message: Json): void {
     if (this.#context.own) {
       this.#flush();
@@ -169,32 +179,32 @@ class MessageWriter {
 
   done(): readonly Json[] {
     this.#flush();
-    // An empty prompt is for the vendor to judge; an empty list is malformed.
+    // An empty list is malformed, and an empty prompt is the vendor's to judge.
     return this.#out.length > 0 ? this.#out : [{ role: 'user', content: '' }];
   }
 }
 
-/** A system, developer or user message; undefined when nothing of it can be said. */
+/** A system, developer or user message; undefined if Chat can express nothing of it. */
 function inputMessage(
   turn: Turn,
   blocks: readonly Block[],
   context: MessageContext,
 ): JsonObject | undefined {
-  const from = leftover(turn);
+  const from = ownResidue(turn);
   const keep = without(from, ['role', 'content', 'tool_call_id']);
   if (turn.role !== 'user') {
     const developer =
       turn.role === 'developer' && (isOwn(turn) || context.target.profile.developerRole);
     const role = developer ? 'developer' : 'system';
     const asArray = Array.isArray(from.content);
-    const content = asArray ? inputParts(blocks, context) : plain(blocks, context, '\n\n');
+    const content = asArray ? inputParts(blocks, context) : joinedText(blocks, context, '\n\n');
     return content.length === 0 && !isOwn(turn) ? undefined : { ...keep, role, content };
   }
   const parts = inputParts(blocks, context);
   const only =
     parts.length === 1 && Object.keys(parts[0]!).length === 2 ? text(parts[0]!.text) : undefined;
   if (parts.length === 0) {
-    // What the client sent empty stays empty; a turn of which nothing is left says nothing.
+    // A message that the client sent empty is kept; a turn that became empty is dropped.
     return turn.blocks.length === 0 && isOwn(turn)
       ? { ...keep, role: 'user', content: '' }
       : undefined;

@@ -1,18 +1,19 @@
-/** The conversation to a Chat Completions request body, for the vendor that will read it. */
+/** Encodes a conversation as a Chat Completions request body for one target. */
 
 import type { Notes } from '../../../conversation/notes.ts';
 import type { Target } from '../../../conversation/target.ts';
 import type { Conversation, Tool } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
-import { CHAT, compact, list, object, text } from '../wire.ts';
+import { compact, list, object, PROTOCOL, text } from '../wire.ts';
+import { TOOL_KEYS } from './decode-tools.ts';
 import { encodeMessages } from './encode-messages.ts';
 import { encodeSettings } from './encode-settings.ts';
+import { encodeTools } from './encode-tools.ts';
 import { fitProfile } from './fit-profile.ts';
-import { encodeTools, TOOL_KEYS } from './tools.ts';
 
 /**
- * Encodes a conversation of any protocol. What came in this protocol and has not changed goes out as
- * it came, key by key; a profile's stated facts then apply to all of it. Never throws.
+ * Encodes a conversation of any protocol. Unchanged keys of the same protocol go out as they came. The
+ * profile's facts then apply to the whole body. Never throws.
  */
 export function encodeRequest(
   conversation: Conversation,
@@ -29,7 +30,7 @@ export function encodeRequest(
   return fitProfile(body, target.profile, notes);
 }
 
-/** The names under which tools are declared; undefined when nothing is. */
+/** The names of the declared tools; undefined if there are none. */
 function namesOf(declared: JsonObject): ReadonlySet<string> | undefined {
   const tools = list(declared.tools) ?? [];
   const functions = list(declared.functions) ?? [];
@@ -45,13 +46,13 @@ function namesOf(declared: JsonObject): ReadonlySet<string> | undefined {
   return names;
 }
 
-/** `tools` and its relatives. */
+/** The fields that declare tools. */
 function toolFields(conversation: Conversation, target: Target, notes: Notes): JsonObject {
   const { origin, tools } = conversation;
-  if (origin?.protocol === CHAT && tools === origin.parts.tools) {
-    const kept: Record<string, Json | undefined> = {};
-    for (const key of TOOL_KEYS) if (key in origin.value) kept[key] = origin.value[key];
-    return kept;
+  if (origin?.protocol === PROTOCOL && tools === origin.parts.tools) {
+    const fields: Record<string, Json | undefined> = {};
+    for (const key of TOOL_KEYS) if (key in origin.value) fields[key] = origin.value[key];
+    return fields;
   }
   const { tools: encoded, searchOptions } = encodeTools(
     tools,
@@ -66,12 +67,12 @@ function toolFields(conversation: Conversation, target: Target, notes: Notes): J
 }
 
 /**
- * A choice of allowed tools exists so that the rest may stay declared; vendors other than OpenAI
- * lack it, and there only the allowed tools are declared.
+ * Which tools to declare. Only OpenAI's Chat has a choice of allowed tools; for other clients' choices only
+ * the allowed tools are declared.
  */
 function allowedOf(conversation: Conversation): (tool: Tool) => boolean {
   const choice = conversation.settings.toolChoice;
-  if (choice?.type !== 'allowed' || conversation.origin?.protocol === CHAT) return () => true;
+  if (choice?.type !== 'allowed' || conversation.origin?.protocol === PROTOCOL) return () => true;
   const names = new Set(choice.names);
   return (tool) => names.has(tool.name);
 }

@@ -1,7 +1,7 @@
-/** Settings to the top-level keys of a Chat request; those the client's own keys still say stay as they came. */
+/** Encodes settings as top-level keys of a Chat request. Keys of unchanged settings go out as they came. */
 
 import type { Notes } from '../../../conversation/notes.ts';
-import { SHARED_REST, takenUser } from '../../../conversation/openai-words.ts';
+import { acceptedUser, SHARED_FIELDS } from '../../../conversation/openai-fields.ts';
 import type { Profile, Target } from '../../../conversation/target.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
 import type {
@@ -13,20 +13,20 @@ import type {
 } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { putAll } from '../../../lib/json/json-members.ts';
-import { CHAT, compact, NAME_LIMIT, object } from '../wire.ts';
-import { KEYS_OF } from './decode-settings.ts';
+import { compact, NAME_LIMIT, object, PROTOCOL } from '../wire.ts';
+import { SETTING_KEYS } from './decode-settings.ts';
 
 type Body = Record<string, Json | undefined>;
 
-/** Budgets (tokens) as efforts, by the bounds that translators between these vendors agree on. */
+/** The effort for a budget in tokens. Other translators use the same bounds. */
 export function effortOf(budget: number): 'low' | 'medium' | 'high' {
   if (budget < 4096) return 'low';
   return budget < 16384 ? 'medium' : 'high';
 }
 
 /**
- * Keys of the body beside model, messages and tools. `declared`: the names of the tools that go out,
- * undefined when none do.
+ * The keys of the body other than model, messages and tools.
+ * @param declared the names of the declared tools; undefined if there are none
  */
 export function encodeSettings(
   conversation: Conversation,
@@ -36,16 +36,16 @@ export function encodeSettings(
 ): JsonObject {
   const { settings, origin } = conversation;
   const body: Body = {};
-  if (origin?.protocol === CHAT) {
+  if (origin?.protocol === PROTOCOL) {
     const before = origin.parts.settings;
-    for (const name of Object.keys(KEYS_OF) as (keyof typeof KEYS_OF)[]) {
-      if (settings[name] === before[name]) copy(origin.value, KEYS_OF[name], body);
+    for (const name of Object.keys(SETTING_KEYS) as (keyof typeof SETTING_KEYS)[]) {
+      if (settings[name] === before[name]) copy(origin.value, SETTING_KEYS[name], body);
       else write(name, conversation, target, notes, declared, body);
     }
     if (settings.rest !== undefined) putAll(body, settings.rest);
     return compact(body);
   }
-  for (const name of Object.keys(KEYS_OF) as (keyof typeof KEYS_OF)[]) {
+  for (const name of Object.keys(SETTING_KEYS) as (keyof typeof SETTING_KEYS)[]) {
     write(name, conversation, target, notes, declared, body);
   }
   if (settings.stream && target.profile.streamUsage !== false) {
@@ -59,7 +59,7 @@ function copy(from: JsonObject, keys: readonly string[], body: Body): void {
   for (const key of keys) if (key in from) body[key] = from[key];
 }
 
-/** What Responses says under the same name, and a note for what this protocol has no word for. */
+/** Copies fields that Responses shares, and adds a note for every field that Chat does not have. */
 function encodeRest(settings: Settings, openai: boolean, body: Body, notes: Notes): void {
   const drop = (where: string) => notes.add('parameter_dropped', where);
   if (settings.topK !== undefined) drop('top_k');
@@ -69,16 +69,16 @@ function encodeRest(settings: Settings, openai: boolean, body: Body, notes: Note
   if (settings.previousResponseId !== undefined) drop('previous_response_id');
   if (settings.include !== undefined && settings.include.length > 0) drop('include');
   for (const key in settings.rest) {
-    // Null is how clients write a field that they do not set.
+    // Clients write null for a field that they do not set.
     if (settings.rest[key] === undefined || settings.rest[key] === null) continue;
-    if (openai && SHARED_REST.includes(key)) body[key] = settings.rest[key];
+    if (openai && SHARED_FIELDS.includes(key)) body[key] = settings.rest[key];
     else drop(key);
   }
 }
 
-/** Writes one setting from its meaning. */
+/** Encodes one setting. */
 function write(
-  name: keyof typeof KEYS_OF,
+  name: keyof typeof SETTING_KEYS,
   conversation: Conversation,
   target: Target,
   notes: Notes,
@@ -88,13 +88,13 @@ function write(
   const { settings, origin } = conversation;
   const { profile } = target;
   const openai = origin?.protocol !== 'anthropic-messages';
-  const own = origin?.protocol === CHAT;
+  const own = origin?.protocol === PROTOCOL;
   switch (name) {
     case 'stream':
       if (settings.stream || own) body.stream = settings.stream;
       return;
     case 'streamUsage':
-      // Beside our own wish (encodeSettings), what a client of this protocol asked for.
+      // For other clients, encodeSettings itself asks for usage.
       if (own) body.stream_options = streamOptions(conversation);
       return;
     case 'maxTokens':
@@ -135,7 +135,7 @@ function write(
       return;
     case 'toolChoice':
       if (settings.toolChoice !== undefined) {
-        body.tool_choice = choiceFor(settings.toolChoice, conversation, notes, declared);
+        body.tool_choice = encodeToolChoice(settings.toolChoice, conversation, notes, declared);
       }
       return;
     case 'parallelTools':
@@ -158,7 +158,7 @@ function write(
       if (openai) body.metadata = settings.metadata;
       return;
     case 'user':
-      body.user = takenUser(settings.user, notes);
+      body.user = acceptedUser(settings.user, notes);
       return;
     case 'serviceTier':
       if (openai) body.service_tier = settings.serviceTier;
@@ -183,8 +183,8 @@ const allowedTools = (choice: ToolChoice & { type: 'allowed' }) => ({
   tools: choice.names.map((name) => ({ type: 'function', function: { name } })),
 });
 
-/** A tool choice in OpenAI's words; undefined where there is nothing to choose from. */
-function choiceFor(
+/** A tool choice as Chat's `tool_choice`; undefined if there are no tools. */
+function encodeToolChoice(
   choice: ToolChoice,
   conversation: Conversation,
   notes: Notes,
@@ -196,10 +196,10 @@ function choiceFor(
     }
     return undefined;
   }
-  const own = conversation.origin?.protocol === CHAT;
+  const own = conversation.origin?.protocol === PROTOCOL;
   if (choice.type === 'allowed') {
     if (own) return { type: 'allowed_tools', allowed_tools: allowedTools(choice) };
-    // encode-request has already left out the tools that are not allowed.
+    // encode-request.ts declares only the allowed tools.
     notes.add('parameter_mapped', 'tool_choice', 'only the allowed tools are declared');
     return choice.mode;
   }
@@ -230,9 +230,8 @@ function encodeFormat(format: OutputFormat): JsonObject {
 }
 
 /**
- * The wish for reasoning, as the profile's vendor spells it. Switching it off in `reasoning_effort`
- * is said only where the client said `none` itself or the profile names that parameter: vendors of
- * unknown make refuse the value.
+ * The reasoning settings in the parameter that the profile names. `reasoning_effort: "none"` is sent only if
+ * the client sent it or the profile names that parameter, because unknown vendors may refuse the value.
  */
 export function encodeReasoning(
   wish: ReasoningSettings,
@@ -241,8 +240,8 @@ export function encodeReasoning(
 ): JsonObject {
   const off = wish.enabled === false || wish.effort === 'none';
   const effort = wish.effort ?? (wish.budget === undefined ? undefined : effortOf(wish.budget));
-  const asked = off || effort !== undefined || wish.enabled === true || wish.adaptive === true;
-  if (!asked) return {};
+  const requested = off || effort !== undefined || wish.enabled === true || wish.adaptive === true;
+  if (!requested) return {};
   if (wish.budget !== undefined && wish.effort === undefined && !off) {
     notes.add('parameter_mapped', 'reasoning', `budget of ${wish.budget} tokens`);
   }
@@ -251,7 +250,7 @@ export function encodeReasoning(
       notes.add('parameter_dropped', 'reasoning');
       return {};
     case 'thinking':
-      // Vendors that take levels beside the switch say so in their profile (DeepSeek V4, GLM 5).
+      // A profile with efforts means that the vendor accepts an effort beside the switch (DeepSeek V4, GLM 5).
       return compact({
         thinking: { type: off ? 'disabled' : 'enabled' },
         reasoning_effort: profile.efforts !== undefined && !off ? wish.effort : undefined,

@@ -1,17 +1,17 @@
-/** A body in OpenAI's words to what the profile says of the vendor; only stated facts change anything. */
+/** Fits a Chat body to the facts of a vendor's profile. Facts that the profile leaves out change nothing. */
 
 import type { Notes } from '../../../conversation/notes.ts';
 import type { Profile } from '../../../conversation/target.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { list, object, text, without } from '../wire.ts';
-import { decodeChoice, decodeReasoningSettings, KEYS_OF } from './decode-settings.ts';
+import { decodeReasoningSettings, decodeToolChoice, SETTING_KEYS } from './decode-settings.ts';
 import { encodeReasoning } from './encode-settings.ts';
 
 type Body = Record<string, Json | undefined>;
 
 /**
- * The body for this vendor; the same object when no fact concerns it. Facts that a profile leaves
- * out change nothing, so that a body of this protocol goes to an unknown vendor as it came.
+ * The body for this vendor. Facts that the profile leaves out change nothing, so a body of this protocol goes
+ * to an unknown vendor as it came.
  */
 export function fitProfile(body: JsonObject, profile: Profile, notes: Notes): JsonObject {
   const out: Body = { ...body };
@@ -52,8 +52,8 @@ function fitCap(out: Body, profile: Profile, notes: Notes): void {
   notes.add('parameter_mapped', other, wanted);
 }
 
-/** Keys whose presence says that the client knows the vendor's spelling. */
-const SPELLINGS = {
+/** Keys that show, if present, that the client already uses the vendor's parameter. */
+const PARAMETER_KEYS = {
   reasoning_effort: ['reasoning_effort'],
   thinking: ['thinking'],
   enable_thinking: ['enable_thinking', 'thinking_budget'],
@@ -64,13 +64,13 @@ const SPELLINGS = {
 function fitReasoning(out: Body, profile: Profile, notes: Notes): void {
   const param = profile.reasoningParam;
   if (param === undefined) return;
-  if (SPELLINGS[param].some((key) => out[key] !== undefined)) return;
-  const asked = KEYS_OF.reasoning.filter((key) => out[key] !== undefined);
-  const wish = asked.length === 0 ? undefined : decodeReasoningSettings(out);
+  if (PARAMETER_KEYS[param].some((key) => out[key] !== undefined)) return;
+  const given = SETTING_KEYS.reasoning.filter((key) => out[key] !== undefined);
+  const wish = given.length === 0 ? undefined : decodeReasoningSettings(out);
   if (wish === undefined) return;
-  for (const key of asked) delete out[key];
+  for (const key of given) delete out[key];
   Object.assign(out, encodeReasoning(wish, profile, notes));
-  if (param !== 'none') notes.add('parameter_mapped', asked[0]!, param);
+  if (param !== 'none') notes.add('parameter_mapped', given[0]!, param);
 }
 
 function fitTools(out: Body, profile: Profile, notes: Notes): void {
@@ -86,7 +86,7 @@ function fitTools(out: Body, profile: Profile, notes: Notes): void {
       notes.add('parameter_dropped', 'strict');
     }
   }
-  const choice = decodeChoice(out.tool_choice);
+  const choice = decodeToolChoice(out.tool_choice);
   const taken = profile.toolChoices;
   if (choice === undefined || taken === undefined) return;
   const kind = choice.type === 'allowed' ? choice.mode : choice.type;
@@ -96,7 +96,7 @@ function fitTools(out: Body, profile: Profile, notes: Notes): void {
     notes.add('parameter_dropped', 'tool_choice', 'none');
     return;
   }
-  // A forced tool is nearest to "any tool" where the vendor takes that.
+  // The nearest choice to a forced tool is `required`, if the vendor accepts it.
   out.tool_choice = kind !== 'auto' && taken.includes('required') ? 'required' : 'auto';
   notes.add('parameter_mapped', 'tool_choice', `${kind} as ${out.tool_choice}`);
 }
@@ -125,7 +125,7 @@ function fitMessages(messages: readonly Json[], profile: Profile, notes: Notes):
   });
 }
 
-/** Images become words; content that is text alone then becomes a string, as such vendors want it. */
+/** Replaces images by text. Content with text only becomes a string, which such vendors require. */
 function withoutImages(message: JsonObject, notes: Notes): JsonObject {
   const parts = list(message.content) ?? [];
   if (!parts.some((part) => object(part)?.type === 'image_url')) return message;

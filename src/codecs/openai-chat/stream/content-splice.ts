@@ -1,11 +1,11 @@
-/** Reads chunks that differ from the one before in their content alone, without a parse. */
+/** Reads chunks that differ from an earlier one only in their content, without parsing them. */
 
 import type { TextTemplate } from '../../../conversation/fast-text.ts';
 import type { JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import { list, object } from '../wire.ts';
 
-/** Members whose value means nothing here. Any other must be empty in a chunk that is learnt. */
+/** Members whose value is ignored. All others must be empty in a chunk that is learned. */
 const CHUNK_NOISE: ReadonlySet<string> = new Set([
   'id',
   'created',
@@ -18,19 +18,19 @@ const CHUNK_NOISE: ReadonlySet<string> = new Set([
 ]);
 const CHUNK_OBJECT = 'chat.completion.chunk';
 
-/** Characters that cannot stand in a JSON string as they are. */
+/** Characters that are escaped in a JSON string. */
 const SPECIAL = /["\\\p{Cc}]/u;
 const PROBE = 'probe';
 const SPACE = 0x20;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-// Chunks that could have been learnt and yet never match (random padding): then it is not worth it.
+// After so many learned chunks that matched no other (random padding), learning stops.
 const MOST_MISSES = 4;
 
 /**
- * Vendors send the same JSON for every piece of text. What stands before and behind the content of
- * one chunk is remembered; the next chunk with the same text around a valid JSON string has, by the
- * grammar of JSON, the same value but for that string.
+ * Vendors send the same JSON around every piece of text. The text before and after the content of one chunk
+ * is stored. By the grammar of JSON, a chunk with the same text around a valid JSON string has the same value
+ * except for that string.
  */
 export class ContentSplice {
   #before = '';
@@ -40,7 +40,7 @@ export class ContentSplice {
   #misses = 0;
   #seen = false;
 
-  /** The content of a chunk like the learnt one; undefined: it has to be parsed. */
+  /** The content of a chunk like the learned one; undefined if the chunk must be parsed. */
   read(data: string, event: string): string | undefined {
     const from = this.#before.length;
     const to = data.length - this.#behind.length;
@@ -56,7 +56,7 @@ export class ContentSplice {
     return content;
   }
 
-  /** All content of the frames from `at` on that are each like the learnt one; undefined: none is. */
+  /** The content of all frames from `at` on that are like the learned one; undefined if there are none. */
   readRun(
     frames: string,
     at: number,
@@ -68,26 +68,26 @@ export class ContentSplice {
     while (frames.startsWith(head, to)) {
       const from = to + head.length;
       let end = plainEnd(frames, from);
-      let said: string | undefined;
-      if (frames.startsWith(foot, end)) said = frames.slice(from, end);
+      let piece: string | undefined;
+      if (frames.startsWith(foot, end)) piece = frames.slice(from, end);
       else {
         end = frames.indexOf(foot, from);
-        if (end >= 0) said = unescaped(frames.slice(from, end));
+        if (end >= 0) piece = unescaped(frames.slice(from, end));
       }
-      if (said === undefined) break;
-      content += said;
+      if (piece === undefined) break;
+      content += piece;
       to = end + foot.length;
     }
     return content === '' ? undefined : { content, to };
   }
 
-  /** Remembers a parsed chunk when it says content and nothing else. */
+  /** Learns a parsed chunk if it holds content and nothing else. */
   learn(data: string, event: string, chunk: JsonObject): void {
     if (this.#misses >= MOST_MISSES) return;
     const content = onlyContent(chunk);
     if (content === undefined || content === PROBE) return;
     if (!this.#seen) {
-      // Whoever reads no further than to the first word (the byte lane) has no use for it.
+      // Not on the first chunk with content: passthrough reads no further than that chunk.
       this.#seen = true;
       return;
     }
@@ -100,7 +100,7 @@ export class ContentSplice {
     if (to < 0) return;
     const before = data.slice(0, from);
     const behind = data.slice(to);
-    // Another string in this place changes the content, and so this place is the content's.
+    // Another string at this position changes the content, so it is the content's position.
     if (onlyContent(parsed(before + PROBE + behind)) !== PROBE) return;
     this.#before = before;
     this.#behind = behind;
@@ -108,13 +108,13 @@ export class ContentSplice {
     this.#frame = event === '' ? { head: `data: ${before}`, foot: `${behind}\n\n` } : undefined;
   }
 
-  /** What stands around the content in a frame; undefined where frames of a run are not looked for. */
+  /** The text around the content in a frame; undefined if runs of frames are not read. */
   get frame(): TextTemplate | undefined {
     return this.#frame;
   }
 }
 
-/** Where a JSON string's characters that stand for themselves end: at a quote, an escape, a control character. */
+/** The end of the unescaped characters of a JSON string: a quote, an escape or a control character. */
 function plainEnd(text: string, from: number): number {
   let at = from;
   for (; at < text.length; at++) {
@@ -124,9 +124,9 @@ function plainEnd(text: string, from: number): number {
   return at;
 }
 
-/** The value of a JSON string without its quotes; undefined when it is none. */
+/** The value of a JSON string given without its quotes; undefined if it is not valid. */
 function unescaped(inner: string): string | undefined {
-  // A text that begins and ends with quotes parses only when it is one string.
+  // A text in quotes parses only if it is one string.
   const value = parsed(`"${inner}"`);
   return typeof value === 'string' ? value : undefined;
 }
@@ -148,7 +148,7 @@ function closingQuote(text: string, from: number): number {
   return -1;
 }
 
-/** The content of a chunk that says nothing else. */
+/** The content of a chunk that holds nothing else. */
 function onlyContent(chunk: unknown): string | undefined {
   if (!isObject(chunk)) return undefined;
   const choices = list(chunk.choices);

@@ -1,4 +1,4 @@
-/** Chat Completions chunks to events, with every deviation that vendors were seen to make. */
+/** Decodes Chat Completions chunks into events, including the known deviations of vendors. */
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { StreamEvent } from '../../../conversation/events.ts';
@@ -6,45 +6,42 @@ import type { DecodedTextTemplate, FastDecoder, TextRun } from '../../../convers
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { prefixedId } from '../../../lib/text/ids.ts';
 import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
-import { decodeAnnotations, decodeSources, thinkingText } from '../parts.ts';
-import { decodeImages } from '../reply/answer-media.ts';
+import { decodeAnnotations, decodeImages, decodeSources, thinkingText } from '../parts.ts';
+import { callSeal, DetailsCollector, detailsText, hasSeal, onlySummaries } from '../reasoning.ts';
 import { inBandError } from '../reply/errors.ts';
-import { decodeFinish, finishFailure } from '../reply/finish.ts';
+import { decodeFinish, finishFailure } from '../reply/finish-reason.ts';
 import { decodeUsage } from '../reply/usage.ts';
-import { callSeal } from '../request/decode-request.ts';
-import { DetailsCollector, detailsText, hasSeal, onlySummaries } from '../request/reasoning.ts';
-import { chatWire, list, NAME_LIMIT, number, object, text, without } from '../wire.ts';
+import { list, NAME_LIMIT, newCallId, number, object, text, wireOf, without } from '../wire.ts';
+import { BlockQueue, type QueuedCall } from './block-queue.ts';
 import { ContentSplice } from './content-splice.ts';
-import { type CallSegment, Segments } from './segments.ts';
 
 const DONE = '[DONE]';
 const NOTHING: readonly StreamEvent[] = [];
-/** Members of a chunk that are events of their own, or noise (OpenAI pads chunks with random text). */
+/** Members of a chunk that are decoded, or that are noise (OpenAI pads chunks with random text). */
 const CHUNK_KEYS = ['id', 'object', 'created', 'model', 'choices', 'usage', 'obfuscation', 'p'];
 
-/** Decodes one stream. Frames behind an error or `[DONE]` are skipped. */
+/** Decodes one stream. Frames after an error or `[DONE]` are skipped. */
 export function decodeStream(context: UpstreamContext): StreamDecoder {
   return new ChatStreamDecoder(context);
 }
 
-interface OpenCall {
-  readonly segment: CallSegment;
+interface StreamedCall {
+  readonly block: QueuedCall;
   readonly id: string;
 }
 
 class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   readonly #context: UpstreamContext;
-  readonly #segments = new Segments();
+  readonly #blocks = new BlockQueue();
   readonly #splice = new ContentSplice();
   /** The last call of each index and of each id. */
-  readonly #byIndex = new Map<number, OpenCall>();
-  readonly #byId = new Map<string, OpenCall>();
-  #lastCall: OpenCall | undefined;
-  #legacy: CallSegment | undefined;
+  readonly #byIndex = new Map<number, StreamedCall>();
+  readonly #byId = new Map<string, StreamedCall>();
+  #lastCall: StreamedCall | undefined;
+  #legacy: QueuedCall | undefined;
   #details: DetailsCollector | undefined;
-  /** Perplexity and GLM name their sources beside `choices`, often in every chunk: the last count. */
+  /** The last chunk with sources beside `choices`. Perplexity and GLM repeat them in many chunks. */
   #sources: JsonObject | undefined;
   #started = false;
   #over = false;
@@ -80,10 +77,10 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   }
 
   /** What `#chunk` makes of a chunk that says only this. */
-  #content(said: string): readonly StreamEvent[] {
-    if (said === '') return NOTHING;
+  #content(content: string): readonly StreamEvent[] {
+    if (content === '') return NOTHING;
     const out: StreamEvent[] = [];
-    this.#segments.text('text', said, out);
+    this.#blocks.text('text', content, out);
     return out;
   }
 
@@ -92,14 +89,14 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     if (this.#finish !== undefined) return this.#complete();
     this.#over = true;
     const out: StreamEvent[] = [];
-    this.#segments.close(out);
+    this.#blocks.close(out);
     return out;
   }
 
   #fail(error: GatewayError): readonly StreamEvent[] {
     this.#over = true;
     const out: StreamEvent[] = [];
-    this.#segments.close(out);
+    this.#blocks.close(out);
     out.push({ type: 'error', error });
     return out;
   }
@@ -107,7 +104,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   #complete(): readonly StreamEvent[] {
     this.#over = true;
     const out: StreamEvent[] = [];
-    // `[DONE]` alone is no answer: nothing was begun, so nothing was completed.
+    // `[DONE]` alone is not an answer: nothing was started.
     if (!this.#started) return NOTHING;
     const failure = finishFailure(this.#finish ?? '');
     this.#closeBlocks(out);
@@ -122,24 +119,24 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   }
 
   #closeBlocks(out: StreamEvent[]): void {
-    if (this.#sources !== undefined && this.#segments.openType === 'text') {
-      this.#segments.cite(decodeSources(this.#sources), out);
+    if (this.#sources !== undefined && this.#blocks.openType === 'text') {
+      this.#blocks.cite(decodeSources(this.#sources), out);
       this.#sources = undefined;
     }
-    this.#segments.close(out);
+    this.#blocks.close(out);
   }
 
   #chunk(chunk: JsonObject): readonly StreamEvent[] {
     const out: StreamEvent[] = [];
     const choices = list(chunk.choices) ?? [];
-    // Azure opens with a chunk of filter results: no id, no model, no choices.
+    // Azure's first chunk holds only filter results: no id, no model, no choices.
     if (!this.#started && (choices.length > 0 || chunk.id)) this.#start(chunk, out);
     if (chunk.citations || chunk.search_results || chunk.web_search) this.#sources = chunk;
     for (const value of choices) {
       const choice = object(value);
       if (choice === undefined) continue;
       if ((number(choice.index) ?? 0) > 0) {
-        const wire = chatWire({ ...chunk, choices: [choice] });
+        const wire = wireOf({ ...chunk, choices: [choice] });
         out.push({ type: 'opaque', name: 'choice', wire });
       } else this.#choice(choice, chunk, out);
     }
@@ -169,7 +166,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   }
 
   #choice(choice: JsonObject, chunk: JsonObject, out: StreamEvent[]): void {
-    // A whole reply inside a stream: relays of servers that cannot stream.
+    // Relays of servers that cannot stream send a whole message.
     const delta = object(choice.delta) ?? object(choice.message);
     if (delta !== undefined) this.#delta(delta, choice, chunk, out);
     const reason = choice.finish_reason;
@@ -185,17 +182,17 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     this.#reasoning(delta, out);
     const { content } = delta;
     if (typeof content === 'string') {
-      if (content !== '') this.#segments.text('text', content, out);
+      if (content !== '') this.#blocks.text('text', content, out);
     } else if (Array.isArray(content)) this.#parts(content as readonly Json[], out);
     const logprobs = choice.logprobs ? list(object(choice.logprobs)?.content) : undefined;
-    if (logprobs !== undefined && logprobs.length > 0) this.#segments.logprobs(logprobs, out);
-    if (delta.annotations) this.#segments.cite(decodeAnnotations(delta.annotations), out);
+    if (logprobs !== undefined && logprobs.length > 0) this.#blocks.logprobs(logprobs, out);
+    if (delta.annotations) this.#blocks.cite(decodeAnnotations(delta.annotations), out);
     if (typeof delta.refusal === 'string' && delta.refusal !== '') {
       this.#refused = true;
-      this.#segments.text('refusal', delta.refusal, out);
+      this.#blocks.text('refusal', delta.refusal, out);
     }
     if (delta.images) {
-      for (const image of decodeImages(delta.images)) this.#segments.whole(image, out);
+      for (const image of decodeImages(delta.images)) this.#blocks.whole(image, out);
     }
     if (delta.tool_calls) {
       for (const call of list(delta.tool_calls) ?? []) if (isObject(call)) this.#call(call, out);
@@ -208,31 +205,32 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
       out.push({
         type: 'opaque',
         name: 'audio',
-        wire: chatWire({ ...chunk, choices: [{ ...choice, delta: { audio: delta.audio } }] }),
+        wire: wireOf({ ...chunk, choices: [{ ...choice, delta: { audio: delta.audio } }] }),
       });
     }
   }
 
   #reasoning(delta: JsonObject, out: StreamEvent[]): void {
     const details = delta.reasoning_details ? list(delta.reasoning_details) : undefined;
-    let said = delta.reasoning_content || delta.reasoning;
+    let reasoning = delta.reasoning_content || delta.reasoning;
     if (details !== undefined && details.length > 0) {
-      if (!said) said = detailsText(details);
+      if (!reasoning) reasoning = detailsText(details);
       const summary = onlySummaries(details);
-      if (typeof said === 'string' && said !== '') {
-        if (this.#segments.openType !== 'reasoning') this.#details = undefined;
-        this.#segments.text('reasoning', said, out, summary);
-      } else if (this.#segments.openType !== 'reasoning') this.#details = undefined;
+      if (typeof reasoning === 'string' && reasoning !== '') {
+        if (this.#blocks.openType !== 'reasoning') this.#details = undefined;
+        this.#blocks.text('reasoning', reasoning, out, summary);
+      } else if (this.#blocks.openType !== 'reasoning') this.#details = undefined;
       this.#details ??= new DetailsCollector();
       this.#details.push(details);
-      // Sealed fragments are rare; unsealed ones cost nothing but the collecting.
+      // The seal is built only if a fragment is signed or encrypted, which is rare.
       if (hasSeal(details)) {
         const collected = this.#details;
-        this.#segments.seal(() => collected.seal(this.#context.target.provider), out);
+        this.#blocks.seal(() => collected.seal(this.#context.target.provider), out);
       }
       return;
     }
-    if (typeof said === 'string' && said !== '') this.#segments.text('reasoning', said, out);
+    if (typeof reasoning === 'string' && reasoning !== '')
+      this.#blocks.text('reasoning', reasoning, out);
   }
 
   /** Mistral's content arrays. */
@@ -241,11 +239,11 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
       const part = object(value);
       if (part === undefined) continue;
       if (part.type === 'thinking') {
-        const said = thinkingText(part.thinking);
-        if (said !== '') this.#segments.text('reasoning', said, out);
+        const partText = thinkingText(part.thinking);
+        if (partText !== '') this.#blocks.text('reasoning', partText, out);
       } else {
-        const said = text(part.text);
-        if (said) this.#segments.text('text', said, out);
+        const partText = text(part.text);
+        if (partText) this.#blocks.text('text', partText, out);
       }
     }
   }
@@ -258,19 +256,19 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     const target = freeform ? custom : fn;
     const name = text(target?.name) ?? '';
     const known = this.#find(call, name);
-    const segment = known?.segment ?? this.#open(call, name, freeform, out);
+    const block = known?.block ?? this.#open(call, name, freeform, out);
     const raw = freeform ? target?.input : target?.arguments;
     if (typeof raw === 'string') {
-      if (raw !== '') this.#segments.args(segment, raw, out);
-    } else if (isObject(raw)) this.#segments.args(segment, JSON.stringify(raw), out);
+      if (raw !== '') this.#blocks.args(block, raw, out);
+    } else if (isObject(raw)) this.#blocks.args(block, JSON.stringify(raw), out);
   }
 
   /**
-   * The call that a fragment continues. By index where there is one (Mistral sends none; Anthropic's
-   * endpoint counts from 1); another id together with a name begins a new call all the same, since
-   * some vendors give every call the index 0.
+   * The call that a fragment continues: by index if there is one (Mistral sends none; Anthropic's endpoint
+   * counts from 1). A new id together with a name begins a new call even with a known index, because some
+   * vendors give every call the index 0.
    */
-  #find(call: JsonObject, name: string): OpenCall | undefined {
+  #find(call: JsonObject, name: string): StreamedCall | undefined {
     const index = number(call.index);
     const id = text(call.id) ?? '';
     if (index !== undefined) {
@@ -281,14 +279,14 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     return name === '' ? this.#lastCall : undefined;
   }
 
-  #open(call: JsonObject, name: string, freeform: boolean, out: StreamEvent[]): CallSegment {
+  #open(call: JsonObject, name: string, freeform: boolean, out: StreamEvent[]): QueuedCall {
     const { sent, target } = this.#context;
     const original = toolNames(sent.tools, NAME_LIMIT).original(name);
     const id = text(call.id) ?? '';
-    const segment = this.#segments.call(
+    const block = this.#blocks.call(
       {
         type: 'tool-call',
-        id: id || prefixedId('call_'),
+        id: id || newCallId(),
         ...original,
         kind: freeform ? 'custom' : original.kind,
         by: 'client',
@@ -297,28 +295,28 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
       original.kind === 'custom' && !freeform,
       out,
     );
-    const opened: OpenCall = { segment, id };
+    const opened: StreamedCall = { block, id };
     const index = number(call.index);
     this.#lastCall = opened;
     this.#byId.set(id, opened);
     if (index !== undefined) this.#byIndex.set(index, opened);
-    return segment;
+    return block;
   }
 
   #legacyCall(call: JsonObject, out: StreamEvent[]): void {
     const name = text(call.name);
     if (this.#legacy === undefined) {
-      // Empty beside real calls: Snowflake.
+      // Snowflake sends an empty one beside real calls.
       if (!name) return;
       const original = toolNames(this.#context.sent.tools, NAME_LIMIT).original(name);
-      this.#legacy = this.#segments.call(
-        { type: 'tool-call', id: prefixedId('call_'), ...original, by: 'client' },
+      this.#legacy = this.#blocks.call(
+        { type: 'tool-call', id: newCallId(), ...original, by: 'client' },
         original.kind === 'custom',
         out,
       );
     }
     const args = text(call.arguments);
-    if (args) this.#segments.args(this.#legacy, args, out);
+    if (args) this.#blocks.args(this.#legacy, args, out);
   }
 
   get fast(): FastDecoder {
@@ -326,16 +324,16 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   }
 
   textRun(frames: string, at: number): TextRun | undefined {
-    if (this.#over || !this.#segments.isOpen('text')) return undefined;
+    if (this.#over || !this.#blocks.isOpen('text')) return undefined;
     const run = this.#splice.readRun(frames, at);
     if (run === undefined) return undefined;
-    return { event: this.#segments.piece(run.content), to: run.to };
+    return { event: this.#blocks.piece(run.content), to: run.to };
   }
 
   textTemplate(): DecodedTextTemplate | undefined {
     const { frame } = this.#splice;
-    if (frame === undefined || this.#over || !this.#segments.isOpen('text')) return undefined;
-    const { index } = this.#segments;
+    if (frame === undefined || this.#over || !this.#blocks.isOpen('text')) return undefined;
+    const { index } = this.#blocks;
     if (this.#textTemplate?.head !== frame.head || this.#textTemplate.index !== index) {
       this.#textTemplate = { ...frame, index };
     }

@@ -1,4 +1,4 @@
-/** Events to Chat Completions chunks, as the official SDKs accumulate them. */
+/** Encodes events as Chat Completions chunks, in the form that the official SDKs accumulate. */
 
 import type { GatewayError } from '../../../conversation/errors.ts';
 import type {
@@ -6,23 +6,27 @@ import type {
   DeltaEvent,
   StartEvent,
   StreamEvent,
+  UsageEvent,
 } from '../../../conversation/events.ts';
 import type { FastEncoder, TextTemplate } from '../../../conversation/fast-text.ts';
 import { toolEventWire } from '../../../conversation/tools/tool-events.ts';
 import type { Block, Citation, Sealed } from '../../../conversation/types.ts';
-import type { Usage } from '../../../conversation/usage.ts';
 import { sseComment, sseEvent } from '../../../lib/bytes/sse.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
-import { prefixedId } from '../../../lib/text/ids.ts';
 import type { ClientContext, StreamEncoder } from '../../codec.ts';
 import { encodeAnnotation } from '../parts.ts';
-import { encodeImage, noteUntold } from '../reply/answer-media.ts';
+import { sealDetail } from '../reasoning.ts';
+import {
+  clientName,
+  clientRest,
+  encodeImage,
+  noteUnsupportedBlock,
+  wantsLegacyCalls,
+} from '../reply/client-view.ts';
 import { errorBody } from '../reply/errors.ts';
-import { encodeFinish } from '../reply/finish.ts';
-import { clientName, ownRest, wantsLegacyCalls } from '../reply/reply.ts';
+import { encodeFinish } from '../reply/finish-reason.ts';
 import { encodeUsage } from '../reply/usage.ts';
-import { carriedDetail } from '../request/reasoning.ts';
-import { CHAT } from '../wire.ts';
+import { newCallId, PROTOCOL } from '../wire.ts';
 
 const PING = sseComment('keep-alive');
 
@@ -35,32 +39,32 @@ class ChatStreamEncoder implements StreamEncoder, FastEncoder {
   readonly #context: ClientContext;
   readonly #usageAsked: boolean;
   readonly #legacy: boolean;
-  /** Everything of a chunk before its choices: the same id, time and model in every one. */
+  /** The beginning of every chunk up to the delta's members, with id, time and model. */
   #prefix = '';
   #suffix: string;
   #textTemplate: TextTemplate | undefined;
   #kind: 'text' | 'refusal' | 'reasoning' | 'function' | 'custom' | 'legacy' | undefined;
-  #calls = 0;
-  #empty = true;
-  #refused = false;
+  #callCount = 0;
+  #noArguments = true;
+  #hasRefusal = false;
   #length = 0;
   #blockAt = 0;
-  /** Characters of reasoning that were said, and where the open block's begin. */
+  /** How many characters of reasoning were sent, and at which of them the open block begins. */
   #reasoned = 0;
   #reasonedAt = 0;
-  /** The open block's seal. It goes out when the block ends: only then its words are known. */
-  #held: Sealed | undefined;
-  #details = 0;
-  #usage: Usage | undefined;
-  #cited: { readonly citation: Citation; readonly from: number }[] = [];
+  /** The open block's seal. It is sent when the block ends, because only then its span is known. */
+  #openSeal: Sealed | undefined;
+  #detailCount = 0;
+  #usage: UsageEvent['usage'] | undefined;
+  #citations: { readonly citation: Citation; readonly from: number }[] = [];
   #annotations: JsonObject[] = [];
   #finished = false;
   #over = false;
 
   constructor(context: ClientContext) {
     this.#context = context;
-    this.#usageAsked = context.asked.settings.streamUsage === true;
-    this.#legacy = wantsLegacyCalls(context.asked);
+    this.#usageAsked = context.request.settings.streamUsage === true;
+    this.#legacy = wantsLegacyCalls(context.request);
     this.#suffix = this.#usageAsked
       ? '},"logprobs":null,"finish_reason":null}],"usage":null}\n\n'
       : '},"logprobs":null,"finish_reason":null}]}\n\n';
@@ -79,7 +83,7 @@ class ChatStreamEncoder implements StreamEncoder, FastEncoder {
         return this.#sealed(event.sealed);
       case 'citation':
         if (this.#kind === 'text') {
-          this.#cited.push({ citation: event.citation, from: this.#blockAt });
+          this.#citations.push({ citation: event.citation, from: this.#blockAt });
         }
         return '';
       case 'logprobs':
@@ -92,8 +96,8 @@ class ChatStreamEncoder implements StreamEncoder, FastEncoder {
       case 'finish': {
         if (this.#finished) return '';
         this.#finished = true;
-        const said = { calls: this.#calls > 0, refusal: this.#refused };
-        const reason = encodeFinish(event.reason, said);
+        const answer = { calls: this.#callCount > 0, refusal: this.#hasRefusal };
+        const reason = encodeFinish(event.reason, answer);
         return (
           this.#annotated() +
           this.#finish(this.#legacy && reason === 'tool_calls' ? 'function_call' : reason)
@@ -105,16 +109,16 @@ class ChatStreamEncoder implements StreamEncoder, FastEncoder {
         return this.fail(event.error);
       case 'opaque':
         // Further choices (n > 1) and audio, which only this protocol has.
-        return event.wire.protocol === CHAT
+        return event.wire.protocol === PROTOCOL
           ? sseEvent('', JSON.stringify({ ...(event.wire.value as JsonObject) }))
           : '';
       case 'tool-event':
-        return this.#beside(`"hopgate":${JSON.stringify(toolEventWire(event))}`);
+        return this.#withoutChoices(`"hopgate":${JSON.stringify(toolEventWire(event))}`);
     }
   }
 
-  /** A chunk without choices: the official SDKs put nothing of it into the message. */
-  #beside(members: string): string {
+  /** A chunk without choices: the official SDKs add nothing of it to the message. */
+  #withoutChoices(members: string): string {
     let text = '';
     if (this.#prefix === '') text = this.#start({ type: 'start', id: '', model: '' });
     const at = this.#prefix.lastIndexOf('"choices":');
@@ -136,7 +140,7 @@ class ChatStreamEncoder implements StreamEncoder, FastEncoder {
       id: id || `chatcmpl-${this.#context.requestId}`,
       object: 'chat.completion.chunk',
       created: created ?? Math.floor(Date.now() / 1000),
-      model: model || this.#context.asked.model,
+      model: model || this.#context.request.model,
       ...rest,
     });
     this.#prefix = `data: ${head.slice(0, -1)},"choices":[{"index":0,"delta":{`;
@@ -145,7 +149,7 @@ class ChatStreamEncoder implements StreamEncoder, FastEncoder {
   #start(event: StartEvent): string {
     this.#usage = event.usage ?? this.#usage;
     if (this.#prefix !== '') return '';
-    this.#begin(event.id, event.model, event.created, ownRest(event.rest));
+    this.#begin(event.id, event.model, event.created, clientRest(event.rest));
     return this.#delta('"role":"assistant","content":""');
   }
 
@@ -157,35 +161,35 @@ class ChatStreamEncoder implements StreamEncoder, FastEncoder {
     return this.#prefix + members + this.#suffix;
   }
 
-  #deltaText(said: string, newPart?: boolean): string {
-    if (said === '') return '';
+  #deltaText(text: string, newPart?: boolean): string {
+    if (text === '') return '';
     switch (this.#kind) {
       case 'text':
-        this.#length += said.length;
-        return this.#delta(`"content":${JSON.stringify(said)}`);
+        this.#length += text.length;
+        return this.#delta(`"content":${JSON.stringify(text)}`);
       case 'reasoning': {
-        const words = newPart && this.#reasoned > this.#reasonedAt ? `\n\n${said}` : said;
-        this.#reasoned += words.length;
-        return this.#delta(`"reasoning_content":${JSON.stringify(words)}`);
+        const piece = newPart && this.#reasoned > this.#reasonedAt ? `\n\n${text}` : text;
+        this.#reasoned += piece.length;
+        return this.#delta(`"reasoning_content":${JSON.stringify(piece)}`);
       }
       case 'function':
-        this.#empty = false;
-        return this.#delta(this.#call(`"function":{"arguments":${JSON.stringify(said)}}`));
+        this.#noArguments = false;
+        return this.#delta(this.#call(`"function":{"arguments":${JSON.stringify(text)}}`));
       case 'custom':
-        return this.#delta(this.#call(`"custom":{"input":${JSON.stringify(said)}}`));
+        return this.#delta(this.#call(`"custom":{"input":${JSON.stringify(text)}}`));
       case 'refusal':
-        this.#refused = true;
-        return this.#delta(`"refusal":${JSON.stringify(said)}`);
+        this.#hasRefusal = true;
+        return this.#delta(`"refusal":${JSON.stringify(text)}`);
       case 'legacy':
-        this.#empty = false;
-        return this.#delta(`"function_call":{"arguments":${JSON.stringify(said)}}`);
+        this.#noArguments = false;
+        return this.#delta(`"function_call":{"arguments":${JSON.stringify(text)}}`);
       default:
         return '';
     }
   }
 
   #call(members: string): string {
-    return `"tool_calls":[{"index":${this.#calls - 1},${members}}]`;
+    return `"tool_calls":[{"index":${this.#callCount - 1},${members}}]`;
   }
 
   #blockStart(head: BlockHead): string {
@@ -199,7 +203,7 @@ class ChatStreamEncoder implements StreamEncoder, FastEncoder {
         this.#kind = 'refusal';
         return '';
       case 'reasoning':
-        this.#reason();
+        this.#openReasoning();
         return '';
       case 'tool-call':
         return this.#callStart(head);
@@ -209,31 +213,31 @@ class ChatStreamEncoder implements StreamEncoder, FastEncoder {
           this.#blockAt = this.#length;
           return this.#deltaText(head.block.text);
         }
-        if (head.block.type !== 'reasoning') return this.#untold(head.block);
-        this.#reason();
-        this.#held = head.block.sealed;
+        if (head.block.type !== 'reasoning') return this.#otherBlock(head.block);
+        this.#openReasoning();
+        this.#openSeal = head.block.sealed;
         return this.#deltaText(head.block.text);
     }
   }
 
-  /** An image, or words that stand for the block; a note where neither can be. */
-  #untold(block: Block): string {
+  /** A block as an image or as text, else a note. */
+  #otherBlock(block: Block): string {
     const image = encodeImage(block);
     if (image !== undefined) return this.#delta(`"images":${JSON.stringify([image])}`);
-    noteUntold(block, this.#context.notes);
+    noteUnsupportedBlock(block, this.#context.notes);
     if (block.type !== 'opaque' || !block.text) return '';
     this.#kind = 'text';
     this.#blockAt = this.#length;
     return this.#deltaText(block.text);
   }
 
-  #reason(): void {
+  #openReasoning(): void {
     this.#kind = 'reasoning';
     this.#reasonedAt = this.#reasoned;
-    this.#held = undefined;
+    this.#openSeal = undefined;
   }
 
-  /** Calls that the client must not run (the vendor's and the gateway's own) are not shown. */
+  /** Calls that the vendor or the gateway runs are not sent: the client must not run them. */
   #callStart(head: BlockHead & { type: 'tool-call' }): string {
     if (head.by !== 'client') {
       if (head.by === 'provider') {
@@ -241,17 +245,17 @@ class ChatStreamEncoder implements StreamEncoder, FastEncoder {
       }
       return '';
     }
-    const flat = clientName(this.#context.asked, head.name, head.namespace);
+    const flat = clientName(this.#context.request, head.name, head.namespace);
     const name = JSON.stringify(flat);
-    this.#empty = true;
-    this.#calls++;
+    this.#noArguments = true;
+    this.#callCount++;
     if (this.#legacy) {
       // The legacy form holds one call.
-      if (this.#calls > 1) return '';
+      if (this.#callCount > 1) return '';
       this.#kind = 'legacy';
       return this.#delta(`"function_call":{"name":${name},"arguments":""}`);
     }
-    const id = JSON.stringify(head.id || prefixedId('call_'));
+    const id = JSON.stringify(head.id || newCallId());
     if (head.kind === 'custom') {
       this.#kind = 'custom';
       return this.#delta(
@@ -260,24 +264,24 @@ class ChatStreamEncoder implements StreamEncoder, FastEncoder {
     }
     this.#kind = 'function';
     const seal =
-      head.sealed?.protocol === CHAT ? `,"extra_content":${signed(head.sealed.value)}` : '';
+      head.sealed?.protocol === PROTOCOL ? `,"extra_content":${signed(head.sealed.value)}` : '';
     return this.#delta(
       this.#call(`"id":${id},"type":"function","function":{"name":${name},"arguments":""}${seal}`),
     );
   }
 
   #sealed(sealed: Sealed): string {
-    if (this.#kind === 'reasoning') this.#held = sealed;
-    return this.#kind === 'function' && sealed.protocol === CHAT
+    if (this.#kind === 'reasoning') this.#openSeal = sealed;
+    return this.#kind === 'function' && sealed.protocol === PROTOCOL
       ? this.#delta(this.#call(`"extra_content":${signed(sealed.value)}`))
       : '';
   }
 
-  #carried(): string {
-    const sealed = this.#held;
+  #sealDetail(): string {
+    const sealed = this.#openSeal;
     if (sealed === undefined || sealed.value === '') return '';
     const span = { from: this.#reasonedAt, to: this.#reasoned };
-    const detail = carriedDetail(sealed, span, this.#details++);
+    const detail = sealDetail(sealed, span, this.#detailCount++);
     return this.#delta(`"reasoning_details":${JSON.stringify([detail])}`);
   }
 
@@ -293,23 +297,24 @@ class ChatStreamEncoder implements StreamEncoder, FastEncoder {
   #blockStop(): string {
     const kind = this.#kind;
     this.#kind = undefined;
-    // A call without arguments: clients parse what they get, and '' is not JSON.
-    if (kind === 'function' && this.#empty) {
+    // A call without arguments gets `{}`: clients parse the arguments, and '' is not JSON.
+    if (kind === 'function' && this.#noArguments) {
       return this.#delta(this.#call('"function":{"arguments":"{}"}'));
     }
-    if (kind === 'legacy' && this.#empty) return this.#delta('"function_call":{"arguments":"{}"}');
-    if (kind === 'reasoning') return this.#carried();
+    if (kind === 'legacy' && this.#noArguments)
+      return this.#delta('"function_call":{"arguments":"{}"}');
+    if (kind === 'reasoning') return this.#sealDetail();
     if (kind === 'text') this.#settleCitations();
     return '';
   }
 
   #settleCitations(): void {
-    for (const { citation, from } of this.#cited) {
+    for (const { citation, from } of this.#citations) {
       const annotation = encodeAnnotation(citation, from, this.#length);
       if (annotation !== undefined) this.#annotations.push(annotation);
       else this.#context.notes.add('citation_dropped', 'annotations', citation.title);
     }
-    this.#cited = [];
+    this.#citations = [];
   }
 
   /** All annotations at once: the official SDK keeps only the last list. */
@@ -331,7 +336,7 @@ class ChatStreamEncoder implements StreamEncoder, FastEncoder {
     this.#over = true;
     const usage = this.#usage;
     if (!this.#usageAsked || usage === undefined || this.#prefix === '') return 'data: [DONE]\n\n';
-    return `${this.#beside(`"usage":${JSON.stringify(encodeUsage(usage))}`)}data: [DONE]\n\n`;
+    return `${this.#withoutChoices(`"usage":${JSON.stringify(encodeUsage(usage))}`)}data: [DONE]\n\n`;
   }
 
   get fast(): FastEncoder {
@@ -344,8 +349,8 @@ class ChatStreamEncoder implements StreamEncoder, FastEncoder {
     if (this.#prefix === '') this.event(event);
     else if (this.#kind === 'text') this.#length += text.length;
     else if (this.#kind === 'reasoning') this.#reasoned += text.length;
-    else if (this.#kind === 'refusal') this.#refused = true;
-    else if (this.#kind === 'function' || this.#kind === 'legacy') this.#empty = false;
+    else if (this.#kind === 'refusal') this.#hasRefusal = true;
+    else if (this.#kind === 'function' || this.#kind === 'legacy') this.#noArguments = false;
   }
 
   textTemplate(): TextTemplate | undefined {

@@ -1,4 +1,4 @@
-/** The input items of a Responses request: their ids, their content, and which calls are answered. */
+/** Checks the input items of a Responses request: ids, content, and which calls are answered. */
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
@@ -6,13 +6,13 @@ import type { Report } from '../../lint.ts';
 
 const ID = /^[a-zA-Z0-9_-]+$/;
 const ID_LIMIT = 64;
-/** What the id of an item begins with. */
+/** The prefixes of item ids. */
 const PREFIX: Readonly<Record<string, string>> = {
   message: 'msg',
   function_call: 'fc',
   reasoning: 'rs',
 };
-/** Calls that the client answers, by the type of the answer. */
+/** Output item types of calls that the client runs, and the type of their call. */
 const ANSWERS: Readonly<Record<string, string>> = {
   function_call_output: 'function_call',
   custom_tool_call_output: 'custom_tool_call',
@@ -21,14 +21,14 @@ const ANSWERS: Readonly<Record<string, string>> = {
   apply_patch_call_output: 'apply_patch_call',
 };
 const CALLS = new Set(Object.values(ANSWERS));
-/** Answers that carry their own result may stand without one of the client's. */
+/** Calls that must have an output. */
 const MUST_ANSWER = new Set(['function_call', 'custom_tool_call']);
 const INPUT_PARTS = ['input_text', 'input_image', 'input_file', 'input_audio'];
 const OUTPUT_PARTS = ['output_text', 'refusal'];
 
 const typeOf = (item: JsonObject) => (typeof item.type === 'string' ? item.type : 'message');
 
-/** `continues`: earlier items are kept by the vendor, so calls may be answered that are not here. */
+/** @param continues the vendor stores earlier items, so outputs may answer calls that are not in the request */
 export function lintItems(items: readonly Json[], continues: boolean, report: Report): void {
   const ids = new Set<string>();
   const open = new Map<string, number>();
@@ -130,7 +130,7 @@ function lintMessage(item: JsonObject, i: number, report: Report): void {
   });
 }
 
-/** Reasoning is kept with what it led to: the next item is the model's own. */
+/** Reasoning must be followed by the item that it led to: an item of the model. */
 function lintReasoning(items: readonly Json[], i: number, item: JsonObject, report: Report): void {
   if (!Array.isArray(item.summary)) {
     const words = `Missing required parameter: 'input[${i}].summary'.`;

@@ -1,4 +1,4 @@
-/** Reads a Responses request as strictly as api.openai.com does, and complains in its words. */
+/** Checks a Responses request as strictly as api.openai.com does, with its error messages. */
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { type Finding, findings, type Report } from '../../lint.ts';
@@ -18,7 +18,7 @@ export function lintRequest(body: Json): readonly Finding[] {
     );
     return list;
   }
-  // A stored prompt may name the model and bring the input.
+  // A stored prompt may contain the model and the input.
   const stored = isObject(body.prompt);
   if (typeof body.model !== 'string' && !stored) {
     report('/model', 'model', "Missing required parameter: 'model'.");
@@ -98,7 +98,7 @@ function lintTool(tool: Json, at: string, path: string, report: Report): void {
   }
   if (tool.type !== 'function' && tool.type !== 'custom') return;
   if (typeof tool.name !== 'string') {
-    // Chat nests the declaration; here it is flat.
+    // Chat's declaration is nested, that of Responses is flat.
     report(`${at}/name`, 'tool-name', `Missing required parameter: '${path}.name'.`);
   } else if (!NAME.test(tool.name)) {
     const words = `Invalid '${path}.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.`;

@@ -1,10 +1,10 @@
-/** One item of a Responses stream while it is open: its parts, and whether its pieces amount to its whole. */
+/** Checks one open item of a Responses stream: its parts, and that its deltas add up to the whole. */
 
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
 import type { Report } from '../../lint.ts';
 
-/** Deltas and the event and field that repeat them as a whole, by what stands between `response.` and `.delta`. */
+/** The field that repeats the deltas as a whole, by the event name between `response.` and `.delta`. */
 const WHOLE: Readonly<Record<string, string>> = {
   output_text: 'text',
   refusal: 'refusal',
@@ -13,7 +13,7 @@ const WHOLE: Readonly<Record<string, string>> = {
   function_call_arguments: 'arguments',
   custom_tool_call_input: 'input',
 };
-/** What a part must be for a delta of this kind. */
+/** The part type that a delta of this kind requires. */
 const PART: Readonly<Record<string, string>> = {
   output_text: 'output_text',
   refusal: 'refusal',
@@ -22,17 +22,17 @@ const PART: Readonly<Record<string, string>> = {
 export class OpenItem {
   readonly #id: unknown;
   readonly #type: string;
-  /** Types of the content parts, and how many summary parts there are. */
+  /** The types of the content parts. */
   readonly #parts: string[] = [];
   #summaries = 0;
-  readonly #said = new Map<string, string>();
+  readonly #deltas = new Map<string, string>();
 
   constructor(item: JsonObject) {
     this.#id = item.id;
     this.#type = String(item.type);
   }
 
-  take(event: JsonObject, type: string, report: Report): void {
+  read(event: JsonObject, type: string, report: Report): void {
     if (typeof event.item_id === 'string' && typeof this.#id === 'string') {
       if (event.item_id !== this.#id) {
         report('/item_id', 'item-id-changed', `the item had the id ${this.#id}`);
@@ -64,9 +64,9 @@ export class OpenItem {
     const index = event.content_index ?? event.summary_index ?? '';
     const key = `${name} ${String(index)}`;
     if (end === 'done') {
-      const said = this.#said.get(key);
-      if (said !== undefined && typeof event[field] === 'string' && event[field] !== said) {
-        report(`/${field}`, 'done-differs', 'the whole is not what its deltas said');
+      const streamed = this.#deltas.get(key);
+      if (streamed !== undefined && typeof event[field] === 'string' && event[field] !== streamed) {
+        report(`/${field}`, 'done-differs', 'the whole text differs from its deltas');
       }
       return;
     }
@@ -84,11 +84,11 @@ export class OpenItem {
       report('/summary_index', 'part-not-added', words);
     }
     if (typeof event.delta === 'string') {
-      this.#said.set(key, (this.#said.get(key) ?? '') + event.delta);
+      this.#deltas.set(key, (this.#deltas.get(key) ?? '') + event.delta);
     }
   }
 
-  /** The item as a whole against what was said of it. */
+  /** Compares the finished item with what its events said. */
   finish(item: JsonObject, report: Report): void {
     if (item.type !== this.#type) {
       report('/item/type', 'item-changed', `the item began as ${this.#type}`);
@@ -96,9 +96,13 @@ export class OpenItem {
     if (typeof this.#id === 'string' && item.id !== this.#id) {
       report('/item/id', 'item-id-changed', `the item had the id ${this.#id}`);
     }
-    const said = this.#said.get('function_call_arguments ');
-    if (said !== undefined && typeof item.arguments === 'string' && item.arguments !== said) {
-      report('/item/arguments', 'done-differs', 'the arguments are not what the deltas said');
+    const streamed = this.#deltas.get('function_call_arguments ');
+    if (
+      streamed !== undefined &&
+      typeof item.arguments === 'string' &&
+      item.arguments !== streamed
+    ) {
+      report('/item/arguments', 'done-differs', 'the arguments differ from their deltas');
     }
   }
 }

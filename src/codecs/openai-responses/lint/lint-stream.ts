@@ -1,4 +1,4 @@
-/** Reads a Responses stream strictly: numbered events, items opened and done, one ending that repeats them. */
+/** Checks a Responses stream strictly: numbered events, items added and done, one terminal event that repeats them. */
 
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
@@ -9,9 +9,9 @@ import { lintUsage } from './lint-usage.ts';
 const TERMINAL = ['response.completed', 'response.incomplete', 'response.failed'];
 
 /** A linter for one stream. */
-export const lintStream = (): StreamLinter => lintEvents(new Machine());
+export const lintStream = (): StreamLinter => lintEvents(new ResponsesStreamLinter());
 
-class Machine implements EventReader {
+class ResponsesStreamLinter implements EventReader {
   #started = false;
   #id: string | undefined;
   #items = 0;
@@ -19,16 +19,16 @@ class Machine implements EventReader {
   readonly #done = new Map<number, JsonObject>();
   #ended: 'terminal' | 'error' | undefined;
 
-  take(frame: SseFrame, report: Report, number: number): void {
+  read(frame: SseFrame, report: Report, number: number): void {
     if (frame.data === '[DONE]') {
-      // OpenRouter adds it; every client passes it over once the answer is complete.
+      // OpenRouter adds it; every client ignores it after the complete answer.
       if (this.#ended === undefined)
         report('', 'done-early', '[DONE] before the answer is complete');
       return;
     }
     const event = tryParse(frame.data ?? '');
     if (!isObject(event)) {
-      report('', 'not-json', 'the data of an event is no JSON object');
+      report('', 'not-json', 'the data of the event is not a JSON object');
       return;
     }
     if (frame.event !== event.type) {
@@ -52,7 +52,7 @@ class Machine implements EventReader {
       this.#ended = 'error';
       return;
     }
-    // Behind an error only the failed response may follow.
+    // After an error only `response.failed` may follow.
     if (this.#ended === 'error' && type !== 'response.failed') {
       report('', 'after-end', `${type} behind an error`);
       return;
@@ -69,7 +69,7 @@ class Machine implements EventReader {
       if (open === undefined) {
         const words = `item ${event.output_index} is not open`;
         report('/output_index', 'item-not-open', words);
-      } else open.take(event, type, report);
+      } else open.read(event, type, report);
     }
   }
 
@@ -141,13 +141,13 @@ class Machine implements EventReader {
     }
     this.#compareOutput(response.output, report);
     if (isObject(response.usage)) lintUsage(response.usage, '/response/usage', report);
-    // null where the vendor behind a gateway counted nothing.
+    // null if the vendor behind a gateway reported no counts.
     else if (status === 'completed' && response.usage === undefined) {
       report('/response/usage', 'usage-missing', 'the usage is missing');
     }
   }
 
-  /** The last event repeats every item; clients replace what they have with it. */
+  /** The last event repeats every item, and clients replace their items with it. */
   #compareOutput(output: Json | undefined, report: Report): void {
     if (!Array.isArray(output)) {
       report('/response/output', 'end-output', 'the output is missing');

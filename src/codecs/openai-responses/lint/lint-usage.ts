@@ -1,4 +1,4 @@
-/** The counts of a Responses answer: whole numbers that add up. */
+/** Checks the token counts of a Responses answer: whole numbers that add up. */
 
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import type { Report } from '../../lint.ts';
@@ -10,7 +10,7 @@ export function lintUsage(usage: JsonObject, at: string, report: Report): void {
     report(
       `${at}/${key}`,
       'usage-count',
-      `${key} is ${value === undefined ? 'missing' : 'no count'}`,
+      `${key} is ${value === undefined ? 'missing' : 'not a count'}`,
     );
     return;
   }

@@ -1,4 +1,4 @@
-/** A response object to a reply: its items as blocks, names and kinds of calls as the client declared them. */
+/** Decodes a response object into a reply, with tool names and kinds as the client declared them. */
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { Reply } from '../../../conversation/events.ts';
@@ -9,19 +9,21 @@ import { isObject } from '../../../lib/json/json.ts';
 import type { UpstreamContext } from '../../codec.ts';
 import { decodeItem, decodeReasoning } from '../request/decode-items.ts';
 import { compact, number, objects, text, wireOf } from '../wire.ts';
-import { decodeUsage, failureOf, finishOfOutput } from './outcome.ts';
+import { failureOf, finishOfOutput } from './finish-reason.ts';
+import { decodeUsage } from './usage.ts';
 
 const NAME_LIMIT = 64;
 
-/** @throws GatewayError upstream when the body is no finished response, or the failure it tells of */
+/** @throws GatewayError upstream if the body is not a finished response, or the failure that it reports */
 export function decodeReply(body: Json, context: UpstreamContext): Reply {
-  if (!isObject(body)) throw broken('The upstream sent no response object.');
+  if (!isObject(body)) throw brokenReply('The upstream sent no response object.');
   if (isObject(body.error) && body.output === undefined) {
-    throw failureOf({ ...body, status: 'failed' }) ?? broken('The upstream failed.');
+    throw failureOf({ ...body, status: 'failed' }) ?? brokenReply('The upstream failed.');
   }
   const failure = failureOf(body);
   if (failure !== undefined) throw failure;
-  if (!Array.isArray(body.output)) throw broken('The upstream sent a response without output.');
+  if (!Array.isArray(body.output))
+    throw brokenReply('The upstream sent a response without output.');
   const blocks = objects(body.output).flatMap((item) => itemBlocks(item, context));
   const logprobs = objects(body.output).flatMap((item) =>
     objects(item.content).flatMap((part) => objects(part.logprobs)),
@@ -41,15 +43,16 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
   };
 }
 
-const broken = (message: string) => new GatewayError('upstream', message, { fromUpstream: true });
+const brokenReply = (message: string) =>
+  new GatewayError('upstream', message, { fromUpstream: true });
 
-/** What of a response object is neither ours to make nor an echo of the request. */
+/** The fields of a response object that come from the vendor and are not an echo of the request. */
 export function restOf(response: JsonObject): JsonObject | undefined {
   const tier = text(response, 'service_tier');
   return tier === undefined ? undefined : compact({ service_tier: tier });
 }
 
-/** The blocks of one output item. Reasoning of which nothing was sent gives none. */
+/** The blocks of one output item; none for empty reasoning. */
 export function itemBlocks(item: JsonObject, context: UpstreamContext): readonly Block[] {
   if (item.type === 'reasoning') {
     return decodeReasoning(item, context.target.provider).blocks.filter(
@@ -62,15 +65,19 @@ export function itemBlocks(item: JsonObject, context: UpstreamContext): readonly
   try {
     blocks = decodeItem(value, 'output').blocks;
   } catch (error) {
-    throw broken(`The upstream sent a broken item: ${error instanceof Error ? error.message : ''}`);
+    throw brokenReply(
+      `The upstream sent a broken item: ${error instanceof Error ? error.message : ''}`,
+    );
   }
   return blocks.map((block) =>
-    block.type === 'tool-call' && block.by === 'client' ? restored(block, context) : block,
+    block.type === 'tool-call' && block.by === 'client'
+      ? restoreDeclaredName(block, context)
+      : block,
   );
 }
 
-/** What a call of the vendor's stands for: its declared name, namespace and kind, freeform input unwrapped. */
-export function restored(block: ToolCallBlock, context: UpstreamContext): ToolCallBlock {
+/** The call with its declared name, namespace and kind, and with freeform input unwrapped. */
+export function restoreDeclaredName(block: ToolCallBlock, context: UpstreamContext): ToolCallBlock {
   if (block.namespace !== undefined || block.kind !== 'function') return block;
   const original = toolNames(context.sent.tools, NAME_LIMIT).original(block.name);
   if (

@@ -1,4 +1,4 @@
-/** What can be told of an answer that was forwarded untouched, from its body or from its last frames. */
+/** Digests a forwarded Responses answer from its body or from its first and last frames. */
 
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
@@ -6,11 +6,12 @@ import { isObject, tryParse } from '../../../lib/json/json.ts';
 import type { Digest } from '../../codec.ts';
 import { object, objects, text } from '../wire.ts';
 import { decodeErrorEvent, vendorError } from './errors.ts';
-import { decodeUsage, failureOf, finishOfOutput } from './outcome.ts';
+import { failureOf, finishOfOutput } from './finish-reason.ts';
+import { decodeUsage } from './usage.ts';
 
 const UNFINISHED = ['in_progress', 'queued', 'failed', 'cancelled'];
 
-/** Looks at a whole response object without converting it. */
+/** Digests a whole response object. */
 export function digestReply(body: Json): Digest {
   if (!isObject(body)) return { complete: false, semantic: false };
   if (body.output === undefined && body.error !== undefined && body.error !== null) {
@@ -31,8 +32,10 @@ function digestResponse(response: JsonObject, status: string): Digest {
   const usage = decodeUsage(response.usage);
   return {
     complete,
-    semantic: objects(response.output).some(says),
-    answered: objects(response.output).some((item) => item.type !== 'reasoning' && says(item)),
+    semantic: objects(response.output).some(hasContent),
+    answered: objects(response.output).some(
+      (item) => item.type !== 'reasoning' && hasContent(item),
+    ),
     ...(usage === undefined ? {} : { usage }),
     ...(complete ? { finish: finishOfOutput({ ...response, status }) } : {}),
     ...(error === undefined ? {} : { error }),
@@ -45,23 +48,23 @@ function plainTexts(output: Json | undefined): Digest['texts'] {
     if (!isObject(item) || item.type !== 'message') return undefined;
     for (const part of Array.isArray(item.content) ? item.content : []) {
       if (!isObject(part) || part.type !== 'output_text') return undefined;
-      const said = text(part, 'text') ?? '';
-      if (said === '' || objects(part.annotations).length > 0) return undefined;
-      texts.push(said);
+      const value = text(part, 'text') ?? '';
+      if (value === '' || objects(part.annotations).length > 0) return undefined;
+      texts.push(value);
     }
   }
   return texts.length > 0 ? texts : undefined;
 }
 
-/** Does this item hold something that a user would miss? */
-function says(item: JsonObject): boolean {
+/** Does this item hold anything that a user would miss? */
+function hasContent(item: JsonObject): boolean {
   if (item.type !== 'message' && item.type !== 'reasoning') return true;
   return [...objects(item.content), ...objects(item.summary)].some(
     (part) => (text(part, 'text') ?? text(part, 'refusal') ?? '') !== '',
   );
 }
 
-/** Looks at the first and the last frames of a stream. */
+/** Digests the first and last frames of a stream. */
 export function digestStream(frames: readonly SseFrame[]): Digest {
   let semantic = false;
   let finished = false;
@@ -75,21 +78,21 @@ export function digestStream(frames: readonly SseFrame[]): Digest {
     const data = tryParse(frame.data);
     if (!isObject(data)) continue;
     const type = text(data, 'type') ?? frame.event;
-    semantic ||= speaks(type, data);
-    end = terminal(type, data) ?? end;
+    semantic ||= isSemanticEvent(type, data);
+    end = terminalDigest(type, data) ?? end;
   }
   if (end === undefined) return { complete: finished && semantic, semantic };
   return { ...end, semantic: semantic || end.semantic };
 }
 
-function speaks(type: string, data: JsonObject): boolean {
+function isSemanticEvent(type: string, data: JsonObject): boolean {
   if (type.endsWith('.delta')) return data.delta !== '' && data.delta !== undefined;
   const item = object(data, 'item');
   if (item === undefined) return false;
-  return type === 'response.output_item.done' && says(item);
+  return type === 'response.output_item.done' && hasContent(item);
 }
 
-function terminal(type: string, data: JsonObject): Digest | undefined {
+function terminalDigest(type: string, data: JsonObject): Digest | undefined {
   switch (type) {
     case 'response.completed':
     case 'response.incomplete':
@@ -110,8 +113,8 @@ function terminal(type: string, data: JsonObject): Digest | undefined {
 
 const ENDINGS = ['response.completed', 'response.incomplete', 'response.failed'];
 
-/** Beginnings of the last event, with and without its `event:` line, with and without spaces. */
-export const terminalMarks: readonly string[] = ENDINGS.flatMap((type) => [
+/** Prefixes of the terminal events, with and without an `event:` line, with and without spaces. */
+export const terminalPrefixes: readonly string[] = ENDINGS.flatMap((type) => [
   `event: ${type}`,
   `event:${type}`,
   `data: {"type":"${type}"`,
@@ -119,11 +122,11 @@ export const terminalMarks: readonly string[] = ENDINGS.flatMap((type) => [
   `data: {"type": "${type}"`,
 ]);
 
-const TELLING = /^response\.(created|output_item\.done|completed|incomplete)$/;
+const FRAMES_WITH_IDS = /^response\.(created|output_item\.done|completed|incomplete)$/;
 
-/** The first frame, those of finished items, and the last one. Vendors may leave out the `event:` line. */
-export function namesItem({ event, data }: Pick<SseFrame, 'event' | 'data'>): boolean {
-  if (event !== '') return TELLING.test(event);
+/** True for the first frame, frames of finished items, and the last frame. Vendors may leave out the `event:` line. */
+export function carriesItemIds({ event, data }: Pick<SseFrame, 'event' | 'data'>): boolean {
+  if (event !== '') return FRAMES_WITH_IDS.test(event);
   return (
     data !== undefined &&
     (data.includes('"response.created"') ||

@@ -1,13 +1,13 @@
-/** Errors in OpenAI's words: the vendor's answer by meaning, and ours as the vendor would say it. */
+/** Decodes a vendor's errors into typed errors, and encodes errors as OpenAI's Responses API writes them. */
 
-import { boundedError } from '../../../conversation/error-bounds.ts';
+import { boundedError } from '../../../conversation/error-size.ts';
+import { type ErrorKind, GatewayError } from '../../../conversation/errors.ts';
 import {
-  codeInWords,
   kindOfStatus,
+  publicErrorCode,
   retryAfterOf,
   retryHintOf,
-} from '../../../conversation/error-hints.ts';
-import { type ErrorKind, GatewayError } from '../../../conversation/errors.ts';
+} from '../../../conversation/http-error.ts';
 import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
@@ -44,16 +44,16 @@ const OVERFLOW =
   /context (?:window|length|size)|exceed_context_size|maximum context|prompt is too long|too many (?:input )?tokens/i;
 
 /**
- * A vendor's error object (or the bare text some send) as a typed error.
+ * A vendor's error object, or the plain text that some vendors send, as a typed error.
  * @param status of the HTTP answer; undefined for an error inside a stream
- * @param said by the vendor, of any size
+ * @param source the vendor's error, of any size
  */
 export function vendorError(
   status: number | undefined,
-  said: Json | undefined,
+  source: Json | undefined,
   headers?: ReadonlyHeaders,
 ): GatewayError {
-  const error = boundedError(said);
+  const error = boundedError(source);
   const body = isObject(error) ? error : {};
   const code = codeOf(body.code) ?? codeOf(body.type);
   const message =
@@ -85,13 +85,13 @@ function kindOf(status: number | undefined, body: JsonObject, message: string): 
   if (client && (byCode ?? 'invalid_request') === 'invalid_request' && OVERFLOW.test(message)) {
     return 'context_overflow';
   }
-  // A vague type says less than the status does.
+  // The status says more than a vague type.
   if (byCode !== undefined && byCode !== 'invalid_request' && byCode !== 'upstream') return byCode;
   if (status === undefined) return byCode ?? 'upstream';
   return kindOfStatus(status);
 }
 
-/** An upstream's error answer; the body may be OpenAI's, another vendor's, or no JSON at all. */
+/** An upstream's error answer. The body may be OpenAI's, another vendor's, or not JSON. */
 export function decodeError(status: number, body: string, headers: ReadonlyHeaders): GatewayError {
   const value = tryParse(body);
   if (isObject(value)) {
@@ -105,12 +105,12 @@ export function decodeError(status: number, body: string, headers: ReadonlyHeade
   return vendorError(status, readable ? plain : undefined, headers);
 }
 
-interface Words {
+interface TypeAndCode {
   readonly type: string;
   readonly code?: string;
 }
 
-const WORDS: Readonly<Record<ErrorKind, Words>> = {
+const TYPES_AND_CODES: Readonly<Record<ErrorKind, TypeAndCode>> = {
   invalid_request: { type: 'invalid_request_error' },
   authentication: { type: 'invalid_request_error', code: 'invalid_api_key' },
   permission: { type: 'invalid_request_error' },
@@ -130,17 +130,18 @@ const WORDS: Readonly<Record<ErrorKind, Words>> = {
 
 /** The error object of a JSON answer. */
 function errorObject(error: GatewayError): JsonObject {
-  const { type, code } = WORDS[error.kind];
+  const { type, code } = TYPES_AND_CODES[error.kind];
   return {
     message: error.message,
     type,
     param: error.param ?? null,
-    // The official clients branch on these two codes: no vendor's own spelling in their place.
-    code: (error.kind === 'context_overflow' ? code : (codeInWords(error.code) ?? code)) ?? null,
+    // Official clients branch on this code, so a vendor's own code must not replace it.
+    code:
+      (error.kind === 'context_overflow' ? code : (publicErrorCode(error.code) ?? code)) ?? null,
   };
 }
 
-/** The answer to the client. Both SDKs obey `x-should-retry` and `retry-after`. */
+/** The error answer for the client. Both official SDKs obey `x-should-retry` and `retry-after`. */
 export function encodeError(error: GatewayError, requestId: string): HttpError {
   return {
     status: error.status,
@@ -156,8 +157,8 @@ export function encodeError(error: GatewayError, requestId: string): HttpError {
 }
 
 /**
- * The code of a failed response. Codex gives up at once on `server_is_overloaded` and retries
- * `server_error`, so an overload is never said under its own name.
+ * The code of a failed response. Codex gives up on `server_is_overloaded` but retries `server_error`, so an
+ * overload is reported as `server_error`.
  */
 export function failureCode(error: GatewayError): string {
   switch (error.kind) {
@@ -177,9 +178,9 @@ export function failureCode(error: GatewayError): string {
   }
 }
 
-/** `event: error` as recorded (nested) and as the SDK's type has it (flat), in one object. */
+/** The `error` event in both known forms at once: nested, as recorded, and flat, as in the SDK's type. */
 export function errorEvent(error: GatewayError, sequence: number): JsonObject {
-  const { type } = WORDS[error.kind];
+  const { type } = TYPES_AND_CODES[error.kind];
   const code = failureCode(error);
   const param = error.param ?? null;
   const { message } = error;
@@ -193,7 +194,7 @@ export function errorEvent(error: GatewayError, sequence: number): JsonObject {
   };
 }
 
-/** The error inside an `error` event of either form. */
+/** The error in an `error` event of either form. */
 export function decodeErrorEvent(data: JsonObject): GatewayError {
   return vendorError(
     undefined,

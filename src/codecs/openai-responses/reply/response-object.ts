@@ -1,46 +1,46 @@
-/** The response object that surrounds an answer: what the client asked echoed, what became of it beside. */
+/** Builds the response object around an answer: identity and status, the echoed request fields, output and usage. */
 
-import type { GatewayError } from '../../../conversation/errors.ts';
-import type { FinishReason } from '../../../conversation/events.ts';
-import { toldTier } from '../../../conversation/openai-words.ts';
+import { openaiServiceTier } from '../../../conversation/openai-fields.ts';
 import type { Usage } from '../../../conversation/usage.ts';
 import type { JsonObject } from '../../../lib/json/json.ts';
 import type { ClientContext } from '../../codec.ts';
 import { object, PROTOCOL } from '../wire.ts';
 import { failureCode } from './errors.ts';
-import { encodeUsage } from './outcome.ts';
+import type { ResponseStatus } from './finish-reason.ts';
+import { encodeUsage } from './usage.ts';
 
-export interface Identity {
+export interface ResponseIdentity {
   readonly id: string;
-  /** Of the ids of items: the response id without its prefix. */
+  /** The middle part of item ids: the response id without its prefix. */
   readonly stem: string;
   readonly model: string;
   /** Seconds since 1970. */
   readonly created: number;
 }
 
-// `msg_<stem>_<index>` must stay within what the API takes for an item id: 64 of these characters.
+// `msg_<stem>_<index>` must be an item id that the API accepts: at most 64 of these characters.
 const LEGAL_STEM = /^[a-zA-Z0-9_-]{1,54}$/;
 
-/** The upstream's id where it is one of this protocol, else one made from the exchange's. */
-export function identify(
+/** The upstream's id if it has this protocol's form, else an id made from the request id. */
+export function responseIdentity(
   start: { readonly id: string; readonly model: string; readonly created?: number } | undefined,
   context: ClientContext,
-): Identity {
+): ResponseIdentity {
   const given = start?.id.startsWith('resp_') === true ? start.id.slice(5) : undefined;
   const stem = given ?? context.requestId.replace(/^req_/, '');
-  const asked = Number(/^req_(\d{13})_/.exec(context.requestId)?.[1] ?? Number.NaN);
+  const requestedAt = Number(/^req_(\d{13})_/.exec(context.requestId)?.[1] ?? Number.NaN);
   return {
     id: `resp_${stem}`,
     stem: LEGAL_STEM.test(stem) ? stem : Bun.hash.wyhash(stem).toString(16).padStart(16, '0'),
-    model: start?.model || context.asked.model,
-    created: start?.created ?? Math.floor((Number.isNaN(asked) ? Date.now() : asked) / 1000),
+    model: start?.model || context.request.model,
+    created:
+      start?.created ?? Math.floor((Number.isNaN(requestedAt) ? Date.now() : requestedAt) / 1000),
   };
 }
 
-/** The request's own fields as every response object repeats them, with the API's defaults. */
-export function echo(context: ClientContext, rest: JsonObject | undefined): JsonObject {
-  const { origin, settings } = context.asked;
+/** The request fields that every response object repeats, with the API's defaults. */
+export function echoRequest(context: ClientContext, rest: JsonObject | undefined): JsonObject {
+  const { origin, settings } = context.request;
   const body: JsonObject = origin?.protocol === PROTOCOL ? origin.value : {};
   return {
     background: false,
@@ -53,7 +53,7 @@ export function echo(context: ClientContext, rest: JsonObject | undefined): Json
     prompt_cache_key: body.prompt_cache_key ?? null,
     reasoning: { effort: null, summary: null, ...object(body, 'reasoning') },
     safety_identifier: body.safety_identifier ?? null,
-    service_tier: toldTier(rest?.service_tier) ?? body.service_tier ?? null,
+    service_tier: openaiServiceTier(rest?.service_tier) ?? body.service_tier ?? null,
     store: body.store ?? true,
     temperature: body.temperature ?? null,
     text: { format: { type: 'text' }, ...object(body, 'text') },
@@ -66,31 +66,8 @@ export function echo(context: ClientContext, rest: JsonObject | undefined): Json
   };
 }
 
-export type Outcome =
-  | { readonly status: 'in_progress' }
-  | { readonly status: 'completed' | 'incomplete'; readonly reason?: string }
-  | { readonly status: 'failed'; readonly error: GatewayError };
-
-/**
- * What the end of an answer is called here.
- * @param refused the refusal itself was said: then the response is complete
- */
-export function outcomeOf(finish: FinishReason | undefined, refused: boolean): Outcome {
-  switch (finish) {
-    case 'length':
-    case 'context-overflow':
-      return { status: 'incomplete', reason: 'max_output_tokens' };
-    case 'content-filter':
-      return { status: 'incomplete', reason: 'content_filter' };
-    case 'refusal':
-      return refused ? { status: 'completed' } : { status: 'incomplete', reason: 'content_filter' };
-    default:
-      return { status: 'completed' };
-  }
-}
-
-/** The members that come before the echo. */
-export function head(identity: Identity, outcome: Outcome): JsonObject {
+/** The members before the echoed fields. */
+export function head(identity: ResponseIdentity, outcome: ResponseStatus): JsonObject {
   const completed = outcome.status === 'completed';
   return {
     id: identity.id,
@@ -108,7 +85,7 @@ export function head(identity: Identity, outcome: Outcome): JsonObject {
   };
 }
 
-/** The members that come behind the echo. */
+/** The members after the echoed fields. */
 export function tail(output: readonly JsonObject[], usage: Usage | undefined): JsonObject {
   return { output, usage: usage === undefined ? null : encodeUsage(usage) };
 }

@@ -1,4 +1,4 @@
-/** Input and output items to turns: one item, one turn, whatever the item is. */
+/** Decodes the input and output items of Responses: each item becomes one turn. */
 
 import { invalid } from '../../../conversation/errors.ts';
 import { openSeal } from '../../../conversation/seal.ts';
@@ -13,13 +13,13 @@ import type {
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
-import { hostedResult } from '../reply/hosted-result.ts';
 import { object, objects, PROTOCOL, text, wireOf } from '../wire.ts';
 import { decodePart } from './decode-parts.ts';
+import { hostedResult } from './hosted-result.ts';
 
 const ROLES: readonly string[] = ['user', 'assistant', 'system', 'developer'];
 
-/** Hosted calls that are plainly a tool's call, by the canonical name of the tool. */
+/** Item types of hosted calls, and the canonical names of their tools. */
 const HOSTED_CALLS: Readonly<Record<string, string>> = {
   web_search_call: 'web_search',
   file_search_call: 'file_search',
@@ -29,12 +29,15 @@ const HOSTED_CALLS: Readonly<Record<string, string>> = {
 };
 
 /**
- * @param path where the item stands, for errors: `input[3]`
+ * @param path the item's path for error messages: `input[3]`
  * @throws GatewayError invalid_request
  */
 export function decodeItem(item: Json, path: string): Turn {
   if (!isObject(item)) {
-    throw invalid(`Invalid type for '${path}': expected an object, but got ${kind(item)}.`, path);
+    throw invalid(
+      `Invalid type for '${path}': expected an object, but got ${jsonKind(item)}.`,
+      path,
+    );
   }
   const type = item.type ?? (item.role === undefined ? undefined : 'message');
   if (typeof type !== 'string') {
@@ -72,8 +75,8 @@ export function decodeItem(item: Json, path: string): Turn {
 }
 
 /**
- * An item of a request: beside a call that the vendor ran stands what it gave back. In answers the item
- * is one block, since it is sent to a client as one.
+ * Decodes an item of a request. A hosted call becomes a call block and a result block; in answers it is one
+ * block, because clients get it as one item.
  * @throws GatewayError invalid_request
  */
 export function decodeInputItem(item: Json, path: string): Turn {
@@ -84,8 +87,8 @@ export function decodeInputItem(item: Json, path: string): Turn {
   return result === undefined ? turn : { ...turn, blocks: [block, result] };
 }
 
-/** A JSON value's kind in the words of the API's errors. */
-export function kind(value: Json | undefined): string {
+/** The kind of a JSON value, as the API's error messages name it. */
+export function jsonKind(value: Json | undefined): string {
   if (value === null) return 'null instead';
   if (Array.isArray(value)) return 'an array instead';
   if (typeof value === 'object') return 'an object instead';
@@ -118,12 +121,12 @@ function decodeContent(item: JsonObject, path: string): readonly Block[] {
   }
   const param = `${path}.content`;
   throw invalid(
-    `Invalid type for '${param}': expected one of an array of objects or string, but got ${kind(content)}.`,
+    `Invalid type for '${param}': expected one of an array of objects or string, but got ${jsonKind(content)}.`,
     param,
   );
 }
 
-/** Arguments are text; some servers hand them on as the object itself. */
+/** Arguments as text; some servers send them as an object. */
 function argumentsOf(item: JsonObject, key: string): string {
   const value = item[key];
   if (typeof value === 'string') return value;
@@ -185,11 +188,11 @@ function outputOf(item: JsonObject, path: string): readonly Block[] {
   if (output === undefined || output === null) {
     throw invalid(`Missing required parameter: '${path}.output'.`, `${path}.output`);
   }
-  // Off the specification, but a tool's JSON given as it is means only one thing.
+  // Against the specification, but unambiguous: the tool's output as JSON.
   return [{ type: 'text', text: JSON.stringify(output) }];
 }
 
-/** A search that the client runs is a call like any other; one that the vendor ran is history. */
+/** A tool search: run by the client, or by the vendor (`execution: "server"`). */
 function searchCall(item: JsonObject): Turn {
   const wire = wireOf(item);
   const block: Block = {
@@ -226,17 +229,17 @@ function searchResult(item: JsonObject): Turn {
 }
 
 /**
- * `content` is the reasoning itself, `summary` what may be read of it. A payload that is one of this
- * gateway's carriers is opened; the item then no longer stands for what any vendor made, so it has no
- * `wire`, and its text is what the sealing vendor said, not a summary.
+ * `content` is the reasoning itself, `summary` its readable summary. A payload that is one of the gateway's
+ * envelopes is opened. No vendor made such an item, so it has no `wire`, and its text is the original
+ * reasoning instead of a summary.
  */
 export function decodeReasoning(item: JsonObject, provider?: string): Turn {
   const content = objects(item.content).map((part) => text(part, 'text') ?? '');
   const summary = objects(item.summary).map((part) => text(part, 'text') ?? '');
-  const raw = content.some((part) => part !== '');
+  const hasContent = content.some((part) => part !== '');
   const payload = text(item, 'encrypted_content');
   const opened = payload === undefined ? undefined : openSeal(payload);
-  const carried = opened !== undefined;
+  const isEnvelope = opened !== undefined;
   const sealed: Sealed | undefined =
     opened ??
     (payload === undefined || payload === ''
@@ -247,17 +250,18 @@ export function decodeReasoning(item: JsonObject, provider?: string): Turn {
           kind: 'encrypted',
           value: payload,
         });
-  const readable = raw ? content.join('') : summary.join('\n\n');
-  const isSummary = !raw && readable !== '' && (!carried || opened.protocol === PROTOCOL);
+  const visibleText = hasContent ? content.join('') : summary.join('\n\n');
+  const isSummary =
+    !hasContent && visibleText !== '' && (!isEnvelope || opened.protocol === PROTOCOL);
   const wire = wireOf(item);
   const block: ReasoningBlock = {
     type: 'reasoning',
-    text: readable,
+    text: visibleText,
     ...(isSummary ? { summary: true } : {}),
     ...(sealed ? { sealed } : {}),
-    ...(carried ? {} : { wire }),
+    ...(isEnvelope ? {} : { wire }),
   };
-  return { role: 'assistant', blocks: [block], ...(carried ? {} : { wire }) };
+  return { role: 'assistant', blocks: [block], ...(isEnvelope ? {} : { wire }) };
 }
 
 function hostedCall(item: JsonObject, name: string): Turn {

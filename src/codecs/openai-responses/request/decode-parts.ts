@@ -1,4 +1,4 @@
-/** Content parts of messages and tool outputs to blocks. */
+/** Decodes the content parts of messages and tool outputs. */
 
 import { invalid } from '../../../conversation/errors.ts';
 import type { Block, Citation, MediaBlock, MediaSource } from '../../../conversation/types.ts';
@@ -7,11 +7,11 @@ import { isObject } from '../../../lib/json/json.ts';
 import { number, object, objects, text, wireOf } from '../wire.ts';
 
 /**
- * @param path where the part stands, for errors: `input[3].content[0]`
+ * @param path the part's path for error messages: `input[3].content[0]`
  * @throws GatewayError invalid_request
  */
 export function decodePart(part: Json, path: string): Block {
-  // A bare string in a list of parts is off the specification; some SDK wrappers send it.
+  // Against the specification, but some SDK wrappers send strings in a list of parts.
   if (typeof part === 'string') return { type: 'text', text: part };
   if (!isObject(part)) throw invalid(`Invalid type for '${path}': expected an object.`, path);
   const type = part.type;
@@ -36,7 +36,7 @@ export function decodePart(part: Json, path: string): Block {
     case 'input_audio':
       return decodeAudio(part, path);
     case 'encrypted_content':
-      // Codex's agent messages: the task in plain text where nobody encrypted it.
+      // Codex's agent messages: without encryption this is the task in plain text.
       return { type: 'text', text: text(part, 'encrypted_content') ?? '', wire: wireOf(part) };
     default:
       return { type: 'opaque', name: type, text: text(part, 'text'), wire: wireOf(part) };
@@ -57,7 +57,7 @@ function decodeText(part: JsonObject, path: string): Block {
   };
 }
 
-/** An annotation of output text as a citation; its `wire` keeps the kinds that have no URL. */
+/** An annotation of output text as a citation. Kinds without a URL survive in its `wire`. */
 export function decodeAnnotation(annotation: JsonObject): Citation {
   return {
     url: text(annotation, 'url'),
@@ -69,7 +69,7 @@ export function decodeAnnotation(annotation: JsonObject): Citation {
 }
 
 function decodeImage(part: JsonObject, path: string): MediaBlock {
-  // `image_url` is a string here; Chat's object form is taken too.
+  // `image_url` is a string in Responses; Chat's object form is accepted too.
   const url = text(part, 'image_url') ?? text(object(part, 'image_url') ?? {}, 'url');
   const file = text(part, 'file_id');
   if (url === undefined && file === undefined) {
@@ -125,8 +125,8 @@ function decodeAudio(part: JsonObject, path: string): MediaBlock {
 }
 
 /**
- * A data URL as its bytes, any other URL as it is.
- * @param bare the media type of text that is no URL at all (`file_data` may be plain base64)
+ * The source of a URL: data URLs become base64 sources.
+ * @param bare the media type of a value that is plain base64 instead of a URL, as `file_data` may be
  */
 function fromUrl(url: string, bare?: string): MediaSource {
   if (url.startsWith('data:')) {

@@ -1,15 +1,15 @@
-/** A Responses request body to a conversation: every input item one turn, every part kept as it came. */
+/** Decodes a Responses request body into a conversation, one turn for each input item. */
 
 import { GatewayError, invalid } from '../../../conversation/errors.ts';
 import type { Block, Conversation, Tool, Turn } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import { objects, PROTOCOL } from '../wire.ts';
-import { decodeInputItem, kind } from './decode-items.ts';
+import { decodeInputItem, jsonKind } from './decode-items.ts';
 import { decodeSettings } from './decode-settings.ts';
-import { decodeTool, withLoaded } from './tools.ts';
+import { addLoadedTools, decodeTool } from './decode-tools.ts';
 
-/** What may stand in place of `input`: the prompt is then known to the server. */
+/** Fields that may replace `input`, because the server then knows the prompt. */
 const INPUT_ELSEWHERE = ['previous_response_id', 'conversation', 'prompt'];
 
 /** @throws GatewayError invalid_request with `param` naming the field */
@@ -30,17 +30,17 @@ export function decodeRequest(body: Json): Conversation {
   const system = decodeInstructions(body.instructions);
   const turns = decodeInput(body);
   const declared = decodeTools(body.tools);
-  const tools = withLoaded(declared, loadedBy(turns));
+  const tools = addLoadedTools(declared, toolsLoadedBy(turns));
   const settings = decodeSettings(body);
   const parts = { model, system, turns, tools, settings };
   return { ...parts, origin: { protocol: PROTOCOL, value: body, parts } };
 }
 
-/** The API's words for a value of the wrong type. */
+/** The API's error for a value of the wrong type. */
 export function wrongType(param: string, expected: string, given: Json | undefined): GatewayError {
   return new GatewayError(
     'invalid_request',
-    `Invalid type for '${param}': expected ${expected}, but got ${kind(given)}.`,
+    `Invalid type for '${param}': expected ${expected}, but got ${jsonKind(given)}.`,
     { param, code: 'invalid_type' },
   );
 }
@@ -48,7 +48,7 @@ export function wrongType(param: string, expected: string, given: Json | undefin
 function decodeInstructions(value: Json | undefined): readonly Block[] {
   if (value === undefined || value === null || value === '') return [];
   if (typeof value === 'string') return [{ type: 'text', text: value }];
-  // In response objects of the API instructions may be a list of items; some clients send those.
+  // In response objects, instructions may be a list of items. Some clients send such a list.
   if (Array.isArray(value)) {
     return value.flatMap((item: Json, i) => decodeInputItem(item, `instructions[${i}]`).blocks);
   }
@@ -79,8 +79,8 @@ function decodeTools(value: Json | undefined): readonly Tool[] {
   return value.flatMap((tool: Json, i) => decodeTool(tool, `tools[${i}]`));
 }
 
-/** The tools that items of the input declare: `additional_tools`, and what a tool search found. */
-export function loadedBy(turns: readonly Turn[]): readonly Tool[] {
+/** The tools that input items declare: `additional_tools` and the output of a tool search. */
+export function toolsLoadedBy(turns: readonly Turn[]): readonly Tool[] {
   const tools: Tool[] = [];
   turns.forEach((turn, i) => {
     const item = turn.wire?.value;

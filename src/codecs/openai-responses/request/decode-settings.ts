@@ -1,4 +1,4 @@
-/** The settings of a Responses request, each checked for its type, the unknown ones kept as they are. */
+/** Decodes the settings of a Responses request. Types are checked; unknown fields go to `rest`. */
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { OutputFormat, ReasoningSettings, Settings } from '../../../conversation/types.ts';
@@ -6,10 +6,10 @@ import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import { put } from '../../../lib/json/json-members.ts';
 import { object, text } from '../wire.ts';
-import { kind } from './decode-items.ts';
-import { decodeToolChoice } from './tools.ts';
+import { jsonKind } from './decode-items.ts';
+import { decodeToolChoice } from './decode-tools.ts';
 
-/** Top-level keys with a meaning of their own; all others are `rest`. */
+/** Top-level keys that are decoded; all others go to `rest`. */
 const KNOWN = new Set([
   'model',
   'instructions',
@@ -69,7 +69,7 @@ const EXPECTED = {
   array: 'an array of strings',
 } as const;
 
-/** The member when it has that type, undefined when it is absent or null. */
+/** The member if it has that type; undefined if it is absent or null. */
 function typed(body: JsonObject, key: string, type: keyof typeof EXPECTED): Json | undefined {
   const value = body[key];
   if (value === undefined || value === null) return undefined;
@@ -82,7 +82,7 @@ function typed(body: JsonObject, key: string, type: keyof typeof EXPECTED): Json
   if (fits) return value;
   throw new GatewayError(
     'invalid_request',
-    `Invalid type for '${key}': expected ${EXPECTED[type]}, but got ${kind(value)}.`,
+    `Invalid type for '${key}': expected ${EXPECTED[type]}, but got ${jsonKind(value)}.`,
     { param: key, code: 'invalid_type' },
   );
 }
@@ -93,7 +93,7 @@ function defined(settings: Settings): Settings {
   return out as unknown as Settings;
 }
 
-/** Null says nothing here: it stands in the origin, and there is nothing to be lost elsewhere. */
+/** Unknown fields that are not null. The origin keeps a null, and for other protocols nothing is lost. */
 function restOf(body: JsonObject): JsonObject | undefined {
   const rest: Record<string, Json | undefined> = {};
   let found = false;

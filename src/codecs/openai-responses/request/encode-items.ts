@@ -1,7 +1,7 @@
-/** Turns to input items: messages, calls, results, reasoning, each an item of its own. */
+/** Encodes turns as Responses input items: messages, calls, results and reasoning. */
 
+import { noteLostName } from '../../../conversation/lost-fields.ts';
 import type { Notes } from '../../../conversation/notes.ts';
-import { noteLostName } from '../../../conversation/turn-name.ts';
 import type {
   Block,
   ReasoningBlock,
@@ -12,12 +12,12 @@ import type {
 } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
-import { inItemOfCall } from '../reply/hosted-result.ts';
 import { callId, compact, ownResidue, ownWire, PROTOCOL } from '../wire.ts';
 import { encodePart, encodeParts, imageParts } from './encode-parts.ts';
+import { isInCallItem } from './hosted-result.ts';
 import type { ItemContext } from './item-context.ts';
 
-/** The items of one turn; what Responses cannot say becomes a note. */
+/** The items of one turn. Content that Responses cannot express becomes a note. */
 export function encodeTurn(turn: Turn, at: string, context: ItemContext): readonly JsonObject[] {
   const wire = ownWire(turn);
   if (isObject(wire)) return [wire];
@@ -28,21 +28,21 @@ export function encodeTurn(turn: Turn, at: string, context: ItemContext): readon
 }
 
 /**
- * Reasoning and messages in order, then the calls, which stay together: DeepSeek refuses a message
- * between the calls of one turn, and nobody minds the order.
+ * Reasoning and messages in order, then all calls: DeepSeek refuses a message between the calls of one turn,
+ * and other vendors accept any order.
  */
 function assistantItems(turn: Turn, at: string, context: ItemContext): readonly JsonObject[] {
-  const said: JsonObject[] = [];
+  const items: JsonObject[] = [];
   const calls: JsonObject[] = [];
-  let pending: JsonObject[] = [];
+  let pendingReasoning: JsonObject[] = [];
   let content: Block[] = [];
   const closeMessage = () => {
     if (content.length === 0) return;
     const item = messageItem(turn, 'assistant', content, at, context);
     content = [];
     if (item === undefined) return;
-    said.push(...pending, item);
-    pending = [];
+    items.push(...pendingReasoning, item);
+    pendingReasoning = [];
   };
   for (const block of turn.blocks) {
     switch (block.type) {
@@ -53,30 +53,30 @@ function assistantItems(turn: Turn, at: string, context: ItemContext): readonly 
       case 'reasoning': {
         closeMessage();
         const item = reasoningItem(block, at, context);
-        if (item !== undefined) pending.push(item);
+        if (item !== undefined) pendingReasoning.push(item);
         break;
       }
       case 'tool-call': {
         closeMessage();
         const item = callItem(block, at, context);
         if (item === undefined) break;
-        calls.push(...pending, item);
-        pending = [];
+        calls.push(...pendingReasoning, item);
+        pendingReasoning = [];
         break;
       }
       case 'opaque': {
         const item = ownWire(block);
         if (isObject(item) && content.length === 0 && item.role === undefined) {
           closeMessage();
-          said.push(...pending, item);
-          pending = [];
+          items.push(...pendingReasoning, item);
+          pendingReasoning = [];
         } else content.push(block);
         break;
       }
       case 'tool-result':
-        // A result that the vendor or this gateway made stands beside its call.
+        // A result inside an assistant turn: its tool was run by the vendor or the gateway.
         if (block.by !== 'provider') calls.push(...resultItems(block, at, context));
-        else if (!inItemOfCall(block)) context.notes.add('hosted_call_dropped', at, block.callId);
+        else if (!isInCallItem(block)) context.notes.add('hosted_call_dropped', at, block.callId);
         break;
       case 'media':
         content.push(block);
@@ -84,38 +84,38 @@ function assistantItems(turn: Turn, at: string, context: ItemContext): readonly 
     }
   }
   closeMessage();
-  // Reasoning may be a turn of its own, before the turn it led to; see withoutLoneReasoning.
-  return [...said, ...calls, ...pending];
+  // Reasoning may be a turn of its own before the turn that it led to; see withoutLoneReasoning.
+  return [...items, ...calls, ...pendingReasoning];
 }
 
 /**
- * The items without reasoning that nothing of the assistant's follows, which the API refuses:
+ * The items without reasoning that no assistant item follows, which the API refuses:
  * "… of type 'reasoning' was provided without its required following item."
  */
 export function withoutLoneReasoning(
   items: readonly JsonObject[],
   notes: Notes,
 ): readonly JsonObject[] {
-  const kept: JsonObject[] = [];
-  let led = false;
+  const keptReversed: JsonObject[] = [];
+  let leadsToItem = false;
   for (let i = items.length - 1; i >= 0; i--) {
     const item = items[i]!;
     if (item.type === 'reasoning') {
-      if (led) kept.push(item);
+      if (leadsToItem) keptReversed.push(item);
       else notes.add('reasoning_dropped', 'input', 'nothing follows it');
       continue;
     }
-    led =
+    leadsToItem =
       item.role === 'assistant' || (typeof item.type === 'string' && item.type.endsWith('_call'));
-    kept.push(item);
+    keptReversed.push(item);
   }
-  return kept.length === items.length ? items : kept.reverse();
+  return keptReversed.length === items.length ? items : keptReversed.reverse();
 }
 
-/** Results first: they answer the calls just before. */
+/** The items of a turn that is not the assistant's: results first, because they answer the calls before it. */
 function inputItemsOf(turn: Turn, at: string, context: ItemContext): readonly JsonObject[] {
   const results: JsonObject[] = [];
-  const after: JsonObject[] = [];
+  const followingImages: JsonObject[] = [];
   const content: Block[] = [];
   for (const block of turn.blocks) {
     if (block.type === 'tool-result') {
@@ -124,7 +124,7 @@ function inputItemsOf(turn: Turn, at: string, context: ItemContext): readonly Js
         continue;
       }
       results.push(...resultItems(block, at, context));
-      after.push(...imageParts(block, context));
+      followingImages.push(...imageParts(block, context));
     } else if (block.type === 'opaque' && isWholeItem(block)) {
       results.push(ownWire(block) as JsonObject);
     } else if (block.type === 'tool-call') {
@@ -132,15 +132,15 @@ function inputItemsOf(turn: Turn, at: string, context: ItemContext): readonly Js
       if (item !== undefined) results.push(item);
     } else content.push(block);
   }
-  if (after.length > 0) {
+  if (followingImages.length > 0) {
     context.notes.add('content_bridged', at, 'images of a tool result follow it as a user message');
-    results.push({ type: 'message', role: 'user', content: after });
+    results.push({ type: 'message', role: 'user', content: followingImages });
   }
   const message = messageItem(turn, turn.role, content, at, context);
   return message === undefined ? results : [...results, message];
 }
 
-/** Opaque blocks are items (compaction, local_shell_call, …) or parts of a message. */
+/** Is this opaque block an item (compaction, local_shell_call, …)? Others are parts of a message. */
 function isWholeItem(block: Block): boolean {
   const value = 'wire' in block ? ownWire(block) : undefined;
   return isObject(value) && typeof value.type === 'string' && !value.type.startsWith('input_');
@@ -162,9 +162,9 @@ function messageItem(
   const content = encodeParts(blocks, role, at, context);
   if (content.length > 0) return { ...(head ?? { type: 'message' }), role, content };
   if (role === 'assistant' || blocks.length === 0) return undefined;
-  // A turn of which nothing can be said was one all the same; without it, input might be empty.
-  const said = blocks.every((block) => block.type === 'text') ? '' : '[content omitted]';
-  return { type: 'message', role, content: [{ type: 'input_text', text: said }] };
+  // A placeholder for a turn without content: without it, input might be empty.
+  const placeholder = blocks.every((block) => block.type === 'text') ? '' : '[content omitted]';
+  return { type: 'message', role, content: [{ type: 'input_text', text: placeholder }] };
 }
 
 function callItem(block: ToolCallBlock, at: string, context: ItemContext): JsonObject | undefined {
@@ -199,7 +199,7 @@ function callItem(block: ToolCallBlock, at: string, context: ItemContext): JsonO
         call_id,
         name,
         namespace,
-        // No input at all means no arguments; the API wants JSON.
+        // An empty input means no arguments, and the API requires JSON.
         arguments: block.input.trim() === '' ? '{}' : block.input,
       });
 }
@@ -240,8 +240,8 @@ function encodeOutput(block: ToolResultBlock, at: string, context: ItemContext):
 }
 
 /**
- * Reasoning goes back only to who made it: with the payload this protocol sealed, or as plain text
- * where the vendor wants that (DeepSeek refuses a tool turn without it).
+ * Reasoning goes back only to its maker: with its own encrypted payload, or as plain text to a vendor that
+ * requires it (DeepSeek refuses a tool turn without it).
  */
 function reasoningItem(
   block: ReasoningBlock,
@@ -257,7 +257,7 @@ function reasoningItem(
     sealed.value !== '' &&
     (sealed.provider === undefined || sealed.provider === context.target.provider);
   if (ours) {
-    // Whatever way it went, readable text beside this protocol's payload is its summary.
+    // Readable text with a payload of this protocol is always its summary.
     const summary = block.text === '' ? [] : [{ type: 'summary_text', text: block.text }];
     return { ...residue, type: 'reasoning', summary, encrypted_content: sealed.value };
   }

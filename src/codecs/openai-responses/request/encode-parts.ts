@@ -1,4 +1,4 @@
-/** Blocks to content parts of a message or of a tool's output. */
+/** Encodes blocks as content parts of a message or of a tool's output. */
 
 import { fileName } from '../../../conversation/file-name.ts';
 import type { Block, MediaBlock, Role, ToolResultBlock } from '../../../conversation/types.ts';
@@ -7,7 +7,7 @@ import { isObject } from '../../../lib/json/json.ts';
 import { compact, ownResidue, ownWire } from '../wire.ts';
 import type { ItemContext } from './item-context.ts';
 
-/** The parts of a message; empty text is left out where something else is said. */
+/** The parts of a message. Empty text is left out if there is other content. */
 export function encodeParts(
   blocks: readonly Block[],
   role: Role,
@@ -25,8 +25,8 @@ export function encodeParts(
 }
 
 /**
- * One part, two for a document with a context, or none with a note.
- * @param inResult the part stands in a tool's output
+ * One part, two for a document with a context, or none and a note.
+ * @param inResult the part belongs to a tool's output
  */
 export function encodePart(
   block: Block,
@@ -42,7 +42,7 @@ export function encodePart(
     case 'text': {
       const residue = ownResidue(block);
       if (residue !== undefined && typeof residue.text === 'string') {
-        // Offsets of annotations speak of the old text.
+        // The offsets of the annotations belong to the old text.
         const { annotations: _, ...rest } = residue;
         return [{ ...rest, text: block.text }];
       }
@@ -72,7 +72,7 @@ export function encodePart(
   }
 }
 
-/** Images of a result that this target takes only in messages. */
+/** The images of a result, for a target that accepts images only in messages. */
 export function imageParts(block: ToolResultBlock, context: ItemContext): readonly JsonObject[] {
   const { profile } = context.target;
   if (profile.images === false || profile.imagesInResults !== false) return [];
@@ -84,14 +84,14 @@ export function imageParts(block: ToolResultBlock, context: ItemContext): readon
   });
 }
 
-/** What Messages says about a document, for which a file has no place: the words before it. */
+/** The context of a Messages document, as text before the file part, which has no field for it. */
 function contextParts(
   block: MediaBlock,
   type: string,
   at: string,
   context: ItemContext,
 ): readonly JsonObject[] {
-  // A text document has it in its heading.
+  // In a text document it is part of the heading.
   if (!block.context || block.source.type === 'text') return [];
   context.notes.add('content_bridged', at, 'context of a document as text');
   return [{ type, text: block.context }];
@@ -105,24 +105,25 @@ function encodeMedia(
   inResult: boolean,
 ): JsonObject {
   const { profile } = context.target;
-  const words = (text: string, what: string): JsonObject => {
+  const asText = (text: string, what: string): JsonObject => {
     context.notes.add('content_bridged', at, what);
     return { type: textType, text };
   };
-  if (textType === 'output_text') return words(`[${block.media}]`, `${block.media} as text`);
+  if (textType === 'output_text') return asText(`[${block.media}]`, `${block.media} as text`);
   switch (block.media) {
     case 'image': {
-      if (profile.images === false) return words('[image omitted]', 'the upstream takes no images');
+      if (profile.images === false)
+        return asText('[image omitted]', 'the upstream takes no images');
       if (inResult && profile.imagesInResults === false) {
         return { type: textType, text: '[The image follows in the next message.]' };
       }
-      return image(block, context) ?? words('[image omitted]', 'a file id of another vendor');
+      return image(block, context) ?? asText('[image omitted]', 'a file id of another vendor');
     }
     case 'document':
-      return document(block, context, words);
+      return document(block, context, asText);
     case 'audio':
-      // ResponseInputContent of the official SDK is text, image or file; other parts are refused.
-      return words('[audio omitted]', 'Responses takes no audio');
+      // The official SDK's ResponseInputContent is text, image or file; other parts are refused.
+      return asText('[audio omitted]', 'Responses takes no audio');
   }
 }
 
@@ -145,24 +146,27 @@ function image(block: MediaBlock, context: ItemContext): JsonObject | undefined 
 function document(
   block: MediaBlock,
   context: ItemContext,
-  words: (text: string, what: string) => JsonObject,
+  asText: (text: string, what: string) => JsonObject,
 ): JsonObject {
   const { source } = block;
   const name = block.filename ?? block.title;
   if (source.type === 'text') {
-    // Plain text needs no file; the heading is what a reader of the document would see.
+    // Plain text needs no file. The heading shows the document's name and context.
     const head = [name, block.context].filter((line) => line !== undefined).join('\n');
-    return words(head === '' ? source.text : `${head}\n\n${source.text}`, 'document as text');
+    return asText(head === '' ? source.text : `${head}\n\n${source.text}`, 'document as text');
   }
   if (context.target.profile.documents === false) {
-    return words(`[document omitted${name ? `: ${name}` : ''}]`, 'the upstream takes no documents');
+    return asText(
+      `[document omitted${name ? `: ${name}` : ''}]`,
+      'the upstream takes no documents',
+    );
   }
   const head = { ...ownResidue(block), type: 'input_file' };
   switch (source.type) {
     case 'base64':
       return {
         ...head,
-        // The API wants a name with file data.
+        // The API requires a name with file data.
         filename: name || fileName(source.mediaType),
         file_data: `data:${source.mediaType};base64,${source.data}`,
       };
@@ -171,6 +175,6 @@ function document(
     case 'file-id':
       return context.fileIds
         ? { ...head, file_id: source.id }
-        : words(`[document omitted${name ? `: ${name}` : ''}]`, 'a file id of another vendor');
+        : asText(`[document omitted${name ? `: ${name}` : ''}]`, 'a file id of another vendor');
   }
 }

@@ -1,9 +1,9 @@
-/** A conversation to a Responses request body: its own untouched, any other in this protocol's words. */
+/** Encodes a conversation as a Responses request body. Unchanged parts of the same protocol go out as they came. */
 
+import { noteLostName } from '../../../conversation/lost-fields.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import type { Target } from '../../../conversation/target.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
-import { noteLostName } from '../../../conversation/turn-name.ts';
 import type { Block, Conversation, Tool, Turn } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { memberOf, put } from '../../../lib/json/json-members.ts';
@@ -15,7 +15,7 @@ import type { ItemContext } from './item-context.ts';
 
 const NAME_LIMIT = 64;
 
-/** The wire body for this target. Never throws on content: what cannot be said becomes a note. */
+/** The wire body for this target. Never throws because of content: what Responses cannot express becomes a note. */
 export function encodeRequest(
   conversation: Conversation,
   target: Target,
@@ -42,8 +42,9 @@ export function encodeRequest(
   } else {
     const { parts } = origin;
     if (conversation.system !== parts.system) {
-      const said = plainText(conversation.system);
-      if (said !== (origin.value.instructions ?? '')) body.instructions = said || undefined;
+      const instructions = plainText(conversation.system);
+      if (instructions !== (origin.value.instructions ?? ''))
+        body.instructions = instructions || undefined;
     }
     const { input } = origin.value;
     if (Array.isArray(input) || conversation.turns !== parts.turns) {
@@ -54,7 +55,7 @@ export function encodeRequest(
 
   if (origin === undefined || conversation.tools !== origin.parts.tools) {
     const tools = encodeTools(conversation, context.names, target.profile, notes);
-    // An empty list stays one where the client declared tools in this protocol.
+    // An empty list is kept if the client of this protocol declared `tools`.
     body.tools = tools.length > 0 || origin?.value.tools !== undefined ? tools : undefined;
   }
 
@@ -62,7 +63,7 @@ export function encodeRequest(
   return applyProfile(body, target, notes);
 }
 
-/** Does anything in it hold a cache mark, for which there is no place here? */
+/** Does any part hold a cache mark? Responses has no field for it. */
 function isMarked({ system, turns, tools }: Conversation): boolean {
   const marked = (node: Block | Tool): boolean =>
     ('cache' in node && node.cache !== undefined) ||
@@ -74,7 +75,7 @@ function isMarked({ system, turns, tools }: Conversation): boolean {
 
 const at = (index: number) => `input[${index}]`;
 
-/** Instructions are what stands before the first word of the dialogue. */
+/** The instructions before the dialogue, and the turns after them. */
 function splitInstructions(conversation: Conversation): {
   instructions: string;
   turns: readonly Turn[];
@@ -82,7 +83,7 @@ function splitInstructions(conversation: Conversation): {
   let first = 0;
   const { turns, system } = conversation;
   while (turns[first]?.role === 'system' || turns[first]?.role === 'developer') first++;
-  // Input must not be empty: a request of nothing but system text says it there.
+  // Input must not be empty: a request with system text only sends that text as input.
   if (first === turns.length) first = 0;
   const leading = turns.slice(0, first).map((turn) => plainText(turn.blocks));
   const all = [plainText(system), ...leading].filter((part) => part !== '');
@@ -104,7 +105,7 @@ function encodeInput(
   return withoutLoneReasoning(items, context.notes);
 }
 
-/** Never renamed or dropped: without them there is no request. */
+/** Fields that are never renamed or dropped: every request needs them. */
 const FIXED = ['model', 'input', 'stream'];
 
 function applyProfile(

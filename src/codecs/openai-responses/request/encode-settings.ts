@@ -1,6 +1,6 @@
-/** Settings to top-level fields: changed ones over an own body, all of them where the client spoke otherwise. */
+/** Encodes settings as top-level fields: only changed ones in a body of the same protocol, all for other clients. */
 
-import { SHARED_REST, takenUser } from '../../../conversation/openai-words.ts';
+import { acceptedUser, SHARED_FIELDS } from '../../../conversation/openai-fields.ts';
 import type {
   Conversation,
   OutputFormat,
@@ -28,7 +28,7 @@ export function encodeSettings(body: Body, conversation: Conversation, context: 
   encodeAll(body, conversation, context);
 }
 
-/** Settings that are one top-level field each, under its name. */
+/** Settings that each have exactly one top-level field, and that field. */
 const PLAIN = {
   stream: 'stream',
   temperature: 'temperature',
@@ -44,7 +44,7 @@ const PLAIN = {
   include: 'include',
 } as const satisfies Partial<Record<keyof Settings, string>>;
 
-/** An own body whose settings a feature changed: only the changed fields are written. */
+/** For a body of this protocol whose settings a feature changed: writes only the changed fields. */
 function encodeChanged(
   body: Body,
   conversation: Conversation,
@@ -72,7 +72,7 @@ function encodeChanged(
     if (now.rest !== undefined) putAll(body, now.rest);
   }
   for (const key of ['seed', 'stop', 'topK', 'n', 'presencePenalty', 'frequencyPenalty'] as const) {
-    if (now[key] !== undefined) context.notes.add('parameter_dropped', SAID_ELSEWHERE[key]);
+    if (now[key] !== undefined) context.notes.add('parameter_dropped', UNSUPPORTED[key]);
   }
 }
 
@@ -84,7 +84,7 @@ function encodeChoice(body: Body, conversation: Conversation, context: ItemConte
     return;
   }
   const declared = objects(body.tools);
-  // Tools may stand in items instead (`additional_tools`): any choice but a name holds for those.
+  // Tools may be declared in items (`additional_tools`) instead. Any choice but a named tool still applies to them.
   if (declared.length === 0 && conversation.tools.length > 0 && toolChoice.type !== 'tool') return;
   body.tool_choice = encodeToolChoice(
     toolChoice,
@@ -96,8 +96,8 @@ function encodeChoice(body: Body, conversation: Conversation, context: ItemConte
   );
 }
 
-/** What Responses has no field for, by the name under which Chat (or Messages) knows it. */
-const SAID_ELSEWHERE = {
+/** Settings without a Responses field, with their names in Chat or Messages. */
+const UNSUPPORTED = {
   stop: 'stop',
   seed: 'seed',
   n: 'n',
@@ -148,41 +148,42 @@ function encodeAll(body: Body, conversation: Conversation, context: ItemContext)
   }
   if (include.size > 0) body.include = [...include];
 
-  // Nobody who speaks another protocol expects the vendor to keep the conversation.
+  // A client of another protocol does not expect the vendor to store the conversation.
   body.store = settings.store ?? false;
-  if (settings.cacheKey !== undefined) body.prompt_cache_key = cacheKey(settings.cacheKey, context);
+  if (settings.cacheKey !== undefined)
+    body.prompt_cache_key = encodeCacheKey(settings.cacheKey, context);
   encodeIdentity(body, settings, chat, context);
 
-  for (const key of Object.keys(SAID_ELSEWHERE) as (keyof typeof SAID_ELSEWHERE)[]) {
+  for (const key of Object.keys(UNSUPPORTED) as (keyof typeof UNSUPPORTED)[]) {
     const value = settings[key];
     if (value === undefined || (key === 'n' && value === 1)) continue;
-    notes.add('parameter_dropped', SAID_ELSEWHERE[key]);
+    notes.add('parameter_dropped', UNSUPPORTED[key]);
   }
   for (const key in settings.rest) {
-    // Null is how clients write a field that they do not set.
+    // Clients write null for a field that they do not set.
     if (settings.rest[key] === undefined || settings.rest[key] === null) continue;
-    if (chat && SHARED_REST.includes(key)) body[key] = settings.rest[key];
+    if (chat && SHARED_FIELDS.includes(key)) body[key] = settings.rest[key];
     else notes.add('parameter_dropped', key);
   }
 }
 
 const CACHE_KEY_LIMIT = 64;
 
-/** The same key for the same session, short enough. */
-function cacheKey(key: string, context: ItemContext): string {
+/** The cache key within the API's limit. The same key for the same session. */
+function encodeCacheKey(key: string, context: ItemContext): string {
   if (key.length <= CACHE_KEY_LIMIT) return key;
   context.notes.add('parameter_mapped', 'prompt_cache_key', 'too long: its hash');
   return new Bun.CryptoHasher('sha256').update(key).digest('hex').slice(0, CACHE_KEY_LIMIT);
 }
 
-/** Metadata and tiers share their names over the protocols, not their meaning. */
+/** Metadata, user and service tier. Metadata and tiers mean something else in Messages. */
 function encodeIdentity(body: Body, settings: Settings, chat: boolean, context: ItemContext): void {
   const { notes } = context;
   if (settings.metadata !== undefined) {
     if (chat) body.metadata = settings.metadata;
     else notes.add('parameter_dropped', 'metadata');
   }
-  body.user = takenUser(settings.user, notes);
+  body.user = acceptedUser(settings.user, notes);
   if (settings.serviceTier !== undefined) {
     if (chat || settings.serviceTier === 'auto') body.service_tier = settings.serviceTier;
     else notes.add('parameter_dropped', 'service_tier');
@@ -207,7 +208,7 @@ function encodeFormat(format: OutputFormat, context: ItemContext): JsonObject {
   return compact({ type: 'json_schema', name: legal, description, schema, strict });
 }
 
-// A budget as an effort, at the points where real translators draw the lines.
+// Bounds in tokens between low, medium and high effort. Other translators use the same bounds.
 const LOW_BUDGET = 4096;
 const MEDIUM_BUDGET = 16_000;
 
@@ -220,7 +221,7 @@ function encodeReasoning(
   const { enabled, effort, budget, summary, display } = reasoning;
   if (enabled === false) {
     if (effort === 'none') return { effort };
-    // Many models refuse `none`, none refuses silence.
+    // Many models refuse `none`; all accept a request without an effort.
     notes.add('parameter_dropped', 'thinking', 'cannot be switched off on every model');
     return undefined;
   }
@@ -229,11 +230,14 @@ function encodeReasoning(
     wanted = budget < LOW_BUDGET ? 'low' : budget < MEDIUM_BUDGET ? 'medium' : 'high';
     notes.add('parameter_mapped', 'thinking.budget_tokens', `${budget}: ${wanted}`);
   }
-  // Messages clients that do not hide thinking read it; Chat's effort alone shows no such interest.
-  const shows =
+  // Messages clients show thinking unless they hide it. An effort of a Chat client does not ask for a summary.
+  const showsReasoning =
     display === undefined
       ? budget !== undefined || reasoning.adaptive === true
       : display !== 'omitted';
-  const out = compact({ effort: wanted, summary: summary ?? (shows ? 'auto' : undefined) });
+  const out = compact({
+    effort: wanted,
+    summary: summary ?? (showsReasoning ? 'auto' : undefined),
+  });
   return Object.keys(out).length > 0 || enabled === true ? out : undefined;
 }

@@ -1,22 +1,22 @@
-/** Tools and tool choices to the wire: untouched declarations as they came, others in this protocol's form. */
+/** Encodes tools and tool choices for Responses. Unchanged declarations of the same protocol go out as they came. */
 
+import { noteLostToolFields } from '../../../conversation/lost-fields.ts';
 import type { Notes } from '../../../conversation/notes.ts';
-import { flatFormat } from '../../../conversation/openai-words.ts';
+import { flatToolFormat } from '../../../conversation/openai-fields.ts';
 import type { Profile } from '../../../conversation/target.ts';
 import { plainRoot } from '../../../conversation/tools/root-schema.ts';
-import { noteToolFields } from '../../../conversation/tools/tool-fields.ts';
 import type { ToolNames } from '../../../conversation/tools/tool-names.ts';
 import type { Conversation, HostedTool, Tool, ToolChoice } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
 import { compact, object, objects, ownResidue, ownWire, PROTOCOL } from '../wire.ts';
-import { decodeTool, hostedName, toolKey, toolsOfItems } from './tools.ts';
+import { decodeTool, hostedName, toolKey, toolsOfItems } from './decode-tools.ts';
 
 const HOSTED_TYPES: Readonly<Record<string, string>> = { code_execution: 'code_interpreter' };
 
 /**
- * The `tools` of a conversation whose list is not (or no longer) what this protocol declared.
- * Untouched declarations go out as they came, those of a namespace back into their group.
+ * The `tools` of a conversation of another protocol, or whose list was changed. Unchanged declarations go
+ * out as they came, and those of a namespace go back into their group.
  */
 export function encodeTools(
   conversation: Conversation,
@@ -26,15 +26,16 @@ export function encodeTools(
 ): readonly JsonObject[] {
   const own = conversation.origin?.protocol === PROTOCOL;
   const groups = own ? objects(conversation.origin?.value.tools) : [];
-  const elsewhere = own ? loadedOnly(conversation, groups) : undefined;
+  const declaredInItems = own ? loadedOnly(conversation, groups) : undefined;
   const out: JsonObject[] = [];
-  const open = new Map<string, JsonObject[]>();
-  const named = new Map<Json | undefined, JsonObject>();
+  const openGroups = new Map<string, JsonObject[]>();
+  const groupsByName = new Map<Json | undefined, JsonObject>();
   for (const group of groups) {
-    if (group.type === 'namespace' && !named.has(group.name)) named.set(group.name, group);
+    if (group.type === 'namespace' && !groupsByName.has(group.name))
+      groupsByName.set(group.name, group);
   }
   for (const tool of conversation.tools) {
-    if (elsewhere?.has(toolKey(tool))) continue;
+    if (declaredInItems?.has(toolKey(tool))) continue;
     const declared = ownWire(tool);
     const value = isObject(declared) ? declared : encodeTool(tool, names, own, profile, notes);
     if (value === undefined) continue;
@@ -43,20 +44,20 @@ export function encodeTools(
       out.push(value);
       continue;
     }
-    const members = open.get(namespace);
+    const members = openGroups.get(namespace);
     if (members !== undefined) {
       members.push(value);
       continue;
     }
-    const fresh = [value];
-    open.set(namespace, fresh);
-    const group = named.get(namespace);
-    out.push({ ...(group ?? { type: 'namespace', name: namespace }), tools: fresh });
+    const groupMembers = [value];
+    openGroups.set(namespace, groupMembers);
+    const group = groupsByName.get(namespace);
+    out.push({ ...(group ?? { type: 'namespace', name: namespace }), tools: groupMembers });
   }
   return out;
 }
 
-/** Keys of tools that stand in items of the input and not in `tools`. */
+/** Keys of tools that are declared in input items and not in `tools`. */
 function loadedOnly(conversation: Conversation, declared: readonly JsonObject[]): Set<string> {
   const keys = (list: readonly JsonObject[]) =>
     list.flatMap((tool, i) => decodeTool(tool, `tools[${i}]`)).map(toolKey);
@@ -81,28 +82,28 @@ function encodeTool(
       type: 'custom',
       name,
       description: tool.description,
-      format: flatFormat(tool.format),
+      format: flatToolFormat(tool.format),
     });
   }
   if (tool.deferred === true && tool.name === 'DeferredToolPlaceholder') {
-    // Claude Code's stand-in for tools not loaded yet; it is no tool (seen in 2.1.330).
+    // Claude Code's placeholder for tools that are not loaded yet (seen in 2.1.330). It is not a tool.
     notes.add('deferred_placeholder_dropped', 'tools', tool.name);
     return undefined;
   }
-  if (residue === undefined) noteToolFields(tool, notes, `tools.${tool.name}`);
+  if (residue === undefined) noteLostToolFields(tool, notes, `tools.${tool.name}`);
   return compact({
     ...residue,
     type: 'function',
     name,
     description: tool.description,
     parameters: objectSchema(plainRoot(tool.schema, profile, notes, `tools.${tool.name}`)),
-    // Left out, the API takes a function's schema as strict and refuses most of them.
+    // If it is left out, the API treats the schema as strict and refuses most schemas.
     strict: profile.strictTools === false ? undefined : (tool.strict ?? false),
     defer_loading: residue?.defer_loading === true ? tool.deferred === true : undefined,
   });
 }
 
-/** The root must be an object with properties. */
+/** The schema with an object with properties at its root, as the API requires. */
 function objectSchema(schema: JsonObject | undefined): JsonObject {
   if (schema === undefined) return { type: 'object', properties: {} };
   if (schema.type === 'object' && schema.properties !== undefined) return schema;
@@ -122,15 +123,15 @@ function encodeHosted(tool: HostedTool, profile: Profile, notes: Notes): JsonObj
 
 const WEB_SEARCH_OPTIONS = ['filters', 'search_context_size', 'user_location'];
 
-/** Another protocol's search tool in this one's words: domains are a filter, the place is flat. */
+/** Another protocol's web search tool: domains become a filter, and the location is flat. */
 function encodeWebSearch(tool: HostedTool, notes: Notes): JsonObject {
   const residue = ownResidue(tool);
   if (residue !== undefined) return { ...residue, ...tool.options };
-  const { allowed_domains: domains, user_location: place, ...options } = tool.options;
+  const { allowed_domains: domains, user_location: location, ...options } = tool.options;
   const out: Record<string, Json | undefined> = { type: 'web_search' };
   if (domains !== undefined) out.filters = { allowed_domains: domains };
-  if (isObject(place)) {
-    out.user_location = { type: 'approximate', ...(object(place, 'approximate') ?? place) };
+  if (isObject(location)) {
+    out.user_location = { type: 'approximate', ...(object(location, 'approximate') ?? location) };
   }
   for (const [key, value] of Object.entries(options)) {
     if (WEB_SEARCH_OPTIONS.includes(key)) out[key] = value;
@@ -139,7 +140,7 @@ function encodeWebSearch(tool: HostedTool, notes: Notes): JsonObject {
   return compact(out);
 }
 
-/** `tool_choice` for the tools that are declared; undefined where there is nothing to choose. */
+/** `tool_choice` for the declared tools; undefined if there are none. */
 export function encodeToolChoice(
   choice: ToolChoice,
   conversation: Conversation,
@@ -149,10 +150,10 @@ export function encodeToolChoice(
   notes: Notes,
 ): Json | undefined {
   if (declared.length === 0) return undefined;
-  const takes = profile.toolChoices ?? ['auto', 'none', 'required', 'tool'];
+  const accepted = profile.toolChoices ?? ['auto', 'none', 'required', 'tool'];
   const wanted =
     choice.type === 'allowed' ? (choice.mode === 'required' ? 'required' : 'auto') : choice.type;
-  if (!takes.includes(wanted)) {
+  if (!accepted.includes(wanted)) {
     notes.add('parameter_mapped', 'tool_choice', `${wanted}: auto`);
     return 'auto';
   }
@@ -187,7 +188,7 @@ export function encodeToolChoice(
   }
 }
 
-/** The entries of a choice of allowed tools, by the names under which those are declared. */
+/** The entries of a choice of allowed tools, by declared name. */
 function allowedEntries(
   names: readonly string[],
   declared: readonly JsonObject[],

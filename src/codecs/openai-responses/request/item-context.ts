@@ -1,4 +1,4 @@
-/** What the encoders of items and of their parts share for one request. */
+/** The context that the encoders of items and parts share within one request. */
 
 import type { Notes } from '../../../conversation/notes.ts';
 import type { Target } from '../../../conversation/target.ts';
@@ -8,8 +8,8 @@ export interface ItemContext {
   readonly target: Target;
   readonly notes: Notes;
   readonly names: ToolNames;
-  /** The conversation came in this protocol: namespaces stand as they are. */
+  /** The conversation came in this protocol: namespaces are kept. */
   readonly own: boolean;
-  /** File ids are of a vendor that this target may know. */
+  /** The target may know the conversation's file ids. */
   readonly fileIds: boolean;
 }

@@ -1,46 +1,49 @@
-/** One output item while it streams: opens, fills and closes the blocks it amounts to. */
+/** Decodes the events of one output item into events of blocks. */
 
 import type { BlockHead, StreamEvent } from '../../../conversation/events.ts';
 import type { ToolCallBlock } from '../../../conversation/types.ts';
 import type { JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import type { UpstreamContext } from '../../codec.ts';
-import { itemBlocks, restored } from '../reply/decode-reply.ts';
+import { itemBlocks, restoreDeclaredName } from '../reply/decode-reply.ts';
 import { decodeReasoning } from '../request/decode-items.ts';
 import { decodeAnnotation } from '../request/decode-parts.ts';
 import { number, object, objects, text } from '../wire.ts';
 
-interface Out {
+/** Where an item decoder sends its events. */
+export interface EventSink {
+  /** The index of the block that opens now. */
   open(): number;
   emit(event: StreamEvent): void;
+  /** A refusal was seen. */
   refusal(): void;
 }
 
 const STREAMED_CALLS = ['function_call', 'custom_tool_call'];
 
-/** Holds no text: only how much of it has been said, since `done` events repeat all of it. */
+/** Stores no text, only how much of it was emitted, because `done` events repeat the whole text. */
 export class ItemDecoder {
   readonly #type: string;
   readonly #context: UpstreamContext;
-  readonly #out: Out;
+  readonly #out: EventSink;
   readonly id: string;
   readonly #item: JsonObject;
   /** Index of the open block, -1 when none is. */
   #block = -1;
   #head: BlockHead['type'] | undefined;
-  #said = 0;
+  #emitted = 0;
   /** Parts of a message that have been opened so far. */
   #parts = 0;
-  /** The last summary part heard of, and whether a new one has been announced since. */
+  /** The index of the last summary part, and whether a new part was announced since. */
   #summary = 0;
   #newPart = false;
-  #reasoned: 'summary' | 'content' | undefined;
-  /** Arguments that must be whole before they can be unwrapped. */
-  #held: string[] | undefined;
+  #reasoningSource: 'summary' | 'content' | undefined;
+  /** Wrapped freeform input, held until it is complete. */
+  #heldInput: string[] | undefined;
   #citations = 0;
   ended = false;
 
-  constructor(item: JsonObject, context: UpstreamContext, out: Out) {
+  constructor(item: JsonObject, context: UpstreamContext, out: EventSink) {
     this.#item = item;
     this.#type = text(item, 'type') ?? '';
     this.id = text(item, 'id') ?? '';
@@ -74,7 +77,7 @@ export class ItemDecoder {
         this.#citation(data.annotation);
         break;
       case 'response.reasoning_summary_part.added':
-        this.#newPart = this.#reasoned !== undefined;
+        this.#newPart = this.#reasoningSource !== undefined;
         break;
       case 'response.reasoning_summary_text.delta':
         this.#reasoning('summary', text(data, 'delta'), number(data, 'summary_index'));
@@ -92,8 +95,8 @@ export class ItemDecoder {
     }
   }
 
-  /** The stream stopped: what is open ends here. */
-  cut(): void {
+  /** The stream was cut: closes the open block. */
+  cancel(): void {
     this.#close();
     this.ended = true;
   }
@@ -102,7 +105,7 @@ export class ItemDecoder {
     this.#close();
     this.#block = this.#out.open();
     this.#head = head.type;
-    this.#said = 0;
+    this.#emitted = 0;
     this.#citations = 0;
     this.#out.emit({ type: 'block-start', index: this.#block, head });
   }
@@ -116,7 +119,7 @@ export class ItemDecoder {
 
   #delta(value: string, newPart = false): void {
     if (value === '') return;
-    this.#said += value.length;
+    this.#emitted += value.length;
     const index = this.#block;
     this.#out.emit(
       newPart
@@ -125,10 +128,10 @@ export class ItemDecoder {
     );
   }
 
-  /** Text that only the whole has: a server may stream nothing but the end. */
+  /** Emits the part of the whole text that no delta carried. Some servers send no deltas. */
   #rest(whole: string | undefined): void {
-    if (this.#block >= 0 && whole !== undefined && whole.length > this.#said) {
-      this.#delta(whole.slice(this.#said));
+    if (this.#block >= 0 && whole !== undefined && whole.length > this.#emitted) {
+      this.#delta(whole.slice(this.#emitted));
     }
   }
 
@@ -140,7 +143,7 @@ export class ItemDecoder {
 
   #text(type: 'text' | 'refusal', data: JsonObject): void {
     const value = text(data, 'delta') ?? '';
-    // A part's number above those opened means that `content_part.added` was left out.
+    // A larger part index than expected means that the server left out `content_part.added`.
     const part = number(data, 'content_index') ?? Math.max(0, this.#parts - 1);
     if (this.#head !== type || part >= this.#parts) this.#openPart(type);
     this.#delta(value);
@@ -167,10 +170,10 @@ export class ItemDecoder {
 
   #reasoning(kind: 'summary' | 'content', value: string | undefined, part?: number): void {
     if (value === undefined || value === '') return;
-    // Where a server sends both, the first to come is the one that is told.
-    if (this.#reasoned !== undefined && this.#reasoned !== kind) return;
-    if (this.#reasoned === undefined) {
-      this.#reasoned = kind;
+    // If a server sends both kinds, only the kind that came first is emitted.
+    if (this.#reasoningSource !== undefined && this.#reasoningSource !== kind) return;
+    if (this.#reasoningSource === undefined) {
+      this.#reasoningSource = kind;
       this.#open(kind === 'summary' ? { type: 'reasoning', summary: true } : { type: 'reasoning' });
       this.#summary = part ?? 0;
       this.#delta(value);
@@ -194,14 +197,14 @@ export class ItemDecoder {
       kind,
       by,
     });
-    if (kind === 'custom' && this.#type === 'function_call') this.#held = [];
+    if (kind === 'custom' && this.#type === 'function_call') this.#heldInput = [];
   }
 
   #input(value: string): void {
     if (!STREAMED_CALLS.includes(this.#type)) return;
     if (this.#block < 0) this.#call(this.#item);
-    if (this.#held === undefined) this.#delta(value);
-    else this.#held.push(value);
+    if (this.#heldInput === undefined) this.#delta(value);
+    else this.#heldInput.push(value);
   }
 
   #done(item: JsonObject): void {
@@ -261,15 +264,18 @@ export class ItemDecoder {
   #callDone(item: JsonObject): void {
     const input = text(item, this.#type === 'function_call' ? 'arguments' : 'input');
     if (this.#block < 0) this.#call(item);
-    if (this.#held === undefined) {
+    if (this.#heldInput === undefined) {
       this.#rest(input);
       return;
     }
-    const [block] = itemBlocks({ ...item, arguments: input ?? this.#held.join('') }, this.#context);
+    const [block] = itemBlocks(
+      { ...item, arguments: input ?? this.#heldInput.join('') },
+      this.#context,
+    );
     if (block?.type === 'tool-call') this.#delta(block.input);
   }
 
-  /** Searches of the client's are calls; everything else is the vendor's own and comes complete. */
+  /** A tool search of the client is a call; every other item is the vendor's and complete. */
   #wholeDone(item: JsonObject): void {
     for (const block of itemBlocks(item, this.#context)) {
       if (block.type === 'tool-call' && block.by === 'client') this.#wholeCall(block);
@@ -278,7 +284,7 @@ export class ItemDecoder {
   }
 
   #wholeCall(block: ToolCallBlock): void {
-    const { type, id, name, kind, by } = restored(block, this.#context);
+    const { type, id, name, kind, by } = restoreDeclaredName(block, this.#context);
     this.#open({ type, id, name, kind, by });
     this.#delta(block.input);
   }

@@ -1,4 +1,4 @@
-/** The events of a Responses stream as the conversation's, one block at a time whatever the vendor interleaves. */
+/** Decodes a Responses stream into events, one block at a time, even if the vendor interleaves items. */
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { StreamEvent } from '../../../conversation/events.ts';
@@ -7,200 +7,215 @@ import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
 import { restOf } from '../reply/decode-reply.ts';
 import { decodeErrorEvent } from '../reply/errors.ts';
-import { asksClient, decodeUsage, failureOf, finishOf } from '../reply/outcome.ts';
+import { decodeFinish, failureOf, isClientCall } from '../reply/finish-reason.ts';
+import { decodeUsage } from '../reply/usage.ts';
 import { number, object, objects, text, wireOf } from '../wire.ts';
-import { ItemDecoder } from './decode-stream-item.ts';
+import { type EventSink, ItemDecoder } from './decode-stream-item.ts';
 
-/** An item of the output: the live one speaks, the others wait with what they have said so far. */
-interface Lane {
+/** An item of the output. The first one is live; the events of the others are held. */
+interface OutputItem {
   readonly index: number;
-  readonly item: ItemDecoder;
+  readonly decoder: ItemDecoder;
   readonly held: JsonObject[];
 }
 
+const NONE: readonly StreamEvent[] = [];
 const TERMINAL = new Set(['response.completed', 'response.incomplete', 'response.failed']);
-const SILENT = new Set([
+/** Events without a meaning for the conversation. */
+const IGNORED = new Set([
   'response.created',
   'response.in_progress',
   'response.queued',
   'keepalive',
 ]);
 
-/** Items are told apart by `output_index`; some vendors change item ids on the way. */
+/** Decodes one stream. Frames after its end are skipped. */
 export function decodeStream(context: UpstreamContext): StreamDecoder {
-  let started = false;
-  let over = false;
-  let done = false;
-  let called = false;
-  let refused = false;
-  let block = 0;
-  let lanes: Lane[] = [];
-  let next = 0;
-  const seen = new Set<number | string>();
-  /** The first of the lanes by index, and by the item's id. */
-  const byIndex = new Map<number, Lane>();
-  const byId = new Map<string, Lane>();
+  return new ResponsesStreamDecoder(context);
+}
 
-  const events: StreamEvent[] = [];
-  const out = {
-    /** The index of the block that opens now. */
-    open: () => block++,
-    emit: (event: StreamEvent) => {
-      events.push(event);
-    },
-    refusal: () => {
-      refused = true;
-    },
-  };
+/** Items are identified by `output_index`, because some vendors change item ids within a stream. */
+class ResponsesStreamDecoder implements StreamDecoder {
+  readonly #context: UpstreamContext;
+  readonly #sink: EventSink;
+  #events: StreamEvent[] = [];
+  #started = false;
+  #over = false;
+  /** `[DONE]` was seen. */
+  #done = false;
+  #hasCalls = false;
+  #refused = false;
+  /** How many blocks were opened. */
+  #blocks = 0;
+  #items: OutputItem[] = [];
+  /** The output index of an item without one. */
+  #nextIndex = 0;
+  /** The indexes and ids of all items so far. */
+  readonly #seen = new Set<number | string>();
+  /** The first open item of each index, and of each id. */
+  readonly #byIndex = new Map<number, OutputItem>();
+  readonly #byId = new Map<string, OutputItem>();
 
-  function start(response: JsonObject | undefined): void {
-    if (started) return;
-    started = true;
-    const created = response === undefined ? undefined : number(response, 'created_at');
-    events.push({
-      type: 'start',
-      id: (response && text(response, 'id')) ?? '',
-      model: (response && text(response, 'model')) ?? context.target.model,
-      ...(created === undefined ? {} : { created }),
-      ...(response === undefined ? {} : { rest: restOf(response) }),
-    });
+  constructor(context: UpstreamContext) {
+    this.#context = context;
+    this.#sink = {
+      open: () => this.#blocks++,
+      emit: (event) => {
+        this.#events.push(event);
+      },
+      refusal: () => {
+        this.#refused = true;
+      },
+    };
   }
 
-  function add(index: number, item: JsonObject): Lane {
-    const lane: Lane = { index, item: new ItemDecoder(item, context, out), held: [] };
-    lanes.push(lane);
-    if (!byIndex.has(index)) byIndex.set(index, lane);
-    if (lane.item.id !== '' && !byId.has(lane.item.id)) byId.set(lane.item.id, lane);
-    remember(index, item);
-    next = Math.max(next, index + 1);
-    if (asksClient(item)) called = true;
-    return lane;
-  }
-
-  function remember(index: number, item: JsonObject): void {
-    seen.add(index);
-    if (typeof item.id === 'string' && item.id !== '') seen.add(item.id);
-  }
-
-  /** The live item has ended: those behind it say what they held. */
-  function advance(): void {
-    while (lanes.length > 0 && lanes[0]!.item.ended) {
-      const over = lanes.shift()!;
-      if (byIndex.get(over.index) === over) byIndex.delete(over.index);
-      if (byId.get(over.item.id) === over) byId.delete(over.item.id);
-      const lane = lanes[0];
-      if (lane === undefined) return;
-      for (const data of lane.held) lane.item.push(data);
-      lane.held.length = 0;
-    }
-  }
-
-  function finishAll(response: JsonObject): void {
-    const output = objects(response.output);
-    for (const lane of lanes) {
-      lane.held.push({ type: 'response.output_item.done', item: output[lane.index] ?? {} });
-    }
-    const live = lanes[0];
-    if (live !== undefined) {
-      for (const data of live.held) live.item.push(data);
-      live.held.length = 0;
-      advance();
-    }
-    output.forEach((item, index) => {
-      // What stands only in the last event of a minimal stream is not lost.
-      if (seen.has(index) || (typeof item.id === 'string' && seen.has(item.id))) return;
-      add(index, item).item.push({ type: 'response.output_item.done', item });
-      advance();
-    });
-  }
-
-  function terminal(response: JsonObject): void {
-    finishAll(response);
-    over = true;
-    const usage = decodeUsage(response.usage);
-    if (usage !== undefined) events.push({ type: 'usage', usage });
-    const failure = failureOf(response);
-    if (failure !== undefined) events.push({ type: 'error', error: failure });
-    else {
-      events.push({ type: 'finish', reason: finishOf(response, called, refused) }, { type: 'end' });
-    }
-  }
-
-  function ofItem(data: JsonObject, type: string): void {
-    const index = number(data, 'output_index');
-    if (type === 'response.output_item.added') {
-      add(index ?? next, object(data, 'item') ?? {});
-      return;
-    }
-    const ends = type === 'response.output_item.done';
-    let lane =
-      index === undefined
-        ? (byId.get(itemId(data) ?? '') ?? (ends ? undefined : lanes.at(-1)))
-        : byIndex.get(index);
-    if (lane === undefined) {
-      const item = object(data, 'item');
-      // Done without added: a minimal stream. Anything else speaks of nothing.
-      if (!ends || item === undefined || (index !== undefined && seen.has(index))) return;
-      lane = add(index ?? next, item);
-    }
-    if (ends) {
-      const item = object(data, 'item');
-      if (item !== undefined) remember(lane.index, item);
-    }
-    if (lane === lanes[0]) lane.item.push(data);
-    else lane.held.push(data);
-    if (ends) advance();
-  }
-
-  function push(frame: SseFrame): readonly StreamEvent[] {
+  push(frame: SseFrame): readonly StreamEvent[] {
     const raw = frame.data;
-    if (raw === undefined || over || raw === '') return NONE;
+    if (raw === undefined || this.#over || raw === '') return NONE;
     if (raw === '[DONE]') {
-      done = true;
+      this.#done = true;
       return NONE;
     }
     const data = parse(raw);
     const type = text(data, 'type') ?? frame.event;
     if (type === 'error' || (type === '' && data.error !== undefined)) {
-      start(undefined);
-      over = true;
-      events.push({ type: 'error', error: decodeErrorEvent(data) });
+      this.#start(undefined);
+      this.#over = true;
+      this.#events.push({ type: 'error', error: decodeErrorEvent(data) });
     } else if (TERMINAL.has(type)) {
       const response = object(data, 'response') ?? {};
-      start(response);
-      terminal(response.status === undefined ? { ...response, status: type.slice(9) } : response);
+      this.#start(response);
+      const status = type.slice('response.'.length);
+      this.#terminal(response.status === undefined ? { ...response, status } : response);
     } else if (type === 'response.created' || type === 'response.in_progress') {
-      start(object(data, 'response'));
+      this.#start(object(data, 'response'));
     } else if (data.output_index !== undefined || ITEM_EVENT.test(type)) {
-      start(undefined);
-      ofItem(data, type);
-    } else if (!SILENT.has(type) && started) {
-      events.push({ type: 'opaque', name: type, wire: wireOf(data) });
+      this.#start(undefined);
+      this.#itemEvent(data, type);
+    } else if (!IGNORED.has(type) && this.#started) {
+      this.#events.push({ type: 'opaque', name: type, wire: wireOf(data) });
     }
-    return take();
+    return this.#take();
   }
 
-  function take(): readonly StreamEvent[] {
-    return events.length === 0 ? NONE : events.splice(0);
+  end(): readonly StreamEvent[] {
+    if (this.#over || !this.#started) return NONE;
+    this.#over = true;
+    const open = this.#items.some(({ decoder }) => !decoder.ended);
+    this.#items[0]?.decoder.cancel();
+    this.#items = [];
+    // A relay that lost the last event still sends `[DONE]`: enough if no item is open.
+    if (this.#done && !open && this.#blocks > 0) this.#finish({});
+    return this.#take();
   }
 
-  function end(): readonly StreamEvent[] {
-    if (over || !started) return NONE;
-    over = true;
-    const open = lanes.some((lane) => !lane.item.ended);
-    lanes[0]?.item.cut();
-    lanes = [];
-    // `[DONE]` alone ends the stream of a relay that lost the last event, if nothing was left open.
-    if (done && !open && block > 0) {
-      events.push({ type: 'finish', reason: finishOf({}, called, refused) }, { type: 'end' });
+  #start(response: JsonObject | undefined): void {
+    if (this.#started) return;
+    this.#started = true;
+    const created = response === undefined ? undefined : number(response, 'created_at');
+    this.#events.push({
+      type: 'start',
+      id: (response && text(response, 'id')) ?? '',
+      model: (response && text(response, 'model')) ?? this.#context.target.model,
+      ...(created === undefined ? {} : { created }),
+      ...(response === undefined ? {} : { rest: restOf(response) }),
+    });
+  }
+
+  #itemEvent(data: JsonObject, type: string): void {
+    const index = number(data, 'output_index');
+    if (type === 'response.output_item.added') {
+      this.#add(index ?? this.#nextIndex, object(data, 'item') ?? {});
+      return;
     }
-    return take();
+    const ends = type === 'response.output_item.done';
+    let item =
+      index === undefined
+        ? (this.#byId.get(itemId(data) ?? '') ?? (ends ? undefined : this.#items.at(-1)))
+        : this.#byIndex.get(index);
+    const whole = ends ? object(data, 'item') : undefined;
+    if (item === undefined) {
+      // A minimal stream has `done` without `added`. Other events of unknown items are ignored.
+      if (whole === undefined || (index !== undefined && this.#seen.has(index))) return;
+      item = this.#add(index ?? this.#nextIndex, whole);
+    }
+    if (whole !== undefined) this.#remember(item.index, whole);
+    if (item === this.#items[0]) item.decoder.push(data);
+    else item.held.push(data);
+    if (ends) this.#advance();
   }
 
-  return { push, end };
+  #add(index: number, source: JsonObject): OutputItem {
+    const decoder = new ItemDecoder(source, this.#context, this.#sink);
+    const item: OutputItem = { index, decoder, held: [] };
+    this.#items.push(item);
+    if (!this.#byIndex.has(index)) this.#byIndex.set(index, item);
+    if (decoder.id !== '' && !this.#byId.has(decoder.id)) this.#byId.set(decoder.id, item);
+    this.#remember(index, source);
+    this.#nextIndex = Math.max(this.#nextIndex, index + 1);
+    if (isClientCall(source)) this.#hasCalls = true;
+    return item;
+  }
+
+  #remember(index: number, item: JsonObject): void {
+    this.#seen.add(index);
+    if (typeof item.id === 'string' && item.id !== '') this.#seen.add(item.id);
+  }
+
+  /** Removes ended items from the front; the next item then emits its held events. */
+  #advance(): void {
+    while (this.#items[0]?.decoder.ended === true) {
+      const ended = this.#items.shift()!;
+      if (this.#byIndex.get(ended.index) === ended) this.#byIndex.delete(ended.index);
+      if (this.#byId.get(ended.decoder.id) === ended) this.#byId.delete(ended.decoder.id);
+      this.#emitHeld();
+    }
+  }
+
+  #emitHeld(): void {
+    const live = this.#items[0];
+    if (live === undefined) return;
+    for (const data of live.held) live.decoder.push(data);
+    live.held.length = 0;
+  }
+
+  #terminal(response: JsonObject): void {
+    this.#finishItems(objects(response.output));
+    this.#over = true;
+    const usage = decodeUsage(response.usage);
+    if (usage !== undefined) this.#events.push({ type: 'usage', usage });
+    const failure = failureOf(response);
+    if (failure === undefined) this.#finish(response);
+    else this.#events.push({ type: 'error', error: failure });
+  }
+
+  /** Ends all open items with what the terminal event says of them, and adds items that only it has. */
+  #finishItems(output: readonly JsonObject[]): void {
+    for (const { index, held } of this.#items) {
+      held.push({ type: 'response.output_item.done', item: output[index] ?? {} });
+    }
+    this.#emitHeld();
+    this.#advance();
+    output.forEach((item, index) => {
+      if (this.#seen.has(index)) return;
+      if (typeof item.id === 'string' && this.#seen.has(item.id)) return;
+      this.#add(index, item).decoder.push({ type: 'response.output_item.done', item });
+      this.#advance();
+    });
+  }
+
+  #finish(response: JsonObject): void {
+    const reason = decodeFinish(response, this.#hasCalls, this.#refused);
+    this.#events.push({ type: 'finish', reason }, { type: 'end' });
+  }
+
+  #take(): readonly StreamEvent[] {
+    if (this.#events.length === 0) return NONE;
+    const events = this.#events;
+    this.#events = [];
+    return events;
+  }
 }
-
-const NONE: readonly StreamEvent[] = [];
 
 // Events of items whose server left out `output_index`.
 const ITEM_EVENT =
@@ -214,7 +229,7 @@ function parse(raw: string): JsonObject {
     const value: unknown = JSON.parse(raw);
     if (isObject(value)) return value;
   } catch {
-    // Told below in the same words as JSON of the wrong kind.
+    // The error below is the same as for JSON of another kind.
   }
   throw new GatewayError(
     'upstream',

@@ -1,9 +1,9 @@
-/** A call that the client runs, as it is written to a stream. */
+/** Writes a call that the client runs to a Responses stream. */
 
 import type { BlockHead, StreamEvent } from '../../../conversation/events.ts';
 import { isObject, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { compact } from '../wire.ts';
-import type { ItemWriter, StreamWriter } from './item-writer.ts';
+import type { ItemStream, ItemWriter } from './item-writer.ts';
 
 type CallHead = BlockHead & { readonly type: 'tool-call' };
 
@@ -23,19 +23,19 @@ const CALLS = {
   'tool-search': { type: 'tool_search_call', prefix: 'tsc', field: 'arguments', event: '' },
 } as const;
 
-/** A call that the client runs, in the kind and namespace under which it declared the tool. */
+/** A call that the client runs, with the kind and namespace of the client's declaration. */
 export class CallWriter implements ItemWriter {
-  readonly #out: StreamWriter;
+  readonly #out: ItemStream;
   readonly #head: CallHead;
   readonly #index: number;
   readonly #id: string;
   readonly #at: string;
   #input = '';
 
-  constructor(out: StreamWriter, head: CallHead) {
+  constructor(out: ItemStream, head: CallHead) {
     this.#out = out;
     this.#head = head;
-    const { index, id } = out.next(CALLS[head.kind].prefix);
+    const { index, id } = out.nextItem(CALLS[head.kind].prefix);
     this.#index = index;
     this.#id = id;
     this.#at = `"item_id":"${id}","output_index":${index}`;
@@ -48,7 +48,7 @@ export class CallWriter implements ItemWriter {
   #item(status: 'in_progress' | 'completed' | 'incomplete'): JsonObject {
     const { kind, id, name, namespace } = this.#head;
     const common = { id: this.#id, type: CALLS[kind].type, status };
-    // A call without an id could not be answered.
+    // A client could not answer a call without an id.
     const call_id = id === '' ? `call_${this.#id}` : id;
     switch (kind) {
       case 'tool-search': {
@@ -80,8 +80,8 @@ export class CallWriter implements ItemWriter {
 
   close(cut: boolean): void {
     const { kind, name } = this.#head;
-    // Arguments that never came mean none; Codex takes '' for broken JSON. Of a call that was cut they
-    // are missing, and it must not look like one to be run.
+    // Missing arguments mean none, but Codex reads '' as broken JSON. A call that was cut stays without
+    // arguments, so that no client runs it.
     if (kind === 'function' && !cut && this.#input.trim() === '') this.#delta('{}');
     const { event, field } = CALLS[kind];
     if (event !== '') {

@@ -1,4 +1,4 @@
-/** Items of tools that the vendor or this gateway runs, as they are written to a stream. */
+/** Writes the items of hosted tools, and other content without an item of its own, to a Responses stream. */
 
 import type { StreamEvent } from '../../../conversation/events.ts';
 import type { Block, MediaBlock, ToolResultBlock } from '../../../conversation/types.ts';
@@ -6,30 +6,30 @@ import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
 import { objects, ownWire, text } from '../wire.ts';
 import { MessageWriter } from './encode-stream-message.ts';
-import type { ItemWriter, StreamWriter } from './item-writer.ts';
+import type { ItemStream, ItemWriter } from './item-writer.ts';
 
 const SEARCH = 'web_search';
 
 /**
- * A hosted call. An item of this protocol goes out as it is; another protocol's web search becomes a
- * `web_search_call` for a client that declared the tool, open until its result has come. Everything
- * else a client of this protocol could not have asked for, and it is left out with a note.
+ * A hosted call. An item of this protocol goes out unchanged. Another protocol's web search becomes a
+ * `web_search_call` if the client declared the tool, and stays open until its result comes. Other hosted
+ * calls are left out with a note: the client cannot have asked for them.
  */
 export class HostedWriter implements ItemWriter {
-  readonly #out: StreamWriter;
+  readonly #out: ItemStream;
   #input = '';
   #callId: string | undefined;
-  #place: { readonly index: number; readonly id: string } | undefined;
+  #item: { readonly index: number; readonly id: string } | undefined;
   #result: ToolResultBlock | undefined;
 
-  constructor(out: StreamWriter) {
+  constructor(out: ItemStream) {
     this.#out = out;
   }
 
-  /** Is this block the result that the open search waits for? */
-  takes(block: Block): boolean {
+  /** Is this block the result of the open search? */
+  accepts(block: Block): boolean {
     return (
-      this.#place !== undefined && block.type === 'tool-result' && block.callId === this.#callId
+      this.#item !== undefined && block.type === 'tool-result' && block.callId === this.#callId
     );
   }
 
@@ -38,30 +38,30 @@ export class HostedWriter implements ItemWriter {
     else if (event.type === 'block-stop') this.#search();
     else if (event.type === 'block-start') {
       const { head } = event;
-      if (head.type === 'tool-call') this.#name(head.name, head.id);
+      if (head.type === 'tool-call') this.#open(head.name, head.id);
       else if (head.type === 'whole') this.#whole(head.block);
     }
   }
 
   #whole(block: Block): void {
-    if (block.type === 'tool-result' && this.takes(block)) {
+    if (block.type === 'tool-result' && this.accepts(block)) {
       this.#result = block;
       return;
     }
     const wire = 'wire' in block && block.wire !== undefined ? ownWire(block) : undefined;
-    if (isObject(wire) && typeof wire.type === 'string') this.#asItIs(wire);
+    if (isObject(wire) && typeof wire.type === 'string') this.#unchanged(wire);
     else if (block.type === 'tool-call' && block.by !== 'client') {
       this.#input = block.input;
-      this.#name(block.name, block.id);
-    } else if (block.type === 'media') this.#drawn(block);
-    else if (block.type !== 'tool-result') this.#inWords(block);
+      this.#open(block.name, block.id);
+    } else if (block.type === 'media') this.#image(block);
+    else if (block.type !== 'tool-result') this.#asText(block);
   }
 
-  /** An image that another protocol's model made, as the item in which this one's do. */
-  #drawn(block: MediaBlock): void {
+  /** An image made by a model of another protocol, as an `image_generation_call`. */
+  #image(block: MediaBlock): void {
     const { source } = block;
     if (block.media === 'image' && source.type === 'base64') {
-      const { index, id } = this.#out.next('ig');
+      const { index, id } = this.#out.nextItem('ig');
       const item = { id, type: 'image_generation_call' };
       this.#out.send(
         'response.output_item.added',
@@ -71,16 +71,16 @@ export class HostedWriter implements ItemWriter {
       return;
     }
     const named = source.type === 'url' ? `![${block.media}](${source.url})` : '';
-    this.#say(named, block.media);
+    this.#writeText(named, block.media);
   }
 
-  #inWords(block: Block): void {
-    const said = block.type === 'opaque' || block.type === 'text' ? (block.text ?? '') : '';
-    this.#say(said, block.type === 'opaque' ? block.name : block.type);
+  #asText(block: Block): void {
+    const value = block.type === 'opaque' || block.type === 'text' ? (block.text ?? '') : '';
+    this.#writeText(value, block.type === 'opaque' ? block.name : block.type);
   }
 
-  /** Words in place of what has no item here; without any it is left out. Each with its note. */
-  #say(text: string, what: string): void {
+  /** Writes text in place of content without an item; empty text is left out. Both add a note. */
+  #writeText(text: string, what: string): void {
     const { notes } = this.#out.context;
     notes.add(text === '' ? 'content_dropped' : 'content_bridged', 'output', what);
     if (text === '') return;
@@ -91,32 +91,32 @@ export class HostedWriter implements ItemWriter {
     message.close(false);
   }
 
-  #name(name: string, id: string): void {
-    const declared = this.#out.context.asked.tools.some(
+  #open(name: string, id: string): void {
+    const declared = this.#out.context.request.tools.some(
       (tool) => tool.type === 'hosted' && tool.name === SEARCH,
     );
     if (name === SEARCH && declared) this.#callId = id;
     else this.#out.context.notes.add('hosted_call_dropped', 'output', name);
   }
 
-  /** Begins the item: its query is known, the search is under way. */
+  /** Opens the item: its query is known and the search is running. */
   #search(): void {
-    if (this.#callId === undefined || this.#place !== undefined) return;
-    const { index, id } = this.#out.next('ws');
-    // An id of this protocol's kind is one by which the item may be found again.
-    const place = { index, id: /^ws_\w+$/.test(this.#callId) ? this.#callId : id };
-    this.#place = place;
+    if (this.#callId === undefined || this.#item !== undefined) return;
+    const { index, id } = this.#out.nextItem('ws');
+    // An id of this protocol's form is kept, because a later request may refer to it.
+    const item = { index, id: /^ws_\w+$/.test(this.#callId) ? this.#callId : id };
+    this.#item = item;
     this.#out.send(
       'response.output_item.added',
-      `"output_index":${place.index},"item":{"id":"${place.id}","type":"web_search_call","status":"in_progress"}`,
+      `"output_index":${item.index},"item":{"id":"${item.id}","type":"web_search_call","status":"in_progress"}`,
     );
     this.#progress('in_progress');
     this.#progress('searching');
   }
 
   #progress(state: string): void {
-    if (this.#place === undefined) return;
-    const { index, id } = this.#place;
+    if (this.#item === undefined) return;
+    const { index, id } = this.#item;
     this.#out.send(
       `response.web_search_call.${state}`,
       `"output_index":${index},"item_id":"${id}"`,
@@ -125,29 +125,29 @@ export class HostedWriter implements ItemWriter {
 
   close(): void {
     this.#search();
-    if (this.#place === undefined) return;
+    if (this.#item === undefined) return;
     const failed = this.#result?.isError === true;
     if (!failed) this.#progress('completed');
-    const { index, id } = this.#place;
+    const { index, id } = this.#item;
     const status = failed ? 'failed' : 'completed';
     this.#out.done(index, { id, type: 'web_search_call', status, action: this.#action() });
   }
 
   #action(): JsonObject {
     const input = tryParse(this.#input);
-    const asked = isObject(input) ? input : {};
-    // An action of this protocol that passed through another form is one already.
-    if (typeof asked.type === 'string') return asked;
-    const query = text(asked, 'query') ?? '';
+    const given = isObject(input) ? input : {};
+    // The input may already be an action of this protocol.
+    if (typeof given.type === 'string') return given;
+    const query = text(given, 'query') ?? '';
     const action = { type: 'search', query, queries: [query] };
-    const { include } = this.#out.context.asked.settings;
+    const { include } = this.#out.context.request.settings;
     if (include?.includes('web_search_call.action.sources') !== true) return action;
     return { ...action, sources: sourcesOf(this.#result) };
   }
 
-  /** An item of a Responses upstream: with the events that its kind has on the way. */
-  #asItIs(item: JsonObject): void {
-    const { index, id: minted } = this.#out.next('item');
+  /** An item of a Responses upstream, with the events that its type requires. */
+  #unchanged(item: JsonObject): void {
+    const { index, id: minted } = this.#out.nextItem('item');
     const id = text(item, 'id') ?? minted;
     const { action: _, ...begun } = item;
     const added = item.status === undefined ? item : { ...begun, status: 'in_progress' };
@@ -167,7 +167,7 @@ export class HostedWriter implements ItemWriter {
   }
 }
 
-/** The pages of a search result, wherever its own protocol lists them. */
+/** The pages of a search result, in the form of whichever protocol it came in. */
 function sourcesOf(result: ToolResultBlock | undefined): readonly JsonObject[] {
   const value = result?.wire?.value;
   const parts = result?.content.map((block) => block.wire?.value) ?? [];

@@ -1,33 +1,33 @@
-/** A message item as it is written to a stream, part by part. */
+/** Writes a message item to a Responses stream, part by part. */
 
 import type { StreamEvent } from '../../../conversation/events.ts';
 import type { Citation } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { ownWire } from '../wire.ts';
-import type { ItemWriter, StreamWriter } from './item-writer.ts';
+import type { ItemStream, ItemWriter } from './item-writer.ts';
 
-/** The part of a message that is being written. */
-interface Part {
+/** The open part of the message. */
+interface OpenPart {
   readonly type: 'output_text' | 'refusal';
   readonly at: string;
   text: string;
   readonly annotations: JsonObject[];
   readonly logprobs: Json[];
-  /** Sources of the whole part: they wait for its length. */
-  readonly waiting: Citation[];
+  /** Citations of the whole part, held until its length is known. */
+  readonly wholeTextCitations: Citation[];
 }
 
-/** A message item; neighbouring text and refusal blocks are its parts. */
+/** A message item. Consecutive text and refusal blocks are its parts. */
 export class MessageWriter implements ItemWriter {
-  readonly #out: StreamWriter;
+  readonly #out: ItemStream;
   readonly #index: number;
   readonly #id: string;
   readonly #parts: JsonObject[] = [];
-  #part: Part | undefined;
+  #part: OpenPart | undefined;
 
-  constructor(out: StreamWriter) {
+  constructor(out: ItemStream) {
     this.#out = out;
-    const { index, id } = out.next('msg');
+    const { index, id } = out.nextItem('msg');
     this.#index = index;
     this.#id = id;
     out.send(
@@ -46,13 +46,13 @@ export class MessageWriter implements ItemWriter {
         this.#delta(event.text, '[]');
         break;
       case 'logprobs':
-        // They belong to the delta before, which is gone: an empty one carries them.
+        // They belong to the previous delta, which is already sent: an empty delta carries them.
         this.#part?.logprobs.push(...event.content);
         this.#delta('', JSON.stringify(event.content));
         break;
       case 'citation':
         if (event.citation.start === undefined && ownWire(event.citation) === undefined) {
-          this.#part?.waiting.push(event.citation);
+          this.#part?.wholeTextCitations.push(event.citation);
         } else this.#annotate(event.citation);
         break;
       case 'block-stop':
@@ -72,9 +72,9 @@ export class MessageWriter implements ItemWriter {
     });
   }
 
-  #openPart(type: Part['type']): void {
+  #openPart(type: OpenPart['type']): void {
     const at = `"item_id":"${this.#id}","output_index":${this.#index},"content_index":${this.#parts.length}`;
-    this.#part = { type, at, text: '', annotations: [], logprobs: [], waiting: [] };
+    this.#part = { type, at, text: '', annotations: [], logprobs: [], wholeTextCitations: [] };
     const part =
       type === 'refusal'
         ? '{"type":"refusal","refusal":""}'
@@ -114,7 +114,7 @@ export class MessageWriter implements ItemWriter {
   #closePart(): void {
     const part = this.#part;
     if (part === undefined) return;
-    for (const citation of part.waiting) this.#annotate(citation);
+    for (const citation of part.wholeTextCitations) this.#annotate(citation);
     this.#part = undefined;
     const text = JSON.stringify(part.text);
     let whole: JsonObject;
@@ -135,7 +135,7 @@ export class MessageWriter implements ItemWriter {
   }
 }
 
-/** A citation of a URL; of the kinds without one only this protocol's own can be said. */
+/** The annotation for a citation: unchanged if it is of this protocol, else undefined without a URL. */
 function annotationOf(citation: Citation, length: number): JsonObject | undefined {
   const wire = ownWire(citation);
   if (isObject(wire)) return wire;

@@ -1,22 +1,22 @@
-/** A reasoning item as it is written to a stream: summary parts, and the seal at its end. */
+/** Writes a reasoning item to a Responses stream: summary parts, and the seal at the end. */
 
 import type { StreamEvent } from '../../../conversation/events.ts';
-import { carrySeal, mintSeal } from '../../../conversation/seal.ts';
+import { wrapSeal, wrapUnsealed } from '../../../conversation/seal.ts';
 import type { Sealed } from '../../../conversation/types.ts';
 import type { JsonObject } from '../../../lib/json/json.ts';
 import { compact, PROTOCOL } from '../wire.ts';
-import type { ItemWriter, StreamWriter } from './item-writer.ts';
+import type { ItemStream, ItemWriter } from './item-writer.ts';
 
-/** A reasoning item: its text as summary parts, its seal in `encrypted_content` where the client asked. */
+/** A reasoning item: its text as summary parts, and its seal in `encrypted_content` if the client asked for it. */
 export class ReasoningWriter implements ItemWriter {
-  readonly #out: StreamWriter;
-  #place: { readonly index: number; readonly id: string } | undefined;
+  readonly #out: ItemStream;
+  #item: { readonly index: number; readonly id: string } | undefined;
   readonly #summary: JsonObject[] = [];
   #text: string | undefined;
   #sealed: Sealed | undefined;
   #isSummary = false;
 
-  constructor(out: StreamWriter) {
+  constructor(out: ItemStream) {
     this.#out = out;
   }
 
@@ -40,14 +40,14 @@ export class ReasoningWriter implements ItemWriter {
   }
 
   #open(): { readonly index: number; readonly id: string } {
-    if (this.#place !== undefined) return this.#place;
-    const place = this.#out.next('rs');
-    this.#place = place;
+    if (this.#item !== undefined) return this.#item;
+    const item = this.#out.nextItem('rs');
+    this.#item = item;
     this.#out.send(
       'response.output_item.added',
-      `"output_index":${place.index},"item":{"id":"${place.id}","type":"reasoning","summary":[]}`,
+      `"output_index":${item.index},"item":{"id":"${item.id}","type":"reasoning","summary":[]}`,
     );
-    return place;
+    return item;
   }
 
   #at(): string {
@@ -87,8 +87,8 @@ export class ReasoningWriter implements ItemWriter {
   close(): void {
     this.#closePart();
     const payload = this.#payload();
-    // Nothing was said and nothing is to be kept: no item.
-    if (this.#place === undefined && payload === undefined) return;
+    // Neither text nor seal: no item.
+    if (this.#item === undefined && payload === undefined) return;
     const { id, index } = this.#open();
     this.#out.done(
       index,
@@ -97,21 +97,21 @@ export class ReasoningWriter implements ItemWriter {
   }
 
   /**
-   * What the client is to send back next time. This protocol's own payload goes out as it is, another
-   * vendor's in a carrier; unsealed reasoning gets one that says where it was made.
+   * What the client sends back with its next request: a payload of this protocol unchanged, another seal in
+   * an envelope, and for unsealed reasoning an envelope that only tells who made it.
    */
   #payload(): string | undefined {
-    const { asked, provider } = this.#out.context;
-    const { include, store } = asked.settings;
+    const { request, provider } = this.#out.context;
+    const { include, store } = request.settings;
     if (store !== false && include?.includes('reasoning.encrypted_content') !== true)
       return undefined;
     const sealed = this.#sealed;
     if (sealed === undefined) {
-      // A summary is for reading only: no vendor wants it back.
+      // No vendor needs a summary back.
       return this.#summary.length > 0 && !this.#isSummary
-        ? mintSeal('openai-chat', provider)
+        ? wrapUnsealed('openai-chat', provider)
         : undefined;
     }
-    return sealed.protocol === PROTOCOL ? sealed.value : carrySeal(sealed);
+    return sealed.protocol === PROTOCOL ? sealed.value : wrapSeal(sealed);
   }
 }

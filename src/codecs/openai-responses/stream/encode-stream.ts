@@ -1,21 +1,25 @@
-/** Events to a Responses stream: the whole skeleton once, every item strictly after the other. */
+/** Encodes events as a Responses stream: the response events around output items, one item after the other. */
 
 import type { GatewayError } from '../../../conversation/errors.ts';
-import type { FinishReason, StartEvent, StreamEvent } from '../../../conversation/events.ts';
+import type {
+  FinishReason,
+  OpaqueEvent,
+  StartEvent,
+  StreamEvent,
+  UsageEvent,
+} from '../../../conversation/events.ts';
 import { toolEventWire } from '../../../conversation/tools/tool-events.ts';
-import type { Usage } from '../../../conversation/usage.ts';
 import { sseComment } from '../../../lib/bytes/sse.ts';
 import type { JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import type { ClientContext, StreamEncoder } from '../../codec.ts';
 import { errorEvent } from '../reply/errors.ts';
+import { encodeFinish, type ResponseStatus } from '../reply/finish-reason.ts';
 import {
-  echo,
+  echoRequest,
   head,
-  type Identity,
-  identify,
-  type Outcome,
-  outcomeOf,
+  type ResponseIdentity,
+  responseIdentity,
   tail,
 } from '../reply/response-object.ts';
 import { PROTOCOL } from '../wire.ts';
@@ -23,192 +27,207 @@ import { CallWriter } from './encode-stream-call.ts';
 import { HostedWriter } from './encode-stream-hosted.ts';
 import { MessageWriter } from './encode-stream-message.ts';
 import { ReasoningWriter } from './encode-stream-reasoning.ts';
-import type { ItemWriter, StreamWriter } from './item-writer.ts';
+import type { ItemStream, ItemWriter } from './item-writer.ts';
 
-// A name goes onto a line of its own: nothing may break out of it.
+const PING = sseComment('keep-alive');
+// The name is written to a line of its own, so it must not contain a line break.
 const EVENT_NAME = /^[\w.-]+$/;
 
-/** A stream encoder that can also tell the response object it ended with. */
-export interface ResponseEncoder extends StreamEncoder {
-  /** The response object so far; of a finished stream, the one in its last event. */
-  response(): JsonObject;
+/** Encodes one stream for one client. */
+export function encodeStream(context: ClientContext): StreamEncoder {
+  return new ResponsesStreamEncoder(context);
 }
 
-export function encodeStream(context: ClientContext): ResponseEncoder {
-  let out = '';
-  let sequence = 0;
-  let identity: Identity | undefined;
-  let echoed: JsonObject = {};
-  let echoText = '';
-  let usage: Usage | undefined;
-  let finish: FinishReason | undefined;
-  let outcome: Outcome = { status: 'in_progress' };
-  let open: ItemWriter | undefined;
-  let refused = false;
-  let over = false;
-  let places = 0;
-  const output: JsonObject[] = [];
+/** A stream encoder that also builds the response object of the answer. */
+export class ResponsesStreamEncoder implements StreamEncoder {
+  readonly #context: ClientContext;
+  readonly #stream: ItemStream;
+  /** Text of events that are not returned yet. */
+  #pending = '';
+  #sequence = 0;
+  #identity: ResponseIdentity | undefined;
+  /** The echoed request fields, as an object and as JSON text without braces. */
+  #echo: JsonObject = {};
+  #echoText = '';
+  #usage: UsageEvent['usage'] | undefined;
+  #finish: FinishReason | undefined;
+  #status: ResponseStatus = { status: 'in_progress' };
+  #open: ItemWriter | undefined;
+  #refused = false;
+  #over = false;
+  #items = 0;
+  readonly #output: JsonObject[] = [];
 
-  const writer: StreamWriter = {
-    context,
-    send(type, members) {
-      out += `event: ${type}\ndata: {"type":"${type}","sequence_number":${sequence++},${members}}\n\n`;
-    },
-    next(prefix) {
-      const index = places++;
-      return { index, id: `${prefix}_${identity?.stem ?? ''}_${index}` };
-    },
-    done(index, item) {
-      output.push(item);
-      writer.send(
-        'response.output_item.done',
-        `"output_index":${index},"item":${JSON.stringify(item)}`,
-      );
-    },
-  };
-
-  function start(event?: StartEvent): Identity {
-    if (identity !== undefined) return identity;
-    identity = identify(event, context);
-    usage = event?.usage ?? usage;
-    echoed = echo(context, event?.rest);
-    echoText = JSON.stringify(echoed).slice(1, -1);
-    state('response.created', undefined);
-    state('response.in_progress', undefined);
-    return identity;
+  constructor(context: ClientContext) {
+    this.#context = context;
+    this.#stream = {
+      context,
+      send: (type, members) => this.#send(type, members),
+      nextItem: (prefix) => {
+        const index = this.#items++;
+        return { index, id: `${prefix}_${this.#identity?.stem ?? ''}_${index}` };
+      },
+      done: (index, item) => {
+        this.#output.push(item);
+        this.#send(
+          'response.output_item.done',
+          `"output_index":${index},"item":${JSON.stringify(item)}`,
+        );
+      },
+    };
   }
 
-  function state(type: string, used: Usage | undefined): void {
-    const now = identity ?? start();
-    const before = JSON.stringify(head(now, outcome)).slice(0, -1);
-    const after = JSON.stringify(tail(output, used)).slice(1);
-    writer.send(type, `"response":${before},${echoText},${after}`);
-  }
-
-  function closeItem(): void {
-    const item = open;
-    open = undefined;
-    // Before the end has come no item is cut: another follows it.
-    item?.close(outcomeOf(finish, refused).status === 'incomplete');
-  }
-
-  function openBlock(event: StreamEvent & { type: 'block-start' }): void {
-    const { head: opened } = event;
-    switch (opened.type) {
-      case 'text':
-      case 'refusal':
-        if (opened.type === 'refusal') refused = true;
-        // Neighbouring texts are parts of one message: a cited text of Messages is many blocks.
-        if (!(open instanceof MessageWriter)) {
-          closeItem();
-          open = new MessageWriter(writer);
-        }
-        break;
-      case 'reasoning':
-        closeItem();
-        open = new ReasoningWriter(writer);
-        break;
-      case 'tool-call':
-        closeItem();
-        open = opened.by === 'client' ? new CallWriter(writer, opened) : new HostedWriter(writer);
-        break;
-      case 'whole':
-        if (opened.block.type === 'reasoning') {
-          closeItem();
-          open = new ReasoningWriter(writer);
-        } else if (!(open instanceof HostedWriter) || !open.takes(opened.block)) {
-          closeItem();
-          open = new HostedWriter(writer);
-        }
-        break;
-    }
-    open?.event(event);
-  }
-
-  function end(): void {
-    closeItem();
-    over = true;
-    outcome = outcomeOf(finish, refused);
-    state(`response.${outcome.status}`, usage);
-  }
-
-  function take(): string {
-    const text = out;
-    out = '';
-    return text;
-  }
-
-  function event(event: StreamEvent): string {
-    if (over) return '';
+  event(event: StreamEvent): string {
+    if (this.#over) return '';
     switch (event.type) {
       case 'start':
-        start(event);
+        this.#start(event);
         break;
       case 'block-start':
-        start();
-        openBlock(event);
+        this.#start();
+        this.#openBlock(event);
         break;
       case 'delta':
       case 'sealed':
       case 'citation':
       case 'logprobs':
       case 'block-stop':
-        open?.event(event);
+        this.#open?.event(event);
         break;
       case 'usage':
-        usage = event.usage;
+        this.#usage = event.usage;
         break;
       case 'finish':
-        start();
-        finish = event.reason;
-        closeItem();
+        this.#start();
+        this.#finish = event.reason;
+        this.#closeItem();
         break;
       case 'end':
-        start();
-        end();
+        this.#start();
+        this.#end();
         break;
       case 'error':
-        return fail(event.error);
+        return this.fail(event.error);
       case 'opaque':
-        if (identity !== undefined) passOn(event.name, event.wire.value, event.wire.protocol);
+        if (this.#identity !== undefined) this.#opaque(event);
         break;
       case 'tool-event':
-        start();
-        // Official clients replace what they have with any response object, and throw at events of other names.
-        writer.send('keepalive', `"hopgate":${JSON.stringify(toolEventWire(event))}`);
+        this.#start();
+        // Official clients replace their response with any response object, and throw at events of other names.
+        this.#send('keepalive', `"hopgate":${JSON.stringify(toolEventWire(event))}`);
         break;
     }
-    return take();
+    return this.#take();
   }
 
-  /** An event of a Responses upstream that speaks of the response as a whole. */
-  function passOn(name: string, value: unknown, protocol: string): void {
+  ping(): string {
+    return PING;
+  }
+
+  fail(error: GatewayError): string {
+    if (this.#over) return '';
+    this.#start();
+    this.#over = true;
+    this.#open = undefined;
+    this.#status = { status: 'failed', error };
+    const data = JSON.stringify(errorEvent(error, this.#sequence++));
+    this.#pending += `event: error\ndata: ${data}\n\n`;
+    this.#sendResponse('response.failed', this.#usage);
+    return this.#take();
+  }
+
+  /** The response object so far; for a finished stream, the one in its last event. */
+  response(): JsonObject {
+    const identity = this.#start();
+    return { ...head(identity, this.#status), ...this.#echo, ...tail(this.#output, this.#usage) };
+  }
+
+  #start(event?: StartEvent): ResponseIdentity {
+    if (this.#identity !== undefined) return this.#identity;
+    const identity = responseIdentity(event, this.#context);
+    this.#identity = identity;
+    this.#usage = event?.usage ?? this.#usage;
+    this.#echo = echoRequest(this.#context, event?.rest);
+    this.#echoText = JSON.stringify(this.#echo).slice(1, -1);
+    this.#sendResponse('response.created', undefined);
+    this.#sendResponse('response.in_progress', undefined);
+    return identity;
+  }
+
+  #openBlock(event: StreamEvent & { type: 'block-start' }): void {
+    const { head: block } = event;
+    const open = this.#open;
+    switch (block.type) {
+      case 'text':
+      case 'refusal':
+        if (block.type === 'refusal') this.#refused = true;
+        // Consecutive texts are parts of one message: a cited text of Messages is many blocks.
+        if (!(open instanceof MessageWriter)) this.#openItem(() => new MessageWriter(this.#stream));
+        break;
+      case 'reasoning':
+        this.#openItem(() => new ReasoningWriter(this.#stream));
+        break;
+      case 'tool-call':
+        this.#openItem(() =>
+          block.by === 'client'
+            ? new CallWriter(this.#stream, block)
+            : new HostedWriter(this.#stream),
+        );
+        break;
+      case 'whole':
+        if (block.block.type === 'reasoning') {
+          this.#openItem(() => new ReasoningWriter(this.#stream));
+        } else if (!(open instanceof HostedWriter) || !open.accepts(block.block)) {
+          this.#openItem(() => new HostedWriter(this.#stream));
+        }
+        break;
+    }
+    this.#open?.event(event);
+  }
+
+  /** Closes the open item before the next writer writes its first event. */
+  #openItem(create: () => ItemWriter): void {
+    this.#closeItem();
+    this.#open = create();
+  }
+
+  #closeItem(): void {
+    const item = this.#open;
+    this.#open = undefined;
+    // Only the last item can be cut: without a finish reason yet, another item follows.
+    item?.close(encodeFinish(this.#finish, this.#refused).status === 'incomplete');
+  }
+
+  #end(): void {
+    this.#closeItem();
+    this.#over = true;
+    this.#status = encodeFinish(this.#finish, this.#refused);
+    this.#sendResponse(`response.${this.#status.status}`, this.#usage);
+  }
+
+  /** Passes on an event of a Responses upstream about the response as a whole. */
+  #opaque({ name, wire }: OpaqueEvent): void {
+    const { protocol, value } = wire;
     if (protocol !== PROTOCOL || !isObject(value) || !EVENT_NAME.test(name)) return;
     if (value.output_index !== undefined || value.response !== undefined) return;
     const { type: _, sequence_number: __, ...members } = value;
     const text = JSON.stringify(members).slice(1, -1);
-    if (text !== '') writer.send(name, text);
+    if (text !== '') this.#send(name, text);
   }
 
-  function fail(error: GatewayError): string {
-    if (over) return '';
-    start();
-    over = true;
-    open = undefined;
-    outcome = { status: 'failed', error };
-    const data = JSON.stringify(errorEvent(error, sequence++));
-    out += `event: error\ndata: ${data}\n\n`;
-    state('response.failed', usage);
-    return take();
+  #sendResponse(type: string, usage: UsageEvent['usage'] | undefined): void {
+    const before = JSON.stringify(head(this.#start(), this.#status)).slice(0, -1);
+    const after = JSON.stringify(tail(this.#output, usage)).slice(1);
+    this.#send(type, `"response":${before},${this.#echoText},${after}`);
   }
 
-  return {
-    event,
-    ping: () => sseComment('keep-alive'),
-    fail,
-    response() {
-      const now = start();
-      return { ...head(now, outcome), ...echoed, ...tail(output, usage) };
-    },
-  };
+  #send(type: string, members: string): void {
+    this.#pending += `event: ${type}\ndata: {"type":"${type}","sequence_number":${this.#sequence++},${members}}\n\n`;
+  }
+
+  #take(): string {
+    const text = this.#pending;
+    this.#pending = '';
+    return text;
+  }
 }

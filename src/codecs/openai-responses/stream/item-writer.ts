@@ -1,23 +1,23 @@
-/** What a writer of one output item gets, and what it does with the events of its block. */
+/** The interfaces between the stream encoder and the writers of single output items. */
 
 import type { StreamEvent } from '../../../conversation/events.ts';
 import type { JsonObject } from '../../../lib/json/json.ts';
 import type { ClientContext } from '../../codec.ts';
 
-/** What item writers need of the stream around them. */
-export interface StreamWriter {
+/** The stream that item writers write to. */
+export interface ItemStream {
   readonly context: ClientContext;
-  /** Appends one event; `members` is JSON text of its members behind `sequence_number`. */
+  /** Appends one event. `members` is the JSON text of its members after `sequence_number`. */
   send(type: string, members: string): void;
-  /** The next item's place and id. */
-  next(prefix: string): { readonly index: number; readonly id: string };
-  /** The item is complete: its `output_item.done` is sent, and it is part of the output. */
+  /** The output index and id of the next item. */
+  nextItem(prefix: string): { readonly index: number; readonly id: string };
+  /** Sends the item's `output_item.done` and adds it to the output. */
   done(index: number, item: JsonObject): void;
 }
 
-/** One item being written. */
+/** Writes one item. */
 export interface ItemWriter {
   event(event: StreamEvent): void;
-  /** @param cut the answer ended incomplete while this item was the open one */
+  /** @param cut the answer ended incomplete while this item was open */
   close(cut: boolean): void;
 }

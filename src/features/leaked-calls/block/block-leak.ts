@@ -1,13 +1,13 @@
-/** What a block that has been read amounts to: calls, or markup that is none. */
+/** Turns a block that was read into a leak: calls, or markup without a call. */
 
-import { buildCalls } from '../raw-call.ts';
+import { buildCalls } from '../build-calls.ts';
 import { type Channel, type Leak, leakOf } from '../scan/call-run.ts';
 import type { ScanRules } from '../scan/scan-rules.ts';
-import type { Block } from './block.ts';
+import type { LeakBlock } from './block.ts';
 
-/** `unreadable`: it may be a call, but finding that out would cost too much. */
+/** `unreadable`: it may be a call, but reading it would cost too much. */
 export function leakIn(
-  block: Block,
+  block: LeakBlock,
   { tools, repairs }: ScanRules,
   channel: Channel,
 ): { readonly leak: Leak; readonly unreadable: boolean } {

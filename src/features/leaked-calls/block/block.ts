@@ -1,31 +1,38 @@
-/** Reads one leaked block, from its opener on, whatever grammar it is written in; incremental, each character once. */
+/** Reads one leaked block from its opener on, in any grammar. Incremental; reads each character once. */
 
+import type { RawCall } from '../build-calls.ts';
 import type { Lexicon } from '../grammar.ts';
-import type { RawCall } from '../raw-call.ts';
-import { readJson, readPython, readTail, salvage } from './read-json.ts';
-import { readArgs, readDiscard, readHeader, readName, readOuter, readShort } from './read-names.ts';
+import { readJson, readPython, readTail, recoverUnclosedJson } from './read-json.ts';
+import {
+  readArgs,
+  readDiscard,
+  readHeader,
+  readName,
+  readOuter,
+  readTagText,
+} from './read-names.ts';
 import { applyTag } from './read-tags.ts';
 import { readBody, readTree, readValue } from './read-values.ts';
 import {
+  type BlockReading,
   type BlockRules,
   type BlockState,
   finishCall,
   type Opener,
-  type Reading,
-  type State,
+  type ReadState,
   settle,
 } from './reading.ts';
 
 export type { BlockRules, BlockState, Opener } from './reading.ts';
 
-/** One step of each state; false: it needs more text. */
-const STEPS: Readonly<Record<State, (reading: Reading) => boolean>> = {
+/** One step of each state; false if it needs more text. */
+const STEPS: Readonly<Record<ReadState, (reading: BlockReading) => boolean>> = {
   outer: readOuter,
   name: readName,
   args: readArgs,
   body: readBody,
-  'tagged-name': readShort,
-  key: readShort,
+  'tagged-name': readTagText,
+  key: readTagText,
   value: readValue,
   json: readJson,
   python: readPython,
@@ -39,12 +46,12 @@ const STEPS: Readonly<Record<State, (reading: Reading) => boolean>> = {
 const STEP_WORK = 4;
 const CALL_WORK = 128;
 
-export class Block {
-  readonly #reading: Reading;
+export class LeakBlock {
+  readonly #reading: BlockReading;
   #truncated = false;
 
   constructor(opener: Opener, lexicon: Lexicon, rules: BlockRules) {
-    const reading: Reading = {
+    const reading: BlockReading = {
       opener,
       lexicon,
       ...rules,
@@ -83,38 +90,38 @@ export class Block {
     return this.#reading.family;
   }
 
-  /** So much of a grammar has been seen that what follows is markup, recovered or not. */
+  /** Enough markup was read that what follows is treated as markup, recovered or not. */
   get committed(): boolean {
     return this.#reading.committed;
   }
 
-  /** Text behind the block, once `done`. */
+  /** The text after the block, once it is done. */
   get rest(): string {
     return this.#reading.rest;
   }
 
-  /** The block was a header after which another channel begins. */
-  get channel(): Reading['channel'] {
+  /** The channel that begins after the block, if the block was a header. */
+  get channel(): BlockReading['channel'] {
     return this.#reading.channel;
   }
 
-  /** An opener and its closer with nothing between them. */
+  /** Only an opener and its closer. */
   get isEmpty(): boolean {
     const { calls, opener, junk } = this.#reading;
     return calls.length === 0 && !this.#truncated && junk === 0 && opener.type === 'tag';
   }
 
-  /** Its JSON is too broken to be read at a bearable cost. */
+  /** Its JSON is too broken to be repaired at acceptable cost. */
   get unreadable(): boolean {
     return this.#reading.unreadable;
   }
 
-  /** The text ended within the block. */
+  /** The text ended inside the block. */
   get truncated(): boolean {
     return this.#truncated;
   }
 
-  /** Text has been read that belongs to no grammar. */
+  /** The block holds text that belongs to no grammar. */
   get hasJunk(): boolean {
     return this.#reading.junk > 0;
   }
@@ -130,7 +137,7 @@ export class Block {
     return this.#run();
   }
 
-  /** The text ends here. Calls that are complete count; nothing is made up for the others. */
+  /** The text ends here. Complete calls count; incomplete ones are not completed. */
   finish(): BlockState {
     const reading = this.#reading;
     if (reading.outcome !== 'more') return reading.outcome;
@@ -141,10 +148,10 @@ export class Block {
       finishCall(reading);
       return settle(reading, 'done');
     }
-    if (reading.state === 'json') salvage(reading);
+    if (reading.state === 'json') recoverUnclosedJson(reading);
     const { opener, calls } = reading;
     this.#truncated = !(reading.state === 'outer' && calls.length > 0);
-    // The text that could not be read is part of the markup.
+    // Unreadable text is part of the markup.
     reading.at = reading.text.length;
     const whole = opener.type === 'json' && opener.kind !== 'result';
     const leak = reading.committed || calls.length > 0 || whole;

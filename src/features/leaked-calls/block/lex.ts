@@ -1,22 +1,22 @@
-/** Reads one piece of markup at a place in a text, or tells that it may still become one. */
+/** Reads one piece of markup at a position, or tells that more text is needed. */
 
-import { keyOf, type Lexicon, type Setting, type Word } from '../grammar.ts';
+import { keyOf, type Lexicon, type MarkupNotation, type MarkupWord } from '../grammar.ts';
 
 export interface Lexeme {
-  readonly word: Word;
+  readonly word: MarkupWord;
   readonly closing: boolean;
-  /** What stands in the tag behind its word, as it stands. */
+  /** The raw text after the word in the tag. */
   readonly attributes: string;
   /** `<x/>`: opened and closed. */
   readonly empty: boolean;
-  /** Index just behind it. */
+  /** The index after it. */
   readonly end: number;
 }
 
-/** `partial`: the text ends too early to tell. */
-export type Lexed = Lexeme | 'partial' | undefined;
+/** `partial`: the text ends too early to decide. */
+export type LexResult = Lexeme | 'partial' | undefined;
 
-/** Longer tags are no tags: bounds what is held back, and every scan within a tag. */
+/** Maximum length of a tag. Bounds the text that is held back, and every scan inside a tag. */
 const LONGEST_TAG = 400;
 const M3_MARK = ']<]minimax[>[';
 
@@ -36,23 +36,23 @@ const isWordChar = (code: number) =>
   code === 0x2581 ||
   code === 0x3a;
 
-/** Markup at `at`, by the lexicon. Never looks further than {@link LONGEST_TAG} characters ahead. */
-export function lex(text: string, at: number, lexicon: Lexicon): Lexed {
+/** The markup at `at` according to the lexicon. Reads at most {@link LONGEST_TAG} characters. */
+export function lex(text: string, at: number, lexicon: Lexicon): LexResult {
   switch (text.charCodeAt(at)) {
     case LESS:
-      return angle(text, at, at, lexicon, false);
+      return lexAngle(text, at, at, lexicon, false);
     case SQUARE_CLOSE:
-      return marked(text, at, lexicon);
+      return lexM3(text, at, lexicon);
     case SQUARE_OPEN:
-      return square(text, at, lexicon);
+      return lexSquare(text, at, lexicon);
     case 0x25c1: // ◁think▷
-      return kimiThink(text, at, lexicon);
+      return lexKimiThink(text, at, lexicon);
     default:
-      return bare(text, at, lexicon);
+      return lexBare(text, at, lexicon);
   }
 }
 
-function bare(text: string, at: number, { words }: Lexicon): Lexed {
+function lexBare(text: string, at: number, { words }: Lexicon): LexResult {
   for (const key of ['commentary to=', 'assistantcommentary to=']) {
     const word = words.get(keyOf('bare', key));
     if (word === undefined) continue;
@@ -64,7 +64,7 @@ function bare(text: string, at: number, { words }: Lexicon): Lexed {
   return undefined;
 }
 
-function kimiThink(text: string, at: number, { words }: Lexicon): Lexed {
+function lexKimiThink(text: string, at: number, { words }: Lexicon): LexResult {
   const word = words.get(keyOf('plain', 'think'));
   if (word === undefined) return undefined;
   for (const mark of ['◁think▷', '◁/think▷']) {
@@ -77,7 +77,7 @@ function kimiThink(text: string, at: number, { words }: Lexicon): Lexed {
   return undefined;
 }
 
-function square(text: string, at: number, { words, prefixes }: Lexicon): Lexed {
+function lexSquare(text: string, at: number, { words, prefixes }: Lexicon): LexResult {
   let i = at + 1;
   const closing = text.charCodeAt(i) === SLASH;
   if (closing) i++;
@@ -97,18 +97,18 @@ function square(text: string, at: number, { words, prefixes }: Lexicon): Lexed {
   };
 }
 
-function marked(text: string, at: number, lexicon: Lexicon): Lexed {
+function lexM3(text: string, at: number, lexicon: Lexicon): LexResult {
   if (text.startsWith(M3_MARK, at)) {
     const tag = at + M3_MARK.length;
     if (tag === text.length) return 'partial';
-    return text.charCodeAt(tag) === LESS ? angle(text, at, tag, lexicon, true) : undefined;
+    return text.charCodeAt(tag) === LESS ? lexAngle(text, at, tag, lexicon, true) : undefined;
   }
   const rest = text.length - at;
   return rest < M3_MARK.length && M3_MARK.startsWith(text.slice(at)) ? 'partial' : undefined;
 }
 
-/** A tag whose `<` stands at `tag`; the markup as a whole begins at `at`. */
-function angle(text: string, at: number, tag: number, lexicon: Lexicon, m3: boolean): Lexed {
+/** Reads a tag whose `<` is at `tag`; the whole markup begins at `at`. */
+function lexAngle(text: string, at: number, tag: number, lexicon: Lexicon, m3: boolean): LexResult {
   let i = tag + 1;
   let slash = text.charCodeAt(i) === SLASH;
   if (slash) i++;
@@ -127,7 +127,7 @@ function angle(text: string, at: number, tag: number, lexicon: Lexicon, m3: bool
   skip(6);
   if (i === text.length) return 'partial';
   let dsml = false;
-  // The slash may have got between the marks, and those on one side may be lost.
+  // The slash may stand between the marks, and the marks on one side may be missing.
   if (!slash && text.charCodeAt(i) === SLASH) {
     slash = true;
     i++;
@@ -149,9 +149,9 @@ function angle(text: string, at: number, tag: number, lexicon: Lexicon, m3: bool
   let name = text.slice(start, i);
   if (name.includes('▁')) name = name.replaceAll('▁', '_');
   if (name.startsWith('antml:')) name = name.slice(6);
-  const setting: Setting = m3 ? 'm3' : dsml ? 'dsml' : bars > 0 ? 'bars' : 'plain';
+  const setting: MarkupNotation = m3 ? 'm3' : dsml ? 'dsml' : bars > 0 ? 'bars' : 'plain';
   if (setting === 'bars' && (name === 'open' || name === 'close') && i < text.length) {
-    return xtml(text, at, i, name === 'close', lexicon);
+    return lexXtml(text, at, i, name === 'close', lexicon);
   }
   if (i === text.length) {
     if (i - at > LONGEST_TAG) return undefined;
@@ -166,19 +166,25 @@ function angle(text: string, at: number, tag: number, lexicon: Lexicon, m3: bool
     lexicon.words.get(keyOf(setting, name)) ??
     (m3 && name !== '' ? nodeOf(name, lexicon) : undefined);
   if (word === undefined) return undefined;
-  return tail(text, at, i, word, slash || word.closes === true);
+  return lexTagEnd(text, at, i, word, slash || word.closes === true);
 }
 
 /** Any other tag with M3's mark is an argument's (or a nested member's) key. */
-function nodeOf(name: string, { nodes }: Lexicon): Word | undefined {
+function nodeOf(name: string, { nodes }: Lexicon): MarkupWord | undefined {
   if (!nodes) return undefined;
-  return { setting: 'm3', word: name, role: 'node', family: 'minimax-m3' };
+  return { notation: 'm3', word: name, role: 'node', family: 'minimax-m3' };
 }
 
-/** From behind the word to the tag's `>`. */
-function tail(text: string, at: number, from: number, word: Word, closing: boolean): Lexed {
+/** Reads from the end of the word to the tag's `>`. */
+function lexTagEnd(
+  text: string,
+  at: number,
+  from: number,
+  word: MarkupWord,
+  closing: boolean,
+): LexResult {
   let i = from;
-  if (word.setting === 'bars') {
+  if (word.notation === 'bars') {
     let bars = 0;
     while (i < text.length && (isBar(text.charCodeAt(i)) || isSpace(text.charCodeAt(i)))) {
       if (isBar(text.charCodeAt(i))) bars++;
@@ -210,8 +216,14 @@ function tail(text: string, at: number, from: number, word: Word, closing: boole
 
 const SEPARATOR = '<|sep|>';
 
-/** `<|open|>word attributes<|sep|>`; `from` stands behind the word open or close. */
-function xtml(text: string, at: number, from: number, closing: boolean, lexicon: Lexicon): Lexed {
+/** Reads `<|open|>word attributes<|sep|>`; `from` is the index after `open` or `close`. */
+function lexXtml(
+  text: string,
+  at: number,
+  from: number,
+  closing: boolean,
+  lexicon: Lexicon,
+): LexResult {
   let i = from;
   const bars = i;
   while (i < text.length && i - bars < 8 && isBar(text.charCodeAt(i))) i++;
@@ -232,12 +244,12 @@ function xtml(text: string, at: number, from: number, closing: boolean, lexicon:
   return { word, closing, attributes, empty: false, end: end + SEPARATOR.length };
 }
 
-/** By the name of the attribute; grammars have few. */
+/** Patterns by attribute name; grammars have few names. */
 const PATTERNS = new Map<string, RegExp>();
 
 /**
- * The value of an attribute, or undefined. `=` asks for the `<word=value>` form. XTML escapes `&quot;`
- * and `&amp;` in attributes, to be taken back in that order.
+ * The value of an attribute, or undefined. The name `=` means the `<word=value>` form. XTML escapes quotes
+ * and ampersands in attributes; `&quot;` is decoded before `&amp;`.
  */
 export function attribute(lexeme: Lexeme, name: string): string | undefined {
   const { attributes, word } = lexeme;
@@ -258,7 +270,7 @@ export function attribute(lexeme: Lexeme, name: string): string | undefined {
   }
   const found = pattern.exec(attributes);
   const value = found?.[1] ?? found?.[2] ?? found?.[3];
-  return word.setting === 'xtml'
+  return word.notation === 'xtml'
     ? value?.replaceAll('&quot;', '"').replaceAll('&amp;', '&')
     : value;
 }

@@ -1,15 +1,15 @@
-/** Reads JSON and Python in a block: arguments, calls, and what may stand behind them. */
+/** Reads JSON and Python in a block: arguments, calls, and what may follow them. */
 
 import type { JsonObject } from '../../../lib/json/json.ts';
-import type { RawCall } from '../raw-call.ts';
+import type { RawCall } from '../build-calls.ts';
 import { callsInJson } from '../values/calls-in-json.ts';
 import { jsonValue } from '../values/coerce-value.ts';
 import { BracketScan } from '../values/json-scan.ts';
 import { pythonCalls, pythonLiteral } from '../values/python-literal.ts';
 import { lex } from './lex.ts';
-import { finishCall, lexHere, type Reading, settle, skipSpace } from './reading.ts';
+import { type BlockReading, finishCall, lexHere, settle, skipSpace } from './reading.ts';
 
-/** Markup that stands behind JSON, never in it. */
+/** Markup that may follow JSON and never occurs inside it. */
 const ENDS_JSON: ReadonlySet<string> = new Set(['call', 'wrap', 'box', 'stop']);
 
 const NO_CALL: RawCall = {
@@ -19,17 +19,17 @@ const NO_CALL: RawCall = {
   malformed: true,
 };
 
-export function startJson(b: Reading): void {
+export function startJson(b: BlockReading): void {
   b.scan = new BracketScan();
   b.parts = [];
   b.state = 'json';
 }
 
-export function readJson(b: Reading): boolean {
+export function readJson(b: BlockReading): boolean {
   const scan = b.scan!;
   let end = scan.feed(b.text, b.at);
   while (scan.halted) {
-    // Broken JSON ends at the markup that follows it; what looks like none belongs to it.
+    // Broken JSON ends at the markup that follows it.
     const found = lex(b.text, end, b.lexicon);
     if (found !== undefined && found !== 'partial' && ENDS_JSON.has(found.word.role)) break;
     if (found === 'partial' && !b.final) {
@@ -46,7 +46,7 @@ export function readJson(b: Reading): boolean {
   return true;
 }
 
-function jsonEnds(b: Reading, text: string): void {
+function jsonEnds(b: BlockReading, text: string): void {
   const opener = b.opener;
   if (b.call !== undefined) {
     b.call.json = text;
@@ -74,15 +74,15 @@ function jsonEnds(b: Reading, text: string): void {
   if (b.boxed && b.family === 'mistral') settle(b, 'done');
 }
 
-function repaired(b: Reading, text: string): JsonObject | undefined {
+function repaired(b: BlockReading, text: string): JsonObject | undefined {
   const { refused } = b.repairs;
   const value = b.repairs.object(text);
   if (b.repairs.refused > refused) b.unreadable = true;
   return value;
 }
 
-/** The text ended within JSON: a closer inside an unclosed string may have been swallowed. */
-export function salvage(b: Reading): void {
+/** The text ended inside JSON: an unclosed string may contain the call's closer. */
+export function recoverUnclosedJson(b: BlockReading): void {
   const text = b.parts.join('');
   for (let at = text.indexOf('<'); at >= 0; at = text.indexOf('<', at + 1)) {
     const found = lex(text, at, b.lexicon);
@@ -100,8 +100,8 @@ export function salvage(b: Reading): void {
   }
 }
 
-/** Behind JSON that must be the whole reply: nothing, or Llama's next call. */
-export function readTail(b: Reading): boolean {
+/** After JSON that must be the whole reply: nothing, or Llama's next call. */
+export function readTail(b: BlockReading): boolean {
   const code = skipSpace(b);
   if (code < 0) return false;
   const found = lexHere(b);
@@ -116,7 +116,7 @@ export function readTail(b: Reading): boolean {
   return true;
 }
 
-export function readPython(b: Reading): boolean {
+export function readPython(b: BlockReading): boolean {
   if (b.scan === undefined) {
     const code = skipSpace(b);
     if (code < 0) return false;

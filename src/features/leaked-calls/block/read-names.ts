@@ -1,35 +1,35 @@
-/** Reads what stands around arguments in a block: the outside of calls, names, keys, headers. */
+/** Reads the parts of a block around arguments: text between calls, names, keys, headers. */
 
 import type { Lexeme } from './lex.ts';
 import { startJson } from './read-json.ts';
-import { applyTag, markup } from './read-tags.ts';
+import { applyTag, readMarkup } from './read-tags.ts';
 import {
+  type BlockReading,
   finishCall,
   giveUp,
-  LONGEST_HEADER,
   lexHere,
+  MAX_HEADER,
   newCall,
-  type Reading,
   settle,
   skipSpace,
   unexpected,
 } from './reading.ts';
 
 const LONGEST_NAME = 128;
-/** A header without its tokens: the recipient, perhaps the kind of its input. */
+/** A header without its tokens: the recipient, and perhaps the input type. */
 const BARE_HEADER = /^(?:assistant)?commentary to=[\w.-]*\s*[a-z]{0,8}\s*$/;
 
-export function readOuter(b: Reading): boolean {
+export function readOuter(b: BlockReading): boolean {
   const code = skipSpace(b);
   if (code < 0) return false;
-  const found = markup(b);
+  const found = readMarkup(b);
   if (found !== 'no') return found === 'acted';
   if (code === 0x7b || code === 0x5b) {
     if (b.depth > 0 || b.boxed) b.committed = true;
     startJson(b);
     return true;
   }
-  // Between JSON calls: Llama's `;`, and commas; behind them a bracket too many.
+  // Between JSON calls: Llama's `;`, commas, or a surplus closing bracket.
   const stray = (code === 0x7d || code === 0x5d) && (b.boxed || b.depth > 0);
   if ((code === 0x3b || code === 0x2c || stray) && b.calls.length > 0) {
     b.at++;
@@ -43,7 +43,7 @@ export function readOuter(b: Reading): boolean {
   return unexpected(b);
 }
 
-export function readName(b: Reading): boolean {
+export function readName(b: BlockReading): boolean {
   const text = b.text;
   for (; b.at < text.length; b.at++) {
     const code = text.charCodeAt(b.at);
@@ -51,13 +51,13 @@ export function readName(b: Reading): boolean {
       const found = lexHere(b);
       if (found === 'partial') return false;
       if (found === undefined) return unexpected(b);
-      return named(b);
+      return beginCall(b);
     }
-    if (code === 0x7b || code === 0x28 || code === 0x60) return named(b);
+    if (code === 0x7b || code === 0x28 || code === 0x60) return beginCall(b);
     if (code === 0x5c) {
       // GLM: a literal backslash-n may stand between the parts.
       if (b.at + 1 === text.length && !b.final) return false;
-      return text[b.at + 1] === 'n' ? named(b) : unexpected(b);
+      return text[b.at + 1] === 'n' ? beginCall(b) : unexpected(b);
     }
     const char = text[b.at]!;
     const behind = b.head !== b.head.trimEnd() && b.head.trim() !== '';
@@ -68,8 +68,8 @@ export function readName(b: Reading): boolean {
   return false;
 }
 
-/** The name is complete; what ends it has not been read yet. */
-function named(b: Reading): boolean {
+/** Begins a call: its name is complete, what ends the name is not read yet. */
+function beginCall(b: BlockReading): boolean {
   const name = b.head.trim();
   if (name === '') {
     // `[TOOL_CALLS] [{…}]`, and calls whose name is missing.
@@ -77,7 +77,7 @@ function named(b: Reading): boolean {
       startJson(b);
       return true;
     }
-    const found = markup(b);
+    const found = readMarkup(b);
     if (found === 'no') return unexpected(b);
     return found === 'acted';
   }
@@ -90,23 +90,23 @@ function named(b: Reading): boolean {
   return true;
 }
 
-/** Behind DeepSeek's and Kimi's separators: JSON, or (R1, V3) the name with a fence behind it. */
-export function readArgs(b: Reading): boolean {
+/** After DeepSeek's and Kimi's separators: JSON, or (R1, V3) the name followed by a fence. */
+export function readArgs(b: BlockReading): boolean {
   const code = skipSpace(b);
   if (code < 0) return false;
   b.state = code === 0x7b || code === 0x60 || code === 0x3c ? 'body' : 'name';
   return true;
 }
 
-/** GLM's keys and names in tags of their own: short text up to the next markup. */
-export function readShort(b: Reading): boolean {
+/** GLM's keys, and names in separate tags: short text up to the next markup. */
+export function readTagText(b: BlockReading): boolean {
   const text = b.text;
   for (;;) {
     const at = text.indexOf('<', b.at);
     b.parts.push(text.slice(b.at, at < 0 ? text.length : at));
     b.at = at < 0 ? text.length : at;
     const read = b.parts.reduce((sum, part) => sum + part.length, 0);
-    if (read > LONGEST_HEADER) {
+    if (read > MAX_HEADER) {
       b.call ??= newCall(undefined);
       b.call.malformed = true;
       b.state = 'body';
@@ -125,7 +125,7 @@ export function readShort(b: Reading): boolean {
   }
 }
 
-function shortEnds(b: Reading, found: Lexeme, read: string): void {
+function shortEnds(b: BlockReading, found: Lexeme, read: string): void {
   const { role } = found.word;
   if (b.state === 'tagged-name') {
     if (role === 'name' && found.closing) b.at = found.end;
@@ -139,18 +139,18 @@ function shortEnds(b: Reading, found: Lexeme, read: string): void {
     if (role === 'key') b.at = found.end;
     b.value = { key: read, lexeme: found, as: 'schema' };
   } else if (b.keyFromBox) {
-    // Not a key: the call before had no arguments and no closer.
+    // No key but a name: the call before it had no arguments and no closer.
     finishCall(b, true);
     b.call = newCall(read);
   } else b.call!.malformed = true;
 }
 
-/** Harmony: from `<|start|>` or `<|channel|>` to the message; the recipient makes it a call. */
-export function readHeader(b: Reading): boolean {
+/** Harmony: the header from `<|start|>` or `<|channel|>` to the message; a recipient makes it a call. */
+export function readHeader(b: BlockReading): boolean {
   const text = b.text;
-  const bare = b.opener.type === 'tag' && b.opener.lexeme.word.setting === 'bare';
+  const bare = b.opener.type === 'tag' && b.opener.lexeme.word.notation === 'bare';
   for (; b.at < text.length; b.at++) {
-    if (b.head.length > LONGEST_HEADER) return giveUp(b);
+    if (b.head.length > MAX_HEADER) return giveUp(b);
     const code = text.charCodeAt(b.at);
     if (code === 0x3c) {
       const found = lexHere(b);
@@ -168,7 +168,7 @@ export function readHeader(b: Reading): boolean {
   return false;
 }
 
-function headerEnds(b: Reading): boolean {
+function headerEnds(b: BlockReading): boolean {
   const header = b.head;
   b.head = '';
   const recipient = /\bto=\s*([\w.-]+)/.exec(header)?.[1];
@@ -186,7 +186,7 @@ function headerEnds(b: Reading): boolean {
   return true;
 }
 
-export function readDiscard(b: Reading): boolean {
+export function readDiscard(b: BlockReading): boolean {
   const at = b.text.slice(b.at).search(/[^\w-]/);
   b.at = at < 0 ? b.text.length : b.at + at;
   if (at >= 0) b.state = b.call === undefined ? 'outer' : 'body';

@@ -1,10 +1,17 @@
-/** What each kind of markup does to a block. */
+/** Applies each kind of markup to the state of a block. */
 
 import { attribute, type Lexeme } from './lex.ts';
-import { finishCall, lexHere, newCall, type OpenValue, type Reading, settle } from './reading.ts';
+import {
+  type BlockReading,
+  finishCall,
+  lexHere,
+  newCall,
+  type OpenValue,
+  settle,
+} from './reading.ts';
 
-/** Markup at the place, acted on; 'no' where there is none. */
-export function markup(b: Reading): 'acted' | 'wait' | 'no' {
+/** Reads markup at the current position and applies it; 'no' if there is none. */
+export function readMarkup(b: BlockReading): 'acted' | 'wait' | 'no' {
   const found = lexHere(b);
   if (found === 'partial') return 'wait';
   if (found === undefined) return 'no';
@@ -13,7 +20,7 @@ export function markup(b: Reading): 'acted' | 'wait' | 'no' {
   return 'acted';
 }
 
-export function applyTag(b: Reading, lexeme: Lexeme): void {
+export function applyTag(b: BlockReading, lexeme: Lexeme): void {
   const { word, closing } = lexeme;
   switch (word.role) {
     case 'wrap':
@@ -60,8 +67,8 @@ export function applyTag(b: Reading, lexeme: Lexeme): void {
       b.state = 'python';
       break;
     case 'header':
-      // Filtered of its tokens the header begins with words, else each token ends a word.
-      if (word.setting === 'bare') b.head = word.word;
+      // A header without its tokens begins with words; otherwise each token ends a word.
+      if (word.notation === 'bare') b.head = word.word;
       else b.head = b.state === 'header' ? `${b.head} ` : '';
       b.state = 'header';
       break;
@@ -72,7 +79,7 @@ export function applyTag(b: Reading, lexeme: Lexeme): void {
       }
       break;
     case 'skip':
-      b.state = word.setting === 'square' ? 'discard' : b.state;
+      b.state = word.notation === 'square' ? 'discard' : b.state;
       break;
     case 'stop':
       finishCall(b);
@@ -83,7 +90,7 @@ export function applyTag(b: Reading, lexeme: Lexeme): void {
   }
 }
 
-function applyBox(b: Reading, lexeme: Lexeme): void {
+function applyBox(b: BlockReading, lexeme: Lexeme): void {
   if (lexeme.closing) {
     finishCall(b, true);
     b.boxed = false;
@@ -91,7 +98,7 @@ function applyBox(b: Reading, lexeme: Lexeme): void {
     if (b.depth <= 0) settle(b, 'done');
     return;
   }
-  // GLM: a second `<tool_call>` where the first `<arg_key>` belongs.
+  // GLM: a second `<tool_call>` instead of the first `<arg_key>`.
   if (b.call !== undefined && b.call.json === undefined && b.call.pairs.length === 0) {
     b.parts = [];
     b.keyFromBox = true;
@@ -104,10 +111,10 @@ function applyBox(b: Reading, lexeme: Lexeme): void {
   b.state = b.calls.length > 0 ? 'name' : 'outer';
 }
 
-function applyCall(b: Reading, lexeme: Lexeme): void {
+function applyCall(b: BlockReading, lexeme: Lexeme): void {
   const { word, closing } = lexeme;
   if (closing) {
-    if (b.call === undefined && word.setting === 'bars') {
+    if (b.call === undefined && word.notation === 'bars') {
       b.state = 'outer';
       return;
     }
@@ -117,7 +124,7 @@ function applyCall(b: Reading, lexeme: Lexeme): void {
     return;
   }
   finishCall(b);
-  if (word.setting === 'bars') {
+  if (word.notation === 'bars') {
     b.head = '';
     b.state = 'name';
     return;
@@ -135,7 +142,7 @@ function applyCall(b: Reading, lexeme: Lexeme): void {
   }
 }
 
-function openArgument(b: Reading, lexeme: Lexeme): void {
+function openArgument(b: BlockReading, lexeme: Lexeme): void {
   b.committed = true;
   b.call ??= newCall(undefined);
   const key = attribute(lexeme, lexeme.word.nameIn ?? 'name');
@@ -144,24 +151,24 @@ function openArgument(b: Reading, lexeme: Lexeme): void {
     b.family = 'qwen';
   }
   if (key === undefined || /[<>=]/.test(key)) {
-    // `<parameter=command=create</parameter>`: its closer has been read as part of it.
+    // `<parameter=command=create</parameter>`: the closer was read as part of the tag.
     b.call.malformed = true;
     if (key?.includes('</')) return;
   }
-  const marked = attribute(lexeme, lexeme.word.setting === 'xtml' ? 'type' : 'string');
+  const marked = attribute(lexeme, lexeme.word.notation === 'xtml' ? 'type' : 'string');
   const isString = marked === 'true' || marked === 'string';
   const as = marked === undefined ? 'schema' : isString ? 'string' : 'json';
   openValue(b, { key, lexeme, as });
   if (lexeme.empty) closeValue(b, '');
 }
 
-function openValue(b: Reading, value: OpenValue): void {
+function openValue(b: BlockReading, value: OpenValue): void {
   b.value = value;
   b.parts = [];
   b.state = 'value';
 }
 
-export function closeValue(b: Reading, text: string): void {
+export function closeValue(b: BlockReading, text: string): void {
   const { key, lexeme, as } = b.value!;
   b.value = undefined;
   b.parts = [];
@@ -176,11 +183,11 @@ export function closeValue(b: Reading, text: string): void {
   b.call!.pairs.push({ key, text: value, as });
 }
 
-/** Arguments nested deeper than this are none. */
+/** Maximum nesting of arguments; a call with deeper ones is malformed. */
 const DEEPEST_TREE = 100;
 
-/** M3: a key's tag opens or closes. */
-function applyNode(b: Reading, lexeme: Lexeme): void {
+/** M3: opens or closes a key. */
+function applyNode(b: BlockReading, lexeme: Lexeme): void {
   b.call ??= newCall(undefined);
   const { word, closing } = lexeme;
   if (!closing) {

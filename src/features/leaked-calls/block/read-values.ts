@@ -2,17 +2,17 @@
 
 import { attribute, type Lexeme, lex } from './lex.ts';
 import { startJson } from './read-json.ts';
-import { applyTag, closeValue, markup } from './read-tags.ts';
-import { finishCall, lexHere, MOST_JUNK, type Reading, settle, skipSpace } from './reading.ts';
+import { applyTag, closeValue, readMarkup } from './read-tags.ts';
+import { type BlockReading, finishCall, lexHere, MAX_JUNK, settle, skipSpace } from './reading.ts';
 
-/** A tag with another kind of key is part of the value it stands in. */
+/** A tag whose key has other characters is part of the value around it. */
 const PLAUSIBLE_KEY = /^[\w.$-]+$/;
-/** Longer whitespace stands between no two tags of a call. */
+/** Maximum white space between two tags of a call. */
 const LONGEST_GAP = 400;
-/** Longer runs of backticks, or names of languages, are no fence. */
+/** Maximum length of a fence with its language name. */
 const LONGEST_FENCE = 40;
 
-export function readBody(b: Reading): boolean {
+export function readBody(b: BlockReading): boolean {
   const code = skipSpace(b);
   if (code < 0) return false;
   const call = b.call;
@@ -20,7 +20,7 @@ export function readBody(b: Reading): boolean {
     b.state = 'outer';
     return true;
   }
-  const found = markup(b);
+  const found = readMarkup(b);
   if (found !== 'no') return found === 'acted';
   if (code === 0x7b && call.json === undefined && call.pairs.length === 0) {
     startJson(b);
@@ -32,7 +32,7 @@ export function readBody(b: Reading): boolean {
     return true;
   }
   if (call.json !== undefined) {
-    // `NAME({…})`, `{…};`: what closes a call in other tongues.
+    // `NAME({…})`, `{…};`: other ways to end a call.
     if (code === 0x29 || code === 0x3b || code === 0x2c) {
       b.at++;
       return true;
@@ -47,7 +47,7 @@ export function readBody(b: Reading): boolean {
   }
   if (code === 0x5c && b.at + 1 === b.text.length) return false;
   call.malformed = true;
-  if (++b.junk > MOST_JUNK) {
+  if (++b.junk > MAX_JUNK) {
     settle(b, 'fail');
     return false;
   }
@@ -56,7 +56,7 @@ export function readBody(b: Reading): boolean {
 }
 
 /** A fence around JSON arguments. */
-function readFence(b: Reading): boolean {
+function readFence(b: BlockReading): boolean {
   const fence = /`+(?:[A-Za-z]*)/y;
   fence.lastIndex = b.at;
   const end = b.at + fence.exec(b.text)![0].length;
@@ -65,8 +65,8 @@ function readFence(b: Reading): boolean {
   return true;
 }
 
-/** A value, up to the first closer of its own, or to what can only stand behind it. */
-export function readValue(b: Reading): boolean {
+/** Reads a value up to its own closer, or to markup that can only follow it. */
+export function readValue(b: BlockReading): boolean {
   const text = b.text;
   let from = b.at;
   for (;;) {
@@ -94,10 +94,10 @@ export function readValue(b: Reading): boolean {
   }
 }
 
-function closes(b: Reading, found: Lexeme | undefined): 'own' | 'around' | 'wait' | 'no' {
+function closes(b: BlockReading, found: Lexeme | undefined): 'own' | 'around' | 'wait' | 'no' {
   if (found === undefined) return 'no';
   const open = b.value!.lexeme;
-  const { role, setting } = found.word;
+  const { role, notation } = found.word;
   const own = found.closing && role === open.word.role;
   const around =
     (found.closing && (role === 'call' || role === 'wrap' || role === 'box')) ||
@@ -105,9 +105,9 @@ function closes(b: Reading, found: Lexeme | undefined): 'own' | 'around' | 'wait
       role === (open.word.role === 'value' ? 'key' : 'arg') &&
       (role === 'key' || PLAUSIBLE_KEY.test(attribute(found, found.word.nameIn ?? 'name') ?? '')));
   if (!own && !around) return 'no';
-  if (setting === open.word.setting) return own ? 'own' : 'around';
-  if (open.word.setting === 'xtml' || setting === 'bars') return 'no';
-  // DSML opened and plain tags close: only where markup goes on, else it is text that has tags in it.
+  if (notation === open.word.notation) return own ? 'own' : 'around';
+  if (open.word.notation === 'xtml' || notation === 'bars') return 'no';
+  // DSML opened and a plain tag closes: only if more markup follows; otherwise the tag is part of the text.
   let next = found.end;
   while (next - found.end < LONGEST_GAP && /\s/.test(b.text[next] ?? '')) next++;
   if (next === b.text.length) return b.final ? (own ? 'own' : 'around') : 'wait';
@@ -116,7 +116,7 @@ function closes(b: Reading, found: Lexeme | undefined): 'own' | 'around' | 'wait
   return behind === undefined ? 'no' : own ? 'own' : 'around';
 }
 
-export function readTree(b: Reading): boolean {
+export function readTree(b: BlockReading): boolean {
   const text = b.text;
   const node = b.tree.at(-1)!;
   let from = b.at;
@@ -132,7 +132,7 @@ export function readTree(b: Reading): boolean {
     if (at < 0 || found === 'partial' || found === undefined) return false;
     b.at = found.end;
     if (found.word.role !== 'node') {
-      // The call closes, its argument did not.
+      // The call ends before its argument.
       b.call!.malformed = true;
       b.tree = [];
     }

@@ -1,23 +1,23 @@
-/** What a block knows while it is being read, and the small moves that all of its readers share. */
+/** The state of a block while it is read, and helpers that its readers share. */
 
+import type { ArgumentPair, RawCall, TreeNode } from '../build-calls.ts';
 import type { Lexicon } from '../grammar.ts';
-import type { Pair, RawCall, TreeNode } from '../raw-call.ts';
 import type { Search } from '../scan/search.ts';
 import type { BracketScan } from '../values/json-scan.ts';
 import type { Repairs } from '../values/repair-json.ts';
 import { type Lexeme, lex } from './lex.ts';
 
-/** `fail`: it is no leak after all, the text stays; `done`: see `calls`, `rest` goes on as text. */
+/** `more`: more text is needed; `fail`: it is no leak, the text stays; `done`: see `calls`, `rest` is text. */
 export type BlockState = 'more' | 'done' | 'fail';
 
-/** What a block begins with: markup, or JSON or Python calls as such (whose text is not consumed). */
+/** The beginning of a block: markup, or JSON or Python calls, whose text is not consumed by the opener. */
 export type Opener =
   | { readonly type: 'tag'; readonly lexeme: Lexeme; readonly lineStart: boolean }
   | { readonly type: 'json'; readonly kind: 'envelope' | 'bare' | 'result' }
   | { readonly type: 'python' };
 
-/** What is expected next. */
-export type State =
+/** What the reader expects next. */
+export type ReadState =
   | 'outer'
   | 'name'
   | 'args'
@@ -34,7 +34,7 @@ export type State =
 
 export interface OpenCall {
   name: string | undefined;
-  pairs: Pair[];
+  pairs: ArgumentPair[];
   json: string | undefined;
   malformed: boolean;
 }
@@ -45,7 +45,7 @@ export interface OpenValue {
   readonly as: 'string' | 'json' | 'schema';
 }
 
-/** What a block has to know of the request and of the reply around it. */
+/** What a block needs to know about the request and the reply. */
 export interface BlockRules {
   /** Is this the name of one of the request's tools? */
   readonly isTool: (name: string) => boolean;
@@ -53,51 +53,51 @@ export interface BlockRules {
   readonly search: Search;
 }
 
-/** The one mutable record of a block; every reader moves `at` on and says what comes next in `state`. */
-export interface Reading extends BlockRules {
+/** The mutable state of a block. Every reader advances `at` and sets `state` to what it expects next. */
+export interface BlockReading extends BlockRules {
   readonly opener: Opener;
   readonly lexicon: Lexicon;
   readonly calls: RawCall[];
   family: string;
-  /** So much of a grammar has been seen that what follows is markup, recovered or not. */
+  /** Enough markup was read that what follows is treated as markup, recovered or not. */
   committed: boolean;
   outcome: BlockState;
-  /** Text behind the block, once it is done. */
+  /** The text after the block, once it is done. */
   rest: string;
-  /** The block was a header after which another channel begins. */
+  /** The channel that begins after the block, if the block was a header. */
   channel: 'reasoning' | 'text' | undefined;
-  /** Text that has come; up to `at` it has been read. */
+  /** Received text; it is read up to `at`. */
   text: string;
   at: number;
-  /** No more text will come. */
+  /** No more text will follow. */
   final: boolean;
-  state: State;
-  /** Wrappers that are open, and whether a box is. */
+  state: ReadState;
+  /** The number of open wrappers, and whether a box is open. */
   depth: number;
   boxed: boolean;
   call: OpenCall | undefined;
   value: OpenValue | undefined;
-  /** What has been read of the value, key or JSON at hand. */
+  /** The current value, key or JSON as far as it was read. */
   parts: string[];
-  /** What has been read of the name or header at hand. */
+  /** The current name or header as far as it was read. */
   head: string;
   keyFromBox: boolean;
   scan: BracketScan | undefined;
   tree: TreeNode[];
   /** Characters so far that belong to no grammar. */
   junk: number;
-  /** They stood in a call's name: what follows is none of its arguments. */
+  /** Such characters stood in a call's name, so what follows is not its arguments. */
   spoiled: boolean;
-  /** Its JSON is too broken to be read at a bearable cost. */
+  /** Its JSON is too broken to be repaired at acceptable cost. */
   unreadable: boolean;
 }
 
-/** Text that belongs to no grammar: more than this, and the block is given up. */
-export const MOST_JUNK = 400;
-/** Longer headers (and keys) are none. */
-export const LONGEST_HEADER = 200;
+/** With more characters that belong to no grammar, the block is no leak. */
+export const MAX_JUNK = 400;
+/** Maximum length of a header or key. */
+export const MAX_HEADER = 200;
 
-export function settle(b: Reading, outcome: 'done' | 'fail'): BlockState {
+export function settle(b: BlockReading, outcome: 'done' | 'fail'): BlockState {
   if (b.outcome === 'more') {
     b.outcome = outcome;
     b.rest = b.text.slice(b.at);
@@ -105,7 +105,7 @@ export function settle(b: Reading, outcome: 'done' | 'fail'): BlockState {
   return b.outcome;
 }
 
-export function skipSpace(b: Reading): number {
+export function skipSpace(b: BlockReading): number {
   let at = b.at;
   for (; at < b.text.length; at++) {
     const code = b.text.charCodeAt(at);
@@ -115,8 +115,8 @@ export function skipSpace(b: Reading): number {
   return at < b.text.length ? b.text.charCodeAt(at) : -1;
 }
 
-/** Reads markup at the place; undefined: none. */
-export function lexHere(b: Reading, at = b.at): Lexeme | 'partial' | undefined {
+/** The markup at `at`; undefined if there is none. */
+export function lexHere(b: BlockReading, at = b.at): Lexeme | 'partial' | undefined {
   const code = b.text.charCodeAt(at);
   if (code !== 0x3c && code !== 0x5b && code !== 0x5d) return undefined;
   return lex(b.text, at, b.lexicon);
@@ -126,8 +126,8 @@ export function newCall(name: string | undefined): OpenCall {
   return { name, pairs: [], json: undefined, malformed: false };
 }
 
-/** @param closed its own closer, or one around it, has been seen; JSON arguments need none */
-export function finishCall(b: Reading, closed = false): void {
+/** @param closed the call was closed by its own closer or an outer one; JSON arguments need none */
+export function finishCall(b: BlockReading, closed = false): void {
   const call = b.call;
   b.call = undefined;
   b.value = undefined;
@@ -143,24 +143,24 @@ export function finishCall(b: Reading, closed = false): void {
   });
 }
 
-/** Text where the grammar has none: behind complete calls it is the answer's, else this is no leak. */
-export function unexpected(b: Reading): boolean {
+/** Handles text where the grammar has none: after complete calls it belongs to the answer, otherwise this is no leak. */
+export function unexpected(b: BlockReading): boolean {
   if (b.calls.length > 0) settle(b, 'done');
-  else if ((b.committed || onItsOwn(b.opener)) && ++b.junk < MOST_JUNK) {
+  else if ((b.committed || standsAlone(b.opener)) && ++b.junk < MAX_JUNK) {
     b.spoiled ||= b.state === 'name';
     b.at++;
   } else settle(b, 'fail');
   return true;
 }
 
-/** On a line of its own an opener waits for its closer, whatever stands between: nobody's prose. */
-const onItsOwn = (opener: Opener): boolean =>
+/** An opener on a separate line waits for its closer whatever follows, since prose does not begin a line with it. */
+const standsAlone = (opener: Opener): boolean =>
   opener.type === 'tag' &&
   opener.lineStart &&
   opener.lexeme.word.common === undefined &&
   (opener.lexeme.word.role === 'box' || opener.lexeme.word.role === 'wrap');
 
-export function giveUp(b: Reading): false {
+export function giveUp(b: BlockReading): false {
   settle(b, 'fail');
   return false;
 }

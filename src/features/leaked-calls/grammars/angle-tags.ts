@@ -1,39 +1,59 @@
-/** Grammars written in XML-like tags: DSML, Anthropic's, MiniMax', GLM's, Hermes', Qwen's. */
+/** Grammars of XML-like tags: DSML, Anthropic, MiniMax, GLM, Hermes, Qwen. */
 
-import type { Word } from '../grammar.ts';
+import type { MarkupWord } from '../grammar.ts';
 
 /** DeepSeek V3.2 (`function_calls`), V4 (`tool_calls`) and V4.1 (`calls`, with a space before it). */
-const dsml: readonly Word[] = [
-  { setting: 'dsml', word: 'function_calls', role: 'wrap', family: 'dsml', opens: 'yes' },
-  { setting: 'dsml', word: 'tool_calls', role: 'wrap', family: 'dsml', opens: 'yes' },
-  { setting: 'dsml', word: 'calls', role: 'wrap', family: 'dsml', opens: 'yes' },
-  { setting: 'dsml', word: 'invoke', role: 'call', family: 'dsml', opens: 'yes', nameIn: 'name' },
-  { setting: 'dsml', word: 'parameter', role: 'arg', family: 'dsml', opens: 'yes', nameIn: 'name' },
-  { setting: 'dsml', word: 'function', role: 'call', family: 'dsml', opens: 'yes', nameIn: 'name' },
-  { setting: 'dsml', word: 'name', role: 'name', family: 'dsml' },
+const dsml: readonly MarkupWord[] = [
+  { notation: 'dsml', word: 'function_calls', role: 'wrap', family: 'dsml', opens: 'yes' },
+  { notation: 'dsml', word: 'tool_calls', role: 'wrap', family: 'dsml', opens: 'yes' },
+  { notation: 'dsml', word: 'calls', role: 'wrap', family: 'dsml', opens: 'yes' },
+  { notation: 'dsml', word: 'invoke', role: 'call', family: 'dsml', opens: 'yes', nameIn: 'name' },
+  {
+    notation: 'dsml',
+    word: 'parameter',
+    role: 'arg',
+    family: 'dsml',
+    opens: 'yes',
+    nameIn: 'name',
+  },
+  {
+    notation: 'dsml',
+    word: 'function',
+    role: 'call',
+    family: 'dsml',
+    opens: 'yes',
+    nameIn: 'name',
+  },
+  { notation: 'dsml', word: 'name', role: 'name', family: 'dsml' },
   // Corrupted: the block's tag lost its DSML, its calls did not.
-  { setting: 'plain', word: 'calls', role: 'wrap', family: 'dsml', opens: 'yes', common: true },
-  { setting: 'plain', word: 'name', role: 'name', family: 'dsml' },
+  { notation: 'plain', word: 'calls', role: 'wrap', family: 'dsml', opens: 'yes', common: true },
+  { notation: 'plain', word: 'name', role: 'name', family: 'dsml' },
 ];
 
-/** Claude's own XML, also what DSML looks like when its marks are lost. */
-const anthropic: readonly Word[] = [
-  { setting: 'plain', word: 'function_calls', role: 'wrap', family: 'anthropic-xml', opens: 'yes' },
+/** Claude's own XML; DSML without its marks looks the same. */
+const anthropic: readonly MarkupWord[] = [
   {
-    setting: 'plain',
+    notation: 'plain',
+    word: 'function_calls',
+    role: 'wrap',
+    family: 'anthropic-xml',
+    opens: 'yes',
+  },
+  {
+    notation: 'plain',
     word: 'invoke',
     role: 'call',
     family: 'anthropic-xml',
     opens: 'named',
     nameIn: 'name',
   },
-  { setting: 'plain', word: 'parameter', role: 'arg', family: 'anthropic-xml', nameIn: 'name' },
+  { notation: 'plain', word: 'parameter', role: 'arg', family: 'anthropic-xml', nameIn: 'name' },
 ];
 
 /** M1: JSON lines in `tool_calls`. M2: Claude's tags in a wrapper of its own. M3: marked tags. */
-const minimax: readonly Word[] = [
+const minimax: readonly MarkupWord[] = [
   {
-    setting: 'plain',
+    notation: 'plain',
     word: 'tool_calls',
     role: 'wrap',
     family: 'minimax-m1',
@@ -41,15 +61,15 @@ const minimax: readonly Word[] = [
     common: true,
   },
   {
-    setting: 'plain',
+    notation: 'plain',
     word: 'minimax:tool_call',
     role: 'wrap',
     family: 'minimax-m2',
     opens: 'yes',
   },
-  { setting: 'm3', word: 'tool_call', role: 'wrap', family: 'minimax-m3', opens: 'yes' },
+  { notation: 'm3', word: 'tool_call', role: 'wrap', family: 'minimax-m3', opens: 'yes' },
   {
-    setting: 'm3',
+    notation: 'm3',
     word: 'invoke',
     role: 'call',
     family: 'minimax-m3',
@@ -59,16 +79,23 @@ const minimax: readonly Word[] = [
 ];
 
 /** `tool_call` holds JSON (Hermes), `NAME<arg_key>…` (GLM) or `<function=NAME>` (Qwen3-Coder). */
-const toolCall: readonly Word[] = [
-  { setting: 'plain', word: 'tool_call', role: 'box', family: 'hermes', opens: 'yes' },
-  { setting: 'plain', word: 'arg_key', role: 'key', family: 'glm' },
-  { setting: 'plain', word: 'arg_value', role: 'value', family: 'glm' },
-  { setting: 'plain', word: 'function', role: 'call', family: 'qwen', opens: 'named', nameIn: '=' },
+const toolCall: readonly MarkupWord[] = [
+  { notation: 'plain', word: 'tool_call', role: 'box', family: 'hermes', opens: 'yes' },
+  { notation: 'plain', word: 'arg_key', role: 'key', family: 'glm' },
+  { notation: 'plain', word: 'arg_value', role: 'value', family: 'glm' },
+  {
+    notation: 'plain',
+    word: 'function',
+    role: 'call',
+    family: 'qwen',
+    opens: 'named',
+    nameIn: '=',
+  },
 ];
 
-// Claude's `<thinking>` is text it was asked for, not a tag of its own.
-const think: readonly Word[] = ['think', 'mm:think'].map((word) => ({
-  setting: 'plain',
+// Claude writes `<thinking>` only when a prompt asks for it, so it is not listed.
+const think: readonly MarkupWord[] = ['think', 'mm:think'].map((word) => ({
+  notation: 'plain',
   word,
   role: 'channel',
   family: 'think-tags',
@@ -76,7 +103,7 @@ const think: readonly Word[] = ['think', 'mm:think'].map((word) => ({
   channel: 'reasoning',
 }));
 
-export const angleTags: readonly Word[] = [
+export const angleTags: readonly MarkupWord[] = [
   ...dsml,
   ...anthropic,
   ...minimax,

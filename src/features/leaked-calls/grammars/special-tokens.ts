@@ -1,45 +1,45 @@
-/** Grammars written in special tokens that were not filtered out: DeepSeek's, Kimi's, Llama's, gpt-oss'. */
+/** Grammars of special tokens that a server did not filter out: DeepSeek, Kimi, Llama, gpt-oss. */
 
-import type { Word } from '../grammar.ts';
+import type { MarkupWord } from '../grammar.ts';
 
 /** R1, V3 and V3.1; DeepSeek writes `▁` and full-width bars, Kimi K2 neither. */
-const deepseekAndKimi: readonly Word[] = [
-  { setting: 'bars', word: 'tool_calls_begin', role: 'wrap', family: 'deepseek', opens: 'yes' },
-  { setting: 'bars', word: 'tool_calls_end', role: 'wrap', family: 'deepseek', closes: true },
-  { setting: 'bars', word: 'tool_sep', role: 'args', family: 'deepseek' },
+const deepseekAndKimi: readonly MarkupWord[] = [
+  { notation: 'bars', word: 'tool_calls_begin', role: 'wrap', family: 'deepseek', opens: 'yes' },
+  { notation: 'bars', word: 'tool_calls_end', role: 'wrap', family: 'deepseek', closes: true },
+  { notation: 'bars', word: 'tool_sep', role: 'args', family: 'deepseek' },
   {
-    setting: 'bars',
+    notation: 'bars',
     word: 'tool_calls_section_begin',
     role: 'wrap',
     family: 'kimi-k2',
     opens: 'yes',
   },
   {
-    setting: 'bars',
+    notation: 'bars',
     word: 'tool_calls_section_end',
     role: 'wrap',
     family: 'kimi-k2',
     closes: true,
   },
-  { setting: 'bars', word: 'tool_call_begin', role: 'call', family: 'kimi-k2', opens: 'yes' },
-  { setting: 'bars', word: 'tool_call_end', role: 'call', family: 'kimi-k2', closes: true },
-  { setting: 'bars', word: 'tool_call_argument_begin', role: 'args', family: 'kimi-k2' },
+  { notation: 'bars', word: 'tool_call_begin', role: 'call', family: 'kimi-k2', opens: 'yes' },
+  { notation: 'bars', word: 'tool_call_end', role: 'call', family: 'kimi-k2', closes: true },
+  { notation: 'bars', word: 'tool_call_argument_begin', role: 'args', family: 'kimi-k2' },
 ];
 
 /** Kimi K3 (XTML): every tag is `<|open|>…<|sep|>` or `<|close|>…<|sep|>`. */
-const kimiK3: readonly Word[] = [
-  { setting: 'xtml', word: 'tools', role: 'wrap', family: 'kimi-k3', opens: 'yes' },
+const kimiK3: readonly MarkupWord[] = [
+  { notation: 'xtml', word: 'tools', role: 'wrap', family: 'kimi-k3', opens: 'yes' },
   {
-    setting: 'xtml',
+    notation: 'xtml',
     word: 'call',
     role: 'call',
     family: 'kimi-k3',
     opens: 'named',
     nameIn: 'tool',
   },
-  { setting: 'xtml', word: 'argument', role: 'arg', family: 'kimi-k3', nameIn: 'key' },
+  { notation: 'xtml', word: 'argument', role: 'arg', family: 'kimi-k3', nameIn: 'key' },
   {
-    setting: 'xtml',
+    notation: 'xtml',
     word: 'response',
     role: 'channel',
     family: 'kimi-k3',
@@ -47,34 +47,34 @@ const kimiK3: readonly Word[] = [
     channel: 'text',
   },
   {
-    setting: 'xtml',
+    notation: 'xtml',
     word: 'think',
     role: 'channel',
     family: 'kimi-k3',
     opens: 'yes',
     channel: 'reasoning',
   },
-  { setting: 'xtml', word: 'message', role: 'stop', family: 'kimi-k3' },
+  { notation: 'xtml', word: 'message', role: 'stop', family: 'kimi-k3' },
 ];
 
-const llama: readonly Word[] = [
-  { setting: 'bars', word: 'python_tag', role: 'python', family: 'llama', opens: 'yes' },
-  { setting: 'bars', word: 'python_start', role: 'python', family: 'llama', opens: 'yes' },
-  { setting: 'bars', word: 'python_end', role: 'skip', family: 'llama', closes: true },
+const llama: readonly MarkupWord[] = [
+  { notation: 'bars', word: 'python_tag', role: 'python', family: 'llama', opens: 'yes' },
+  { notation: 'bars', word: 'python_start', role: 'python', family: 'llama', opens: 'yes' },
+  { notation: 'bars', word: 'python_end', role: 'skip', family: 'llama', closes: true },
 ];
 
-const harmony: readonly Word[] = [
-  { setting: 'bars', word: 'start', role: 'header', family: 'harmony', opens: 'yes' },
-  { setting: 'bars', word: 'channel', role: 'header', family: 'harmony', opens: 'yes' },
-  { setting: 'bars', word: 'constrain', role: 'header', family: 'harmony' },
-  { setting: 'bars', word: 'message', role: 'fence', family: 'harmony' },
-  { setting: 'bars', word: 'call', role: 'stop', family: 'harmony' },
-  { setting: 'bars', word: 'end', role: 'stop', family: 'harmony' },
-  { setting: 'bars', word: 'return', role: 'stop', family: 'harmony' },
-  // What is left of the header when the tokens are filtered out.
-  { setting: 'bare', word: 'commentary to=', role: 'header', family: 'harmony', opens: 'yes' },
+const harmony: readonly MarkupWord[] = [
+  { notation: 'bars', word: 'start', role: 'header', family: 'harmony', opens: 'yes' },
+  { notation: 'bars', word: 'channel', role: 'header', family: 'harmony', opens: 'yes' },
+  { notation: 'bars', word: 'constrain', role: 'header', family: 'harmony' },
+  { notation: 'bars', word: 'message', role: 'fence', family: 'harmony' },
+  { notation: 'bars', word: 'call', role: 'stop', family: 'harmony' },
+  { notation: 'bars', word: 'end', role: 'stop', family: 'harmony' },
+  { notation: 'bars', word: 'return', role: 'stop', family: 'harmony' },
+  // The rest of a header whose tokens were filtered out.
+  { notation: 'bare', word: 'commentary to=', role: 'header', family: 'harmony', opens: 'yes' },
   {
-    setting: 'bare',
+    notation: 'bare',
     word: 'assistantcommentary to=',
     role: 'header',
     family: 'harmony',
@@ -82,8 +82,8 @@ const harmony: readonly Word[] = [
   },
 ];
 
-/** Ends of messages; they count only directly behind a call. */
-const stops: readonly Word[] = [
+/** Ends of messages; they count only directly after a call. */
+const stops: readonly MarkupWord[] = [
   'eom_id',
   'eot_id',
   'im_end',
@@ -91,9 +91,9 @@ const stops: readonly Word[] = [
   'end_of_sentence',
   'im_start',
   'begin_of_sentence',
-].map((word) => ({ setting: 'bars', word, role: 'stop', family: 'stop' }));
+].map((word) => ({ notation: 'bars', word, role: 'stop', family: 'stop' }));
 
-export const specialTokens: readonly Word[] = [
+export const specialTokens: readonly MarkupWord[] = [
   ...deepseekAndKimi,
   ...kimiK3,
   ...llama,

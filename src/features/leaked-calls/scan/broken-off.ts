@@ -1,22 +1,22 @@
-/** Tells the beginning of a leak where the reply breaks off in it. */
+/** Recognises the beginning of a leak at the end of a reply that broke off. */
 
 import type { Opener } from '../block/block.ts';
 
-/** Nothing but the opener, where the reply ends: cut off, unless a sentence speaks of it. */
+/** Is an opener at the end of the reply a leak that was cut off, rather than text that mentions it? */
 export function isLoneOpener(opener: Opener, raw: string): boolean {
   if (opener.type !== 'tag') return false;
-  if (opener.lexeme.word.setting === 'bare') return raw.includes('to=functions.');
-  return opener.lexeme.word.setting !== 'plain' || opener.lineStart;
+  if (opener.lexeme.word.notation === 'bare') return raw.includes('to=functions.');
+  return opener.lexeme.word.notation !== 'plain' || opener.lineStart;
 }
 
-/** Is this text, with which the reply ends, the beginning of an opener? */
+/** Is this end of the reply the beginning of an opener? */
 export function beginsOpener(pending: string, lineStart: boolean): boolean {
   if (!/^[<[\]]/.test(pending)) return false;
   if (/^<\/?[|｜]/.test(pending)) return pending.length >= 4 && !/^<[|｜](?:im|e)/.test(pending);
   return pending.length >= 7 && lineStart;
 }
 
-/** The family of an opener that broke off. */
+/** The family of an opener that was cut off. */
 export function familyOf(pending: string): string {
   if (pending.includes('DSML')) return 'dsml';
   if (pending.startsWith(']')) return 'minimax-m3';

@@ -1,6 +1,6 @@
-/** A run of leaked calls: markup that is followed by nothing but markup so far, and what may follow it. */
+/** A run of leaked calls: markup followed so far only by markup, and what may follow it. */
 
-import type { RecoveredCall } from '../raw-call.ts';
+import type { RecoveredCall } from '../build-calls.ts';
 import type { CodeMask } from './code-mask.ts';
 
 export type Channel = 'text' | 'reasoning';
@@ -10,44 +10,44 @@ export interface Leak {
   /** left: the markup stays in the text. */
   readonly outcome: 'recovered' | 'removed' | 'left';
   readonly calls: readonly RecoveredCall[];
-  /** Whose text it stood in. */
+  /** The channel in which it was found. */
   readonly channel: Channel;
-  /** The reply broke off within it. */
+  /** The reply broke off inside it. */
   readonly truncated: boolean;
-  /** The name that was called, where it is none of the request's tools. */
+  /** The called name, if the request has no such tool. */
   readonly unknown?: string;
   /** Why a whole call was left in the text. */
   readonly why?: 'quoted' | 'unreadable';
 }
 
-/** A piece of a run: markup with what it amounts to, or whitespace and closers between. */
-export interface Piece {
+/** A piece of a run: markup with its leak, or white space and closers between. */
+export interface RunPiece {
   readonly raw: string;
   readonly leak?: Leak;
-  /** Behind it the text goes on in the channel of the block. */
+  /** After it the text continues in the block's own channel. */
   readonly ends?: true;
   /** Whitespace. */
   readonly gap?: true;
 }
 
-/** Characters of markup that wait for what follows them; what is longer is text. */
-export const MOST_HELD = 8 * 1024 * 1024;
+/** Maximum characters of markup that wait for what follows; longer markup is text. */
+export const MAX_HELD = 8 * 1024 * 1024;
 
 /**
- * Behind a call with which the reply begins, in a paragraph of its own: the model says that it waits,
- * and does not speak of the markup. Anything else that follows a call makes it a quotation.
+ * A separate paragraph after a call at the beginning of the reply, in which the model says that it waits for
+ * the result. Any other text after a call makes the call a quotation.
  */
 const WAITS =
   /^(?:(?:done|ok|okay|now)[,.!:;]? )?(?:(?:i am|i'm|i will|i'll|let me|let us|let's|we) )?(?:now )?(?:wait|waiting|awaiting)(?: (?:for|until|on)(?: [a-z]{1,12}){1,6})?[.!…]*$/i;
 const LONGEST_WAIT = 80;
 const PARAGRAPH = /\n[ \t\r]*\n/;
 
-/** Markup that is followed by nothing but markup so far: calls, if it stays so. */
-export class Run {
-  readonly pieces: Piece[] = [];
-  /** The mask as it stood before the run, should it turn out to be text. */
+/** Markup followed so far only by markup. If that remains so, it is calls. */
+export class CallRun {
+  readonly pieces: RunPiece[] = [];
+  /** The mask's state before the run, in case the run turns out to be text. */
   readonly mask: CodeMask;
-  /** Text behind it that may say that the model waits. */
+  /** Text after the run, which may say that the model waits. */
   tail = '';
   /** The reply begins with it. */
   readonly #first: boolean;
@@ -58,14 +58,14 @@ export class Run {
     this.#first = first;
   }
 
-  /** One more piece. False: the run has become too long. */
-  add(piece: Piece): boolean {
+  /** Adds a piece. False if the run has become too long. */
+  add(piece: RunPiece): boolean {
     this.pieces.push(piece);
     this.#size += piece.raw.length;
-    return this.#size <= MOST_HELD;
+    return this.#size <= MAX_HELD;
   }
 
-  /** Text follows. False: the run is a quotation. */
+  /** Adds text that follows. False if the run is a quotation. */
   follow(text: string): boolean {
     const words = this.tail === '' ? text.trimStart() : text;
     const gap = text.slice(0, text.length - words.length);
@@ -74,15 +74,15 @@ export class Run {
     else if (gap !== '') this.pieces.push({ raw: gap, gap: true });
     this.#size += gap.length;
     this.tail += words;
-    return this.#size <= MOST_HELD && (this.tail === '' || this.#mayWait());
+    return this.#size <= MAX_HELD && (this.tail === '' || this.#mayWait());
   }
 
-  /** What follows says that the model waits. */
+  /** The text after the run says that the model waits. */
   get waits(): boolean {
     return this.#mayWait() && WAITS.test(this.tail.trimEnd());
   }
 
-  /** May the text behind the run still come to say that the model waits? */
+  /** May the text after the run still say that the model waits? */
   #mayWait(): boolean {
     if (!this.#first || this.tail.length > LONGEST_WAIT * 2) return false;
     const gap = this.pieces.at(-1)!;
@@ -92,9 +92,9 @@ export class Run {
   }
 }
 
-const join = ({ raw }: Piece, gap: string): Piece => ({ raw: raw + gap, gap: true });
+const join = ({ raw }: RunPiece, gap: string): RunPiece => ({ raw: raw + gap, gap: true });
 
-/** Markup that amounts to no call. */
+/** A leak without a call. */
 export const leakOf = (family: string, channel: Channel, truncated = false): Leak => ({
   family,
   outcome: 'removed',
@@ -103,7 +103,7 @@ export const leakOf = (family: string, channel: Channel, truncated = false): Lea
   truncated,
 });
 
-/** The same markup where it stays in the text. */
+/** The same leak, left in the text. */
 export function leftInText(leak: Leak, why?: Leak['why']): Leak {
   const { calls, unknown = calls[0]?.name, ...rest } = leak;
   return {
@@ -116,11 +116,11 @@ export function leftInText(leak: Leak, why?: Leak['why']): Leak {
   };
 }
 
-/** A whole call, of whatever tool. */
+/** Is the leak a complete call of any tool, known or unknown? */
 export const isCall = ({ calls, unknown, truncated }: Leak): boolean =>
   calls.length > 0 || (unknown !== undefined && !truncated);
 
-/** Nothing but whitespace from `from` to `end`. */
+/** Is there only white space from `from` to `end`? */
 export function isBlank(text: string, from: number, end: number): boolean {
   for (let at = from; at < end; at++) {
     const code = text.charCodeAt(at);

@@ -1,17 +1,17 @@
-/** Decides what a closer is whose opener is in no block: part of a run of calls, a change of channel, or text. */
+/** Decides what a closer without an opener means: part of a run of calls, a change of channel, or text. */
 
 import type { Lexeme } from '../block/lex.ts';
-import type { Channel, Run } from './call-run.ts';
+import type { CallRun, Channel } from './call-run.ts';
 import type { CodeMask } from './code-mask.ts';
 import type { TextOut } from './text-out.ts';
 
 /**
- * `text`: somebody speaks of it; `wait`: the next character says; `piece`: it belongs to the run; `last`:
- * so it does, and behind it the text is in the channel of its block again; `stray`: only models write
- * it; `cut`: it goes with the block before it; `back`: the channel that a tag began is over; `lone`: the
- * end of thinking on a line of its own; `thinking`: everything so far was thinking.
+ * `text`: the text mentions it; `wait`: the next character decides; `piece`: it belongs to the run; `last`: it
+ * belongs to the run, and after it the block's own channel continues; `stray`: only models write it; `cut`: it
+ * belongs to the block before it; `back`: it ends the channel that a tag began; `lone`: the end of thinking on
+ * a separate line; `thinking`: everything so far was thinking.
  */
-export type Closer =
+export type CloserMeaning =
   | 'text'
   | 'wait'
   | 'piece'
@@ -22,27 +22,27 @@ export type Closer =
   | 'lone'
   | 'thinking';
 
-export interface CloserPlace {
-  readonly run: Run | undefined;
-  /** The channel of the block, whether a tag switched it, and whether one ever did. */
+export interface CloserContext {
+  readonly run: CallRun | undefined;
+  /** The block's own channel, whether a tag has switched it now, and whether one ever did. */
   readonly base: Channel;
   readonly switched: boolean;
   readonly hasSwitched: boolean;
   readonly behindBlock: boolean;
   readonly out: TextOut;
   readonly mask: CodeMask;
-  /** The text between the last markup and it; `blank`: nothing but whitespace. */
+  /** The text between the last markup and the closer; `blank`: only white space. */
   readonly before: string;
   readonly blank: boolean;
   readonly atEnd: boolean;
-  /** The code of the character behind it. */
+  /** The code of the character after the closer. */
   readonly next: number;
-  /** No more text will come. */
+  /** No more text will follow. */
   readonly final: boolean;
 }
 
-export function closerIs({ word }: Lexeme, place: CloserPlace): Closer {
-  const { role, setting } = word;
+export function closerMeaning({ word }: Lexeme, place: CloserContext): CloserMeaning {
+  const { role, notation } = word;
   const { run, blank, switched } = place;
   if (run !== undefined && blank && run.tail === '') {
     if (switched && (role === 'channel' || role === 'stop')) return 'last';
@@ -52,22 +52,22 @@ export function closerIs({ word }: Lexeme, place: CloserPlace): Closer {
   if (switched && role === 'stop') return 'back';
   if (place.behindBlock && blank) return 'cut';
   if (role === 'stop' && place.hasSwitched) return 'cut';
-  if (role === 'stop' || setting === 'plain' || run !== undefined) return 'text';
+  if (role === 'stop' || notation === 'plain' || run !== undefined) return 'text';
   return 'stray';
 }
 
-function channelCloser(place: CloserPlace): Closer {
+function channelCloser(place: CloserContext): CloserMeaning {
   const { out, mask, before, next } = place;
   if (place.switched) return 'back';
   if (place.base === 'reasoning' || place.run !== undefined) return 'text';
   if (place.behindBlock && place.blank) return 'cut';
-  // `a </think> b` and `<think>a</think>` within a text speak of the tag.
+  // `a </think> b` and `<think>a</think>` inside a text mention the tag.
   if (out.spoken && !mask.lineStart) return 'text';
   if (place.atEnd && !place.final) return 'wait';
   if (next === 0x20) return 'text';
   if (out.spoken) return !place.atEnd && next !== 0x0a && next !== 0x0d ? 'text' : 'lone';
   if (mask.previous === 0x20) return 'text';
   out.namesThinking ||= before.includes('<think') || out.clear.includes('<think');
-  // Else everything so far was thinking whose opener stood in the prompt.
+  // Otherwise everything so far was thinking whose opening tag was in the prompt.
   return out.namesThinking ? 'text' : 'thinking';
 }

@@ -1,4 +1,4 @@
-/** Follows a text character by character and knows where it quotes: fences, inline code, block quotes, strings, heredocs. */
+/** Tracks quoted material in a text, character by character: fences, inline code, block quotes, strings, heredocs. */
 
 const NEWLINE = 0x0a;
 const TICK = 0x60;
@@ -7,7 +7,7 @@ const QUOTE = 0x22;
 const LESS = 0x3c;
 const GREATER = 0x3e;
 
-/** What a character may be: the start of a leak, part of a quotation, the start of a stripped header. */
+/** Classes of characters: start of a leak, part of quoting, start of a stripped header. */
 const SUSPECT = 1;
 const SPECIAL = 2;
 const HEADER = 4;
@@ -16,27 +16,27 @@ for (const char of '<[]{') KIND[char.charCodeAt(0)]! |= SUSPECT;
 for (const char of '`~"<>\n') KIND[char.charCodeAt(0)]! |= SPECIAL;
 // `commentary to=`, `assistantcommentary to=`
 for (const char of 'ca') KIND[char.charCodeAt(0)]! |= HEADER;
-/** What may stand in front of a stripped header: the start of a line, the end of a sentence or tag. */
+/** Characters before a stripped header: the start of a line, the end of a sentence or tag. */
 const BEFORE_HEADER = new Uint8Array(128);
 const BEFORE = '\0\n.!?>:)';
 for (const char of BEFORE) BEFORE_HEADER[char.charCodeAt(0)] = 1;
 
 const TRIANGLE = 0x25c1;
-/** A heredoc's head within one line; only quoted and capital tags, since `a << b` is arithmetic. */
+/** The start of a heredoc. Only quoted and capital tags count, since `a << b` is arithmetic. */
 const HEREDOC = /<<-?\s*(?:(["'])([A-Za-z_]\w*)\1|([A-Z_][A-Z0-9_]*)(?![\w(]))/;
 const LONGEST_LINE = 1000;
 
-/** What may begin a leak, quoted or not; of a stripped header two or three letters. */
+/** The first letters of a stripped header. */
 const HEADER_BEGINS = /^(?:c(?:$|om?$|omm)|a(?:$|ss?$|ssi))/;
 const LEAKY = new RegExp(`[<[\\]{\u25c1]|[\\0\\n.!?>:)]${HEADER_BEGINS.source.slice(1)}`);
 
-/** What a line can begin with that makes it part of a list or a table. */
+/** The beginning of a line, which tells lists and tables from other text. */
 enum Lead {
-  /** Nothing but whitespace so far. */
+  /** Only white space so far. */
   None,
-  /** The number of a list's item. */
+  /** The number of a list item. */
   Digits,
-  /** A list's marker, or the border of a table's cell, and nothing behind it. */
+  /** A list marker with nothing after it. */
   Marker,
   /** A row of a table. */
   Row,
@@ -44,16 +44,16 @@ enum Lead {
   Words,
 }
 
-/** Columns of whitespace that make a line code. */
+/** Columns of indentation that make a line code. */
 const CODE_INDENT = 4;
 
-/** Text with none of these begins no leak, unless it stands where a header may be. */
+/** Text without these characters begins no leak, unless it comes where a header may begin. */
 export const LEAKY_CHARACTERS = `<[]{\u25c1${BEFORE}`;
 
 export class CodeMask {
-  /** The character before the place; 0 at the start of the text. */
+  /** The character before the position; 0 at the start of the text. */
   previous = 0;
-  /** Only whitespace stands before the place on its line. */
+  /** Only white space comes before the position on its line. */
   lineStart = true;
   #fence = 0;
   #fenceLength = 0;
@@ -65,16 +65,16 @@ export class CodeMask {
   #inline = 0;
   #blockQuote = false;
   #quoted = false;
-  /** More than the next character that begins something has to be looked at. */
+  /** Every character must be read, not only the special ones. */
   #watchful = true;
-  /** The line so far, kept only where it matters: a heredoc's head, or a line of one. */
+  /** The line so far. Stored only for the start of a heredoc and for its lines. */
   #line: string | undefined;
   #heredoc: string | undefined;
-  /** Columns of whitespace at the start of the line. */
+  /** Columns of indentation of the line. */
   #indent = 0;
   #lead = Lead.None;
 
-  /** Another one that stands at the same place and goes its own way. */
+  /** An independent copy with the same state. */
   copy(): CodeMask {
     const twin = new CodeMask();
     twin.previous = this.previous;
@@ -97,22 +97,22 @@ export class CodeMask {
     return twin;
   }
 
-  /** Reads past all of a text: nothing begins in it. */
+  /** Reads a whole text in which no leak begins. */
   read(text: string): void {
     for (let at = 0; at < text.length; ) at = this.advance(text, at, true);
   }
 
-  /** The line began as code does, by its indentation. */
+  /** The line is indented like code. */
   get indented(): boolean {
     return this.#indent >= CODE_INDENT;
   }
 
-  /** The place is an item of a list, right behind its marker, or in a row of a table. */
+  /** The position is directly after a list marker, or in a row of a table. */
   get listed(): boolean {
     return this.#lead === Lead.Marker || this.#lead === Lead.Row;
   }
 
-  /** The place is within quoted material. */
+  /** The position is inside quoted material. */
   get masked(): boolean {
     return (
       this.#fence !== 0 ||
@@ -124,8 +124,8 @@ export class CodeMask {
   }
 
   /**
-   * Reads on from `from`. Returns the index of the next character that may begin a leak and is not
-   * quoted (it has not been read yet), or the text's length. `past`: the first character is none.
+   * Reads on from `from`. Returns the index of the next unquoted character that may begin a leak (that
+   * character is not read yet), or the text's length. `past`: the first character begins no leak.
    */
   advance(text: string, from: number, past: boolean): number {
     const { length } = text;
@@ -133,7 +133,7 @@ export class CodeMask {
     while (i < length) {
       let code = text.charCodeAt(i);
       if (!this.#watchful) {
-        // The way of nearly every character.
+        // Nearly all characters take this path.
         let before = this.previous;
         while (
           code < 128
@@ -159,18 +159,18 @@ export class CodeMask {
     return length;
   }
 
-  /** Nothing in the text that comes next may begin a leak, wherever it stands. Reads only. */
+  /** No leak can begin in this text if it comes next. Does not change the state. */
   isPlain(text: string): boolean {
     return !LEAKY.test(text) && !(this.mayBeHeader && HEADER_BEGINS.test(text));
   }
 
-  /** What comes next may be a stripped header. */
+  /** A stripped header may come next. */
   get mayBeHeader(): boolean {
     const { previous } = this;
     return previous < 128 && BEFORE_HEADER[previous] === 1;
   }
 
-  /** One character, with everything that it may mean for quoting. */
+  /** Reads one character and updates the state of quoting. */
   #read(code: number, kind: number): void {
     if (this.#line !== undefined && code !== NEWLINE && this.#line.length < LONGEST_LINE) {
       this.#line += String.fromCharCode(code);
@@ -186,7 +186,7 @@ export class CodeMask {
       this.#lead < Lead.Row || this.#closing || this.#run !== 0 || this.#line !== undefined;
   }
 
-  /** One character at the beginning of a line, as long as only a marker may stand there. */
+  /** Reads a character at the beginning of a line, where a marker may stand. */
   #lineBegins(code: number): void {
     if (code === 0x0d) return;
     if (code === 0x20 || code === 0x09) {
@@ -213,14 +213,14 @@ export class CodeMask {
     }
   }
 
-  /** Markup has been read past in place of text. */
+  /** Markup was skipped. */
   jump(): void {
     this.previous = GREATER;
     this.lineStart = false;
     this.#lead = Lead.Words;
   }
 
-  /** What is left of the line is quoted. */
+  /** The rest of the line is quoted. */
   quoteLine(): void {
     this.#blockQuote = true;
   }
@@ -247,14 +247,14 @@ export class CodeMask {
     if (code !== this.#fence) this.#closing = false;
   }
 
-  /** A run of backticks or tildes is over. */
+  /** A run of backticks or tildes has ended. */
   #endRun(): void {
     const length = this.#run;
     const code = this.#runChar;
     this.#run = 0;
     if (this.#fence !== 0) {
       if (code === this.#fence && length >= this.#fenceLength) {
-        // A fence closes on a line of its own; on its opening line it never was one.
+        // A fence closes on a separate line. Backticks that close on the opening line are no fence.
         if (this.#runAtStart) this.#closing = true;
         else if (this.#fenceLine && code === TICK) this.#fence = 0;
       }

@@ -1,4 +1,4 @@
-/** Decides whether a leak begins at a place of a text. */
+/** Decides whether a leak begins at a position of a text. */
 
 import type { Opener } from '../block/block.ts';
 import { attribute, type Lexeme, lex } from '../block/lex.ts';
@@ -8,29 +8,29 @@ import { JSON_OPENINGS, matchOpening } from '../values/calls-in-json.ts';
 import type { CodeMask } from './code-mask.ts';
 import type { TextOut } from './text-out.ts';
 
-export interface Place {
-  /** Nothing but whitespace stands before it in the reply. */
+export interface OpeningContext {
+  /** Only white space comes before it in the reply. */
   readonly start: boolean;
   /** The character before it; 0 at the start. */
   readonly previous: number;
-  /** Nothing but whitespace stands before it on its line. */
+  /** Only white space comes before it on its line. */
   readonly lineStart: boolean;
 }
 
 export interface OpeningRules {
   readonly lexicon: Lexicon;
   readonly tools: ToolIndex;
-  /** JSON forms count: not where the client asked for a JSON answer. */
+  /** Whether calls written as JSON count. They do not if the client asked for a JSON answer. */
   readonly json: boolean;
   readonly results: boolean;
   readonly pythonic: boolean;
 }
 
-export type Found =
+export type OpeningMatch =
   | { readonly type: 'opener'; readonly opener: Opener }
-  /** A closer, or a token that ends something: the caller knows whether there was something. */
+  /** A closer, or a token that ends something; the caller knows what is open. */
   | { readonly type: 'closer'; readonly lexeme: Lexeme }
-  /** Somebody quotes it: the rest of the line is no leak either. */
+  /** It is quoted: the rest of the line is no leak either. */
   | { readonly type: 'quoted' }
   | 'partial'
   | undefined;
@@ -41,14 +41,24 @@ const isAscii = (code: number) =>
   (code >= 0x41 && code <= 0x5a) ||
   (code >= 0x30 && code <= 0x39);
 
-/** What begins at `at` (a character that {@link CodeMask} stopped at). */
-export function openingAt(text: string, at: number, place: Place, rules: OpeningRules): Found {
-  const found = foundAt(text, at, place, rules);
+/** What begins at `at`, a character at which {@link CodeMask} stopped. */
+export function openingAt(
+  text: string,
+  at: number,
+  place: OpeningContext,
+  rules: OpeningRules,
+): OpeningMatch {
+  const found = matchAt(text, at, place, rules);
   if (!QUOTES.has(place.previous) || found === undefined || found === 'partial') return found;
   return { type: 'quoted' };
 }
 
-function foundAt(text: string, at: number, place: Place, rules: OpeningRules): Found {
+function matchAt(
+  text: string,
+  at: number,
+  place: OpeningContext,
+  rules: OpeningRules,
+): OpeningMatch {
   const code = text.charCodeAt(at);
   if (code === 0x7b) return jsonAt(text, at, place, rules);
   const found = lex(text, at, rules.lexicon);
@@ -59,12 +69,12 @@ function foundAt(text: string, at: number, place: Place, rules: OpeningRules): F
   return json ?? pythonAt(text, at, rules);
 }
 
-function tagAt(lexeme: Lexeme, place: Place): Found {
+function tagAt(lexeme: Lexeme, place: OpeningContext): OpeningMatch {
   const { word, closing } = lexeme;
   if (closing || word.role === 'stop') return { type: 'closer', lexeme };
   const name = () => attribute(lexeme, word.nameIn ?? 'name');
-  // A tag glued to a word is somebody's markup, unless it is one that only models write.
-  if (word.setting === 'plain' && word.role !== 'box' && isAscii(place.previous)) return undefined;
+  // A tag right after a word is ordinary markup, unless only models write it.
+  if (word.notation === 'plain' && word.role !== 'box' && isAscii(place.previous)) return undefined;
   switch (word.opens) {
     case 'yes':
       break;
@@ -82,8 +92,13 @@ function tagAt(lexeme: Lexeme, place: Place): Found {
 
 const NAME = /[\w.:/-]{0,128}/y;
 
-function jsonAt(text: string, at: number, place: Place, rules: OpeningRules): Found {
-  // Behind the bracket of all of them: a quotation mark, a brace, whitespace.
+function jsonAt(
+  text: string,
+  at: number,
+  place: OpeningContext,
+  rules: OpeningRules,
+): OpeningMatch {
+  // Every opening continues with a quotation mark, a brace or white space.
   const next = text.charCodeAt(at + 1);
   if (next > 0x22 && next !== 0x7b && next < 0x80) return undefined;
   if (next === 0x7b && text.charCodeAt(at) === 0x7b) return undefined;
@@ -108,7 +123,7 @@ function jsonAt(text: string, at: number, place: Place, rules: OpeningRules): Fo
 }
 
 /** `[fn(`: Llama 4's calls. */
-function pythonAt(text: string, at: number, { tools, pythonic }: OpeningRules): Found {
+function pythonAt(text: string, at: number, { tools, pythonic }: OpeningRules): OpeningMatch {
   if (!pythonic || tools.size === 0) return undefined;
   const found = /^\[\s{0,8}([A-Za-z_][\w.-]{0,128})?(\()?/.exec(text.slice(at, at + 150))!;
   const [whole, name = '', bracket] = found;
@@ -117,16 +132,16 @@ function pythonAt(text: string, at: number, { tools, pythonic }: OpeningRules): 
   return { type: 'opener', opener: { type: 'python' } };
 }
 
-/** The sentence goes on: a word or a comma stands before the place. */
-const GOES_ON = /(?:[\p{L}\p{N},;、，；–—-])$/u;
+/** The sentence continues: a word or a comma comes before the position. */
+const SENTENCE_CONTINUES = /(?:[\p{L}\p{N},;、，；–—-])$/u;
 
 /**
- * Is this a place where markup is shown and not used: within a sentence, in a list, in a table, in
- * indented code? A call stands on a line of its own, or right behind what was said.
+ * Is markup at this position shown rather than used: inside a sentence, a list, a table or indented code?
+ * A real call is on a separate line or directly follows the text.
  */
 export function standsAmongWords(mask: CodeMask, out: TextOut): boolean {
   if (mask.listed) return true;
   if (mask.lineStart) return mask.indented && (out.spoken || !out.isBlank);
   if (mask.previous !== 0x20 && mask.previous !== 0x09) return false;
-  return GOES_ON.test(out.words.trimEnd().slice(-2));
+  return SENTENCE_CONTINUES.test(out.words.trimEnd().slice(-2));
 }

@@ -1,28 +1,28 @@
-/** Tells markup that a model only repeats: text of this conversation that it was given to read. */
+/** Recognises markup that the model only repeats from the conversation. */
 
 import type { Block, Turn } from '../../../conversation/types.ts';
 
-/** What all comparisons of one reply may cost, in characters; behind it everything is a quotation. */
-const WORK = 2 * 1024 * 1024;
-/** A place that has to be looked at costs as much as this many characters. */
-const PLACE = 16;
-/** Characters of markup that are compared: the beginning of a long call says enough. */
-const LONGEST = 100_000;
+/** Maximum cost of all comparisons of one reply, in characters; beyond it everything counts as a quotation. */
+const MAX_WORK = 2 * 1024 * 1024;
+/** Each occurrence that is compared costs this many characters in addition. */
+const OCCURRENCE_WORK = 16;
+/** Maximum characters of markup that are compared; the beginning of a long call is enough. */
+const MAX_COMPARED = 100_000;
 
-/** A word of the markup by which places are found that may be the same. */
+/** A word of the markup, used to find candidates. */
 const WORD = /[A-Za-z_][\w▁.:-]{3,63}/;
-/** Closers at the end: a model may add or lose them. */
+/** Closers at the end, which a model may add or lose. */
 const CLOSERS = /(?:\s*(?:<[/|｜]|\[\/|\]<\]minimax\[>\[<\/)[^<>]{0,60}>){1,6}\s*$/;
 const LONGEST_CLOSERS = 400;
 
 /**
- * A test for markup: does it stand, word for word, in what the user or a tool said in these turns?
- * Whitespace does not count, and escapes of JSON and HTML read as what they stand for. Looks for one
- * word of the markup and compares from there on, which is linear; the comparisons are bounded.
+ * Returns a test: does the text of users or tools in these turns contain this markup word for word? White
+ * space is ignored, and JSON and HTML escapes are decoded. Searches for one word of the markup and compares
+ * from there; the cost of all comparisons is bounded.
  */
 export function quotationsIn(turns: readonly Turn[]): (markup: string) => boolean {
   let texts: readonly string[] | undefined;
-  let left = WORK;
+  let left = MAX_WORK;
   return (markup) => {
     texts ??= textsOf(turns);
     if (texts.length === 0) return false;
@@ -30,13 +30,13 @@ export function quotationsIn(turns: readonly Turn[]): (markup: string) => boolea
     const tail = markup.slice(Math.max(0, end));
     const closers = CLOSERS.exec(tail);
     const core = closers === null ? markup : markup.slice(0, markup.length - closers[0].length);
-    const word = WORD.exec(core.slice(0, LONGEST))?.[0];
+    const word = WORD.exec(core.slice(0, MAX_COMPARED))?.[0];
     if (word === undefined) return false;
-    const wanted = core.slice(core.indexOf(word), LONGEST);
+    const wanted = core.slice(core.indexOf(word), MAX_COMPARED);
     for (const text of texts) {
       for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1)) {
         const read = sameFrom(wanted, text, at, left);
-        left -= PLACE + read.work;
+        left -= OCCURRENCE_WORK + read.work;
         if (read.same || left <= 0) return true;
       }
     }
@@ -44,7 +44,7 @@ export function quotationsIn(turns: readonly Turn[]): (markup: string) => boolea
   };
 }
 
-/** Texts of users and of tools' results; what the model said itself is none of them. */
+/** Texts of users and of tool results, without those of the model. */
 function textsOf(turns: readonly Turn[]): readonly string[] {
   const texts: string[] = [];
   const add = (block: Block) => {
@@ -59,15 +59,15 @@ function textsOf(turns: readonly Turn[]): readonly string[] {
   return texts;
 }
 
-/** Does all of `wanted` stand in the text from `at` on? */
+/** Does the text contain all of `wanted` from `at` on? */
 function sameFrom(
   wanted: string,
   text: string,
   at: number,
   most: number,
 ): { readonly same: boolean; readonly work: number } {
-  const a = new Letters(wanted, 0);
-  const b = new Letters(text, at);
+  const a = new LetterReader(wanted, 0);
+  const b = new LetterReader(text, at);
   for (let work = 0; work < most; work++) {
     const char = a.next();
     if (char === 0) return { same: true, work };
@@ -88,8 +88,8 @@ const ENTITIES: Readonly<Record<string, string>> = {
   '#34': '"',
 };
 
-/** Reads a text without its whitespace, and its escapes as what they stand for. */
-class Letters {
+/** Reads a text without white space and with decoded escapes. */
+class LetterReader {
   #at: number;
   constructor(
     readonly text: string,
@@ -117,7 +117,7 @@ class Letters {
     return 0;
   }
 
-  /** Behind a backslash: what it stands for; 0 where that is whitespace, or only the backslash counts. */
+  /** The character that an escape stands for; 0 if it is white space, or if there is no escape. */
   #escaped(): number {
     const next = this.text.charCodeAt(this.#at);
     if (next === 0x6e || next === 0x74 || next === 0x72) {

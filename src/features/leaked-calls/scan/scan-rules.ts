@@ -1,4 +1,4 @@
-/** What a scanner of text has to know, and what it says of what it has read. */
+/** The rules and verdicts of a text scanner. */
 
 import type { Lexicon } from '../grammar.ts';
 import type { Repairs } from '../values/repair-json.ts';
@@ -6,19 +6,19 @@ import type { OpeningRules } from './openings.ts';
 import type { Search } from './search.ts';
 
 /**
- * `same`: everything that was held may pass as it came; `held`: it has to wait; `changed`: the segments
- * take its place; `open` (of `finish` alone): the text ends with calls, and what follows it in the reply
- * decides whether they are any: see `TextScanner.decide`.
+ * `same`: all held text may pass unchanged; `held`: it has to wait; `changed`: the segments replace it;
+ * `open` (from `finish` only): the text ends with calls, and what follows in the reply decides whether they
+ * are real; see `TextScanner.decide`.
  */
-export type Verdict = 'same' | 'held' | 'changed' | 'open';
+export type ScanVerdict = 'same' | 'held' | 'changed' | 'open';
 
 export interface ScanRules extends OpeningRules {
-  /** Every word of the families in force; `lexicon` holds those that may begin a leak. */
+  /** All words of the active families; `lexicon` holds those that may begin a leak. */
   readonly all: Lexicon;
-  /** The block's text is thinking until `</think>`, whose opener stood in the prompt. */
+  /** The text is thinking until `</think>`, because the opening tag was in the prompt. */
   readonly unopened: boolean;
   readonly repairs: Repairs;
   readonly search: Search;
-  /** Does this markup stand, word for word, in what the model was given to read? */
+  /** Does the request contain this markup word for word? */
   isQuotation(markup: string): boolean;
 }

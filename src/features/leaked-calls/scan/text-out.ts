@@ -1,59 +1,59 @@
-/** The text of one block on its way out: what is clear and waits, and what takes the place of what came. */
+/** Output text of one block: text that waits, and segments that replace what came. */
 
 import { type Channel, isBlank } from './call-run.ts';
 
-/** Text that takes the place of what was held. */
-export interface Segment {
+/** Text that replaces held text. */
+export interface TextSegment {
   readonly channel: Channel;
   readonly text: string;
 }
 
-/** More text than this does not wait for the whitespace at its end. */
-const MOST_SPACE = 1000;
+/** Longer text does not wait because of its trailing white space. */
+const MAX_SPACE = 1000;
 
-/** Does the text end in whitespace that should wait for what comes behind it? */
+/** Does the text end in white space that has to wait for what follows? */
 export function endsInSpace(text: string): boolean {
   const last = text.charCodeAt(text.length - 1);
-  if (last > 0x20 || text.length > MOST_SPACE) return false;
+  if (last > 0x20 || text.length > MAX_SPACE) return false;
   return last === 0x0a || text.trim() === '';
 }
 
 export class TextOut {
-  /** Text that is no leak and has not been let go. */
+  /** Text that is no leak and is not sent yet. */
   clear = '';
-  /** There is nothing but whitespace in it. */
+  /** `clear` is only white space. */
   isBlank = true;
-  /** The last text that was no whitespace; '' behind markup that was taken out. */
+  /** The last text that was not white space; '' after removed markup. */
   words = '';
-  /** The text that is clear speaks of `<think>`. */
+  /** `clear` mentions `<think>`. */
   namesThinking = false;
-  /** What was held is no longer what came: segments take its place. */
+  /** Held text was changed, so segments replace it. */
   dirty = false;
-  /** Something was said before in the reply; in this channel of this block. */
+  /** `spoken`: the reply had text before; `said`: this channel of this block had. */
   spoken: boolean;
   said = false;
-  /** Whitespace at the end of what was emitted in place of what came. */
+  /** White space at the end of the last segment. */
   #space = '';
   #cut = false;
-  #segments: Segment[] = [];
+  #segments: TextSegment[] = [];
 
   constructor(spoken: boolean) {
     this.spoken = spoken;
   }
 
-  /** What is to be emitted, oldest first. */
-  take(): readonly Segment[] {
+  /** Segments to emit, oldest first. */
+  take(): readonly TextSegment[] {
     const segments = this.#segments;
     this.#segments = [];
     return segments;
   }
 
-  /** No whitespace and no cut waits for what comes behind it. */
+  /** Neither white space nor a cut waits for what follows. */
   get settled(): boolean {
     return this.#space === '' && !this.#cut;
   }
 
-  /** Text behind what is clear. True: there are words in it. */
+  /** Adds text to `clear`. True if it is not only white space. */
   keep(text: string): boolean {
     this.clear += text;
     if (isBlank(text, 0, text.length)) return false;
@@ -62,14 +62,14 @@ export class TextOut {
     return true;
   }
 
-  /** This text went out as it came. */
+  /** This text was sent unchanged. */
   passed(text: string): void {
     this.spoken = true;
     this.said = true;
     this.words = text;
   }
 
-  /** All that was clear goes out as it came. */
+  /** All of `clear` is sent unchanged. */
   passedAll(): void {
     if (this.clear === '') return;
     this.spoken = true;
@@ -78,7 +78,7 @@ export class TextOut {
     this.isBlank = true;
   }
 
-  /** Something was taken out here. */
+  /** Markup was removed here. */
   cut(channel: Channel): void {
     this.dirty = true;
     this.emit(channel);
@@ -86,18 +86,18 @@ export class TextOut {
     this.words = '';
   }
 
-  /** Another channel begins; the whitespace between the two is nobody's. */
+  /** Another channel begins; white space between the two is dropped. */
   begin(): void {
     this.#space = '';
     this.said = false;
   }
 
-  /** The end: nobody waits for what comes behind the whitespace. */
+  /** The end: trailing white space is dropped. */
   dropSpace(): void {
     this.#space = '';
   }
 
-  /** Lets the clear text go in place of what came, its end's whitespace kept back. */
+  /** Emits `clear` as a segment, without its trailing white space. */
   emit(channel: Channel): void {
     const text = this.clear;
     this.clear = '';

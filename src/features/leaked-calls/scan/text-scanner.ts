@@ -1,44 +1,44 @@
-/** Finds leaks in one text block as it streams: what may pass as it came, what is held, what takes its place. */
+/** Finds leaks in one streamed text block, and decides which text passes, waits or is replaced. */
 
-import { Block, type BlockState, type Opener } from '../block/block.ts';
+import { type BlockState, LeakBlock, type Opener } from '../block/block.ts';
 import { leakIn } from '../block/block-leak.ts';
 import type { Lexeme } from '../block/lex.ts';
 import { beginsOpener, familyOf, isLoneOpener } from './broken-off.ts';
 import {
+  CallRun,
   type Channel,
   isBlank,
   isCall,
   type Leak,
   leakOf,
   leftInText,
-  MOST_HELD,
-  type Piece,
-  Run,
+  MAX_HELD,
+  type RunPiece,
 } from './call-run.ts';
-import { type Closer, closerIs } from './closers.ts';
+import { type CloserMeaning, closerMeaning } from './closers.ts';
 import { CodeMask, LEAKY_CHARACTERS } from './code-mask.ts';
-import { type Found, openingAt, standsAmongWords } from './openings.ts';
-import type { ScanRules, Verdict } from './scan-rules.ts';
-import { endsInSpace, type Segment, TextOut } from './text-out.ts';
+import { type OpeningMatch, openingAt, standsAmongWords } from './openings.ts';
+import type { ScanRules, ScanVerdict } from './scan-rules.ts';
+import { endsInSpace, TextOut, type TextSegment } from './text-out.ts';
 
-/** A reply with more false starts than this is about markup: no more is looked for. */
+/** A reply with more false starts is about markup, so the search stops. */
 const MOST_FAILURES = 64;
-/** So many characters of false starts are read twice. */
+/** Maximum characters of false starts that are read twice. */
 const MOST_REREAD = 1024 * 1024;
 /** What a place costs where a closer stands, and one where a block is read; any other costs 1. */
 const CLOSER_WORK = 16;
 const BLOCK_WORK = 128;
-/** As it is at the beginning of every block; never pushed. */
+/** The state at the beginning of every block; never changed. */
 const UNTOUCHED = new CodeMask();
 
-/** Text to be read on. `past`: nothing begins at its first character. */
-interface Rest {
+/** Text to read next. `past`: no leak begins at its first character. */
+interface UnreadText {
   readonly text: string;
   readonly past: boolean;
 }
 
 export class TextScanner {
-  /** Found, oldest first; the caller empties it. */
+  /** Leaks found, oldest first; the caller empties the list. */
   leaks: Leak[] = [];
   readonly #out: TextOut;
   readonly #rules: ScanRules;
@@ -46,25 +46,25 @@ export class TextScanner {
   readonly #first: boolean;
   #mask = new CodeMask();
   #channel: Channel;
-  /** A tag of the text's own switched the channel. */
+  /** A tag in the text switched the channel. */
   #switched = false;
   #hasSwitched = false;
-  #block: Block | undefined;
+  #block: LeakBlock | undefined;
   #opener: Opener | undefined;
-  /** The block stands where nobody calls. */
+  /** The block is at a position where markup is shown, not used. */
   #amongWords = false;
-  /** The block's text as it came, should it turn out to be none. */
+  /** The block's raw text, in case it turns out to be no leak. */
   #raw: string[] = [];
   #rawSize = 0;
-  #run: Run | undefined;
-  /** Text from a place on where a leak may begin. */
+  #run: CallRun | undefined;
+  /** Text from a position at which a leak may begin. */
   #pending = '';
   #behindBlock = false;
   #failures = 0;
   #reread = 0;
   #unopened: boolean;
 
-  /** @param first nothing was said before in this reply */
+  /** @param first the reply had no text before */
   constructor(channel: Channel, rules: ScanRules, first: boolean) {
     this.#rules = rules;
     this.#base = channel;
@@ -74,18 +74,18 @@ export class TextScanner {
     this.#unopened = rules.unopened && first && channel === 'text';
   }
 
-  /** To be emitted, oldest first. */
-  takeSegments(): readonly Segment[] {
+  /** Segments to emit, oldest first. */
+  takeSegments(): readonly TextSegment[] {
     return this.#out.take();
   }
 
-  push(text: string): Verdict {
+  push(text: string): ScanVerdict {
     const block = this.#block;
     if (block !== undefined) {
       this.#raw.push(text);
       this.#rawSize += text.length;
       const state = block.push(text);
-      if (state === 'more' && this.#rawSize > MOST_HELD) this.#tooLong();
+      if (state === 'more' && this.#rawSize > MAX_HELD) this.#tooLong();
       else if (state === 'more') this.#release();
       else this.#settleAll(state, false);
       return this.#verdict();
@@ -113,20 +113,20 @@ export class TextScanner {
   }
 
   /**
-   * Is nothing held, and would nothing of this text begin a leak, or wait for what comes behind it?
-   * Whitespace at its end would, had it come by itself.
+   * Is nothing held, and would all of this text pass at once? Trailing white space would have to wait if it
+   * came alone.
    */
   passes(text: string): boolean {
     if (this.#busy || text.slice(-1).trim() === '') return false;
     return this.#mask.isPlain(text);
   }
 
-  /** Would this text pass as the whole of a block, unless all text is thinking until a tag says otherwise? */
+  /** Would this text pass as a whole block? Not valid while all text counts as thinking. */
   static isPlain(text: string): boolean {
     return text.slice(-1).trim() !== '' && UNTOUCHED.isPlain(text);
   }
 
-  /** Text without these characters that does not end in whitespace passes, now and then again. */
+  /** Text without these characters passes, unless it ends in white space. */
   watchedCharacters(): string | undefined {
     return this.#busy || this.#mask.mayBeHeader ? undefined : LEAKY_CHARACTERS;
   }
@@ -136,13 +136,13 @@ export class TextScanner {
     return this.#pending !== '' || this.#out.clear !== '' || this.#out.dirty || this.#unopened;
   }
 
-  /** Words have come that are no part of a call. */
+  /** There was text outside calls. */
   get hasWords(): boolean {
     return this.#out.said || !this.#out.isBlank;
   }
 
-  /** The block ends here. `open`: {@link decide} has to be asked. */
-  finish(): Verdict {
+  /** The block ends here. `open`: {@link decide} must be called. */
+  finish(): ScanVerdict {
     while (this.#block !== undefined || this.#pending !== '') {
       if (this.#block !== undefined) {
         this.#settleAll(this.#block.finish(), true);
@@ -163,10 +163,10 @@ export class TextScanner {
   }
 
   /**
-   * Says what becomes of the calls with which the text ends. `stand`: nothing but calls follows them in
-   * the reply; else they are a quotation and stay in the text.
+   * Decides on the calls at the end of the text. `stand`: only calls follow them in the reply. Otherwise they
+   * are a quotation and stay in the text.
    */
-  decide(stand: boolean): Verdict {
+  decide(stand: boolean): ScanVerdict {
     const run = this.#run;
     if (run === undefined) return this.#end();
     if (!stand) this.#quote();
@@ -180,26 +180,26 @@ export class TextScanner {
     return this.#end();
   }
 
-  #end(): Verdict {
+  #end(): ScanVerdict {
     if (!this.#out.dirty) return 'same';
     this.#out.emit(this.#channel);
     this.#out.dropSpace();
     return 'changed';
   }
 
-  /** Whose text it is that passes. */
+  /** The channel of the text that passes. */
   get channel(): Channel {
     return this.#channel;
   }
 
-  /** Reads text that is in no block; the mask has read up to `at`. `past`: nothing begins there. */
+  /** Reads text outside blocks; the mask has read up to `at`. `past`: no leak begins there. */
   #flow(text: string, at: number, past: boolean, final: boolean): void {
     let buffer = text;
-    /** What stands before it has been approved. */
+    /** Text before this index is approved. */
     let from = 0;
     let i = at;
     let skip = past;
-    /** Up to here it is known whether there is anything but whitespace. */
+    /** `blank` is known up to this index. */
     let looked = 0;
     let blank = true;
     for (;;) {
@@ -239,7 +239,7 @@ export class TextScanner {
         this.#mask.jump();
         continue;
       }
-      // The text before it may end a run: then the place is read again, as the text's own mask sees it.
+      // The text before it may end a run. Then the position is read again with the restored mask.
       const wasRun = this.#run !== undefined;
       this.#approve(buffer.slice(from, i));
       from = i;
@@ -261,7 +261,7 @@ export class TextScanner {
     }
   }
 
-  #found(buffer: string, at: number, blank: boolean): Found {
+  #found(buffer: string, at: number, blank: boolean): OpeningMatch {
     if (this.#failures > MOST_FAILURES || this.#reread > MOST_REREAD) return undefined;
     this.#rules.search.left--;
     const { previous, lineStart } = this.#mask;
@@ -269,14 +269,14 @@ export class TextScanner {
     return openingAt(buffer, at, { start, previous, lineStart }, this.#rules);
   }
 
-  /** Text behind the block where it ends at once. */
-  #openBlock(opener: Opener, buffer: string, at: number): Rest | undefined {
+  /** Opens a block. Returns the text after it if it ends at once. */
+  #openBlock(opener: Opener, buffer: string, at: number): UnreadText | undefined {
     this.#opener = opener;
     this.#rules.search.left -= BLOCK_WORK;
     this.#amongWords = this.#run === undefined && standsAmongWords(this.#mask, this.#out);
     this.#raw = [buffer.slice(at)];
     this.#rawSize = buffer.length - at;
-    const block = new Block(opener, this.#rules.all, {
+    const block = new LeakBlock(opener, this.#rules.all, {
       isTool: (name) => this.#rules.tools.resolve(name) !== undefined,
       repairs: this.#rules.repairs,
       search: this.#rules.search,
@@ -289,7 +289,7 @@ export class TextScanner {
     return undefined;
   }
 
-  /** The block is a leak, whatever comes of it: what stood before it may go. */
+  /** The block is a leak in any case, so the text before it may be sent. */
   #release(): void {
     if (!this.#block!.committed || this.#opener!.type !== 'tag') return;
     if (this.#amongWords || this.#run !== undefined) return;
@@ -298,7 +298,7 @@ export class TextScanner {
     this.#out.emit(this.#channel);
   }
 
-  /** The block has become longer than anything that is kept: it is text. */
+  /** The block has exceeded the limit of held text: it is text. */
   #tooLong(): void {
     const { family } = this.#block!;
     const raw = this.#raw.join('');
@@ -315,8 +315,8 @@ export class TextScanner {
     if (rest !== undefined) this.#flow(rest.text, 0, rest.past, final);
   }
 
-  /** Text that is to be read on. */
-  #settle(state: BlockState, final: boolean): Rest | undefined {
+  /** Handles the end of a block. Returns the text to read next. */
+  #settle(state: BlockState, final: boolean): UnreadText | undefined {
     const block = this.#block!;
     const opener = this.#opener!;
     const raw = this.#raw.join('');
@@ -333,7 +333,7 @@ export class TextScanner {
       if (this.#run !== undefined) this.#quote();
       return { text: raw, past: true };
     }
-    // Some grammars read the whitespace behind a call to know that it is over: it belongs to what follows.
+    // Some grammars read the white space after a call to find its end; it belongs to what follows.
     const markup = raw.slice(0, raw.length - block.rest.length).trimEnd();
     const rest = raw.slice(markup.length);
     const next = rest === '' ? undefined : { text: rest, past: false };
@@ -364,18 +364,18 @@ export class TextScanner {
     return next;
   }
 
-  /** One more piece of a run, or the first of one. */
-  #add(piece: Piece): void {
+  /** Adds a piece to the run, or begins a run with it. */
+  #add(piece: RunPiece): void {
     if (this.#run === undefined) {
       const begins = this.#first && !this.#out.said && this.#out.isBlank;
-      this.#run = new Run(this.#mask.copy(), begins && this.#channel === 'text');
+      this.#run = new CallRun(this.#mask.copy(), begins && this.#channel === 'text');
     }
     const fits = this.#run.add(piece);
     this.#mask.jump();
     if (!fits) this.#quote();
   }
 
-  /** The run is a quotation, up to the piece at `end`: it stays in the text, and so does what follows it. */
+  /** The run, up to the piece at `end`, is a quotation and stays in the text. Later pieces are read again. */
   #quote(end?: number): void {
     const run = this.#run!;
     this.#run = undefined;
@@ -403,16 +403,16 @@ export class TextScanner {
     if (run.tail !== '') this.#stay(run.tail, true);
   }
 
-  /** Markup, or `words` around it, that have been looked at and stay in the text. */
+  /** Leaves markup in the text; with `words`, text around markup. */
   #stay(text: string, words = false): void {
-    // Fences and quotation marks within markup are its own.
+    // Fences and quotation marks inside markup do not count for the mask.
     if (words) this.#mask.read(text);
     else this.#mask.jump();
     this.#keep(text);
   }
 
-  /** The run consists of calls: they are taken out. */
-  #take(run: Run): void {
+  /** The run consists of calls: removes them from the text. */
+  #take(run: CallRun): void {
     this.#run = undefined;
     this.#out.cut(this.#channel);
     for (const { leak } of run.pieces) if (leak !== undefined) this.leaks.push(leak);
@@ -423,14 +423,14 @@ export class TextScanner {
     this.#keep(run.tail);
   }
 
-  /** A closer without its opener, acted on. `before`: the text between the last markup and it. */
-  #closer(lexeme: Lexeme, before: string, raw: string, is: Closer): void {
+  /** Applies a closer without an opener. `before`: the text between the last markup and it. */
+  #closer(lexeme: Lexeme, before: string, raw: string, is: CloserMeaning): void {
     if (is === 'text' || is === 'wait') return;
     if (is === 'thinking') this.#channel = 'reasoning';
     this.#approve(before);
     if (is === 'piece' || is === 'last') this.#add(is === 'last' ? { raw, ends: true } : { raw });
     else if (is === 'stray') {
-      // It counts where the reply ends; what follows it makes it text.
+      // It counts at the end of the reply; if text follows, it is text.
       if (standsAmongWords(this.#mask, this.#out)) this.#stay(raw);
       else this.#add({ raw, leak: leakOf(lexeme.word.family, this.#channel) });
     } else this.#out.cut(this.#channel);
@@ -442,8 +442,14 @@ export class TextScanner {
     }
   }
 
-  #closerIs(lexeme: Lexeme, text: string, before: string, blank: boolean, final: boolean): Closer {
-    return closerIs(lexeme, {
+  #closerIs(
+    lexeme: Lexeme,
+    text: string,
+    before: string,
+    blank: boolean,
+    final: boolean,
+  ): CloserMeaning {
+    return closerMeaning(lexeme, {
       run: this.#run,
       base: this.#base,
       switched: this.#switched,
@@ -459,7 +465,7 @@ export class TextScanner {
     });
   }
 
-  /** Another channel begins; the whitespace between the two is nobody's. */
+  /** Another channel begins; white space between the two is dropped. */
   #switch(channel: Channel, byTag: boolean): void {
     this.#channel = channel;
     this.#switched = byTag;
@@ -467,19 +473,19 @@ export class TextScanner {
     this.#out.begin();
   }
 
-  /** Text that the mask has read, and that is no markup. */
+  /** Accepts text that the mask has read and that is no markup. */
   #approve(text: string): void {
     if (text === '') return;
     if (this.#run === undefined) this.#keep(text);
     else if (!this.#run.follow(text)) this.#quote();
   }
 
-  /** Text that stays, behind what is clear. */
+  /** Adds text to the output. */
   #keep(text: string): void {
     if (this.#out.keep(text)) this.#behindBlock = false;
   }
 
-  #verdict(): Verdict {
+  #verdict(): ScanVerdict {
     if (this.#out.dirty) {
       if (this.#block === undefined) {
         this.#out.emit(this.#channel);
@@ -494,13 +500,13 @@ export class TextScanner {
     return 'same';
   }
 
-  /** Whitespace waits for what comes behind it: in front of a call it is dropped. */
+  /** White space waits for what follows: before a call it is dropped. */
   #holds(text: string): boolean {
     if (this.#unopened) return true;
     return endsInSpace(text);
   }
 
-  /** The beginning of an opener, where the reply ends. */
+  /** Is the end of the reply the beginning of an opener? */
   #isTail(pending: string): boolean {
     if (this.#run === undefined && standsAmongWords(this.#mask, this.#out)) return false;
     return beginsOpener(pending, this.#mask.lineStart);

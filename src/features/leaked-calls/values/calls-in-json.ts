@@ -1,11 +1,11 @@
-/** Calls written as JSON, in every shape that models use, and the openings by which such JSON is known. */
+/** Reads calls written as JSON in the forms that models use, and recognises how such JSON begins. */
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { parallelCalls, type RawCall } from '../raw-call.ts';
+import { parallelCalls, type RawCall } from '../build-calls.ts';
 
 /**
- * The calls that a JSON value says, or undefined where it says something else: one call or a list,
- * `{"tool_calls": […]}`, `{"tool_uses": […]}`.
+ * The calls in a JSON value: one call, a list, `{"tool_calls": […]}` or `{"tool_uses": […]}`. Undefined if the
+ * value is something else.
  */
 export function callsInJson(value: Json | undefined, family: string): RawCall[] | undefined {
   if (Array.isArray(value)) {
@@ -36,17 +36,17 @@ function oneCall(value: Json, family: string): RawCall | undefined {
   return { name, family, input: { type: 'value', value: input }, malformed: false };
 }
 
-/** Where JSON may begin that is no answer. `start`: only as the whole of a reply. */
+/** The beginning of JSON that may be a call or a result. `bare`: only at the start of the reply. */
 export interface JsonOpening {
   readonly tokens: readonly string[];
   readonly kind: 'envelope' | 'bare' | 'result';
-  /** The opening is followed by a tool's name, which decides. */
+  /** A tool's name follows and decides. */
   readonly named?: true;
 }
 
 export const JSON_OPENINGS: readonly JsonOpening[] = [
   { tokens: ['{', '"tool_calls"', ':', '[', '{'], kind: 'envelope' },
-  // An executed result, never a call (a format of another gateway).
+  // The record of an executed tool, never a call.
   { tokens: ['{', '"version"', ':', '"rcc.tool.v1"'], kind: 'result' },
   { tokens: ['{', '"name"', ':', '"'], kind: 'bare', named: true },
   { tokens: ['[', '{', '"name"', ':', '"'], kind: 'bare', named: true },
@@ -56,10 +56,10 @@ export const JSON_OPENINGS: readonly JsonOpening[] = [
   { tokens: ['{', '"tool_uses"', ':', '['], kind: 'bare' },
 ];
 
-/** Longest run of whitespace accepted between two tokens of an opening. */
+/** Maximum white space between two tokens of an opening. */
 const GAP = 8;
 
-/** Index behind the opening's last token, -1 where it does not match, `partial` where it still may. */
+/** The index after the opening's last token; -1 if it does not match; `partial` if more text is needed. */
 export function matchOpening(
   text: string,
   at: number,

@@ -1,35 +1,35 @@
-/** Gives an argument that came as bare text the type that the tool's schema says. */
+/** Converts an argument that came as plain text to the type that the tool's schema declares. */
 
 import { isObject, type Json, type JsonObject, parseExact } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
 import { pythonLiteral } from './python-literal.ts';
 
-type Type = 'null' | 'integer' | 'number' | 'boolean' | 'object' | 'array' | 'string';
+type JsonType = 'null' | 'integer' | 'number' | 'boolean' | 'object' | 'array' | 'string';
 
-/** What a vendor's own parser does beyond the common rules. */
-interface Dialect {
-  /** Words for null beside `null`, as they stand or, with `anyCase`, in any case. */
+/** Rules of a vendor's own parser beyond the common ones. */
+interface ValueDialect {
+  /** Words for null; with `anyCase` in upper or lower case. */
   readonly nulls?: readonly string[];
   readonly anyCase?: true;
   /** yes/on/no/off are booleans. */
   readonly yesNo?: true;
-  /** A boolean is true or 1; anything else is false. */
+  /** Any text other than true and 1 is false. */
   readonly elseFalse?: true;
-  /** Quotes around a string argument are JSON's, not the string's. */
+  /** Quotes around a string argument are JSON quotes. */
   readonly unquotes?: true;
 }
 
-const DIALECTS: Readonly<Record<string, Dialect>> = {
+const DIALECTS: Readonly<Record<string, ValueDialect>> = {
   'minimax-m2': { nulls: ['null', 'none', 'nil'], anyCase: true, yesNo: true },
   'minimax-m3': { nulls: ['null', 'Null', 'NULL'] },
   qwen: { elseFalse: true },
   glm: { unquotes: true },
 };
 
-export const dialectOf = (family: string): Dialect => DIALECTS[family] ?? {};
+export const dialectOf = (family: string): ValueDialect => DIALECTS[family] ?? {};
 
-// vLLM's aliases; the order in which types are tried is its order too.
-const ORDER: readonly Type[] = [
+// Aliases and order of types as in vLLM.
+const ORDER: readonly JsonType[] = [
   'null',
   'integer',
   'number',
@@ -38,7 +38,7 @@ const ORDER: readonly Type[] = [
   'array',
   'string',
 ];
-const ALIASES: readonly [RegExp, Type][] = [
+const ALIASES: readonly [RegExp, JsonType][] = [
   [/^(?:string|str|text|varchar|char|enum)$/, 'string'],
   [/^(?:int.*|uint.*|long|short|unsigned.*)$/, 'integer'],
   [/^(?:number|num.*|float.*|double)$/, 'number'],
@@ -48,19 +48,19 @@ const ALIASES: readonly [RegExp, Type][] = [
   [/^null$/, 'null'],
 ];
 
-/** By the schema's own object: a tool's schema is one object for all its calls. */
-const known = new WeakMap<object, ReadonlySet<Type>>();
+/** Cache keyed by the schema object, which all calls of a tool share. */
+const typesBySchema = new WeakMap<object, ReadonlySet<JsonType>>();
 
 /**
- * The types that a property's schema allows: of its `type`, of its `enum` and `const` values, and of
- * everything under `anyOf`, `oneOf` and `allOf`, references followed within `root`. Empty: anything.
- * Every schema is looked at once, however many references lead to it.
+ * The types that a property's schema allows by `type`, `enum`, `const`, `anyOf`, `oneOf` and `allOf`.
+ * References within `root` are followed. An empty set means any type. Each schema is read once, however
+ * many references lead to it.
  */
-function typesOf(schema: Json | undefined, root: JsonObject): ReadonlySet<Type> {
+function typesOf(schema: Json | undefined, root: JsonObject): ReadonlySet<JsonType> {
   if (!isObject(schema)) return ANYTHING;
-  const before = known.get(schema);
+  const before = typesBySchema.get(schema);
   if (before !== undefined) return before;
-  const types = new Set<Type>();
+  const types = new Set<JsonType>();
   const seen = new Set<JsonObject>();
   const waiting: (Json | undefined)[] = [schema];
   for (let one = waiting.pop(); one !== undefined; one = waiting.pop()) {
@@ -71,17 +71,17 @@ function typesOf(schema: Json | undefined, root: JsonObject): ReadonlySet<Type> 
       if (named !== undefined) waiting.push(named);
     } else addTypes(types, one, waiting);
   }
-  known.set(schema, types);
+  typesBySchema.set(schema, types);
   return types;
 }
 
-const ANYTHING: ReadonlySet<Type> = new Set();
+const ANYTHING: ReadonlySet<JsonType> = new Set();
 
-/** What one schema says of itself; the schemas that it is made of go to `waiting`. */
-function addTypes(types: Set<Type>, schema: JsonObject, waiting: (Json | undefined)[]): void {
-  let says = false;
-  const add = (type: Type) => {
-    says = true;
+/** Adds the types that one schema declares; its subschemas go to `waiting`. */
+function addTypes(types: Set<JsonType>, schema: JsonObject, waiting: (Json | undefined)[]): void {
+  let declared = false;
+  const add = (type: JsonType) => {
+    declared = true;
     types.add(type);
   };
   const named = Array.isArray(schema.type) ? (schema.type as readonly Json[]) : [schema.type];
@@ -96,17 +96,17 @@ function addTypes(types: Set<Type>, schema: JsonObject, waiting: (Json | undefin
   for (const key of ['anyOf', 'oneOf', 'allOf'] as const) {
     const branches = schema[key];
     if (!Array.isArray(branches) || branches.length === 0) continue;
-    says = true;
+    declared = true;
     for (const branch of branches as readonly Json[]) waiting.push(branch);
   }
-  if (!says && isObject(schema.properties)) types.add('object');
-  else if (!says && isObject(schema.items)) types.add('array');
+  if (!declared && isObject(schema.properties)) types.add('object');
+  else if (!declared && isObject(schema.items)) types.add('array');
 }
 
-/** Longer names of types are none. */
+/** Longer names of types are ignored. */
 const LONGEST_TYPE = 64;
 
-function typeOfValue(value: Json): Type {
+function typeOfValue(value: Json): JsonType {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'array';
   if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number';
@@ -124,30 +124,36 @@ function resolve(reference: string, root: JsonObject): Json | undefined {
 }
 
 /**
- * The first type that fits the text, in the order null, integer, number, boolean, object, array,
- * string; where none of the schema's fits, JSON, else the text. No schema: the text.
+ * The text as the first type that fits, in the order null, integer, number, boolean, object, array, string.
+ * If none of the schema's types fits, the text is parsed as JSON, and kept as it is if that fails. Without a
+ * schema the text is kept.
  */
 export function coerceValue(
   text: string,
   schema: Json | undefined,
   root: JsonObject,
-  dialect: Dialect = {},
+  dialect: ValueDialect = {},
 ): Json {
   const types = typesOf(schema, root);
   if (types.size === 0) return text;
   const trimmed = text.trim();
   for (const type of ORDER) {
     if (!types.has(type)) continue;
-    const value = as(type, text, trimmed, dialect);
+    const value = readAs(type, text, trimmed, dialect);
     if (value !== undefined) return value;
   }
-  // A number beyond every double is none.
+  // A number too large for a double stays text.
   const number = Number(trimmed);
   if (trimmed !== '' && !Number.isNaN(number) && !Number.isFinite(number)) return text;
   return jsonValue(trimmed) ?? text;
 }
 
-function as(type: Type, text: string, trimmed: string, dialect: Dialect): Json | undefined {
+function readAs(
+  type: JsonType,
+  text: string,
+  trimmed: string,
+  dialect: ValueDialect,
+): Json | undefined {
   switch (type) {
     case 'null': {
       const words = dialect.nulls ?? ['null'];
@@ -155,12 +161,12 @@ function as(type: Type, text: string, trimmed: string, dialect: Dialect): Json |
       return words.includes(word) ? null : undefined;
     }
     case 'integer':
-      return /^[-+]?\d+$/.test(trimmed) ? exact(trimmed) : undefined;
+      return /^[-+]?\d+$/.test(trimmed) ? exactNumber(trimmed) : undefined;
     case 'number': {
       if (!/^[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?$/.test(trimmed)) return undefined;
       const value = Number(trimmed);
       if (!Number.isFinite(value)) return undefined;
-      return Number.isSafeInteger(value) ? value : exact(trimmed);
+      return Number.isSafeInteger(value) ? value : exactNumber(trimmed);
     }
     case 'boolean': {
       const word = trimmed.toLowerCase();
@@ -183,14 +189,14 @@ function as(type: Type, text: string, trimmed: string, dialect: Dialect): Json |
   }
 }
 
-/** A number as it was written where a double would change it. */
-function exact(text: string): Json {
+/** A number; kept as written if a double would change it. */
+function exactNumber(text: string): Json {
   const value = Number(text);
   if (Number.isSafeInteger(value)) return value;
   return jsonValue(text.replace(/^\+/, '').replace(/^(-?)0+(?=\d)/, '$1')) ?? value;
 }
 
-/** JSON, numbers as written; undefined where the text is none (NaN and Infinity are none). */
+/** Parses JSON and keeps numbers as written; undefined if the text is no JSON (NaN and Infinity are not). */
 export function jsonValue(text: string): Json | undefined {
   try {
     return parseExact(text);

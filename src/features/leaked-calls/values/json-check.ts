@@ -1,6 +1,6 @@
-/** Follows JSON as it streams and knows at which character it stops being any; each character once. */
+/** Validates streamed JSON and finds the first invalid character; reads each character once. */
 
-enum At {
+enum Expected {
   Value,
   FirstKey,
   Key,
@@ -12,14 +12,14 @@ enum At {
 
 const isSpace = (code: number) => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 const LITERALS = ['true', 'false', 'null'];
-// Prefixes of numbers are accepted too: the rest may still come.
+// Prefixes of numbers are accepted too, since the rest may follow.
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
 const NUMBER_SO_FAR = /^-?(?:(?:0|[1-9]\d*)(?:\.\d*)?(?:(?<=\d)[eE][-+]?\d*)?)?$/;
 const LONGEST_SCALAR = 400;
 
 /** Checks the text of one JSON object. */
 export class JsonCheck {
-  #at: At = At.Value;
+  #at: Expected = Expected.Value;
   #stack: number[] = [];
   #string = false;
   #key = false;
@@ -34,22 +34,22 @@ export class JsonCheck {
     return this.#valid;
   }
 
-  /** A whole object has been read, and nothing but whitespace behind it. */
+  /** A whole object was read, followed by nothing but white space. */
   get complete(): boolean {
-    return this.#valid && this.#at === At.End;
+    return this.#valid && this.#at === Expected.End;
   }
 
-  /** The text so far ends behind a comma, which nobody can take back. */
+  /** The text so far ends with a comma. */
   get atComma(): boolean {
     return this.#comma;
   }
 
-  /** Nothing but whitespace so far. */
+  /** Only white space so far. */
   get empty(): boolean {
     return this.#empty;
   }
 
-  /** Reads on; false from the first piece on that is no JSON. */
+  /** Reads a piece of text; false once the text is invalid. */
   push(text: string): boolean {
     for (let i = 0; this.#valid && i < text.length; i++) {
       if (this.#string) i = this.#inString(text, i);
@@ -73,7 +73,7 @@ export class JsonCheck {
       else if (code < 0x20) this.#valid = false;
       else if (code === 0x22) {
         this.#string = false;
-        this.#at = this.#key ? At.Colon : this.#after();
+        this.#at = this.#key ? Expected.Colon : this.#after();
         return i;
       }
     }
@@ -84,7 +84,7 @@ export class JsonCheck {
     if (this.#scalar !== '') {
       if (!isSpace(code) && code !== 0x2c && code !== 0x7d && code !== 0x5d) {
         this.#scalar += char;
-        this.#valid = this.#scalar.length < LONGEST_SCALAR && soFar(this.#scalar);
+        this.#valid = this.#scalar.length < LONGEST_SCALAR && mayBecomeScalar(this.#scalar);
         return;
       }
       this.#valid = LITERALS.includes(this.#scalar) || NUMBER.test(this.#scalar);
@@ -96,30 +96,30 @@ export class JsonCheck {
     this.#empty = false;
     this.#comma = false;
     switch (this.#at) {
-      case At.FirstKey:
-      case At.Key:
+      case Expected.FirstKey:
+      case Expected.Key:
         if (code === 0x22) this.#open(true);
-        else if (code === 0x7d && this.#at === At.FirstKey) this.#close(code);
+        else if (code === 0x7d && this.#at === Expected.FirstKey) this.#close(code);
         else this.#valid = false;
         return;
-      case At.Colon:
+      case Expected.Colon:
         this.#valid = code === 0x3a;
-        this.#at = At.Value;
+        this.#at = Expected.Value;
         return;
-      case At.Comma:
+      case Expected.Comma:
         if (code === 0x2c) {
-          this.#at = this.#stack.at(-1) === 0x7b ? At.Key : At.Value;
+          this.#at = this.#stack.at(-1) === 0x7b ? Expected.Key : Expected.Value;
           this.#comma = true;
         } else this.#close(code);
         return;
-      case At.FirstItem:
+      case Expected.FirstItem:
         if (code === 0x5d) this.#close(code);
         else this.#value(code, char);
         return;
-      case At.Value:
+      case Expected.Value:
         this.#value(code, char);
         return;
-      case At.End:
+      case Expected.End:
         this.#valid = false;
     }
   }
@@ -129,10 +129,10 @@ export class JsonCheck {
     else if (code === 0x22) this.#open(false);
     else if (code === 0x7b || code === 0x5b) {
       this.#stack.push(code);
-      this.#at = code === 0x7b ? At.FirstKey : At.FirstItem;
+      this.#at = code === 0x7b ? Expected.FirstKey : Expected.FirstItem;
     } else {
       this.#scalar = char;
-      this.#valid = soFar(char);
+      this.#valid = mayBecomeScalar(char);
     }
   }
 
@@ -147,10 +147,10 @@ export class JsonCheck {
     this.#at = this.#after();
   }
 
-  #after(): At {
-    return this.#stack.length === 0 ? At.End : At.Comma;
+  #after(): Expected {
+    return this.#stack.length === 0 ? Expected.End : Expected.Comma;
   }
 }
 
-const soFar = (scalar: string): boolean =>
+const mayBecomeScalar = (scalar: string): boolean =>
   LITERALS.some((literal) => literal.startsWith(scalar)) || NUMBER_SO_FAR.test(scalar);

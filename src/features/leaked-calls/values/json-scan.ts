@@ -1,25 +1,25 @@
-/** Finds where a JSON value (or a bracketed Python expression) ends, fed in pieces, each character once. */
+/** Finds the end of a JSON value or of a bracketed Python expression that arrives in pieces. */
 
 const QUOTE = 0x22;
 const APOSTROPHE = 0x27;
 const BACKSLASH = 0x5c;
 const LESS = 0x3c;
 
-/** Feed it from the opening bracket on. */
+/** Takes text from the opening bracket on; reads each character once. */
 export class BracketScan {
   #depth = 0;
   #quote = 0;
   #escaped = false;
 
-  /** @param singleQuotes strings may stand in single quotes too (Python) */
+  /** @param singleQuotes strings may also have single quotes (Python) */
   constructor(readonly singleQuotes = false) {}
 
-  /** The last `feed` ended at a `<` outside strings, which no JSON has. */
+  /** The last `feed` stopped at a `<` outside strings, which is not valid JSON. */
   halted = false;
 
   /**
-   * Index behind the bracket that closes the first one, or -1: all of the text belongs to the value; or
-   * the index of a `<` outside strings, with `halted`.
+   * The index after the bracket that closes the first one; -1 if the whole text belongs to the value. With
+   * `halted`, the index of a `<` outside strings.
    */
   feed(text: string, from = 0): number {
     this.halted = false;

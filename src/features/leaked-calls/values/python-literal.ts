@@ -1,4 +1,4 @@
-/** Reads Python literals and calls: `{'a': True}` as a value, `[fn(a=1), …]` as calls. */
+/** Parses Python literals and calls: `{'a': True}` as a value, `[fn(a=1), …]` as calls. */
 
 import type { Json } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
@@ -28,8 +28,8 @@ const ESCAPES: Readonly<Record<string, string>> = {
   '\n': '',
 };
 
-/** The reader's place; every method throws SyntaxError on what is no literal. */
-class Reader {
+/** A recursive-descent parser. Every method throws SyntaxError if the text is no literal. */
+class PythonReader {
   at = 0;
   constructor(readonly text: string) {}
 
@@ -154,14 +154,14 @@ class Reader {
   }
 }
 
-/** The value of a Python literal, or undefined where the text is none. */
+/** The value of a Python literal; undefined if the text is none. */
 export function pythonLiteral(text: string): Json | undefined {
-  return attempt(text, (reader) => reader.value());
+  return tryRead(text, (reader) => reader.value());
 }
 
-/** The calls in `[fn(a=1, b="x"), …]` or `fn(a=1)`, or undefined where the text is something else. */
+/** The calls in `[fn(a=1, b="x"), …]` or `fn(a=1)`; undefined if the text is something else. */
 export function pythonCalls(text: string): readonly PythonCall[] | undefined {
-  return attempt(text, (reader) => {
+  return tryRead(text, (reader) => {
     if (!reader.take('[')) return [reader.call()];
     const calls: PythonCall[] = [];
     while (!reader.take(']')) {
@@ -175,8 +175,8 @@ export function pythonCalls(text: string): readonly PythonCall[] | undefined {
   });
 }
 
-function attempt<T>(text: string, read: (reader: Reader) => T): T | undefined {
-  const reader = new Reader(text);
+function tryRead<T>(text: string, read: (reader: PythonReader) => T): T | undefined {
+  const reader = new PythonReader(text);
   try {
     const value = read(reader);
     reader.done();

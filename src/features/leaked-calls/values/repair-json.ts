@@ -1,36 +1,36 @@
-/** Repairs JSON arguments that a model wrote wrongly, without making anything up. */
+/** Repairs broken JSON arguments of a model without inventing values. */
 
 import { jsonrepair } from 'jsonrepair';
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import { jsonValue } from './coerce-value.ts';
 
-// A number, a key or a list that breaks off may have gone on; closing brackets add nothing.
+// A number or a key that breaks off may be incomplete; only closing brackets may be added.
 const WHOLE_VALUE = /(?:["'}\]]|[Tt]rue|[Ff]alse|null|None)$/;
 
-/** What all repairs of one reply may cost; some 30 ms of the event loop. */
+/** Maximum cost of all repairs of one reply: about 30 ms of the event loop. */
 const WORK = 65_536;
-/** A thing that JSON does not have at its place costs as much as this many characters. */
+/** An invalid character costs as much as this many valid ones. */
 const ODD = 256;
 /** What a text costs however short it is. */
 const TEXT = 64;
 /** Characters that cost one unit of work. */
 const CHARACTERS = 16;
-/** Brackets within brackets; deeper ones count as odd. */
+/** Nesting depth beyond which brackets count as invalid characters. */
 const DEPTH = 64;
 
-/** The repairs of one reply. Their work is bounded: what would cost more is not repaired. */
+/** The repairs of one reply. Their total cost is bounded; a text that would exceed it is not repaired. */
 export class Repairs {
   #left = WORK;
   #refused = 0;
 
-  /** How often a text was too much. */
+  /** How many texts were too expensive to repair. */
   get refused(): number {
     return this.#refused;
   }
 
   /**
-   * The text of the object that the broken JSON means, or undefined where it cannot be told. A text that
-   * ends inside a value is not repaired: the rest of it would be made up.
+   * The repaired text of a JSON object; undefined if it cannot be repaired. A text that ends inside a value is
+   * not repaired, because the rest would be invented.
    */
   text(text: string): string | undefined {
     const trimmed = text.trim();
@@ -50,7 +50,7 @@ export class Repairs {
     }
   }
 
-  /** The object that the broken JSON means, or undefined. */
+  /** The repaired object, or undefined. */
   object(text: string): JsonObject | undefined {
     const fixed = this.text(text);
     const value = fixed === undefined ? undefined : jsonValue(fixed);
@@ -63,8 +63,8 @@ for (const char of '{}[]:,+-. \t\r\n0123456789') PLAIN[char.charCodeAt(0)] = 1;
 for (let code = 0x41; code <= 0x5a; code++) PLAIN[code] = PLAIN[code + 0x20] = 1;
 
 /**
- * What a repair costs: it goes back and forth at every character that JSON does not have at its place,
- * and passes the rest quickly. `inString`: the text breaks off within a double-quoted string.
+ * The cost of a repair: every invalid character makes it backtrack, the rest is cheap. `inString`: the text
+ * ends inside a double-quoted string.
  */
 function costOf(text: string): { readonly work: number; readonly inString: boolean } {
   let odd = 0;
@@ -82,7 +82,7 @@ function costOf(text: string): { readonly work: number; readonly inString: boole
       continue;
     }
     if (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) continue;
-    // Behind a string: what may follow it, or it has not ended there.
+    // After a string only these characters are valid.
     if (closed && code !== 0x2c && code !== 0x3a && code !== 0x7d && code !== 0x5d) odd++;
     closed = false;
     if (code === 0x22) inString = true;

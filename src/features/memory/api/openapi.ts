@@ -1,7 +1,7 @@
-/** The OpenAPI document of the memory API, made of the schemas that check its bodies. */
+/** The OpenAPI document of the memory API, built from the schemas that check its bodies. */
 
 import type { TSchema } from '@sinclair/typebox';
-import * as schemas from './api-schemas.ts';
+import * as schemas from './schemas.ts';
 
 const SCHEMAS: readonly TSchema[] = [
   schemas.newEvent,
@@ -31,13 +31,13 @@ const answer = (description: string, schema: TSchema, ...more: TSchema[]) => ({
   content: json(schema, ...more),
 });
 const FAILURES: Readonly<Record<number, string>> = {
-  400: 'A field does not fit; `param` names it.',
+  400: 'A field is not valid; `param` names it.',
   401: 'No key, or an unknown one.',
-  403: 'The key may not use this space, or the page that asks may not ask here.',
-  404: 'No such event, or the memory is switched off.',
-  409: 'The event is there with another text.',
+  403: 'The key may not use this space, or the origin of the page is not allowed.',
+  404: 'The event does not exist, or the memory is switched off.',
+  409: 'The event exists with another text.',
   413: 'A limit was reached; the message names its configuration key.',
-  501: 'The events are kept by an external store.',
+  501: 'The events are stored by an external service.',
 };
 const failures = (...statuses: number[]) =>
   Object.fromEntries(
@@ -55,7 +55,7 @@ const space = {
   name: 'space',
   in: 'path',
   required: true,
-  description: 'The name of the space, percent-encoded; it comes into being with its first event.',
+  description: 'The name of the space, percent-encoded. A space exists from its first event on.',
   schema: { type: 'string', minLength: 1, maxLength: 200 },
 };
 const event = {
@@ -69,15 +69,15 @@ const PATHS = {
   '/v1/memory': {
     get: {
       operationId: 'listSpaces',
-      summary: 'Spaces that have events and that the key may use, by name.',
+      summary: 'Lists the spaces that have events and that the key may use, by name.',
       parameters: [
-        query('limit', 'Spaces of a page.', {
+        query('limit', 'Spaces per page.', {
           type: 'integer',
           minimum: 1,
           maximum: 1000,
           default: 100,
         }),
-        query('after', '`next_after` of the page before.', { type: 'string' }),
+        query('after', '`next_after` of the previous page.', { type: 'string' }),
       ],
       responses: { 200: answer('A page.', schemas.spaceList), ...failures(400, 401, 404, 501) },
     },
@@ -86,7 +86,7 @@ const PATHS = {
     parameters: [space],
     post: {
       operationId: 'addEvents',
-      summary: 'Adds one event or several, all or none; as JSON lines an exported space.',
+      summary: 'Adds one event or several (all or none), or imports JSON lines.',
       requestBody: {
         required: true,
         content: {
@@ -96,13 +96,13 @@ const PATHS = {
       },
       responses: {
         200: answer(
-          'All were known already; or what an import did.',
+          'All events were known already; or the counts of an import.',
           schemas.event,
           schemas.added,
           schemas.imported,
         ),
-        201: answer('Added: the event, or the events of a list.', schemas.event, schemas.added),
-        202: answer('Handed on to the external store.', schemas.accepted),
+        201: answer('The added event, or the events of the list.', schemas.event, schemas.added),
+        202: answer('Passed on to the external store.', schemas.accepted),
         ...failures(400, 401, 403, 404, 409, 413),
       },
     },
@@ -110,17 +110,17 @@ const PATHS = {
       operationId: 'listEvents',
       summary: 'Lists events by time.',
       parameters: [
-        query('since', 'From this time on: milliseconds since 1970 or ISO 8601.', time),
-        query('until', 'Before this time.', time),
+        query('since', 'Events from this time on: milliseconds since 1970 or ISO 8601.', time),
+        query('until', 'Events before this time.', time),
         query('tag', 'Only events with this tag.', { type: 'string' }),
-        query('order', 'By time.', { enum: ['desc', 'asc'], default: 'desc' }),
-        query('limit', 'Events of a page.', {
+        query('order', 'The order by time.', { enum: ['desc', 'asc'], default: 'desc' }),
+        query('limit', 'Events per page.', {
           type: 'integer',
           minimum: 1,
           maximum: 1000,
           default: 100,
         }),
-        query('cursor', '`next_cursor` of the page before.', { type: 'string' }),
+        query('cursor', '`next_cursor` of the previous page.', { type: 'string' }),
       ],
       responses: {
         200: answer('A page.', schemas.eventList),
@@ -132,21 +132,21 @@ const PATHS = {
     parameters: [space, event],
     get: {
       operationId: 'getEvent',
-      summary: 'One event.',
+      summary: 'Returns one event.',
       responses: { 200: answer('The event.', schemas.event), ...failures(401, 403, 404, 501) },
     },
     patch: {
       operationId: 'changeEvent',
-      summary: 'Changes some fields of an event; its words and its vector are made anew.',
+      summary: 'Changes some fields of an event and indexes it again.',
       requestBody: { required: true, content: json(schemas.eventChange) },
       responses: {
-        200: answer('The event as it is now.', schemas.event),
+        200: answer('The changed event.', schemas.event),
         ...failures(400, 401, 403, 404, 413, 501),
       },
     },
     delete: {
       operationId: 'deleteEvent',
-      summary: 'Removes an event, with its words and its vector.',
+      summary: 'Removes an event from the memory and its indexes.',
       responses: { 200: answer('Removed.', schemas.deleted), ...failures(401, 403, 404, 501) },
     },
   },
@@ -154,7 +154,7 @@ const PATHS = {
     parameters: [space],
     post: {
       operationId: 'recall',
-      summary: 'The events that fit a question best; of an unknown space none.',
+      summary: 'Returns the events that match a question best; none for an unknown space.',
       requestBody: { required: true, content: json(schemas.recall) },
       responses: { 200: answer('Best first.', schemas.recalled), ...failures(400, 401, 403, 404) },
     },
@@ -163,10 +163,11 @@ const PATHS = {
     parameters: [space],
     get: {
       operationId: 'exportSpace',
-      summary: 'All events as JSON lines, oldest first; adding them again restores the space.',
+      summary:
+        'Returns all events as JSON lines, oldest first; adding them again restores the space.',
       responses: {
         200: {
-          description: 'An event a line.',
+          description: 'One event per line.',
           content: { 'application/x-ndjson': { schema: { type: 'string' } } },
         },
         ...failures(401, 403, 404, 501),
@@ -178,13 +179,13 @@ const PATHS = {
     delete: {
       operationId: 'eraseSpace',
       summary:
-        'Erases a space everywhere: events, vectors, what waits, and recorded exchanges that used it.',
+        'Erases a space everywhere: events, vectors, queued events, and recorded exchanges that used it.',
       responses: { 200: answer('Erased.', schemas.erased), ...failures(401, 403, 404) },
     },
   },
 };
 
-/** Schemas with a name become references to it: in OpenAPI an `$id` would shift what stands inside. */
+/** Replaces named schemas by references: in OpenAPI an `$id` would change the base of inner references. */
 function withReferences(part: unknown): unknown {
   if (Array.isArray(part)) return part.map(withReferences);
   if (typeof part !== 'object' || part === null) return part;
@@ -207,7 +208,7 @@ export function openapiDocument(version: string): object {
     info: {
       title: 'hopgate memory',
       version,
-      description: 'Events that conversations recall, kept in spaces that are strictly apart.',
+      description: 'Events that conversations recall, stored in strictly separate spaces.',
     },
     security: [{ bearer: [] }, { apiKey: [] }, {}],
     paths: PATHS,

@@ -1,9 +1,10 @@
-/** The routes of the memory API. */
+/** The memory API as an Elysia plugin: `/v1/memory/…`. */
 
 import { Elysia } from 'elysia';
 import { GatewayError, invalid } from '../../../conversation/errors.ts';
-import type { MemoryBase } from '../base.ts';
+import type { MemoryBackend } from '../backend.ts';
 import { checkSpace } from '../event.ts';
+import { openapiDocument } from './openapi.ts';
 import {
   addEvents,
   changeEvent,
@@ -14,10 +15,9 @@ import {
   type MemoryOperation,
   recallEvents,
   removeEvent,
-} from './api.ts';
-import { openapiDocument } from './openapi.ts';
+} from './operations.ts';
 
-/** What was read of a request before anything is done. */
+/** The sender of an authorized request, and its body. */
 export interface MemoryCaller {
   /** The name of the gateway key, '' without auth. */
   readonly owner: string;
@@ -25,91 +25,98 @@ export interface MemoryCaller {
 }
 
 export interface MemoryPluginOptions {
-  /** Checks who asks and reads the body; whatever is thrown becomes an answer. Never rejects. */
+  /** Checks the key and reads the body; anything thrown becomes an error response. Never rejects. */
   readonly serve: (
     request: Request,
     handle: (caller: MemoryCaller) => Promise<Response>,
   ) => Promise<Response>;
-  /** Undefined while it is switched off. */
-  readonly memory: () => MemoryBase | undefined;
+  /** Undefined while the memory is switched off. */
+  readonly memory: () => MemoryBackend | undefined;
   readonly mayUse: (owner: string, space: string) => boolean;
-  /** Removes everything that belongs to a space, here and elsewhere. */
+  /** Removes everything that belongs to a space, in the memory and elsewhere. */
   readonly erase: (
     space: string,
   ) => Promise<{ readonly events?: number; readonly samples: number }>;
   readonly version: string;
 }
 
-type Context = { readonly request: Request };
+/** Elysia's context. It sets a parameter that is not percent-encoded UTF-8 to null. */
+interface MemoryContext {
+  readonly request: Request;
+  readonly params: Readonly<Record<string, string | null>>;
+}
 
-/** `/v1/memory/…`: no hook parses a body, nothing touches `set`. */
+// Elysia validates neither body nor query: its check would come before `serve`, so a request without a
+// key would learn what the API expects. `input.ts` checks both with the same TypeBox schemas.
+const UNPARSED = { parse: 'none' } as const;
+
 export function memoryPlugin(options: MemoryPluginOptions) {
   const { serve } = options;
   const document = JSON.stringify(openapiDocument(options.version));
-  const memoryInUse = (): MemoryBase => {
+
+  function memoryInUse(): MemoryBackend {
     const memory = options.memory();
     if (memory !== undefined) return memory;
     throw new GatewayError('not_found', 'The memory is switched off (memory.enabled).', {
       code: 'memory_off',
     });
-  };
-  const spaces = ({ request }: Context) =>
+  }
+
+  const spaces = ({ request }: Pick<MemoryContext, 'request'>) =>
     serve(request, ({ owner }) =>
       listSpaces(memoryInUse(), new URL(request.url).searchParams, (space) =>
         options.mayUse(owner, space),
       ),
     );
-  const route =
+
+  /** A route whose path names a space, and perhaps an event. */
+  const inSpace =
     (operation: MemoryOperation) =>
-    ({ request }: Context) =>
+    ({ request, params }: MemoryContext) =>
       serve(request, async ({ owner, body }) => {
         const memory = memoryInUse();
-        const { pathname, searchParams } = new URL(request.url);
-        // '', v1, memory, space, events, id
-        const parts = pathname.split('/');
-        const space = checkSpace(decoded(parts[3] ?? '', 'space'));
-        if (!options.mayUse(owner, space)) throw notYours(space);
+        const space = checkSpace(decoded(params, 'space'));
+        if (!options.mayUse(owner, space)) throw spaceNotAllowed(space);
         return operation({
           memory,
           space,
           body,
           headers: request.headers,
-          search: searchParams,
+          search: new URL(request.url).searchParams,
           signal: request.signal,
-          id: decoded(parts[5] ?? '', 'id'),
+          id: decoded(params, 'id'),
         });
       });
-  const erase: MemoryOperation = async ({ space }) => {
+
+  const eraseSpace: MemoryOperation = async ({ space }) => {
     const { events, samples } = await options.erase(space);
     return Response.json({ space, erased: true, events: events ?? null, samples });
   };
-  const raw = { parse: 'none' } as const;
-  return new Elysia({ name: 'memory', seed: options })
-    .get('/v1/memory/openapi.json', ({ request }) =>
+
+  return new Elysia({ name: 'memory', seed: options, prefix: '/v1/memory' })
+    .get('/openapi.json', ({ request }) =>
       serve(request, async () => new Response(document, JSON_TYPE)),
     )
-    .get('/v1/memory', spaces)
-    .patch('/v1/memory/:space/events/:id', route(changeEvent), raw)
-    .post('/v1/memory/:space/events', route(addEvents), raw)
-    .get('/v1/memory/:space/events', route(listEvents))
-    .get('/v1/memory/:space/events/:id', route(getEvent))
-    .delete('/v1/memory/:space/events/:id', route(removeEvent), raw)
-    .post('/v1/memory/:space/recall', route(recallEvents), raw)
-    .get('/v1/memory/:space/export', route(exportEvents))
-    .delete('/v1/memory/:space', route(erase), raw);
+    .get('/', spaces)
+    .delete('/:space', inSpace(eraseSpace), UNPARSED)
+    .get('/:space/events', inSpace(listEvents))
+    .post('/:space/events', inSpace(addEvents), UNPARSED)
+    .get('/:space/events/:id', inSpace(getEvent))
+    .patch('/:space/events/:id', inSpace(changeEvent), UNPARSED)
+    .delete('/:space/events/:id', inSpace(removeEvent), UNPARSED)
+    .post('/:space/recall', inSpace(recallEvents), UNPARSED)
+    .get('/:space/export', inSpace(exportEvents));
 }
 
 const JSON_TYPE = { headers: { 'content-type': 'application/json' } };
 
-function decoded(part: string, param: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    throw invalid(`The ${param} in the path is not percent-encoded UTF-8.`, param);
-  }
+function decoded(params: MemoryContext['params'], name: 'space' | 'id'): string {
+  const value = params[name];
+  if (value === null) throw invalid(`The ${name} in the path is not percent-encoded UTF-8.`, name);
+  return value ?? '';
 }
 
-const notYours = (space: string) =>
+const spaceNotAllowed = (space: string) =>
   new GatewayError(
     'permission',
     `This key may not use the memory space '${space}' (auth.keys[].spaces).`,

@@ -1,9 +1,9 @@
-/** What a text is found by: stems of words, and for scripts without blanks single characters and pairs. */
+/** Splits texts into search terms: stems of words, or characters and pairs in scripts without blanks. */
 
 import { stem } from './stem.ts';
 import { STOP_WORDS, withoutFillers } from './stop-words.ts';
 
-/** Terms with how often they stand in a text. */
+/** The terms of a text with their counts. */
 export interface Terms {
   readonly counts: ReadonlyMap<string, number>;
   /** Words, and characters of unspaced scripts. */
@@ -12,7 +12,7 @@ export interface Terms {
 
 const SCRIPTS =
   'Han|Hiragana|Katakana|Bopomofo|Hangul|Thai|Lao|Khmer|Myanmar|Tibetan|Javanese|Balinese|Yi';
-// Letters, marks and digits of theirs; ー prolongs a Japanese vowel and belongs to no script of its own.
+// Their letters, marks and digits. The Japanese vowel sign ー belongs to no script of its own.
 const UNSPACED = `[[${SCRIPTS.split('|')
   .map((script) => `\\p{Script=${script}}`)
   .join('')}ー]&&[\\p{L}\\p{M}\\p{N}]]`;
@@ -23,17 +23,17 @@ const RUN = new RegExp(
 const UNSPACED_START = new RegExp(`^${UNSPACED}`, 'v');
 /** Letters and digits side by side: `iphone15`. */
 const PARTS = /\p{N}+|[\p{L}\p{M}]+/gu;
-/** Scripts in which marks are only accents; in others they are letters. */
+/** Scripts in which marks are accents; in the others they are letters. */
 const ACCENTED =
   /^[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{Script=Arabic}\p{Script=Hebrew}\p{M}\p{N}]+$/u;
 const MARKS = /\p{Mn}/gu;
-/** Characters of a word; what is longer is no word. */
+/** Longer words are cut. */
 const LONGEST = 64;
 
-/** Compatible forms as one, lower case: ＡＢＣ and abc, ﬁ and fi, half-width kana. */
+/** Lower case, with compatible forms unified: ＡＢＣ and abc, ﬁ and fi, half-width kana. */
 export const folded = (text: string): string => text.toWellFormed().normalize('NFKC').toLowerCase();
 
-/** The terms of a text that is kept. */
+/** The terms of a text to be indexed. */
 export function termsOf(text: string): Terms {
   const counts = new Map<string, number>();
   let length = 0;
@@ -55,7 +55,7 @@ export function termsOf(text: string): Terms {
   return { counts, length };
 }
 
-/** A word's stem, and where letters and digits are mixed those of its parts. */
+/** The stem of a word; where it mixes letters and digits, also the stems of its parts. */
 function wordsOf(run: string): readonly string[] {
   const plain = ACCENTED.test(run) ? run.normalize('NFD').replace(MARKS, '') : run;
   const word = plain.length > LONGEST ? [...plain].slice(0, LONGEST).join('') : plain;
@@ -65,8 +65,8 @@ function wordsOf(run: string): readonly string[] {
 }
 
 /**
- * The terms of a question: as those of a text, without the words that every question has. A question
- * that has no others keeps them.
+ * The terms of a question, without the words that every question has; those stay where the question has
+ * no others.
  */
 export function queryTerms(query: string): readonly string[] {
   const bare = [...termsOf(withoutFillers(folded(query))).counts.keys()].filter(
@@ -75,7 +75,7 @@ export function queryTerms(query: string): readonly string[] {
   return bare.length > 0 ? bare : [...termsOf(query).counts.keys()];
 }
 
-/** A pair of characters, or a word: says more than one character of an unspaced script. */
-export const isLone = (term: string): boolean =>
+/** Is the term a single character of an unspaced script? */
+export const isSingleCharacter = (term: string): boolean =>
   UNSPACED_START.test(term) &&
   (term.codePointAt(0)! > 0xffff ? term.length === 2 : term.length === 1);

@@ -1,6 +1,6 @@
-/** Forms of an English word that its stem does not bring together: `allergic` and `allergy`, `children` and `child`. */
+/** Related forms of English words that have different stems: `allergic` and `allergy`, `children` and `child`. */
 
-// Plurals that no rule makes. Left out are those that are another word, too (lives, leaves).
+// Irregular plurals, without those that are also another word (lives, leaves).
 const PLURALS: Readonly<Record<string, string>> = {
   children: 'child',
   men: 'man',
@@ -20,11 +20,11 @@ const PLURALS: Readonly<Record<string, string>> = {
 };
 const SINGULARS = new Map(Object.entries(PLURALS).map(([many, one]) => [one, many]));
 const ENGLISH = /^[a-z]{3,}$/;
-/** Words that only look like a form of another one. */
+/** Words that only look like a form of another word. */
 const THEMSELVES: ReadonlySet<string> = new Set(['organism', 'fabric', 'arctic', 'attic']);
 
 /**
- * What the forms of a word have in common. The rules, after those of Porter's stemmer that {@link stem}
+ * The common root of a word's forms. The rules come from the steps of Porter's stemmer that {@link stem}
  * leaves out, as far as they keep different words apart: plurals in -xes, -ches, -shes and -oes; -ical
  * and -ic beside -y (`allergic`, `allergy`); -anism and -alism (`vegetarianism`).
  * @param term as the index holds it, a stem
@@ -39,7 +39,7 @@ function rootOf(term: string): string {
   return short.length > 5 && short.endsWith('ic') ? short.slice(0, -1) : short;
 }
 
-/** The term, and further ones under which the index may hold a form of the same word: a few at most. */
+/** The term, and up to a few other terms under which the index may contain a form of the same word. */
 export function formsOf(term: string): readonly string[] {
   if (!ENGLISH.test(term)) return [term];
   const root = rootOf(term);

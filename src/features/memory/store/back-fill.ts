@@ -1,12 +1,12 @@
-/** Gives events their vectors behind everybody's back, a batch at a time, one process at a time. */
+/** Fills in missing vectors of events in the background, in batches, in one process at a time. */
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import { randomBase36 } from '../../../lib/text/ids.ts';
 import type { Embedder } from './embedder.ts';
-import type { Unseen, VectorStore } from './vector-store.ts';
+import type { EventWithoutVector, VectorStore } from './vector-store.ts';
 
 export interface BackFill {
-  /** There may be events without a vector. */
+  /** Starts a pass, since there may be events without a vector. */
   wake(): void;
   close(): Promise<void>;
 }
@@ -14,21 +14,21 @@ export interface BackFill {
 export interface BackFillOptions {
   readonly vectors: VectorStore;
   readonly embedder: Embedder;
-  /** Told of a failure; it is tried again by itself. */
+  /** Called for a failure; the batch is tried again later. */
   readonly onFailure: (thrown: unknown) => void;
-  /** Milliseconds before the first batch after `wake`, and after a first failure (then twice as long each time). */
+  /** Milliseconds before the first batch after `wake`, and before a retry (doubled with each failure). */
   readonly after?: number;
   readonly retryAfter?: number;
 }
 
 const BATCH = 32;
-const LEASE = 60_000;
+const LEASE_MS = 60_000;
 const LONGEST_PAUSE = 600_000;
-/** What an endpoint says of texts that it will never take. */
+/** Statuses for texts that the endpoint will never accept. */
 const REFUSED = new Set([400, 413, 422]);
 
 export function backFill(options: BackFillOptions): BackFill {
-  const { vectors, embedder, onFailure, after = 200, retryAfter = 5000 } = options;
+  const { vectors, embedder, onFailure, after: delayMs = 200, retryAfter = 5000 } = options;
   const holder = `${process.pid}-${randomBase36(8)}`;
   const stop = new AbortController();
   let behind = 0;
@@ -52,8 +52,8 @@ export function backFill(options: BackFillOptions): BackFill {
       for (;;) {
         if (stop.signal.aborted) return;
         const now = Date.now();
-        if (!vectors.lease('vectors', holder, now, LEASE)) return schedule(LEASE);
-        const events = vectors.unseen(embedder.name, behind, BATCH);
+        if (!vectors.lease('vectors', holder, now, LEASE_MS)) return schedule(LEASE_MS);
+        const events = vectors.withoutVector(embedder.name, behind, BATCH);
         if (events.length === 0) return vectors.release('vectors', holder);
         vectors.put(embedder.name, await vectorsOf(events));
         behind = events.at(-1)!.row;
@@ -67,13 +67,13 @@ export function backFill(options: BackFillOptions): BackFill {
     }
   }
 
-  /** One text that is refused must not keep the others from theirs. */
+  /** Splits a refused batch, so that one refused text does not keep the others from their vectors. */
   async function vectorsOf(
-    events: readonly Unseen[],
+    events: readonly EventWithoutVector[],
   ): Promise<ReadonlyMap<number, Float32Array | undefined>> {
     try {
       const texts = events.map(({ text, source }) => (source === '' ? text : `${source}: ${text}`));
-      const all = await embedder.all(texts, stop.signal);
+      const all = await embedder.embed(texts, stop.signal);
       return new Map(events.map(({ row }, at) => [row, all[at]]));
     } catch (thrown) {
       if (!(thrown instanceof GatewayError && REFUSED.has(thrown.status))) throw thrown;
@@ -86,8 +86,8 @@ export function backFill(options: BackFillOptions): BackFill {
 
   return {
     wake() {
-      if (running === undefined) schedule(pause === 0 ? after : pause);
-      else void running.then(() => schedule(after));
+      if (running === undefined) schedule(pause === 0 ? delayMs : pause);
+      else void running.then(() => schedule(delayMs));
     },
     async close() {
       stop.abort();
@@ -96,7 +96,7 @@ export function backFill(options: BackFillOptions): BackFill {
       try {
         vectors.release('vectors', holder);
       } catch {
-        // It runs out by itself.
+        // The lease expires by itself.
       }
     },
   };

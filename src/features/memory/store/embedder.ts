@@ -1,19 +1,19 @@
-/** Vectors from an OpenAI-style `/embeddings` endpoint; one that fails is left alone for a while. */
+/** Gets vectors from an OpenAI-style `/embeddings` endpoint; after a failure queries skip it for a while. */
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { unit } from './nearest.ts';
+import { normalized } from './vector-math.ts';
 
 export interface EmbedderOptions {
-  /** Tells vectors of different models apart. */
+  /** Identifies the model in the store of vectors. */
   readonly name: string;
   readonly model: string;
   readonly dimensions?: number;
-  /** For the query of a recall. */
+  /** Milliseconds for the query of a recall. */
   readonly timeoutMs: number;
-  /** Sends a body to the endpoint. @throws GatewayError for whatever is no answer */
+  /** Sends a body to the endpoint. @throws GatewayError for any failure */
   readonly post: (body: JsonObject, signal: AbortSignal) => Promise<Json>;
-  /** Told when it begins to fail. */
+  /** Called when a query fails. */
   readonly onFailure: (thrown: unknown) => void;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
@@ -21,30 +21,30 @@ export interface EmbedderOptions {
 
 export interface Embedder {
   readonly name: string;
-  /** Unit vectors in the order of the texts; undefined for a vector that is none. @throws GatewayError */
-  all(
+  /** Unit vectors in the order of the texts; undefined for an unusable vector. @throws GatewayError */
+  embed(
     texts: readonly string[],
     signal: AbortSignal,
   ): Promise<readonly (Float32Array | undefined)[]>;
-  /** A question's vector; undefined when there is none in time. Never rejects. */
-  query(text: string, signal?: AbortSignal): Promise<Float32Array | undefined>;
+  /** The vector of a question; undefined when it is not there in time. Never rejects. */
+  embedQuery(text: string, signal?: AbortSignal): Promise<Float32Array | undefined>;
 }
 
-/** After a failure queries go without vectors this long: no turn waits for a dead endpoint twice. */
-const REST = 30_000;
+/** Milliseconds without vectors after a failure, so that not every turn waits for a dead endpoint. */
+const PAUSE_AFTER_FAILURE = 30_000;
 const BACKFILL_TIMEOUT = 30_000;
-/** Characters of a text that are sent; models take some 8000 tokens. */
-const MOST = 6000;
+/** Characters of a text that are sent; models take about 8000 tokens. */
+const MAX_TEXT = 6000;
 
 export function embedder(options: EmbedderOptions): Embedder {
   const { now = Date.now } = options;
-  let restUntil = 0;
+  let pausedUntil = 0;
 
-  async function all(texts: readonly string[], signal: AbortSignal, ms = BACKFILL_TIMEOUT) {
+  async function embed(texts: readonly string[], signal: AbortSignal, ms = BACKFILL_TIMEOUT) {
     const answer = await options.post(
       {
         model: options.model,
-        input: texts.map((text) => text.slice(0, MOST).toWellFormed()),
+        input: texts.map((text) => text.slice(0, MAX_TEXT).toWellFormed()),
         encoding_format: 'float',
         ...(options.dimensions !== undefined && { dimensions: options.dimensions }),
       },
@@ -55,17 +55,17 @@ export function embedder(options: EmbedderOptions): Embedder {
 
   return {
     name: options.name,
-    all: (texts, signal) => all(texts, signal),
-    async query(text, signal) {
-      if (now() < restUntil) return undefined;
+    embed: (texts, signal) => embed(texts, signal),
+    async embedQuery(text, signal) {
+      if (now() < pausedUntil) return undefined;
       try {
         const never = new AbortController().signal;
-        const [vector] = await all([text], signal ?? never, options.timeoutMs);
-        restUntil = 0;
+        const [vector] = await embed([text], signal ?? never, options.timeoutMs);
+        pausedUntil = 0;
         return vector;
       } catch (thrown) {
         if (signal?.aborted === true) return undefined;
-        restUntil = now() + REST;
+        pausedUntil = now() + PAUSE_AFTER_FAILURE;
         options.onFailure(thrown);
         return undefined;
       }
@@ -94,10 +94,10 @@ function readVectors(answer: Json, count: number): readonly (Float32Array | unde
 function vectorOf(embedding: Json | undefined): Float32Array | undefined {
   if (Array.isArray(embedding)) {
     return embedding.every((value) => typeof value === 'number')
-      ? unit(embedding as number[])
+      ? normalized(embedding as number[])
       : undefined;
   }
   if (typeof embedding !== 'string') return undefined;
   const bytes = new Uint8Array(Buffer.from(embedding, 'base64'));
-  return bytes.length % 4 === 0 ? unit(new Float32Array(bytes.buffer)) : undefined;
+  return bytes.length % 4 === 0 ? normalized(new Float32Array(bytes.buffer)) : undefined;
 }

@@ -1,15 +1,22 @@
-/** The embedded memory on disk: events by space, their words and vectors beside them, in one private file. */
+/** The database file of the embedded memory: events by space, with their terms and vectors. */
 
 import type { SQLQueryBindings, Statement } from 'bun:sqlite';
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { MemoryEvent } from '../../../conversation/memory.ts';
+import { ERASURES_KEPT_MS } from '../../../lib/store/erasures.ts';
 import { openStateFile } from '../../../lib/store/versioned-store.ts';
 import { prefixedId } from '../../../lib/text/ids.ts';
-import { type CheckedEvent, fingerprint, indexed, type MemoryLimits } from '../event.ts';
+import { type CheckedEvent, fingerprint, indexedText, type MemoryLimits } from '../event.ts';
 import { termsOf } from '../ranking/terms.ts';
-import { eventOf, type ListQuery, type Page, page, type Row } from './page-store.ts';
+import {
+  type EventPage,
+  type EventRow,
+  eventOfRow,
+  eventPage,
+  type ListQuery,
+} from './event-row-store.ts';
+import { TERMS_SCHEMA, type TermIndex, termIndex } from './term-index-store.ts';
 import { VECTORS_SCHEMA, type VectorStore, vectorStore } from './vector-store.ts';
-import { WORDS_SCHEMA, type WordStore, wordStore } from './word-store.ts';
 
 const SCHEMA = `
 CREATE TABLE spaces (
@@ -34,18 +41,18 @@ CREATE TRIGGER event_gone AFTER DELETE ON events BEGIN
   DELETE FROM words WHERE rowid = old.row;
   DELETE FROM vectors WHERE row = old.row;
 END;
--- Erasures of late, by a hash of the space's name: what another process took in before is not kept.
+-- Recent erasures, by a hash of the space's name: events that another process queued before are dropped.
 CREATE TABLE erasures (space BLOB PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
-${WORDS_SCHEMA}${VECTORS_SCHEMA}`;
+${TERMS_SCHEMA}${VECTORS_SCHEMA}`;
 
 /** Events of a turn that began at a time (ms since 1970, with fractions). */
-export interface Captured {
+export interface CapturedEvent {
   readonly space: string;
   readonly event: CheckedEvent;
   readonly began: number;
 }
 
-export interface Space {
+export interface StoredSpace {
   readonly id: number;
   readonly events: number;
   readonly bytes: number;
@@ -53,44 +60,47 @@ export interface Space {
   readonly length: number;
 }
 
-/** What became of captured events. */
-export interface Kept {
+/** How many captured events were stored, and why the others were not. */
+export interface CaptureCounts {
   readonly stored: number;
   readonly duplicates: number;
-  /** No room left. */
+  /** A limit was reached. */
   readonly full: number;
-  /** The space was erased since. */
+  /** The space has been erased since the turn began. */
   readonly erased: number;
 }
 
 export interface MemoryStore {
-  readonly words: WordStore;
+  readonly termIndex: TermIndex;
   readonly vectors: VectorStore;
-  space(name: string): Space | undefined;
+  space(name: string): StoredSpace | undefined;
   /**
-   * All of them or none; those whose id the space has already stay as they are.
+   * Adds all events or none. An event whose id the space already has stays unchanged (false).
    * @throws GatewayError that names the limit
    */
   add(space: string, events: readonly CheckedEvent[]): readonly (readonly [MemoryEvent, boolean])[];
-  /** In one transaction. */
-  keep(captured: readonly Captured[], dedupeMs: number): Kept;
+  /** Stores captured events in one transaction. */
+  capture(captured: readonly CapturedEvent[], dedupeMs: number): CaptureCounts;
   get(space: string, id: string): MemoryEvent | undefined;
-  list(space: string, query: ListQuery): Page;
+  list(space: string, query: ListQuery): EventPage;
   remove(space: string, id: string): boolean;
-  /** Puts an event in the place of the one of its id, its words and vectors made anew. @throws GatewayError */
+  /** Replaces the event of the same id, and its terms and vector. @throws GatewayError at a limit */
   change(space: string, event: CheckedEvent & { readonly id: string }): MemoryEvent;
-  /** By name, those behind `after`. */
+  /** Spaces sorted by name, after the name `after`. */
   spaces(
     after: string,
     limit: number,
   ): readonly { readonly space: string; readonly events: number }[];
-  /** Events of a space by their rows, in no order; rows of other spaces are left out. */
-  rows(space: Space, rows: readonly number[]): readonly (MemoryEvent & { readonly row: number })[];
-  /** From now on nobody finds the space; {@link sweep} removes it. How many events it had. */
+  /** Events of a space by their rows, in no particular order; rows of other spaces are left out. */
+  eventsByRow(
+    space: StoredSpace,
+    rows: readonly number[],
+  ): readonly (MemoryEvent & { readonly row: number })[];
+  /** Hides the space at once; {@link sweep} removes it. Returns its number of events. */
   forget(space: string, at: number): number;
-  /** Removes a step of what was forgotten; false when nothing is left. */
+  /** Removes a part of the hidden spaces; false when nothing is left. */
   sweep(): boolean;
-  /** Brings the file in line: no byte of what was removed stays behind. False: another process reads it. */
+  /** Removes the last bytes of removed data from the file. False: another process is reading it. */
   flush(): boolean;
   close(): void;
 }
@@ -101,8 +111,6 @@ export interface MemoryStoreOptions {
   readonly limits: () => MemoryLimits;
 }
 
-/** How long erasures are remembered: far longer than any process holds events back. */
-const ERASURES_KEPT = 3_600_000;
 const SWEEP_ROWS = 200;
 
 const hashOf = (space: string): Uint8Array =>
@@ -116,9 +124,9 @@ export function openMemoryStore({ path, limits }: MemoryStoreOptions): MemorySto
   db.run('PRAGMA journal_size_limit = 16777216');
   const of = <R, A extends SQLQueryBindings[]>(sql: string) =>
     db.query(sql) as unknown as Statement<R, A>;
-  const words = wordStore(db);
+  const terms = termIndex(db);
   const vectors = vectorStore(db);
-  const spaceOf = of<Space, [string]>(
+  const spaceOf = of<StoredSpace, [string]>(
     'SELECT id, events, bytes, length FROM spaces WHERE name = ?',
   );
   const namedSpaces = of<{ space: string; events: number }, [string, number]>(
@@ -132,11 +140,11 @@ export function openMemoryStore({ path, limits }: MemoryStoreOptions): MemorySto
     `INSERT INTO events (space, id, time, text, source, tags, importance, fingerprint, length)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING row`,
   );
-  const byId = of<Row, [number, string]>('SELECT * FROM events WHERE space = ? AND id = ?');
+  const byId = of<EventRow, [number, string]>('SELECT * FROM events WHERE space = ? AND id = ?');
   const alike = of<{ row: number }, [number, Uint8Array, number, number]>(
     'SELECT row FROM events WHERE space = ? AND fingerprint = ? AND time BETWEEN ? AND ? LIMIT 1',
   );
-  const byRows = of<Row, [number, string]>(
+  const byRows = of<EventRow, [number, string]>(
     'SELECT * FROM events WHERE +space = ? AND row IN (SELECT value FROM json_each(?))',
   );
   const remove = of<unknown, [number, string]>('DELETE FROM events WHERE space = ? AND id = ?');
@@ -153,22 +161,26 @@ export function openMemoryStore({ path, limits }: MemoryStoreOptions): MemorySto
   const anyEvent = of<unknown, [number]>('SELECT 1 FROM events WHERE space = ? LIMIT 1');
   const dropSpace = of<unknown, [number]>('DELETE FROM spaces WHERE id = ?');
 
-  const make = (name: string): Space => {
+  const make = (name: string): StoredSpace => {
     newSpace.run(name);
     return spaceOf.get(name)!;
   };
 
   function put(space: number, event: CheckedEvent, print: Uint8Array): MemoryEvent {
     const { id = prefixedId('mem_'), time, text, source, tags, importance } = event;
-    const terms = termsOf(indexed(event));
-    const more = [source, JSON.stringify(tags), importance, print, terms.length] as const;
+    const eventTerms = termsOf(indexedText(event));
+    const more = [source, JSON.stringify(tags), importance, print, eventTerms.length] as const;
     const { row } = insert.get(space, id, time, text, ...more)!;
-    words.add(space, row, terms);
+    terms.add(space, row, eventTerms);
     return { id, time, text, ...(source !== '' && { source }), tags, importance };
   }
 
-  /** Whether there is room for one more, and if not which limit says so. */
-  function noRoom(space: Space, bytes: number, event: CheckedEvent): GatewayError | undefined {
+  /** The error where a limit leaves no room for the event. */
+  function noRoom(
+    space: StoredSpace,
+    bytes: number,
+    event: CheckedEvent,
+  ): GatewayError | undefined {
     const most = limits();
     if (space.events >= most.events) {
       return full(`The memory space has its ${most.events} events (memory.limits.events).`);
@@ -183,7 +195,7 @@ export function openMemoryStore({ path, limits }: MemoryStoreOptions): MemorySto
     let { bytes } = allBytes.get()!;
     return events.map((event) => {
       const known = event.id === undefined ? null : byId.get(id, event.id);
-      if (known !== null) return [eventOf(known), false] as const;
+      if (known !== null) return [eventOfRow(known), false] as const;
       const why = noRoom(spaceOf.get(name)!, bytes, event);
       if (why !== undefined) throw why;
       bytes += Buffer.byteLength(event.text);
@@ -199,32 +211,34 @@ export function openMemoryStore({ path, limits }: MemoryStoreOptions): MemorySto
     return put(id, event, fingerprint(event));
   });
 
-  const keep = db.transaction((captured: readonly Captured[], dedupeMs: number): Kept => {
-    const count = { stored: 0, duplicates: 0, full: 0, erased: 0 };
-    let { bytes } = allBytes.get()!;
-    for (const { space: name, event, began } of captured) {
-      const gone = erasure.get(hashOf(name));
-      // What was said before counts as well: a turn under way must not bring its space back.
-      if (gone !== null && (gone.at >= began || gone.at >= event.time + 1)) {
-        count.erased++;
-        continue;
+  const capture = db.transaction(
+    (captured: readonly CapturedEvent[], dedupeMs: number): CaptureCounts => {
+      const count = { stored: 0, duplicates: 0, full: 0, erased: 0 };
+      let { bytes } = allBytes.get()!;
+      for (const { space: name, event, began } of captured) {
+        const gone = erasure.get(hashOf(name));
+        // Events from before the erasure are dropped too: a running turn must not bring its space back.
+        if (gone !== null && (gone.at >= began || gone.at >= event.time + 1)) {
+          count.erased++;
+          continue;
+        }
+        const space = make(name);
+        const print = fingerprint(event);
+        if (alike.get(space.id, print, event.time - dedupeMs, event.time + dedupeMs) !== null) {
+          count.duplicates++;
+        } else if (noRoom(space, bytes, event) !== undefined) count.full++;
+        else {
+          put(space.id, event, print);
+          bytes += Buffer.byteLength(event.text);
+          count.stored++;
+        }
       }
-      const space = make(name);
-      const print = fingerprint(event);
-      if (alike.get(space.id, print, event.time - dedupeMs, event.time + dedupeMs) !== null) {
-        count.duplicates++;
-      } else if (noRoom(space, bytes, event) !== undefined) count.full++;
-      else {
-        put(space.id, event, print);
-        bytes += Buffer.byteLength(event.text);
-        count.stored++;
-      }
-    }
-    return count;
-  });
+      return count;
+    },
+  );
 
   const forget = db.transaction((name: string, at: number): number => {
-    dropErasures.run(at - ERASURES_KEPT);
+    dropErasures.run(at - ERASURES_KEPT_MS);
     noteErasure.run(hashOf(name), at);
     const space = spaceOf.get(name);
     if (space === null) return 0;
@@ -241,21 +255,21 @@ export function openMemoryStore({ path, limits }: MemoryStoreOptions): MemorySto
   });
 
   return {
-    words,
+    termIndex: terms,
     vectors,
     space: (name) => spaceOf.get(name) ?? undefined,
     add: (name, events) => add.immediate(name, events),
-    keep: (captured, dedupeMs) => keep.immediate(captured, dedupeMs),
+    capture: (captured, dedupeMs) => capture.immediate(captured, dedupeMs),
     get(name, id) {
       const space = spaceOf.get(name);
       const row = space === null ? null : byId.get(space.id, id);
-      return row === null ? undefined : eventOf(row);
+      return row === null ? undefined : eventOfRow(row);
     },
-    list: (name, query) => page(db, spaceOf.get(name)?.id, query),
+    list: (name, query) => eventPage(db, spaceOf.get(name)?.id, query),
     remove(name, id) {
       const space = spaceOf.get(name);
       if (space === null) return false;
-      // Triggers count as changes too: asked before instead.
+      // Looked up first, since the count of changes includes those of triggers.
       return db
         .transaction(() => {
           const there = byId.get(space.id, id) !== null;
@@ -266,8 +280,10 @@ export function openMemoryStore({ path, limits }: MemoryStoreOptions): MemorySto
     },
     change: (name, event) => change.immediate(name, event),
     spaces: (after, limit) => namedSpaces.all(after, limit),
-    rows: (space, rows) =>
-      byRows.all(space.id, JSON.stringify(rows)).map((row) => ({ ...eventOf(row), row: row.row })),
+    eventsByRow: (space, rows) =>
+      byRows
+        .all(space.id, JSON.stringify(rows))
+        .map((row) => ({ ...eventOfRow(row), row: row.row })),
     forget: (name, at) => forget.immediate(name, at),
     sweep: () => sweep.immediate(),
     flush() {

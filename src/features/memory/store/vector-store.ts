@@ -1,9 +1,9 @@
-/** Vectors beside the events: kept with the model that made them, found by nearness within one space. */
+/** Vectors of events in the database, by model, with a nearest-neighbour search within one space. */
 
 import type { Database, SQLQueryBindings, Statement } from 'bun:sqlite';
-import { cosine, fewestDifferences, signs, signWords, small } from './nearest.ts';
+import { cosine, fewestDifferences, quantized, signs, signWords } from './vector-math.ts';
 
-/** `number` only grows, so that what came since the last look is known; an empty vector: none could be had. */
+/** `number` only grows, so new rows are known by it. An empty vector: the model gave none for the event. */
 export const VECTORS_SCHEMA = `
 CREATE TABLE vectors (
   number INTEGER PRIMARY KEY AUTOINCREMENT, row INTEGER NOT NULL UNIQUE, space INTEGER NOT NULL,
@@ -13,44 +13,44 @@ CREATE INDEX vectors_space ON vectors (space, model, number);
 CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, until INTEGER NOT NULL) WITHOUT ROWID;
 `;
 
-/** An event that has no vector of a model yet. */
-export interface Unseen {
+/** An event without a vector of a model. */
+export interface EventWithoutVector {
   readonly row: number;
   readonly text: string;
   readonly source: string;
 }
 
 export interface VectorStore {
-  /** Of all spaces, behind a row, in the order of rows. */
-  unseen(model: string, behind: number, count: number): readonly Unseen[];
-  /** Undefined: the model has none for this event. Events that are gone meanwhile get none. */
+  /** The events of all spaces after a row, in the order of rows. */
+  withoutVector(model: string, behind: number, count: number): readonly EventWithoutVector[];
+  /** Stores vectors by row; undefined: the model gave none. Rows that no longer exist are skipped. */
   put(model: string, vectors: ReadonlyMap<number, Float32Array | undefined>): void;
-  /** Rows of a space, the nearest first. @param query a unit vector */
+  /** The rows of a space whose vectors are nearest, the nearest first. @param query a unit vector */
   nearest(space: number, model: string, query: Float32Array, count: number): readonly number[];
-  /** Forgets what it holds of a space in memory. */
+  /** Drops what is cached of a space. */
   drop(space: number): void;
   /** Takes or extends a lease for `ms`; false while another holder has it. */
   lease(name: string, holder: string, now: number, ms: number): boolean;
   release(name: string, holder: string): void;
 }
 
-/** The sign patterns of a space and model, as far as they were read. */
-interface Cached {
+/** The sign patterns of a space and model that have been read so far. */
+interface CachedSigns {
   last: number;
   length: number;
   rows: number[];
   signs: Uint32Array;
 }
 
-/** Bytes of sign patterns in memory; the space asked longest ago leaves first. */
+/** Bytes of cached sign patterns; the least recently used space is dropped first. */
 const CACHE_BYTES = 64 * 2 ** 20;
-/** Candidates whose exact angle is taken, at least. */
+/** The least number of candidates whose exact angle is computed. */
 const POOL = 200;
 
 export function vectorStore(db: Database): VectorStore {
   const of = <R, A extends SQLQueryBindings[]>(sql: string) =>
     db.query(sql) as unknown as Statement<R, A>;
-  const unseen = of<Unseen, [string, number, number]>(
+  const withoutVector = of<EventWithoutVector, [string, number, number]>(
     `SELECT events.row AS row, events.text AS text, events.source AS source FROM events
      JOIN spaces ON spaces.id = events.space AND spaces.name IS NOT NULL
      LEFT JOIN vectors ON vectors.row = events.row AND vectors.model = ?
@@ -73,10 +73,10 @@ export function vectorStore(db: Database): VectorStore {
      RETURNING holder`,
   );
   const release = of<unknown, [string, string]>('DELETE FROM leases WHERE name = ? AND holder = ?');
-  const cache = new Map<string, Cached>();
+  const cache = new Map<string, CachedSigns>();
   const keyOf = (space: number, model: string) => `${space} ${model}`;
 
-  function known(space: number, model: string, words: number): Cached {
+  function cachedSigns(space: number, model: string, words: number): CachedSigns {
     const key = keyOf(space, model);
     const found = cache.get(key) ?? {
       last: 0,
@@ -116,17 +116,17 @@ export function vectorStore(db: Database): VectorStore {
     (model: string, vectors: ReadonlyMap<number, Float32Array | undefined>) => {
       for (const [row, vector] of vectors) {
         if (vector === undefined) put.run(model, new Uint8Array(0), new Uint8Array(0), row);
-        else put.run(model, bytesOf(signs(vector)), bytesOf(small(vector)), row);
+        else put.run(model, bytesOf(signs(vector)), bytesOf(quantized(vector)), row);
       }
     },
   );
 
   return {
-    unseen: (model, behind, count) => unseen.all(model, behind, count),
+    withoutVector: (model, behind, count) => withoutVector.all(model, behind, count),
     put: (model, vectors) => putAll.immediate(model, vectors),
     nearest(space, model, query, count) {
       const wanted = signs(query);
-      const { length, rows, signs: all } = known(space, model, signWords(query.length));
+      const { length, rows, signs: all } = cachedSigns(space, model, signWords(query.length));
       const places = fewestDifferences(all, length, wanted, Math.max(POOL, count * 4));
       const near = [...new Set(places.map((at) => rows[at]!))];
       return exact

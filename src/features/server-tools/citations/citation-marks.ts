@@ -1,17 +1,18 @@
-/** Finds `[n]` in text that arrives in pieces: which source it means, and what of the text is told. */
+/** Finds citation marks such as `[1]` in streamed text and the sources that they name. */
 
 import type { NumberedSource } from './sources.ts';
 
-export type Piece = { readonly type: 'text'; readonly text: string } | CitePiece;
+export type CitedTextPiece = { readonly type: 'text'; readonly text: string } | CitationPiece;
 
-/** Sources of the words before. */
-export interface CitePiece {
+/** Cites sources for the text before it. */
+export interface CitationPiece {
   readonly type: 'cite';
   readonly sources: readonly NumberedSource[];
-  /** What stood there, without the blanks before it. */
+  /** The mark as written, without the blanks before it. */
   readonly mark: string;
+  /** The blanks before the mark. */
   readonly gap: string;
-  /** Where the mark is left out, the gap may go as well. */
+  /** Where the mark is left out, the gap can be left out too. */
   readonly tight: boolean;
 }
 
@@ -19,45 +20,45 @@ export interface CitePiece {
 const MARK = /^(?:\[(\d{1,3}(?:\s*[,，、]\s*\d{1,3})*)\]|【(\d{1,3}(?:\s*[,，、]\s*\d{1,3})*)】)/;
 const BEGUN = /^[[【][\d\s,，、]{0,40}$/;
 const NEXT = /[[【`\n]/g;
-/** Characters; a longer list of numbers is no citation. */
+/** A longer list of numbers is not a citation. */
 const LONGEST_MARK = 64;
-/** Blanks and backticks that wait for what follows them; longer runs are told as they come. */
-const MOST_HELD = 64;
-/** Blanks before a mark go with it where what follows needs none. */
+/** Blanks or backticks held until more text comes; longer runs are passed on. */
+const MAX_HELD = 64;
+/** Text that needs no blank before it: the blanks before a removed mark are removed too. */
 const NO_BLANK_BEFORE = /^(?:[\s.,;:!?)\]}。，；：！？）】[【]|$)/;
 
 /**
- * A reader of one text block. Marks inside code, links (`[1](…)`) and definitions (`[1]: …`) are text.
- * Other marks without a source are dropped: they would point at nothing.
+ * Reads one text block. Marks inside code, links (`[1](…)`) and definitions (`[1]: …`) are plain text.
+ * Other marks without a known source are dropped.
  */
 export class CitationMarks {
   readonly #source: (n: number) => NumberedSource | undefined;
   #held = '';
-  /** The backticks that opened the code we are in. */
+  /** The backticks that opened the current code, '' outside of code. */
   #code = '';
 
   constructor(source: (n: number) => NumberedSource | undefined) {
     this.#source = source;
   }
 
-  push(text: string): readonly Piece[] {
-    const pieces: Piece[] = [];
+  push(text: string): readonly CitedTextPiece[] {
+    const pieces: CitedTextPiece[] = [];
     this.#held = this.#read(this.#held + text, false, pieces);
     return pieces;
   }
 
-  /** The block is over: what was held is only text, or a mark at the very end. */
-  end(): readonly Piece[] {
-    const pieces: Piece[] = [];
+  /** The block is over: held text is either plain text or a mark at the very end. */
+  end(): readonly CitedTextPiece[] {
+    const pieces: CitedTextPiece[] = [];
     this.#held = this.#read(this.#held, true, pieces);
     return pieces;
   }
 
-  /** Says what can be told and returns what must wait. */
-  #read(text: string, ended: boolean, pieces: Piece[]): string {
+  /** Appends the pieces that are certain and returns the text that must wait. */
+  #read(text: string, ended: boolean, pieces: CitedTextPiece[]): string {
     let from = 0;
     let at = 0;
-    const tell = (to: number) => {
+    const emitText = (to: number) => {
       if (to > from) pieces.push({ type: 'text', text: text.slice(from, to) });
       from = to;
     };
@@ -75,8 +76,8 @@ export class CitationMarks {
       if (found[0] === '`') {
         let end = at;
         while (text[end] === '`') end++;
-        if (end === text.length && !ended && end - at < MOST_HELD) {
-          tell(at);
+        if (end === text.length && !ended && end - at < MAX_HELD) {
+          emitText(at);
           return text.slice(at);
         }
         const ticks = text.slice(at, end);
@@ -94,7 +95,7 @@ export class CitationMarks {
       const mark = MARK.exec(rest);
       if (mark === null) {
         if (!ended && BEGUN.test(rest)) {
-          tell(at - blanks);
+          emitText(at - blanks);
           return text.slice(from);
         }
         at++;
@@ -102,7 +103,7 @@ export class CitationMarks {
       }
       const after = text[at + mark[0].length];
       if (after === undefined && !ended) {
-        tell(at - blanks);
+        emitText(at - blanks);
         return text.slice(from);
       }
       const numbers = mark[1] ?? mark[2] ?? '';
@@ -112,7 +113,7 @@ export class CitationMarks {
       }
       const sources = this.#cited(numbers);
       const tight = NO_BLANK_BEFORE.test(after ?? '');
-      tell(tight || sources.length > 0 ? at - blanks : at);
+      emitText(tight || sources.length > 0 ? at - blanks : at);
       if (sources.length > 0) {
         pieces.push({ type: 'cite', sources, mark: mark[0], gap: text.slice(from, at), tight });
       }
@@ -120,7 +121,7 @@ export class CitationMarks {
       at = from;
     }
     const tail = ended ? 0 : blanksBefore(text, from, text.length);
-    tell(text.length - tail);
+    emitText(text.length - tail);
     return text.slice(text.length - tail);
   }
 
@@ -138,14 +139,14 @@ function blanksBefore(text: string, from: number, at: number): number {
   let start = at;
   while (
     start > from &&
-    at - start < MOST_HELD &&
+    at - start < MAX_HELD &&
     (text[start - 1] === ' ' || text[start - 1] === '\t')
   )
     start--;
   return at - start;
 }
 
-/** A bracketed number that is no citation: a link, a definition, an index (results count from 1). */
+/** Is the bracketed number not a citation: a link, a definition, or an index of 0? */
 function isOther(after: string | undefined, numbers: string): boolean {
   return after === '(' || after === ':' || numbers.trim() === '0';
 }

@@ -1,30 +1,30 @@
-/** Text blocks with citations, as the client's protocol has them: own blocks on Messages, offsets elsewhere. */
+/** Text with citations in the client's protocol: separate blocks on Messages, offsets on the others. */
 
 import type { StreamEvent } from '../../../conversation/events.ts';
 import type { Citation, ProtocolName } from '../../../conversation/types.ts';
-import { CitationMarks, type CitePiece, type Piece } from './citation-marks.ts';
+import { CitationMarks, type CitationPiece, type CitedTextPiece } from './citation-marks.ts';
 import { MINT, type NumberedSource } from './sources.ts';
 
-/** Anthropic quotes at most so much of a page. */
-const QUOTED = 150;
+/** Characters that Anthropic quotes of a page at most. */
+const MAX_QUOTE = 150;
 
-/** What a text block needs of the stream around it. */
+/** Hands out block indexes on the client's side. */
 export interface BlockCounter {
-  /** The next free index on the client's side. */
+  /** The next free index. */
   take(): number;
 }
 
 /**
- * One text block of the upstream, told to a client that declared the search. On Messages a cited span
- * is a block of its own and the mark goes; on the other protocols the mark stays and the citation
- * points at it.
+ * One text block of the upstream for a client that declared the search. On Messages a cited span is a
+ * block of its own and its mark is removed; on the other protocols the mark stays and the citation
+ * points to it.
  */
 export class CitedText {
   readonly #marks: CitationMarks;
   readonly #splits: boolean;
   readonly #blocks: BlockCounter;
   #index: number;
-  /** UTF-16 units said in this block. */
+  /** UTF-16 units in this block so far. */
   #length = 0;
   #cited = false;
 
@@ -48,24 +48,24 @@ export class CitedText {
   }
 
   push(text: string): readonly StreamEvent[] {
-    return this.#told(this.#marks.push(text));
+    return this.#toEvents(this.#marks.push(text));
   }
 
   end(): readonly StreamEvent[] {
-    return [...this.#told(this.#marks.end()), { type: 'block-stop', index: this.#index }];
+    return [...this.#toEvents(this.#marks.end()), { type: 'block-stop', index: this.#index }];
   }
 
-  #told(pieces: readonly Piece[]): readonly StreamEvent[] {
+  #toEvents(pieces: readonly CitedTextPiece[]): readonly StreamEvent[] {
     const events: StreamEvent[] = [];
     for (const piece of pieces) {
-      if (piece.type === 'text') this.#say(piece.text, events);
+      if (piece.type === 'text') this.#addText(piece.text, events);
       else if (this.#splits) this.#closeSpan(piece, events);
       else this.#pointAt(piece, events);
     }
     return events;
   }
 
-  #say(text: string, events: StreamEvent[]): void {
+  #addText(text: string, events: StreamEvent[]): void {
     if (text === '') return;
     if (this.#cited) {
       events.push({ type: 'block-stop', index: this.#index });
@@ -78,21 +78,21 @@ export class CitedText {
     events.push({ type: 'delta', index: this.#index, text });
   }
 
-  #closeSpan({ sources, gap, tight }: CitePiece, events: StreamEvent[]): void {
-    // Nothing was said that the source could be for.
+  #closeSpan({ sources, gap, tight }: CitationPiece, events: StreamEvent[]): void {
+    // Without text before the mark there is nothing to cite the source for.
     if (this.#length > 0) {
       this.#cited = true;
       for (const source of sources) {
         events.push({ type: 'citation', index: this.#index, citation: minted(source) });
       }
     }
-    if (!tight) this.#say(gap, events);
+    if (!tight) this.#addText(gap, events);
   }
 
-  #pointAt({ sources, gap, mark }: CitePiece, events: StreamEvent[]): void {
-    this.#say(gap, events);
+  #pointAt({ sources, gap, mark }: CitationPiece, events: StreamEvent[]): void {
+    this.#addText(gap, events);
     const start = this.#length;
-    this.#say(mark, events);
+    this.#addText(mark, events);
     for (const source of sources) {
       const citation = { url: source.url, title: source.title, start, end: this.#length };
       events.push({ type: 'citation', index: this.#index, citation });
@@ -100,9 +100,9 @@ export class CitedText {
   }
 }
 
-/** A citation in the words of Messages, marked as this gateway's so that it never reaches a vendor. */
+/** A citation of the Messages protocol, marked as this gateway's so that no vendor gets it. */
 function minted(source: NumberedSource): Citation {
-  const citedText = (source.text ?? source.title).slice(0, QUOTED);
+  const citedText = (source.text ?? source.title).slice(0, MAX_QUOTE);
   const value = {
     type: 'web_search_result_location',
     url: source.url,

@@ -1,19 +1,19 @@
-/** Search results as the model reads them; the same text whenever the same results are told again. */
+/** Search results as text for the model; the same results always give the same text. */
 
 import type { Json } from '../../../lib/json/json.ts';
 import type { NumberedSource } from './sources.ts';
 
-export interface Hits {
+export interface RenderedSearch {
   readonly query: string;
-  /** An answer that the engine itself gave. */
+  /** The engine's own answer. */
   readonly summary?: string;
   readonly sources: readonly NumberedSource[];
-  /** The client reads citations: the model is asked to mark what it cites. */
+  /** The client reads citations: the model is asked to mark its sources. */
   readonly cite?: boolean;
 }
 
-/** JSON with numbered results; what is cited as `[n]` means result n. */
-export function renderHits({ query, summary, sources, cite = false }: Hits): string {
+/** JSON with numbered results; `[n]` in an answer cites result n. */
+export function renderHits({ query, summary, sources, cite = false }: RenderedSearch): string {
   const results = sources.map(
     ({ n, title, url, text, published }): Json => ({
       n,
@@ -27,6 +27,6 @@ export function renderHits({ query, summary, sources, cite = false }: Hits): str
     query,
     ...(summary ? { summary } : {}),
     results,
-    ...(cite ? { note: 'Cite a result as [n] behind what it supports.' } : {}),
+    ...(cite ? { note: 'Cite a result as [n] after what it supports.' } : {}),
   });
 }

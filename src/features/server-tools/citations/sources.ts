@@ -1,28 +1,28 @@
-/** Sources by number: what `[n]` in an answer means, over all searches of a conversation. */
+/** Numbered sources: what `[n]` in an answer means, over all searches of a conversation. */
 
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
-import type { Source } from '../tool.ts';
+import type { CitableSource } from '../tool.ts';
 
-/** A source with the number under which the model knows it. */
-export interface NumberedSource extends Source {
+/** A source with its number for the model. */
+export interface NumberedSource extends CitableSource {
   readonly n: number;
 }
 
-/** What every string minted here begins with; no vendor's, and no seal of another room. */
+/** The prefix of every string minted here; no vendor and no other envelope uses it. */
 export const MINT = 'hopgate-hit1.';
 
-/** Characters of a source's text that travel with a client. */
-const CARRIED = 600;
+/** Characters of a source's text that the client carries. */
+const MAX_SOURCE_TEXT = 600;
 
 /**
  * `encrypted_content` of a result that this gateway found: the source itself, so that a later request
- * brings the search back whoever answers it.
+ * can restore the search for any upstream.
  */
 export function mintSource(source: NumberedSource): string {
   const { n, text, published } = source;
   const value = {
     n,
-    ...(text ? { s: text.slice(0, CARRIED) } : {}),
+    ...(text ? { s: text.slice(0, MAX_SOURCE_TEXT) } : {}),
     ...(published ? { p: published } : {}),
   };
   return MINT + Buffer.from(JSON.stringify(value)).toString('base64url');
@@ -31,14 +31,14 @@ export function mintSource(source: NumberedSource): string {
 export const isMinted = (value: Json | undefined): value is string =>
   typeof value === 'string' && value.startsWith(MINT);
 
-/** The source of a `web_search_result` (or a page of the like); undefined where it names no URL. */
+/** The source of a `web_search_result` or a similar object; undefined without a URL. */
 export function readSource(value: JsonObject, fallback: number): NumberedSource | undefined {
   const { url, title, encrypted_content: minted, page_age: age } = value;
   if (typeof url !== 'string') return undefined;
-  const kept = isMinted(minted)
+  const decoded = isMinted(minted)
     ? tryParse(Buffer.from(minted.slice(MINT.length), 'base64url').toString())
     : undefined;
-  const { n, s, p } = isObject(kept) ? kept : {};
+  const { n, s, p } = isObject(decoded) ? decoded : {};
   const published = typeof p === 'string' ? p : typeof age === 'string' ? age : undefined;
   return {
     n: typeof n === 'number' ? n : fallback,
@@ -58,7 +58,7 @@ export class Sources {
     return this.#byNumber.size;
   }
 
-  /** The number that the next new source will get. */
+  /** The number of the next new source. */
   get next(): number {
     return this.#next;
   }
@@ -67,15 +67,15 @@ export class Sources {
     return this.#byNumber.get(n);
   }
 
-  /** All of them, by number, quotations cut to what a citation needs. */
+  /** All sources in the order of their numbers, their texts cut to what a citation needs. */
   get all(): readonly NumberedSource[] {
     return [...this.#byNumber.values()].map(({ text, ...source }) =>
       text === undefined ? source : { ...source, text: text.slice(0, 150) },
     );
   }
 
-  /** Numbers them through, in order. */
-  add(sources: readonly Source[]): readonly NumberedSource[] {
+  /** Numbers new sources in order. */
+  add(sources: readonly CitableSource[]): readonly NumberedSource[] {
     return sources.map((source) => {
       const numbered = { ...source, n: this.#next++ };
       this.#byNumber.set(numbered.n, numbered);
@@ -83,7 +83,7 @@ export class Sources {
     });
   }
 
-  /** Takes over sources that an earlier exchange numbered; the latest of a number counts. */
+  /** Takes over sources with numbers from an earlier exchange; of one number the latest counts. */
   restore(sources: readonly NumberedSource[]): void {
     for (const source of sources) {
       this.#byNumber.set(source.n, source);

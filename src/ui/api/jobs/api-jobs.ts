@@ -1,4 +1,4 @@
-/** Replays and bisections over the API under `/ui/api`: types alone, see `api.ts`. */
+/** Types of replays and bisections over the API under `/ui/api`; see `api.ts`. */
 
 import type { JsonObject } from '../../../lib/json/json.ts';
 import type { SampleError } from '../../../samples/sample.ts';
@@ -23,7 +23,7 @@ export interface BisectRequest {
   readonly id: string;
   readonly stage?: string;
   readonly to?: string;
-  /** Requests that may be sent; 100 when left out. */
+  /** Most requests to send; 100 when left out. */
   readonly budget?: number;
   readonly repair?: boolean;
 }
@@ -33,7 +33,7 @@ export interface JobStarted {
   readonly job: string;
 }
 
-/** `GET /ui/api/jobs`: running ones and the latest that are over, newest first. */
+/** `GET /ui/api/jobs`: running jobs and the latest finished ones, newest first. */
 export interface JobsList {
   readonly jobs: readonly JobView[];
 }
@@ -47,20 +47,20 @@ export interface JobView {
   /** Milliseconds since 1970. */
   readonly started: number;
   readonly ended: number | null;
-  /** Requests sent, and how many there will be at most. */
+  /** Requests sent, and the most that will be sent. */
   readonly done: number;
   readonly total: number;
 }
 
 /**
- * `GET /ui/api/jobs/:id`: an event stream of everything from the job's beginning on, `event:` being the
- * type; closed after `end`. `DELETE /ui/api/jobs/:id` cancels it (204); what is known is told.
+ * `GET /ui/api/jobs/:id`: an event stream of all events of the job from its beginning, `event:` being the
+ * type; it closes after `end`. `DELETE /ui/api/jobs/:id` cancels the job (204); its `end` holds the result so far.
  */
 export type JobEvent =
   | { readonly type: 'job'; readonly job: JobView }
   | { readonly type: 'run'; readonly run: ReplayRun; readonly job: JobView }
   | { readonly type: 'probe'; readonly probe: BisectProbe; readonly job: JobView }
-  /** Something worth telling: "going on with an earlier run: 12 answers are known". */
+  /** A message for people: "Resuming an earlier run: 12 answers are known." */
   | { readonly type: 'note'; readonly text: string }
   /** The last one. */
   | {
@@ -75,14 +75,14 @@ export type JobResult =
   | { readonly kind: 'bisect'; readonly result: BisectResult };
 
 export interface FailureView {
-  /** `error`: said so; `cut`: ended before its end; `empty`: a natural end without an answer. */
+  /** `error`: reported as one; `cut`: ended early; `empty`: a regular end without an answer. */
   readonly how: 'error' | 'cut' | 'empty';
   readonly kind: string;
   readonly message: string;
   readonly code?: string;
 }
 
-/** One request of a replay and what came of it: as in `hopgate replay --json`. */
+/** One request of a replay and its outcome, as in `hopgate replay --json`. */
 export interface ReplayRun {
   readonly sample: string;
   /** When settings are compared. */
@@ -97,15 +97,15 @@ export interface ReplayRun {
   readonly target: string;
   readonly notes: string;
   readonly request_id: string;
-  /** What the answer says, as text: words and tool calls; null for an error. */
+  /** The text of the answer with its tool calls; null for an error. */
   readonly answer: string | null;
-  /** What was recorded then. */
+  /** The recorded answer. */
   readonly recorded?: {
     readonly status: number;
     readonly error: FailureView | null;
     readonly prompt_tokens: number | null;
     readonly output_tokens: number | null;
-    /** Milliseconds; null when it is not known. */
+    /** Milliseconds; null when unknown. */
     readonly ms: number | null;
     readonly answer: string | null;
   };
@@ -124,7 +124,7 @@ export interface ReplayResult {
     readonly output_tokens: number | null;
     readonly ms: number;
   }[];
-  /** Of the first two settings, by Fisher's exact test. */
+  /** Fisher's exact test on the first two settings. */
   readonly p?: number;
   readonly more_than_chance?: boolean;
 }
@@ -151,15 +151,15 @@ export interface BisectResult {
   /** 1 = always. */
   readonly failure_rate: number;
   readonly cause: {
-    /** JSON pointers: into the request that was looked into, and into the minimal one. */
+    /** JSON pointers into the whole request and into the minimal one. */
     readonly at: string;
     readonly in_minimal: string;
-    /** Bytes that stand there, and how many of them are enough to fail. */
+    /** Bytes of that value, and how many of them are enough to fail. */
     readonly bytes: number;
     readonly enough: number;
   } | null;
-  /** Both requests were kept as samples. */
+  /** Ids of both requests as samples. */
   readonly samples: { readonly minimal: string | null; readonly passing: string | null };
-  /** The failure that was looked for. */
+  /** The failure to reproduce. */
   readonly failure: FailureView | null;
 }

@@ -1,4 +1,4 @@
-/** Replays and bisections that run beside the server's own work: begun, followed, cancelled, a few at a time. */
+/** The registry of background jobs (replays and bisections): they are started, followed and cancelled, a few at a time. */
 
 import { asGatewayError, GatewayError } from '../../../conversation/errors.ts';
 import { randomBase36 } from '../../../lib/text/ids.ts';
@@ -7,29 +7,29 @@ import { type EventStream, eventStream } from '../event-stream.ts';
 import type { Viewer } from '../guard.ts';
 import { LIMITS } from '../info.ts';
 
-/** What a job has of the registry. */
+/** What a running job gets from the registry. */
 export interface JobHandle {
   readonly signal: AbortSignal;
-  /** One more request was answered. */
+  /** Reports one more answered request. */
   progress(event: Omit<Extract<JobEvent, { type: 'run' }>, 'job'>): void;
   progress(event: Omit<Extract<JobEvent, { type: 'probe' }>, 'job'>): void;
   note(text: string): void;
 }
 
 export interface JobSpec extends Pick<JobView, 'kind' | 'sample' | 'stage' | 'total'> {
-  /** What it does; rejects with GatewayError. Ends soon after `signal` fires, with what is known. */
+  /** The work; rejects with GatewayError. Ends soon after `signal` fires, with the result so far. */
   readonly run: (handle: JobHandle) => Promise<JobResult>;
 }
 
 export interface Jobs {
-  /** @throws GatewayError rate_limit when too many run, conflict when the same bisection does */
+  /** @throws GatewayError rate_limit when too many jobs run, conflict when the same bisection runs */
   start(spec: JobSpec, viewer: Viewer): JobStarted;
   list(viewer: Viewer): JobsList;
-  /** Everything from its beginning on. @throws GatewayError not_found */
+  /** An event stream of all events of a job. @throws GatewayError not_found */
   follow(id: string, request: Request, viewer: Viewer): Response;
   /** @throws GatewayError not_found */
   cancel(id: string, viewer: Viewer): void;
-  /** Cancels all; resolves when they have ended. */
+  /** Cancels all jobs; resolves when they have ended. */
   close(): Promise<void>;
 }
 
@@ -42,7 +42,7 @@ interface Job {
   view: JobView;
 }
 
-/** Jobs that are over and still told of. */
+/** Finished jobs that are kept. */
 const REMEMBERED = 30;
 
 export function createJobs(): Jobs {
@@ -54,8 +54,8 @@ export function createJobs(): Jobs {
   const find = (id: string, viewer: Viewer): Job => {
     const job = jobs.get(id);
     if (job !== undefined && seen(job, viewer)) return job;
-    const what = 'There is no such job (any more). A job ends with the process that runs it;';
-    throw new GatewayError('not_found', `${what} a bisection that is begun again goes on.`);
+    const what = 'There is no such job. A job ends with the process that runs it;';
+    throw new GatewayError('not_found', `${what} a bisection that is started again resumes.`);
   };
   const forget = () => {
     const over = [...jobs.values()].filter(({ view }) => view.state !== 'running');
@@ -66,20 +66,20 @@ export function createJobs(): Jobs {
 
   return {
     start(spec, { key }) {
-      if (closed) throw new GatewayError('overloaded', 'The gateway is about to stop.');
+      if (closed) throw new GatewayError('overloaded', 'The gateway is shutting down.');
       const { kind, sample, stage, total, run } = spec;
       const now = running();
       if (now.length >= LIMITS.jobs) {
         throw new GatewayError(
           'rate_limit',
-          `${LIMITS.jobs} jobs run already; wait for one to end.`,
+          `${LIMITS.jobs} jobs are running already; wait for one to end.`,
         );
       }
-      // Two of the same would write to the same place.
+      // Two bisections of the same request would write to the same files.
       const same = ({ view }: Job) =>
         view.kind === 'bisect' && view.sample === sample && view.stage === stage;
       if (kind === 'bisect' && now.some(same)) {
-        throw new GatewayError('conflict', 'This request is being bisected already.');
+        throw new GatewayError('conflict', 'This request is already being bisected.');
       }
       const id = `job_${Date.now()}_${randomBase36(8)}`;
       const started = Date.now();
@@ -103,7 +103,7 @@ export function createJobs(): Jobs {
         view: view as JobView,
       };
       jobs.set(id, job);
-      tell(job, { type: 'job', job: job.view });
+      publish(job, { type: 'job', job: job.view });
       void job.over.then(forget);
       return { job: id };
     },
@@ -136,7 +136,7 @@ export function createJobs(): Jobs {
   };
 }
 
-function tell(job: Job, event: JobEvent): void {
+function publish(job: Job, event: JobEvent): void {
   job.events.push(event);
   for (const follower of job.followers) follower.send(event);
 }
@@ -146,15 +146,15 @@ async function perform(job: Job, run: JobSpec['run']): Promise<void> {
   const { signal } = job.abort;
   const step = (event: { readonly type: 'run' | 'probe' }) => {
     job.view = { ...job.view, done: job.view.done + 1 };
-    tell(job, { ...event, job: job.view } as JobEvent);
+    publish(job, { ...event, job: job.view } as JobEvent);
   };
-  const note = (text: string) => tell(job, { type: 'note', text });
+  const note = (text: string) => publish(job, { type: 'note', text });
   const end = (
     state: JobView['state'],
     rest: Pick<Extract<JobEvent, { type: 'end' }>, 'result' | 'error'>,
   ) => {
     job.view = { ...job.view, state, ended: Date.now() };
-    tell(job, { type: 'end', job: job.view, ...rest });
+    publish(job, { type: 'end', job: job.view, ...rest });
     for (const follower of [...job.followers]) follower.end();
   };
   try {

@@ -1,4 +1,4 @@
-/** Which charts there are, and how they are made of the figures that the API gives. */
+/** The charts of the page, built from the figures of the API. */
 
 import type { Stats, StatsFigures } from '../../api/api.ts';
 import { cost } from '../exchange/money.ts';
@@ -7,7 +7,7 @@ import type { ChartData, Series } from './chart-series.ts';
 
 type Bucket = Stats['buckets'][number];
 
-/** Names that get a colour of their own; the others are summed up. */
+/** Names with their own colour; all others are summed. */
 const NAMED = 6;
 
 /** The charts in reading order. @param priced some model has a price */

@@ -1,4 +1,4 @@
-/** What a chart over time is made of. */
+/** The data of a chart over time: series, buckets and axis. */
 
 import { clock, day } from '../kit/format.ts';
 
@@ -19,9 +19,9 @@ export interface ChartData {
   readonly format: (value: number) => string;
   /** Top of the axis, where it is fixed (1 for shares). */
   readonly top?: number;
-  /** Values are whole numbers, and so is what stands at the axis. */
+  /** Values and axis labels are whole numbers. */
   readonly whole?: boolean;
-  /** What stands beside the title: the figure for the whole time. */
+  /** The figure for the whole time, shown beside the title. */
   readonly total?: string;
 }
 

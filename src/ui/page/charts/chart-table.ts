@@ -1,9 +1,9 @@
-/** The numbers of a chart as a table, for those who read rather than look. */
+/** The numbers of a chart as a table, for screen readers and exact values. */
 
 import { type Child, h } from '../kit/dom.ts';
 import { type ChartData, span } from './chart-series.ts';
 
-/** A line for each time in which there was something. */
+/** One line for each bucket with a value. */
 export function chartTable({ title, times, series, format, bucketMs }: ChartData): Child {
   const rows = times
     .map((time, i) => ({ time, values: series.map(({ values }) => values[i] ?? null) }))

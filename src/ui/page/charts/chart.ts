@@ -1,4 +1,4 @@
-/** One chart over time: bars that stack, or lines; with axes, a legend that reads out values, and a table. */
+/** One chart over time: stacked bars or lines, with axes, a legend that shows values, and a table. */
 
 import { attribute, button, h, replace, s } from '../kit/dom.ts';
 import { clock, day } from '../kit/format.ts';
@@ -19,7 +19,7 @@ const RIGHT = 8;
 const TOP = 8;
 const BOTTOM = 22;
 
-/** @param pointed the reader points at a bucket; `chosen`: presses on it */
+/** @param pointed called with the bucket under the pointer; `chosen`: with a clicked bucket */
 export function createChart(
   pointed: (index: number | undefined) => void,
   chosen: (index: number) => void,
@@ -158,7 +158,7 @@ export function createChart(
         s(
           'text',
           { class: 'none', x: LEFT + inner() / 2, y: HEIGHT / 2, 'text-anchor': 'middle' },
-          'nothing in this time',
+          'no data in this period',
         ),
       );
     }
@@ -195,7 +195,7 @@ export function createChart(
     return out;
   }
 
-  /** Gaps stay gaps; a value between two of them is a dot. */
+  /** Gaps stay gaps; a single value between two gaps is a dot. */
   function line({ tone, values }: Series, y: (value: number) => number): SVGElement {
     const step = inner() / values.length;
     const parts: string[] = [];
@@ -222,7 +222,7 @@ export function createChart(
           null,
           h('i', { class: `key ${tone}` }),
           h('span', null, name),
-          // Its room is kept, so that pointing at a time moves nothing.
+          // The value keeps its space, so that pointing does not move the layout.
           h('b', null, at === undefined ? '' : value == null ? '–' : format(value)),
         );
       }),
@@ -246,11 +246,11 @@ export function createChart(
         }),
       );
     }
-    const words = at === undefined ? '' : legend.textContent;
+    const values = at === undefined ? '' : legend.textContent;
     attribute(
       figure,
       'aria-label',
-      `${data.title}. Arrow keys move through time. ${when.textContent} ${words}`,
+      `${data.title}. Arrow keys move through time. ${when.textContent} ${values}`,
     );
   }
 

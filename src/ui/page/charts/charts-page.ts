@@ -1,4 +1,4 @@
-/** The charts: how the gateway fares over time, for the exchanges that the filters take. */
+/** The charts page: figures over time for the exchanges that match the filters. */
 
 import type { Info, Stats } from '../../api/api.ts';
 import { cost } from '../exchange/money.ts';
@@ -29,8 +29,8 @@ const RANGES = [
 ] as const;
 const RANGE = '1h';
 const BUCKETS = 60;
-/** Read again so often, in milliseconds. */
-const AGAIN = 10_000;
+/** Milliseconds between two reloads. */
+const RELOAD_AFTER = 10_000;
 
 export function createChartsPage(info: Info): View {
   let stats: Stats | undefined;
@@ -81,12 +81,12 @@ export function createChartsPage(info: Info): View {
       problem.hidden = true;
       draw(stats);
     } catch (thrown) {
-      const words = failureText(thrown);
-      if (words === undefined) return;
+      const message = failureText(thrown);
+      if (message === undefined) return;
       problem.hidden = false;
-      replace(problem, words);
+      replace(problem, message);
     }
-    if (!signal.aborted) timer = window.setTimeout(() => void load(query), AGAIN);
+    if (!signal.aborted) timer = window.setTimeout(() => void load(query), RELOAD_AFTER);
   }
 
   function draw(next: Stats): void {

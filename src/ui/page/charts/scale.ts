@@ -1,6 +1,6 @@
 /** Round steps for axes. */
 
-/** Round values from `low` to `high`, about `wanted` of them. */
+/** About `wanted` round values from `low` to `high`. */
 export function ticks(low: number, high: number, wanted: number): readonly number[] {
   const span = high - low;
   if (!(span > 0)) return [low];
@@ -17,7 +17,7 @@ const STEPS = [
   172_800, 604_800,
 ];
 
-/** Times (since 1970) that stand well under an axis: full minutes, hours, days of the reader's clock. */
+/** Round times (since 1970) for an axis: full minutes, hours or days in local time. */
 export function timeTicks(from: number, to: number, wanted: number): readonly number[] {
   const seconds = (to - from) / 1000 / wanted;
   const step = (STEPS.find((one) => one >= seconds) ?? STEPS.at(-1)!) * 1000;

@@ -1,20 +1,20 @@
-/** Two JSON values side by side, line by line: what changed stands on one height, what did not is folded. */
+/** Aligns two JSON values line by line: changes side by side, equal parts folded. */
 
 import type { Json } from '../../../lib/json/json.ts';
 import type { ChangeView } from '../../api/api.ts';
 
 export type Mark = 'same' | 'added' | 'removed' | 'changed';
 
-/** One line of the picture. A side that has nothing there is undefined. */
+/** One line of the diff. A side without a value is undefined. */
 export interface DiffRow {
   readonly mark: Mark;
   readonly depth: number;
   /** Name of the member or number of the element, on each side. */
   readonly left: Cell | undefined;
   readonly right: Cell | undefined;
-  /** Of the change that begins here. */
+  /** The change that begins here. */
   readonly change?: ChangeView;
-  /** The lines that are folded away behind this one, made when they are wanted. */
+  /** The folded lines after this one, made on demand. */
   readonly folded?: () => readonly DiffRow[];
 }
 

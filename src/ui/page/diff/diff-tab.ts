@@ -1,8 +1,8 @@
-/** What changed between any two bodies of an exchange, and which rule did it. */
+/** The diff tab: changes between any two bodies of an exchange, and the rule behind each. */
 
 import type { ChangeView, DiffView, SampleDetail } from '../../api/api.ts';
 import { parsedBody } from '../exchange/bodies.ts';
-import { edgeOf, edgeSelect, edgeTitle, inOrder, isStream } from '../exchange/edges.ts';
+import { inOrder, isStream, stageInfoOf, stageSelect, stageTitle } from '../exchange/stages.ts';
 import { getDiff } from '../kit/api-calls.ts';
 import { button, h, replace } from '../kit/dom.ts';
 import { failureText } from '../kit/fetching.ts';
@@ -13,7 +13,7 @@ import type { ExchangeRoute, View } from '../kit/view.ts';
 import { diffRows } from './diff-rows.ts';
 import { changeList, diffLines } from './diff-view.ts';
 
-/** Rules without a name: what codecs do when the two sides speak different protocols, or nobody noted it. */
+/** Changes without a note, such as those that codecs make between protocols. */
 const UNNAMED = '';
 
 export function createDiffTab(detail: SampleDetail): View<ExchangeRoute> {
@@ -42,8 +42,8 @@ export function createDiffTab(detail: SampleDetail): View<ExchangeRoute> {
     try {
       const diff = await getDiff(row.id, a, b, signal);
       const side = (stage: string) => {
-        const edge = edgeOf(meta, stage);
-        return parsedBody(row.id, stage, edge !== undefined && isStream(edge), signal);
+        const stageInfo = stageInfoOf(meta, stage);
+        return parsedBody(row.id, stage, stageInfo !== undefined && isStream(stageInfo), signal);
       };
       const values =
         list || diff.changes.length < diff.total
@@ -57,8 +57,8 @@ export function createDiffTab(detail: SampleDetail): View<ExchangeRoute> {
           : changeList(diff.changes),
       );
     } catch (thrown) {
-      const words = failureText(thrown);
-      if (words !== undefined) replace(content, h('p', { class: 'problem', role: 'alert' }, words));
+      const text = failureText(thrown);
+      if (text !== undefined) replace(content, h('p', { class: 'problem', role: 'alert' }, text));
     }
     content.removeAttribute('aria-busy');
   }
@@ -107,8 +107,8 @@ export function createDiffTab(detail: SampleDetail): View<ExchangeRoute> {
       node.disabled = true;
       return node;
     }
-    void meaningOf(rule).then((words) => {
-      if (words !== undefined) node.title = words;
+    void meaningOf(rule).then((text) => {
+      if (text !== undefined) node.title = text;
     });
     return h(
       'span',
@@ -127,7 +127,7 @@ export function createDiffTab(detail: SampleDetail): View<ExchangeRoute> {
     );
   }
 
-  /** Brings the changes of one rule out and the first of them into view. */
+  /** Highlights the changes of one rule and scrolls to the first. */
   function mark(rule: string | undefined): void {
     for (const one of rules.querySelectorAll<HTMLElement>('.rule')) {
       if (one.dataset.rule !== '')
@@ -173,18 +173,18 @@ export function createDiffTab(detail: SampleDetail): View<ExchangeRoute> {
         h(
           'span',
           { class: 'pickers' },
-          edgeSelect('From', stages, a, choose('a')),
+          stageSelect('From', stages, a, choose('a')),
           h('span', { 'aria-hidden': 'true' }, '→'),
-          edgeSelect('To', stages, b, choose('b')),
+          stageSelect('To', stages, b, choose('b')),
           button('⇄', () => go(withQuery(route, { a: b, b: a, rule: '' }), true), {
             class: 'tiny',
-            'aria-label': 'Swap the two',
+            'aria-label': 'Swap both sides',
           }),
         ),
-        h('h2', { class: 'sr' }, `${edgeTitle(a)} against ${edgeTitle(b)}`),
+        h('h2', { class: 'sr' }, `${stageTitle(a)} against ${stageTitle(b)}`),
         h(
           'span',
-          { class: 'segments', role: 'group', 'aria-label': 'How it is shown' },
+          { class: 'segments', role: 'group', 'aria-label': 'View' },
           [
             ['', 'Side by side'],
             ['list', 'List'],
@@ -197,7 +197,7 @@ export function createDiffTab(detail: SampleDetail): View<ExchangeRoute> {
         h(
           'span',
           { class: 'stepper' },
-          button('↑', () => step(-1), { 'aria-label': 'Change before (p)', class: 'tiny' }),
+          button('↑', () => step(-1), { 'aria-label': 'Previous change (p)', class: 'tiny' }),
           button('↓', () => step(1), { 'aria-label': 'Next change (n)', class: 'tiny' }),
         ),
       );
@@ -229,8 +229,8 @@ function summary({ changes, total, identical }: DiffView): string {
     ['removed', of('removed')],
     ['changed', of('changed')],
   ] as const;
-  const words = parts
+  const text = parts
     .filter(([, times]) => times > 0)
     .map(([word, times]) => `${count(times)} ${word}`);
-  return words.length === 0 ? several(total, 'change') : words.join(', ');
+  return text.length === 0 ? several(total, 'change') : text.join(', ');
 }

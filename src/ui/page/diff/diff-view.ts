@@ -1,4 +1,4 @@
-/** The picture of a diff: lines side by side, with the rules that changed them written beside. */
+/** Renders a diff: lines side by side, with the rules of the changes beside them. */
 
 import type { Json } from '../../../lib/json/json.ts';
 import type { ChangeView } from '../../api/api.ts';
@@ -9,14 +9,14 @@ import { noteTag } from '../kit/notes-manual.ts';
 import type { Cell, DiffRow } from './diff-rows.ts';
 import { diffText } from './text-diff.ts';
 
-/** Lines without a change around one that has some. */
+/** Unchanged lines shown around a change. */
 const AROUND = 2;
-/** Characters of a text that did not change. */
+/** Characters of an unchanged text that are shown. */
 const SAME = 90;
-/** Lines that are made at a time. */
+/** Lines that are rendered at a time. */
 const PAGE = 1500;
 
-/** The lines as elements; equal ones in a row are folded to one that opens. */
+/** Renders the lines; runs of equal lines are folded and open on a click. */
 export function diffLines(rows: readonly DiffRow[]): HTMLElement {
   const box = h('div', { class: 'difflines', translate: 'no' });
   const groups = grouped(rows);
@@ -145,7 +145,7 @@ function line(row: DiffRow): HTMLElement {
   return node;
 }
 
-/** An equal value that is a branch opens on a press. */
+/** An equal object or list that opens on a click. */
 function opening(node: HTMLElement, folded: () => readonly DiffRow[]): void {
   const more = button('⋯', () => node.replaceWith(...folded().map(line)), {
     class: 'inline-more',
@@ -160,18 +160,18 @@ function signOf(mark: DiffRow['mark'], side: 'left' | 'right'): string {
   return side === 'left' ? '−' : '+';
 }
 
-/** A changed text; of a very long one the beginning, until one asks for more. */
+/** A changed text; a very long one is shown in part at first. */
 function whole(text: string): Child {
   if (text.length < 3000) return text;
   const box = h('span', null, text.slice(0, 1500));
-  const more = button(`… ${count(text.length - 1500)} characters more`, () => replace(box, text), {
+  const more = button(`… ${count(text.length - 1500)} more characters`, () => replace(box, text), {
     class: 'more',
   });
   box.append(more);
   return box;
 }
 
-/** Of a long equal text only what stands around the changes. */
+/** Shortens long equal parts of a text to the characters around the changes. */
 function shortened(text: string): Child {
   if (text.length < 400) return text;
   return [
@@ -197,7 +197,7 @@ function shownValue({ value, open, close }: Cell, most?: number): Child {
   return leaf((value ?? null) as Json, most);
 }
 
-/** The changes one below the other: places, values, rules. */
+/** The changes as a list: places, values, rules. */
 export function changeList(changes: readonly ChangeView[]): HTMLElement {
   const value = (one: Json | undefined, chars: number | undefined) =>
     h(

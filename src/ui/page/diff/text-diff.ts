@@ -1,20 +1,20 @@
-/** Two texts compared by words: which pieces are gone, which are new. */
+/** Compares two texts word by word: equal, removed and added parts. */
 
 export interface TextPart {
   readonly kind: 'same' | 'removed' | 'added';
   readonly text: string;
 }
 
-/** Pairs that are compared at most; beyond it only the common beginning and end are found. */
+/** Most pairs of words that are compared; larger texts only get their common beginning and end. */
 const MOST = 1_000_000;
 
-const words = (text: string): readonly string[] =>
+const wordsOf = (text: string): readonly string[] =>
   text.match(/\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu) ?? [];
 
 /** The parts in reading order; neighbours of one kind are one part. */
 export function diffText(a: string, b: string): readonly TextPart[] {
-  const x = words(a);
-  const y = words(b);
+  const x = wordsOf(a);
+  const y = wordsOf(b);
   let head = 0;
   while (head < x.length && head < y.length && x[head] === y[head]) head++;
   let tail = 0;

@@ -1,14 +1,14 @@
-/** Bodies as JSON values: an event stream is the list of its events, as in a diff. */
+/** Loads bodies as JSON values; an event stream becomes the list of its events, as in a diff. */
 
 import type { Json } from '../../../lib/json/json.ts';
 import { type Body, getBody } from '../kit/api-calls.ts';
 
-/** More than this of a body is not loaded for a tree or a diff. */
+/** Most bytes of a body that are loaded for a tree or a diff. */
 export const MOST = 4 * 1024 * 1024;
 
 export interface Parsed {
   readonly body: Body;
-  /** Undefined: it is not JSON, or not all of it is here. */
+  /** Undefined: the body is not JSON, or only its beginning was loaded. */
   readonly value: Json | undefined;
 }
 

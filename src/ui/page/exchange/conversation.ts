@@ -1,4 +1,4 @@
-/** A body as the talk it is: who said what, which tools were called, what they answered. */
+/** Renders a body as a conversation: turns, tool calls and their results. */
 
 import type { Note } from '../../../conversation/notes.ts';
 import type { BlockView, ConversationView, ToolView, TurnView } from '../../api/api.ts';
@@ -9,10 +9,10 @@ import { longText } from '../kit/long-text.ts';
 import { noteTag } from '../kit/notes-manual.ts';
 import { totalInput, totalOutput } from './usage.ts';
 
-/** Of a long talk so many turns from the beginning and from the end are shown at first. */
+/** Turns at the beginning and at the end of a long conversation that are shown at first. */
 const HEAD = 6;
 const TAIL = 30;
-/** Lines that are shown at first of instructions and of what tools answer. */
+/** Lines of instructions and tool results that are shown at first. */
 const LINES: Readonly<Record<string, number>> = { system: 8, developer: 8, tool: 12 };
 
 interface Context {
@@ -20,7 +20,7 @@ interface Context {
   /** The same body with longer texts. */
   readonly again: (chars: number) => Promise<ConversationView>;
   readonly chars: number;
-  /** Of the turn that is drawn. */
+  /** JSON pointer of the current turn. */
   readonly lines?: number;
 }
 
@@ -55,7 +55,7 @@ export function conversation(
 
 function facts(view: ConversationView): HTMLElement {
   const { settings, usage } = view;
-  const words = [
+  const facts = [
     view.model,
     view.finish === null ? '' : `ended with ${view.finish}`,
     view.kind === 'reply' && !view.complete && view.problem === null ? 'not complete' : '',
@@ -64,7 +64,7 @@ function facts(view: ConversationView): HTMLElement {
   return h(
     'p',
     { class: 'talk-facts' },
-    words.map((word) => h('span', null, word)),
+    facts.map((word) => h('span', null, word)),
     Object.entries(settings).map(([name, value]) => {
       const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
       return h(
@@ -168,7 +168,7 @@ function turn(
   );
 }
 
-/** Names of the notes that speak of this place or of something in it. */
+/** Names of the notes about this place or a place inside it. */
 function rulesAt(at: string | undefined, notes: readonly Note[]): readonly string[] {
   if (at === undefined || at === '') return [];
   const names = notes
@@ -184,7 +184,7 @@ function rulesAt(at: string | undefined, notes: readonly Note[]): readonly strin
   return [...new Set(names)];
 }
 
-/** Where a block stands: turn (or `system`), block, and further in for blocks of a tool result. */
+/** The path of a block: turn (or `system`), block, and further indexes inside a tool result. */
 type Place = readonly (number | 'system')[];
 
 function block(one: BlockView, place: Place, context: Context): HTMLElement {
@@ -283,7 +283,7 @@ function citations(
   return h(
     'ol',
     { class: 'citations' },
-    // Addresses from content are shown, never linked.
+    // URLs from content are shown, never linked.
     all.map(({ url, title }) => h('li', null, [title, url].filter(Boolean).join(' · '))),
   );
 }

@@ -1,4 +1,4 @@
-/** The facts of an exchange and what can be done with it. */
+/** The header of an exchange: its facts and actions. */
 
 import type { Info, SampleDetail } from '../../api/api.ts';
 import { getCurl, getExport } from '../kit/api-calls.ts';
@@ -7,13 +7,13 @@ import { button, type Child, h } from '../kit/dom.ts';
 import { failureText } from '../kit/fetching.ts';
 import { bytes, count, millis, moment, several } from '../kit/format.ts';
 import { currentRoute, filtersOf, hashOf, type Query, type Tab } from '../kit/route.ts';
-import { protocolName, statusWords, toneOf } from '../list/row-cells.ts';
+import { protocolName, statusLabel, toneOf } from '../list/row-cells.ts';
 import { cost } from './money.ts';
 import { totalInput, totalOutput } from './usage.ts';
 
 export function exchangeHeader(detail: SampleDetail, info: Info): Child {
   const { row, meta } = detail;
-  const [status, words] = statusWords(row);
+  const [status, statusText] = statusLabel(row);
   return [
     h(
       'div',
@@ -37,26 +37,22 @@ export function exchangeHeader(detail: SampleDetail, info: Info): Child {
       copyButton('copy', () => row.id, { class: 'tiny', 'aria-label': 'Copy the id' }),
       meta.about !== undefined && h('span', { class: 'about' }, meta.about),
     ),
-    h('dl', { class: 'facts summary' }, facts(detail, info, words)),
+    h('dl', { class: 'facts summary' }, facts(detail, info, statusText)),
   ];
 }
 
 const fact = (name: string, ...value: Child[]) =>
   h('div', null, h('dt', null, name), h('dd', null, ...value));
 
-function facts(detail: SampleDetail, info: Info, words: string): Child[] {
+function facts(detail: SampleDetail, info: Info, statusText: string): Child[] {
   const { row, meta, usage } = detail;
   const again = row.tries - row.hops;
   return [
-    words !== '' && fact(row.state === 'open' ? 'State' : 'Error', words),
+    statusText !== '' && fact(row.state === 'open' ? 'State' : 'Error', statusText),
     fact('Time', moment(row.time)),
     fact('API', protocolName(row.entry), meta.stream === true ? ', streamed' : ''),
     row.hops > 0 &&
-      fact(
-        'Hops',
-        count(row.hops),
-        again > 0 && ` + ${several(again, 'repeated try', 'repeated tries')}`,
-      ),
+      fact('Hops', count(row.hops), again > 0 && ` + ${several(again, 'retry', 'retries')}`),
     fact('First byte', millis(row.first_byte_ms)),
     row.state === 'open'
       ? fact('Elapsed', millis(Math.max(0, Date.now() - row.time)))

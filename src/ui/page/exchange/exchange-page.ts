@@ -1,4 +1,4 @@
-/** One exchange: the facts on top, below them the tabs. */
+/** The page of one exchange: header, tabs and the open tab. */
 
 import type { Info, SampleDetail } from '../../api/api.ts';
 import { createDiffTab } from '../diff/diff-tab.ts';
@@ -34,11 +34,11 @@ const MAKE: Readonly<Record<Tab, MakeTab>> = {
   bisect: createBisectTab,
 };
 
-/** Tabs that show what an exchange said: they are made anew once when it ends. */
+/** Tabs that show bodies: they are redrawn once when the exchange ends. */
 const REDRAWN: ReadonlySet<Tab> = new Set(['messages', 'stream', 'diff']);
 
-/** While an exchange runs it is read again this often, in milliseconds. */
-const AGAIN = 1000;
+/** Milliseconds between two reloads of a running exchange. */
+const RELOAD_AFTER = 1000;
 
 export function createExchangePage(info: Info, id: string): View<ExchangeRoute> {
   let detail: SampleDetail | undefined;
@@ -55,7 +55,7 @@ export function createExchangePage(info: Info, id: string): View<ExchangeRoute> 
       tabs,
       TABS.map((name, i) => {
         const here = name === route.tab;
-        // Each tab keeps nothing but the filters of the list: its own state begins anew.
+        // A tab's own state is dropped; only the filters of the list stay.
         const query = here ? route.query : filtersOf(route.query);
         return h(
           'a',
@@ -70,7 +70,7 @@ export function createExchangePage(info: Info, id: string): View<ExchangeRoute> 
     );
   }
 
-  /** In a narrow window not all tabs are in sight. */
+  /** Scrolls to the current tab: a narrow window does not show all tabs. */
   const showTab = () =>
     tabs.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
 
@@ -99,7 +99,7 @@ export function createExchangePage(info: Info, id: string): View<ExchangeRoute> 
       node.removeAttribute('aria-busy');
       if (changed) {
         replace(head, exchangeHeader(next, info));
-        // The timeline of a running exchange grows. The other tabs keep what one reads until the end.
+        // The timeline of a running exchange grows. The other tabs stay unchanged until the end.
         if (tab !== undefined && (tab.name === 'timeline' || (ended && REDRAWN.has(tab.name)))) {
           tab.view.close();
           tab = undefined;
@@ -107,7 +107,7 @@ export function createExchangePage(info: Info, id: string): View<ExchangeRoute> 
         const route = currentRoute();
         if (route.name === 'exchange' && route.id === id) draw(route);
       }
-      if (running) timer = window.setTimeout(() => void load(), AGAIN);
+      if (running) timer = window.setTimeout(() => void load(), RELOAD_AFTER);
     } catch (thrown) {
       node.removeAttribute('aria-busy');
       if (!closed) replace(body, h('p', { class: 'problem', role: 'alert' }, failureText(thrown)));

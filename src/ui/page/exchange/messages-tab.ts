@@ -1,4 +1,4 @@
-/** Requests and responses, edge by edge: as a talk, as JSON, as the bytes that were on the wire, and their headers. */
+/** The messages tab: each body as a conversation, as JSON, as raw bytes, and its headers. */
 
 import type { Info, SampleDetail } from '../../api/api.ts';
 import { getBody, getConversation } from '../kit/api-calls.ts';
@@ -9,8 +9,8 @@ import { bytes } from '../kit/format.ts';
 import { currentRoute, go, hashOf, withQuery } from '../kit/route.ts';
 import type { ExchangeRoute, View } from '../kit/view.ts';
 import { conversation } from './conversation.ts';
-import { edgeList, edgeOf, edgeSelect, edgeTitle, inOrder } from './edges.ts';
 import { headersTable, jsonBody, rawBody } from './raw-body.ts';
+import { inOrder, stageInfoOf, stageList, stageSelect, stageTitle } from './stages.ts';
 
 const MODES = [
   ['talk', 'Conversation'],
@@ -39,8 +39,8 @@ export function createMessagesTab(detail: SampleDetail, _info: Info): View<Excha
     stop.abort();
     stop = new AbortController();
     const { signal } = stop;
-    const edge = edgeOf(meta, stage);
-    if (edge === undefined) {
+    const stageInfo = stageInfoOf(meta, stage);
+    if (stageInfo === undefined) {
       replace(content, h('p', { class: 'soft' }, 'This body was not recorded.'));
       return;
     }
@@ -48,11 +48,11 @@ export function createMessagesTab(detail: SampleDetail, _info: Info): View<Excha
     try {
       const ready =
         mode === 'headers'
-          ? headersTable(edge)
+          ? headersTable(stageInfo)
           : mode === 'json'
-            ? await jsonBody(row.id, edge, meta.notes, signal)
+            ? await jsonBody(row.id, stageInfo, meta.notes, signal)
             : mode === 'raw'
-              ? await rawBody(row.id, edge, signal)
+              ? await rawBody(row.id, stageInfo, signal)
               : conversation(
                   await getConversation(row.id, stage, 20_000, signal),
                   meta.notes,
@@ -61,13 +61,18 @@ export function createMessagesTab(detail: SampleDetail, _info: Info): View<Excha
       if (signal.aborted) return;
       replace(
         content,
-        edge.cut === true &&
-          h('p', { class: 'soft' }, 'The body is not whole: it was cut or was too large to keep.'),
+        stageInfo.cut === true &&
+          h(
+            'p',
+            { class: 'soft' },
+            'This body is incomplete: it was cut off, or it was too large to keep.',
+          ),
         ready,
       );
     } catch (thrown) {
-      const words = failureText(thrown);
-      if (words !== undefined) replace(content, h('p', { class: 'problem', role: 'alert' }, words));
+      const message = failureText(thrown);
+      if (message !== undefined)
+        replace(content, h('p', { class: 'problem', role: 'alert' }, message));
     }
     content.removeAttribute('aria-busy');
   }
@@ -83,26 +88,26 @@ export function createMessagesTab(detail: SampleDetail, _info: Info): View<Excha
       const to = (edge: string) => withQuery(route, { edge });
       replace(
         side,
-        edgeList(detail, stage, (edge) => hashOf(to(edge))),
+        stageList(detail, stage, (stageInfo) => hashOf(to(stageInfo))),
       );
-      const edge = edgeOf(meta, stage);
+      const stageInfo = stageInfoOf(meta, stage);
       replace(
         bar,
-        edgeSelect('Body', stages, stage, (chosen) => go(to(chosen))),
-        h('h2', null, edgeTitle(stage)),
+        stageSelect('Body', stages, stage, (chosen) => go(to(chosen))),
+        h('h2', null, stageTitle(stage)),
         h(
           'div',
-          { class: 'segments', role: 'group', 'aria-label': 'How it is shown' },
+          { class: 'segments', role: 'group', 'aria-label': 'View' },
           MODES.map(([name, text]) =>
             button(text, () => go(withQuery(route, { as: name === 'talk' ? '' : name }), true), {
               'aria-pressed': String(name === mode),
             }),
           ),
         ),
-        edge !== undefined &&
+        stageInfo !== undefined &&
           copyButton('Copy', async () => (await getBody(row.id, stage, 4 * 1024 * 1024)).text, {
             class: 'button',
-            title: `The body, ${bytes(edge.bytes)}`,
+            title: `The body, ${bytes(stageInfo.bytes)}`,
           }),
       );
       void fill(stage, mode);

@@ -1,4 +1,4 @@
-/** Costs in US dollars, with as many digits as say something. */
+/** Formats costs in US dollars with two significant digits. */
 
 /** `$0.0042`, `$1.27`; `–` when there is no price. */
 export function cost(usd: number | null): string {

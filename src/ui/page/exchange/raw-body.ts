@@ -1,29 +1,29 @@
-/** A body as JSON and as it was on the wire, and what stood beside it. */
+/** Renders a body as a JSON tree or as raw text, and the headers of its stage. */
 
 import type { Note } from '../../../conversation/notes.ts';
-import type { SampleEdge } from '../../../samples/sample.ts';
+import type { SampleStage } from '../../../samples/sample.ts';
 import { getBody } from '../kit/api-calls.ts';
 import { button, type Child, h } from '../kit/dom.ts';
 import { bytes, count } from '../kit/format.ts';
 import { closeAll, jsonTree, openAll } from '../kit/json-tree.ts';
 import { MOST, parsedBody } from './bodies.ts';
-import { isStream } from './edges.ts';
+import { isStream } from './stages.ts';
 
-/** Characters in one piece of a raw body; a browser lays out a text of megabytes only slowly. */
+/** Characters of a raw body that are shown at a time: browsers lay out very long texts slowly. */
 const PIECE = 100_000;
 
 export async function jsonBody(
   id: string,
-  edge: SampleEdge,
+  stageInfo: SampleStage,
   notes: readonly Note[],
   signal: AbortSignal,
 ): Promise<HTMLElement> {
-  const stream = isStream(edge);
-  const { body, value } = await parsedBody(id, edge.stage, stream, signal);
+  const stream = isStream(stageInfo);
+  const { body, value } = await parsedBody(id, stageInfo.stage, stream, signal);
   if (value === undefined) {
     const why = body.whole
       ? 'This body is not JSON.'
-      : `Of ${bytes(body.bytes)} the first ${bytes(MOST)} are here: too much for a tree.`;
+      : `This body of ${bytes(body.bytes)} is too large for a tree. These are its first ${bytes(MOST)}.`;
     return h('div', null, h('p', { class: 'soft' }, why), rawText(body.text));
   }
   const marks = new Map(
@@ -36,8 +36,8 @@ export async function jsonBody(
     h(
       'p',
       { class: 'tree-bar' },
-      button('Open all', () => openAll(tree), { class: 'tiny' }),
-      button('Fold', () => closeAll(tree), { class: 'tiny' }),
+      button('Expand all', () => openAll(tree), { class: 'tiny' }),
+      button('Collapse all', () => closeAll(tree), { class: 'tiny' }),
       !body.whole &&
         h('span', { class: 'soft' }, `the first ${bytes(MOST)} of ${bytes(body.bytes)}`),
     ),
@@ -47,10 +47,10 @@ export async function jsonBody(
 
 export async function rawBody(
   id: string,
-  edge: SampleEdge,
+  stageInfo: SampleStage,
   signal: AbortSignal,
 ): Promise<HTMLElement> {
-  const { text, bytes: all, whole } = await getBody(id, edge.stage, MOST, signal);
+  const { text, bytes: all, whole } = await getBody(id, stageInfo.stage, MOST, signal);
   return h(
     'div',
     null,
@@ -69,7 +69,7 @@ function rawText(text: string): HTMLElement {
     box.append(h('span', null, next));
     const left = text.length - shown;
     if (left <= 0) return;
-    more.textContent = `show ${count(Math.min(PIECE, left))} of ${count(left)} characters more`;
+    more.textContent = `show ${count(Math.min(PIECE, left))} of ${count(left)} more characters`;
     box.append(more);
   };
   const more = button('', add, { class: 'more' });
@@ -77,7 +77,7 @@ function rawText(text: string): HTMLElement {
   return box;
 }
 
-export function headersTable(edge: SampleEdge): HTMLElement {
+export function headersTable(stageInfo: SampleStage): HTMLElement {
   const line = (name: string, value: Child) =>
     h('tr', null, h('th', { scope: 'row' }, name), h('td', null, value));
   return h(
@@ -89,15 +89,16 @@ export function headersTable(edge: SampleEdge): HTMLElement {
       h(
         'tbody',
         null,
-        edge.url !== undefined && line('URL', edge.url),
-        edge.status !== undefined && line('Status', edge.status),
-        edge.target !== undefined && line('Target', edge.target),
-        edge.protocol !== undefined && line('Protocol', edge.protocol),
-        edge.error !== undefined && line('Error', `${edge.error.kind}: ${edge.error.message}`),
-        edge.made === true &&
-          line('Body', 'Nothing was answered; the body tells why, in the gateway’s words.'),
-        line('File', edge.file),
-        Object.entries(edge.headers ?? {}).map(([name, value]) => line(name, value)),
+        stageInfo.url !== undefined && line('URL', stageInfo.url),
+        stageInfo.status !== undefined && line('Status', stageInfo.status),
+        stageInfo.target !== undefined && line('Target', stageInfo.target),
+        stageInfo.protocol !== undefined && line('Protocol', stageInfo.protocol),
+        stageInfo.error !== undefined &&
+          line('Error', `${stageInfo.error.kind}: ${stageInfo.error.message}`),
+        stageInfo.made === true &&
+          line('Body', 'There was no answer. The gateway wrote this body to say why.'),
+        line('File', stageInfo.file),
+        Object.entries(stageInfo.headers ?? {}).map(([name, value]) => line(name, value)),
       ),
     ),
   );

@@ -1,4 +1,4 @@
-/** The stream scrubber: what came in and what went out, event by event, side by side. */
+/** The stream tab: incoming and outgoing events side by side, with a slider to step through them. */
 
 import type { EventView, SampleDetail } from '../../api/api.ts';
 import { getEvents } from '../kit/api-calls.ts';
@@ -7,17 +7,17 @@ import { failureText } from '../kit/fetching.ts';
 import { count, millis } from '../kit/format.ts';
 import { currentRoute, go, withQuery } from '../kit/route.ts';
 import type { ExchangeRoute, View } from '../kit/view.ts';
-import { edgeOf, edgeTitle, isStream } from './edges.ts';
-import { inWords, type Spoken, type Step, spoken, stepsOf, type Tape, tapeOf } from './tape.ts';
+import { isStream, stageInfoOf, stageTitle } from './stages.ts';
+import { eventText, type Spoken, type Step, spoken, stepsOf, type Tape, tapeOf } from './tape.ts';
 
-/** Events that are read of one edge at most. */
+/** Most events that are loaded of one stage. */
 const MOST = 50_000;
-/** Lines of the tape around the present event. */
+/** Lines of the tape before and after the current event. */
 const BEFORE = 9;
 const BEHIND = 5;
-/** Characters of what was said that are shown, from the end. */
+/** Characters of the output so far that are shown, from its end. */
 const SAID = 20_000;
-/** Milliseconds from one event to the next while it plays. */
+/** Milliseconds between two events during playback. */
 const PACE = 60;
 
 export function createStreamTab(detail: SampleDetail): View<ExchangeRoute> {
@@ -32,7 +32,7 @@ export function createStreamTab(detail: SampleDetail): View<ExchangeRoute> {
     type: 'range',
     min: 0,
     value: 0,
-    'aria-label': 'Place in the stream',
+    'aria-label': 'Position in the stream',
     on: { input: () => moveTo(Number(slider.value)) },
   });
   const place = h('output', { class: 'place' });
@@ -88,8 +88,8 @@ export function createStreamTab(detail: SampleDetail): View<ExchangeRoute> {
 
   async function load(): Promise<void> {
     const streamed = (stage: string | null | undefined): stage is string => {
-      const edge = stage ? edgeOf(meta, stage) : undefined;
-      return edge !== undefined && isStream(edge);
+      const stageInfo = stage ? stageInfoOf(meta, stage) : undefined;
+      return stageInfo !== undefined && isStream(stageInfo);
     };
     const inward = detail.hops
       .map(({ tries }) => tries.find(({ counted }) => counted)?.response)
@@ -97,11 +97,11 @@ export function createStreamTab(detail: SampleDetail): View<ExchangeRoute> {
     const outward = ['client-response'].filter(streamed);
     if (inward.length + outward.length === 0) {
       node.removeAttribute('aria-busy');
-      const words =
+      const message =
         row.state === 'open'
           ? 'This exchange is still running. Its events appear here when it ends.'
           : 'This exchange was not streamed.';
-      replace(node, h('p', { class: 'same-words', role: 'status' }, words));
+      replace(node, h('p', { class: 'same-words', role: 'status' }, message));
       return;
     }
     try {
@@ -115,8 +115,9 @@ export function createStreamTab(detail: SampleDetail): View<ExchangeRoute> {
       node.removeAttribute('aria-busy');
       draw();
     } catch (thrown) {
-      const words = failureText(thrown);
-      if (words !== undefined) replace(node, h('p', { class: 'problem', role: 'alert' }, words));
+      const message = failureText(thrown);
+      if (message !== undefined)
+        replace(node, h('p', { class: 'problem', role: 'alert' }, message));
     }
   }
 
@@ -140,7 +141,7 @@ export function createStreamTab(detail: SampleDetail): View<ExchangeRoute> {
     for (const box of sides.querySelectorAll('.spoken')) box.scrollTop = box.scrollHeight;
   }
 
-  /** The step at which so many events of a side are over. */
+  /** The step after which `events` events of a side are over. */
   const stepWith = (which: 'left' | 'right', events: number) =>
     steps.findIndex((step) => step[which] === events) + 1;
 
@@ -180,7 +181,7 @@ function side(
     const state = number === upto ? 'now' : number < upto ? 'over' : 'to-come';
     const newStage = event.stage !== events[from + i - 1]?.stage;
     return [
-      newStage && h('li', { class: 'tape-stage', 'aria-hidden': 'true' }, edgeTitle(event.stage)),
+      newStage && h('li', { class: 'tape-stage', 'aria-hidden': 'true' }, stageTitle(event.stage)),
       h(
         'li',
         { class: 'tape-line', 'data-state': state, 'data-moved': String(moved) },
@@ -188,7 +189,7 @@ function side(
           [
             h('span', { class: 'n' }, number),
             h('span', { class: 'event' }, event.name || kindOf(event)),
-            h('span', { class: 'words' }, inWords(event).slice(0, 200)),
+            h('span', { class: 'words' }, eventText(event).slice(0, 200)),
             event.at !== undefined && h('span', { class: 'at' }, millis(event.at)),
           ],
           () => choose(number),
@@ -203,13 +204,13 @@ function side(
     h('h2', null, title, h('small', null, ` ${count(upto)} of ${count(events.length)} events`)),
     h(
       'div',
-      { class: 'spoken', tabindex: 0, 'aria-label': 'Said so far' },
+      { class: 'spoken', tabindex: 0, 'aria-label': 'Output so far' },
       speech(spoken(tape, upto)),
     ),
     h('ol', { class: 'tape-lines' }, lines),
     h(
       'pre',
-      { class: 'frame', tabindex: 0, 'aria-label': 'The present event' },
+      { class: 'frame', tabindex: 0, 'aria-label': 'Current event' },
       current === undefined ? '' : pretty(current),
     ),
   );
@@ -227,7 +228,7 @@ function pretty({ raw }: EventView): string {
 }
 
 function speech(parts: readonly Spoken[]): Child {
-  if (parts.length === 0) return h('p', { class: 'soft' }, 'Nothing said yet.');
+  if (parts.length === 0) return h('p', { class: 'soft' }, 'No output yet.');
   return parts.map(({ of, text, name }) =>
     h(
       'div',

@@ -1,52 +1,52 @@
-/** A stream as the scrubber sees it: events in order, and what had been said at each of them. */
+/** The data of the stream tab: events in order, with the output up to each of them. */
 
-import type { EventView, SaidView } from '../../api/api.ts';
+import type { EventPart, EventView } from '../../api/api.ts';
 
-/** One side of the scrubber: all frames that came in, or all that went out. */
+/** One side of the stream tab: all incoming or all outgoing events. */
 export interface Tape {
   readonly events: readonly TapeEvent[];
 }
 
 export interface TapeEvent extends EventView {
-  /** The edge it belongs to. */
+  /** The stage it belongs to. */
   readonly stage: string;
-  /** Characters of the answer (texts only) that were said when it was over. */
-  readonly said: number;
+  /** Characters of the answer's text up to and including this event. */
+  readonly textLength: number;
 }
 
-/** A piece of what was said, in its own voice. */
+/** One block of the output so far. */
 export interface Spoken {
   readonly of: string;
   readonly text: string;
   readonly name?: string;
 }
 
-/** Frames of several edges, one behind the other. */
+/** The events of several stages in a row. */
 export function tapeOf(
   parts: readonly { readonly stage: string; readonly events: readonly EventView[] }[],
 ): Tape {
-  let said = 0;
+  let textLength = 0;
   const events = parts.flatMap(({ stage, events: frames }) =>
     frames.map((frame) => {
-      for (const one of frame.says) if (isAnswerText(one)) said += one.text?.length ?? 0;
-      return { ...frame, stage, said };
+      for (const one of frame.says) if (isAnswerText(one)) textLength += one.text?.length ?? 0;
+      return { ...frame, stage, textLength };
     }),
   );
   return { events };
 }
 
-const isAnswerText = ({ type, of }: SaidView): boolean =>
+const isAnswerText = ({ type, of }: EventPart): boolean =>
   type === 'delta' && (of === undefined || of === 'text' || of === 'refusal');
 
-/** A place on both tapes: how many events of each are over. */
+/** A position on both tapes: how many events of each are over. */
 export interface Step {
   readonly left: number;
   readonly right: number;
 }
 
 /**
- * Both tapes as one row of steps. Where times are known they order the events; else what went out
- * comes right behind what came in as soon as the same text had been said.
+ * Both tapes as one sequence of steps. Known times order the events; otherwise an outgoing event follows the
+ * incoming event that completes the same text.
  */
 export function stepsOf(left: Tape, right: Tape): readonly Step[] {
   const timed = [...left.events, ...right.events].every(({ at }) => at !== undefined);
@@ -59,7 +59,9 @@ export function stepsOf(left: Tape, right: Tape): readonly Step[] {
     const outFirst =
       b !== undefined &&
       (a === undefined ||
-        (timed ? b.at! < a.at! : b.said <= (left.events[i - 1]?.said ?? -1) && startedBy(left, i)));
+        (timed
+          ? b.at! < a.at!
+          : b.textLength <= (left.events[i - 1]?.textLength ?? -1) && startedBy(left, i)));
     if (outFirst) j++;
     else i++;
     steps.push({ left: i, right: j });
@@ -67,10 +69,10 @@ export function stepsOf(left: Tape, right: Tape): readonly Step[] {
   return steps;
 }
 
-/** Has anything come in? Before that nothing can have gone out. */
+/** Whether anything has come in: before that, nothing can go out. */
 const startedBy = (tape: Tape, i: number): boolean => i > 0 || tape.events.length === 0;
 
-/** What was said by the first `upto` events, a part for each block. */
+/** The output of the first `upto` events, one part for each block. */
 export function spoken({ events }: Tape, upto: number): readonly Spoken[] {
   const parts: { of: string; text: string; name?: string; block: string }[] = [];
   for (let i = 0; i < upto; i++) {
@@ -89,9 +91,9 @@ export function spoken({ events }: Tape, upto: number): readonly Spoken[] {
   return parts;
 }
 
-/** An event in a few words, for its line on the tape. */
-export function inWords(event: EventView): string {
-  const words = event.says.map(({ type, of, text, usage }) => {
+/** A short text for an event's line on the tape. */
+export function eventText(event: EventView): string {
+  const texts = event.says.map(({ type, of, text, usage }) => {
     if (type === 'delta') return text ?? '';
     if (type === 'usage' && usage !== undefined)
       return `usage ${usage.input + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0)} → ${usage.output + (usage.reasoning ?? 0)}`;
@@ -99,5 +101,5 @@ export function inWords(event: EventView): string {
       .filter((part) => part !== '')
       .join(' ');
   });
-  return words.join(' · ');
+  return texts.join(' · ');
 }

@@ -1,4 +1,4 @@
-/** The first look at an exchange: what failed, when which hop did what, tokens, tool runs, notes. */
+/** The timeline tab, an overview of an exchange: error, hops over time, tokens, tool runs, notes. */
 
 import type { Note } from '../../../conversation/notes.ts';
 import type { SampleDetail } from '../../api/api.ts';
@@ -22,9 +22,7 @@ export function createTimelineTab(detail: SampleDetail): View<ExchangeRoute> {
     detail.tools.length > 0 && section('Tools run by the gateway', toolRuns(detail)),
     section(
       meta.notes.length === 0 ? 'Notes' : `Notes (${meta.notes.length})`,
-      meta.notes.length === 0
-        ? h('p', { class: 'soft' }, 'Nothing was changed on the way.')
-        : notes(detail),
+      meta.notes.length === 0 ? h('p', { class: 'soft' }, 'Nothing was changed.') : notes(detail),
     ),
   );
   return { node, show: () => {}, close: () => {} };
@@ -64,23 +62,23 @@ function toolRuns({ tools }: SampleDetail): HTMLElement {
             input !== undefined && h('code', { class: 'peek' }, input),
           ),
           error !== undefined && h('p', { class: 'problem' }, error),
-          input !== undefined && [h('h3', null, 'Asked'), h('pre', null, input)],
-          result !== undefined && [h('h3', null, 'Answered'), h('pre', null, result)],
+          input !== undefined && [h('h3', null, 'Arguments'), h('pre', null, input)],
+          result !== undefined && [h('h3', null, 'Result'), h('pre', null, result)],
         ),
       ),
     ),
   );
 }
 
-/** The notes by name, the manual's words for each, and the places. */
+/** The notes by name, with their descriptions from the manual and their places. */
 function notes({ meta, row }: SampleDetail): HTMLElement {
   const byName = Map.groupBy(meta.notes, ({ name }) => name);
   return h(
     'ul',
     { class: 'notelist' },
     [...byName].map(([name, all]) => {
-      const words = h('p', { class: 'meaning' });
-      void meaningOf(name).then((text) => words.append(text ?? ''));
+      const description = h('p', { class: 'meaning' });
+      void meaningOf(name).then((text) => description.append(text ?? ''));
       return h(
         'li',
         null,
@@ -90,17 +88,17 @@ function notes({ meta, row }: SampleDetail): HTMLElement {
           noteTag(name),
           all.length > 1 && h('span', { class: 'soft' }, ` ${several(all.length, 'time')}`),
         ),
-        words,
+        description,
         placeList(row.id, all),
       );
     }),
   );
 }
 
-/** Where notes of one name apply; the same place in each hop is one line. */
+/** The places of notes of one name; the same place in several hops is one line. */
 function placeList(id: string, notes: readonly Note[]): Child {
-  const told = notes.filter(({ where, what }) => where !== undefined || what !== undefined);
-  const places = Map.groupBy(told, ({ where, what }) => JSON.stringify([where, what]));
+  const placed = notes.filter(({ where, what }) => where !== undefined || what !== undefined);
+  const places = Map.groupBy(placed, ({ where, what }) => JSON.stringify([where, what]));
   if (places.size === 0) return null;
   const query = filtersOf(currentRoute().query);
   const line = ([first, ...again]: readonly Note[]): Child => {

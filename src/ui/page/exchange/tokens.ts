@@ -1,4 +1,4 @@
-/** Tokens and cost of each hop: numbers in a table, and their shares as bars. */
+/** The table of tokens and costs by hop, with bars for their shares. */
 
 import type { Usage } from '../../../conversation/usage.ts';
 import type { SampleDetail } from '../../api/api.ts';
@@ -20,11 +20,11 @@ const all = (usage: Usage) => totalInput(usage) + totalOutput(usage);
 export function tokenTable({ hops, usage, cost: total }: SampleDetail): HTMLElement {
   const most = Math.max(1, ...hops.map((hop) => (hop.usage === null ? 0 : all(hop.usage))));
   const priced = hops.some((hop) => hop.cost !== null);
-  const told = hops.flatMap((hop) => (hop.usage === null ? [] : [hop.usage]));
-  // A column that no hop tells of is left out.
+  const known = hops.flatMap((hop) => (hop.usage === null ? [] : [hop.usage]));
+  // Columns without any value are left out.
   const parts = PARTS.filter(
     ([name]) =>
-      name === 'input' || name === 'output' || told.some((one) => one[name] !== undefined),
+      name === 'input' || name === 'output' || known.some((one) => one[name] !== undefined),
   );
   const line = (name: string, one: Usage | null, price: number | null, cls?: string) =>
     h(
@@ -61,7 +61,7 @@ export function tokenTable({ hops, usage, cost: total }: SampleDetail): HTMLElem
         'tbody',
         null,
         hops.map((hop) => line(`hop ${hop.hop}`, hop.usage, hop.cost)),
-        hops.length > 1 && line('together', usage, total, 'sum'),
+        hops.length > 1 && line('total', usage, total, 'sum'),
       ),
     ),
   );

@@ -1,4 +1,4 @@
-/** Hops and tool runs against time: one line each, drawn as SVG. */
+/** The waterfall of an exchange: hops and tool runs over time, as SVG. */
 
 import type { SampleDetail, TryView } from '../../api/api.ts';
 import { ticks } from '../charts/scale.ts';
@@ -17,16 +17,16 @@ interface Line {
   readonly what: string;
   readonly tone: 'ok' | 'bad' | 'quiet';
   readonly spans: readonly Span[];
-  readonly words: string;
-  /** Where a press on it leads. */
+  readonly text: string;
+  /** Where a click leads. */
   readonly stage: string | null;
   readonly indent: boolean;
 }
 
-/** Nothing comes yet. */
+/** The wait before the first byte. */
 const THIN: ReadonlySet<Span['kind']> = new Set(['connect', 'wait']);
 
-/** Width of the drawing in its own units; it is stretched to the room there is. */
+/** Width of the drawing in its own units; it is scaled to the available width. */
 const WIDTH = 1000;
 
 export function waterfall(detail: SampleDetail): HTMLElement {
@@ -78,7 +78,7 @@ function drawn(
       s('rect', {
         class: `span ${kind}`,
         x: x(from),
-        // What took no time at all is still to be seen.
+        // A bar of zero length stays visible.
         width: Math.max(3, x(to) - x(from)),
         y: THIN.has(kind) ? 7 : kind === 'head' ? 5 : 3,
         height: THIN.has(kind) ? 6 : kind === 'head' ? 10 : 14,
@@ -93,7 +93,7 @@ function drawn(
       h('span', null, line.what),
     ),
     picture,
-    h('span', { class: 'line-words', title: line.words }, line.words),
+    h('span', { class: 'line-words', title: line.text }, line.text),
   ];
   const cls = `line${line.indent ? ' indent' : ''}`;
   if (line.stage === null) return h('div', { class: cls }, content);
@@ -107,7 +107,7 @@ function drawn(
 
 function linesOf(detail: SampleDetail): readonly Line[] {
   const { client, hops, tools, row } = detail;
-  // While it runs, everything that has no end yet goes on until now.
+  // In a running exchange, bars without an end extend to the current time.
   const elapsed = row.state === 'open' ? Math.max(0, Date.now() - row.time) : 0;
   const last = row.total_ms ?? client.response?.until ?? Math.max(elapsed, latest(detail));
   const lines: Line[] = [];
@@ -125,7 +125,7 @@ function linesOf(detail: SampleDetail): readonly Line[] {
           tool.at === undefined
             ? []
             : [{ from, to, kind: tool.error === undefined ? 'tool' : 'failed' }],
-        words: tool.error ?? millis(tool.ms),
+        text: tool.error ?? millis(tool.ms),
         stage: null,
         indent: true,
       });
@@ -143,7 +143,7 @@ function linesOf(detail: SampleDetail): readonly Line[] {
             { from: 0, to: first, kind: 'wait' },
             { from: first, to: Math.max(first, client.response?.until ?? last), kind: 'client' },
           ],
-    words: [
+    text: [
       row.state === 'open' ? `${millis(last)} so far` : millis(row.total_ms),
       client.response && bytes(client.response.bytes),
     ]
@@ -155,7 +155,7 @@ function linesOf(detail: SampleDetail): readonly Line[] {
   return [answered, ...lines];
 }
 
-/** The latest time that is known of an exchange. */
+/** The latest known time of an exchange. */
 const latest = ({ hops, client }: SampleDetail): number =>
   Math.max(
     client.response?.at ?? 0,
@@ -184,14 +184,14 @@ function tryLine(hop: number, one: TryView, numbered: boolean, last: number): Li
       spans.push({ from: Math.min(first, end), to: end, kind: failed ? 'failed' : 'stream' });
     }
   }
-  const asked = one.connected_at ?? one.sent_at;
+  const requestedAt = one.connected_at ?? one.sent_at;
   const connecting = one.connected_at === null ? 0 : one.connected_at - (one.sent_at ?? 0);
-  const waited = asked === null ? null : (one.first_at ?? end) - asked;
+  const waited = requestedAt === null ? null : (one.first_at ?? end) - requestedAt;
   const streamed = one.first_at === null ? null : end - one.first_at;
-  const words = failed
+  const text = failed
     ? (one.error?.message ?? `status ${one.status}`)
     : [
-        // On the same machine it takes no time worth a word.
+        // Short connection times, as on the same machine, are not mentioned.
         connecting < 1 ? '' : `${millis(connecting)} connect`,
         waited === null ? '' : `${millis(waited)} wait`,
         streamed === null ? '' : `${millis(streamed)} ${one.stream ? 'stream' : 'body'}`,
@@ -205,7 +205,7 @@ function tryLine(hop: number, one: TryView, numbered: boolean, last: number): Li
     what: `${one.target}${one.status === null ? '' : ` ${one.status}`}`,
     tone: failed ? 'bad' : one.counted ? 'ok' : 'quiet',
     spans,
-    words: one.cut ? `${words} (cut)` : words,
+    text: one.cut ? `${text} (cut)` : text,
     stage: one.response ?? one.request,
     indent: false,
   };
@@ -215,7 +215,7 @@ function legend(): HTMLElement {
   const all = [
     ['connect', 'connecting'],
     ['wait', 'sent, waiting'],
-    ['head', 'head was there, no body yet'],
+    ['head', 'headers received, no body yet'],
     ['stream', 'body'],
     ['tool', 'tool run'],
     ['client', 'written to the client'],
@@ -224,6 +224,6 @@ function legend(): HTMLElement {
   return h(
     'p',
     { class: 'legend' },
-    all.map(([kind, words]) => h('span', null, h('i', { class: `key ${kind}` }), words)),
+    all.map(([kind, text]) => h('span', null, h('i', { class: `key ${kind}` }), text)),
   );
 }

@@ -1,4 +1,4 @@
-/** The smallest failing request so far against the requests sent: a falling curve, each probe a dot. */
+/** The chart of a bisection: size of the smallest failing request by number of probes. */
 
 import type { BisectProbe } from '../../api/api.ts';
 import { ticks } from '../charts/scale.ts';
@@ -11,7 +11,7 @@ const LEFT = 56;
 const BOTTOM = 24;
 const TOP = 10;
 
-/** Bytes of the smallest request that failed in the same way, after each probe; 0 before the first did. */
+/** Bytes of the smallest request that failed the same way, after each probe; 0 before the first failure. */
 export function smallestSoFar(probes: readonly BisectProbe[]): readonly number[] {
   let least = 0;
   return probes.map(({ verdict, bytes: size }) => {
@@ -24,7 +24,7 @@ export function bisectCurve(probes: readonly BisectProbe[]): HTMLElement {
   const most = Math.max(10, ...probes.map(({ spent }) => spent));
   const best = smallestSoFar(probes);
   const sizes = probes.map((probe) => probe.bytes).filter((size) => size > 0);
-  // Sizes fall by powers: a logarithmic axis shows each halving alike.
+  // On a logarithmic axis every halving looks the same.
   const high = Math.ceil(Math.log10(Math.max(...sizes, 10)) * 2) / 2;
   const low = Math.min(high - 1, Math.floor(Math.log10(Math.max(1, Math.min(...sizes))) * 2) / 2);
   const x = (spent: number) => LEFT + (spent / most) * (WIDTH - LEFT - 12);
@@ -85,9 +85,9 @@ export function bisectCurve(probes: readonly BisectProbe[]): HTMLElement {
       [
         ['same', 'fails the same way'],
         ['passes', 'passes'],
-        ['other', 'fails otherwise'],
-      ].map(([verdict, words]) =>
-        h('span', null, h('i', { class: `key probe-${verdict}` }), words),
+        ['other', 'fails differently'],
+      ].map(([verdict, label]) =>
+        h('span', null, h('i', { class: `key probe-${verdict}` }), label),
       ),
     ),
   );

@@ -1,4 +1,4 @@
-/** Looks for the smallest request that still fails, and shows the search while it runs. */
+/** The bisect tab: searches the smallest request that still fails, and shows the search while it runs. */
 
 import type { BisectProbe, BisectResult, Info, JobEvent, SampleDetail } from '../../api/api.ts';
 import { startBisect } from '../kit/api-calls.ts';
@@ -23,8 +23,8 @@ export function createBisectTab(detail: SampleDetail, info: Info): View<Exchange
   return jobTab(detail, info, {
     kind: 'bisect',
     label: 'Bisect',
-    lead: 'Sends parts of this request until the smallest one is found that still fails in the same way. Every request goes to the vendor and costs what it costs.',
-    fields: [field('Requests at most', budget)],
+    lead: 'Sends parts of this request to find the smallest one that still fails in the same way. Every request goes to the vendor and is billed as usual.',
+    fields: [field('Request limit', budget)],
     start: (choice) => startBisect({ ...choice, budget: Number(budget.value) || undefined }),
     progress: (view, { events, running }) => {
       const probes = probesOf(events);
@@ -53,8 +53,8 @@ const probesOf = (events: readonly JobEvent[]): readonly BisectProbe[] =>
 
 const RESULTS = {
   minimal: 'Nothing more can be left out',
-  partial: 'Ended before the smallest was found: run it again to go on',
-  'does-not-fail': 'It does not fail any more',
+  partial: 'Stopped before the smallest was found: run it again to continue',
+  'does-not-fail': 'It no longer fails',
 } as const;
 
 function outcome(result: BisectResult): HTMLElement {
@@ -107,9 +107,9 @@ function outcome(result: BisectResult): HTMLElement {
   );
 }
 
-const VERDICTS = { same: 'fails', passes: 'passes', other: 'fails otherwise' } as const;
+const VERDICTS = { same: 'fails', passes: 'passes', other: 'fails differently' } as const;
 
-/** What the curve shows, for those who read. */
+/** The values of the curve as a table. */
 function probeLog(probes: readonly BisectProbe[]): HTMLElement {
   const least = smallestSoFar(probes);
   return h(

@@ -1,7 +1,7 @@
-/** What replay and bisection ask before they begin, and what they did before. */
+/** The form fields that replay and bisection share, and links to earlier jobs. */
 
 import type { Info, JobView, SampleDetail } from '../../api/api.ts';
-import { edgeTitle } from '../exchange/edges.ts';
+import { stageTitle } from '../exchange/stages.ts';
 import { getJobs } from '../kit/api-calls.ts';
 import { h, replace } from '../kit/dom.ts';
 import { clock, count } from '../kit/format.ts';
@@ -32,7 +32,7 @@ export function choiceFields({ sendable, row }: SampleDetail, { targets }: Info)
   const stage = h(
     'select',
     { name: 'stage' },
-    sendable.map((one) => h('option', { value: one }, edgeTitle(one))),
+    sendable.map((one) => h('option', { value: one }, stageTitle(one))),
   );
   const models = targets.flatMap((target) => target.models);
   const to = h('input', {
@@ -53,14 +53,14 @@ export function choiceFields({ sendable, row }: SampleDetail, { targets }: Info)
     { class: 'field check' },
     repair,
     h('span', null, 'Repair'),
-    h('small', null, 'off: sent without any change by rules'),
+    h('small', null, 'off: nothing is repaired'),
   );
   return {
     nodes: [
       field(
         'Send',
         stage,
-        'the client’s request goes through the whole gateway, a vendor’s straight to it',
+        'a client request passes the whole gateway, a vendor request goes to the vendor unchanged',
       ),
       h('div', null, field('To', to, 'provider/model'), list),
       check,
@@ -73,7 +73,7 @@ export function choiceFields({ sendable, row }: SampleDetail, { targets }: Info)
   };
 }
 
-/** Links to the jobs of this exchange that the gateway still knows; empty until it was asked. */
+/** Links to earlier jobs of this exchange; empty until they are loaded. */
 export function earlierJobs({ row }: SampleDetail, kind: JobView['kind']): HTMLElement {
   const box = h('p', { class: 'earlier' });
   void getJobs()
@@ -96,7 +96,7 @@ export function earlierJobs({ row }: SampleDetail, kind: JobView['kind']): HTMLE
         );
       replace(box, h('span', { class: 'soft' }, 'Earlier:'), mine.slice(0, 8).map(link));
     })
-    // Without the list there are no links; starting a job tells what is wrong.
+    // Without the list there are no links; starting a job reports the problem.
     .catch(() => {});
   return box;
 }

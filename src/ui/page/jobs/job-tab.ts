@@ -1,4 +1,4 @@
-/** A tab that starts a job on an exchange and shows it while it runs: what replay and bisection share. */
+/** The tab that replay and bisection share: starts a job on an exchange and shows its progress. */
 
 import type { Info, JobEvent, JobView, SampleDetail } from '../../api/api.ts';
 import { button, type Child, h, replace } from '../kit/dom.ts';
@@ -8,7 +8,7 @@ import type { ExchangeRoute, View } from '../kit/view.ts';
 import { cancel, endOf, type Followed, follow, latest, stateWords } from './job.ts';
 import { type Choice, choiceFields, earlierJobs } from './job-form.ts';
 
-/** A job as far as it has come. */
+/** The state of a job so far. */
 export interface JobSoFar {
   readonly events: readonly JobEvent[];
   readonly end: ReturnType<typeof endOf>;
@@ -17,16 +17,16 @@ export interface JobSoFar {
 
 export interface JobTabOptions {
   readonly kind: JobView['kind'];
-  /** On the button that starts it. */
+  /** The label of the start button. */
   readonly label: string;
-  /** What one should know before. */
+  /** A text above the form. */
   readonly lead?: string;
-  /** Beside what every job asks. */
+  /** Form fields besides the shared ones. */
   readonly fields: readonly Child[];
   start(choice: Choice & { readonly id: string }): Promise<{ readonly job: string }>;
-  /** How far it is, behind the word for its state. */
+  /** The progress, shown after the state. */
   progress(view: JobView, job: JobSoFar): readonly Child[];
-  /** What it has found by now. */
+  /** The results so far. */
   found(job: JobSoFar): readonly Child[];
 }
 
@@ -61,7 +61,7 @@ export function jobTab(
     'div',
     { class: `${options.kind}-tab` },
     detail.sendable.length === 0
-      ? h('p', { class: 'same-words' }, 'Nothing of this exchange can be sent again.')
+      ? h('p', { class: 'same-words' }, 'This exchange has no request that can be sent again.')
       : [
           options.lead !== undefined && h('p', { class: 'soft lead' }, options.lead),
           form,

@@ -1,4 +1,4 @@
-/** A job of the gateway (replay, bisection) as a view follows it. */
+/** Follows a job of the gateway (replay or bisection) for a view. */
 
 import type { JobEvent } from '../../api/api.ts';
 import { cancelJob, followJob } from '../kit/api-calls.ts';
@@ -17,7 +17,7 @@ export function follow(
   const stop = new AbortController();
   const events: JobEvent[] = [];
   let timer = 0;
-  // Many probes a second are drawn together.
+  // Frequent events are drawn together.
   const soon = () => {
     if (timer !== 0) return;
     timer = window.setTimeout(() => {
@@ -32,8 +32,8 @@ export function follow(
         soon();
       }
     } catch (thrown) {
-      const words = failureText(thrown);
-      if (words !== undefined) changed(events, words);
+      const message = failureText(thrown);
+      if (message !== undefined) changed(events, message);
     }
   })();
   return {
@@ -44,11 +44,11 @@ export function follow(
   };
 }
 
-/** The end of a job, once it has come. */
+/** The final event of a job, if it has ended. */
 export const endOf = (events: readonly JobEvent[]) =>
   events.find((event): event is JobEvent & { readonly type: 'end' } => event.type === 'end');
 
-/** How far it is, as last told. */
+/** The latest state of the job. */
 export const latest = (events: readonly JobEvent[]) =>
   events.findLast(
     (event): event is Exclude<JobEvent, { readonly type: 'note' }> => event.type !== 'note',

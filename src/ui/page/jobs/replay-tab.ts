@@ -1,4 +1,4 @@
-/** Sends an exchange again and shows what comes back, beside what came back then. */
+/** The replay tab: sends a request again and compares the new answers with the recorded one. */
 
 import type { Info, ReplayResult, ReplayRun, SampleDetail } from '../../api/api.ts';
 import { startReplay } from '../kit/api-calls.ts';
@@ -28,7 +28,7 @@ export function createReplayTab(detail: SampleDetail, info: Info): View<Exchange
     kind: 'replay',
     label: 'Replay',
     fields: [
-      field('Times', repeat),
+      field('Repeat', repeat),
       h(
         'details',
         { class: 'compare' },
@@ -37,7 +37,7 @@ export function createReplayTab(detail: SampleDetail, info: Info): View<Exchange
         h(
           'p',
           { class: 'soft' },
-          'Each is KEY=VALUE: profile.shortToolResults=true, profile=NAME, to=provider/model, repair=on, body.temperature=0. Repeat some ten times to tell a difference from chance.',
+          'Each is KEY=VALUE: profile.shortToolResults=true, profile=NAME, to=provider/model, repair=on, body.temperature=0. About ten repeats show whether a difference is more than chance.',
         ),
       ),
     ],
@@ -64,7 +64,7 @@ export function createReplayTab(detail: SampleDetail, info: Info): View<Exchange
   });
 }
 
-const said = (status: number, error: ReplayRun['error']): string =>
+const statusText = (status: number, error: ReplayRun['error']): string =>
   error === null ? String(status) : `${status} ${error.how === 'error' ? error.kind : error.how}`;
 
 function table(runs: readonly ReplayRun[]): HTMLElement {
@@ -110,7 +110,7 @@ function table(runs: readonly ReplayRun[]): HTMLElement {
           h(
             'tr',
             { class: 'recorded', 'data-tone': before.error === null ? 'ok' : 'bad' },
-            h('th', { scope: 'row', class: 'num' }, 'then'),
+            h('th', { scope: 'row', class: 'num' }, 'recorded'),
             compared && h('td'),
             h(
               'td',
@@ -118,7 +118,7 @@ function table(runs: readonly ReplayRun[]): HTMLElement {
               h(
                 'span',
                 { class: 'pill-status', 'data-tone': before.error === null ? 'ok' : 'bad' },
-                said(before.status, before.error),
+                statusText(before.status, before.error),
               ),
             ),
             h('td', { class: 'message' }, before.error?.message ?? ''),
@@ -141,7 +141,7 @@ function table(runs: readonly ReplayRun[]): HTMLElement {
               h(
                 'span',
                 { class: 'pill-status', 'data-tone': run.error === null ? 'ok' : 'bad' },
-                said(run.status, run.error),
+                statusText(run.status, run.error),
               ),
             ),
             h('td', { class: 'message' }, run.error?.message ?? ''),
@@ -164,7 +164,7 @@ function table(runs: readonly ReplayRun[]): HTMLElement {
   );
 }
 
-/** What was said then and what is said now, side by side; the runs of one setting stand below each other. */
+/** The recorded answer and the new answers, side by side. */
 function answers(runs: readonly ReplayRun[]): Child {
   const before = runs.find(({ recorded }) => recorded !== undefined)?.recorded;
   const box = (title: string, text: string | null | undefined, error?: ReplayRun['error']) =>
@@ -180,7 +180,7 @@ function answers(runs: readonly ReplayRun[]): Child {
   return h(
     'div',
     { class: 'answers' },
-    before !== undefined && box('Answer then', before.answer, before.error),
+    before !== undefined && box('Recorded answer', before.answer, before.error),
     shown.map((run) => {
       const setting = run.setting === undefined ? '' : `, ${run.setting}`;
       const same = run.answer !== null && run.answer === before?.answer;

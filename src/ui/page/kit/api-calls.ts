@@ -1,4 +1,4 @@
-/** The calls of the API that views make, by what they are for. */
+/** The API calls of the page, one function for each route. */
 
 import type {
   BisectRequest,
@@ -20,7 +20,7 @@ import { ask, follow, json } from './fetching.ts';
 import type { Query } from './route.ts';
 
 const sample = (id: string) => `/samples/${encodeURIComponent(id)}`;
-const edge = (id: string, stage: string) => `${sample(id)}/edges/${encodeURIComponent(stage)}`;
+const stagePath = (id: string, stage: string) => `${sample(id)}/edges/${encodeURIComponent(stage)}`;
 
 export const getInfo = () => json<Info>('/info');
 
@@ -34,10 +34,13 @@ export const getSample = (id: string, signal?: AbortSignal) =>
   json<SampleDetail>(sample(id), { signal });
 
 export const getConversation = (id: string, stage: string, chars: number, signal?: AbortSignal) =>
-  json<ConversationView>(`${edge(id, stage)}/conversation`, { query: { text: chars }, signal });
+  json<ConversationView>(`${stagePath(id, stage)}/conversation`, {
+    query: { text: chars },
+    signal,
+  });
 
 export const getEvents = (id: string, stage: string, from: number, signal?: AbortSignal) =>
-  json<EventsView>(`${edge(id, stage)}/events`, { query: { from, limit: 2000 }, signal });
+  json<EventsView>(`${stagePath(id, stage)}/events`, { query: { from, limit: 2000 }, signal });
 
 export const getDiff = (id: string, a: string, b: string, signal?: AbortSignal) =>
   json<DiffView>(`${sample(id)}/diff`, { query: { a, b }, signal });
@@ -47,7 +50,7 @@ export const getStats = (query: Query, buckets: number, signal?: AbortSignal) =>
 
 export interface Body {
   readonly text: string;
-  /** Of the whole; the text may be only its beginning. */
+  /** Bytes of the whole body; `text` may be only its beginning. */
   readonly bytes: number;
   readonly whole: boolean;
 }
@@ -59,10 +62,10 @@ export async function getBody(
   most: number,
   signal?: AbortSignal,
 ): Promise<Body> {
-  const response = await ask(edge(id, stage), { query: { bytes: most }, signal });
+  const response = await ask(stagePath(id, stage), { query: { bytes: most }, signal });
   const content = await response.arrayBuffer();
-  const told = response.headers.get('x-hopgate-bytes');
-  const bytes = told === null ? content.byteLength : Number(told);
+  const total = response.headers.get('x-hopgate-bytes');
+  const bytes = total === null ? content.byteLength : Number(total);
   const text = new TextDecoder().decode(content);
   return { text, bytes, whole: content.byteLength >= bytes };
 }

@@ -1,9 +1,9 @@
-/** Putting things on the clipboard and into files. */
+/** Copies texts to the clipboard and saves files. */
 
 import { button, h, type Props, replace } from './dom.ts';
 import { failureText } from './fetching.ts';
 
-/** Says something for a moment, for the eye and for screen readers. */
+/** Shows a short message, which screen readers announce. */
 export function announce(text: string): void {
   const place = document.querySelector('#announce');
   if (place === null) return;
@@ -12,7 +12,7 @@ export function announce(text: string): void {
   setTimeout(() => line.remove(), 4000);
 }
 
-/** Without the clipboard's permission (plain HTTP on another machine) a selection is copied. */
+/** Without clipboard permission (plain HTTP on another machine), copies through a selection. */
 async function toClipboard(text: string): Promise<void> {
   if (navigator.clipboard !== undefined) {
     await navigator.clipboard.writeText(text);

@@ -1,4 +1,4 @@
-/** Elements made by hand: every string becomes a text node, nothing is ever read as HTML. */
+/** Creates DOM elements: strings become text nodes, and nothing is parsed as HTML. */
 
 import { pieces, plain } from './visible.ts';
 
@@ -57,7 +57,7 @@ function filled<E extends HTMLElement | SVGElement>(
   return element;
 }
 
-/** Sets an attribute; null and false take it away. */
+/** Sets an attribute; null and false remove it. */
 export function attribute(element: Element, name: string, value: unknown): void {
   if (value === undefined || value === null || value === false) {
     element.removeAttribute(name);
@@ -91,7 +91,7 @@ function textNodes(text: string): readonly Node[] {
   });
 }
 
-/** Takes out what is there and puts in something else. */
+/** Replaces the content of an element. */
 export function replace(parent: Element, ...children: Child[]): void {
   parent.replaceChildren();
   append(parent, children);

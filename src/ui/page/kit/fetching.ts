@@ -1,11 +1,11 @@
-/** Requests to the API: the key in a header, failures in words, event streams line by line. */
+/** Requests to the API: sends the key, turns failures into messages, and reads event streams. */
 
 import type { ApiFailure } from '../../api/api.ts';
 
 const ROOT = '/ui/api';
 const KEY = 'hopgate-key';
 
-/** What the gateway refused or could not do; `status` 0: it was not reached. */
+/** A failed request; `status` 0: the gateway could not be reached. */
 export class Refused extends Error {
   readonly status: number;
   constructor(status: number, message: string) {
@@ -14,14 +14,14 @@ export class Refused extends Error {
   }
 }
 
-/** Called when the gateway wants a key, or another one than was sent. */
+/** Called when the gateway needs a key, or refuses the one that was sent. */
 let onLocked: (wrong: boolean) => void = () => {};
 
-export function whenLocked(tell: (wrong: boolean) => void): void {
-  onLocked = tell;
+export function whenLocked(handler: (wrong: boolean) => void): void {
+  onLocked = handler;
 }
 
-/** Kept for this tab alone, and only until it is closed. */
+/** The key stays in this tab only, until the tab is closed. */
 export const key = {
   get: (): string => sessionStorage.getItem(KEY) ?? '',
   set: (value: string): void =>
@@ -101,7 +101,7 @@ export async function* follow<T>(path: string, options?: Ask): AsyncGenerator<T>
   }
 }
 
-/** What went wrong, for a person; undefined when it was only given up. */
+/** The message for a failure; undefined for an aborted request. */
 export function failureText(thrown: unknown): string | undefined {
   if (thrown instanceof DOMException && thrown.name === 'AbortError') return undefined;
   return thrown instanceof Error ? thrown.message : String(thrown);

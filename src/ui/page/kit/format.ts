@@ -1,26 +1,26 @@
-/** Numbers, times and sizes in few characters, the same in every country. */
+/** Formats numbers, times and sizes briefly, independent of the locale. */
 
 const two = (value: number) => String(value).padStart(2, '0');
 
-/** `2026-11-22`, of the reader's day. */
+/** `2026-11-22`, in local time. */
 export function day(time: number): string {
   const date = new Date(time);
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
 }
 
-/** `14:03:09`, of the reader's day. */
+/** `14:03:09`, in local time. */
 export function clock(time: number): string {
   const date = new Date(time);
   return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }
 
-/** `14:03:09.217`; with the date in front when it was another day. */
+/** `14:03:09.217`, with the date where it is not today. */
 export function moment(time: number, now = Date.now()): string {
   const fine = `${clock(time)}.${String(new Date(time).getMilliseconds()).padStart(3, '0')}`;
   return day(time) === day(now) ? fine : `${day(time)} ${fine}`;
 }
 
-/** `0.4 ms`, `812 ms`, `4.31 s`, `2 min 05 s`; `–` when it is not known. */
+/** `0.4 ms`, `812 ms`, `4.31 s`, `2 min 05 s`; `–` when unknown. */
 export function millis(ms: number | null | undefined): string {
   if (ms === null || ms === undefined) return '–';
   if (ms < 10) return `${+ms.toFixed(1)} ms`;
@@ -38,7 +38,7 @@ export function bytes(count: number): string {
   return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${unit}`;
 }
 
-/** `12 345`, with a thin space; `–` when it is not known. */
+/** `12 345`, with a thin space; `–` when unknown. */
 export function count(value: number | null | undefined): string {
   if (value === null || value === undefined) return '–';
   return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, '\u202f');

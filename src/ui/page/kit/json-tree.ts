@@ -1,14 +1,14 @@
-/** JSON as a tree that folds; what is folded does not exist yet, so that large bodies stay light. */
+/** A JSON tree with folding. Folded members are rendered only when they are opened, so large bodies stay fast. */
 
 import type { Json } from '../../../lib/json/json.ts';
 import { button, type Child, h, replace } from './dom.ts';
 import { count } from './format.ts';
 
-/** Members of one object or list that are shown at a time. */
+/** Members of one object or list that are rendered at a time. */
 const PAGE = 100;
 /** Characters of a text that are shown at first. */
 const TEXT = 400;
-/** What "Open all" opens at most. */
+/** Most members that "Expand all" opens. */
 const OPENED = 3000;
 
 type Part = string | number;
@@ -16,7 +16,7 @@ type Part = string | number;
 interface TreeOptions {
   /** Levels that are open at first. */
   readonly depth: number;
-  /** JSON pointers with words for a mark beside them. */
+  /** Labels by JSON pointer, shown beside the value. */
   readonly marks?: ReadonlyMap<string, string>;
 }
 
@@ -33,14 +33,14 @@ export function jsonTree(value: Json, options: TreeOptions): HTMLElement {
   return h('div', { class: 'tree', translate: 'no' }, node(undefined, value, '', 0, options));
 }
 
-/** Opens everything below, as far as that is sensible. */
+/** Opens everything below, up to a limit. */
 export function openAll(tree: HTMLElement): void {
   let opened = 0;
   for (let found = true; found && opened < OPENED; ) {
     found = false;
     for (const details of tree.querySelectorAll<HTMLDetailsElement>('details.branch:not([open])')) {
       details.open = true;
-      // "toggle" comes later; the members are wanted now.
+      // The "toggle" event comes later, but the members are needed now.
       details.dispatchEvent(new Event('fill'));
       found = true;
       if (++opened >= OPENED) break;
@@ -141,28 +141,28 @@ function addMembers(
   place.append(more);
 }
 
-/** The first members in one line, for a folded branch. */
+/** A preview of the first members in one line, for a folded value. */
 function gist(value: Json & object): string {
-  const words: string[] = [];
+  const parts: string[] = [];
   let length = 0;
   for (const [part, item] of entriesOf(value)) {
     if (length > 60) {
-      words.push('…');
+      parts.push('…');
       break;
     }
-    const told = isNested(item)
+    const shown = isNested(item)
       ? Array.isArray(item)
         ? '[…]'
         : '{…}'
       : JSON.stringify(item)?.slice(0, 32);
-    const word = typeof part === 'number' ? `${told}` : `${part}: ${told}`;
-    words.push(word);
-    length += word.length;
+    const label = typeof part === 'number' ? `${shown}` : `${part}: ${shown}`;
+    parts.push(label);
+    length += label.length;
   }
-  return words.join(', ').slice(0, 90);
+  return parts.join(', ').slice(0, 90);
 }
 
-/** A text, number, truth value or null; texts longer than `most` are cut until one asks for more. */
+/** A text, number, truth value or null; texts longer than `most` are cut, with a button for the rest. */
 export function leaf(value: Json, most = TEXT): HTMLElement {
   if (isNested(value)) return h('span', { class: 'brace' }, Array.isArray(value) ? '[]' : '{}');
   if (typeof value !== 'string') {
@@ -182,7 +182,7 @@ export function leaf(value: Json, most = TEXT): HTMLElement {
       `"${value.slice(0, shown)}`,
       left > 0
         ? button(
-            `… ${count(left)} characters more`,
+            `… ${count(left)} more characters`,
             () => {
               shown = Math.min(value.length, shown + Math.max(20_000, shown));
               draw();

@@ -1,9 +1,9 @@
-/** Asks for the gateway's key, once for this tab. */
+/** The form that asks for the gateway's key, once for this tab. */
 
 import { h } from './dom.ts';
 import { key } from './fetching.ts';
 
-/** @param wrong a key was sent and refused; `unlocked`: another one is there to be tried */
+/** @param wrong a key was refused; `unlocked`: called when the user entered another one */
 export function keyForm(wrong: boolean, unlocked: () => void): HTMLElement {
   const input = h('input', {
     type: 'password',

@@ -1,4 +1,4 @@
-/** The keys that the page listens to, in a dialog. */
+/** The dialog that lists the keyboard shortcuts. */
 
 import { button, h } from './dom.ts';
 
@@ -7,7 +7,7 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
     'Everywhere',
     [
       ['/', 'search'],
-      ['?', 'this list'],
+      ['?', 'show these shortcuts'],
       ['g l', 'the list'],
       ['g c', 'the charts'],
       ['Esc', 'close, back to the list'],
@@ -17,7 +17,7 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
     'List',
     [
       ['j  k', 'next, previous exchange'],
-      ['Enter', 'open it'],
+      ['Enter', 'open the exchange'],
       ['Home  End', 'newest, oldest loaded'],
     ],
   ],
@@ -37,11 +37,11 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
 export function createKeyList(): HTMLDialogElement {
   const dialog: HTMLDialogElement = h(
     'dialog',
-    { class: 'keys', 'aria-label': 'Keys' },
+    { class: 'keys', 'aria-label': 'Keyboard shortcuts' },
     h(
       'header',
       null,
-      h('h2', null, 'Keys'),
+      h('h2', null, 'Keyboard shortcuts'),
       button('×', () => dialog.close(), { 'aria-label': 'Close', class: 'tiny' }),
     ),
     KEYS.map(([title, rows]) =>
@@ -52,7 +52,7 @@ export function createKeyList(): HTMLDialogElement {
         h(
           'dl',
           null,
-          rows.map(([keys, words]) =>
+          rows.map(([keys, description]) =>
             h(
               'div',
               null,
@@ -61,7 +61,7 @@ export function createKeyList(): HTMLDialogElement {
                 null,
                 keys.split('  ').map((one) => h('kbd', null, one)),
               ),
-              h('dd', null, words),
+              h('dd', null, description),
             ),
           ),
         ),

@@ -1,4 +1,4 @@
-/** Text that is long is shown in part, until one asks for all of it. */
+/** Shows a long text in part, with a button for the rest. */
 
 import type { TextView } from '../../api/api.ts';
 import { button, h, replace } from './dom.ts';
@@ -7,10 +7,10 @@ import { count } from './format.ts';
 /** Lines that are shown at first. */
 const LINES = 24;
 const CHARS = 2400;
-/** What one press on "more" shows. */
+/** Characters that one click on "more" shows. */
 const STEP = 60_000;
 
-/** @param rest fetches the whole text, where only its beginning was sent; `lines` are shown at first */
+/** @param rest loads the whole text where only its beginning was sent; `lines`: lines to show at first */
 export function longText(
   view: TextView,
   cls = 'text',
@@ -27,7 +27,7 @@ export function longText(
       box,
       text.slice(0, shown),
       left > 0 &&
-        button(`… show ${count(Math.min(left, STEP))} of ${count(left)} characters more`, more, {
+        button(`… show ${count(Math.min(left, STEP))} of ${count(left)} more characters`, more, {
           class: 'more',
         }),
     );
@@ -44,7 +44,7 @@ export function longText(
   return box;
 }
 
-/** Where to cut at first: after some lines or characters; a little over the limit is shown whole. */
+/** Where to cut at first, by lines or characters; a text slightly over the limit is shown whole. */
 function cutAt(text: string, lines: number): number {
   let at = -1;
   for (let line = 0; line < lines; line++) {

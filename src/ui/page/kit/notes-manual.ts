@@ -1,4 +1,4 @@
-/** What notes mean: read from the manual that the gateway serves, a sentence for each name. */
+/** Descriptions of notes, read from the manual that the gateway serves. */
 
 import { h } from './dom.ts';
 
@@ -19,16 +19,16 @@ async function read(): Promise<ReadonlyMap<string, string>> {
     for (const section of (await response.text()).split(/^### /m).slice(1)) {
       const [heading = '', ...lines] = section.split('\n');
       const text = lines.join('\n').split(/^#/m)[0]!.trim().split(/\n\n/)[0]!;
-      const words = text.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/[`*]/g, '');
-      for (const name of heading.split(/[,\s]+/)) if (name !== '') all.set(name, words);
+      const description = text.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/[`*]/g, '');
+      for (const name of heading.split(/[,\s]+/)) if (name !== '') all.set(name, description);
     }
   } catch {
-    // Without the manual the names stand for themselves.
+    // Without the manual, notes are shown by name only.
   }
   return all;
 }
 
-/** The manual's words for a note; undefined when it has none. */
+/** The manual's description of a note; undefined when there is none. */
 export async function meaningOf(name: string): Promise<string | undefined> {
   meanings ??= read();
   const all = await meanings;
@@ -42,8 +42,8 @@ export function noteTag(name: string): HTMLElement {
     { class: 'tag', href: noteLink(name), target: '_blank', rel: 'noopener' },
     name,
   );
-  void meaningOf(name).then((words) => {
-    if (words !== undefined) tag.title = words;
+  void meaningOf(name).then((description) => {
+    if (description !== undefined) tag.title = description;
   });
   return tag;
 }

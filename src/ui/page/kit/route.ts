@@ -1,9 +1,9 @@
-/** What the address says: every state of the page can be linked to, reloaded and gone back to. */
+/** The state of the page in its URL, so that every state can be linked to, reloaded and reached with "back". */
 
 export type Tab = 'timeline' | 'messages' | 'diff' | 'stream' | 'replay' | 'bisect';
 export const TABS: readonly Tab[] = ['timeline', 'messages', 'diff', 'stream', 'replay', 'bisect'];
 
-/** What stands behind the question mark; filters of the list stay while one looks at an exchange. */
+/** The query part of the URL; filters of the list stay in it while an exchange is open. */
 export type Query = Readonly<Record<string, string>>;
 
 export type Route =
@@ -11,7 +11,7 @@ export type Route =
   | { readonly name: 'charts'; readonly query: Query }
   | { readonly name: 'exchange'; readonly id: string; readonly tab: Tab; readonly query: Query };
 
-/** Names of the list's filters in an address. */
+/** Names of the list's filters in the URL. */
 export const FILTERS = [
   'q',
   'status',
@@ -25,7 +25,7 @@ export const FILTERS = [
 ] as const;
 export type FilterName = (typeof FILTERS)[number];
 
-/** Reads `#/x/req_1_abc/diff?a=client-request`; whatever is not understood is the list. */
+/** Reads `#/x/req_1_abc/diff?a=client-request`; anything unknown means the list. */
 export function readRoute(hash: string): Route {
   const [path = '', search = ''] = hash.replace(/^#/, '').split(/\?(.*)/s);
   const query = Object.fromEntries(new URLSearchParams(search));
@@ -44,7 +44,7 @@ function decoded(text: string): string {
   }
 }
 
-/** The address of a state, from the `#` on. */
+/** The URL hash of a state. */
 export function hashOf(route: Route): string {
   const path =
     route.name === 'charts'
@@ -63,7 +63,7 @@ export function filtersOf(query: Query): Query {
   );
 }
 
-/** The query with some values changed; '' takes one away. */
+/** The query with some values changed; '' removes one. */
 export function withQuery<R extends Route>(route: R, changes: Query): R {
   const query = Object.fromEntries(
     Object.entries({ ...route.query, ...changes }).filter(([, value]) => value !== ''),
@@ -73,7 +73,7 @@ export function withQuery<R extends Route>(route: R, changes: Query): R {
 
 export const currentRoute = (): Route => readRoute(location.hash);
 
-/** Goes to a state. `quiet`: in place of the present one, so that "back" does not stop at every step. */
+/** Goes to a state. `quiet`: replaces the current history entry, so that "back" skips it. */
 export function go(route: Route, quiet = false): void {
   const hash = hashOf(route);
   if (hash === location.hash) return;
@@ -82,6 +82,6 @@ export function go(route: Route, quiet = false): void {
     return;
   }
   history.replaceState(null, '', hash);
-  // replaceState is silent; the views hear of it in the same way as of a click.
+  // replaceState fires no event; views need the same event as after a click.
   dispatchEvent(new HashChangeEvent('hashchange'));
 }

@@ -1,12 +1,12 @@
-/** What a part of the page is: an element that follows the address until it is closed. */
+/** The interface of a part of the page: an element that follows the URL until it is closed. */
 
 import type { Route } from './route.ts';
 
 export interface View<R extends Route = Route> {
   readonly node: HTMLElement;
-  /** The address changed, and this view still stands for it. */
+  /** Shows the state of a changed URL. */
   show(route: R): void;
-  /** Takes a key press; true: it was for this view. */
+  /** Handles a key press; true: the view has used it. */
   press?(event: KeyboardEvent): boolean;
   close(): void;
 }

@@ -1,4 +1,4 @@
-/** Characters that would hide or turn text around are made visible before any text is shown. */
+/** Makes invisible and direction-changing characters visible before a text is shown. */
 
 // Controls but tab and newline; format characters (bidi marks, embeddings, isolates, zero widths, tags);
 // line and paragraph separators; halves of surrogate pairs. ZWNJ and ZWJ stay, Persian and emoji need
@@ -27,7 +27,7 @@ const NAMES: Readonly<Record<number, string>> = {
   65279: 'byte order mark',
 };
 
-/** A piece of a text: as it stands, or the sign for a character that cannot be seen, with its name. */
+/** A piece of a text: unchanged, or the sign for an invisible character, with its name. */
 export interface Piece {
   readonly text: string;
   readonly hidden?: string;
@@ -38,7 +38,7 @@ export function codeOf(character: string): string {
   return `U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`;
 }
 
-/** Is there anything in it that cannot be seen? */
+/** Whether a text holds invisible characters. */
 export const hides = (text: string): boolean => HIDDEN.test(text);
 
 /** The text in pieces; a carriage return in front of a newline is left out. */
@@ -60,7 +60,7 @@ export function pieces(text: string): readonly Piece[] {
   return all;
 }
 
-/** The same for places where only a plain text can stand (titles, labels). */
+/** The same as plain text, for titles and labels. */
 export function plain(text: string): string {
   if (!hides(text)) return text;
   return pieces(text)

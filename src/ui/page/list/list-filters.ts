@@ -1,4 +1,4 @@
-/** The filters above the list: a search, statuses at one press, times, and the finer ones behind a button. */
+/** The filters above the list: search, status, time, and further ones under "More". */
 
 import { button, type Child, h, replace } from '../kit/dom.ts';
 import type { FilterName, Query } from '../kit/route.ts';
@@ -6,7 +6,7 @@ import type { FilterName, Query } from '../kit/route.ts';
 export interface Filters {
   readonly node: HTMLElement;
   show(query: Query): void;
-  /** Puts the caret into the search. */
+  /** Focuses the search field. */
   search(): void;
 }
 
@@ -39,10 +39,10 @@ const FINE = [
   ['model', 'Model', 'glm* or provider/model'],
   ['error', 'Error', 'kind, such as rate_limit'],
   ['note', 'Note', 'name of a rule'],
-  ['session', 'Session', 'whole id'],
+  ['session', 'Session', 'id or its beginning'],
 ] as const;
 
-/** @param change the filters that are to be changed; '' takes one away */
+/** @param change called with changed filters; '' removes one */
 export function createFilters(change: (query: Query) => void): Filters {
   let timer = 0;
   const later = (name: FilterName, value: string) => {
@@ -59,7 +59,7 @@ export function createFilters(change: (query: Query) => void): Filters {
         input: (event) => later(name, (event.target as HTMLInputElement).value),
         keydown: (event) => {
           if (event.key === 'Escape') {
-            // The browser empties a search by itself and says nothing of it: the filter goes with it.
+            // Escape empties the search field without an input event: the filter is removed here.
             event.preventDefault();
             const input = event.target as HTMLInputElement;
             clearTimeout(timer);
@@ -197,7 +197,7 @@ export function createFilters(change: (query: Query) => void): Filters {
 const chipText = (name: FilterName, value: string): string =>
   name === 'until' && /^\d+$/.test(value) ? new Date(Number(value)).toLocaleString('sv') : value;
 
-/** A value from an address that is not among the choices becomes one. */
+/** Selects a value; one from the URL that is not an option becomes one. */
 function choose(select: HTMLSelectElement, value: string): void {
   if (select.value === value) return;
   if (![...select.options].some((option) => option.value === value)) {

@@ -9,7 +9,7 @@ import { createListView } from './list-view.ts';
 import { openRows, type Rows } from './rows.ts';
 import { firstRequest, recordingOff } from './welcome.ts';
 
-/** @param feedState told whether the live feed is up */
+/** @param feedState called with the state of the live feed */
 export function createListPage(info: Info, feedState: (state: Rows['feed']) => void): View {
   let rows: Rows | undefined;
   let filters = '';
@@ -79,7 +79,7 @@ export function createListPage(info: Info, feedState: (state: Rows['feed']) => v
       if (event.key === '/') bar.search();
       else if (event.key === 'j' || event.key === 'k') view.move(event.key === 'j' ? 1 : -1);
       else if (document.activeElement !== view.node.querySelector('.scroller')) {
-        // The other keys belong to whatever has the focus.
+        // Other keys belong to the focused element.
         if (route.name !== 'list' || event.key !== 'Enter' || onControl(event)) return false;
         openSelected(route);
       } else if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {

@@ -1,4 +1,4 @@
-/** The live list: only the lines in sight exist, and what one reads stays where it is when new ones come. */
+/** The live list: renders only visible rows, and keeps the scroll position when new rows arrive. */
 
 import type { UiRow } from '../../api/api.ts';
 import { attribute, button, h, replace } from '../kit/dom.ts';
@@ -10,28 +10,28 @@ export interface ListView {
   readonly node: HTMLElement;
   /** Rows changed; `inserted` are new. */
   update(rows: Rows, inserted: readonly string[]): void;
-  /** Marks the row that is open beside the list. */
+  /** Selects the row of the open exchange. */
   select(id: string | undefined): void;
-  /** Moves the mark by so many rows and tells of it; false at an end. */
+  /** Moves the selection by `by` rows; false at an end. */
   move(by: number): boolean;
   readonly selected: string | undefined;
   focus(): void;
   close(): void;
 }
 
-/** Milliseconds after which the elapsed time of running exchanges is shown anew. */
+/** Milliseconds between two updates of the elapsed time of running exchanges. */
 const ELAPSED_EVERY = 500;
 const WIDE = 880;
 const SPARE = 8;
 
-/** @param open the row was chosen by a click or Enter */
+/** @param open called when a row is chosen by a click or Enter */
 export function createListView(open: (id: string, moved: boolean) => void): ListView {
   let rows: Rows | undefined;
   let selected: string | undefined;
   let height = 30;
   let most = 1000;
   let fresh = 0;
-  /** The selected row is still to be brought into view: it is not loaded yet. */
+  /** The selected row is not loaded yet and must be scrolled to later. */
   let sought = false;
   const made = new Map<string, { row: UiRow; most: number; node: HTMLElement }>();
 
@@ -60,8 +60,8 @@ export function createListView(open: (id: string, moved: boolean) => void): List
     class: 'pill',
     hidden: true,
   });
-  const said = h('p', { class: 'sr', role: 'status' });
-  const node = h('div', { class: 'list' }, columns(), scroller, pill, said);
+  const announcement = h('p', { class: 'sr', role: 'status' });
+  const node = h('div', { class: 'list' }, columns(), scroller, pill, announcement);
 
   new ResizeObserver(([entry]) => {
     const wide = entry!.contentRect.width >= WIDE;
@@ -76,7 +76,7 @@ export function createListView(open: (id: string, moved: boolean) => void): List
     draw();
   }).observe(node);
 
-  /** There is as much to scroll through as there are rows. */
+  /** Sets the scroll height to that of all rows. */
   function stretch(): void {
     space.style.setProperty('--height', `${(rows?.all.length ?? 0) * height}px`);
   }
@@ -93,7 +93,7 @@ export function createListView(open: (id: string, moved: boolean) => void): List
     const now = Date.now();
     const shown = all.slice(top, bottom).map((row, i) => {
       const old = made.get(row.id);
-      // The elapsed time of a running exchange is drawn anew.
+      // Running exchanges are redrawn for their elapsed time.
       const current = old?.row === row && old.most === most && row.state !== 'open';
       const line = current ? old.node : rowElement(row, most, now);
       if (!current) made.set(row.id, { row, most, node: line });
@@ -104,7 +104,7 @@ export function createListView(open: (id: string, moved: boolean) => void): List
     });
     const ids = new Set(shown.map((line) => line.dataset.id));
     for (const id of made.keys()) if (!ids.has(id)) made.delete(id);
-    // Lines that stay keep their place in the document: a click between press and release is not lost.
+    // Remaining rows stay in the document, so that a click between press and release is not lost.
     const there = new Set<Node>(shown);
     for (const line of [...space.childNodes]) if (!there.has(line)) line.remove();
     shown.forEach((line, i) => {
@@ -117,7 +117,7 @@ export function createListView(open: (id: string, moved: boolean) => void): List
     if (rows.more && bottom > all.length - 40) rows.older();
   }
 
-  /** Brings the selected row into view, as soon as it is there. */
+  /** Scrolls to the selected row once it is loaded. */
   function show(): void {
     const index = rows?.all.findIndex((row) => row.id === selected) ?? -1;
     sought = index < 0 && selected !== undefined;
@@ -147,7 +147,7 @@ export function createListView(open: (id: string, moved: boolean) => void): List
       most = scaleOf(next.all);
       const arrived = new Set(inserted);
       const firstShown = Math.ceil(scroller.scrollTop / height);
-      // Somebody who reads (scrolled, points at a line, or walks with the keys) is not moved.
+      // A reader who has scrolled, points at a row or uses the keys keeps the position.
       const reads =
         scroller.scrollTop > 0 || scroller.matches(':hover') || scroller === document.activeElement;
       let above = 0;
@@ -163,7 +163,7 @@ export function createListView(open: (id: string, moved: boolean) => void): List
       if (sought) show();
       draw();
       for (const id of inserted) made.get(id)?.node.classList.add('new');
-      if (inserted.length > 0) replace(said, several(inserted.length, 'new exchange'));
+      if (inserted.length > 0) replace(announcement, several(inserted.length, 'new exchange'));
     },
     select(id) {
       if (id === selected) return;
@@ -188,11 +188,11 @@ export function createListView(open: (id: string, moved: boolean) => void): List
   };
 }
 
-/** What a full bar stands for: the 95th percentile of what is loaded. */
+/** Milliseconds of a full bar: the 95th percentile of the loaded rows. */
 function scaleOf(rows: readonly UiRow[]): number {
   const times = rows.map((row) => row.total_ms ?? 0).sort((a, b) => a - b);
   const high = times[Math.floor(times.length * 0.95)] ?? 0;
-  // Steps, so that bars keep still while rows come in.
+  // Rounded up in steps, so that bars do not change with every row.
   return 10 ** (Math.ceil(Math.log10(Math.max(100, high)) * 4) / 4);
 }
 

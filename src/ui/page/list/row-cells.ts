@@ -1,11 +1,11 @@
-/** One exchange as a line of the list. */
+/** Renders one exchange as a row of the list. */
 
 import type { UiRow } from '../../api/api.ts';
 import { cost } from '../exchange/money.ts';
 import { type Child, h } from '../kit/dom.ts';
 import { clock, count, day, millis, short } from '../kit/format.ts';
 
-/** How an exchange fared, for its colour: `warn` is a failure that was made up for. */
+/** The colour of an exchange: `warn` is a failed try that a later one made good. */
 export type Tone = 'ok' | 'warn' | 'bad' | 'open';
 
 export function toneOf(row: UiRow): Tone {
@@ -15,7 +15,7 @@ export function toneOf(row: UiRow): Tone {
 }
 
 /** `200`, `500 overloaded`, `cut`, `running`; the second part in words. */
-export function statusWords(row: UiRow): readonly [string, string] {
+export function statusLabel(row: UiRow): readonly [string, string] {
   if (row.state === 'open') return ['…', 'running'];
   if (row.state === 'cut') return ['cut', row.error];
   return [String(row.status || '–'), row.error || (row.failed ? 'retried' : '')];
@@ -39,8 +39,8 @@ const cell = (name: string, ...children: Child[]) =>
   h('span', { class: `cell ${name}`, role: 'gridcell' }, ...children);
 
 /**
- * How long it took as a bar: the light part until the first byte. A bar that is longer than the scale is
- * cut to it, and its light part stays the share of the time that it is.
+ * The duration as a bar, with a light part until the first byte. A longer bar is cut to the scale, and its
+ * light part keeps its share.
  * @param most milliseconds of a full bar
  */
 function bar(row: UiRow, most: number, elapsed: number): HTMLElement {
@@ -57,12 +57,12 @@ function bar(row: UiRow, most: number, elapsed: number): HTMLElement {
   });
 }
 
-/** What is said of it to somebody who does not see the line. */
+/** The label of a row for screen readers. */
 function label(row: UiRow): string {
-  const [status, words] = statusWords(row);
+  const [status, text] = statusLabel(row);
   const parts = [
     clock(row.time),
-    `status ${status} ${words}`.trim(),
+    `status ${status} ${text}`.trim(),
     row.model,
     row.target === '' ? '' : `to ${row.target}`,
     row.hops > 1 ? `${row.hops} hops` : '',
@@ -84,9 +84,9 @@ const route = (row: UiRow): Child[] => {
   ];
 };
 
-/** The line of a row. @param most milliseconds of a full bar */
+/** The element of a row. @param most milliseconds of a full bar */
 export function rowElement(row: UiRow, most: number, now: number): HTMLElement {
-  const [status, words] = statusWords(row);
+  const [status, text] = statusLabel(row);
   const today = day(row.time) === day(now);
   const notes = noteNames(row.notes);
   const elapsed = row.state === 'open' ? Math.max(0, now - row.time) : row.total_ms;
@@ -101,7 +101,7 @@ export function rowElement(row: UiRow, most: number, now: number): HTMLElement {
       'aria-label': label(row),
     },
     cell('time', !today && h('span', { class: 'date' }, day(row.time).slice(5)), clock(row.time)),
-    cell('status', h('i', { class: 'dot' }), h('b', null, status), words !== '' && ` ${words}`),
+    cell('status', h('i', { class: 'dot' }), h('b', null, status), text !== '' && ` ${text}`),
     cell('entry', protocolName(row.entry)),
     cell('route', ...route(row)),
     cell('hops', row.hops > 1 || row.tries > 1 ? hopDots(row) : ''),
@@ -123,10 +123,10 @@ export function rowElement(row: UiRow, most: number, now: number): HTMLElement {
 
 function hopDots(row: UiRow): HTMLElement {
   const again = row.tries - row.hops;
-  const words = `${count(row.hops)} ${row.hops === 1 ? 'hop' : 'hops'}${again > 0 ? `, ${again} tried again` : ''}`;
+  const text = `${count(row.hops)} ${row.hops === 1 ? 'hop' : 'hops'}${again > 0 ? `, ${again} retried` : ''}`;
   return h(
     'span',
-    { class: 'hopdots', title: words },
+    { class: 'hopdots', title: text },
     `${row.hops}`,
     again > 0 && h('span', { class: 'again' }, `+${again}`),
   );

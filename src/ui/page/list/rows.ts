@@ -10,17 +10,17 @@ export type Feed = 'connecting' | 'live' | 'lost';
 export interface Rows {
   /** Newest first. */
   readonly all: readonly UiRow[];
-  /** There are older ones. */
+  /** Older rows exist. */
   readonly more: boolean;
   readonly loading: boolean;
   readonly feed: Feed;
   readonly problem: string | undefined;
-  /** Asks for older ones; does nothing while that is under way. */
+  /** Loads older rows, unless they are being loaded. */
   older(): void;
   close(): void;
 }
 
-/** What happened: `inserted` holds the ids of rows that came in live. */
+/** Called after a change; `inserted` holds the ids of rows from the live feed. */
 export type Changed = (inserted: readonly string[]) => void;
 
 const newestFirst = (a: UiRow, b: UiRow) => b.time - a.time || (a.id < b.id ? 1 : -1);
@@ -43,7 +43,7 @@ export function openRows(query: Query, changed: Changed): Rows {
   const sorted = () => {
     all = [...known.values()].sort(newestFirst);
   };
-  // Many rows may come in one moment: they are shown together.
+  // Rows that arrive at the same time are shown together.
   const soon = () => {
     if (timer !== 0) return;
     timer = window.setTimeout(() => {
@@ -60,7 +60,7 @@ export function openRows(query: Query, changed: Changed): Rows {
     try {
       const page = await getSamples({ ...query, cursor: from, limit: '200' }, signal);
       for (const row of page.rows) known.set(row.id, row);
-      // A first page that is asked for again after a lost feed does not move the end.
+      // Reloading the first page after a lost feed does not change where older rows begin.
       if (from !== undefined || all.length === 0) cursor = page.cursor;
       problem = undefined;
       sorted();

@@ -1,4 +1,4 @@
-/** What one sees while there is nothing to see: how to record, and how to send a first request. */
+/** The empty list: how to switch on recording, and how to send a first request. */
 
 import type { Info } from '../../api/api.ts';
 import { copyButton } from '../kit/copy.ts';
@@ -21,14 +21,14 @@ export function recordingOff(): HTMLElement {
     h(
       'p',
       null,
-      'Exchanges show up here once the gateway keeps samples. Put this into its configuration:',
+      'Exchanges appear here once the gateway records them. Put this into its configuration:',
     ),
     code('samples:\n  mode: all        # or: errors'),
     h(
       'p',
       null,
-      'A running gateway takes it up by itself; this page needs a reload. Samples stay on the machine of the gateway, credentials are never written. ',
-      h('a', { href: '/docs/configuration#samples' }, 'What can be set'),
+      'A running gateway applies this by itself; reload this page afterwards. Samples stay on the gateway’s machine, and credentials are never written. ',
+      h('a', { href: '/docs/configuration#samples' }, 'All settings'),
     ),
   );
 }
@@ -48,7 +48,7 @@ export function firstRequest(info: Info): HTMLElement {
   return h(
     'div',
     { class: 'blank' },
-    h('h2', null, errors ? 'No failures so far' : 'Waiting for a first exchange'),
+    h('h2', null, errors ? 'No failures so far' : 'Waiting for the first exchange'),
     h(
       'p',
       null,
@@ -60,7 +60,7 @@ export function firstRequest(info: Info): HTMLElement {
       h(
         'p',
         null,
-        'To see exchanges that succeed as well, put this into the configuration. They stay on the machine of the gateway, and credentials are never written:',
+        'To see successful exchanges as well, put this into the configuration. They stay on the gateway’s machine, and credentials are never written:',
       ),
     errors && code('samples:\n  mode: all'),
     errors && h('p', null, 'Then send a request:'),

@@ -112,6 +112,20 @@ describe('--yes', () => {
     expect(await checked()).toContain('0.0.0.0:5520');
   });
 
+  test.each([
+    ['5520', false],
+    [':5520', false],
+    ['[::1]:5520', false],
+    ['app.localhost:5520', false],
+    ['*:5520', true],
+    ['127.example.com:5520', true],
+    ['localhost.example.com:5520', true],
+  ])('listening on %s makes up a key for clients: %p', async (listen, keyed) => {
+    const { code, out } = await world.run(['init', '--yes', '--listen', listen]);
+    expect(code).toBe(0);
+    expect(out.includes('Clients send this key')).toBe(keyed);
+  });
+
   test('a key that is made up cannot be foretold', async () => {
     const random = spyOn(Math, 'random').mockReturnValue(0.5);
     const keys = new Set<string | undefined>();

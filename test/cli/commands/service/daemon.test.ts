@@ -3,9 +3,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { installationFor } from '../../../../src/cli/commands/service/installation.ts';
 import { launchdPlist } from '../../../../src/cli/commands/service/launchd-plist.ts';
-import { marked, ownership } from '../../../../src/cli/commands/service/own-file.ts';
-import { placeFor } from '../../../../src/cli/commands/service/place.ts';
+import { ownership, withMark } from '../../../../src/cli/commands/service/own-file.ts';
 import { createWorld, type World } from '../../world.ts';
 
 let world: World;
@@ -252,7 +252,7 @@ describe('launchd', () => {
   });
 
   test('the daemon of the machine has its state outside of any home', () => {
-    const place = placeFor('system', {
+    const place = installationFor('system', {
       platform: 'darwin',
       uid: 0,
       userHome: '/var/root',
@@ -266,7 +266,7 @@ describe('launchd', () => {
   test.skipIf(python === null)(
     `the list says what was meant, read by a parser of property lists${python === null ? ' [SKIPPED: no python3]' : ''}`,
     () => {
-      const text = marked(
+      const text = withMark(
         launchdPlist({
           scope: 'user',
           program: ['/a & b/<hopgate>'],

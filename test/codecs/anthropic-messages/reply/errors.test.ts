@@ -1,4 +1,4 @@
-/** Errors: an upstream's by meaning, ours in Anthropic's words, and the sentence Claude Code acts on. */
+/** Decoding and encoding of Messages errors, and the overflow message that Claude Code parses. */
 
 import { describe, expect, test } from 'bun:test';
 import Anthropic, { APIError } from '@anthropic-ai/sdk';
@@ -152,7 +152,7 @@ describe('every kind of error is said in this protocol', () => {
   });
 });
 
-describe('a prompt that is too long is said in the words that Claude Code acts on', () => {
+describe('a prompt that is too long gets the message that Claude Code parses', () => {
   const cases: readonly (readonly [string, string])[] = [
     [
       "This model's maximum context length is 128000 tokens. However, your messages resulted in 130512 tokens. Please reduce the length of the messages.",

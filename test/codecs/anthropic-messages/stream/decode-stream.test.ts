@@ -1,9 +1,9 @@
-/** Upstream streams that are out of the ordinary, told event by event. */
+/** Decoding of unusual Messages streams. */
 
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../../../src/codecs/anthropic-messages/index.ts';
 import type { StreamEvent } from '../../../../src/conversation/events.ts';
-import { Fold } from '../../../../src/conversation/fold.ts';
+import { ReplyBuilder } from '../../../../src/conversation/reply-builder.ts';
 import type { Tool } from '../../../../src/conversation/types.ts';
 import { bytes, EMPTY, eventsOf, sse, upstream } from '../recorded.ts';
 import { close, decode, delta, done, encode, open, START, STOP, say, types } from '../scenes.ts';
@@ -79,7 +79,7 @@ describe('decoding a stream', () => {
     expect(types(decode([...said, STOP]))).toBe('start block-start delta block-stop finish end');
   });
 
-  test('lost starts and stops are made good', () => {
+  test('lost starts and stops are replaced', () => {
     const events = decode([
       START,
       say(0, 'a'),
@@ -154,7 +154,7 @@ describe('decoding a stream', () => {
       ],
       { ...EMPTY, tools },
     );
-    const fold = new Fold();
+    const fold = new ReplyBuilder();
     for (const event of events) fold.push(event);
     expect(fold.reply.blocks).toMatchObject([
       {
@@ -194,7 +194,7 @@ describe('decoding a stream', () => {
     expect(events[1]).toMatchObject({ head: { type: 'tool-call', name: 'Bash', by: 'client' } });
   });
 
-  test('a call keeps what has no meaning here for the way back', () => {
+  test('a call keeps its other fields for the same protocol', () => {
     const block = {
       type: 'tool_use',
       id: 't',

@@ -1,9 +1,9 @@
-/** Streams for a Messages client, told event by event. */
+/** Encoding of Messages streams. */
 
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../../../src/codecs/anthropic-messages/index.ts';
 import type { StreamEvent } from '../../../../src/conversation/events.ts';
-import { CARRIER_PREFIX, openSeal } from '../../../../src/conversation/seal.ts';
+import { openSeal, SEAL_ENVELOPE_PREFIX } from '../../../../src/conversation/seal.ts';
 import type { Block } from '../../../../src/conversation/types.ts';
 import { isObject, type JsonObject } from '../../../../src/lib/json/json.ts';
 import { client } from '../recorded.ts';
@@ -145,7 +145,7 @@ describe('encoding a stream for a Messages client', () => {
       ...finish(),
     ]);
     expect(sent[1]).toEqual(open(0, { type: 'redacted_thinking', data: 'data' }));
-    expect((sent[3]!.content_block as JsonObject).data).toStartWith(CARRIER_PREFIX);
+    expect((sent[3]!.content_block as JsonObject).data).toStartWith(SEAL_ENVELOPE_PREFIX);
   });
 
   const callWith = (input: readonly string[], kind: 'function' | 'custom' = 'function') => {
@@ -203,7 +203,7 @@ describe('encoding a stream for a Messages client', () => {
     expect(reason([{ type: 'end' }])).toBe('end_turn');
   });
 
-  test('a citation behind its text is still told', () => {
+  test('a citation after its text is still emitted', () => {
     const { sent } = encode([
       begin,
       { type: 'block-start', index: 0, head: { type: 'text' } },

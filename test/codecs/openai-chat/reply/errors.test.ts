@@ -1,4 +1,4 @@
-/** Vendors' error answers by meaning, and errors in OpenAI's words. */
+/** Decoding of vendors' error answers, and encoding of errors as OpenAI writes them. */
 
 import { describe, expect, test } from 'bun:test';
 import OpenAI from 'openai';
@@ -348,7 +348,7 @@ describe('vendor errors', () => {
 });
 
 describe('errors for clients', () => {
-  test('headers say the request, the wait and whether to repeat', () => {
+  test('headers hold the request id, the wait and whether to retry', () => {
     const error = new GatewayError('rate_limit', 'slow down', {
       retryAfter: 1.2,
       retryable: false,
@@ -367,7 +367,7 @@ describe('errors for clients', () => {
     });
   });
 
-  test('an overload is never called server_is_overloaded', () => {
+  test('an overload never has the code server_is_overloaded', () => {
     const { body, status } = openaiChat.encodeError(new GatewayError('overloaded', 'busy'), 'r');
     expect(status).toBe(503);
     expect(body.error).toEqual({

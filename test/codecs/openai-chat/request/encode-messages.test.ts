@@ -1,9 +1,9 @@
-/** What other protocols say, as messages of a Chat vendor; and edits of the own protocol. */
+/** Encoding of other protocols' turns, and of edited Chat turns, as Chat messages. */
 
 import { describe, expect, test } from 'bun:test';
 import { openaiChat } from '../../../../src/codecs/openai-chat/index.ts';
 import { editNode } from '../../../../src/conversation/edit.ts';
-import { carrySeal } from '../../../../src/conversation/seal.ts';
+import { wrapSeal } from '../../../../src/conversation/seal.ts';
 import type { Block } from '../../../../src/conversation/types.ts';
 import type { Json } from '../../../../src/lib/json/json.ts';
 import {
@@ -183,7 +183,7 @@ describe('messages', () => {
     });
   });
 
-  test('seals of this protocol go home, to no other provider', () => {
+  test('seals of this protocol go back to their provider only', () => {
     const value = '[{"type":"reasoning.encrypted","data":"E"}]';
     const turn = (provider: string) =>
       assistant(
@@ -205,8 +205,8 @@ describe('messages', () => {
     expect(other.notes).toBe('reasoning_seal_dropped');
   });
 
-  test('a carrier that a Chat client brings back never reaches a vendor', () => {
-    const data = carrySeal({
+  test('an envelope from a Chat client never reaches a vendor', () => {
+    const data = wrapSeal({
       protocol: 'anthropic-messages',
       provider: 'a',
       kind: 'signature',
@@ -233,10 +233,10 @@ describe('messages', () => {
   });
 });
 
-test('carriers that do not fit their words are noted as lost, like those that do', () => {
+test('envelopes get the note of a lost seal whether or not they fit their text', () => {
   const carrier = (value: string) => ({
     type: 'reasoning.encrypted',
-    data: carrySeal({ protocol: 'anthropic-messages', provider: 'a', kind: 'signature', value }),
+    data: wrapSeal({ protocol: 'anthropic-messages', provider: 'a', kind: 'signature', value }),
   });
   const { out, notes } = own({
     messages: [

@@ -1,4 +1,4 @@
-/** Tools and settings of other protocols, as a Chat vendor is told them; and what a profile changes. */
+/** Encoding of tools and settings of other protocols for Chat vendors, and the effects of profiles. */
 
 import { describe, expect, test } from 'bun:test';
 import type { Profile } from '../../../../src/conversation/target.ts';
@@ -74,7 +74,7 @@ describe('tools', () => {
     );
   });
 
-  test('a vendor that serves web search is asked in its own form', () => {
+  test('a vendor that runs web search gets its own form of the tool', () => {
     const { body } = encode(conversation([user(t('q'))], { tools: [tools[3]!] }), {
       hostedTools: ['web_search'],
     });
@@ -192,7 +192,7 @@ describe('settings', () => {
 });
 
 describe('profiles on requests of this protocol', () => {
-  test('stated facts apply, each with its note', () => {
+  test('facts of the profile apply, each with a note', () => {
     const { out, notes } = own(
       {
         messages: [
@@ -239,14 +239,14 @@ describe('profiles on requests of this protocol', () => {
     expect(notes).toBe('parameter_mapped=5,parameter_dropped=4,content_bridged');
   });
 
-  test('a client that speaks the vendor’s own spelling is left alone', () => {
+  test('a parameter that is already in the vendor’s spelling is not changed', () => {
     const body = { thinking: { type: 'disabled' }, reasoning_effort: 'low', max_tokens: 3 };
     const { out, notes } = own(body, { reasoningParam: 'thinking', maxTokensParam: 'max_tokens' });
     expect(out).toMatchObject(body);
     expect(notes).toBe('');
   });
 
-  test('none that cannot be said is dropped, the tools stay', () => {
+  test('a `none` that the vendor does not accept is dropped, and the tools stay', () => {
     const tools = [{ type: 'function', function: { name: 'f' } }];
     const { out, notes } = own({ tools, tool_choice: 'none' }, { toolChoices: ['auto'] });
     expect([out.tools, out.tool_choice, notes]).toEqual([

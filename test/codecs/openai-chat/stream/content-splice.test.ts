@@ -1,4 +1,4 @@
-/** The short cut through plain content gives exactly what the parse gives, on made-up and recorded streams. */
+/** Reading content without a parse gives the same events as parsing, on generated and recorded streams. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -178,7 +178,7 @@ describe('content without a parse', () => {
     expect(splice.read(frame('x').replace('"a"', '"b"'), '')).toBeUndefined();
   });
 
-  test('a run of frames says what each of them says, and ends before the first that is unlike', () => {
+  test('a run of frames gives the same text as its frames, and ends before the first different one', () => {
     const frame = (inner: string) =>
       `data: {"id":"a","choices":[{"index":0,"delta":{"content":"${inner}"},"finish_reason":null}]}\n\n`;
     const splice = learnt(frame('hi').slice(6, -2));

@@ -1,4 +1,4 @@
-/** Streams as vendors bend them, read like transcripts: chunks in, events out. */
+/** Decoding of Chat streams with the known deviations of vendors. */
 
 import { describe, expect, test } from 'bun:test';
 import { GatewayError } from '../../../../src/conversation/errors.ts';
@@ -89,7 +89,7 @@ describe('reasoning', () => {
   });
 });
 
-describe('beginnings and endings', () => {
+describe('first and last messages', () => {
   test('a first chunk without choices or id begins nothing; filter results are no answer', () => {
     const azure = {
       id: '',
@@ -129,7 +129,7 @@ describe('beginnings and endings', () => {
     ]);
   });
 
-  test('[DONE] alone is no answer', () => {
+  test('[DONE] alone is not an answer', () => {
     expect(transcript(['[DONE]'])).toEqual([]);
     expect(transcript([])).toEqual([]);
   });
@@ -168,7 +168,7 @@ describe('beginnings and endings', () => {
     }
   });
 
-  test('a refusal in words is a refusal', () => {
+  test('a refusal with text is a refusal', () => {
     expect(transcript([chunk({ refusal: 'no' }), chunk({}, 'stop'), '[DONE]'])).toEqual([
       'start',
       '+0 refusal',

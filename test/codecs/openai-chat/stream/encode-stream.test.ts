@@ -1,4 +1,4 @@
-/** Events in, chunks out: what clients of this protocol are shown, and what they are not. */
+/** Encoding of Chat streams: what clients get, and what is left out. */
 
 import { describe, expect, test } from 'bun:test';
 import { openaiChat } from '../../../../src/codecs/openai-chat/index.ts';
@@ -70,7 +70,7 @@ describe('the skeleton', () => {
     );
   });
 
-  test('usage only for those who asked, null before its own chunk', () => {
+  test('usage only for clients that asked for it, with null before its own chunk', () => {
     const usage: StreamEvent = {
       type: 'usage',
       usage: { input: 3, cacheRead: 4, output: 5, reasoning: 6 },

@@ -1,4 +1,4 @@
-/** Errors by meaning, in and out, and what a digest tells of an answer that failed or ended. */
+/** Decoding and encoding of errors, and digests of answers that failed or ended. */
 
 import { describe, expect, test } from 'bun:test';
 import { openaiResponses } from '../../../../src/codecs/openai-responses/index.ts';
@@ -163,7 +163,7 @@ describe('digests of streams', () => {
     );
   });
 
-  test('an ending without anything said', () => {
+  test('a terminal event without content', () => {
     const nothing = { type: 'message', content: [{ type: 'output_text', text: '' }] };
     expect(look(end('response.completed', { output: [nothing] }))).toEqual({
       complete: true,
@@ -204,14 +204,14 @@ describe('digests of streams', () => {
     );
   });
 
-  test('[DONE] without an ending completes only what said something', () => {
+  test('[DONE] without a terminal event completes only a stream with content', () => {
     expect(
       look('data: {"type":"response.output_text.delta","delta":"x"}\n\ndata: [DONE]\n\n').complete,
     ).toBe(true);
     expect(look('data: [DONE]\n\n').complete).toBe(false);
   });
 
-  test('every way an ending may begin has its mark', () => {
+  test('every way an ending may begin has its prefix', () => {
     for (const text of [
       end('response.completed', {}),
       'data: {"type":"response.incomplete","response":{}}\n\n',
@@ -220,13 +220,13 @@ describe('digests of streams', () => {
       'data: {"type": "response.completed"}\n\n',
     ]) {
       expect(
-        openaiResponses.terminalMarks.some((mark) => text.startsWith(mark)),
+        openaiResponses.terminalPrefixes.some((prefix) => text.startsWith(prefix)),
         text,
       ).toBe(true);
     }
     const delta =
       'event: response.output_text.delta\ndata: {"type":"response.output_text.delta"}\n\n';
-    expect(openaiResponses.terminalMarks.some((mark) => delta.includes(mark))).toBe(false);
+    expect(openaiResponses.terminalPrefixes.some((prefix) => delta.includes(prefix))).toBe(false);
   });
 });
 
@@ -255,14 +255,14 @@ describe('whole replies that are none', () => {
   });
 });
 
-test('models in the dialect of OpenAI', () => {
+test('models as OpenAI lists them', () => {
   expect(openaiResponses.encodeModels([{ id: 'm', provider: 'p', created: 1 }])).toEqual({
     object: 'list',
     data: [{ id: 'm', object: 'model', created: 1, owned_by: 'p' }],
   });
 });
 
-test('a frame without data tells a digest nothing', () => {
+test('a digest ignores frames without data', () => {
   const silent: SseFrame = { event: '', data: undefined, bytes: new Uint8Array(), from: 0, to: 0 };
   expect(openaiResponses.digestStream([silent])).toEqual({ complete: false, semantic: false });
 });

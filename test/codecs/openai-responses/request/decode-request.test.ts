@@ -1,7 +1,7 @@
-/** What each kind of input item, tool and setting means. */
+/** Decoding of each kind of input item, tool and setting of Responses. */
 
 import { describe, expect, test } from 'bun:test';
-import { carrySeal } from '../../../../src/conversation/seal.ts';
+import { wrapSeal } from '../../../../src/conversation/seal.ts';
 import type { Block } from '../../../../src/conversation/types.ts';
 import type { Json, JsonObject } from '../../../../src/lib/json/json.ts';
 import { conversation } from '../material.ts';
@@ -19,7 +19,7 @@ const parts = (content: Json, role = 'user') =>
   conversation({ model: 'm', input: [{ role, content }] }).turns[0]?.blocks.map(bare);
 
 describe('items', () => {
-  test('a string is the user speaking', () => {
+  test('a string is a user message', () => {
     expect(conversation({ model: 'm', input: 'hi' }).turns).toEqual([
       { role: 'user', blocks: [{ type: 'text', text: 'hi' }] },
     ]);
@@ -255,7 +255,7 @@ describe('items', () => {
     const item = {
       type: 'reasoning',
       summary: [{ type: 'summary_text', text: 'a' }],
-      encrypted_content: carrySeal(sealed),
+      encrypted_content: wrapSeal(sealed),
     };
     expect(first(item).block).toEqual({ type: 'reasoning', text: 'a', sealed });
   });

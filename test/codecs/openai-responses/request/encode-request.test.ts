@@ -1,10 +1,10 @@
-/** Edited conversations of this protocol, and other protocols' turns, as the items they become. */
+/** Encoding of edited Responses conversations, and of turns of other protocols, as input items. */
 
 import { describe, expect, test } from 'bun:test';
 import { openaiResponses } from '../../../../src/codecs/openai-responses/index.ts';
 import { editNode, withParts } from '../../../../src/conversation/edit.ts';
 import { Notes } from '../../../../src/conversation/notes.ts';
-import { carrySeal, mintSeal } from '../../../../src/conversation/seal.ts';
+import { wrapSeal, wrapUnsealed } from '../../../../src/conversation/seal.ts';
 import { NO_PROFILE, type Profile } from '../../../../src/conversation/target.ts';
 import type { Block, Conversation, Tool, Turn } from '../../../../src/conversation/types.ts';
 import type { JsonObject } from '../../../../src/lib/json/json.ts';
@@ -108,7 +108,7 @@ describe('an edited conversation of this protocol', () => {
     });
   });
 
-  test('a rewritten result stays the item it was', () => {
+  test('a rewritten result keeps its item', () => {
     const { items } = encode(
       changed(3, (block) => editNode(block, { content: [text('short')] } as Partial<Block>)),
     );
@@ -158,7 +158,7 @@ describe('an edited conversation of this protocol', () => {
     expect(sent.input).toEqual(input);
   });
 
-  test('a changed setting changes its field and no other', () => {
+  test('a changed setting changes only its field', () => {
     const settings = {
       ...asked.settings,
       reasoning: { enabled: true, effort: 'high' },
@@ -199,16 +199,16 @@ describe('an edited conversation of this protocol', () => {
         }),
         profile,
       ).items[1];
-    expect(sent(mintSeal('openai-chat', 'glm'))).toEqual(after);
+    expect(sent(wrapUnsealed('openai-chat', 'glm'))).toEqual(after);
     const ours = { protocol: 'openai-responses', kind: 'encrypted', value: 'gAA' } as const;
-    expect(sent(carrySeal({ ...ours, provider: 'vendor' }))).toEqual({
+    expect(sent(wrapSeal({ ...ours, provider: 'vendor' }))).toEqual({
       type: 'reasoning',
       summary: [{ type: 'summary_text', text: 'why' }],
       encrypted_content: 'gAA',
     });
-    expect(sent(carrySeal({ ...ours, provider: 'another' }))).toEqual(after);
+    expect(sent(wrapSeal({ ...ours, provider: 'another' }))).toEqual(after);
     expect(
-      sent(mintSeal('openai-chat', 'deepseek'), {
+      sent(wrapUnsealed('openai-chat', 'deepseek'), {
         name: 'deepseek',
         reasoningField: 'reasoning_content',
       }),
@@ -270,7 +270,7 @@ describe("other protocols' turns", () => {
     });
   });
 
-  test('a turn of which nothing can be said still stands there', () => {
+  test('a turn without expressible content becomes a placeholder', () => {
     const opaque: Block = {
       type: 'opaque',
       name: 'container_upload',

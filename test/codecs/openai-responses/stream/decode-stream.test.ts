@@ -1,4 +1,4 @@
-/** Streams as transcripts: the odd ones that real servers send, and the events they amount to. */
+/** Decoding of unusual Responses streams that real servers send. */
 
 import { describe, expect, test } from 'bun:test';
 import { openaiResponses } from '../../../../src/codecs/openai-responses/index.ts';
@@ -17,7 +17,7 @@ import {
   words,
 } from '../transcript.ts';
 
-describe('streams that are less than the specification asks', () => {
+describe('streams with less than the specification requires', () => {
   const answer = { ...message, content: said('Hi') };
 
   test('an item that stands only in the last event is not lost', () => {
@@ -71,7 +71,7 @@ describe('streams that are less than the specification asks', () => {
     expect(words(run(stream))).toBe('start [0 text "Hi" ] finish:stop end');
   });
 
-  test('[DONE] behind the end is nothing, and alone it ends a stream with nothing open', () => {
+  test('[DONE] after the end is ignored; without an end it completes a stream with no open item', () => {
     const stream = [created, added(0, message), text(0, 'Hi'), done(0, answer)];
     const decoder = openaiResponses.decodeStream(upstream(ASKED));
     const none = { bytes: new Uint8Array(), from: 0, to: 0 };
@@ -86,7 +86,7 @@ describe('streams that are less than the specification asks', () => {
     expect(words(run([]))).toBe('');
   });
 
-  test('a frame that is no JSON object is an upstream error', () => {
+  test('a frame that is not a JSON object is an upstream error', () => {
     for (const data of ['{"type":', '7', '[]']) {
       const decoder = openaiResponses.decodeStream(upstream(ASKED));
       expect(() =>
@@ -95,7 +95,7 @@ describe('streams that are less than the specification asks', () => {
     }
   });
 
-  test('comments and empty data say nothing', () => {
+  test('comments and empty data give no events', () => {
     const decoder = openaiResponses.decodeStream(upstream(ASKED));
     expect(
       decoder.push({ event: '', data: undefined, bytes: new Uint8Array(), from: 0, to: 0 }),
@@ -139,7 +139,7 @@ describe('items', () => {
     });
   });
 
-  test('an item that ends while it waits is told whole when its turn comes', () => {
+  test('an item that ends while it is held is emitted whole afterwards', () => {
     const call = { id: 'fc_1', type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' };
     const stream = [
       created,

@@ -1,10 +1,10 @@
-/** What a Responses client gets: the skeleton of every stream, kinds and namespaces restored, failures in its words. */
+/** Encoding of Responses streams: event order, tool kinds and namespaces, seals and failures. */
 
 import { describe, expect, test } from 'bun:test';
 import { openaiResponses } from '../../../../src/codecs/openai-responses/index.ts';
 import { GatewayError } from '../../../../src/conversation/errors.ts';
 import type { BlockHead, StreamEvent } from '../../../../src/conversation/events.ts';
-import { CARRIER_PREFIX, mintSeal, openSeal } from '../../../../src/conversation/seal.ts';
+import { openSeal, SEAL_ENVELOPE_PREFIX, wrapUnsealed } from '../../../../src/conversation/seal.ts';
 import { toolNames } from '../../../../src/conversation/tools/tool-names.ts';
 import type { Sealed } from '../../../../src/conversation/types.ts';
 import type { JsonObject } from '../../../../src/lib/json/json.ts';
@@ -203,7 +203,7 @@ describe('the skeleton', () => {
       encoder.ping(),
       encoder.event(start),
       encoder.ping(),
-      ...finish('stop').map(encoder.event),
+      ...finish('stop').map((event) => encoder.event(event)),
     ];
     expect(sse[0]).toStartWith(':');
     checkSkeleton(sse.slice(1).join(''));
@@ -321,7 +321,7 @@ describe('seals', () => {
     expect(payload(SEALING, 'x', sealed({}))).toBe('gAAA');
   });
 
-  test("another protocol's goes in a carrier that opens again", () => {
+  test("another protocol's goes into an envelope that opens again", () => {
     const signature = {
       protocol: 'anthropic-messages',
       provider: 'claude',
@@ -332,11 +332,11 @@ describe('seals', () => {
     expect(openSeal(carried)).toEqual(signature);
   });
 
-  test('unsealed reasoning says where it was made', () => {
-    expect(payload(SEALING, 'x')).toBe(mintSeal('openai-chat', 'vendor'));
+  test('unsealed reasoning gets an envelope that names its maker', () => {
+    expect(payload(SEALING, 'x')).toBe(wrapUnsealed('openai-chat', 'vendor'));
   });
 
-  test('nobody who did not ask gets one', () => {
+  test('a client that did not ask for seals gets none', () => {
     expect(payload(PLAIN, 'x', sealed({}))).toBeUndefined();
     expect(payload({ ...PLAIN, store: false }, 'x', sealed({}))).toBe('gAAA');
   });
@@ -365,7 +365,7 @@ describe('seals', () => {
       text: 'because',
       sealed: { protocol: 'openai-chat', provider: 'vendor', kind: 'signature', value: '' },
     });
-    expect(`${item!.encrypted_content}`).toStartWith(CARRIER_PREFIX);
+    expect(`${item!.encrypted_content}`).toStartWith(SEAL_ENVELOPE_PREFIX);
   });
 });
 
@@ -406,7 +406,7 @@ describe('endings', () => {
     const encoder = openaiResponses.encodeStream(client(conversation(PLAIN)));
     const error = new GatewayError(kind, 'It broke.', { code: 'server_is_overloaded' });
     const sse =
-      [start, ...block(0, TEXT, 'half').slice(0, 2)].map(encoder.event).join('') +
+      [start, ...block(0, TEXT, 'half').slice(0, 2)].map((event) => encoder.event(event)).join('') +
       encoder.fail(error);
     const events = eventsOfText(sse);
     expect(events.at(-2)).toMatchObject({
@@ -425,7 +425,7 @@ describe('endings', () => {
     await expect(readBySdk(sse)).rejects.toThrow('It broke.');
   });
 
-  test('failing before anything was said still begins with response.created', () => {
+  test('a failure before any content still begins with response.created', () => {
     const encoder = openaiResponses.encodeStream(client(conversation(PLAIN)));
     const events = eventsOfText(encoder.fail(new GatewayError('upstream', 'No.')));
     expect(events.map((e) => e.type)).toEqual([

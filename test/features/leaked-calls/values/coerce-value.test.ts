@@ -1,4 +1,4 @@
-/** Bare text becomes what the schema says, and nothing else. */
+/** Plain text is converted to the type that the schema declares, and to no other. */
 
 import { expect, test } from 'bun:test';
 import {

@@ -3,7 +3,11 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { stem } from '../../../../src/features/memory/ranking/stem.ts';
-import { isLone, queryTerms, termsOf } from '../../../../src/features/memory/ranking/terms.ts';
+import {
+  isSingleCharacter,
+  queryTerms,
+  termsOf,
+} from '../../../../src/features/memory/ranking/terms.ts';
 
 const terms = (text: string) => [...termsOf(text).counts.keys()];
 
@@ -20,7 +24,7 @@ describe('terms of a text', () => {
     }
   });
 
-  test('scripts side by side are told apart, letters and digits found by themselves', () => {
+  test('adjacent scripts are separated, letters and digits are also found alone', () => {
     expect(terms('我用iPhone17拍照')).toEqual(
       expect.arrayContaining(
         ['我用', 'iphone17', 'iphon', '17', '拍照'].map((t) =>
@@ -31,17 +35,17 @@ describe('terms of a text', () => {
     expect(terms('我用iPhone17拍照')).not.toContain('用i');
   });
 
-  test('width, case and accents make no difference', () => {
+  test('character width, case and accents are ignored', () => {
     expect(terms('ＣＡＦÉ ﬁne')).toEqual(terms('cafe fine'));
     expect(terms('ｶﾞﾚｰｼﾞ')).toEqual(terms('ガレージ'));
   });
 
-  test('marks that are letters stay: Japanese が is not か', () => {
+  test('marks that belong to letters stay: Japanese が is not か', () => {
     expect(terms('が')).not.toEqual(terms('か'));
     expect(terms('किताब')).not.toEqual(terms('कतब'));
   });
 
-  test('forms of an English word are one', () => {
+  test('forms of an English word have one stem', () => {
     for (const [one, other] of [
       ['allergies', 'allergy'],
       ['moving', 'moved'],
@@ -55,7 +59,7 @@ describe('terms of a text', () => {
     expect(stem('glass')).toBe('glass');
   });
 
-  test('no term holds what the index or a query could take for syntax (random Unicode)', () => {
+  test('no term contains syntax of the index or a query (random Unicode)', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         for (const term of terms(text)) {
@@ -81,25 +85,25 @@ describe('terms of a text', () => {
 });
 
 describe('terms of a question', () => {
-  test('words that every question has say nothing', () => {
+  test('words that every question has are left out', () => {
     expect(queryTerms('Where does Jonas hide the key?').toSorted()).toEqual(
       ['hide', 'jona', 'kei'].map((word) => (word === 'kei' ? stem('key') : word)).toSorted(),
     );
     expect(queryTerms('豆包喜欢吃什么')).not.toContain('什么');
   });
 
-  test('a question of nothing else keeps them', () => {
+  test('a question without other words keeps them', () => {
     expect(queryTerms('什么')).toContain('什么');
     expect(queryTerms('who')).toEqual(['who']);
     expect(queryTerms('！？ …')).toEqual([]);
   });
 
-  test('a single character is told from a pair', () => {
-    expect([isLone('猫'), isLone('猫粮'), isLone('a'), isLone('𠮷')]).toEqual([
-      true,
-      false,
-      false,
-      true,
-    ]);
+  test('a single character is distinguished from a pair', () => {
+    expect([
+      isSingleCharacter('猫'),
+      isSingleCharacter('猫粮'),
+      isSingleCharacter('a'),
+      isSingleCharacter('𠮷'),
+    ]).toEqual([true, false, false, true]);
   });
 });

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import {
   CitationMarks,
-  type Piece,
+  type CitedTextPiece,
 } from '../../../../src/features/server-tools/citations/citation-marks.ts';
 
 const SOURCES = [1, 2, 3].map((n) => ({ n, url: `https://s.example/${n}`, title: `S${n}` }));
@@ -13,7 +13,7 @@ const source = (n: number) => SOURCES.find((one) => one.n === n);
 /** Text with `«1,2»` where sources are cited; neighbouring texts joined. */
 function read(pieces: readonly string[]): string {
   const marks = new CitationMarks(source);
-  const out: Piece[] = [];
+  const out: CitedTextPiece[] = [];
   for (const piece of pieces) out.push(...marks.push(piece));
   out.push(...marks.end());
   return out
@@ -53,7 +53,7 @@ describe('marks', () => {
     expect(read(['a ` tick\nand [1]'])).toBe('a ` tick\nand«1»');
   });
 
-  test('every split says the same', () => {
+  test('every split of the text gives the same result', () => {
     const bit = fc.constantFrom(
       '[1]',
       '[2, 3]',

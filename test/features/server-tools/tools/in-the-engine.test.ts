@@ -86,7 +86,7 @@ describe('web_fetch', () => {
     });
   });
 
-  test('what is refused is a result with a reason for the model, and an error for the client', async () => {
+  test('a refused page is a result with a reason for the model, and an error for the client', async () => {
     const told = await exchange({
       client: 'anthropic-messages',
       body: {
@@ -119,7 +119,7 @@ describe('web_fetch', () => {
   });
 });
 
-test('an HTTP tool is called with what the model said, whatever the client speaks', async () => {
+test('an HTTP tool gets the model’s arguments for clients of every protocol', async () => {
   const weather = httpTool({
     name: 'weather',
     description: 'The weather of a city',
@@ -155,7 +155,7 @@ test('an HTTP tool is called with what the model said, whatever the client speak
   }
 });
 
-test('the tools of an MCP server are there in the very first request, which starts it', async () => {
+test('the first request starts an MCP server and offers its tools', async () => {
   let lives = 0;
   const dial: Dial = async (options, listeners, signal) => {
     lives++;

@@ -56,7 +56,7 @@ async function gatewayWithServers() {
 }
 
 describe('tool servers that ignore the end of stdin, ignore SIGTERM, have a child, or one that hides', () => {
-  test('are gone when the gateway has ended in order', async () => {
+  test('end with an orderly end of the gateway', async () => {
     const { gateway, mark } = await gatewayWithServers();
     gateway.signal('SIGTERM');
     expect(await gateway.exited).toBe(0);
@@ -64,7 +64,7 @@ describe('tool servers that ignore the end of stdin, ignore SIGTERM, have a chil
     await gateway.stop();
   }, 60_000);
 
-  test('are gone soon after the gateway was killed', async () => {
+  test('end soon after the gateway is killed', async () => {
     const { gateway, mark } = await gatewayWithServers();
     gateway.signal('SIGKILL');
     await gateway.exited;
@@ -73,7 +73,7 @@ describe('tool servers that ignore the end of stdin, ignore SIGTERM, have a chil
     await gateway.stop();
   }, 60_000);
 
-  test('are gone soon after the configuration left them out', async () => {
+  test('end soon after the configuration no longer contains them', async () => {
     const { gateway, mark } = await gatewayWithServers();
     await Bun.write(gateway.configPath, JSON.stringify(threeProviders(upstream)));
     gateway.signal('SIGHUP');

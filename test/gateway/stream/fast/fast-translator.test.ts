@@ -8,12 +8,15 @@ import { openaiChat } from '../../../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../../../src/codecs/openai-responses/index.ts';
 import { GatewayError } from '../../../../src/conversation/errors.ts';
 import type { StreamEvent } from '../../../../src/conversation/events.ts';
-import { Fold } from '../../../../src/conversation/fold.ts';
 import { Notes } from '../../../../src/conversation/notes.ts';
+import { ReplyBuilder } from '../../../../src/conversation/reply-builder.ts';
 import type { Interceptor } from '../../../../src/features/feature.ts';
 import { leakedCalls } from '../../../../src/features/leaked-calls/index.ts';
-import { collector, type Heard } from '../../../../src/features/reasoning-memory/collect.ts';
-import { residueInterceptor } from '../../../../src/features/tool-results/residue-stream.ts';
+import {
+  answerCollector,
+  type CollectedAnswer,
+} from '../../../../src/features/reasoning-memory/answer-collector.ts';
+import { residueInterceptor } from '../../../../src/features/tool-results/residue-interceptor.ts';
 import { withFastPath } from '../../../../src/gateway/stream/fast/fast-translator.ts';
 import type { StreamPipeline } from '../../../../src/gateway/stream/pipeline.ts';
 import { Translator } from '../../../../src/gateway/stream/translator.ts';
@@ -31,11 +34,11 @@ interface Setting {
 function pipelineOf({ from, to, interceptors, slow = false }: Setting): StreamPipeline {
   const notes = new Notes();
   const target = { ...targetWith(), protocol: from.name };
-  const context = { asked: STREAMED, requestId: 'req_1_aaaaaa', provider: 'vendor', notes };
+  const context = { request: STREAMED, requestId: 'req_1_aaaaaa', provider: 'vendor', notes };
   const options = {
     decoder: from.decodeStream({ sent: STREAMED, target, notes }),
     interceptors,
-    client: { encoder: to.encodeStream(context), context, fold: new Fold() },
+    client: { encoder: to.encodeStream(context), context, fold: new ReplyBuilder() },
     preserveBytes: from === to,
     continues: false,
   };
@@ -132,7 +135,7 @@ describe('the fast path', () => {
     (_from, _to, from, to) => {
       const told = (chunks: readonly Uint8Array[], armed: boolean, slow: boolean) => {
         const notes = new Notes();
-        const heard: Heard[] = [];
+        const heard: CollectedAnswer[] = [];
         const target = { ...targetWith(), protocol: from.name };
         const leaks = leakedCalls(() => {}).intercept!(STREAMED, {
           target,
@@ -140,7 +143,11 @@ describe('the fast path', () => {
           notes,
           hop: 1,
         })!;
-        const features = [leaks, collector((all) => heard.push(all)), residueInterceptor(notes)];
+        const features = [
+          leaks,
+          answerCollector((all) => heard.push(all)),
+          residueInterceptor(notes),
+        ];
         const pipeline = pipelineOf({ from, to, interceptors: armed ? features : [], slow });
         const out = chunks.map((chunk) => Buffer.from(pipeline.push(chunk) as Uint8Array));
         out.push(Buffer.from(pipeline.end() as Uint8Array));

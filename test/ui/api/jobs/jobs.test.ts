@@ -82,7 +82,7 @@ beforeAll(async () => {
 afterAll(() => world.stop());
 
 describe('a replay', () => {
-  test('tells of every request as it is answered, and compares two settings at the end', async () => {
+  test('reports every answer as it comes, and compares two settings at the end', async () => {
     const job = await begin(world, 'replay', {
       id: failing,
       repeat: 3,
@@ -105,20 +105,20 @@ describe('a replay', () => {
     expect(await follow(world, job)).toEqual([...events]);
   });
 
-  test('sends the very bytes that went to the vendor, where that edge is named', async () => {
+  test('sends the exact bytes that went to the vendor when that stage is named', async () => {
     const job = await begin(world, 'replay', { id: failing, stage: 'provider-request' });
     replayed(await follow(world, job));
     const [sent, before] = [world.upstream.asked.at(-1)!, world.upstream.asked[0]!];
     expect(sent.body).toEqual(before.body);
   });
 
-  test('goes where it is told to', async () => {
+  test('goes to the given target', async () => {
     const job = await begin(world, 'replay', { id: failing, to: 'messages/m1' });
     expect(replayed(await follow(world, job)).runs[0]!.target).toBe('messages/m1');
     expect(world.upstream.asked.at(-1)!.protocol).toBe('anthropic-messages');
   });
 
-  test('stops when it is cancelled, in the middle of a request, and tells what it has', async () => {
+  test('stops when it is cancelled, even during a request, and returns the results so far', async () => {
     asGlm(world, 150);
     try {
       const job = await begin(world, 'replay', { id: failing, repeat: 100 });
@@ -166,7 +166,7 @@ describe('a replay', () => {
     }
   });
 
-  test('of a job that is not there, nothing', async () => {
+  test('an unknown job is not found', async () => {
     expect((await world.api('jobs/job_1_x')).status).toBe(404);
     expect((await world.send('DELETE', 'jobs/job_1_x')).status).toBe(404);
   });
@@ -199,7 +199,7 @@ describe('a bisection', () => {
     await eventsUntil(live, (event) => event.type === 'row' && event.row.id === passing);
   });
 
-  test('the same one twice at a time is refused; cancelled and begun again it goes on', async () => {
+  test('the same bisection cannot run twice at a time; cancelled and started again it resumes', async () => {
     asGlm(world, 60);
     try {
       const body = { id: failing, stage: 'provider-request', budget: 60 };
@@ -219,7 +219,7 @@ describe('a bisection', () => {
     }
   });
 
-  test('of a key is made in its name, and the samples are its own', async () => {
+  test('runs in the name of its key, which owns the samples', async () => {
     const ANN = { authorization: 'Bearer ann-secret-key' };
     const BOB = { authorization: 'Bearer bob-secret-key' };
     const own = await startApiWorld({
@@ -249,7 +249,7 @@ describe('a bisection', () => {
 });
 
 describe('when the server stops or dies', () => {
-  test('it does not wait for a job; the next one knows nothing of it, and a bisection goes on', async () => {
+  test('it does not wait for a job; the next process does not know the job, and a bisection resumes', async () => {
     const own = await startApiWorld();
     try {
       asGlm(own);

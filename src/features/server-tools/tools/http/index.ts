@@ -9,24 +9,23 @@ import {
   ToolError,
   type ToolOutcome,
 } from '../../tool.ts';
-import { offeredFor } from '../keywords.ts';
-import { type Revealable, revealed } from '../revealable.ts';
+import { offeredFor, type Revealable, revealed } from '../configured-tool.ts';
 import { buildRequest, type HttpToolRequest, schemaForModel } from './request.ts';
 
 export interface HttpToolOptions {
   readonly name: string;
-  /** Offered where the latest words of the user hold one of these; always when left out. */
+  /** Offered where the user's latest text contains one of these; always when left out. */
   readonly keywords?: readonly string[];
   readonly description: string;
   readonly method: string;
-  /** See `HttpRequestSpec`. Private addresses are fine: the operator wrote it. */
+  /** See `HttpRequestSpec`. It may be a private address, since the operator wrote it. */
   readonly url: string;
   readonly schema: JsonObject;
   readonly headers: Readonly<Record<string, Revealable>>;
   /** Added to every call. */
   readonly query: Readonly<Record<string, Revealable>>;
   readonly timeoutMs: number;
-  /** Bytes of an answer that are read; the rest is cut off. */
+  /** Bytes read of an answer; the rest is cut off. */
   readonly maxBytes: number;
 }
 
@@ -68,14 +67,14 @@ async function run(
         retryable: true,
       });
     }
-    // The thrown text may hold the URL with a key in it.
+    // The error's message may contain the URL with a key in it.
     const code = (thrown as { code?: unknown }).code;
     const why = typeof code === 'string' ? ` (${code})` : '';
     throw new ToolError(`${options.name} cannot be reached${why}.`, { retryable: true });
   }
 }
 
-/** Follows redirects within the same origin only: headers with keys must not travel. */
+/** Follows redirects within the same origin only: headers with keys must not reach another host. */
 async function send(
   request: HttpToolRequest,
   options: HttpToolOptions,
@@ -103,7 +102,7 @@ async function send(
     await response.body?.cancel();
     const next = URL.canParse(location, url.href) ? new URL(location, url) : undefined;
     if (next?.origin !== origin || hop >= MAX_REDIRECTS) {
-      throw new ToolError(`${options.name} redirects to somewhere else; that is not followed.`);
+      throw new ToolError(`${options.name} redirects to another host, which is not followed.`);
     }
     url = next;
     if (response.status === 303 && method !== 'GET') {
@@ -153,15 +152,16 @@ async function outcome(response: Response, options: HttpToolOptions): Promise<To
   const text = readable ? decoded(bytes, parameters) : '';
   if (!response.ok) {
     const retryable = response.status === 429 || response.status >= 500;
-    const said = text.trim() === '' ? '' : `: ${text.trim().slice(0, ERROR_TEXT).toWellFormed()}`;
-    const later = retryAfter(response.headers.get('retry-after'));
-    const message = `${options.name} answered with HTTP status ${response.status}${later}${said}`;
+    const errorText =
+      text.trim() === '' ? '' : `: ${text.trim().slice(0, ERROR_TEXT).toWellFormed()}`;
+    const later = retryHint(response.headers.get('retry-after'));
+    const message = `${options.name} answered with HTTP status ${response.status}${later}${errorText}`;
     const code = response.status === 429 ? 'too_many_requests' : 'unavailable';
     return failedOutcome(options.name, message, { retryable, code, log });
   }
   if (!readable && bytes.length > 0) {
     throw new ToolError(
-      `${options.name} answered with ${type || 'binary data'}, which is no text.`,
+      `${options.name} answered with ${type || 'binary data'}, which is not text.`,
     );
   }
   const mark = truncated ? `\n[cut off after ${options.maxBytes} bytes]` : '';
@@ -169,7 +169,7 @@ async function outcome(response: Response, options: HttpToolOptions): Promise<To
   return { ok: true, payload: parsed ?? text + mark, text: text + mark || '(no content)', log };
 }
 
-/** In the charset that the answer names; UTF-8 where it names none, or one that nobody knows. */
+/** Decodes with the charset that the answer names; UTF-8 where it names none or an unknown one. */
 function decoded(bytes: Uint8Array, parameters: readonly string[]): string {
   for (const parameter of parameters) {
     const charset = /^\s*charset\s*=\s*"?([\w.:-]{1,40})/i.exec(parameter.slice(0, 100))?.[1];
@@ -183,8 +183,8 @@ function decoded(bytes: Uint8Array, parameters: readonly string[]): string {
   return new TextDecoder().decode(bytes);
 }
 
-/** ` (try again in 30 seconds)`, for a model that may wait or do something else; '' where nothing is said. */
-function retryAfter(value: string | null): string {
+/** The hint ` (try again in 30 seconds)` for the model; '' without a `Retry-After`. */
+function retryHint(value: string | null): string {
   if (value === null) return '';
   const seconds = /^\d{1,9}$/.test(value.trim())
     ? Number(value)

@@ -1,4 +1,4 @@
-/** Arguments of an HTTP tool as a request: where each one goes, and nothing that leads elsewhere. */
+/** Builds the request of an HTTP tool: puts each argument in its place and keeps the request on its host. */
 
 import { isObject, type Json, type JsonObject } from '../../../../lib/json/json.ts';
 import { violation } from '../../../../lib/json/json-schema.ts';
@@ -7,14 +7,14 @@ import { ToolError } from '../../tool.ts';
 /**
  * The fixed part of a tool. Where an argument goes is decided in this order:
  *
- * 1. `{name}` in the URL template takes the argument `name`, percent-encoded; `{+name}` keeps its
- *    slashes. In the path it must be given and not be empty; in the query, `key={name}` goes when
- *    the argument is left out.
+ * 1. `{name}` in the URL template is replaced by the argument `name`, percent-encoded; `{+name}` keeps
+ *    slashes. In the path the argument is required and must not be empty; in the query, `key={name}`
+ *    is left out together with its argument.
  * 2. `x-in: query` or `x-in: body` on the property in the schema.
- * 3. Else the query for GET and DELETE, the JSON body for POST, PUT and PATCH.
+ * 3. Otherwise the query for GET and DELETE, the JSON body for POST, PUT and PATCH.
  *
- * `x-name` on the property is its name in query and body. Arguments that the schema does not name
- * are left out, unless it says `additionalProperties: true`.
+ * `x-name` on the property is its name in query and body. Arguments that the schema does not declare
+ * are left out, unless the schema says `additionalProperties: true`.
  */
 export interface HttpRequestSpec {
   readonly method: string;
@@ -30,7 +30,8 @@ export interface HttpToolRequest {
 
 const PLACEHOLDER = /\{(\+?)([^{}]*)\}/g;
 
-const bad = (message: string) => new ToolError(message, { code: 'invalid_tool_input' });
+const invalidArguments = (message: string) =>
+  new ToolError(message, { code: 'invalid_tool_input' });
 
 /** Property schemas by name. */
 function propertiesOf(schema: JsonObject): Readonly<Record<string, JsonObject>> {
@@ -40,7 +41,7 @@ function propertiesOf(schema: JsonObject): Readonly<Record<string, JsonObject>> 
   );
 }
 
-/** The schema as the model sees it: without the words that are for this program. */
+/** The schema for the model: without the `x-` keywords that are for this program. */
 export function schemaForModel(schema: JsonObject): JsonObject {
   if (!isObject(schema.properties)) return schema;
   const properties = Object.fromEntries(
@@ -54,17 +55,18 @@ export function schemaForModel(schema: JsonObject): JsonObject {
 }
 
 /**
- * The request for these arguments, which must be as the schema wants them: it may be all that stands
- * between a model and what the operator's credentials can do.
- * @throws ToolError invalid_tool_input, in words for the model
+ * The request for these arguments. They must match the schema, which may be the only limit on what a
+ * model can do with the operator's credentials.
+ * @throws ToolError invalid_tool_input, with a message for the model
  */
 export function buildRequest(spec: HttpRequestSpec, given: JsonObject): HttpToolRequest {
   const properties = propertiesOf(spec.schema);
   checkRequired(spec.schema, given);
-  const args = checked(spec.schema, given);
+  const args = checkedArguments(spec.schema, given);
   const used = new Set([...spec.url.matchAll(PLACEHOLDER)].map(([, , name]) => name!));
   const url = new URL(fillUrl(spec.url, args));
-  if (url.origin !== originOf(spec.url)) throw bad('These arguments lead to another host.');
+  if (url.origin !== originOf(spec.url))
+    throw invalidArguments('These arguments would send the request to another host.');
   const body: Record<string, Json | undefined> = {};
   const open = spec.schema.additionalProperties === true;
   const byDefault = spec.method === 'GET' || spec.method === 'DELETE' ? 'query' : 'body';
@@ -88,14 +90,14 @@ function checkRequired(schema: JsonObject, args: JsonObject): void {
   const missing = schema.required.filter(
     (name) => typeof name === 'string' && args[name] === undefined,
   );
-  if (missing.length > 0) throw bad(`Missing arguments: ${missing.join(', ')}.`);
+  if (missing.length > 0) throw invalidArguments(`Missing arguments: ${missing.join(', ')}.`);
 }
 
 /**
- * The arguments, all as the schema wants them. Null for one that need not be given says that it is left
- * out: some models must name every argument.
+ * The arguments, checked against the schema. Null for an optional argument means that it is left out:
+ * some models must name every argument.
  */
-function checked(schema: JsonObject, given: JsonObject): JsonObject {
+function checkedArguments(schema: JsonObject, given: JsonObject): JsonObject {
   let args = given;
   for (;;) {
     const found = violation(args, schema);
@@ -108,20 +110,22 @@ function checked(schema: JsonObject, given: JsonObject): JsonObject {
       args = others;
       continue;
     }
-    if (name === undefined) throw bad(`The arguments: this ${found.message}.`);
-    throw bad(`The argument "${found.path.join('.').slice(0, 200)}" ${found.message}.`);
+    if (name === undefined) throw invalidArguments(`The arguments: this ${found.message}.`);
+    throw invalidArguments(
+      `The argument "${found.path.join('.').slice(0, 200)}" ${found.message}.`,
+    );
   }
 }
 
 const originOf = (template: string) => new URL(template.replace(PLACEHOLDER, 'x')).origin;
 
-/** Query values: lists repeat their key, objects go as JSON, null as nothing. */
+/** Adds a query value: a list repeats its key, an object becomes JSON, null is left out. */
 function addToQuery(url: URL, name: string, value: Json): void {
-  if (Array.isArray(value)) for (const item of value) url.searchParams.append(name, words(item));
-  else if (value !== null) url.searchParams.append(name, words(value));
+  if (Array.isArray(value)) for (const item of value) url.searchParams.append(name, asText(item));
+  else if (value !== null) url.searchParams.append(name, asText(value));
 }
 
-function words(value: Json | undefined): string {
+function asText(value: Json | undefined): string {
   if (typeof value === 'string') return value;
   return value === undefined || value === null ? '' : JSON.stringify(value);
 }
@@ -130,19 +134,19 @@ function fillUrl(template: string, args: JsonObject): string {
   const cut = template.indexOf('?');
   const path = cut < 0 ? template : template.slice(0, cut);
   const filled = path.replace(PLACEHOLDER, (_whole, plus: string, name: string) => {
-    const text = words(args[name]);
-    if (text === '') throw bad(`The argument "${name}" must not be empty.`);
+    const text = asText(args[name]);
+    if (text === '') throw invalidArguments(`The argument "${name}" must not be empty.`);
     return plus === '' ? encodeURIComponent(text.toWellFormed()) : encodePath(text);
   });
-  // Checked as a whole: "{a}{b}" may come to ".." out of two harmless halves.
+  // Checked as a whole: two harmless values can form ".." in "{a}{b}".
   const segments = filled.replace(/^https?:\/\/[^/]*/, '').split(/[/\\]/);
   if (filled !== path && segments.some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment))) {
-    throw bad('The path must not hold "." or ".." as a part.');
+    throw invalidArguments('The path must not contain "." or ".." as a segment.');
   }
   return cut < 0 ? filled : filled + fillQuery(template.slice(cut + 1), args);
 }
 
-/** Slashes stay, an empty part does not: `//host/` must not come out of it. */
+/** Keeps slashes and drops empty segments, so that no `//host/` can result. */
 function encodePath(text: string): string {
   return text
     .toWellFormed()
@@ -160,7 +164,7 @@ function fillQuery(template: string, args: JsonObject): string {
   if (pairs.length === 0) return '';
   const filled = pairs.map((pair) =>
     pair.replace(PLACEHOLDER, (_whole, _plus, name: string) =>
-      encodeURIComponent(words(args[name]).toWellFormed()),
+      encodeURIComponent(asText(args[name]).toWellFormed()),
     ),
   );
   return `?${filled.join('&')}`;

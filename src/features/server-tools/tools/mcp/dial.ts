@@ -1,19 +1,19 @@
-/** Opens a session with an MCP server through the official SDK, which is loaded when first needed. */
+/** Opens sessions with MCP servers through the official SDK, which is loaded when first needed. */
 
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { isObject, type Json, type JsonObject } from '../../../../lib/json/json.ts';
-import { type Revealable, revealed } from '../revealable.ts';
+import { type Revealable, revealed } from '../configured-tool.ts';
 import { type McpTool, readTools } from './result.ts';
 import { GuardedStdio } from './stdio.ts';
 
-/** How a server is reached: by a program or by an address. */
+/** How a server is reached: as a program or at an address. */
 export interface McpServerOptions {
   readonly name: string;
   readonly command?: string;
   readonly args: readonly string[];
-  /** Besides PATH, HOME and the like; nothing else of this process's environment is handed on. */
+  /** Added to PATH, HOME and the like; the rest of this process's environment is not passed on. */
   readonly env: Readonly<Record<string, Revealable>>;
-  /** Never the directory this process was started in: programs obey what lies there. */
+  /** Never the directory this process was started in: programs read settings from there. */
   readonly cwd: string;
   readonly url?: string;
   readonly headers: Readonly<Record<string, Revealable>>;
@@ -23,7 +23,7 @@ export interface McpServerOptions {
 
 /** An open session. */
 export interface McpSession {
-  /** All pages of the list. */
+  /** The tools from all pages of the list. */
   list(): Promise<readonly McpTool[]>;
   /** The result object of `tools/call`. */
   call(tool: string, args: JsonObject, signal: AbortSignal): Promise<JsonObject>;
@@ -31,17 +31,17 @@ export interface McpSession {
 }
 
 export interface McpListeners {
-  /** The session is over, whoever ended it. */
+  /** The session is over, from either side. */
   onClose(): void;
-  /** The server's tools are others now. */
+  /** The server's list of tools has changed. */
   onToolsChanged(): void;
-  /** The server's list holds something that is no tool. */
+  /** The server's list contains an entry that is not a valid tool. */
   onToolSkipped(tool: string, why: string): void;
-  /** A line the program wrote on stderr. */
-  onNoise(line: string): void;
+  /** The program wrote a line on stderr. */
+  onStderrLine(line: string): void;
 }
 
-/** @throws whatever keeps the session from opening; the program is ended then */
+/** @throws whatever prevents the session; the program has been ended then */
 export type Dial = (
   server: McpServerOptions,
   listeners: McpListeners,
@@ -50,12 +50,12 @@ export type Dial = (
 
 const MAX_PAGES = 100;
 
-/** Statuses by which servers of the older transport refuse the first words of the newer one. */
-const OLDER = new Set<unknown>([400, 404, 405]);
+/** Statuses with which servers of the older transport refuse the newer one's first request. */
+const OLDER_TRANSPORT_STATUSES = new Set<unknown>([400, 404, 405]);
 
 /**
- * The dial that everybody uses. `version` is what servers are told of this program. An address is tried as
- * streamable HTTP, and where that is refused as the older transport (HTTP with SSE).
+ * The dial used in production. It reports `version` to servers as this program's version. An address is
+ * tried as streamable HTTP first and, where that is refused, as the older transport (HTTP with SSE).
  * @see https://modelcontextprotocol.io/specification/2025-06-18/basic/transports#backwards-compatibility
  */
 export const dialer =
@@ -73,14 +73,15 @@ export const dialer =
       return await open(new StreamableHTTPClientTransport(url, options) as Transport);
     } catch (thrown) {
       const status = (thrown as { code?: unknown } | null)?.code;
-      if (!OLDER.has(status) || signal.aborted) throw thrown;
+      if (!OLDER_TRANSPORT_STATUSES.has(status) || signal.aborted) throw thrown;
       try {
         const { SSEClientTransport } = await import('@modelcontextprotocol/sdk/client/sse.js');
         return await open(new SSEClientTransport(url, options) as Transport);
       } catch {
-        const words = thrown instanceof Error ? thrown.message : '';
-        const said = words.replace(/^.*Error POSTing to endpoint: /, '').trim();
-        const why = said === '' ? `status ${status}` : `status ${status}: ${said.slice(0, 300)}`;
+        const message = thrown instanceof Error ? thrown.message : '';
+        const detail = message.replace(/^.*Error POSTing to endpoint: /, '').trim();
+        const why =
+          detail === '' ? `status ${status}` : `status ${status}: ${detail.slice(0, 300)}`;
         throw new Error(`it speaks neither streamable HTTP (${why}) nor the older HTTP with SSE`, {
           cause: thrown,
         });
@@ -103,11 +104,11 @@ async function stdioOf(
     program: { command, args, env: { ...guardEnv, ...revealed(server.env) }, cwd },
     guardEnv,
     read: (value) => JSONRPCMessageSchema.parse(value),
-    onNoise: (line) => listeners.onNoise(line),
+    onStderrLine: (line) => listeners.onStderrLine(line),
   });
 }
 
-/** Redirects are followed within one origin only: headers with keys must not travel. */
+/** Follows redirects within the same origin only: headers with keys must not reach another host. */
 async function sameOrigin(input: string | URL, init?: RequestInit): Promise<Response> {
   let url = new URL(input);
   for (let hop = 0; ; hop++) {
@@ -118,12 +119,12 @@ async function sameOrigin(input: string | URL, init?: RequestInit): Promise<Resp
     if (location === null) return response;
     await response.body?.cancel();
     const next = new URL(location, url);
-    if (next.origin !== url.origin || hop >= 3) throw new Error('redirects to somewhere else');
+    if (next.origin !== url.origin || hop >= 3) throw new Error('it redirects to another host');
     url = next;
   }
 }
 
-/** Speaks the first words over a transport. Exported for servers that live in this process. */
+/** Initializes a session over a transport. Exported for tests with servers in the same process. */
 export async function openSession(
   transport: Transport,
   server: Pick<McpServerOptions, 'timeoutMs'>,
@@ -150,8 +151,8 @@ export async function openSession(
   client.onclose = () => listeners.onClose();
   return {
     close,
-    // Plain requests, read here: the SDK's own methods and schemas refuse a whole list for one tool in it
-    // that breaks the rules, and results that are not quite what the server announced.
+    // Plain requests, parsed here: the SDK's own methods refuse a whole list because of one invalid tool,
+    // and results that differ from the server's announced schema.
     async list() {
       if (client.getServerCapabilities()?.tools === undefined) return [];
       const tools: McpTool[] = [];

@@ -1,54 +1,53 @@
-/** MCP servers as a source of server tools: what they offer becomes `mcp__<server>__<tool>`. */
+/** MCP servers as a source of server tools: each of their tools becomes `mcp__<server>__<tool>`. */
 
 import type { ServerTool, ToolLog } from '../../tool.ts';
-import { offeredFor } from '../keywords.ts';
+import { offeredFor } from '../configured-tool.ts';
 import { type Dial, dialer, type McpServerOptions } from './dial.ts';
 import { isAllowed, type McpTool, mcpOutcome, mcpSchema, mcpToolName } from './result.ts';
 import { type McpServer, mcpServer } from './server.ts';
 
 export interface McpToolsServer extends McpServerOptions {
-  /** Its tools are offered where the latest words of the user hold one of these; always when left out. */
+  /** Its tools are offered where the user's latest text contains one of these; always when left out. */
   readonly keywords?: readonly string[];
-  /** Names or globs of tools that are offered; all of them when left out. */
+  /** Names or globs of the tools to offer; all when left out. */
   readonly tools?: readonly string[];
 }
 
 export interface McpToolsOptions {
   readonly servers: readonly McpToolsServer[];
   readonly log: ToolLog;
-  /** What servers are told of this program. */
+  /** This program's version, reported to servers. */
   readonly version: string;
-  /** Milliseconds that a request waits for servers to start; 15 s when left out. */
-  readonly patienceMs?: number;
+  /** Milliseconds that requests wait for servers to start; 15 s when left out. */
+  readonly startWaitMs?: number;
   /** For tests. */
   readonly dial?: Dial;
 }
 
 export interface McpTools {
-  /** What is known now; the same list object as long as nothing changed. Empty before `ready`. */
+  /** The tools known now; the same list object as long as nothing changed. Empty before `ready`. */
   readonly tools: readonly ServerTool[];
-  /** There are servers that nobody has started yet, so their tools are not known. */
+  /** Some servers have not been started yet, so their tools are unknown. */
   readonly starting: boolean;
   /**
-   * Starts the servers that are not running (no server is started before this). Waits for those that
-   * start for the first time, but no longer than its patience; a restart holds nobody up, nor does a
-   * server whose keywords are not in the latest words of the user. Never rejects: a server that fails
-   * has no tools yet.
+   * Starts the servers that are not running (no server starts before this). Waits for those that start
+   * for the first time, for a limited time. It does not wait for restarts, nor for servers whose
+   * keywords are not in the user's latest text. Never rejects: a server that fails has no tools yet.
    */
-  ready(signal: AbortSignal, said?: () => string): Promise<void>;
+  ready(signal: AbortSignal, userText?: () => string): Promise<void>;
   /** Ends every server. */
   close(): Promise<void>;
 }
 
-const PATIENCE = 15_000;
+const START_WAIT_MS = 15_000;
 
 export function mcpTools(options: McpToolsOptions): McpTools {
   const dial = options.dial ?? dialer(options.version);
-  let known: readonly ServerTool[] | undefined;
-  /** Until when anybody waits for first starts: one patience for all requests, not one for each. */
+  let cachedTools: readonly ServerTool[] | undefined;
+  /** Until when requests wait for first starts: one limit for all requests together. */
   let deadline: number | undefined;
   const onTools = () => {
-    known = undefined;
+    cachedTools = undefined;
   };
   const servers = options.servers.map((server) => ({
     ...server,
@@ -68,25 +67,25 @@ export function mcpTools(options: McpToolsOptions): McpTools {
 
   return {
     get tools() {
-      known ??= collect();
-      return known;
+      cachedTools ??= collect();
+      return cachedTools;
     },
     get starting() {
-      return servers.some(({ running }) => !running.met);
+      return servers.some(({ running }) => !running.attempted);
     },
-    async ready(signal, said) {
+    async ready(signal, userText) {
       const first: Promise<void>[] = [];
       for (const { running, offered } of servers) {
-        if (running.met && !running.startable) continue;
+        if (running.attempted && !running.startable) continue;
         const start = running.start(signal).catch(() => {});
-        const awaited = said === undefined || offered.wanted?.(said()) !== false;
-        if (!running.met && awaited) first.push(start);
+        const awaited = userText === undefined || offered.wanted?.(userText()) !== false;
+        if (!running.attempted && awaited) first.push(start);
       }
       if (first.length === 0) return;
-      deadline ??= performance.now() + (options.patienceMs ?? PATIENCE);
+      deadline ??= performance.now() + (options.startWaitMs ?? START_WAIT_MS);
       const rest = deadline - performance.now();
-      // Starting goes on when nobody waits any more; a later request finds it done.
-      if (rest > 0) await within(rest, Promise.all(first));
+      // The start continues after this wait; a later request finds it done.
+      if (rest > 0) await settledWithin(rest, Promise.all(first));
     },
     async close() {
       await Promise.allSettled(servers.map(({ running }) => running.close()));
@@ -94,8 +93,8 @@ export function mcpTools(options: McpToolsOptions): McpTools {
   };
 }
 
-/** Resolves with the work, or when the time is over. */
-function within(ms: number, work: Promise<unknown>): Promise<void> {
+/** Resolves when the work is settled or the time is over. */
+function settledWithin(ms: number, work: Promise<unknown>): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms);
     void work.finally(() => {

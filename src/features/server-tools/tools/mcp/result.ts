@@ -1,4 +1,4 @@
-/** What MCP servers say, as tools and results of this gateway: names, schemas, content. Pure. */
+/** Converts the tools and results of MCP servers: names, schemas, content. Pure. */
 
 import { createHash } from 'node:crypto';
 import type { MediaBlock } from '../../../../conversation/types.ts';
@@ -21,8 +21,8 @@ const IMAGE = /^image\/(?:png|jpeg|gif|webp)$/;
 const AUDIO = /^audio\/[\w.+-]+$/;
 
 /**
- * `mcp__<server>__<tool>`; where that is too long or not legal, cut and marked with a hash of the
- * true name, so that the same tool has the same name for ever.
+ * `mcp__<server>__<tool>`. Where that is too long or not legal, it is shortened and gets a hash of the
+ * full name, so that a tool always has the same name.
  */
 export function mcpToolName(server: string, tool: string): string {
   const plain = `mcp__${server}__${tool}`;
@@ -39,8 +39,8 @@ export function mcpSchema({ inputSchema }: McpTool): JsonObject {
 }
 
 /**
- * The tools of a `tools/list` result. What breaks the schema of the list is told and left out; the others
- * are there for use.
+ * The tools of a `tools/list` result. Entries that break the schema are reported and left out; the
+ * others can be used.
  */
 export function readTools(
   list: Json | undefined,
@@ -53,24 +53,24 @@ export function readTools(
       return [];
     };
     const place = `tool ${at + 1} of the list`;
-    if (!isObject(entry)) return skip(place, 'it is no object');
+    if (!isObject(entry)) return skip(place, 'it is not an object');
     const { name, title, description, inputSchema } = entry;
     if (typeof name !== 'string' || name === '') return skip(place, 'it has no name');
     if (!isObject(inputSchema)) return skip(name, 'it has no inputSchema');
     if (inputSchema.type !== 'object') return skip(name, 'its inputSchema lacks "type": "object"');
-    const words = { title: str(title), description: str(description) };
-    return [{ name, ...words, inputSchema }];
+    const texts = { title: str(title), description: str(description) };
+    return [{ name, ...texts, inputSchema }];
   });
 }
 
-/** Does the name fit one of the globs (`*`, `?`)? */
+/** Does the name match one of the globs (`*`, `?`)? */
 export function isAllowed(name: string, globs: readonly string[] | undefined): boolean {
   if (globs === undefined) return true;
-  return globs.some((glob) => fits(name, glob));
+  return globs.some((glob) => matchesGlob(name, glob));
 }
 
-/** `*` stands for any characters, `?` for one. No time is lost on names that nearly fit. */
-function fits(name: string, glob: string): boolean {
+/** `*` matches any characters, `?` one; case matters. Takes at most name × glob steps. */
+function matchesGlob(name: string, glob: string): boolean {
   let at = 0;
   let place = 0;
   let star = -1;
@@ -106,7 +106,7 @@ export function mcpOutcome(tool: string, result: JsonObject): ToolOutcome {
     if (found.media !== undefined) media.push(found.media);
   }
   const data = result.structuredContent;
-  // Servers should repeat the structured content as text; those that do not have said nothing else.
+  // Servers should repeat the structured content as text; some send no text at all.
   if (parts.length === 0 && data !== undefined) parts.push(JSON.stringify(data));
   const text = cut(parts.join('\n\n'));
   if (result.isError === true) {
@@ -122,14 +122,14 @@ export function mcpOutcome(tool: string, result: JsonObject): ToolOutcome {
   };
 }
 
-interface Found {
+interface ContentPart {
   readonly text?: string;
   readonly media?: MediaBlock;
 }
 
 const str = (value: Json | undefined) => (typeof value === 'string' ? value : undefined);
 
-function readBlock(block: JsonObject): Found {
+function readBlock(block: JsonObject): ContentPart {
   switch (block.type) {
     case 'text':
       return { text: str(block.text) };
@@ -140,15 +140,15 @@ function readBlock(block: JsonObject): Found {
       return isObject(block.resource) ? readResource(block.resource) : {};
     case 'resource_link': {
       const uri = str(block.uri) ?? '';
-      const words = [str(block.title) ?? str(block.name) ?? uri, str(block.description)];
-      return { text: `[${words.filter((word) => word).join(': ')}](${uri})` };
+      const labels = [str(block.title) ?? str(block.name) ?? uri, str(block.description)];
+      return { text: `[${labels.filter((label) => label).join(': ')}](${uri})` };
     }
     default:
       return { text: JSON.stringify(block) };
   }
 }
 
-function readResource(resource: JsonObject): Found {
+function readResource(resource: JsonObject): ContentPart {
   const uri = str(resource.uri) ?? 'a resource';
   const text = str(resource.text);
   if (text !== undefined) return { text: `Resource ${uri}:\n${text}` };
@@ -156,8 +156,8 @@ function readResource(resource: JsonObject): Found {
   return found.media === undefined ? found : { ...found, text: `Resource ${uri}:` };
 }
 
-/** Images and sound as media; of other bytes a model can make nothing. */
-function binary(data: string | undefined, mediaType: string, name: string): Found {
+/** Images and audio as media; other bytes as a description, since a model cannot read them. */
+function binary(data: string | undefined, mediaType: string, name: string): ContentPart {
   if (data === undefined) return {};
   const media = IMAGE.test(mediaType) ? 'image' : AUDIO.test(mediaType) ? 'audio' : undefined;
   if (media === undefined) {

@@ -1,18 +1,19 @@
-/** One MCP server's life: started when first needed, started again after it died, never in a rush. */
+/** The life of one MCP server: starts it when first needed and restarts it with growing pauses. */
 
 import type { JsonObject } from '../../../../lib/json/json.ts';
+import { unlessAborted } from '../../../../lib/loop/unless-aborted.ts';
 import { ToolError, type ToolLog } from '../../tool.ts';
 import type { Dial, McpServerOptions, McpSession } from './dial.ts';
 import type { McpTool } from './result.ts';
 
 const FIRST_PAUSE = 1000;
 const LONGEST_PAUSE = 60_000;
-/** A server that lived this long did not die of its start. */
-const SOUND_LIFE = 30_000;
-/** A pause this short is waited for. */
-const WORTH_WAITING = 1500;
+/** Milliseconds: a server that ran this long has started well, so its failures are forgotten. */
+const STABLE_AFTER_MS = 30_000;
+/** Milliseconds: a call waits for the end of a pause this short. */
+const SHORT_PAUSE = 1500;
 
-type State =
+type ServerState =
   | { readonly kind: 'idle' }
   | { readonly kind: 'starting'; readonly session: Promise<McpSession> }
   | { readonly kind: 'up'; readonly session: McpSession; readonly since: number }
@@ -21,13 +22,13 @@ type State =
 
 export interface McpServer {
   readonly name: string;
-  /** The last list that the server gave; kept while it is down, so that prompts stay the same. */
+  /** The server's latest list; it stays while the server is down, so that prompts stay the same. */
   readonly tools: readonly McpTool[];
-  /** It was started once, whatever came of it. */
-  readonly met: boolean;
-  /** It is not running, and no pause is to be kept. */
+  /** A first start has been tried, with or without success. */
+  readonly attempted: boolean;
+  /** It is not running, and no pause is pending. */
   readonly startable: boolean;
-  /** Starts it where needed. @throws ToolError when it cannot be had now */
+  /** Starts it where needed. @throws ToolError when it is not available now */
   start(signal: AbortSignal): Promise<void>;
   /** @throws ToolError, or the signal's reason */
   call(tool: string, args: JsonObject, signal: AbortSignal): Promise<JsonObject>;
@@ -38,7 +39,7 @@ export interface McpServer {
 export interface McpServerContext {
   readonly dial: Dial;
   readonly log: ToolLog;
-  /** The list is another one now. */
+  /** The list of tools has changed. */
   readonly onTools: () => void;
   /** Milliseconds; `performance.now` when left out. */
   readonly now?: () => number;
@@ -48,10 +49,10 @@ export function mcpServer(options: McpServerOptions, context: McpServerContext):
   const { name } = options;
   const now = context.now ?? (() => performance.now());
   const ending = new AbortController();
-  let state: State = { kind: 'idle' };
+  let state: ServerState = { kind: 'idle' };
   let tools: readonly McpTool[] = [];
   let failures = 0;
-  let met = false;
+  let attempted = false;
 
   const log = (event: string, fields: JsonObject = {}) =>
     context.log(`mcp.${event}`, { server: name, ...fields });
@@ -70,28 +71,28 @@ export function mcpServer(options: McpServerOptions, context: McpServerContext):
   };
 
   const open = (): Promise<McpSession> => {
-    let mine: McpSession | undefined;
+    let own: McpSession | undefined;
     let over = false;
     const listeners = {
       onClose() {
         over = true;
-        if (state.kind !== 'up' || state.session !== mine) return;
-        if (now() - state.since >= SOUND_LIFE) failures = 0;
+        if (state.kind !== 'up' || state.session !== own) return;
+        if (now() - state.since >= STABLE_AFTER_MS) failures = 0;
         fail('it ended');
       },
       onToolsChanged() {
-        if (mine === undefined) return;
-        mine.list().then(adopt, (thrown) => log('list.failed', { why: reason(thrown) }));
+        if (own === undefined) return;
+        own.list().then(adopt, (thrown) => log('list.failed', { why: reasonText(thrown) }));
       },
       onToolSkipped: (tool: string, why: string) => log('tool_skipped', { tool, why }),
-      onNoise: (line: string) => log('stderr', { line }),
+      onStderrLine: (line: string) => log('stderr', { line }),
     };
     const timeout = AbortSignal.timeout(options.timeoutMs);
     const signal = AbortSignal.any([ending.signal, timeout]);
     const opening = (async () => {
       try {
         const session = await context.dial(options, listeners, signal);
-        mine = session;
+        own = session;
         const found = await session.list();
         if (over) throw new Error('it ended right away');
         if (ending.signal.aborted) throw ending.signal.reason;
@@ -100,31 +101,31 @@ export function mcpServer(options: McpServerOptions, context: McpServerContext):
         log('up', { tools: found.length });
         return session;
       } catch (thrown) {
-        await mine?.close().catch(() => {});
-        const why = timeout.aborted ? 'it did not start in time' : reason(thrown);
+        await own?.close().catch(() => {});
+        const why = timeout.aborted ? 'it did not start in time' : reasonText(thrown);
         if (state.kind !== 'closed') fail(why);
-        throw down(why);
+        throw unavailable(why);
       } finally {
-        met = true;
+        attempted = true;
       }
     })();
     state = { kind: 'starting', session: opening };
     return opening;
   };
 
-  const down = (why: string) =>
+  const unavailable = (why: string) =>
     new ToolError(`The MCP server "${name}" is not available: ${why}.`, { retryable: true });
 
   const session = async (signal: AbortSignal): Promise<McpSession> => {
     signal.throwIfAborted();
     if (state.kind === 'down') {
       const rest = state.until - now();
-      if (rest > WORTH_WAITING) throw down(state.why);
+      if (rest > SHORT_PAUSE) throw unavailable(state.why);
       if (rest > 0) await sleep(rest, signal);
     }
     switch (state.kind) {
       case 'closed':
-        throw down('the gateway is stopping');
+        throw unavailable('the gateway is stopping');
       case 'up':
         return state.session;
       case 'starting':
@@ -134,11 +135,11 @@ export function mcpServer(options: McpServerOptions, context: McpServerContext):
     }
   };
 
-  /** A session that the server forgot or that cannot be reached: the next use opens another. */
-  const drop = (dead: McpSession) => {
-    if (state.kind !== 'up' || state.session !== dead) return;
+  /** Drops a session that the server has lost or that cannot be reached; the next use opens another. */
+  const drop = (lost: McpSession) => {
+    if (state.kind !== 'up' || state.session !== lost) return;
     state = { kind: 'idle' };
-    dead.close().catch(() => {});
+    lost.close().catch(() => {});
   };
 
   return {
@@ -146,8 +147,8 @@ export function mcpServer(options: McpServerOptions, context: McpServerContext):
     get tools() {
       return tools;
     },
-    get met() {
-      return met;
+    get attempted() {
+      return attempted;
     },
     get startable() {
       return state.kind === 'idle' || (state.kind === 'down' && state.until <= now());
@@ -156,7 +157,7 @@ export function mcpServer(options: McpServerOptions, context: McpServerContext):
       await session(signal);
     },
     async call(tool, args, signal) {
-      for (let again = false; ; again = true) {
+      for (let isRetry = false; ; isRetry = true) {
         const open = await session(signal);
         try {
           const result = await open.call(tool, args, signal);
@@ -164,11 +165,11 @@ export function mcpServer(options: McpServerOptions, context: McpServerContext):
           return result;
         } catch (thrown) {
           if (signal.aborted) throw signal.reason;
-          // The server was started anew and did nothing with this call.
-          const forgotten = isForgotten(thrown);
-          if (forgotten || unreachable(thrown)) drop(open);
-          if (forgotten && !again) continue;
-          throw new ToolError(`The MCP server "${name}" failed: ${reason(thrown)}.`, {
+          // The server has restarted and did not run this call, so it may be sent again.
+          const sessionLost = isSessionLost(thrown);
+          if (sessionLost || unreachable(thrown)) drop(open);
+          if (sessionLost && !isRetry) continue;
+          throw new ToolError(`The MCP server "${name}" failed: ${reasonText(thrown)}.`, {
             retryable: codeOf(thrown) !== INVALID_PARAMS,
             cause: thrown,
           });
@@ -192,27 +193,27 @@ export function mcpServer(options: McpServerOptions, context: McpServerContext):
 
 const INVALID_PARAMS = -32602;
 const codeOf = (thrown: unknown) => (thrown as { code?: unknown } | null)?.code;
-/** Codes of the runtime are words (`ECONNRESET`, `ConnectionRefused`), those of HTTP and JSON-RPC numbers. */
+/** The runtime's codes are strings (`ECONNRESET`, `ConnectionRefused`), those of HTTP and JSON-RPC numbers. */
 const unreachable = (thrown: unknown) => typeof codeOf(thrown) === 'string';
 
 /**
- * Does the server not know the session? The specification says 404; the servers of the official SDKs also
- * answer 400, or a JSON-RPC error, with words about the session.
+ * Has the server lost the session? The specification says 404; servers built on the official SDKs also
+ * answer 400 or a JSON-RPC error whose message mentions the session.
  * @see https://modelcontextprotocol.io/specification/2025-06-18/basic/transports#session-management
  */
-function isForgotten(thrown: unknown): boolean {
+function isSessionLost(thrown: unknown): boolean {
   const code = codeOf(thrown);
   if (code === 404 || code === 410) return true;
   if (code !== 400 && !(typeof code === 'number' && code < 0)) return false;
-  const words = thrown instanceof Error ? thrown.message.slice(0, 2000) : '';
-  return /\bsession\b|\bnot (?:yet )?initialized\b/i.test(words) && LOST.test(words);
+  const message = thrown instanceof Error ? thrown.message.slice(0, 2000) : '';
+  return /\bsession\b|\bnot (?:yet )?initialized\b/i.test(message) && SESSION_LOST.test(message);
 }
 
-const LOST =
+const SESSION_LOST =
   /\b(?:no valid|invalid|not found|unknown|missing|required|expired|terminated|does not exist|not initialized|not yet initialized)\b/i;
 
-/** In words, on one line, without the SDK's prefix. */
-function reason(thrown: unknown): string {
+/** The error's message on one line, without the SDK's prefix. */
+function reasonText(thrown: unknown): string {
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   return message
     .replace(/^MCP error -?\d+: /, '')
@@ -223,12 +224,4 @@ function reason(thrown: unknown): string {
 
 function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return unlessAborted(new Promise((resolve) => setTimeout(resolve, ms)), signal);
-}
-
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const leave = () => reject(signal.reason);
-    signal.addEventListener('abort', leave, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
-  });
 }

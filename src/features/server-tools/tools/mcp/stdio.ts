@@ -1,4 +1,4 @@
-/** A transport to an MCP server that is a program: JSON lines over its stdin and stdout, under a guard. */
+/** The transport to an MCP server that is a program: JSON lines over stdin and stdout, under a guard process. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -8,15 +8,15 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { isObject, tryParse } from '../../../../lib/json/json.ts';
 import { GUARD, type GuardedProgram } from '../../../../lib/process/process-guard.ts';
 
-/** Bytes of one message; a server that sends more is ended. */
-const MAX_MESSAGE = 10 * 1024 * 1024;
-/** Milliseconds: longer than a guard takes for its work. */
-const LEAVE_MS = 6000;
+/** A server that sends a larger message is ended. */
+const MAX_MESSAGE_BYTES = 10 * 1024 * 1024;
+/** Milliseconds: longer than a guard takes to end its program. */
+const EXIT_TIMEOUT_MS = 6000;
 const NEWLINE = 0x0a;
 
 const compiled = Bun.main.startsWith('/$bunfs/') || Bun.main.startsWith('B:\\~BUN');
 
-/** This very program as a guard: the binary, or the sources under the runtime that runs them. */
+/** The command that runs this program as a guard: the binary, or the sources with their runtime. */
 const guardCommand = (): readonly string[] => [
   process.execPath,
   ...(compiled ? [] : [join(import.meta.dir, '../../../../main.ts')]),
@@ -25,12 +25,12 @@ const guardCommand = (): readonly string[] => [
 
 export interface GuardedStdioOptions {
   readonly program: GuardedProgram;
-  /** The guard's own environment: what every program gets, and no secret. */
+  /** The guard's own environment: what every program gets, without secrets. */
   readonly guardEnv: Readonly<Record<string, string>>;
-  /** Reads a message. @throws when it is none */
+  /** Parses a message. @throws when it is not one */
   readonly read: (value: unknown) => JSONRPCMessage;
-  /** Told of each line that the program writes on stderr, at most 1,000 characters of it. */
-  readonly onNoise: (line: string) => void;
+  /** Gets each line that the program writes on stderr, cut to 1,000 characters. */
+  readonly onStderrLine: (line: string) => void;
 }
 
 export class GuardedStdio implements Transport {
@@ -39,8 +39,8 @@ export class GuardedStdio implements Transport {
   onmessage?: Transport['onmessage'];
   readonly #options: GuardedStdioOptions;
   #guard: ChildProcess | undefined;
-  #left: Promise<void> = Promise.resolve();
-  /** Pieces of a line that has not ended. */
+  #exited: Promise<void> = Promise.resolve();
+  /** The pieces of an unfinished line. */
   #pieces: Buffer[] = [];
   #size = 0;
 
@@ -50,40 +50,40 @@ export class GuardedStdio implements Transport {
 
   /** @throws Error when the program cannot be started */
   start(): Promise<void> {
-    const { program, guardEnv, onNoise } = this.#options;
+    const { program, guardEnv, onStderrLine } = this.#options;
     const [command = '', ...args] = guardCommand();
     const guard = spawn(command, args, {
       stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
-      // What ends the gateway's group leaves the guard its time to end the server.
+      // Its own process group: a signal to the gateway's group must not kill the guard before the server.
       detached: true,
       env: { ...guardEnv },
     });
     this.#guard = guard;
-    const left = Promise.withResolvers<void>();
-    this.#left = left.promise;
+    const exited = Promise.withResolvers<void>();
+    this.#exited = exited.promise;
     guard.on('close', () => {
-      left.resolve();
+      exited.resolve();
       this.onclose?.();
     });
     guard.stdin?.on('error', (error) => this.onerror?.(error));
-    guard.stdout?.on('data', (chunk: Buffer) => this.#take(chunk));
+    guard.stdout?.on('data', (chunk: Buffer) => this.#read(chunk));
     guard.stdout?.on('error', (error) => this.onerror?.(error));
     guard.stderr?.on('data', (chunk: Buffer) => {
       for (const line of new TextDecoder().decode(chunk).split('\n')) {
-        if (line.trim() !== '') onNoise(line.slice(0, 1000));
+        if (line.trim() !== '') onStderrLine(line.slice(0, 1000));
       }
     });
     return new Promise((resolve, reject) => {
       guard.on('error', (error) => {
-        left.resolve();
+        exited.resolve();
         reject(error);
       });
       guard.on('exit', () => reject(new Error(`${program.command} did not start`)));
       const control = this.#control;
       control.on('error', () => {});
       control.on('data', (chunk: Buffer) => {
-        const said = tryParse(String(chunk));
-        if (isObject(said) && typeof said.error === 'string') reject(new Error(said.error));
+        const reply = tryParse(String(chunk));
+        if (isObject(reply) && typeof reply.error === 'string') reject(new Error(reply.error));
         else resolve();
       });
       control.write(`${JSON.stringify(program)}\n`);
@@ -104,19 +104,19 @@ export class GuardedStdio implements Transport {
     });
   }
 
-  /** Resolves when nothing of the server runs any more. */
+  /** Resolves when no process of the server runs any more. */
   async close(): Promise<void> {
     const guard = this.#guard;
     if (guard === undefined) return;
     guard.stdin?.end();
     this.#control.end();
-    const late = setTimeout(() => guard.kill('SIGKILL'), LEAVE_MS);
-    await this.#left;
+    const late = setTimeout(() => guard.kill('SIGKILL'), EXIT_TIMEOUT_MS);
+    await this.#exited;
     clearTimeout(late);
     this.#pieces = [];
   }
 
-  #take(chunk: Buffer): void {
+  #read(chunk: Buffer): void {
     let from = 0;
     for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, from)) {
       this.#pieces.push(chunk.subarray(from, end));
@@ -129,10 +129,10 @@ export class GuardedStdio implements Transport {
     if (from === chunk.length) return;
     this.#pieces.push(chunk.subarray(from));
     this.#size += chunk.length - from;
-    if (this.#size <= MAX_MESSAGE) return;
+    if (this.#size <= MAX_MESSAGE_BYTES) return;
     this.#pieces = [];
     this.#size = 0;
-    this.onerror?.(new Error(`it sent a message of more than ${MAX_MESSAGE} bytes`));
+    this.onerror?.(new Error(`it sent a message of more than ${MAX_MESSAGE_BYTES} bytes`));
     void this.close();
   }
 

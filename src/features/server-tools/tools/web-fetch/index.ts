@@ -1,30 +1,30 @@
-/** The server tool `web_fetch`: a page of the public internet as Markdown. */
+/** The server tool `web_fetch`: fetches a page from the public internet as Markdown. */
 
 import {
   type Exceptions,
-  type Place,
   parseExceptions,
   RefusedAddress,
+  type UrlHost,
 } from '../../../../lib/http/public-address.ts';
 import { FetchFailed, publicFetch, type Resolve } from '../../../../lib/http/safe-fetch.ts';
 import { isObject, type JsonObject } from '../../../../lib/json/json.ts';
 import {
-  type Inject,
+  type InjectMode,
   type ServerTool,
   type ToolContext,
   ToolError,
   type ToolOutcome,
 } from '../../tool.ts';
-import { acceptType, pageText } from './markdown.ts';
-import { type FetchedPage, webFetchBlock, webFetchResult } from './shown.ts';
+import { type FetchedPage, webFetchBlock, webFetchResult } from './messages-result.ts';
+import { acceptType, pageText } from './page-text.ts';
 
 export interface WebFetchOptions {
-  readonly inject: Inject;
+  readonly inject: InjectMode;
   /** Milliseconds for one page, redirects included. */
   readonly timeoutMs: number;
   /** Bytes read of one page. */
   readonly maxBytes: number;
-  /** Characters of text handed to the model at a time. */
+  /** Characters of text that the model gets at a time. */
   readonly maxText: number;
   readonly maxRedirects: number;
   /** Hosts and address blocks that may be fetched although they are not public. */
@@ -39,7 +39,7 @@ export interface WebFetchOptions {
 
 const DESCRIPTION =
   'Fetches a web page by its URL and returns it as Markdown (text and JSON as they are). ' +
-  'Use it to read a page whose address you know. Long pages come in parts: ask again with `start`.';
+  'Use it to read a page whose address you know. Long pages come in parts: call again with `start`.';
 
 const SCHEMA: JsonObject = {
   type: 'object',
@@ -48,19 +48,19 @@ const SCHEMA: JsonObject = {
     start: {
       type: 'integer',
       minimum: 0,
-      description: 'Character at which to go on reading a long page; 0 by default.',
+      description: 'The character at which to continue a long page; 0 by default.',
     },
   },
   required: ['url'],
   additionalProperties: false,
 };
 
-/** Characters of an address in the text; who declared the tool gets all of it. */
+/** Characters of an address in the text; the result block contains all of it. */
 const MAX_ADDRESS = 1000;
-const cutTo = (text: string, length: number) =>
+const truncated = (text: string, length: number) =>
   text.length > length ? `${text.slice(0, length - 1)}…` : text;
 
-/** Tokens are about four characters long; the client's limit is in tokens. */
+/** The client's limit is in tokens, of about four characters each. */
 const CHARACTERS_PER_TOKEN = 4;
 const WANTED = /https?:\/\/\S/i;
 
@@ -97,21 +97,21 @@ async function run(
   const at = (options.now?.() ?? new Date()).toISOString();
   const citations =
     isObject(context.options.citations) && context.options.citations.enabled === true;
-  const content = webFetchResult(page, at, citations);
+  const result = webFetchResult(page, at, citations);
   const next = start + page.text.length;
   const tail = page.truncated
-    ? `\n\n[The page goes on; characters ${start} to ${next} are shown. Call web_fetch with "start": ${next} for more.]`
+    ? `\n\n[The page continues; characters ${start} to ${next} are shown. Call web_fetch with "start": ${next} for more.]`
     : '';
-  const title = page.title || cutTo(page.url, MAX_ADDRESS);
+  const title = page.title || truncated(page.url, MAX_ADDRESS);
   const remark =
     page.remark === undefined ? '' : `${page.text === '' ? '' : '\n\n'}[${page.remark}]`;
-  const said = `${title}\nURL: ${cutTo(page.url, MAX_ADDRESS)}\n\n${page.text}${remark}${tail}`;
+  const content = `${title}\nURL: ${truncated(page.url, MAX_ADDRESS)}\n\n${page.text}${remark}${tail}`;
   return {
     ok: true,
     payload: { url: page.url, title: page.title, text: page.text, truncated: page.truncated },
-    text: context.cites === true ? (n) => `[${n}] ${said}` : said,
+    text: context.wantsCitations === true ? (n) => `[${n}] ${content}` : content,
     sources: [{ url: page.url, title, text: page.text.slice(0, 500) }],
-    shown: [webFetchBlock(content, page)],
+    shown: [webFetchBlock(result, page)],
     log: { url: page.url, characters: page.text.length, truncated: page.truncated },
   };
 }
@@ -141,14 +141,14 @@ async function fetchPage(
     const { title, text, truncated, remark } = await pageText(fetched, start + length);
     const shown = sliceText(text, start, start + length);
     const more = start + shown.length < text.length || (truncated && shown !== '');
-    const said = title.slice(0, options.maxText).toWellFormed();
-    return { url: fetched.url, title: said, text: shown, truncated: more, remark };
+    const shortTitle = title.slice(0, options.maxText).toWellFormed();
+    return { url: fetched.url, title: shortTitle, text: shown, truncated: more, remark };
   } catch (thrown) {
-    throw inWords(thrown);
+    throw asToolError(thrown);
   }
 }
 
-/** A part of a text that does not begin or end within a surrogate pair. */
+/** A part of a text that does not end inside a surrogate pair. */
 function sliceText(text: string, from: number, to: number): string {
   return text.slice(from, to).toWellFormed() === text.slice(from, to)
     ? text.slice(from, to)
@@ -156,10 +156,10 @@ function sliceText(text: string, from: number, to: number): string {
 }
 
 /**
- * The client's `allowed_domains` / `blocked_domains`: a host, its subdomains too, perhaps with a path.
+ * Checks the client's `allowed_domains` and `blocked_domains`: hosts with their subdomains, perhaps a path.
  * @throws ToolError url_not_allowed
  */
-function checkDomain({ url, host }: Place, options: JsonObject): void {
+function checkDomain({ url, host }: UrlHost, options: JsonObject): void {
   const hits = (list: unknown) =>
     Array.isArray(list) &&
     list.some((entry) => {
@@ -180,7 +180,7 @@ function checkDomain({ url, host }: Place, options: JsonObject): void {
   }
 }
 
-function inWords(thrown: unknown): unknown {
+function asToolError(thrown: unknown): unknown {
   if (thrown instanceof RefusedAddress) {
     return new ToolError(`Not fetched: ${thrown.message}.`, { code: 'url_not_allowed' });
   }

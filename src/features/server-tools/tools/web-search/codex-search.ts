@@ -1,12 +1,12 @@
-/** Codex's search endpoint: several queries in, one text out. */
+/** Codex's search endpoint: several queries in one request, one text as the answer. */
 
 import { isObject, type Json, type JsonObject } from '../../../../lib/json/json.ts';
 import type { ServerTool, ToolContext } from '../../tool.ts';
 
-/** At most so many queries of one request are run. */
-const QUERIES = 8;
+/** Queries of one request that are run at most. */
+const MAX_QUERIES = 8;
 
-/** What `POST /v1/alpha/search` asks. */
+/** A request to `POST /v1/alpha/search`. */
 export interface CodexSearch {
   readonly queries: readonly string[];
   /** Characters of the answer. */
@@ -15,20 +15,20 @@ export interface CodexSearch {
 
 /**
  * Reads `{id, model, input, commands: {search_query: [{q}]}, settings, max_output_tokens}`; undefined
- * where it asks for no search.
+ * where it contains no query.
  */
 export function readCodexSearch(body: Json): CodexSearch | undefined {
   const commands = isObject(body) && isObject(body.commands) ? body.commands : {};
-  const asked = Array.isArray(commands.search_query) ? commands.search_query : [];
-  const queries = asked.flatMap((entry: Json) => {
+  const entries = Array.isArray(commands.search_query) ? commands.search_query : [];
+  const queries = entries.flatMap((entry: Json) => {
     const q = isObject(entry) ? entry.q : entry;
     return typeof q === 'string' && q.trim() !== '' ? [q.trim()] : [];
   });
   if (queries.length === 0) return undefined;
   const tokens = isObject(body) ? body.max_output_tokens : undefined;
-  // Four characters a token is what a text of words comes to.
+  // A token is about four characters long.
   const limit = typeof tokens === 'number' && tokens > 0 ? Math.max(1000, tokens * 4) : 40_000;
-  return { queries: queries.slice(0, QUERIES), limit };
+  return { queries: queries.slice(0, MAX_QUERIES), limit };
 }
 
 /** Runs the queries and answers `{"output": text}`; a search that fails says so in the text. */
@@ -49,9 +49,9 @@ export async function answerCodexSearch(
     }),
   );
   const parts = outcomes.map(({ text, sources }) => {
-    const said = typeof text === 'string' ? text : text(first);
+    const rendered = typeof text === 'string' ? text : text(first);
     first += sources?.length ?? 0;
-    return said;
+    return rendered;
   });
   return { output: parts.join('\n\n').slice(0, limit) };
 }

@@ -1,7 +1,7 @@
-/** Full-text search over pages that are at hand, such as the manual. */
+/** Full-text search over local pages, such as the manual, as a search engine. */
 
 import { fullText, searchWords } from '../../../../lib/text/full-text.ts';
-import type { Found, SearchQuery } from './engine.ts';
+import type { SearchQuery, SearchResults } from './engine.ts';
 
 export interface DocsPage {
   readonly url: string;
@@ -9,12 +9,12 @@ export interface DocsPage {
   readonly text: string;
 }
 
-/** Anything that finds pages: the manual, the index below, or a database. */
+/** Anything that finds pages: the manual, {@link memoryIndex}, or a database. */
 export interface DocsIndex {
   search(query: string, count: number): readonly DocsPage[];
 }
 
-export function searchDocs(index: DocsIndex, { query, count }: SearchQuery): Found {
+export function searchDocs(index: DocsIndex, { query, count }: SearchQuery): SearchResults {
   const words = searchWords(query);
   const hits = index.search(query, count).map(({ url, title, text }) => ({
     url,
@@ -29,7 +29,7 @@ export const memoryIndex = (pages: readonly DocsPage[]): DocsIndex => fullText(p
 
 const PASSAGE = 600;
 
-/** The piece of the text around its first word of the query. */
+/** The part of the text around the first word of the query that it contains. */
 function passage(text: string, words: readonly string[]): string {
   const lower = text.toLowerCase();
   const places = words.map((word) => lower.indexOf(word)).filter((at) => at >= 0);

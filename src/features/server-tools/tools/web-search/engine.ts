@@ -1,4 +1,4 @@
-/** What a search engine is: a request to build and an answer to read, without I/O of its own. */
+/** The interface of a search engine behind HTTP: builds requests and reads answers, without I/O. */
 
 import type { Json, JsonObject } from '../../../../lib/json/json.ts';
 import { ToolError } from '../../tool.ts';
@@ -9,25 +9,25 @@ export interface SearchQuery {
   readonly query: string;
   readonly count: number;
   readonly recency?: Recency;
-  /** Host names without scheme; results elsewhere are dropped whatever the engine does. */
+  /** Host names without scheme. Results from other hosts are dropped, whatever the engine does. */
   readonly allowedDomains?: readonly string[];
   readonly blockedDomains?: readonly string[];
   /** ISO 3166-1 alpha-2, lower case. */
   readonly country?: string;
-  /** ISO 8601 of this moment, for engines that want a date. */
+  /** The current time in ISO 8601, for engines that take a date. */
   readonly now: string;
 }
 
-export interface Hit {
+export interface SearchHit {
   readonly title: string;
   readonly url: string;
   readonly snippet: string;
   readonly published?: string;
 }
 
-export interface Found {
-  readonly hits: readonly Hit[];
-  /** An answer of the engine's own. */
+export interface SearchResults {
+  readonly hits: readonly SearchHit[];
+  /** The engine's own answer. */
   readonly summary?: string;
 }
 
@@ -38,7 +38,7 @@ export interface EngineRequest {
   readonly body?: string;
 }
 
-/** What the configuration says of one engine. */
+/** The configuration of one engine. */
 export interface EngineSettings {
   /** Without a trailing slash. */
   readonly baseUrl: string;
@@ -48,7 +48,7 @@ export interface EngineSettings {
   readonly options: JsonObject;
 }
 
-/** An engine behind HTTP, as data and two pure functions. */
+/** An engine behind HTTP: data and two pure functions. */
 export interface HttpEngine {
   readonly type: string;
   /** Left out: the configuration must name one. */
@@ -57,12 +57,12 @@ export interface HttpEngine {
   request(query: SearchQuery, settings: EngineSettings): EngineRequest;
   /**
    * @param body JSON, or text for an engine that answers with a page
-   * @throws ToolError where the answer says in its body that the search failed
+   * @throws ToolError where the body reports that the search failed
    */
-  read(body: Json, query: SearchQuery): Found;
-  /** The answer is a page, not JSON. */
+  read(body: Json, query: SearchQuery): SearchResults;
+  /** The answer is an HTML page, not JSON. */
   readonly html?: boolean;
-  /** Statuses that look like success and are none (DuckDuckGo: 202). */
+  /** Success statuses that mean a refusal (DuckDuckGo: 202). */
   readonly refusals?: readonly number[];
 }
 
@@ -71,7 +71,7 @@ export const JSON_HEADERS = {
   'content-type': 'application/json',
 } as const;
 
-/** A POST with a JSON body; `options` of the configuration win over what is built here. */
+/** A POST with a JSON body; `options` of the configuration replace fields of the body. */
 export function post(
   url: string,
   headers: Readonly<Record<string, string>>,
@@ -86,7 +86,7 @@ export function post(
   };
 }
 
-/** A GET with a query string; undefined members are left out, `options` win. */
+/** A GET with a query string; undefined parameters are left out, `options` replace parameters. */
 export function get(
   url: string,
   headers: Readonly<Record<string, string>>,
@@ -104,13 +104,13 @@ export function get(
   };
 }
 
-/** The day that lies a recency before `now`, `YYYY-MM-DD`. */
+/** The first day of the period before `now`, as `YYYY-MM-DD`. */
 export function since(recency: Recency, now: string): string {
   const days = { day: 1, week: 7, month: 31, year: 366 }[recency];
   return new Date(Date.parse(now) - days * 86_400_000).toISOString().slice(0, 10);
 }
 
-/** `query (site:a OR site:b) -site:c`, for engines whose only filter is their syntax. */
+/** `query (site:a OR site:b) -site:c`, for engines that filter by query syntax only. */
 export function withSites({
   query,
   allowedDomains = [],
@@ -122,14 +122,14 @@ export function withSites({
   return [query, group, ...refused].filter((part) => part !== '').join(' ');
 }
 
-/** Why an engine said no, by its status. */
-export function refusal(engine: string, status: number): ToolError {
+/** The error for a status with which an engine refused. */
+export function refusalError(engine: string, status: number): ToolError {
   if (status === 429 || status === 432 || status === 202) {
     return new ToolError(`${engine}: too many requests.`, {
       code: 'too_many_requests',
       retryable: true,
     });
   }
-  const words = status === 401 || status === 403 ? 'the key was refused' : `HTTP ${status}`;
-  return new ToolError(`${engine}: ${words}.`, { retryable: status >= 500 });
+  const reason = status === 401 || status === 403 ? 'the key was refused' : `HTTP ${status}`;
+  return new ToolError(`${engine}: ${reason}.`, { retryable: status >= 500 });
 }

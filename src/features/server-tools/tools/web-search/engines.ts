@@ -1,4 +1,4 @@
-/** All engines behind HTTP, by type. */
+/** The list of all search engines behind HTTP. */
 
 import type { HttpEngine } from './engine.ts';
 import { brave } from './engines/brave.ts';

@@ -1,9 +1,9 @@
-/** What of an engine's findings is handed on: allowed hosts, each page once, not too many. */
+/** Filters an engine's hits: allowed domains only, each page once, up to the limit. */
 
 import { withoutTrailing } from '../../../../lib/text/trim-end.ts';
-import type { Hit, SearchQuery } from './engine.ts';
+import type { SearchHit, SearchQuery } from './engine.ts';
 
-/** Host (and perhaps path) rules as clients write them: `example.com`, `https://docs.example.com/api`. */
+/** Reads a domain rule as clients write it: `example.com`, `https://docs.example.com/api`. */
 export function readDomain(rule: string): { readonly host: string; readonly path: string } {
   const bare = rule
     .trim()
@@ -16,7 +16,7 @@ export function readDomain(rule: string): { readonly host: string; readonly path
     : { host: bare.slice(0, slash), path: withoutTrailing(bare.slice(slash), '/') };
 }
 
-/** Does the page lie under the domain (a subdomain counts) and its path? */
+/** Is the page under the rule's domain (or a subdomain) and path? */
 export function liesUnder(url: string, rule: string): boolean {
   if (!URL.canParse(url)) return false;
   const { hostname, pathname } = new URL(url);
@@ -26,7 +26,7 @@ export function liesUnder(url: string, rule: string): boolean {
   return under && (path === '' || pathname === path || pathname.startsWith(`${path}/`));
 }
 
-export function filterHits(hits: readonly Hit[], query: SearchQuery): readonly Hit[] {
+export function filterHits(hits: readonly SearchHit[], query: SearchQuery): readonly SearchHit[] {
   const { allowedDomains = [], blockedDomains = [], count } = query;
   const seen = new Set<string>();
   return hits

@@ -1,25 +1,25 @@
-/** The web_search tool: engines in order, the first that finds something answers. */
+/** The server tool `web_search`: tries engines in order until one finds something. */
 
 import type { JsonObject } from '../../../../lib/json/json.ts';
 import { renderHits } from '../../citations/render-hits.ts';
 import {
   failedOutcome,
-  type Inject,
+  type InjectMode,
   type ServerTool,
   type ToolContext,
   ToolError,
   type ToolOutcome,
 } from '../../tool.ts';
-import type { Found, Hit, Recency, SearchQuery } from './engine.ts';
+import type { Recency, SearchHit, SearchQuery, SearchResults } from './engine.ts';
 import { filterHits, readDomain } from './filter-hits.ts';
-import { type Engine, type EngineConfig, type EngineNeeds, makeEngine } from './run-engine.ts';
-import { wantsSearch } from './wanted.ts';
+import { type Engine, type EngineConfig, type EngineServices, makeEngine } from './run-engine.ts';
+import { wantsSearch } from './wants-search.ts';
 
 export interface WebSearchOptions {
-  readonly inject: Inject;
+  readonly inject: InjectMode;
   /** In fallback order; the first is the default. */
   readonly engines: readonly EngineConfig[];
-  /** Results handed to the model. */
+  /** Results that the model gets. */
   readonly maxResults: number;
   /** Milliseconds for one search, all engines together. */
   readonly timeoutMs: number;
@@ -27,12 +27,12 @@ export interface WebSearchOptions {
 
 const RECENCIES: readonly Recency[] = ['day', 'week', 'month', 'year'];
 const QUERY_CHARACTERS = 1000;
-/** Nobody reads more. */
-const MOST_RESULTS = 20;
+/** Results of one search at most. */
+const MAX_RESULTS = 20;
 
 /** @throws Error when an engine's configuration cannot work */
-export function webSearch(options: WebSearchOptions, needs: EngineNeeds): ServerTool {
-  const engines = options.engines.map((config) => makeEngine(config, needs));
+export function webSearch(options: WebSearchOptions, services: EngineServices): ServerTool {
+  const engines = options.engines.map((config) => makeEngine(config, services));
   const names = engines.map(({ name }) => name);
   return {
     name: 'web_search',
@@ -45,7 +45,7 @@ export function webSearch(options: WebSearchOptions, needs: EngineNeeds): Server
       properties: {
         query: { type: 'string', description: 'What to search for.' },
         recency: { type: 'string', enum: RECENCIES, description: 'Only results of the last …' },
-        count: { type: 'integer', minimum: 1, maximum: MOST_RESULTS },
+        count: { type: 'integer', minimum: 1, maximum: MAX_RESULTS },
         ...(names.length > 1 ? { engine: { type: 'string', enum: names } } : {}),
       },
       required: ['query'],
@@ -55,23 +55,26 @@ export function webSearch(options: WebSearchOptions, needs: EngineNeeds): Server
     wanted: wantsSearch,
     async run(args, context) {
       const query = readQuery(args, context, options.maxResults);
-      const asked = typeof args.engine === 'string' ? args.engine : undefined;
-      return search(query, inOrder(engines, asked), context);
+      const requested = typeof args.engine === 'string' ? args.engine : undefined;
+      return search(query, fallbackOrder(engines, requested), context);
     },
   };
 }
 
-/** Asked for, default, the rest. */
-const inOrder = (engines: readonly Engine[], asked: string | undefined): readonly Engine[] => [
-  ...engines.filter(({ name }) => name === asked),
-  ...engines.filter(({ name }) => name !== asked),
+/** The requested engine, then the others in their configured order. */
+const fallbackOrder = (
+  engines: readonly Engine[],
+  requested: string | undefined,
+): readonly Engine[] => [
+  ...engines.filter(({ name }) => name === requested),
+  ...engines.filter(({ name }) => name !== requested),
 ];
 
-/** @throws ToolError in the words of Anthropic's error codes */
+/** @throws ToolError with an error code of the Messages protocol */
 function readQuery(args: JsonObject, { options }: ToolContext, most: number): SearchQuery {
   const first = Array.isArray(args.queries) ? args.queries[0] : undefined;
-  const said = [args.query, args.q, first].find((value) => typeof value === 'string');
-  const query = typeof said === 'string' ? said.trim() : '';
+  const candidate = [args.query, args.q, first].find((value) => typeof value === 'string');
+  const query = typeof candidate === 'string' ? candidate.trim() : '';
   if (query === '') {
     throw new ToolError('`query` is missing.', { code: 'invalid_tool_input', retryable: true });
   }
@@ -87,7 +90,7 @@ function readQuery(args: JsonObject, { options }: ToolContext, most: number): Se
   const country = countryOf(options);
   return {
     query,
-    count: Math.min(count, most, MOST_RESULTS),
+    count: Math.min(count, most, MAX_RESULTS),
     ...(recency ? { recency } : {}),
     ...(allowed ? { allowedDomains: allowed } : {}),
     ...(blocked ? { blockedDomains: blocked } : {}),
@@ -108,7 +111,7 @@ function domains(value: unknown): readonly string[] | undefined {
   return rules.length === 0 ? undefined : rules.map((rule) => rule.trim());
 }
 
-/** `user_location` of Messages and Responses, and of Chat, which nests it. */
+/** The country of `user_location`, which Chat nests in `approximate`. */
 function countryOf({ user_location: place }: JsonObject): string | undefined {
   if (!isObject(place)) return undefined;
   const { country } = isObject(place.approximate) ? place.approximate : place;
@@ -125,17 +128,17 @@ async function search(
   const tried: JsonObject[] = [];
   let failure: ToolError | undefined;
   let answered: string | undefined;
-  // Engines filter by host; paths are looked at here.
+  // Engines filter by host; paths are checked here.
   const hosts = (rules?: readonly string[]) => rules?.map((rule) => readDomain(rule).host);
   const narrowed = {
     ...query,
     allowedDomains: hosts(query.allowedDomains),
-    // Blocking a whole host for one path of it would hide what is allowed.
+    // A rule with a path must not block its whole host.
     blockedDomains: hosts(query.blockedDomains?.filter((rule) => readDomain(rule).path === '')),
   };
   for (const engine of engines) {
     const started = performance.now();
-    let found: Found | undefined;
+    let found: SearchResults | undefined;
     let thrown: ToolError | undefined;
     try {
       found = await engine.search(narrowed, context.signal);
@@ -158,7 +161,7 @@ async function search(
     }
     return outcome(query, engine.name, hits, found.summary, tried, context);
   }
-  // Nothing found is an answer, too; only when nobody gave one has the search failed.
+  // Finding nothing is an answer; the search fails only where no engine answered.
   if (answered !== undefined) return outcome(query, answered, [], undefined, tried, context);
   const message = failure?.message ?? 'No search engine is configured.';
   return failedOutcome('web_search', message, {
@@ -168,17 +171,17 @@ async function search(
   });
 }
 
-/** A model's words without a source count, unless only certain hosts were allowed. */
-const isAnswer = ({ summary }: Found, { allowedDomains }: SearchQuery): boolean =>
+/** A summary without hits is an answer, unless only certain domains are allowed. */
+const isAnswer = ({ summary }: SearchResults, { allowedDomains }: SearchQuery): boolean =>
   summary !== undefined && summary !== '' && allowedDomains === undefined;
 
 function outcome(
   { query }: SearchQuery,
   engine: string,
-  hits: readonly Hit[],
+  hits: readonly SearchHit[],
   summary: string | undefined,
   tried: readonly JsonObject[],
-  { cites }: ToolContext,
+  { wantsCitations }: ToolContext,
 ): ToolOutcome {
   const sources = hits.map(({ title, url, snippet, published }) => ({
     title,
@@ -194,7 +197,7 @@ function outcome(
         query,
         ...(summary ? { summary } : {}),
         sources: sources.map((source, at) => ({ ...source, n: first + at })),
-        cite: cites === true && sources.length > 0,
+        cite: wantsCitations === true && sources.length > 0,
       }),
     sources,
     log: { query, engine, hits: hits.length, engines: tried },

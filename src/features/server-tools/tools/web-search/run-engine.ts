@@ -1,55 +1,55 @@
-/** One engine made ready to search: HTTP, a model, or pages at hand. */
+/** Makes a configured search engine ready to use: HTTP, a model, or local pages. */
 
 import { type Json, type JsonObject, parseJson } from '../../../../lib/json/json.ts';
 import { withoutTrailing } from '../../../../lib/text/trim-end.ts';
 import { ToolError } from '../../tool.ts';
-import { type AskModel, modelFindings, searchPrompt } from './ask-model.ts';
 import { type DocsIndex, searchDocs } from './docs-index.ts';
-import { type Found, type HttpEngine, refusal, type SearchQuery } from './engine.ts';
+import { type HttpEngine, refusalError, type SearchQuery, type SearchResults } from './engine.ts';
 import { HTTP_ENGINES } from './engines.ts';
+import { type AskSearchModel, modelResults, searchPrompt } from './model-search.ts';
 
 export interface Engine {
   readonly name: string;
   /** Rejects with a ToolError (or the signal's reason). */
-  search(query: SearchQuery, signal: AbortSignal): Promise<Found>;
+  search(query: SearchQuery, signal: AbortSignal): Promise<SearchResults>;
 }
 
-/** An engine as the configuration has it; secrets already in the clear. */
+/** The configuration of an engine, with secrets in the clear. */
 export interface EngineConfig {
   readonly name: string;
   readonly type: string;
   readonly baseUrl?: string;
-  /** `type: model`: the `provider/model` that is asked. */
+  /** For `type: model`: the `provider/model` that searches. */
   readonly target?: string;
-  /** Used in turn. */
+  /** Used one after another. */
   readonly keys: readonly string[];
   readonly options: JsonObject;
 }
 
-export interface EngineNeeds {
+export interface EngineServices {
   readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
-  /** `type: model`: how to ask the target that this engine names. */
-  readonly askModel?: (engine: EngineConfig) => AskModel | undefined;
-  /** `type: docs`. */
+  /** For `type: model`: a function that asks the engine's target. */
+  readonly askModel?: (engine: EngineConfig) => AskSearchModel | undefined;
+  /** For `type: docs`. */
   readonly docs?: DocsIndex;
 }
 
-/** An answer larger than this is none that an engine gives. */
-const MOST = 8 * 1024 * 1024;
+/** No engine's answer is larger. */
+const MAX_RESPONSE_BYTES = 8 * 1024 * 1024;
 
 /** @throws Error when the configuration lacks what the engine needs */
-export function makeEngine(config: EngineConfig, needs: EngineNeeds): Engine {
+export function makeEngine(config: EngineConfig, services: EngineServices): Engine {
   const { name, type } = config;
   if (type === 'model') {
-    const ask = needs.askModel?.(config);
-    if (ask === undefined) throw new Error(`Search engine '${name}' has no model to ask.`);
+    const askModel = services.askModel?.(config);
+    if (askModel === undefined) throw new Error(`Search engine '${name}' has no model to ask.`);
     return {
       name,
-      search: async (query, signal) => modelFindings(await ask(searchPrompt(query), signal)),
+      search: async (query, signal) => modelResults(await askModel(searchPrompt(query), signal)),
     };
   }
   if (type === 'docs') {
-    const { docs } = needs;
+    const { docs } = services;
     if (docs === undefined) throw new Error(`Search engine '${name}' has no pages to search.`);
     return { name, search: async (query) => searchDocs(docs, query) };
   }
@@ -67,7 +67,7 @@ export function makeEngine(config: EngineConfig, needs: EngineNeeds): Engine {
     name,
     search: (query, signal) => {
       const key = config.keys[turn++ % Math.max(1, config.keys.length)] ?? '';
-      return searchHttp(engine, query, { baseUrl, key, options: config.options }, needs, signal);
+      return searchHttp(engine, query, { baseUrl, key, options: config.options }, services, signal);
     },
   };
 }
@@ -76,23 +76,23 @@ async function searchHttp(
   engine: HttpEngine,
   query: SearchQuery,
   settings: { baseUrl: string; key: string; options: JsonObject },
-  needs: EngineNeeds,
+  services: EngineServices,
   signal: AbortSignal,
-): Promise<Found> {
+): Promise<SearchResults> {
   const { url, ...init } = engine.request(query, settings);
   let response: Response;
   let text: string;
   try {
-    response = await needs.fetch(url, { ...init, signal });
+    response = await services.fetch(url, { ...init, signal });
     text = await boundedText(response);
   } catch (thrown) {
     if (signal.aborted) throw signal.reason;
     if (thrown instanceof ToolError) throw thrown;
-    // The error's own words may hold the address with its key.
+    // The error's message may contain the address with the key.
     throw new ToolError(`${engine.type}: cannot be reached.`, { retryable: true, cause: thrown });
   }
   if (!response.ok || engine.refusals?.includes(response.status)) {
-    throw refusal(engine.type, response.status);
+    throw refusalError(engine.type, response.status);
   }
   if (engine.html === true) return engine.read(text, query);
   let body: Json;
@@ -110,7 +110,8 @@ async function boundedText(response: Response): Promise<string> {
   let size = 0;
   for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
     size += chunk.length;
-    if (size > MOST) throw new ToolError('The answer of the search engine is too large.');
+    if (size > MAX_RESPONSE_BYTES)
+      throw new ToolError('The answer of the search engine is too large.');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();

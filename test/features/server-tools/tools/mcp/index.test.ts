@@ -75,13 +75,13 @@ const open: { close(): Promise<void> }[] = [];
 afterAll(async () => {
   await Promise.all(open.map((one) => one.close()));
 });
-function start(server: Partial<McpToolsServer>, dial?: Dial, patienceMs?: number) {
+function start(server: Partial<McpToolsServer>, dial?: Dial, startWaitMs?: number) {
   const events: string[] = [];
   const tools = mcpTools({
     servers: [{ ...SERVER, ...server }],
     version: '9',
     dial,
-    patienceMs,
+    startWaitMs,
     log: (event, { why }) => events.push(why === undefined ? event : `${event}: ${why}`),
   });
   open.push(tools);
@@ -89,7 +89,7 @@ function start(server: Partial<McpToolsServer>, dial?: Dial, patienceMs?: number
 }
 
 describe('a server', () => {
-  test('is not started before somebody needs it, and once for all who do', async () => {
+  test('starts when it is first needed, once for all requests', async () => {
     const { dial, lives } = fake();
     const { tools } = start({}, dial);
     expect([tools.tools, lives.length]).toEqual([[], 0]);
@@ -104,7 +104,7 @@ describe('a server', () => {
     expect(tools.tools).toBe(tools.tools);
   });
 
-  test('answers calls, and its errors are outcomes', async () => {
+  test('answers calls, and its errors become outcomes', async () => {
     const { tools } = start({}, fake().dial);
     await tools.ready(signal());
     const echo = await named(tools.tools, 'mcp__fake__echo').run({ a: 1 }, context());
@@ -113,7 +113,7 @@ describe('a server', () => {
     expect(boom).toMatchObject({ ok: false, text: 'boom' });
   });
 
-  test('with keywords is offered where they are said', async () => {
+  test('with keywords is offered where the text contains one', async () => {
     const { tools } = start({ keywords: ['Invoice', '发票'] }, fake().dial);
     await tools.ready(signal());
     const [tool] = tools.tools;
@@ -128,7 +128,7 @@ describe('a server', () => {
     expect(tools.tools.map(({ name }) => name)).toEqual(['mcp__fake__echo']);
   });
 
-  test('that dies in a call fails that call alone, and is started again', async () => {
+  test('that dies during a call fails only that call and is restarted', async () => {
     const { dial, lives } = fake();
     const { tools, events } = start({}, dial);
     await tools.ready(signal());
@@ -144,7 +144,7 @@ describe('a server', () => {
     expect(events).toEqual(['mcp.up', 'mcp.down: it ended', 'mcp.up']);
   });
 
-  test('that cannot start is tried again later, at growing intervals', async () => {
+  test('that cannot start is tried again at growing intervals', async () => {
     const { dial, state } = fake();
     let dials = 0;
     const counted: Dial = (...all) => {
@@ -174,7 +174,7 @@ describe('a server', () => {
     expect(tools.tools).toHaveLength(4);
   });
 
-  test('that hangs at its start holds no request longer than patience allows', async () => {
+  test('that hangs at its start delays requests no longer than the limit', async () => {
     const { dial } = fake();
     const gate = Promise.withResolvers<void>();
     const late: Dial = async (...all) => {
@@ -195,7 +195,7 @@ describe('a server', () => {
     expect(tools.tools).toHaveLength(4);
   });
 
-  test('whose keywords nobody said is started, and not waited for', async () => {
+  test('whose keywords are not in the text is started without a wait', async () => {
     const { dial } = fake();
     const slow: Dial = async (...all) => {
       await Bun.sleep(400);
@@ -209,7 +209,7 @@ describe('a server', () => {
     expect(tools.tools).toHaveLength(4);
   });
 
-  test('that says its tools changed is asked for them', async () => {
+  test('that announces changed tools is asked for the new list', async () => {
     const { dial, lives, state } = fake();
     const { tools } = start({}, dial);
     await tools.ready(signal());
@@ -219,7 +219,7 @@ describe('a server', () => {
     expect(tools.tools.map(({ name }) => name)).toEqual(['mcp__fake__echo', 'mcp__fake__fresh']);
   });
 
-  test('a slow call ends with its caller or its time', async () => {
+  test('a slow call ends with its caller or at its time limit', async () => {
     const { tools } = start({ timeoutMs: 200 }, fake().dial);
     await tools.ready(signal());
     const slow = named(tools.tools, 'mcp__fake__slow');
@@ -231,7 +231,7 @@ describe('a server', () => {
     expect((await named(tools.tools, 'mcp__fake__echo').run({}, context())).ok).toBe(true);
   });
 
-  test('closed for good starts no more', async () => {
+  test('does not start after close', async () => {
     const { dial, lives } = fake();
     const { tools } = start({}, dial);
     await tools.ready(signal());
@@ -243,14 +243,14 @@ describe('a server', () => {
 });
 
 describe('a program', () => {
-  test('that does not exist is a reason in the log, not a crash', async () => {
+  test('that does not exist is an error in the log, not a crash', async () => {
     const { tools, events } = start({ command: '/nonexistent/mcp-server' });
     await tools.ready(signal());
     expect(tools.tools).toEqual([]);
     expect(events.join()).toContain('mcp.down');
   });
 
-  test('that speaks no MCP is given up in time, and its noise goes to the log', async () => {
+  test('that does not speak MCP is ended in time, and its stderr goes to the log', async () => {
     const { tools, events } = start({
       command: 'sh',
       args: ['-c', 'echo hello; echo trouble >&2; sleep 30'],
@@ -291,7 +291,7 @@ describe('the public server-everything', () => {
     return { tools, run };
   };
 
-  test('over stdin and stdout; a killed one comes back', async () => {
+  test('over stdin and stdout; restarts after a kill', async () => {
     const secret = { reveal: () => 'seen-by-the-server' };
     const { tools, run } = await prove({
       command: node,
@@ -316,7 +316,7 @@ describe('the public server-everything', () => {
     expect(() => childRunning(everything)).toThrow('is not running');
   }, 40_000);
 
-  test('over streamable HTTP; a restarted one that forgot the session is met again', async () => {
+  test('over streamable HTTP; gets a new session after a restart', async () => {
     const probe = Bun.serve({ port: 0, fetch: () => new Response() });
     const port = probe.port!;
     await probe.stop(true);
@@ -410,7 +410,7 @@ describe('a server behind an address', () => {
     });
   }
 
-  test('that refuses a call for reasons of its own keeps its session', async () => {
+  test('that refuses a call for another reason keeps its session', async () => {
     const { state, url, stop } = forgetful(rpcError(400, -32_602, 'Bad Request: no such colour'));
     const { tools } = start({ command: undefined, url });
     await tools.ready(signal());
@@ -421,7 +421,7 @@ describe('a server behind an address', () => {
     await stop();
   });
 
-  test('that never knows a session is asked twice, and no more', async () => {
+  test('that never accepts a session gets one retry only', async () => {
     const { state, url, stop } = forgetful(rpcError(400, -32_000, 'No valid session ID provided'));
     const { tools } = start({ command: undefined, url });
     await tools.ready(signal());
@@ -432,7 +432,7 @@ describe('a server behind an address', () => {
     await stop();
   });
 
-  test('offers its good tools where others break the rules, and the log tells of those', async () => {
+  test('offers its valid tools and logs the invalid ones', async () => {
     const bad = [
       { inputSchema: { type: 'object' } },
       { name: '', inputSchema: { type: 'object' } },
@@ -457,7 +457,7 @@ describe('a server behind an address', () => {
     await stop();
   });
 
-  test('that speaks neither transport is told so in words', async () => {
+  test('that speaks neither transport gives a readable error', async () => {
     const server = Bun.serve({ port: 0, fetch: () => new Response('', { status: 404 }) });
     const { tools, events } = start({ command: undefined, url: `http://127.0.0.1:${server.port}` });
     await tools.ready(signal());
@@ -465,7 +465,7 @@ describe('a server behind an address', () => {
     await server.stop(true);
   });
 
-  test('of the older transport (HTTP with SSE) is spoken to in its own', async () => {
+  test('of the older transport (HTTP with SSE) works over that', async () => {
     const probe = Bun.serve({ port: 0, fetch: () => new Response() });
     const port = probe.port!;
     await probe.stop(true);

@@ -23,12 +23,12 @@ describe('names', () => {
     );
   });
 
-  test('are plain where they can be', () => {
+  test('are unchanged where they are legal', () => {
     expect(mcpToolName('files', 'read_file')).toBe('mcp__files__read_file');
     expect(mcpToolName('files', 'read.file')).toMatch(/^mcp__files__read_file_[0-9a-f]{8}$/);
   });
 
-  test('an allow list is of names and globs, and dots are dots', () => {
+  test('an allow list contains names and globs; a dot matches only a dot', () => {
     expect(isAllowed('x', undefined)).toBe(true);
     expect(isAllowed('x', [])).toBe(false);
     expect(isAllowed('read_file', ['list', 'read_*'])).toBe(true);
@@ -39,7 +39,7 @@ describe('names', () => {
   });
 });
 
-test('a schema is an object with properties, whatever the server left out', () => {
+test('a schema always gets its type and properties', () => {
   expect(mcpSchema({ name: 'x', inputSchema: { type: 'object', $schema: 'y' } })).toEqual({
     type: 'object',
     properties: {},
@@ -49,7 +49,7 @@ test('a schema is an object with properties, whatever the server left out', () =
 describe('results', () => {
   const outcome = (...content: object[]) => mcpOutcome('t', { content } as never);
 
-  test('texts are joined; nothing is said to be nothing', () => {
+  test('texts are joined; an empty result says so', () => {
     expect(outcome({ type: 'text', text: 'a' }, { type: 'text', text: 'b' })).toEqual({
       ok: true,
       payload: 'a\n\nb',
@@ -69,7 +69,7 @@ describe('results', () => {
     expect(mcpOutcome('t', both)).toMatchObject({ payload: structuredContent, text: '3°' });
   });
 
-  test('images and sound are media, in results and in resources', () => {
+  test('images and audio become media, in results and in resources', () => {
     const image = { type: 'image', data: 'AAAA', mimeType: 'image/png' };
     const blob = { uri: 'x:/y', blob: 'BBBB', mimeType: 'image/jpeg' };
     const sound = { type: 'audio', data: 'CCCC', mimeType: 'audio/wav' };
@@ -95,7 +95,7 @@ describe('results', () => {
     expect(outcome(image).text).toBe('');
   });
 
-  test('resources with text, other bytes, links and unknown blocks are words', () => {
+  test('resources, other bytes, links and unknown blocks become text', () => {
     const text = outcome(
       { type: 'resource', resource: { uri: 'f:/a', text: 'inside' } },
       { type: 'resource', resource: { uri: 'f:/b', blob: 'AAAA', mimeType: 'application/zip' } },
@@ -109,7 +109,7 @@ describe('results', () => {
     );
   });
 
-  test('isError is a failed outcome in the words of the server', () => {
+  test('isError becomes a failed outcome with the server’s message', () => {
     const failed = mcpOutcome('t', { isError: true, content: [{ type: 'text', text: 'no disk' }] });
     expect(failed).toEqual({
       ok: false,

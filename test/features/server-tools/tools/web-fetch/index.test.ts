@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
-import { decodeHostedContent } from '../../../../../src/codecs/anthropic-messages/server-tools.ts';
+import { decodeHostedContent } from '../../../../../src/codecs/anthropic-messages/hosted-tools.ts';
 import { type ToolContext, ToolError } from '../../../../../src/features/server-tools/tool.ts';
 import {
   type WebFetchOptions,
@@ -132,7 +132,7 @@ describe('pages', () => {
       expect(text).not.toContain(gone);
   });
 
-  test('a table that only lays the page out gives blocks, the one inside it stays a table', async () => {
+  test('a layout table becomes blocks, a table inside it stays a table', async () => {
     pages['/layout'] = () =>
       html(
         '<table><tr><td><h2>Side</h2></td><td><table><tr><td>a</td><td>b</td></tr><tr><td>c</td><td>d</td></tr></table></td></tr></table>',
@@ -143,16 +143,16 @@ describe('pages', () => {
     });
   });
 
-  test('JSON and text come as they are', async () => {
+  test('JSON and text stay unchanged', async () => {
     expect(await get('/json')).toMatchObject({ payload: { text: '{"a":[1,2]}', title: '' } });
     expect(await get('/text')).toMatchObject({ payload: { text: 'plain <b>text</b>' } });
   });
 
-  test('the charset of the answer is obeyed', async () => {
+  test('the charset of the answer is used', async () => {
     expect(await get('/gbk')).toMatchObject({ payload: { text: '你好' } });
   });
 
-  test('a compressed page is read; a bomb is cut at the size limit', async () => {
+  test('a compressed page is read; a decompression bomb is cut at the size limit', async () => {
     expect(await get('/gzip')).toMatchObject({ payload: { text: 'packed' } });
     const started = performance.now();
     const { payload } = await get('/bomb', { maxBytes: 10_000 });
@@ -161,7 +161,7 @@ describe('pages', () => {
     expect((await refused(get('/br'))).code).toBe('url_not_accessible');
   });
 
-  test.each(['/pdf', '/binary'])('%s is refused by what it is', async (path) => {
+  test.each(['/pdf', '/binary'])('%s is refused by its content', async (path) => {
     const error = await refused(get(path));
     expect(error.code).toBe('unsupported_content_type');
   });
@@ -183,18 +183,20 @@ describe('pages', () => {
     expect(textOf(first)).toContain('"start": 37');
   });
 
-  test('a number stands before it where the client reads citations, and only there', async () => {
-    expect((await get('/json', {}, { cites: true })).text).toBeFunction();
-    expect(textOf(await get('/json', {}, { cites: true }))).toStartWith(`[1] ${here}/json\n`);
+  test('a source number comes first only where the client reads citations', async () => {
+    expect((await get('/json', {}, { wantsCitations: true })).text).toBeFunction();
+    expect(textOf(await get('/json', {}, { wantsCitations: true }))).toStartWith(
+      `[1] ${here}/json\n`,
+    );
     expect((await get('/json')).text).toBe(`${here}/json\nURL: ${here}/json\n\n{"a":[1,2]}`);
   });
 
-  test('the client limit in tokens holds', async () => {
+  test('the client’s limit in tokens applies', async () => {
     const { payload } = await get('/page', {}, { options: { max_content_tokens: 10 } });
     expect((payload as { text: string }).text).toHaveLength(40);
   });
 
-  test('errors of the server are said, and whether to try again', async () => {
+  test('server errors are reported, with whether a retry may help', async () => {
     expect(await refused(get('/missing'))).toMatchObject({
       code: 'url_not_accessible',
       retryable: false,
@@ -210,14 +212,14 @@ describe('pages', () => {
     }
   });
 
-  test('a client that goes away ends it at once, with its own reason', async () => {
+  test('a client that leaves ends the fetch at once, with the client’s reason', async () => {
     const abort = new AbortController();
     const promise = get('/slow', {}, { signal: abort.signal });
     setTimeout(() => abort.abort(new Error('gone')), 50);
     await expect(promise).rejects.toThrow('gone');
   });
 
-  test('the Messages form is what its decoder reads back', async () => {
+  test('the Messages codec decodes the result block', async () => {
     const { shown, sources } = await get(
       '/page',
       {},
@@ -264,14 +266,14 @@ describe('pages', () => {
   }, 60_000);
 });
 
-describe('what is odd about a page', () => {
+describe('unusual pages', () => {
   const put = (body: string | Uint8Array, headers: Record<string, string>) => {
     pages['/odd'] = () =>
       new Response(typeof body === 'string' ? body : new Blob([Buffer.from(body)]), { headers });
   };
   const HTML_TYPE = { 'content-type': 'text/html' };
 
-  test('a title is short, whatever the page says', async () => {
+  test('a long title is shortened', async () => {
     put(`<title>${'<'.repeat(2_000_000)}`, HTML_TYPE);
     const outcome = await get('/odd', { maxText: 40_000 });
     expect(textOf(outcome).length).toBeLessThan(2000);
@@ -285,16 +287,16 @@ describe('what is odd about a page', () => {
     expect(textOf(await get(path)).length).toBeLessThan(2500);
   });
 
-  test('a page that scripts fill says so', async () => {
+  test('a page whose content comes from scripts gets a remark', async () => {
     put('<body><div id="root"></div><script src="app.js"></script></body>', HTML_TYPE);
-    expect(textOf(await get('/odd'))).toContain('filled by scripts');
+    expect(textOf(await get('/odd'))).toContain('Scripts produce the content');
     put('<body><div></div></body>', HTML_TYPE);
-    expect(textOf(await get('/odd'))).toContain('holds no text');
+    expect(textOf(await get('/odd'))).toContain('has no text');
     put(`<script></script><p>${'Words. '.repeat(60)}</p>`, HTML_TYPE);
     expect(textOf(await get('/odd'))).not.toContain('scripts');
   });
 
-  test('a PDF is called one, whatever its type says', async () => {
+  test('a PDF is recognised under any content type', async () => {
     for (const type of ['application/pdf', 'text/plain', 'application/octet-stream']) {
       put('%PDF-1.7\n%\xe2\xe3', { 'content-type': type });
       const error = await refused(get('/odd'));
@@ -305,7 +307,7 @@ describe('what is odd about a page', () => {
     }
   });
 
-  test('bytes of no type are read where they are text', async () => {
+  test('an answer without a content type is read where it is text', async () => {
     const type = { 'content-type': 'application/octet-stream' };
     put('# Plain, größer', type);
     expect(await get('/odd')).toMatchObject({ payload: { text: '# Plain, größer' } });
@@ -315,7 +317,7 @@ describe('what is odd about a page', () => {
     expect((await refused(get('/odd'))).code).toBe('unsupported_content_type');
   });
 
-  test('UTF-16 is known by its first bytes', async () => {
+  test('UTF-16 is recognised by its first bytes', async () => {
     const text = '\ufeff<p>größer 你好</p>';
     const little = Buffer.from(text, 'utf16le');
     put(little, HTML_TYPE);
@@ -324,7 +326,7 @@ describe('what is odd about a page', () => {
     expect(await get('/odd')).toMatchObject({ payload: { text: 'größer 你好' } });
   });
 
-  test('deflate with or without its frame, and brotli, are undone; anything else is told', async () => {
+  test('deflate with or without its frame and brotli are decoded; other encodings are an error', async () => {
     const packed: readonly (readonly [string, Uint8Array])[] = [
       ['deflate', deflateSync('<p>packed</p>')],
       ['deflate', deflateRawSync('<p>packed</p>')],
@@ -340,7 +342,7 @@ describe('what is odd about a page', () => {
     expect((await refused(get('/odd'))).message).toContain('compress, which cannot be undone');
   });
 
-  test('a redirect to what the client blocks is not even requested', async () => {
+  test('a redirect to a domain that the client blocks is not requested', async () => {
     const blocked = { options: { blocked_domains: ['other.test'] } };
     hits = [];
     const options = { allow: ['127.0.0.1'], resolve: async () => ['127.0.0.1'] };
@@ -349,7 +351,7 @@ describe('what is odd about a page', () => {
     expect(hits).toHaveLength(1);
   });
 
-  test('the parts of a page keep their form', async () => {
+  test('the parts of a page keep their formatting', async () => {
     put(
       '<h2>A <a href="#x">b</a></h2><ul><li>one<ul><li>two</ul><li>three</ul><ol start=3><li>four' +
         '<pre class="language-js"><code>a();\n  b();</code></pre></ol><blockquote><p>q</p><p>r</p>' +
@@ -364,7 +366,7 @@ describe('what is odd about a page', () => {
   });
 });
 
-describe('never inside', () => {
+describe('addresses that are not public', () => {
   const port = server.port;
   test.each([
     `http://localhost:${port}/page`,
@@ -411,7 +413,7 @@ describe('never inside', () => {
     expect(hits).toEqual([]);
   });
 
-  test('a name that resolves inside is refused, listed or public neighbours or not', async () => {
+  test('a name that resolves to a private address is refused, even with other public addresses', async () => {
     hits = [];
     for (const found of [
       ['127.0.0.1'],
@@ -427,7 +429,7 @@ describe('never inside', () => {
     expect(hits).toEqual([]);
   });
 
-  test('a resolver that changes its mind gets no second question for one connection', async () => {
+  test('a name is resolved once for each connection', async () => {
     // Asked once per hop: the connection goes to the address that was checked, whatever comes later.
     const answers = ['203.0.113.1', '127.0.0.1'];
     let asked = 0;
@@ -438,7 +440,7 @@ describe('never inside', () => {
     expect({ asked, hits }).toEqual({ asked: 1, hits: [] });
   });
 
-  test('the name is asked again, and checked again, on a redirect to itself', async () => {
+  test('a redirect to the same name resolves and checks it again', async () => {
     let asked = 0;
     const resolve = async () => [asked++ === 0 ? '127.0.0.1' : '10.0.0.1'];
     hits = [];
@@ -454,7 +456,7 @@ describe('never inside', () => {
     expect((await refused(get(path, { resolve }))).code).toBe('url_not_allowed');
   });
 
-  test('an odd spelling of a listed address after a redirect is still that address', async () => {
+  test('another spelling of a listed address after a redirect is recognised', async () => {
     const error = await refused(get('/to-decimal', { resolve: async () => [] }));
     expect(error.code).toBe('url_not_allowed');
   });
@@ -468,7 +470,7 @@ describe('never inside', () => {
     expect(hits).toHaveLength(4);
   });
 
-  test('a listed name goes to the address that was found, with its own Host', async () => {
+  test('a listed name is fetched from its resolved address with its own Host header', async () => {
     hits = [];
     const options = { allow: ['wiki.test'], resolve: async () => ['127.0.0.1'] };
     const { payload } = await get(`http://wiki.test:${port}/json`, options);
@@ -476,7 +478,7 @@ describe('never inside', () => {
     expect(hits).toEqual([`wiki.test:${port}/json`]);
   });
 
-  test("the client's domain lists hold, for where a redirect ends as well", async () => {
+  test("the client's domain lists apply to the targets of redirects too", async () => {
     const allowed = { options: { allowed_domains: ['docs.test'] } };
     expect((await refused(get('/page', {}, allowed))).code).toBe('url_not_allowed');
     const options = { allow: ['docs.test', 'www.docs.test'], resolve: async () => ['127.0.0.1'] };

@@ -1,7 +1,7 @@
-/** Brave Search: an index of its own; descriptions hold markup. */
+/** Brave Search, whose descriptions contain markup. */
 
 import { get, type HttpEngine, withSites } from '../engine.ts';
-import { hit, list, object, plain, texts, words } from '../fields.ts';
+import { firstText, objectOf, objectsOf, plainText, searchHit, textsOf } from '../fields.ts';
 
 const FRESHNESS = { day: 'pd', week: 'pw', month: 'pm', year: 'py' } as const;
 
@@ -14,7 +14,7 @@ export const brave: HttpEngine = {
       `${baseUrl}/res/v1/web/search`,
       { 'x-subscription-token': key },
       {
-        // At most 400 characters and 50 words, or 422.
+        // Longer than 400 characters or 50 words is refused with 422.
         q: withSites(query).split(/\s+/).slice(0, 50).join(' ').slice(0, 400),
         count: Math.min(query.count, 20),
         freshness: query.recency === undefined ? undefined : FRESHNESS[query.recency],
@@ -23,14 +23,14 @@ export const brave: HttpEngine = {
       options,
     ),
   read: (body) => ({
-    hits: list(object(object(body).web).results).flatMap((result) => {
-      const more = texts(result.extra_snippets);
-      const snippet = [words(result.description), ...more].map(plain).join(' ').trim();
-      return hit(
+    hits: objectsOf(objectOf(objectOf(body).web).results).flatMap((result) => {
+      const more = textsOf(result.extra_snippets);
+      const snippet = [firstText(result.description), ...more].map(plainText).join(' ').trim();
+      return searchHit(
         result.url,
-        plain(words(result.title)),
+        plainText(firstText(result.title)),
         snippet,
-        words(result.page_age, result.age),
+        firstText(result.page_age, result.age),
       );
     }),
   }),

@@ -1,8 +1,8 @@
-/** DuckDuckGo's page without scripts: no key, no promise; throttling answers 202. */
+/** DuckDuckGo's HTML page: needs no key, guarantees nothing, answers 202 when it throttles. */
 
-import { Tokens } from '../../web-fetch/tokens.ts';
+import { HtmlTokens } from '../../web-fetch/html-tokens.ts';
 import { get, type HttpEngine, withSites } from '../engine.ts';
-import { hit, plain } from '../fields.ts';
+import { plainText, searchHit } from '../fields.ts';
 
 const TIME = { day: 'd', week: 'w', month: 'm', year: 'y' } as const;
 const AGENT =
@@ -24,24 +24,24 @@ export const duckduckgo: HttpEngine = {
   read: (body, { count }) => ({
     hits: (typeof body === 'string' ? resultsOf(body) : [])
       .flatMap(({ link, title, snippet }) =>
-        hit(address(plain(link)), plain(title.join('')), plain(snippet.join(''))),
+        searchHit(address(plainText(link)), plainText(title.join('')), plainText(snippet.join(''))),
       )
       .slice(0, count),
   }),
 };
 
-interface Result {
+interface ResultEntry {
   link: string;
   readonly title: string[];
   readonly snippet: string[];
 }
 
-/** The results of a page, advertisements left out: each a division with a link and a snippet. */
-function resultsOf(page: string): readonly Result[] {
-  const results: Result[] = [];
-  const tokens = new Tokens(page);
-  let result: Result | undefined;
-  /** What the text belongs to, and which end tag ends it. */
+/** The results of a page without advertisements: each is a `div` with a link and a snippet. */
+function resultsOf(page: string): readonly ResultEntry[] {
+  const results: ResultEntry[] = [];
+  const tokens = new HtmlTokens(page);
+  let result: ResultEntry | undefined;
+  /** The field that gets the text, and the name of the end tag that ends it. */
   let into: string[] | undefined;
   let until = '';
   for (let token = tokens.next(); token !== undefined; token = tokens.next()) {

@@ -1,7 +1,7 @@
-/** Exa: search by meaning; asked for highlights, which are short and to the point. */
+/** Exa: search by meaning. Requests highlights, which are short. */
 
 import { type HttpEngine, post, since } from '../engine.ts';
-import { hit, list, object, texts, words } from '../fields.ts';
+import { firstText, objectOf, objectsOf, searchHit, textsOf } from '../fields.ts';
 
 const SNIPPET = 1000;
 
@@ -25,10 +25,15 @@ export const exa: HttpEngine = {
       options,
     ),
   read: (body) => ({
-    hits: list(object(body).results).flatMap((result) => {
-      const highlights = texts(result.highlights).join(' … ');
-      const snippet = words(highlights, result.summary, result.text).slice(0, SNIPPET);
-      return hit(result.url, words(result.title), snippet, words(result.publishedDate));
+    hits: objectsOf(objectOf(body).results).flatMap((result) => {
+      const highlights = textsOf(result.highlights).join(' … ');
+      const snippet = firstText(highlights, result.summary, result.text).slice(0, SNIPPET);
+      return searchHit(
+        result.url,
+        firstText(result.title),
+        snippet,
+        firstText(result.publishedDate),
+      );
     }),
   }),
 };

@@ -1,8 +1,8 @@
-/** Jina search: asked for snippets only, not for whole pages. */
+/** Jina search: requests snippets, not whole pages. */
 
 import { ToolError } from '../../../tool.ts';
 import { type HttpEngine, post, withSites } from '../engine.ts';
-import { hit, list, object, words } from '../fields.ts';
+import { firstText, objectOf, objectsOf, searchHit } from '../fields.ts';
 
 const SNIPPET = 1000;
 
@@ -18,13 +18,18 @@ export const jina: HttpEngine = {
       options,
     ),
   read: (body) => {
-    const { data, code, readableMessage } = object(body);
+    const { data, code, readableMessage } = objectOf(body);
     if (typeof code === 'number' && code >= 400) {
-      throw new ToolError(`jina: ${words(readableMessage) || `code ${code}`}.`);
+      throw new ToolError(`jina: ${firstText(readableMessage) || `code ${code}`}.`);
     }
     return {
-      hits: list(data).flatMap(({ url, title, description, content, date }) =>
-        hit(url, words(title), words(description, content).slice(0, SNIPPET), words(date)),
+      hits: objectsOf(data).flatMap(({ url, title, description, content, date }) =>
+        searchHit(
+          url,
+          firstText(title),
+          firstText(description, content).slice(0, SNIPPET),
+          firstText(date),
+        ),
       ),
     };
   },

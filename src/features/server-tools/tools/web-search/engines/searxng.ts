@@ -1,13 +1,13 @@
-/** SearXNG: the operator's own metasearch; its settings must allow `format=json`. */
+/** SearXNG, the operator's own metasearch engine; its settings must allow `format=json`. */
 
 import { get, type HttpEngine, withSites } from '../engine.ts';
-import { hit, list, object, plain, texts, words } from '../fields.ts';
+import { firstText, objectOf, objectsOf, plainText, searchHit, textsOf } from '../fields.ts';
 
 export const searxng: HttpEngine = {
   type: 'searxng',
   needsKey: false,
   request: (query, { baseUrl, key, options }) => {
-    // It knows no time range of a week; a month holds one.
+    // It has no time range of a week; a month contains one.
     const range = query.recency === 'week' ? 'month' : query.recency;
     return get(
       `${baseUrl}/search`,
@@ -17,11 +17,19 @@ export const searxng: HttpEngine = {
     );
   },
   read: (body) => {
-    const { results, answers } = object(body);
-    const said = [...texts(answers), ...list(answers).map((answer) => words(answer.answer))];
-    const summary = said.filter((text) => text !== '').join('\n');
-    const hits = list(results).flatMap(({ url, title, content, publishedDate }) =>
-      hit(url, plain(words(title)), plain(words(content)), words(publishedDate)),
+    const { results, answers } = objectOf(body);
+    const answerTexts = [
+      ...textsOf(answers),
+      ...objectsOf(answers).map((answer) => firstText(answer.answer)),
+    ];
+    const summary = answerTexts.filter((text) => text !== '').join('\n');
+    const hits = objectsOf(results).flatMap(({ url, title, content, publishedDate }) =>
+      searchHit(
+        url,
+        plainText(firstText(title)),
+        plainText(firstText(content)),
+        firstText(publishedDate),
+      ),
     );
     return summary === '' ? { hits } : { hits, summary };
   },

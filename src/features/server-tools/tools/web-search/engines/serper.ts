@@ -1,7 +1,7 @@
 /** Serper: Google's results by API. */
 
 import { type HttpEngine, post, withSites } from '../engine.ts';
-import { hit, list, object, words } from '../fields.ts';
+import { firstText, objectOf, objectsOf, searchHit } from '../fields.ts';
 
 const TIME = { day: 'qdr:d', week: 'qdr:w', month: 'qdr:m', year: 'qdr:y' } as const;
 
@@ -22,11 +22,11 @@ export const serper: HttpEngine = {
       options,
     ),
   read: (body) => {
-    const { organic, answerBox, knowledgeGraph } = object(body);
-    const box = object(answerBox);
-    const summary = words(box.answer, box.snippet, object(knowledgeGraph).description);
-    const hits = list(organic).flatMap(({ link, title, snippet, date }) =>
-      hit(link, words(title), words(snippet), words(date)),
+    const { organic, answerBox, knowledgeGraph } = objectOf(body);
+    const box = objectOf(answerBox);
+    const summary = firstText(box.answer, box.snippet, objectOf(knowledgeGraph).description);
+    const hits = objectsOf(organic).flatMap(({ link, title, snippet, date }) =>
+      searchHit(link, firstText(title), firstText(snippet), firstText(date)),
     );
     return summary === '' ? { hits } : { hits, summary };
   },

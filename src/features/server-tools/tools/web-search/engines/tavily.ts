@@ -1,7 +1,7 @@
-/** Tavily: search made for models, with an answer of its own where asked. */
+/** Tavily: a search made for models, with its own answer on request. */
 
 import { type HttpEngine, post } from '../engine.ts';
-import { hit, list, object, words } from '../fields.ts';
+import { firstText, objectOf, objectsOf, searchHit } from '../fields.ts';
 
 export const tavily: HttpEngine = {
   type: 'tavily',
@@ -21,10 +21,10 @@ export const tavily: HttpEngine = {
       options,
     ),
   read: (body) => {
-    const { results, answer } = object(body);
-    const summary = words(answer);
-    const hits = list(results).flatMap(({ url, title, content, published_date: date }) =>
-      hit(url, words(title), words(content), words(date)),
+    const { results, answer } = objectOf(body);
+    const summary = firstText(answer);
+    const hits = objectsOf(results).flatMap(({ url, title, content, published_date: date }) =>
+      searchHit(url, firstText(title), firstText(content), firstText(date)),
     );
     return summary === '' ? { hits } : { hits, summary };
   },

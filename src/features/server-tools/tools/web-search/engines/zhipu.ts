@@ -1,8 +1,8 @@
-/** Zhipu (and Z.AI, by another base URL): web search of the GLM platform. */
+/** Zhipu, and Z.AI under another base URL: the web search of the GLM platform. */
 
 import { ToolError } from '../../../tool.ts';
 import { type HttpEngine, post } from '../engine.ts';
-import { hit, list, object, words } from '../fields.ts';
+import { firstText, objectOf, objectsOf, searchHit } from '../fields.ts';
 
 const RECENCY = { day: 'oneDay', week: 'oneWeek', month: 'oneMonth', year: 'oneYear' } as const;
 
@@ -21,19 +21,19 @@ export const zhipu: HttpEngine = {
         search_intent: false,
         count: Math.min(query.count, 50),
         search_recency_filter: query.recency && RECENCY[query.recency],
-        // One domain is all that the filter takes.
+        // The filter takes a single domain.
         search_domain_filter:
           query.allowedDomains?.length === 1 ? query.allowedDomains[0] : undefined,
       },
       options,
     ),
   read: (body) => {
-    const { search_result: results, error } = object(body);
-    const message = words(object(error).message);
+    const { search_result: results, error } = objectOf(body);
+    const message = firstText(objectOf(error).message);
     if (message !== '') throw new ToolError(`zhipu: ${message}`);
     return {
-      hits: list(results).flatMap(({ link, title, content, publish_date: date }) =>
-        hit(link, words(title), words(content), words(date)),
+      hits: objectsOf(results).flatMap(({ link, title, content, publish_date: date }) =>
+        searchHit(link, firstText(title), firstText(content), firstText(date)),
       ),
     };
   },

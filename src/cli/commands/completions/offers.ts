@@ -1,0 +1,38 @@
+/** What a shell may offer as the next word of a command line, read from the command table. */
+
+import {
+  type ArgumentSpec,
+  COMMON_OPTIONS,
+  type CommandSpec,
+  type OptionSpec,
+} from '../../command.ts';
+
+/** All options of a command, its own first. */
+export const optionsOf = (command: CommandSpec): readonly OptionSpec[] => [
+  ...(command.options ?? []),
+  ...COMMON_OPTIONS,
+];
+
+/** What a shell may offer for a value. */
+export type Offer =
+  | { readonly kind: 'words'; readonly words: readonly string[] }
+  | { readonly kind: 'files' }
+  | { readonly kind: 'folders' }
+  /** Something only the user knows. */
+  | { readonly kind: 'free' };
+
+/** The offer for an argument, or for the value of an option that takes one. */
+export function offerFor(spec: OptionSpec | ArgumentSpec): Offer {
+  if (spec.choices !== undefined) return { kind: 'words', words: spec.choices };
+  const placeholder = ('value' in spec ? (spec.value ?? '') : spec.name).toUpperCase();
+  if (placeholder === 'FILE') return { kind: 'files' };
+  if (placeholder === 'DIR') return { kind: 'folders' };
+  return { kind: 'free' };
+}
+
+/** `--port` and, where there is one, `-p`. */
+export const spellings = ({ name, short }: OptionSpec): readonly string[] =>
+  short === undefined ? [`--${name}`] : [`--${name}`, `-${short}`];
+
+/** A text in single quotes, for the three shells alike. */
+export const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;

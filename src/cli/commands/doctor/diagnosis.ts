@@ -1,0 +1,161 @@
+/** What failures of the network and refusals of vendors mean, and what to do about them. */
+
+import { redactText } from '../../../lib/text/redact.ts';
+
+export interface Diagnosis {
+  readonly message: string;
+  readonly hint?: string;
+}
+
+const TLS_HINT =
+  'A company proxy or an old root store is the usual cause: give its certificate as tls.ca_file of the provider, or set NODE_EXTRA_CA_CERTS.';
+
+/** A TLS server answers a plain http request with bytes or a text of its own. */
+export const plainHttpToTls = (host: string): Diagnosis => ({
+  message: `${host} does not speak plain http`,
+  hint: 'base_url says http://, and a server that wants TLS answers like this. Try https://.',
+});
+
+const NETWORK: readonly (readonly [RegExp, (host: string) => Diagnosis])[] = [
+  [
+    /ENOTFOUND|EAI_AGAIN|getaddrinfo|DNS/i,
+    (host) => ({
+      message: `the name ${host} cannot be resolved`,
+      hint: 'Check base_url for a typing error, and the DNS and network of this machine.',
+    }),
+  ],
+  [
+    /ECONNREFUSED|ConnectionRefused|Unable to connect/i,
+    (host) => ({
+      message: `${host} refused the connection`,
+      hint: 'Nothing listens on that port: is the server running, and is the port in base_url right?',
+    }),
+  ],
+  [
+    /CERT|SELF_SIGNED|UNABLE_TO_(VERIFY|GET)|ALTNAME|certificate/i,
+    (host) => ({ message: `the TLS certificate of ${host} is not trusted`, hint: TLS_HINT }),
+  ],
+  [
+    /EPROTO|TLS handshake|WRONG_VERSION|ERR_SSL/i,
+    (host) => ({
+      message: `the TLS handshake with ${host} failed`,
+      hint: 'Does base_url say https:// to a server that speaks plain http? Or is a proxy in between?',
+    }),
+  ],
+  [
+    /proxy|407/i,
+    (host) => ({
+      message: `the proxy did not let us through to ${host}`,
+      hint: 'Check HTTPS_PROXY, or proxy of the provider.',
+    }),
+  ],
+  [
+    /ECONNRESET|ConnectionClosed|socket|EPIPE/i,
+    (host) => ({
+      message: `${host} closed the connection without an answer`,
+      hint: 'A firewall or proxy that dislikes the request does this; try from another network.',
+    }),
+  ],
+  [
+    /ENETUNREACH|EHOSTUNREACH/i,
+    (host) => ({
+      message: `there is no way through the network to ${host}`,
+      hint: 'Check the network, VPN and firewall of this machine.',
+    }),
+  ],
+];
+
+const PLAIN_HINT = 'base_url says http://: a server that wants https:// hangs up like this.';
+
+/** What a thrown network error means. `proxy`: the one that was used, if any. */
+export function diagnoseNetworkError(
+  thrown: unknown,
+  url: URL,
+  seconds: number,
+  proxy: string | undefined,
+): Diagnosis {
+  const error = thrown as { name?: string; code?: string; message?: string };
+  const via = proxy === undefined ? '' : ` (through the proxy ${redactText(proxy).text})`;
+  if (error.name === 'TimeoutError' || error.name === 'AbortError' || error.code === 'ETIMEDOUT') {
+    return {
+      message: `${url.host} did not answer within ${seconds} s${via}`,
+      hint: 'A firewall that drops packets, a proxy that is needed and not set, or a very slow server (try --timeout 60).',
+    };
+  }
+  const text = `${error.code ?? ''} ${error.message ?? String(thrown)}`;
+  const plain = url.protocol === 'http:' && proxy === undefined;
+  if (plain && /no HTTP\/1 status line/.test(text)) return plainHttpToTls(url.host);
+  const known = NETWORK.find(([pattern]) => pattern.test(text))?.[1](url.host);
+  if (known !== undefined) {
+    const cutOff = plain && known.message.includes('closed the connection');
+    const hint = cutOff ? `${PLAIN_HINT} ${known.hint}` : known.hint;
+    return { message: known.message + via, ...(hint === undefined ? {} : { hint }) };
+  }
+  return { message: `no connection to ${url.host}: ${redactText(text.trim()).text}${via}` };
+}
+
+/** The message in an error body, cut to 200 characters and without secrets; '' when there is none. */
+export function vendorMessage(body: string): string {
+  let text = body;
+  try {
+    const json = JSON.parse(body) as Record<string, unknown>;
+    const error = (json.error ?? json) as Record<string, unknown> | string;
+    const message = typeof error === 'string' ? error : (error.message ?? error.detail);
+    text = typeof message === 'string' ? message : body;
+  } catch {
+    text = body.replace(/<[^>]*>/g, ' ');
+  }
+  const flat = redactText(text).text.replace(/\s+/g, ' ').trim();
+  return flat.length > 200 ? `${flat.slice(0, 200)}…` : flat;
+}
+
+/** What a vendor's refusal means. */
+export function diagnoseRefusal(
+  status: number,
+  body: string,
+  keyLabel: string | undefined,
+): Diagnosis {
+  const details = vendorMessage(body);
+  const quote = details === '' ? '' : `: "${details}"`;
+  const key = keyLabel === undefined ? 'the request without a key' : keyLabel;
+  if (status === 401) {
+    return {
+      message: `${key} was rejected (401)${quote}`,
+      hint:
+        keyLabel === undefined
+          ? 'This server wants a key: put one under keys of the provider.'
+          : 'The key is wrong, expired, or belongs to another vendor, region or plan than base_url.',
+    };
+  }
+  if (status === 403) {
+    return {
+      message: `${key} may not do this (403)${quote}`,
+      hint: 'The key lacks a permission, the model is not open to this account, or the vendor blocks this region.',
+    };
+  }
+  if (status === 402) {
+    return {
+      message: `the account has no credit (402)${quote}`,
+      hint: "Top it up at the vendor's console.",
+    };
+  }
+  if (status === 407) {
+    return {
+      message: 'the proxy wants a login (407)',
+      hint: 'Put user:password@ into the proxy URL.',
+    };
+  }
+  if (status === 429) {
+    return {
+      message: `too many requests or no quota left (429)${quote}`,
+      hint: 'The key works. Wait, or look at the quota in the console of the vendor.',
+    };
+  }
+  if (status >= 500) {
+    return {
+      message: `the vendor failed (${status})${quote}`,
+      hint: "Look at the vendor's status page and try again.",
+    };
+  }
+  return { message: `refused with ${status}${quote}` };
+}

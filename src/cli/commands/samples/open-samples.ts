@@ -1,0 +1,76 @@
+/** Opens the folder of samples for a command, and reads the sample ids and filters of its command line. */
+
+import { resolve } from 'node:path';
+import type { Config } from '../../../config/config.ts';
+import { expandHome } from '../../../config/environment.ts';
+import { loadConfig } from '../../../config/load.ts';
+import { FILTER_NAMES, parseFilter } from '../../../samples/replay/filter.ts';
+import { requireSample } from '../../../samples/replay/source.ts';
+import type { SampleFilter, SampleMeta, SampleStore } from '../../../samples/sample.ts';
+import { type Invocation, UsageError } from '../../command.ts';
+import { loadOptions, reportProblems } from '../../load-config.ts';
+
+/** A folder of samples, and the configuration that named it. */
+export interface OpenSamples {
+  readonly store: SampleStore;
+  /** Undefined when --dir names the folder and --config names no file. */
+  readonly config: Config | undefined;
+}
+
+/** The samples of `--dir`, else of the configuration; undefined when that cannot be used. */
+export async function openSamples(invocation: Invocation): Promise<OpenSamples | undefined> {
+  const { text, io, deps } = invocation;
+  const dir = text('dir');
+  const needed = dir === undefined || text('config') !== undefined;
+  const config = needed ? await loadForReading(invocation) : undefined;
+  if (needed && config === undefined) return undefined;
+  const folder = dir === undefined ? config!.samples.dir : expandHome(dir, io.environment.userHome);
+  return { store: deps.samples(resolve(io.cwd, folder)), config };
+}
+
+const NOT_SET = /the environment variable (\w+) is not set/;
+
+/**
+ * The configuration for a command that only reads: it needs no keys, so variables that are not set are not
+ * reported. Other problems go to stderr, and the result is undefined.
+ */
+async function loadForReading(invocation: Invocation): Promise<Config | undefined> {
+  const options = loadOptions(invocation);
+  const first = await loadConfig(options);
+  const problems = first.ok ? first.warnings : [...first.problems, ...first.warnings];
+  const unset = new Set(problems.flatMap(({ message }) => NOT_SET.exec(message)?.[1] ?? []));
+  const { environment } = options;
+  const variable = (name: string) =>
+    environment.variable(name) ?? (unset.has(name) ? 'not-set-and-not-needed' : undefined);
+  const second =
+    unset.size === 0
+      ? first
+      : await loadConfig({ ...options, environment: { ...environment, variable } });
+  // A variable that stands for a number or an address is needed nevertheless.
+  const result = second.ok ? second : first;
+  reportProblems(invocation, result);
+  return result.ok ? result.config : undefined;
+}
+
+/** The samples of `--dir`, else of a configuration that is already loaded. */
+export function openSampleStore(config: Config, { text, io, deps }: Invocation): SampleStore {
+  const dir = text('dir');
+  const folder = dir === undefined ? config.samples.dir : expandHome(dir, io.environment.userHome);
+  return deps.samples(resolve(io.cwd, folder));
+}
+
+/** @throws UsageError without an id, GatewayError not_found when no sample has it, or several */
+export function sampleNamed(
+  store: SampleStore,
+  id: string | undefined,
+  command: string,
+): SampleMeta {
+  if (id === undefined) throw new UsageError(`"hopgate ${command}" needs the id of a sample.`);
+  return requireSample(store, id);
+}
+
+/** The filter options of a command line. @throws GatewayError invalid_request */
+export function filterOf({ text }: Pick<Invocation, 'text'>, now: number): SampleFilter {
+  const given = FILTER_NAMES.map((key) => [key, text(key)] as const).filter(([, value]) => value);
+  return parseFilter(Object.fromEntries(given), now);
+}

@@ -1,0 +1,50 @@
+/** Decodes and encodes the stop reasons of Messages. */
+
+import type { FinishReason } from '../../../conversation/events.ts';
+import type { Json } from '../../../lib/json/json.ts';
+import { memberOf } from '../../../lib/json/json-members.ts';
+
+const FINISH: Readonly<Record<string, FinishReason>> = {
+  end_turn: 'stop',
+  stop_sequence: 'stop-sequence',
+  max_tokens: 'length',
+  model_context_window_exceeded: 'context-overflow',
+  tool_use: 'tool-calls',
+  refusal: 'refusal',
+  pause_turn: 'pause',
+};
+
+/** The finish reason for a stop reason; unknown ones mean `stop`. */
+export function decodeFinish(reason: Json | undefined): FinishReason {
+  return (typeof reason === 'string' ? memberOf(FINISH, reason) : undefined) ?? 'stop';
+}
+
+/** Facts about an answer that decide its stop reason together with the finish reason. */
+export interface AnswerFacts {
+  /** A call that the client must run. */
+  readonly calls: boolean;
+  readonly refused: boolean;
+}
+
+/**
+ * The stop reason for a finish reason. Only calls lead to `tool_use`: several vendors send `stop` with calls,
+ * and a `tool_use` without a call would leave the client waiting.
+ */
+export function encodeFinish(reason: FinishReason, answer: AnswerFacts): string {
+  switch (reason) {
+    case 'stop':
+    case 'tool-calls':
+      return answer.calls ? 'tool_use' : answer.refused ? 'refusal' : 'end_turn';
+    case 'stop-sequence':
+      return 'stop_sequence';
+    case 'length':
+      return 'max_tokens';
+    case 'context-overflow':
+      return 'model_context_window_exceeded';
+    case 'refusal':
+    case 'content-filter':
+      return 'refusal';
+    case 'pause':
+      return 'pause_turn';
+  }
+}

@@ -1,0 +1,71 @@
+/** Tool declarations of a Messages request, decoded. */
+
+import { invalid } from '../../../conversation/errors.ts';
+import type { Tool } from '../../../conversation/types.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { decodeCache, string, wireOf } from '../wire.ts';
+import { clientToolSchema } from './client-tool-schemas.ts';
+
+/** @throws GatewayError invalid_request for a tool that is not an object or has no name */
+export function decodeTools(tools: Json | undefined): readonly Tool[] {
+  if (!Array.isArray(tools)) return [];
+  return tools.map((tool, i) => {
+    if (!isObject(tool))
+      throw invalid(`tools.${i}: Input should be a valid dictionary`, `tools.${i}`);
+    return decodeTool(tool, `tools.${i}`);
+  });
+}
+
+function decodeTool(tool: JsonObject, path: string): Tool {
+  const type = string(tool.type);
+  // A client's function may have the name of a hosted tool; only the type distinguishes them.
+  if (type !== undefined && type !== 'custom') return decodeTyped(type, tool);
+  const name = string(tool.name);
+  if (name === undefined) {
+    throw invalid(
+      `${path}.name: ${tool.name === undefined ? 'Field required' : 'Input should be a valid string'}`,
+      `${path}.name`,
+    );
+  }
+  const description = string(tool.description);
+  const cache = decodeCache(tool.cache_control);
+  return {
+    type: 'function',
+    name,
+    ...(description === undefined ? {} : { description }),
+    ...(isObject(tool.input_schema) ? { schema: tool.input_schema } : {}),
+    ...(typeof tool.strict === 'boolean' ? { strict: tool.strict } : {}),
+    ...(cache ? { cache } : {}),
+    ...(tool.defer_loading === true ? { deferred: true } : {}),
+    wire: wireOf(tool),
+  };
+}
+
+/** `web_search_20250305` → web_search, `tool_search_tool_bm25_20251119` → tool_search. */
+function family(type: string): string {
+  const undated = type.replace(/_\d{8}$/, '');
+  return undated.startsWith('tool_search_tool') ? 'tool_search' : undated;
+}
+
+function decodeTyped(type: string, tool: JsonObject): Tool {
+  const name = family(type);
+  const client = clientToolSchema(name);
+  if (client !== undefined) {
+    return {
+      type: 'function',
+      name: string(tool.name) ?? name,
+      description: client.description + screenSize(tool),
+      schema: client.schema,
+      wire: wireOf(tool),
+    };
+  }
+  const { type: _type, name: _name, ...options } = tool;
+  return { type: 'hosted', name, kind: type, options, wire: wireOf(tool) };
+}
+
+/** The screen size and coordinates, for a model that was not trained on this tool. */
+function screenSize(tool: JsonObject): string {
+  const { display_width_px: width, display_height_px: height } = tool;
+  if (typeof width !== 'number' || typeof height !== 'number') return '';
+  return ` The screen is ${width} pixels wide and ${height} pixels high; coordinates are [x, y] from its top left corner.`;
+}

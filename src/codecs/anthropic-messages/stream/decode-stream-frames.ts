@@ -1,0 +1,106 @@
+/** Parses single frames of a Messages stream. */
+
+import { GatewayError } from '../../../conversation/errors.ts';
+import type { StreamEvent } from '../../../conversation/events.ts';
+import { isObject, type Json, type JsonObject, parseJson } from '../../../lib/json/json.ts';
+import type { UpstreamContext } from '../../codec.ts';
+import { replyRest } from '../reply/decode-reply.ts';
+import { decodeFinish } from '../reply/finish-reason.ts';
+import { decodeUsage } from '../reply/usage.ts';
+import { string, wireOf } from '../wire.ts';
+
+const BRACE_CLOSE = 0x7d;
+
+/**
+ * The text of a `text_delta` frame that begins with `prefix` and holds no escape; undefined for every other
+ * frame, which must be parsed. Content after the delta (padding) is ignored.
+ */
+export function plainText(data: string, prefix: string): string | undefined {
+  if (!data.startsWith(prefix)) return undefined;
+  const from = prefix.length;
+  const end = data.indexOf('"', from);
+  if (end < 0 || data.charCodeAt(end + 1) !== BRACE_CLOSE) return undefined;
+  const text = data.slice(from, end);
+  return text.includes('\\') ? undefined : text;
+}
+
+/** @throws GatewayError upstream */
+export function parseFrame(data: string): JsonObject {
+  let value: Json;
+  try {
+    value = parseJson(data);
+  } catch {
+    throw brokenStream('a frame that is not JSON');
+  }
+  if (!isObject(value)) throw brokenStream('a frame that is no event');
+  return value;
+}
+
+/** The error for an upstream that breaks the protocol. */
+export const brokenStream = (what: string) =>
+  new GatewayError('upstream', `The upstream sent ${what}.`, { fromUpstream: true });
+
+/** An event that only Messages knows. */
+export const opaqueEvent = (name: string, value: JsonObject): StreamEvent => ({
+  type: 'opaque',
+  name,
+  wire: wireOf(value),
+});
+
+export function startEvent(
+  message: JsonObject,
+  usage: JsonObject,
+  context: UpstreamContext,
+): StreamEvent {
+  const counts = decodeUsage(usage);
+  const rest = replyRest(message);
+  return {
+    type: 'start',
+    id: string(message.id) ?? '',
+    model: string(message.model) ?? context.target.model,
+    ...(counts === undefined ? {} : { usage: counts }),
+    ...(rest === undefined ? {} : { rest }),
+  };
+}
+
+export function finishEvent(change: JsonObject): StreamEvent {
+  const sequence = string(change.stop_sequence);
+  const details = change.stop_details;
+  return {
+    type: 'finish',
+    reason: decodeFinish(change.stop_reason),
+    ...(sequence === undefined ? {} : { stopSequence: sequence }),
+    ...(details === undefined || details === null ? {} : { details }),
+  };
+}
+
+export function withoutType({ type: _, ...rest }: JsonObject): JsonObject {
+  return rest;
+}
+
+const COUNTS = new Set([
+  'input_tokens',
+  'output_tokens',
+  'cache_creation_input_tokens',
+  'cache_read_input_tokens',
+  'cache_creation',
+  'output_tokens_details',
+  'server_tool_use',
+]);
+
+/**
+ * The other fields of a message_delta (container, context_management, usage iterations, …), for clients of the
+ * same protocol.
+ */
+export function restOfDelta(event: JsonObject, change: JsonObject): JsonObject | undefined {
+  const { type: _t, delta: _d, usage, ...beside } = event;
+  const { stop_reason: _r, stop_sequence: _s, stop_details: _e, ...inDelta } = change;
+  const counts = isObject(usage) ? usage : {};
+  const inUsage = Object.fromEntries(Object.entries(counts).filter(([key]) => !COUNTS.has(key)));
+  const rest = {
+    ...(Object.keys(inDelta).length > 0 ? { delta: inDelta } : {}),
+    ...(Object.keys(inUsage).length > 0 ? { usage: inUsage } : {}),
+    ...beside,
+  };
+  return Object.keys(rest).length > 0 ? rest : undefined;
+}

@@ -1,0 +1,152 @@
+/** Decodes a whole chat completion into a reply. */
+
+import { GatewayError } from '../../../conversation/errors.ts';
+import type { Reply } from '../../../conversation/events.ts';
+import { toolNames, unwrapFreeform } from '../../../conversation/tools/tool-names.ts';
+import type { Block, TextBlock, ToolCallBlock } from '../../../conversation/types.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { put } from '../../../lib/json/json-members.ts';
+import type { UpstreamContext } from '../../codec.ts';
+import {
+  decodeAnnotations,
+  decodeAudio,
+  decodeImages,
+  decodeSources,
+  thinkingText,
+} from '../parts.ts';
+import { callSeal, decodeReasoning } from '../reasoning.ts';
+import { list, NAME_LIMIT, newCallId, number, object, text, wireOf } from '../wire.ts';
+import { inBandError } from './errors.ts';
+import { decodeFinish, finishFailure } from './finish-reason.ts';
+import { decodeUsage } from './usage.ts';
+
+const REPLY_KEYS = new Set(['id', 'object', 'created', 'model', 'choices', 'usage']);
+
+/**
+ * Decodes the first choice; further choices stay in `wire`.
+ * @throws GatewayError `fromUpstream` if the body is an error (vendors send some with HTTP 200) or not a
+ * completion
+ */
+export function decodeReply(body: Json, context: UpstreamContext): Reply {
+  const reply = object(body);
+  const error = reply === undefined ? undefined : inBandError(reply, '');
+  if (error !== undefined) throw error;
+  const choices = list(reply?.choices);
+  if (reply === undefined || choices === undefined) {
+    throw new GatewayError(
+      'upstream',
+      'The upstream answered with something that is not a chat completion.',
+      {
+        fromUpstream: true,
+      },
+    );
+  }
+  const choice = object(choices.find((c) => (number(object(c)?.index) ?? 0) === 0)) ?? {};
+  const failure = finishFailure(text(choice.finish_reason) ?? '');
+  if (failure !== undefined) throw failure;
+  const message = object(choice.message) ?? {};
+  const blocks = decodeMessage(message, reply, context);
+  const rest = restOf(reply);
+  const logprobs = list(object(choice.logprobs)?.content);
+  const created = number(reply.created);
+  const usage = decodeUsage(reply.usage) ?? decodeUsage(choice.usage);
+  const found: { -readonly [K in keyof Reply]: Reply[K] } = {
+    id: text(reply.id) ?? '',
+    model: text(reply.model) ?? '',
+    blocks,
+    finish: decodeFinish(text(choice.finish_reason) ?? '', {
+      calls: blocks.some((block) => block.type === 'tool-call'),
+      refusal: blocks.some((block) => block.type === 'refusal'),
+    }),
+    wire: wireOf(reply),
+  };
+  if (created) found.created = created;
+  if (usage !== undefined) found.usage = usage;
+  if (logprobs !== undefined && logprobs.length > 0) found.logprobs = logprobs;
+  if (rest !== undefined) found.rest = rest;
+  return found;
+}
+
+/** The vendor's other fields; undefined if there are none. */
+function restOf(reply: JsonObject): JsonObject | undefined {
+  let rest: Record<string, Json | undefined> | undefined;
+  for (const key in reply) {
+    if (REPLY_KEYS.has(key)) continue;
+    rest ??= {};
+    put(rest, key, reply[key]);
+  }
+  return rest;
+}
+
+function decodeMessage(
+  message: JsonObject,
+  reply: JsonObject,
+  context: UpstreamContext,
+): readonly Block[] {
+  const blocks: Block[] = [];
+  const { provider } = context.target;
+  const reasoning = decodeReasoning(message, provider);
+  if (reasoning !== undefined) blocks.push(reasoning);
+  for (const block of contentBlocks(message.content)) blocks.push(block);
+  const sources = decodeAnnotations(message.annotations);
+  const citations = sources.length > 0 ? sources : decodeSources(reply);
+  const at = blocks.findIndex((block) => block.type === 'text');
+  if (citations.length > 0 && at >= 0) {
+    blocks[at] = { ...(blocks[at] as TextBlock), citations };
+  }
+  const refusal = text(message.refusal);
+  if (refusal) blocks.push({ type: 'refusal', text: refusal });
+  if (message.images) for (const image of decodeImages(message.images)) blocks.push(image);
+  if (message.audio) {
+    const spoken = decodeAudio(message.audio);
+    if (spoken !== undefined) blocks.push(spoken);
+  }
+  const calls = list(message.tool_calls);
+  const legacy = object(message.function_call);
+  if (calls === undefined && legacy === undefined) return blocks;
+  const { original } = toolNames(context.sent.tools, NAME_LIMIT);
+  for (const call of calls ?? []) {
+    if (isObject(call)) blocks.push(decodeCall(call, original, provider));
+  }
+  const name = text(legacy?.name);
+  if (name && !blocks.some((block) => block.type === 'tool-call')) {
+    blocks.push(decodeCall({ function: legacy }, original, provider));
+  }
+  return blocks;
+}
+
+/** The blocks of a string, or of Mistral's parts, where consecutive parts of one kind become one block. */
+function contentBlocks(content: Json | undefined): Block[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
+  const blocks: Block[] = [];
+  for (const value of list(content) ?? []) {
+    const part = object(value);
+    const type = part?.type === 'thinking' ? 'reasoning' : 'text';
+    const partText =
+      type === 'reasoning' ? thinkingText(part?.thinking) : (text(part?.text) ?? text(value) ?? '');
+    if (partText === '') continue;
+    const last = blocks.at(-1);
+    if (last?.type === type) blocks[blocks.length - 1] = { ...last, text: last.text + partText };
+    else blocks.push({ type, text: partText });
+  }
+  return blocks;
+}
+
+type Original = ReturnType<typeof toolNames>['original'];
+
+function decodeCall(call: JsonObject, original: Original, provider: string): ToolCallBlock {
+  const custom = call.type === 'custom' ? object(call.custom) : undefined;
+  const target = custom ?? object(call.function) ?? {};
+  const raw = custom === undefined ? target.arguments : target.input;
+  const input = typeof raw === 'string' ? raw : isObject(raw) ? JSON.stringify(raw) : '';
+  const known = original(text(target.name) ?? '');
+  return {
+    type: 'tool-call',
+    id: text(call.id) || newCallId(),
+    ...known,
+    kind: custom === undefined ? known.kind : 'custom',
+    input: custom === undefined && known.kind === 'custom' ? unwrapFreeform(input) : input,
+    by: 'client',
+    ...callSeal(call, provider),
+  };
+}

@@ -1,0 +1,71 @@
+/** Decodes and encodes finish reasons of Chat Completions and its vendors. */
+
+import { GatewayError } from '../../../conversation/errors.ts';
+import type { FinishReason } from '../../../conversation/events.ts';
+import { memberOf } from '../../../lib/json/json-members.ts';
+
+const REASONS: Readonly<Record<string, FinishReason>> = {
+  stop: 'stop',
+  end_turn: 'stop',
+  eos: 'stop',
+  stop_sequence: 'stop-sequence',
+  length: 'length',
+  max_tokens: 'length',
+  model_length: 'length',
+  tool_calls: 'tool-calls',
+  tool_use: 'tool-calls',
+  function_call: 'tool-calls',
+  content_filter: 'content-filter',
+  sensitive: 'content-filter',
+  safety: 'content-filter',
+  refusal: 'refusal',
+  model_context_window_exceeded: 'context-overflow',
+};
+
+/** Finish reasons that report a failure of the vendor (GLM, DeepSeek, Mistral, OpenRouter). */
+const FAILURES: Readonly<Record<string, 'upstream' | 'overloaded'>> = {
+  error: 'upstream',
+  network_error: 'upstream',
+  insufficient_system_resource: 'overloaded',
+};
+
+/** The error that a finish reason reports; undefined for others. */
+export function finishFailure(reason: string): GatewayError | undefined {
+  const kind = memberOf(FAILURES, reason);
+  return kind === undefined
+    ? undefined
+    : new GatewayError(kind, `The upstream stopped with finish_reason "${reason}".`, {
+        fromUpstream: true,
+        code: reason,
+      });
+}
+
+/**
+ * The meaning of a finish reason; '' and unknown reasons mean `stop`. With calls, `stop` means `tool-calls`,
+ * because several vendors send it so. Without calls, `tool_calls` means `stop`.
+ */
+export function decodeFinish(reason: string, answer: { calls: boolean; refusal: boolean }) {
+  const meaning = memberOf(REASONS, reason) ?? memberOf(REASONS, reason.toLowerCase()) ?? 'stop';
+  if (meaning === 'stop' || meaning === 'tool-calls') {
+    if (answer.calls) return 'tool-calls';
+    return answer.refusal ? 'refusal' : 'stop';
+  }
+  return meaning;
+}
+
+/** The wire's finish reason. A refusal with text is a `stop`, as at OpenAI. */
+export function encodeFinish(reason: FinishReason, answer: { calls: boolean; refusal: boolean }) {
+  switch (reason) {
+    case 'length':
+    case 'context-overflow':
+      return 'length';
+    case 'content-filter':
+      return 'content_filter';
+    case 'refusal':
+      return answer.refusal ? 'stop' : 'content_filter';
+    case 'tool-calls':
+      return answer.calls ? 'tool_calls' : 'stop';
+    default:
+      return answer.calls ? 'tool_calls' : 'stop';
+  }
+}

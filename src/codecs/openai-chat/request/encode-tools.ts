@@ -1,0 +1,170 @@
+/** Tool declarations of a Chat request, written for one target. */
+
+import { noteLostToolFields } from '../../../conversation/lost-fields.ts';
+import type { Notes } from '../../../conversation/notes.ts';
+import { flatToolFormat } from '../../../conversation/openai-fields.ts';
+import type { Profile } from '../../../conversation/target.ts';
+import { plainRoot } from '../../../conversation/tools/root-schema.ts';
+import { FREEFORM_SCHEMA, toolNames } from '../../../conversation/tools/tool-names.ts';
+import type { CustomTool, FunctionTool, HostedTool, Tool } from '../../../conversation/types.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import {
+  compact,
+  isOwn,
+  list,
+  NAME_LIMIT,
+  object,
+  ownResidue,
+  ownWire,
+  text,
+  without,
+} from '../wire.ts';
+import { SEARCH_OPTIONS } from './decode-tools.ts';
+
+/** Claude Code's placeholder for tools that are not loaded yet. It means nothing to other vendors. */
+const PLACEHOLDER = 'DeferredToolPlaceholder';
+
+/** Encoded tool declarations. */
+export interface EncodedTools {
+  readonly tools: readonly JsonObject[];
+  readonly searchOptions?: JsonObject;
+}
+
+/**
+ * The declarations for a target. Unchanged ones of this protocol go out as they came. Hosted tools that the
+ * target does not run are dropped with a note. Freeform tools of another protocol become functions with one
+ * string.
+ */
+export function encodeTools(
+  tools: readonly Tool[],
+  profile: Profile,
+  notes: Notes,
+  allowed: (tool: Tool) => boolean,
+): EncodedTools {
+  const names = toolNames(tools, NAME_LIMIT);
+  const out: JsonObject[] = [];
+  let searchOptions: JsonObject | undefined;
+  for (const tool of tools) {
+    if (!allowed(tool)) continue;
+    const where = `/tools/${tool.name}`;
+    if (tool.type === 'hosted') {
+      const refused = profile.hostedTools?.includes(tool.name) === false;
+      if (tool.kind === SEARCH_OPTIONS && isOwn(tool) && !refused) searchOptions = tool.options;
+      else {
+        const hosted = encodeHosted(tool, profile, notes, where);
+        if (hosted !== undefined) out.push(hosted);
+      }
+      continue;
+    }
+    if (tool.type === 'function' && tool.name === PLACEHOLDER && !isOwn(tool)) {
+      notes.add('deferred_placeholder_dropped', where);
+      continue;
+    }
+    const own = ownWire(tool);
+    if (isObject(own)) {
+      out.push(own.type === undefined && own.function === undefined ? fromLegacy(own) : own);
+      continue;
+    }
+    if (tool.type === 'function' && !isOwn(tool)) noteLostToolFields(tool, notes, where);
+    const name = names.flat(tool.name, tool.namespace);
+    out.push(
+      tool.type === 'custom'
+        ? encodeCustom(tool, name, notes, where)
+        : encodeFunction(tool, name, plainRoot(tool.schema, profile, notes, where)),
+    );
+  }
+  return { tools: out, ...(searchOptions === undefined ? {} : { searchOptions }) };
+}
+
+const fromLegacy = (value: JsonObject): JsonObject => ({ type: 'function', function: value });
+
+function encodeFunction(
+  tool: FunctionTool,
+  name: string,
+  schema: JsonObject | undefined,
+): JsonObject {
+  const from = ownResidue(tool);
+  const nested = object(from.function) ?? {};
+  return {
+    ...without(from, ['name', 'description', 'parameters', 'strict']),
+    type: 'function',
+    function: compact({
+      ...nested,
+      name,
+      description: tool.description,
+      parameters: schema === undefined && isOwn(tool) ? undefined : rootSchema(schema),
+      strict: isOwn(tool) ? tool.strict : tool.strict || undefined,
+    }),
+  };
+}
+
+/** The schema with `type: object` and properties at its root; vendors refuse other schemas. */
+export function rootSchema(schema: JsonObject | undefined): JsonObject {
+  if (schema === undefined) return { type: 'object', properties: {} };
+  if (schema.type === 'object' && isObject(schema.properties)) return schema;
+  return { ...schema, type: 'object', properties: object(schema.properties) ?? {} };
+}
+
+function encodeCustom(tool: CustomTool, name: string, notes: Notes, where: string): JsonObject {
+  const { description, format } = tool;
+  if (isOwn(tool)) return { type: 'custom', custom: compact({ name, description, format }) };
+  notes.add('content_bridged', where, 'freeform tool offered as a function with one string');
+  return {
+    type: 'function',
+    function: compact({
+      name,
+      description: withGrammar(description, format),
+      parameters: FREEFORM_SCHEMA,
+    }),
+  };
+}
+
+/** The description with the grammar, because a function has no other field that the model can read. */
+function withGrammar(description: string | undefined, format: Json | undefined) {
+  const grammar = object(flatToolFormat(format));
+  const definition = text(grammar?.definition);
+  if (definition === undefined) return description;
+  const syntax = text(grammar?.syntax) ?? 'given';
+  const words = `The value of "input" must follow this ${syntax} grammar:\n${definition}`;
+  return description ? `${description}\n\n${words}` : words;
+}
+
+function encodeHosted(
+  tool: HostedTool,
+  profile: Profile,
+  notes: Notes,
+  where: string,
+): JsonObject | undefined {
+  const own = ownWire(tool);
+  const served = profile.hostedTools?.includes(tool.name) ?? false;
+  if (isObject(own) && (served || profile.hostedTools === undefined)) return own;
+  // A tool search of Responses that the client runs works like a function.
+  if (tool.name === 'tool_search' && isObject(tool.options.parameters)) {
+    notes.add('content_bridged', where, 'client-run tool search offered as a function');
+    return {
+      type: 'function',
+      function: compact({
+        name: tool.name,
+        description: text(tool.options.description),
+        parameters: rootSchema(tool.options.parameters),
+      }),
+    };
+  }
+  if (served && tool.name === 'web_search') {
+    notes.add('parameter_mapped', where);
+    return { type: 'web_search', web_search: encodeWebSearch(tool.options) };
+  }
+  notes.add('hosted_tool_dropped', where, tool.kind);
+  return undefined;
+}
+
+/** GLM's required `web_search` object. Its filter accepts only one domain. */
+function encodeWebSearch(options: JsonObject): JsonObject {
+  const domains =
+    list(options.allowed_domains) ?? list(object(options.filters)?.allowed_domains) ?? [];
+  return compact({
+    enable: true,
+    search_result: true,
+    search_domain_filter: domains.length === 1 ? text(domains[0]) : undefined,
+  });
+}

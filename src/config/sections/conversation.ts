@@ -1,0 +1,46 @@
+/** The section `conversation`: what models are told about the tools of a chat app's conversation. */
+
+import { byDefault, choice, closed, optional, text } from '../file/schema-types.ts';
+
+/** The texts that can be replaced. */
+const TEXTS = {
+  mentioned: 'is_mentioned, when the model was mentioned.',
+  not_mentioned: 'is_mentioned, when it was not.',
+  no_messages: 'get_other_members_messages, when there are none.',
+  recall_description: 'The description of recall_memory.',
+  query_description: 'The description of its query.',
+  messages_description: 'The description of get_other_members_messages.',
+  mention_description: 'The description of is_mentioned.',
+  recall_limit: 'The limit of recalls; {max} is the number.',
+};
+
+const replacement = (description: string) => optional(text(description), "the locale's text");
+
+export const conversation = closed(
+  {
+    locale: byDefault(
+      choice(
+        ['auto', 'zh', 'en'],
+        'The language of the texts about conversation tools that models read; auto: that of the conversation.',
+      ),
+      'auto',
+    ),
+    texts: byDefault(
+      closed(
+        Object.fromEntries(
+          Object.entries(TEXTS).map(([key, description]) => [key, replacement(description)]),
+        ) as Record<keyof typeof TEXTS, ReturnType<typeof replacement>>,
+        'Texts of your own in place of single ones.',
+      ),
+      {},
+    ),
+  },
+  'Conversation tools of chat apps.',
+);
+
+/** The section as it stands: nothing of it needs resolving. */
+export interface ConversationConfig {
+  readonly locale: 'auto' | 'zh' | 'en';
+  /** Texts in place of the locale's, by name. */
+  readonly texts: Readonly<Record<string, string | undefined>>;
+}

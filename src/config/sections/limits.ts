@@ -1,0 +1,123 @@
+/** The section `limits`: sizes, numbers and times that no request, response or stop may exceed. */
+
+import { type Static, Type } from '@sinclair/typebox';
+import type { Environment } from '../environment.ts';
+import { byDefault, closed, count, ms, optional, seconds } from '../file/schema-types.ts';
+
+const DEFAULT_BODY_BYTES = 52_428_800;
+const DEFAULT_TOOL_TEXT = 8192;
+
+// The runtime's own timer of a connection holds no more.
+const connectionSeconds = (description: string) =>
+  Type.Number({ minimum: 0, maximum: 255, description });
+
+export const limits = closed(
+  {
+    tool_rounds: byDefault(
+      count('Follow-up hops of server tools; the last one goes out without them.'),
+      8,
+    ),
+    body_bytes: byDefault(count('The largest request body.', 1024), DEFAULT_BODY_BYTES),
+    answer_bytes: byDefault(
+      count(
+        'The largest upstream response that is read as a whole, and the most text of a stream that is translated. Counted after decompression. A larger one is cut off, and the client gets an error.',
+        1024,
+      ),
+      DEFAULT_BODY_BYTES,
+    ),
+    frame_bytes: byDefault(
+      count(
+        "The largest single event of an upstream's stream, and the most bytes of a stream without content (comments, pings, empty frames).",
+        1024,
+      ),
+      33_554_432,
+    ),
+    header_bytes: byDefault(count("The most bytes of an upstream's headers.", 1024), 65_536),
+    headers: byDefault(count("The most header lines of an upstream's response.", 16), 256),
+    tool_text: optional(
+      count("Characters of a tool result's text, for vendors that need it short; 0 = no limit."),
+      `$HOPGATE_TOOL_TEXT_LIMIT (or its older name $RCC_TOOL_TEXT_LIMIT), else ${DEFAULT_TOOL_TEXT}`,
+    ),
+    concurrency: byDefault(count('Requests at the same time over all providers; 0 = no limit.'), 0),
+    idle_connection: byDefault(
+      connectionSeconds(
+        "Seconds after which a client's connection without a request is closed, or up to eight later; 0 = never.",
+      ),
+      75,
+    ),
+    idle_body: byDefault(
+      connectionSeconds(
+        'Seconds within which the next 64 KB of a request body (or its end) must arrive. Otherwise the connection is closed, up to eight seconds later; 0 = no limit.',
+      ),
+      30,
+    ),
+    unfinished_bytes: byDefault(
+      count(
+        'Bytes of request bodies that are still arriving or being decompressed, of all clients together. A request beyond that gets a 503; 0 = no limit.',
+      ),
+      268_435_456,
+    ),
+    drain_delay: byDefault(
+      seconds(
+        'Seconds for which a stopping server still takes requests while /readyz says 503, so that a load balancer notices.',
+      ),
+      0,
+    ),
+    drain: byDefault(seconds('Seconds that a stopping server waits for open streams.'), 30),
+  },
+  'Limits.',
+);
+
+export interface LimitsConfig {
+  /** Follow-up hops of server tools. */
+  readonly toolRounds: number;
+  readonly bodyBytes: number;
+  /** Characters of a tool result's text, for vendors that need it short; 0 = no limit. */
+  readonly toolText: number;
+  /** Requests at the same time over all providers; 0 = no limit. */
+  readonly concurrency: number;
+  /** A client's connection without a request; 0 = no limit. */
+  readonly idleConnectionMs: number;
+  /** Until the next 64 KB of a request's body; 0 = no limit. */
+  readonly idleBodyMs: number;
+  /** Of bodies that are still arriving or being decompressed, of all clients together; 0 = no limit. */
+  readonly unfinishedBytes: number;
+  /** How long a server that got SIGTERM still takes requests, as one that is not ready. */
+  readonly drainDelayMs: number;
+  /** How long SIGTERM waits for open streams. */
+  readonly drainMs: number;
+}
+
+/** How large an upstream's response may be. */
+export interface AnswerLimits {
+  /** Of a response that is read as a whole, and of the text of one that is translated; decompressed. */
+  readonly bytes: number;
+  /** Of one event of a stream, and of everything in a stream that is no content. */
+  readonly frameBytes: number;
+  /** Of all header lines, those of informational responses included. */
+  readonly headerBytes: number;
+  /** How many header lines there may be. */
+  readonly headers: number;
+}
+
+export const resolveLimits = (
+  own: Static<typeof limits>,
+  { toolTextLimit }: Environment,
+): LimitsConfig => ({
+  toolRounds: own.tool_rounds,
+  bodyBytes: own.body_bytes,
+  toolText: own.tool_text ?? toolTextLimit ?? DEFAULT_TOOL_TEXT,
+  concurrency: own.concurrency,
+  idleConnectionMs: ms(own.idle_connection),
+  idleBodyMs: ms(own.idle_body),
+  unfinishedBytes: own.unfinished_bytes,
+  drainDelayMs: ms(own.drain_delay),
+  drainMs: ms(own.drain),
+});
+
+export const resolveAnswerLimits = (own: Static<typeof limits>): AnswerLimits => ({
+  bytes: own.answer_bytes,
+  frameBytes: own.frame_bytes,
+  headerBytes: own.header_bytes,
+  headers: own.headers,
+});

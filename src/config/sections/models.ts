@@ -1,0 +1,68 @@
+/** The sections `aliases` and `model_list`: other names for models, and what GET /v1/models shows. */
+
+import type { Findings, Path } from '../file/problem.ts';
+import { byDefault, closed, flag, named, text } from '../file/schema-types.ts';
+import type { ProviderNames } from './targets.ts';
+
+export const aliases = named(
+  text('provider/model, a model name, or another alias.'),
+  'Other names for models.',
+);
+
+export const modelList = closed(
+  {
+    claude_aliases: byDefault(
+      flag(
+        'Also list every model as claude-<provider>/<model>, for clients that show only names that begin with claude.',
+      ),
+      false,
+    ),
+  },
+  'What GET /v1/models shows.',
+);
+
+/** Name that a client may ask for → `provider/model`, a plain model name, or another alias. */
+export type Aliases = Readonly<Record<string, string>>;
+
+/** The aliases; reports circles, and names that can have no effect. */
+export function resolveAliases(
+  aliases: Aliases,
+  providers: ProviderNames,
+  findings: Findings,
+): Aliases {
+  const circular = namesInCircles(aliases);
+  for (const name of Object.keys(aliases)) {
+    const path: Path = ['aliases', name];
+    if (circular.has(name)) {
+      findings.problems.push({ path, message: 'goes round in a circle' });
+    } else if (name.includes('/') && providers.has(name.slice(0, name.indexOf('/')))) {
+      findings.warnings.push({
+        path,
+        key: true,
+        message: 'has no effect: provider/model always addresses the provider',
+      });
+    }
+  }
+  return { ...aliases };
+}
+
+/** The names that lead into a circle. Each name is visited once. */
+function namesInCircles(aliases: Aliases): ReadonlySet<string> {
+  const circular = new Set<string>();
+  const visited = new Set<string>();
+  for (const name of Object.keys(aliases)) {
+    const path = new Set<string>();
+    let next: string | undefined = name;
+    while (next !== undefined && Object.hasOwn(aliases, next) && !visited.has(next)) {
+      if (path.has(next)) break;
+      path.add(next);
+      next = aliases[next];
+    }
+    const inCircle = next !== undefined && (path.has(next) || circular.has(next));
+    for (const one of path) {
+      visited.add(one);
+      if (inCircle) circular.add(one);
+    }
+  }
+  return circular;
+}

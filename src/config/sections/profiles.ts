@@ -1,0 +1,87 @@
+/** The section `profiles`: vendor facts of the file, laid over the built-in profiles. */
+
+import type { Static } from '@sinclair/typebox';
+import { memberOf } from '../../lib/json/json-members.ts';
+import { suggest } from '../../lib/text/did-you-mean.ts';
+import type { Findings, Path } from '../file/problem.ts';
+import { closed, named, optional, text } from '../file/schema-types.ts';
+import { type ProfileFacts, profileFacts } from '../vendors/profile-schema.ts';
+import { PROFILES } from '../vendors/profiles.ts';
+
+export const profiles = named(
+  closed(
+    {
+      extends: optional(
+        text('The profile that this one starts from.'),
+        'the built-in one of the same name, if any',
+      ),
+      ...profileFacts,
+      models: optional(
+        named(
+          closed(profileFacts, 'Facts about these models.'),
+          'Facts by glob of model names, later ones over earlier ones.',
+        ),
+        'the same facts for all models',
+      ),
+    },
+    'Facts about a vendor.',
+  ),
+  'Vendor quirks by name, laid over the built-in ones.',
+);
+
+/** Vendor facts by profile name. */
+export type Profiles = Readonly<Record<string, ProfileFacts>>;
+
+/** Profiles on the way from one to the first that it extends. */
+const MAX_PARENTS = 50;
+
+/** The built-in profiles with those of the file laid over them. */
+export function resolveProfiles(own: Static<typeof profiles>, findings: Findings): Profiles {
+  const done: Record<string, ProfileFacts> = { ...PROFILES };
+  const resolved = new Map<string, ProfileFacts>();
+  const resolve = (name: string, seen: readonly string[]): ProfileFacts => {
+    const before = resolved.get(name);
+    if (before !== undefined) return before;
+    const problems = findings.problems.length;
+    const facts = extended(name, seen);
+    // Not remembered with a problem, so that a circle is reported for each profile in it.
+    if (findings.problems.length === problems) resolved.set(name, facts);
+    return facts;
+  };
+  const extended = (name: string, seen: readonly string[]): ProfileFacts => {
+    const written = memberOf(own, name);
+    if (written === undefined) return memberOf(PROFILES, name) ?? { name };
+    const { extends: parent, models, ...facts } = written;
+    const path: Path = ['profiles', name, 'extends'];
+    let base: ProfileFacts = memberOf(PROFILES, name) ?? { name };
+    if (parent !== undefined && parent !== name) {
+      if (seen.length > MAX_PARENTS) {
+        findings.problems.push({ path, message: `extends more than ${MAX_PARENTS} others` });
+      } else if (seen.includes(parent)) {
+        findings.problems.push({ path, message: 'goes round in a circle' });
+      } else if (!Object.hasOwn(own, parent) && !Object.hasOwn(PROFILES, parent)) {
+        const known = [...Object.keys(PROFILES), ...Object.keys(own)];
+        const suggestion = suggest(parent, known);
+        findings.problems.push({ path, message: `there is no profile "${parent}"`, suggestion });
+      } else base = resolve(parent, [...seen, parent]);
+    }
+    const all = { ...base.models, ...models };
+    return { ...base, ...facts, ...(Object.keys(all).length > 0 ? { models: all } : {}), name };
+  };
+  for (const name of Object.keys(own)) done[name] = resolve(name, [name]);
+  return done;
+}
+
+/** The profile of a name. An unknown name is a problem at `path`, and gives a profile without facts. */
+export function profileNamed(
+  name: string,
+  profiles: Profiles,
+  path: Path,
+  findings: Findings,
+): ProfileFacts {
+  const profile = memberOf(profiles, name);
+  if (profile !== undefined) return profile;
+  const suggestion = suggest(name, Object.keys(profiles));
+  findings.problems.push({ path, message: `there is no profile "${name}"`, suggestion });
+  return { name: 'none' };
+}

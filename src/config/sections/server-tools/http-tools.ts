@@ -1,0 +1,160 @@
+/** The `http` of `server_tools`: the operator's own tools, each of them one HTTP request. */
+
+import { type Static, Type } from '@sinclair/typebox';
+import type { JsonObject } from '../../../lib/json/json.ts';
+import { schemaProblems } from '../../../lib/json/json-schema-problems.ts';
+import { suggest } from '../../../lib/text/did-you-mean.ts';
+import type { Findings, Path } from '../../file/problem.ts';
+import {
+  byDefault,
+  choice,
+  closed,
+  count,
+  headerValue,
+  ms,
+  named,
+  optional,
+  text,
+} from '../../file/schema-types.ts';
+import type { Secret } from '../../secret.ts';
+import { keywords, lowerCase, secrets, toolTimeout } from './tool-schema.ts';
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+
+const httpTool = closed(
+  {
+    description: text('The description that the model gets: what the tool does.'),
+    url: Type.String({
+      pattern: '^https?://.+$',
+      description: 'Its address; {name} after the host is replaced by that argument.',
+    }),
+    method: byDefault(choice(METHODS, 'The HTTP method.'), 'GET'),
+    schema: optional(
+      named(
+        Type.Unknown(),
+        'JSON Schema of the arguments. Those not in the URL go into the query (GET, DELETE) or the JSON body; x-in: query or body on a property decides otherwise, x-name renames it.',
+      ),
+      'no arguments',
+    ),
+    headers: byDefault(named(headerValue(), 'Headers; may hold keys.'), {}),
+    query: byDefault(named(Type.String(), 'Query parameters of every call; may hold keys.'), {}),
+    keywords,
+    timeout: byDefault(toolTimeout('Seconds for one call.'), 30),
+    max_bytes: byDefault(count('Bytes of the response that the model gets.', 1), 262_144),
+  },
+  'A tool that is one HTTP request.',
+);
+
+export const httpTools = byDefault(
+  named(httpTool, 'Tools that are HTTP requests, by name.', '^[A-Za-z0-9_-]{1,64}$'),
+  {},
+);
+
+/** A tool that is one HTTP request. */
+export interface HttpToolConfig {
+  readonly name: string;
+  /** Offered where the latest text of the user contains one of these; always when left out. */
+  readonly keywords?: readonly string[];
+  readonly description: string;
+  readonly method: (typeof METHODS)[number];
+  /** `{name}` after the host stands for that argument. */
+  readonly url: string;
+  /** JSON Schema of the arguments, with `x-in` and `x-name` on its properties. */
+  readonly schema: JsonObject;
+  /** By lower-case name. */
+  readonly headers: Readonly<Record<string, Secret>>;
+  readonly query: Readonly<Record<string, Secret>>;
+  readonly timeoutMs: number;
+  readonly maxBytes: number;
+}
+
+type FileHttpTool = Static<typeof httpTool>;
+type ArgumentSchema = Readonly<Record<string, unknown>>;
+
+/** @param path of `http` in the file */
+export const resolveHttpTools = (
+  tools: Readonly<Record<string, FileHttpTool>>,
+  path: Path,
+  findings: Findings,
+): readonly HttpToolConfig[] =>
+  Object.entries(tools).map(([name, own]) => resolveHttpTool(name, own, [...path, name], findings));
+
+function resolveHttpTool(
+  name: string,
+  own: FileHttpTool,
+  path: Path,
+  findings: Findings,
+): HttpToolConfig {
+  const schema = own.schema ?? { type: 'object', properties: {} };
+  checkUrl(own.url, schema, [...path, 'url'], findings);
+  checkSchema(own, schema, [...path, 'schema'], findings);
+  return {
+    name,
+    ...(own.keywords === undefined ? {} : { keywords: own.keywords }),
+    description: own.description,
+    method: own.method,
+    url: own.url,
+    schema: schema as JsonObject,
+    headers: secrets(own.headers, lowerCase),
+    query: secrets(own.query),
+    timeoutMs: ms(own.timeout),
+    maxBytes: own.max_bytes,
+  };
+}
+
+/** An argument in a URL: `{name}`, or `{+name}` which keeps its slashes. */
+const PLACEHOLDER = /\{\+?([^{}]*)\}/g;
+
+/** Arguments may stand in the path and the query only: a model must never choose the host. */
+function checkUrl(url: string, schema: ArgumentSchema, path: Path, findings: Findings): void {
+  const report = (message: string, suggestion?: string) =>
+    findings.problems.push({ path, message, suggestion });
+  const authority = /^https?:\/\/([^/?#]*)/.exec(url)?.[1] ?? '';
+  if (/[{}]/.test(authority)) return void report('no argument can stand in the host');
+  if (authority.includes('@')) {
+    return void report('must hold no user name or password; use headers');
+  }
+  const plain = url.replace(PLACEHOLDER, 'x');
+  if (!URL.canParse(plain)) return void report('is not a URL');
+  if (url.includes('#')) report('must have no #fragment');
+  if (/[{}]/.test(plain)) report('has a brace without its partner');
+  const properties = propertiesOf(schema);
+  for (const [whole, name = ''] of url.matchAll(PLACEHOLDER)) {
+    if (Object.hasOwn(properties, name)) continue;
+    const known = Object.keys(properties);
+    report(`${whole} names no property of the schema`, suggest(name, known));
+  }
+}
+
+function checkSchema(
+  { url, method }: FileHttpTool,
+  schema: ArgumentSchema,
+  path: Path,
+  findings: Findings,
+): void {
+  const report = (at: Path, message: string) =>
+    findings.problems.push({ path: [...path, ...at], message });
+  if (schema.type !== 'object') report([], 'must have type: object');
+  // Arguments are checked against it before every call, so a part that cannot be checked is a problem.
+  for (const { path: at, message } of schemaProblems(schema as JsonObject)) report(at, message);
+  const inUrl = new Set([...url.matchAll(PLACEHOLDER)].map(([, name]) => name));
+  for (const [name, property] of Object.entries(propertiesOf(schema))) {
+    const location = property['x-in'];
+    const at: Path = ['properties', name, 'x-in'];
+    if (location === undefined) continue;
+    if (location !== 'query' && location !== 'body') report(at, 'must be query or body');
+    else if (inUrl.has(name)) report(at, 'is for arguments that do not stand in the URL');
+    else if (location === 'body' && method === 'GET') report(at, 'a GET request has no body');
+  }
+}
+
+function propertiesOf(
+  schema: ArgumentSchema,
+): Readonly<Record<string, Readonly<Record<string, unknown>>>> {
+  const isMapping = (value: unknown): value is Record<string, unknown> =>
+    typeof value === 'object' && value !== null && !Array.isArray(value);
+  if (!isMapping(schema.properties)) return {};
+  return Object.fromEntries(
+    Object.entries(schema.properties).map(([name, value]) => [name, isMapping(value) ? value : {}]),
+  );
+}

@@ -1,0 +1,42 @@
+/** Fields and values that OpenAI's two protocols share. */
+
+import { isObject, type Json } from '../lib/json/json.ts';
+import { memberOf } from '../lib/json/json-members.ts';
+import type { Notes } from './notes.ts';
+
+/** Fields that only OpenAI's Chat and Responses have, under the same name. */
+export const SHARED_FIELDS: readonly string[] = [
+  'safety_identifier',
+  'prompt_cache_retention',
+  'prompt_cache_options',
+];
+
+// Longer ones are refused: `Invalid 'user': string too long`.
+const USER_LIMIT = 64;
+
+/** A `user` that OpenAI accepts; undefined, with a note, if it is too long. */
+export function acceptedUser(user: string | undefined, notes: Notes): string | undefined {
+  if (user === undefined || user.length <= USER_LIMIT) return user;
+  notes.add('parameter_dropped', 'user', 'too long');
+  return undefined;
+}
+
+const TIERS: Readonly<Record<string, string>> = {
+  auto: 'auto',
+  default: 'default',
+  flex: 'flex',
+  scale: 'scale',
+  priority: 'priority',
+  // Anthropic's name for it.
+  standard: 'default',
+};
+
+/** The service tier of an answer in OpenAI's terms; undefined if OpenAI has no such tier. */
+export const openaiServiceTier = (tier: Json | undefined): string | undefined =>
+  typeof tier === 'string' ? memberOf(TIERS, tier) : undefined;
+
+/** The format of a freeform tool in the form of Responses. Chat nests a grammar one level deeper. */
+export function flatToolFormat(format: Json | undefined): Json | undefined {
+  if (!isObject(format) || !isObject(format.grammar)) return format;
+  return { type: 'grammar', ...format.grammar };
+}

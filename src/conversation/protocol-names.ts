@@ -1,0 +1,5 @@
+/** The names of the three protocols, as configuration, command line, samples and logs spell them. */
+
+export const PROTOCOL_NAMES = ['openai-chat', 'openai-responses', 'anthropic-messages'] as const;
+
+export type ProtocolName = (typeof PROTOCOL_NAMES)[number];

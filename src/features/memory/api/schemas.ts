@@ -1,0 +1,150 @@
+/** The TypeBox schemas of the memory API, used to check bodies and to build the OpenAPI document. */
+
+import { type Static, Type } from '@sinclair/typebox';
+
+const closed = { additionalProperties: false } as const;
+
+const text = Type.String({ minLength: 1, description: 'What to remember.' });
+const source = Type.String({ description: 'Who said it or where it comes from.' });
+const tags = Type.Array(Type.String(), { description: 'Words to list events by.' });
+const importance = Type.Number({
+  minimum: 0,
+  maximum: 1,
+  description: 'From 0 (trivial) to 1 (must not be forgotten).',
+});
+const id = Type.String({ pattern: '^mem_[0-9a-z]{1,64}$' });
+
+export const newEvent = Type.Object(
+  {
+    text,
+    time: Type.Optional(
+      Type.Union([Type.Number({ minimum: 0 }), Type.String()], {
+        description: 'When it happened: milliseconds since 1970, or ISO 8601. Default: now.',
+      }),
+    ),
+    source: Type.Optional(source),
+    tags: Type.Optional(tags),
+    importance: Type.Optional({ ...importance, default: 0.5 }),
+    id: Type.Optional({
+      ...id,
+      description:
+        'The id of an exported event. An event that the space already has stays unchanged.',
+    }),
+  },
+  { ...closed, $id: 'NewEvent' },
+);
+export type NewEventBody = Static<typeof newEvent>;
+
+export const eventChange = Type.Partial(Type.Omit(newEvent, ['id']), {
+  ...closed,
+  $id: 'EventChange',
+  description: 'The fields that change; the others stay.',
+});
+
+/** Events of one JSON body at most; an import has no such limit. */
+export const MAX_EVENTS = 1000;
+
+export const newEvents = Type.Object(
+  { events: Type.Array(newEvent, { minItems: 1, maxItems: MAX_EVENTS }) },
+  { ...closed, $id: 'NewEvents' },
+);
+
+const storedEvent = {
+  id,
+  time: Type.Integer({ description: 'Milliseconds since 1970.' }),
+  text,
+  source: Type.Optional(source),
+  tags,
+  importance,
+};
+export const event = Type.Object(storedEvent, { ...closed, $id: 'Event' });
+
+export const added = Type.Object(
+  { events: Type.Array(event) },
+  { ...closed, $id: 'Added', description: 'In the order given.' },
+);
+export const imported = Type.Object(
+  {
+    added: Type.Integer({ description: 'New events.' }),
+    known: Type.Integer({ description: 'Events whose id the space already had.' }),
+  },
+  { ...closed, $id: 'Imported' },
+);
+export const accepted = Type.Object(
+  { accepted: Type.Integer({ description: 'Events passed on to the external store.' }) },
+  { ...closed, $id: 'Accepted' },
+);
+
+export const eventList = Type.Object(
+  {
+    events: Type.Array(event),
+    next_cursor: Type.Union([Type.String(), Type.Null()], {
+      description: 'The cursor of the next page; null on the last page.',
+    }),
+  },
+  { ...closed, $id: 'EventList' },
+);
+
+export const spaceList = Type.Object(
+  {
+    spaces: Type.Array(Type.Object({ space: Type.String(), events: Type.Integer() }, closed), {
+      description: 'The spaces that the key may use, sorted by name.',
+    }),
+    next_after: Type.Union([Type.String(), Type.Null()], {
+      description: 'The last name of this page, for the next one; null on the last page.',
+    }),
+  },
+  { ...closed, $id: 'SpaceList' },
+);
+export const MAX_RECALLED = 100;
+
+export const recall = Type.Object(
+  {
+    query: Type.String({ minLength: 1, description: 'A question or any text.' }),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_RECALLED, default: 10 })),
+  },
+  { ...closed, $id: 'Recall' },
+);
+export const recalled = Type.Object(
+  {
+    events: Type.Array(
+      Type.Object(
+        {
+          ...storedEvent,
+          score: Type.Number({ description: 'Higher is better; comparable within one response.' }),
+        },
+        closed,
+      ),
+      { description: 'Best first.' },
+    ),
+  },
+  { ...closed, $id: 'Recalled' },
+);
+
+export const deleted = Type.Object(
+  { id, deleted: Type.Literal(true) },
+  { ...closed, $id: 'Deleted' },
+);
+export const erased = Type.Object(
+  {
+    space: Type.String(),
+    erased: Type.Literal(true),
+    events: Type.Union([Type.Integer(), Type.Null()], {
+      description: 'Removed events; null where the external store does not report them.',
+    }),
+    samples: Type.Integer({ description: 'Recorded exchanges of this space that were removed.' }),
+  },
+  { ...closed, $id: 'Erased' },
+);
+
+export const failure = Type.Object(
+  {
+    error: Type.Object({
+      message: Type.String(),
+      type: Type.String(),
+      param: Type.Union([Type.String(), Type.Null()], { description: 'The wrong field.' }),
+      code: Type.Union([Type.String(), Type.Null()]),
+    }),
+  },
+  { $id: 'Failure', description: "An error in OpenAI's shape." },
+);

@@ -1,0 +1,75 @@
+/** The interface of a memory backend: the embedded database, or an external service. */
+
+import type { Memory, MemoryEvent, NewMemoryEvent } from '../../conversation/memory.ts';
+import type { EventPage, ListQuery } from './store/event-row-store.ts';
+
+/** What happened to captured events. */
+export type CaptureOutcome = 'stored' | 'duplicate' | 'dropped' | 'full' | 'erased';
+
+/** How a recall was ranked: by terms, by terms and vectors, by terms since vectors failed, or externally. */
+export type RecallKind = 'text' | 'hybrid' | 'fallback' | 'external' | 'failed';
+
+/** Gets counts and problems for logs and metrics. Its methods return at once and never throw. */
+export interface MemoryObserver {
+  captured(outcome: CaptureOutcome, count: number): void;
+  /** Milliseconds. */
+  recalled(kind: RecallKind, ms: number): void;
+  /** A problem that the operator should know about, as a message. */
+  problem(message: string): void;
+  /** The embeddings endpoint failed: recalls use terms alone. */
+  embeddingsFailed(message: string): void;
+}
+
+export type EventChange = Partial<
+  Pick<MemoryEvent, 'text' | 'time' | 'source' | 'tags' | 'importance'>
+>;
+
+export interface SpaceCount {
+  readonly space: string;
+  readonly events: number;
+}
+
+/** Access to single events; only where they are stored in this process. */
+export interface EventStore {
+  /**
+   * Adds all events or none. Returns them in order, each with true where it is new and false where its
+   * id was known.
+   * @throws GatewayError that names the field or the limit
+   */
+  add(
+    space: string,
+    events: readonly (NewMemoryEvent & { readonly id?: string })[],
+    /** The client's name for the event at an index: `events[3]`; '' for a single event. */
+    paramOf: (place: number) => string,
+  ): readonly (readonly [MemoryEvent, boolean])[];
+  /**
+   * The same in steps that let other work run, since long texts take a while. Where a later step fails,
+   * the events added before are removed.
+   */
+  addInSteps(
+    space: string,
+    events: readonly (NewMemoryEvent & { readonly id?: string })[],
+    paramOf: (place: number) => string,
+  ): Promise<readonly (readonly [MemoryEvent, boolean])[]>;
+  /**
+   * Changes some fields of an event; undefined where the space has no event of this id.
+   * @throws GatewayError that names the field or the limit
+   */
+  change(space: string, id: string, fields: EventChange): MemoryEvent | undefined;
+  /** Resolves when everything captured so far is stored. */
+  settled(): Promise<void>;
+  /** Spaces that have events, sorted by name, after the name `after`. */
+  spaces(after: string, limit: number): readonly SpaceCount[];
+  get(space: string, id: string): MemoryEvent | undefined;
+  list(space: string, query: ListQuery): EventPage;
+  remove(space: string, id: string): boolean;
+}
+
+export interface MemoryBackend extends Memory {
+  /** Undefined: the events are stored by an external service. */
+  readonly eventStore: EventStore | undefined;
+  /** Removes a space with its queued events; the number of events, where it is known. */
+  erase(space: string): Promise<number | undefined>;
+  /** Writes what is queued. */
+  close(): Promise<void>;
+}

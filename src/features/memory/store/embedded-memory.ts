@@ -1,0 +1,254 @@
+/** The memory in this process: a database file, with vectors where an embedder is configured. */
+
+import { GatewayError } from '../../../conversation/errors.ts';
+import type { MemoryEvent, RecalledEvent, RecallQuery } from '../../../conversation/memory.ts';
+import { preciseNow } from '../../../lib/loop/precise-time.ts';
+import { fileAt, isDamage, setAside } from '../../../lib/store/versioned-store.ts';
+import type { EventStore, MemoryBackend, MemoryObserver, RecallKind } from '../backend.ts';
+import { captureQueue } from '../capture-queue.ts';
+import { checkEvent, checkSpace, clampedEvent, type MemoryLimits } from '../event.ts';
+import { type BackFill, backFill } from './back-fill.ts';
+import type { Embedder } from './embedder.ts';
+import { type CapturedEvent, type MemoryStore, openMemoryStore } from './memory-store.ts';
+import { rankByTerms, rankWithVectors, selectBest, shortened } from './recall.ts';
+
+export interface EmbeddedOptions {
+  /** The database file; opened when it is first needed. */
+  readonly path: string;
+  readonly limits: MemoryLimits;
+  readonly dedupeMs: number;
+  readonly embedder?: Embedder;
+  readonly observer: MemoryObserver;
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+}
+
+/** Events of a recall where the caller gives no limit. */
+export const DEFAULT_RECALL = 10;
+/** Characters of texts that are added in one step: all of them are indexed. */
+const STEP_CHARACTERS = 16_000;
+/** Milliseconds between a removal and the rewriting of the index without it. */
+const TIDY_AFTER = 2000;
+
+export function embeddedMemory(options: EmbeddedOptions): MemoryBackend {
+  const { path, limits, dedupeMs, embedder, observer, now = Date.now } = options;
+  let store: MemoryStore | undefined;
+  let backFiller: BackFill | undefined;
+  let tidyTimer: ReturnType<typeof setTimeout> | undefined;
+  let closed = false;
+  /** The identity of the opened file. */
+  let openedFile = 0;
+
+  const opened = (): MemoryStore => {
+    if (closed) throw new GatewayError('overloaded', 'The memory is closing.');
+    if (store !== undefined) return store;
+    store = openMemoryStore({ path, limits: () => limits });
+    openedFile = fileAt(path);
+    // A process that ended while it erased a space left the rest to the next process.
+    if (store.sweep()) tidySoon(0);
+    if (embedder !== undefined) {
+      const onFailure = (thrown: unknown) => observer.embeddingsFailed(messageOf(thrown));
+      backFiller = backFill({ vectors: store.vectors, embedder, onFailure });
+      backFiller.wake();
+    }
+    return store;
+  };
+  /** Rewrites the file without removed data a moment later, for many removals at once. */
+  const tidySoon = (after: number) => {
+    clearTimeout(tidyTimer);
+    tidyTimer = setTimeout(() => {
+      tidyTimer = undefined;
+      void sweepUp(withStore).catch(() => {});
+    }, after);
+    tidyTimer.unref();
+  };
+  /** Moves a damaged file away without deleting it; the next use creates a new one. */
+  const replaceDamagedFile = (cause: unknown) => {
+    const damaged = store;
+    if (damaged === undefined) return;
+    store = undefined;
+    backFiller = undefined;
+    damaged.close();
+    setAside(path, openedFile, cause);
+  };
+  /** Uses the database. What it throws becomes an error for the client without internal details. */
+  const withStore = <T>(use: (store: MemoryStore) => T): T => {
+    try {
+      return use(opened());
+    } catch (thrown) {
+      if (thrown instanceof GatewayError) throw thrown;
+      observer.problem(messageOf(thrown));
+      if (isDamage(thrown)) replaceDamagedFile(thrown);
+      throw /BUSY|LOCKED/.test(String((thrown as { code?: unknown }).code))
+        ? new GatewayError('overloaded', 'The memory is busy; try again.', { cause: thrown })
+        : new GatewayError('internal', 'The memory cannot be used.', { cause: thrown });
+    }
+  };
+
+  const queue = captureQueue<CapturedEvent>({
+    sizeOf: ({ event }) => 200 + event.text.length * 2,
+    onDropped: (count) => observer.captured('dropped', count),
+    onTrouble: (thrown) => observer.problem(messageOf(thrown)),
+    write(items) {
+      const counts = opened().capture(items, dedupeMs);
+      observer.captured('stored', counts.stored);
+      observer.captured('duplicate', counts.duplicates);
+      observer.captured('full', counts.full);
+      observer.captured('erased', counts.erased);
+      if (counts.stored > 0) backFiller?.wake();
+    },
+  });
+
+  const eventStore: EventStore = {
+    add(space, events, paramOf) {
+      checkSpace(space);
+      const checked = events.map((event, at) => checkEvent(event, limits, now(), paramOf(at)));
+      const added = withStore((file) => file.add(space, checked));
+      backFiller?.wake();
+      return added;
+    },
+    async addInSteps(space, events, paramOf) {
+      checkSpace(space);
+      const checked = events.map((event, at) => checkEvent(event, limits, now(), paramOf(at)));
+      const added: (readonly [MemoryEvent, boolean])[] = [];
+      try {
+        for (const step of stepsOf(checked, ({ text }) => text.length)) {
+          if (added.length > 0) await pause();
+          added.push(...withStore((file) => file.add(space, step)));
+        }
+      } catch (thrown) {
+        for (const [{ id }, isNew] of added) if (isNew) withStore((file) => file.remove(space, id));
+        throw thrown;
+      }
+      backFiller?.wake();
+      return added;
+    },
+    change(space, id, fields) {
+      queue.flushNow();
+      return withStore((file) => {
+        const old = file.get(checkSpace(space), id);
+        if (old === undefined) return undefined;
+        const event = checkEvent({ ...old, ...fields }, limits, now());
+        const changed = file.change(space, { ...event, id });
+        tidySoon(TIDY_AFTER);
+        backFiller?.wake();
+        return changed;
+      });
+    },
+    settled: () => queue.settle(),
+    spaces(after, limit) {
+      queue.flushNow();
+      return withStore((file) => file.spaces(after, limit));
+    },
+    get: (space, id) => {
+      queue.flushNow();
+      return withStore((file) => file.get(checkSpace(space), id));
+    },
+    list: (space, query) => {
+      queue.flushNow();
+      return withStore((file) => file.list(checkSpace(space), query));
+    },
+    remove: (space, id) => {
+      queue.flushNow();
+      const removed = withStore((file) => file.remove(checkSpace(space), id));
+      if (removed) tidySoon(TIDY_AFTER);
+      return removed;
+    },
+  };
+
+  async function recall(name: string, query: RecallQuery): Promise<readonly RecalledEvent[]> {
+    const { speaker } = query;
+    const began = performance.now();
+    let kind: RecallKind = 'failed';
+    try {
+      checkSpace(name);
+      await queue.settle();
+      const limit = query.limit ?? DEFAULT_RECALL;
+      if (limit <= 0 || withStore((file) => file.space(name)) === undefined) {
+        kind = 'text';
+        return [];
+      }
+      const text = shortened(query.query);
+      const vector = await embedder?.embedQuery(text, query.signal);
+      kind = vector !== undefined ? 'hybrid' : embedder === undefined ? 'text' : 'fallback';
+      // Read again after each wait: the space may have been erased meanwhile.
+      const before = withStore((file) => file.space(name));
+      if (before === undefined) return [];
+      const byTerms = await withStore((file) => rankByTerms(file, before, text, speaker));
+      return withStore((file) => {
+        const space = file.space(name);
+        if (space?.id !== before.id) return [];
+        const found =
+          vector === undefined
+            ? byTerms
+            : rankWithVectors(file, space, byTerms, { model: embedder!.name, vector }, speaker);
+        return selectBest(found, limit, now(), vector === undefined);
+      });
+    } finally {
+      observer.recalled(kind, performance.now() - began);
+    }
+  }
+
+  return {
+    eventStore,
+    recall,
+    async capture(space, events, began = preciseNow()) {
+      checkSpace(space);
+      if (closed) throw new GatewayError('overloaded', 'The memory is closing.');
+      const clamped = events.flatMap((event) => clampedEvent(event, limits, now()) ?? []);
+      queue.add(clamped.map((event) => ({ space, event, began })));
+    },
+    async erase(space) {
+      checkSpace(space);
+      const waiting = await queue.remove((one) => one.space === space);
+      const found = withStore((file) => file.space(space));
+      const events = withStore((file) => file.forget(space, preciseNow()));
+      if (found !== undefined) withStore((file) => file.vectors.drop(found.id));
+      await sweepUp(withStore);
+      return events + waiting;
+    },
+    async close() {
+      await queue.close();
+      if (tidyTimer !== undefined) {
+        clearTimeout(tidyTimer);
+        await sweepUp(withStore).catch(() => {});
+      }
+      closed = true;
+      await backFiller?.close();
+      store?.close();
+      store = undefined;
+    },
+  };
+}
+
+const pause = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Lists of at most {@link STEP_CHARACTERS}, in order; a larger item is a list of its own. */
+function* stepsOf<T>(all: readonly T[], sizeOf: (one: T) => number): Generator<readonly T[]> {
+  let step: T[] = [];
+  let size = 0;
+  for (const one of all) {
+    size += sizeOf(one);
+    if (size > STEP_CHARACTERS && step.length > 0) {
+      yield step;
+      step = [];
+      size = sizeOf(one);
+    }
+    step.push(one);
+  }
+  if (step.length > 0) yield step;
+}
+
+/** Removes erased spaces in short steps, then every trace of removed data in the file. */
+async function sweepUp(withStore: <T>(use: (store: MemoryStore) => T) => T): Promise<void> {
+  while (withStore((file) => file.sweep())) await pause();
+  for (let first = true; withStore((file) => file.termIndex.tidy(first)); first = false) {
+    await pause();
+  }
+  for (let tries = 0; tries < 20; tries++) {
+    if (withStore((file) => file.flush())) return;
+    await Bun.sleep(50);
+  }
+}
+
+const messageOf = (thrown: unknown) => (thrown instanceof Error ? thrown.message : String(thrown));

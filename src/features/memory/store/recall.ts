@@ -1,0 +1,138 @@
+/** Ranks the events of a space for a question: by its terms, by vectors where there are some, then by score. */
+
+import type { MemoryEvent, RecalledEvent } from '../../../conversation/memory.ts';
+import { indexedText } from '../event.ts';
+import { kindWeight } from '../ranking/event-kinds.ts';
+import { fuseRanks, relevanceOf, scoreOf, type TermStatistics } from '../ranking/ranking.ts';
+import { queryTerms } from '../ranking/terms.ts';
+import type { MemoryStore, StoredSpace } from './memory-store.ts';
+
+/** Characters of a question that are read, from both ends. */
+const QUERY_LENGTH = 1000;
+/** Candidates whose terms are weighed exactly. */
+const POOL = 128;
+/** Candidates of each list that are fused. */
+const FUSED = 50;
+/** Without vectors, events below this share of the best relevance are left out. */
+const FLOOR = 0.15;
+/** Milliseconds of work before others get their turn. */
+const STEP_MS = 10;
+
+export interface RankedEvent {
+  /** 0 to 1, weighted by the kind of the event. */
+  readonly relevance: number;
+  readonly event: MemoryEvent & { readonly row: number };
+  /** It states something: it is neither a question nor a reply. */
+  readonly isStatement: boolean;
+  /** It contains the rarest term of the question, so it is never left out as too little relevant. */
+  readonly holdsKeyTerm?: boolean;
+}
+
+/** The part of a question that is looked up. */
+export function shortened(query: string): string {
+  if (query.length <= 2 * QUERY_LENGTH) return query;
+  return `${query.slice(0, QUERY_LENGTH)}\n${query.slice(-QUERY_LENGTH)}`;
+}
+
+/**
+ * The events of a space that share terms with the question, the most relevant first.
+ * @param speaker as for {@link kindWeight}
+ */
+export async function rankByTerms(
+  store: MemoryStore,
+  space: StoredSpace,
+  query: string,
+  speaker: string | undefined,
+): Promise<readonly RankedEvent[]> {
+  const terms = queryTerms(query);
+  const { rows, eventCounts, forms } = store.termIndex.find(space.id, space.events, terms, POOL);
+  const statistics: TermStatistics = {
+    events: space.events,
+    length: space.length / Math.max(1, space.events),
+    eventCounts,
+    forms,
+  };
+  const knownTerms = [...eventCounts.keys()];
+  const found: (RankedEvent & { readonly held: readonly string[] })[] = [];
+  let began = performance.now();
+  for (const event of store.eventsByRow(space, rows)) {
+    if (performance.now() - began > STEP_MS) {
+      await new Promise((resolve) => setImmediate(resolve));
+      began = performance.now();
+    }
+    const text = indexedText({ ...event, source: event.source ?? '' });
+    const { relevance, held } = relevanceOf(text, knownTerms, statistics);
+    if (relevance === 0) continue;
+    const weight = kindWeight(event, speaker);
+    found.push({ event, relevance: relevance * weight, isStatement: weight === 1, held });
+  }
+  const stated = new Set(found.flatMap(({ isStatement, held }) => (isStatement ? held : [])));
+  const [keyTerm] = knownTerms
+    .filter((term) => stated.has(term))
+    .sort((a, b) => eventCounts.get(a)! - eventCounts.get(b)!);
+  return found
+    .map(({ held, ...one }) => ({
+      ...one,
+      holdsKeyTerm: one.isStatement && keyTerm !== undefined && held.includes(keyTerm),
+    }))
+    .sort((a, b) => b.relevance - a.relevance || b.event.row - a.event.row);
+}
+
+/**
+ * The ranking by terms fused with the ranking by vectors.
+ * @param model the model that made the vector
+ */
+export function rankWithVectors(
+  store: MemoryStore,
+  space: StoredSpace,
+  byTerms: readonly RankedEvent[],
+  { model, vector }: { readonly model: string; readonly vector: Float32Array },
+  speaker: string | undefined,
+): readonly RankedEvent[] {
+  const nearest = store.vectors.nearest(space.id, model, vector, FUSED);
+  const first = byTerms.slice(0, FUSED).map(({ event }) => event.row);
+  const shares = fuseRanks([first, nearest]);
+  return store.eventsByRow(space, [...shares.keys()]).map((event) => {
+    const weight = kindWeight(event, speaker);
+    return { event, relevance: shares.get(event.row)! * weight, isStatement: weight === 1 };
+  });
+}
+
+/**
+ * The best events by score. Questions and replies take at most half of the places while there are
+ * statements left, and the same text takes one place.
+ * @param byTermsAlone the ranking had no vectors: events of little relevance are left out
+ */
+export function selectBest(
+  found: readonly RankedEvent[],
+  limit: number,
+  now: number,
+  byTermsAlone: boolean,
+): readonly RecalledEvent[] {
+  const floor = byTermsAlone ? FLOOR : 0;
+  const least = floor * Math.max(0, ...found.map(({ relevance }) => relevance));
+  const ranked = found
+    .filter(({ relevance, holdsKeyTerm }) => relevance >= least || holdsKeyTerm === true)
+    .map(({ event: { row: _, ...event }, relevance, isStatement }) => ({
+      isStatement,
+      event: { ...event, score: scoreOf(relevance, event, now) },
+    }))
+    .sort(
+      (a, b) =>
+        b.event.score - a.event.score ||
+        Number(b.isStatement) - Number(a.isStatement) ||
+        b.event.time - a.event.time,
+    );
+  const statements = ranked.reduce((sum, { isStatement }) => sum + Number(isStatement), 0);
+  const others = Math.max(1, Math.floor(limit / 2), limit - statements);
+  const texts = new Set<string>();
+  return ranked
+    .filter(({ isStatement, event: { text } }) => {
+      if (isStatement) return true;
+      if (texts.has(text) || texts.size >= others) return false;
+      texts.add(text);
+      return true;
+    })
+    .slice(0, limit)
+    .map(({ event }) => ({ ...event, score: Math.round(event.score * 10_000) / 10_000 }));
+}

@@ -1,0 +1,154 @@
+/** The server-tools feature of one exchange: offers tools, intercepts their calls and asks for the next hop. */
+
+import { withParts } from '../../conversation/edit.ts';
+import type { StreamEvent } from '../../conversation/events.ts';
+import type { Conversation, Turn } from '../../conversation/types.ts';
+import { containsAny, needles } from '../../lib/bytes/bytes.ts';
+import type { Feature, FeatureContext } from '../feature.ts';
+import { MINT } from './citations/sources.ts';
+import { runForcedCalls, runNestedSearch, withPreface } from './early-calls.ts';
+import { restoreHistory } from './history.ts';
+import { HopInterceptor } from './hop-interceptor.ts';
+import { inject } from './inject.ts';
+import { EMPTY_OFFER, isNative, latestUserText } from './offer.ts';
+import { type ServerToolOptions, Session } from './session.ts';
+
+const MINTED = Buffer.from(MINT);
+const ANSWERED = needles('"assistant"', '_call"');
+// How declarations of searches, fetches and code execution begin in all protocols (Kimi's is `$web_search`).
+// Only two needles: each one is a pass over the whole body.
+const HOSTED = needles('web_', '"code_');
+
+/**
+ * May this body declare a tool that the vendor runs itself? The vendor may pause its turn in the middle
+ * of such a call and must then be asked to continue. This feature does that, even without tools of its own.
+ */
+export const mayDeclareHosted = (body: Buffer): boolean => containsAny(body, HOSTED);
+
+/**
+ * The feature of one exchange. It comes after the features that complete the request (stored responses)
+ * and that turn text into calls, and before those that repair the request and fit it to the target.
+ */
+export function serverTools(options: ServerToolOptions): Feature {
+  const { registry, ledger } = options;
+  const session = new Session(options);
+  const hasOffers = () =>
+    registry.starting === true || registry.tools.some((tool) => tool.inject !== 'declared');
+  /** Restored histories by the original turns, then by which hosted tools the target runs itself. */
+  let histories: WeakMap<readonly Turn[], Map<string, readonly Turn[]>> | undefined;
+  /** Conversations made here: a second pass leaves them unchanged. */
+  const made: Conversation[] = [];
+  let input: Conversation | undefined;
+  /** Events of the calls made before the model was asked. */
+  const lead: StreamEvent[] = [];
+
+  function historyOf(turns: readonly Turn[], context: FeatureContext): readonly Turn[] {
+    const { target, notes } = context;
+    const natives = registry.tools
+      .map(({ hosted: name }) => (name !== undefined && isNative(name, target) ? 1 : 0))
+      .join('');
+    histories ??= new WeakMap();
+    const byNatives = histories.get(turns) ?? new Map<string, readonly Turn[]>();
+    histories.set(turns, byNatives);
+    const cached = byNatives.get(natives);
+    if (cached !== undefined) return cached;
+    const { sources } = session;
+    const { owner } = options;
+    const restored = restoreHistory(turns, { ledger, owner, registry, target, sources, notes });
+    byNatives.set(natives, restored);
+    return restored;
+  }
+
+  const offerOf = (original: Conversation, context: FeatureContext) => {
+    const { turns } = session.base ?? original;
+    return session.offer(original, context.target, () => historyOf(turns, context));
+  };
+  const activeOffer = (original: Conversation, context: FeatureContext) =>
+    options.limits.rounds > 0 || lead.length > 0 ? offerOf(original, context) : EMPTY_OFFER;
+
+  function request(conversation: Conversation, context: FeatureContext): Conversation {
+    if (made.includes(conversation)) return conversation;
+    if (session.base === undefined) input = conversation;
+    const base = session.base ?? conversation;
+    const turns = withPreface(allTurns(conversation, base, context), session.preface);
+    for (const block of session.preface[0]?.blocks ?? []) {
+      if (block.type === 'tool-call') {
+        context.notes.add('tool_call_forced', '/messages', block.name);
+      }
+    }
+    const whole = turns === conversation.turns ? conversation : withParts(conversation, { turns });
+    const changed = inject(whole, activeOffer(base, context), {
+      last: session.isLast(context.hop),
+      followUp: session.addedTurns.length > 0,
+      notes: context.notes,
+    });
+    if (changed !== conversation) made.push(changed);
+    return changed;
+  }
+
+  /** The restored turns of the original, then the turns that this exchange added. */
+  function allTurns(
+    conversation: Conversation,
+    base: Conversation,
+    context: FeatureContext,
+  ): readonly Turn[] {
+    const { addedTurns } = session;
+    const history = historyOf(base.turns, context);
+    if (addedTurns.length === 0) {
+      return conversation === base ? history : historyOf(conversation.turns, context);
+    }
+    const endsWithAdded =
+      conversation.turns.length === base.turns.length + addedTurns.length &&
+      conversation.turns.at(-1) === addedTurns.at(-1);
+    if (endsWithAdded || conversation === base) {
+      return history === base.turns && endsWithAdded
+        ? conversation.turns
+        : [...history, ...addedTurns];
+    }
+    // Another feature has rebuilt the conversation: its turns are sent as they are.
+    options.log('chat.process.hop3.fallback', { reason: 'conversation_rebuilt' });
+    return conversation.turns;
+  }
+
+  return {
+    name: 'server-tools',
+    mayApply(body, { hop }) {
+      if (hop > 1 || hasOffers()) return true;
+      if (mayDeclareHosted(body) || body.includes(MINTED)) return true;
+      return !ledger.empty && containsAny(body, ANSWERED);
+    },
+    async prepare(conversation, context, signal) {
+      if (context.hop > 1) return;
+      const offer = () => offerOf(conversation, context);
+      lead.push(...(await runForcedCalls(session, conversation, offer, signal)));
+      if (options.limits.rounds === 0) return;
+      await registry.ready?.(signal, () => latestUserText(conversation.turns));
+      lead.push(...(await runNestedSearch(session, conversation, offer, signal)));
+    },
+    request,
+    intercept(sent, context) {
+      const { target, hop } = context;
+      let base = session.base ?? input;
+      if (base === undefined) {
+        // No request pass saw the original, so the next hop continues what was sent.
+        base = sent;
+        options.log('chat.process.hop3.fallback', { reason: 'missing_chat_process_raw' });
+      }
+      const offer = activeOffer(base, context);
+      const mayPause = sent.tools.some(
+        (tool) => tool.type === 'hosted' && isNative(tool.name, target),
+      );
+      if (hop === 1 && offer.tools.length === 0 && lead.length === 0 && !mayPause) return undefined;
+      const last = session.isLast(hop);
+      return new HopInterceptor({
+        session,
+        offer,
+        base,
+        sent,
+        hop,
+        last,
+        lead: hop === 1 ? lead : [],
+      });
+    },
+  };
+}

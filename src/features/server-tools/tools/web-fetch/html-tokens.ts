@@ -1,0 +1,163 @@
+/** Splits HTML into tags and text, in linear time. */
+
+export type Attributes = ReadonlyMap<string, string>;
+
+export type HtmlToken =
+  /** Text with its character references unresolved. */
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'open'; readonly name: string; readonly attributes: Attributes }
+  /** An element whose content is text without tags. */
+  | { readonly type: 'raw'; readonly name: string; readonly text: string }
+  | { readonly type: 'close'; readonly name: string };
+
+/** Elements whose content is plain text up to their end tag. */
+const RAW = new Set([
+  'script',
+  'style',
+  'textarea',
+  'title',
+  'xmp',
+  'iframe',
+  'noembed',
+  'noframes',
+]);
+/** Text comes in pieces of this length, so that no single step takes long. */
+const PIECE = 16_384;
+/** Attributes of an element that are read, and characters of a name. */
+const MOST_ATTRIBUTES = 64;
+const MOST_NAME = 64;
+/** A longer tag is not a real one: it is skipped up to the next ">". */
+const MOST_TAG = 65_536;
+
+const TAG = /<[a-zA-Z/!?]/g;
+const NAME_END = /[\s/>]/g;
+const SPACE = /[\s/]/;
+const ATTRIBUTE_END = /[\s/>=]/g;
+
+/**
+ * Reads a page from its beginning. Invalid HTML is read as browsers read it, as far as text and tags are
+ * concerned.
+ * @see https://html.spec.whatwg.org/multipage/parsing.html#tokenization
+ */
+export class HtmlTokens {
+  readonly #html: string;
+  #at = 0;
+
+  constructor(html: string) {
+    this.#html = html;
+  }
+
+  /** Characters read so far. */
+  get at(): number {
+    return this.#at;
+  }
+
+  /** The next token; undefined at the end. */
+  next(): HtmlToken | undefined {
+    while (this.#at < this.#html.length) {
+      TAG.lastIndex = this.#at;
+      const tag = this.#html[this.#at] === '<' ? TAG.exec(this.#html) : null;
+      const token = tag?.index === this.#at ? this.#markup() : this.#text();
+      if (token !== undefined) return token;
+    }
+    return undefined;
+  }
+
+  #text(): HtmlToken {
+    const from = this.#at;
+    // Searches only within one piece: repeated searches for the same far tag would not be linear.
+    const window = this.#html.slice(from, from + PIECE + 1);
+    TAG.lastIndex = 0;
+    const tag = TAG.exec(window);
+    const text = window.slice(0, tag?.index ?? PIECE);
+    this.#at += text.length;
+    return { type: 'text', text };
+  }
+
+  #markup(): HtmlToken | undefined {
+    const html = this.#html;
+    const second = html[this.#at + 1]!;
+    if (second === '!' || second === '?') return this.#skip();
+    if (second !== '/') return this.#open();
+    if (!/[a-zA-Z]/.test(html[this.#at + 2] ?? '')) return this.#skip();
+    const name = this.#name(this.#at + 2);
+    this.#skipPast('>');
+    return { type: 'close', name };
+  }
+
+  /** Skips comments, doctypes and instructions. */
+  #skip(): undefined {
+    this.#skipPast(this.#html.startsWith('<!--', this.#at) ? '-->' : '>');
+  }
+
+  #skipPast(mark: string): void {
+    const end = this.#html.indexOf(mark, this.#at);
+    this.#at = end < 0 ? this.#html.length : end + mark.length;
+  }
+
+  #name(from: number): string {
+    NAME_END.lastIndex = from;
+    const end = NAME_END.exec(this.#html)?.index ?? this.#html.length;
+    this.#at = end;
+    return this.#html.slice(from, Math.min(end, from + MOST_NAME)).toLowerCase();
+  }
+
+  #open(): HtmlToken | undefined {
+    const name = this.#name(this.#at + 1);
+    const attributes = this.#attributes();
+    if (!RAW.has(name)) return { type: 'open', name, attributes };
+    const from = this.#at;
+    const close = new RegExp(`</${name}(?=[\\s/>])`, 'gi');
+    close.lastIndex = from;
+    const end = close.exec(this.#html)?.index ?? this.#html.length;
+    this.#at = end;
+    if (end < this.#html.length) this.#skipPast('>');
+    return { type: 'raw', name, text: this.#html.slice(from, Math.min(end, from + PIECE)) };
+  }
+
+  #attributes(): Attributes {
+    const html = this.#html;
+    const found = new Map<string, string>();
+    for (const most = this.#at + MOST_TAG; ; ) {
+      if (this.#at > most) {
+        this.#skipPast('>');
+        return found;
+      }
+      while (this.#at <= most && this.#at < html.length && SPACE.test(html[this.#at]!)) this.#at++;
+      if (this.#at > most) continue;
+      if (this.#at >= html.length) return found;
+      if (html[this.#at] === '>') {
+        this.#at++;
+        return found;
+      }
+      const from = this.#at;
+      // A name may begin with "=".
+      ATTRIBUTE_END.lastIndex = from + 1;
+      this.#at = ATTRIBUTE_END.exec(html)?.index ?? html.length;
+      const name = html.slice(from, Math.min(this.#at, from + MOST_NAME)).toLowerCase();
+      const value = this.#value();
+      if (found.size < MOST_ATTRIBUTES && !found.has(name)) found.set(name, value);
+    }
+  }
+
+  /** The value after "=", which may have blanks around it. */
+  #value(): string {
+    const html = this.#html;
+    const most = Math.min(html.length, this.#at + MOST_TAG);
+    let at = this.#at;
+    while (at < most && /\s/.test(html[at]!)) at++;
+    if (html[at] !== '=') return '';
+    at++;
+    while (at < most && /\s/.test(html[at]!)) at++;
+    const quote = html[at];
+    if (quote === '"' || quote === "'") {
+      const end = html.indexOf(quote, at + 1);
+      this.#at = end < 0 ? html.length : end + 1;
+      return html.slice(at + 1, end < 0 ? html.length : end);
+    }
+    const bare = /[\s>]/g;
+    bare.lastIndex = at;
+    this.#at = bare.exec(html)?.index ?? html.length;
+    return html.slice(at, this.#at);
+  }
+}

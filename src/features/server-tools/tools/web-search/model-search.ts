@@ -1,0 +1,94 @@
+/** A model with its own search tool as a search engine: the pages that it cites are the hits. */
+
+import type { Reply } from '../../../../conversation/events.ts';
+import type { Conversation } from '../../../../conversation/types.ts';
+import { isObject, type Json } from '../../../../lib/json/json.ts';
+import type { SearchHit, SearchQuery, SearchResults } from './engine.ts';
+
+/** The model's answer and the pages that it cites. */
+export interface ModelAnswer {
+  readonly text: string;
+  readonly citations: readonly {
+    readonly url?: string;
+    readonly title?: string;
+    readonly citedText?: string;
+  }[];
+}
+
+/** Sends the prompt to a model with its own search tool declared; rejects with a readable error. */
+export type AskSearchModel = (prompt: string, signal: AbortSignal) => Promise<ModelAnswer>;
+
+const RANGE = { day: 'day', week: 'week', month: 'month', year: 'year' } as const;
+
+/** The prompt for a search. */
+export function searchPrompt({
+  query,
+  recency,
+  count,
+  allowedDomains,
+  blockedDomains,
+}: SearchQuery) {
+  const rules = [
+    recency === undefined ? '' : `Only what was published within the last ${RANGE[recency]}.`,
+    allowedDomains?.length ? `Only pages of: ${allowedDomains.join(', ')}.` : '',
+    blockedDomains?.length ? `No pages of: ${blockedDomains.join(', ')}.` : '',
+  ].filter((rule) => rule !== '');
+  return [
+    `Search the web for: ${query}`,
+    `Report what you find in a few sentences, from at most ${count} sources, and cite each of them.`,
+    ...rules,
+  ].join('\n');
+}
+
+/** The request to the model: the prompt, with the hosted search tool declared. */
+export function searchConversation(prompt: string, model: string): Conversation {
+  return {
+    model,
+    system: [],
+    turns: [{ role: 'user', blocks: [{ type: 'text', text: prompt }] }],
+    tools: [{ type: 'hosted', name: 'web_search', kind: 'web_search', options: {} }],
+    settings: { stream: false },
+  };
+}
+
+/** The text and citations of a reply, followed by the search results that it did not cite. */
+export function modelAnswer(reply: Reply): ModelAnswer {
+  const text: string[] = [];
+  const citations: ModelAnswer['citations'][number][] = [];
+  const found: ModelAnswer['citations'][number][] = [];
+  for (const block of reply.blocks) {
+    if (block.type === 'text') {
+      text.push(block.text);
+      citations.push(...(block.citations ?? []));
+    } else if (block.type === 'tool-result') {
+      for (const part of block.content) found.push(...citedPage(part.wire?.value));
+    }
+  }
+  return { text: text.join(''), citations: [...citations, ...found] };
+}
+
+function citedPage(value: Json | undefined) {
+  if (!isObject(value) || typeof value.url !== 'string') return [];
+  return [{ url: value.url, ...(typeof value.title === 'string' ? { title: value.title } : {}) }];
+}
+
+/** Links in the text, for models that cite in Markdown. */
+const LINK = /\[([^\]]{1,200})\]\((https?:\/\/[^\s)[]{1,2000})\)/g;
+
+/** The citations as hits, one per page; without citations, the links of the text. */
+export function modelResults({ text, citations }: ModelAnswer): SearchResults {
+  const hits = new Map<string, SearchHit>();
+  for (const { url, title, citedText } of citations) {
+    if (url === undefined) continue;
+    const before = hits.get(url);
+    const snippet = [before?.snippet, citedText].filter(Boolean).join(' … ');
+    hits.set(url, { title: before?.title ?? title ?? url, url, snippet });
+  }
+  if (hits.size === 0) {
+    for (const [, title, url] of text.matchAll(LINK)) {
+      if (url !== undefined && !hits.has(url))
+        hits.set(url, { title: title ?? url, url, snippet: '' });
+    }
+  }
+  return { hits: [...hits.values()], summary: text.trim() };
+}

@@ -1,0 +1,137 @@
+/** Repairs blocks that the Messages API refuses at any position: blank text, unknown types, inputs that are no objects. */
+
+import { editNode, mapUnchanged } from '../../../conversation/edit.ts';
+import type { Block, OpaqueBlock, ToolResultBlock, Turn } from '../../../conversation/types.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { isBlank, legalName } from '../replacements.ts';
+import type { RepairCounts } from '../rules.ts';
+import { type SealContext, sealHolds } from './thinking.ts';
+
+/**
+ * Block types that the conversation model does not know but the API does
+ * (@anthropic-ai/sdk 1.12: `BetaContentBlockParam`). Others are refused: "Input tag 'X' found using
+ * 'type' does not match any of the expected tags".
+ */
+const KNOWN_TYPES = new Set([
+  'image',
+  'document',
+  'search_result',
+  'container_upload',
+  'compaction',
+  'tool_addition',
+  'tool_removal',
+  'mcp_tool_listing',
+  'fallback',
+  'billing_header',
+]);
+
+/** The same inside a tool result: "… expected tags: 'document', 'image', 'search_result', 'text', 'tool_reference'". */
+const KNOWN_TYPES_IN_RESULTS = new Set(['image', 'document', 'search_result', 'tool_reference']);
+
+// tool_use.name in a history; in declarations the limit is 128.
+const NAME = /^[a-zA-Z0-9_-]{1,200}$/;
+
+/** The turn with blocks that the API accepts; the same reference if it accepts them all. */
+export function cleanTurn(turn: Turn, sealContext: SealContext, counts: RepairCounts): Turn {
+  const blocks = mapUnchanged(turn.blocks, (block) => cleanBlock(block, sealContext, counts));
+  return blocks === turn.blocks ? turn : editNode(turn, { blocks });
+}
+
+/** Instructions without blank text. */
+export function cleanSystem(blocks: readonly Block[], counts: RepairCounts): readonly Block[] {
+  return mapUnchanged(blocks, (block) => {
+    if (block.type !== 'text' || !isBlank(block.text)) return block;
+    counts.blank++;
+    return undefined;
+  });
+}
+
+function cleanBlock(
+  block: Block,
+  sealContext: SealContext,
+  counts: RepairCounts,
+): Block | undefined {
+  switch (block.type) {
+    case 'text':
+      if (!isBlank(block.text)) return block;
+      counts.blank++;
+      return undefined;
+    case 'reasoning':
+      if (!sealHolds(block, sealContext)) {
+        counts.thinking++;
+        return undefined;
+      }
+      return withoutMark(block, counts);
+    case 'tool-call': {
+      // The codec writes an unchanged block verbatim. It wraps the input of an edited one.
+      const sound = block.input.startsWith('{') && NAME.test(block.name);
+      if (block.wire === undefined || sound) return block;
+      return NAME.test(block.name)
+        ? editNode(block, {})
+        : editNode(block, { name: legalName(block.name) });
+    }
+    case 'tool-result':
+      return block.by === 'provider' ? block : cleanResult(block, counts);
+    case 'opaque':
+      return KNOWN_TYPES.has(block.name) ? block : asText(block, counts);
+    default:
+      return block;
+  }
+}
+
+/** Replaces a block of an unknown type with its text, if it has any. */
+function asText(block: OpaqueBlock, counts: RepairCounts): Block | undefined {
+  counts.foreign++;
+  const wireText = isObject(block.wire.value) ? block.wire.value.text : undefined;
+  const text = block.text ?? (typeof wireText === 'string' ? wireText : '');
+  return isBlank(text) ? undefined : { type: 'text', text };
+}
+
+function cleanResult(block: ToolResultBlock, counts: RepairCounts): ToolResultBlock {
+  const whole = block.content.length === 1 && typeof block.content[0]!.wire?.value === 'string';
+  const content = whole
+    ? block.content
+    : mapUnchanged(block.content, (inner): Block | undefined => {
+        if (inner.type === 'text') {
+          if (!isBlank(inner.text)) return inner;
+          counts.blank++;
+          return undefined;
+        }
+        if (inner.type === 'media') return inner;
+        if (inner.type === 'opaque') {
+          return KNOWN_TYPES_IN_RESULTS.has(inner.name) ? inner : asText(inner, counts);
+        }
+        counts.foreign++;
+        const text = nestedText(inner);
+        return isBlank(text) ? undefined : { type: 'text', text };
+      });
+  if (block.isError && content.length === 0) {
+    // content cannot be empty if `is_error` is true
+    counts.blank++;
+    return editNode(block, {
+      content: [{ type: 'text', text: 'The tool failed without a message.' }],
+    });
+  }
+  return content === block.content ? block : editNode(block, { content });
+}
+
+/** The text of a call, a result or thinking inside a result. */
+function nestedText(block: Block): string {
+  if (block.type === 'tool-call') return `${block.name} ${block.input}`;
+  if (block.type === 'tool-result') return block.content.map(nestedText).join('\n');
+  return 'text' in block && typeof block.text === 'string' ? block.text : '';
+}
+
+/** Thinking blocks accept no cache_control ("Extra inputs are not permitted"). */
+function withoutMark<T extends Block>(block: T, counts: RepairCounts): T {
+  const value = block.wire?.value;
+  if (!isObject(value) || value.cache_control === undefined) return block;
+  counts.cache++;
+  return { ...block, wire: { protocol: 'anthropic-messages', value: withoutCacheMark(value) } };
+}
+
+/** The JSON of a block without its cache mark. */
+export function withoutCacheMark(value: JsonObject): Json {
+  const { cache_control: _, ...rest } = value;
+  return rest;
+}

@@ -1,0 +1,133 @@
+/** Decides from the raw bytes whether a profile's facts can concern a body, before it is parsed. */
+
+import type { Profile, Target } from '../../conversation/target.ts';
+import type { ProtocolName } from '../../conversation/types.ts';
+import { containsAny, needles } from '../../lib/bytes/bytes.ts';
+import { topLevel } from '../../lib/json/json.ts';
+
+const THINKING = ['"thinking"', '"reasoning', '"enable_thinking"', '"effort"'];
+const SAMPLING = ['"temperature"', '"top_p"', '"top_k"', '_penalty"', '"logit_bias"', '"logprobs"'];
+
+function needlesFor(profile: Profile): readonly string[] {
+  const found: string[] = [];
+  const addIf = (applies: boolean, ...strings: string[]) => {
+    if (applies) found.push(...strings);
+  };
+  addIf(profile.temperature !== undefined, '"temperature"');
+  addIf(profile.topP !== undefined, '"top_p"');
+  addIf(profile.maxStops !== undefined, '"stop"', '"stop_sequences"');
+  addIf(profile.samplingWhileThinking === false, ...SAMPLING);
+  addIf(
+    profile.toolChoices !== undefined || profile.thinkingToolChoices !== undefined,
+    '"tool_choice"',
+    '"function_call"',
+  );
+  addIf(profile.jsonSchema === false, '"json_schema"', '"output_format"');
+  addIf(profile.images === false, '"image', '"input_image"');
+  addIf(profile.documents === false, '"file"', '"input_file"', '"document"');
+  addIf(profile.userAfterTool === false, '"tool"', '"tool_result"', '"function_call_output"');
+  addIf(profile.callIds !== undefined, '"tool_calls"', '"tool_call_id"', '"tool_use', '"call_id"');
+  addIf(
+    profile.thinkingDefault !== undefined ||
+      profile.efforts !== undefined ||
+      profile.budgetThinking === false ||
+      profile.adaptiveThinking === false ||
+      profile.reasoningParam !== undefined ||
+      profile.reasoningField !== undefined,
+    ...THINKING,
+  );
+  addIf(profile.reasoningReplay !== undefined, '"assistant"', '"function_call"');
+  addIf(profile.userFirst === true, '"assistant"');
+  addIf(profile.parallelCalls === false, '"tool_calls"', '"tool_use"', '_call"');
+  addIf(profile.developerRole === false, '"developer"');
+  addIf(profile.maxTokensParam === 'max_tokens', '"max_completion_tokens"');
+  addIf(profile.maxTokensParam === 'max_completion_tokens', '"max_tokens"');
+  addIf(profile.parallelToolsParam === false, '"parallel_tool_calls"');
+  addIf(profile.strictTools === false, '"strict"');
+  addIf(profile.streamUsage === false, '"stream_options"');
+  return [...new Set(found)];
+}
+
+const needlesByProfile = new WeakMap<Profile, readonly Buffer[]>();
+const [USER, ROLE] = needles('"user"', '"role"') as [Buffer, Buffer];
+
+/** False if no rule can change this body. `client` is the protocol of the body. */
+export function mayNeedFit(
+  body: Buffer,
+  { profile, protocol }: Target,
+  client: ProtocolName,
+): boolean {
+  let needed = needlesByProfile.get(profile);
+  if (needed === undefined) {
+    needed = needles(...needlesFor(profile));
+    needlesByProfile.set(profile, needed);
+  }
+  if (profile.needsUserTurn === true && !body.includes(USER)) return true;
+  if (containsAny(body, needed)) return true;
+  if (profile.rootUnions === false && client === protocol && hasRootUnions(body, protocol)) {
+    return true;
+  }
+  const { systemTurns, sameRoleTurns, assistantLast } = profile;
+  if (assistantLast === false && roleAt(body, body.lastIndexOf(ROLE)) === ASSISTANT_INITIAL)
+    return true;
+  if (systemTurns !== false && sameRoleTurns !== false) return false;
+  // A body of another protocol is decoded in any case.
+  return client !== protocol || hasRefusedRoles(body, profile, protocol);
+}
+
+const [PARAMETERS, INPUT_SCHEMA] = needles('"parameters"', '"input_schema"') as [Buffer, Buffer];
+const UNIONS = ['anyOf', 'oneOf', 'allOf', 'enum', 'not'];
+
+/** Is there a tool schema with a union at its root, or one that cannot be read? */
+function hasRootUnions(body: Buffer, protocol: ProtocolName): boolean {
+  const key = protocol === 'anthropic-messages' ? INPUT_SCHEMA : PARAMETERS;
+  for (let at = body.indexOf(key); at >= 0; at = body.indexOf(key, at)) {
+    at += key.length;
+    while (body[at]! <= 0x20) at++;
+    if (body[at] !== COLON) continue;
+    at++;
+    while (body[at]! <= 0x20) at++;
+    if (body[at] !== BRACE) continue;
+    const members = topLevel(body.subarray(at));
+    if (members === undefined || UNIONS.some((name) => members.has(name))) return true;
+    // Skips what was read, so that no byte is read twice.
+    let end = 0;
+    for (const { valueEnd } of members.values()) end = Math.max(end, valueEnd);
+    at += end;
+  }
+  return false;
+}
+
+const BRACE = 0x7b;
+const [QUOTE, COLON] = [0x22, 0x3a];
+const [ASSISTANT_INITIAL, DEVELOPER_INITIAL, SYSTEM_INITIAL, USER_INITIAL] = [
+  0x61, 0x64, 0x73, 0x75,
+];
+
+/** Are there instructions in mid-dialogue, or neighbours of one role? */
+function hasRefusedRoles(body: Buffer, profile: Profile, protocol: ProtocolName): boolean {
+  // On Messages leading instructions are a separate field, so any `system` role is late.
+  const separate = protocol === 'anthropic-messages';
+  let before = separate ? 0 : -1;
+  for (let at = body.indexOf(ROLE); at >= 0; at = body.indexOf(ROLE, at + ROLE.length)) {
+    const role = roleAt(body, at);
+    if (role === undefined) continue;
+    const instructs = role === SYSTEM_INITIAL || role === DEVELOPER_INITIAL;
+    if (instructs && before >= 0) return true;
+    const speaks = role === USER_INITIAL || role === ASSISTANT_INITIAL;
+    if (profile.sameRoleTurns === false && speaks && role === before) return true;
+    before = role;
+  }
+  return false;
+}
+
+/** The first letter of the role whose key begins at `at`; 0 if it is no string, undefined if it is no key. */
+function roleAt(body: Buffer, at: number): number | undefined {
+  if (at < 0) return undefined;
+  let i = at + ROLE.length;
+  while (body[i]! <= 0x20) i++;
+  if (body[i] !== COLON) return undefined;
+  i++;
+  while (body[i]! <= 0x20) i++;
+  return body[i] === QUOTE ? body[i + 1] : 0;
+}

@@ -1,0 +1,247 @@
+/** Fits the order of turns to what a vendor or a model's chat template accepts: roles, neighbours, first and last turn, parallel calls. */
+
+import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
+import { instructionsAsUser } from '../../conversation/late-instructions.ts';
+import { isClientCall, isClientResult } from '../../conversation/tools/client-blocks.ts';
+import type { Block, Turn } from '../../conversation/types.ts';
+import type { FitContext, FitRule } from './rule.ts';
+
+const isInstruction = ({ role }: Turn) => role === 'system' || role === 'developer';
+const hasUserContent = (turn: Turn | undefined): boolean =>
+  turn?.role === 'user' && turn.blocks.some((block) => !isClientResult(block));
+
+/** Only on Chat, where servers run the model's own chat template over the messages. */
+export const fitChatTemplate: FitRule = (conversation, context) => {
+  const { profile, protocol } = context;
+  if (protocol !== 'openai-chat') return conversation;
+  let { turns } = conversation;
+  if (profile.systemTurns === false) turns = instructionsFirst(turns, context);
+  if (profile.parallelCalls === false) turns = oneCallPerTurn(turns, context);
+  return turns === conversation.turns ? conversation : withParts(conversation, { turns });
+};
+
+/** Adds turns that the vendor requires, and moves instructions that it refuses in mid-dialogue. */
+export const fitTurns: FitRule = (conversation, context) => {
+  const { profile, protocol, sameProtocol, notes } = context;
+  let { turns } = conversation;
+  if (protocol === 'anthropic-messages' && sameProtocol && profile.systemTurns === false) {
+    turns = instructionsAsUser(turns, notes);
+  }
+  if (profile.userAfterTool === false && protocol === 'openai-chat')
+    turns = closeToolRounds(turns, context);
+  if (profile.needsUserTurn === true && !turns.some(hasUserContent))
+    turns = withUserTurn(turns, context);
+  return turns === conversation.turns ? conversation : withParts(conversation, { turns });
+};
+
+/** Fixes the first and last turn, and joins neighbours of one role. Runs last: earlier rules add and split turns. */
+export const fitNeighbours: FitRule = (conversation, context) => {
+  const { profile, protocol } = context;
+  let { turns } = conversation;
+  if (protocol === 'anthropic-messages') turns = fitFirstAndLast(turns, context);
+  if (profile.sameRoleTurns === false && protocol !== 'openai-responses')
+    turns = joinNeighbours(turns, context);
+  return turns === conversation.turns ? conversation : withParts(conversation, { turns });
+};
+
+/** "System message must be at the beginning": leading ones are joined, later ones become user text. */
+function instructionsFirst(
+  turns: readonly Turn[],
+  { notes, sameProtocol }: FitContext,
+): readonly Turn[] {
+  const found = turns.findIndex((turn) => !isInstruction(turn));
+  const lead = found < 0 ? turns.length : found;
+  const late = mapUnchanged(turns, (turn, at): Turn => {
+    if (at < lead || !isInstruction(turn)) return turn;
+    notes.add('content_bridged', `/messages/${at}`, `${turn.role} turn as user text`);
+    return { role: 'user', blocks: turn.blocks };
+  });
+  // From another protocol the codec writes one message anyway.
+  if (!sameProtocol || lead < 2) return late;
+  notes.add('message_shape_repaired', '/messages', `${lead} leading system messages as one`);
+  return [joinTurns(late.slice(0, lead)), ...late.slice(lead)];
+}
+
+/** "This model only supports single tool-calls at once": each call is followed by its own result. */
+function oneCallPerTurn(
+  turns: readonly Turn[],
+  { notes, sameProtocol }: FitContext,
+): readonly Turn[] {
+  const out: Turn[] = [];
+  let changed = false;
+  for (let at = 0; at < turns.length; ) {
+    const end = answerEnd(turns, at, sameProtocol);
+    const round = turns.slice(at, end);
+    const calls = round.flatMap(({ blocks }) => blocks.filter(isClientCall));
+    let behind = end;
+    while (behind < turns.length && turns[behind]!.role !== 'assistant') behind++;
+    if (calls.length < 2) {
+      for (let i = at; i < behind; i++) out.push(turns[i]!);
+    } else {
+      changed = true;
+      notes.add('message_shape_repaired', `/messages/${at}`, `${calls.length} calls one by one`);
+      for (const turn of splitRound(round, turns.slice(end, behind))) out.push(turn);
+    }
+    at = Math.max(behind, at + 1);
+  }
+  return changed ? out : turns;
+}
+
+/** The index after one answer: codecs write neighbouring assistant turns of another protocol as one message. */
+function answerEnd(turns: readonly Turn[], at: number, own: boolean): number {
+  if (turns[at]!.role !== 'assistant') return at;
+  let end = at + 1;
+  while (!own && turns[end]?.role === 'assistant') end++;
+  return end;
+}
+
+/** Splits a round of parallel calls: text goes with the first call, other input follows the last result. */
+function splitRound(round: readonly Turn[], input: readonly Turn[]): readonly Turn[] {
+  const results = new Map<string, Turn>();
+  const rest: Turn[] = [];
+  for (const turn of input) {
+    const others: Block[] = [];
+    for (const block of turn.blocks) {
+      if (!isClientResult(block) || results.has(block.callId)) {
+        others.push(block);
+      } else {
+        const alone = turn.blocks.length === 1;
+        results.set(block.callId, alone ? turn : { role: 'user', blocks: [block] });
+      }
+    }
+    if (others.length === turn.blocks.length) rest.push(turn);
+    else if (others.length > 0) rest.push({ role: 'user', blocks: others });
+  }
+  const spoken = round.map((turn): Turn => {
+    const blocks = turn.blocks.filter((block) => !isClientCall(block));
+    return blocks.length === turn.blocks.length ? turn : editNode(turn, { blocks });
+  });
+  const calls = round.flatMap(({ blocks }) => blocks.filter(isClientCall));
+  const out: Turn[] = [];
+  calls.forEach((call, i) => {
+    if (i > 0) out.push({ role: 'assistant', blocks: [call] });
+    else {
+      const host = spoken.pop()!;
+      for (const turn of spoken) if (turn.blocks.length > 0) out.push(turn);
+      out.push(editNode(host, { blocks: [...host.blocks, call] }));
+    }
+    const result = results.get(call.id);
+    if (result !== undefined) {
+      out.push(result);
+      results.delete(call.id);
+    }
+  });
+  for (const result of results.values()) out.push(result);
+  return [...out, ...rest];
+}
+
+/** Mistral requires an assistant message between tool messages and a user message. */
+function closeToolRounds(turns: readonly Turn[], { notes }: FitContext): readonly Turn[] {
+  const done = (): Turn => {
+    notes.add('assistant_turn_added', '/messages', 'between tool results and the user');
+    return { role: 'assistant', blocks: [{ type: 'text', text: 'Done.' }] };
+  };
+  return mapUnchanged(turns, (turn, at) => {
+    const results = turn.blocks.filter(isClientResult);
+    if (turn.role !== 'user' || results.length === 0) return turn;
+    const others = turn.blocks.filter((block) => !isClientResult(block));
+    const next = turns[at + 1];
+    if (others.length > 0) {
+      return [editNode(turn, { blocks: results }), done(), { role: 'user', blocks: others }];
+    }
+    return next?.role === 'user' && !next.blocks.some(isClientResult) ? [turn, done()] : turn;
+  });
+}
+
+/** Zhipu refuses a conversation without a user message (error 1214). */
+function withUserTurn(turns: readonly Turn[], { notes }: FitContext): readonly Turn[] {
+  notes.add('user_turn_added', '/messages', 'the vendor wants one');
+  const user: Turn = { role: 'user', blocks: [{ type: 'text', text: 'Continue.' }] };
+  const first = turns.findIndex((turn) => !isInstruction(turn));
+  return first < 0 ? [...turns, user] : [...turns.slice(0, first), user, ...turns.slice(first)];
+}
+
+const userText = (text: string): Turn => ({ role: 'user', blocks: [{ type: 'text', text }] });
+
+/** Makes the first and the last turn such as the vendor accepts. */
+function fitFirstAndLast(turns: readonly Turn[], { profile, notes }: FitContext): readonly Turn[] {
+  let out = turns;
+  const last = turns.at(-1);
+  const prefill = last?.role === 'assistant' && !isUnderWay(last);
+  if (profile.assistantLast === false && prefill) {
+    notes.add('user_turn_added', '/messages', 'the model accepts no prefill');
+    // An empty assistant turn is valid only as the last one.
+    out = [...(last.blocks.length === 0 ? turns.slice(0, -1) : turns), userText('Continue.')];
+  }
+  const first = turns[0]?.role;
+  if (profile.userFirst === true && first !== undefined && first !== 'user') {
+    notes.add('user_turn_inserted', '/messages/0', 'the first message must be a user message');
+    out = [userText('.'), ...out];
+  }
+  return out;
+}
+
+/** The vendor's own tool has no result yet, so the vendor continues this turn itself. */
+function isUnderWay({ blocks }: Turn): boolean {
+  const open = new Set<string>();
+  for (const block of blocks) {
+    if (block.type === 'tool-call' && block.by === 'provider') open.add(block.id);
+    else if (block.type === 'tool-result') open.delete(block.callId);
+  }
+  return open.size > 0;
+}
+
+/** "Conversation roles must alternate": neighbours of one role become one message. */
+function joinNeighbours(
+  turns: readonly Turn[],
+  { notes, sameProtocol, protocol }: FitContext,
+): readonly Turn[] {
+  const out: Turn[] = [];
+  let changed = false;
+  // On Messages results are blocks of user turns, and the codec puts them first.
+  const join =
+    protocol === 'openai-chat'
+      ? mayJoin
+      : (a: Turn, b: Turn) => sameProtocol && a.role === b.role && !isInstruction(a);
+  for (let at = 0; at < turns.length; ) {
+    let end = at + 1;
+    while (end < turns.length && join(turns[end - 1]!, turns[end]!, sameProtocol)) end++;
+    if (end === at + 1) out.push(turns[at]!);
+    else {
+      changed = true;
+      const { role } = turns[at]!;
+      notes.add('message_shape_repaired', `/messages/${at}`, `${end - at} ${role} messages as one`);
+      out.push(joinTurns(turns.slice(at, end)));
+    }
+    at = end;
+  }
+  return changed ? out : turns;
+}
+
+function mayJoin(a: Turn, b: Turn, own: boolean): boolean {
+  if (a.role !== b.role) return false;
+  if (a.role === 'user') return !a.blocks.some(isClientResult) && !b.blocks.some(isClientResult);
+  // From another protocol the codec joins assistant turns itself.
+  return a.role === 'assistant' && own && !a.blocks.some(isClientCall);
+}
+
+/** Joins turns of one role, with a blank line between their texts. */
+function joinTurns(turns: readonly Turn[]): Turn {
+  const blocks: Block[] = [];
+  let hasText = false;
+  for (const turn of turns) {
+    let needsGap = hasText;
+    for (const block of turn.blocks) {
+      const last = blocks.at(-1);
+      if (!needsGap || block.type !== 'text' || block.text === '') blocks.push(block);
+      else if (last?.type === 'text') {
+        blocks[blocks.length - 1] = editNode(last, { text: `${last.text}\n\n${block.text}` });
+      } else blocks.push(editNode(block, { text: `\n\n${block.text}` }));
+      if (block.type === 'text') {
+        needsGap = false;
+        hasText = true;
+      }
+    }
+  }
+  return editNode(turns[0]!, { blocks });
+}

@@ -1,0 +1,158 @@
+/** Has a model describe images: each image once, a few at a time, and never with a made-up description. */
+
+import type { Conversation, MediaSource } from '../../conversation/types.ts';
+import type { Usage } from '../../conversation/usage.ts';
+import { parseExceptions } from '../../lib/http/public-address.ts';
+import { publicFetch, type Resolve } from '../../lib/http/safe-fetch.ts';
+import { limitParallel } from '../../lib/loop/limit-parallel.ts';
+import { unlessAborted } from '../../lib/loop/unless-aborted.ts';
+import type { ToolRun } from '../../samples/recording.ts';
+import type { DescriptionStore } from './description-store.ts';
+import { type ImageInContext, imageKey } from './images.ts';
+import { readDescription, sniffImage, visionRequest } from './prompt.ts';
+
+/** A model's answer, with its tokens where the vendor reported them. */
+export interface VisionAnswer {
+  readonly text: string;
+  readonly usage?: Pick<Usage, 'input' | 'output'> | undefined;
+}
+
+/** Asks a model (`provider/model`); returns its answer, or only the text. May reject. */
+export type AskVisionModel = (
+  target: string,
+  conversation: Conversation,
+  signal: AbortSignal,
+) => Promise<string | VisionAnswer>;
+
+/** Called for each description that an exchange waited for. */
+export type OnDescribed = (run: ToolRun) => void;
+
+export interface VisionSettings {
+  /** The `provider/model` that describes images. */
+  readonly target: string;
+  /** The prompt; asks for a thorough description when left out. */
+  readonly prompt?: string;
+  /** Milliseconds for one image. */
+  readonly timeoutMs: number;
+}
+
+export interface DescriberOptions {
+  readonly store: Pick<DescriptionStore, 'get' | 'put'>;
+  readonly askModel: AskVisionModel;
+  readonly log: (event: string, fields: Readonly<Record<string, string | number>>) => void;
+  /** Hosts and address blocks from which images are fetched although they are not public. */
+  readonly allow: readonly string[];
+  /** Images described at the same time, over all requests; 4 when left out. */
+  readonly parallel?: number;
+  /** For tests. */
+  readonly resolve?: Resolve;
+}
+
+/** Milliseconds before a failed image is tried again, so that the next try and hop do not wait for it. */
+const RETRY_AFTER = 60_000;
+const MAX_BYTES = 20_000_000;
+const FETCH_TIMEOUT = 20_000;
+
+export interface Describer {
+  /** Resolves when each image has a description or failed to get one; rejects only with the signal. */
+  describe(
+    images: readonly ImageInContext[],
+    settings: VisionSettings,
+    signal: AbortSignal,
+    onLook?: OnDescribed,
+  ): Promise<void>;
+}
+
+export function describer(options: DescriberOptions): Describer {
+  const { store, log } = options;
+  const running = new Map<string, Promise<ToolRun>>();
+  const failedAt = new Map<string, number>();
+  const limited = limitParallel(options.parallel ?? 4);
+
+  const describeOne = async (
+    key: string,
+    { block, question }: ImageInContext,
+    settings: VisionSettings,
+  ): Promise<ToolRun> => {
+    const started = performance.now();
+    const signal = AbortSignal.timeout(settings.timeoutMs);
+    const fields = { target: settings.target, image: key.slice(0, 12) };
+    const ms = () => Math.round(performance.now() - started);
+    const run = { name: 'vision', arguments: JSON.stringify(fields), started };
+    try {
+      const source = await bytesOf(block.source, options, signal);
+      const request = visionRequest(source, question, settings.prompt);
+      const answer = await unlessAborted(
+        options.askModel(settings.target, request, signal),
+        signal,
+      );
+      const { text: answerText, usage } = typeof answer === 'string' ? { text: answer } : answer;
+      const text = readDescription(answerText);
+      if (text === undefined) throw new Error('the vision model gave no description');
+      store.put(key, text);
+      const tokens: Record<string, number> =
+        usage === undefined ? {} : { input: usage.input, output: usage.output };
+      log('vision.described', { ...fields, ms: ms(), characters: text.length, ...tokens });
+      return { ...run, result: text, ms: ms() };
+    } catch (thrown) {
+      const why = thrown instanceof Error ? thrown.message : String(thrown);
+      failedAt.set(key, performance.now());
+      log('vision.failed', { ...fields, ms: ms(), why: why.slice(0, 300) });
+      return { ...run, error: why.slice(0, 300), ms: ms() };
+    }
+  };
+
+  const once = (key: string, image: ImageInContext, settings: VisionSettings): Promise<ToolRun> => {
+    let work = running.get(key);
+    if (work === undefined) {
+      // Not tied to the first request: when its client leaves, others (or its next try) get the result.
+      work = limited(() => describeOne(key, image, settings)).finally(() => running.delete(key));
+      running.set(key, work);
+    }
+    return work;
+  };
+
+  return {
+    async describe(images, settings, signal, onLook) {
+      for (const [key, at] of failedAt) {
+        if (performance.now() - at >= RETRY_AFTER) failedAt.delete(key);
+      }
+      const waits = new Map<string, Promise<ToolRun>>();
+      for (const image of images) {
+        const key = imageKey(image.block);
+        if (key === undefined || waits.has(key) || failedAt.has(key)) continue;
+        if (store.get(key) === undefined) waits.set(key, once(key, image, settings));
+      }
+      if (waits.size === 0) return;
+      const looks = await unlessAborted(Promise.all(waits.values()), signal);
+      if (onLook !== undefined) for (const describeOne of looks) onLook(describeOne);
+    },
+  };
+}
+
+/** The image as bytes. An address is fetched here, from the public internet only. */
+async function bytesOf(
+  source: MediaSource,
+  options: DescriberOptions,
+  signal: AbortSignal,
+): Promise<MediaSource> {
+  if (source.type === 'base64') {
+    // Enough for the longest signature.
+    const type = sniffImage(Buffer.from(source.data.slice(0, 24), 'base64'));
+    return type === undefined ? source : { ...source, mediaType: type };
+  }
+  if (source.type !== 'url') return source;
+  const { bytes, contentType, truncated } = await publicFetch(source.url, {
+    exceptions: parseExceptions(options.allow),
+    timeoutMs: FETCH_TIMEOUT,
+    maxBytes: MAX_BYTES,
+    maxRedirects: 5,
+    signal,
+    headers: { 'user-agent': 'hopgate vision', accept: 'image/*' },
+    resolve: options.resolve,
+  });
+  const mediaType = sniffImage(bytes) ?? contentType;
+  if (truncated) throw new Error(`the image is larger than ${MAX_BYTES} bytes`);
+  if (!mediaType.startsWith('image/')) throw new Error(`${contentType || 'this'} is not an image`);
+  return { type: 'base64', mediaType, data: Buffer.from(bytes).toString('base64') };
+}

@@ -1,0 +1,26 @@
+/** Routes by path and method, and what a handler of an Elysia route gets. */
+
+/** A request to a path with named parts: `/v1/responses/:id`. */
+export interface RoutedRequest extends Request {
+  readonly params: Readonly<Record<string, string>>;
+}
+
+/** Handlers by path and method. They never reject. */
+export type Routes = Readonly<
+  Record<
+    string,
+    Readonly<
+      Partial<
+        Record<'GET' | 'POST' | 'DELETE', (request: RoutedRequest) => Response | Promise<Response>>
+      >
+    >
+  >
+>;
+
+/** The part of Elysia's context that handlers use. */
+export interface RequestContext {
+  readonly request: Request;
+}
+
+/** The body stays unread: the handler reads it as bytes, bounded. */
+export const RAW = { parse: 'none' } as const;

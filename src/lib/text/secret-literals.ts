@@ -1,0 +1,37 @@
+/** Masks the configured secrets in text from vendors: replaces every spelling by asterisks. */
+
+// Shorter secrets would match parts of ordinary words.
+const LEAST = 8;
+
+const inJson = (text: string): string => JSON.stringify(text).slice(1, -1);
+
+/**
+ * The spellings of secrets in a body or a header: as they are, as JSON, with escaped slashes, as part of a URL. The
+ * longest first, so that masking one leaves no part of another.
+ */
+export function secretLiterals(secrets: readonly string[]): readonly string[] {
+  const all = new Set<string>();
+  for (const secret of secrets) {
+    if (secret.length < LEAST) continue;
+    const json = inJson(secret);
+    // JSON inside a JSON string is escaped twice.
+    const escaped = json.replaceAll('/', '\\/');
+    for (const one of [secret, json, escaped]) all.add(one).add(inJson(one));
+    if (secret.isWellFormed()) all.add(encodeURIComponent(secret));
+  }
+  return [...all].sort((a, b) => b.length - a.length);
+}
+
+/**
+ * The text with these literals masked; the same string when it holds none.
+ * @param literals as of {@link secretLiterals}, the longest first
+ */
+export function maskLiterals(text: string, literals: readonly string[]): string {
+  const shortest = literals[literals.length - 1];
+  if (shortest === undefined || text.length < shortest.length) return text;
+  let masked = text;
+  for (const one of literals) {
+    if (masked.includes(one)) masked = masked.replaceAll(one, '*'.repeat(one.length));
+  }
+  return masked;
+}

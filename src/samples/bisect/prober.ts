@@ -1,0 +1,76 @@
+/** Sends the candidates of a bisection and reports whether each fails like the recorded request. */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Codec } from '../../codecs/codec.ts';
+import type { JsonObject } from '../../lib/json/json.ts';
+import type { InProcessGateway } from '../in-process-gateway.ts';
+import { type RequestOutcome, sameFailure } from '../replay/outcome.ts';
+import { type SendableRequest, type SendResult, send } from '../replay/send.ts';
+import type { Verdict } from './types.ts';
+
+export interface ProberOptions {
+  readonly gateway: InProcessGateway;
+  readonly protocol: Codec;
+  readonly like: Omit<SendableRequest, 'body'>;
+  /** The bytes to send for a candidate. */
+  readonly bytes: (body: JsonObject) => Uint8Array;
+  /** The failure to reproduce; undefined: the first one that occurs. */
+  readonly recorded: RequestOutcome | undefined;
+  readonly signal: AbortSignal;
+}
+
+export interface Prober {
+  probe(body: JsonObject): Promise<Verdict>;
+  /** The latest answer. */
+  readonly last: SendResult | undefined;
+  /** The failure to reproduce, once it is known. */
+  readonly wanted: RequestOutcome | undefined;
+  /** A failure of another kind, the first one seen. */
+  readonly other: RequestOutcome | undefined;
+}
+
+/** Longest pause after a rate limit, in seconds. */
+const LONGEST_PAUSE = 30;
+const MOST_PAUSES = 4;
+
+export function createProber(options: ProberOptions): Prober {
+  let last: SendResult | undefined;
+  let wanted = options.recorded;
+  let other: RequestOutcome | undefined;
+  return {
+    async probe(body) {
+      const sent = await sendWaitingOutLimits(options, options.bytes(body), wanted?.status === 429);
+      last = sent;
+      if (sent.failure === undefined) return 'passes';
+      wanted ??= sent;
+      if (sameFailure(wanted, sent)) return 'same';
+      other ??= sent;
+      return 'other';
+    },
+    get last() {
+      return last;
+    },
+    get wanted() {
+      return wanted;
+    },
+    get other() {
+      return other;
+    },
+  };
+}
+
+/** A rate limit says nothing about the candidate: waits and sends it again. */
+async function sendWaitingOutLimits(
+  options: ProberOptions,
+  body: Uint8Array,
+  limited: boolean,
+): Promise<SendResult> {
+  const { gateway, protocol, like, signal } = options;
+  for (let pause = 1; ; pause++) {
+    const sent = await send(gateway, protocol, { ...like, body }, signal);
+    if (limited || sent.status !== 429 || pause > MOST_PAUSES) return sent;
+    await sleep(Math.min(LONGEST_PAUSE, sent.retryAfter ?? 2 ** pause) * 1000, undefined, {
+      signal,
+    });
+  }
+}

@@ -1,0 +1,10 @@
+/** What the server needs of samples: the recorder, the store of recorded exchanges and the bisection. */
+
+export { bisect } from './bisect/minimize.ts';
+export {
+  openRecorder,
+  type Recorder,
+  type RecorderOptions,
+  type RecorderSettings,
+} from './record/recorder.ts';
+export { openSampleStore } from './store/sample-store.ts';

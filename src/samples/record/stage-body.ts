@@ -1,0 +1,170 @@
+/** The body of one stage on its way to disk: chunks wait unchanged and are masked when they are written. */
+
+import type { ProtocolName } from '../../conversation/types.ts';
+import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
+import { type BlankedContent, blankBodyInSteps } from '../mask/blank-body.ts';
+import { BodyMask } from '../mask/body-mask.ts';
+import type { SampleError } from '../sample.ts';
+import { fileName } from '../store/sample-files.ts';
+import { runInSlices } from '../store/steps.ts';
+import { ChunkTimings } from './chunk-timings.ts';
+
+/** What is known of a stage beside its bytes; it goes into the meta file. */
+export interface StageFacts {
+  hop?: number;
+  try?: number;
+  at?: number;
+  connected?: number;
+  until?: number;
+  first?: number;
+  pace?: string;
+  protocol?: ProtocolName;
+  target?: string;
+  url?: string;
+  headers?: Record<string, string>;
+  status?: number;
+  error?: SampleError;
+  cut?: boolean;
+  made?: boolean;
+}
+
+/** Headers and URL with credentials: they stay in memory and are never written. */
+export interface UnmaskedFacts {
+  readonly headers: ReadonlyHeaders;
+  readonly url?: string;
+}
+
+/** What must not reach the disk. */
+export interface Masking {
+  readonly secrets: { readonly literals: readonly string[] };
+  /** Content that is blanked; a body with such content is written only when it is complete. */
+  readonly blanked: readonly BlankedContent[];
+}
+
+/** Bytes masked at a time, which takes a few hundred microseconds of the event loop. */
+const SLICE = 65_536;
+/** Bytes copied at a time. */
+const COPIED = 2 ** 20;
+
+export class StageBody {
+  /** May change until the exchange is over: only then is it known which try counts. */
+  stage: string;
+  readonly sse: boolean;
+  readonly facts: StageFacts;
+  /** What must be masked before it becomes a fact. */
+  raw: UnmaskedFacts | undefined;
+  /** No more bytes will come. */
+  over = false;
+  /** Bytes received and bytes written; masking keeps the length. */
+  bytes = 0;
+  written = 0;
+  /** The file that holds the body so far. */
+  file: string | undefined;
+  finished = false;
+  /** When the chunks of a stream arrived. */
+  readonly timings: ChunkTimings | undefined;
+  /** Credentials that were spread over several events. */
+  splitMasked = 0;
+  #waiting: Uint8Array[] = [];
+  /** Made with the first write: most exchanges are never written. */
+  #mask: BodyMask | undefined;
+  readonly #hidden: Masking;
+
+  constructor(stage: string, sse: boolean, facts: StageFacts, hidden: Masking) {
+    this.stage = stage;
+    this.sse = sse;
+    this.timings = sse ? new ChunkTimings() : undefined;
+    this.facts = facts;
+    this.#hidden = hidden;
+  }
+
+  get masked(): number {
+    return (this.#mask?.count ?? 0) + this.splitMasked;
+  }
+
+  get dirty(): boolean {
+    const waits = this.#waiting.length > 0 && (this.#hidden.blanked.length === 0 || this.over);
+    return waits || (this.over && !this.finished);
+  }
+
+  name(id: string): string {
+    return fileName(id, this.stage, this.sse);
+  }
+
+  push(chunk: Uint8Array): void {
+    this.bytes += chunk.length;
+    this.#waiting.push(chunk);
+  }
+
+  /** Drops the waiting chunks. */
+  release(): void {
+    this.#waiting = [];
+  }
+
+  /**
+   * Masks the waiting chunks and returns them in pieces, with `taken`: the bytes of memory that are free
+   * once the pieces are written. It yields to the event loop between pieces.
+   */
+  async drain(): Promise<{ readonly pieces: Uint8Array[]; readonly taken: number }> {
+    const pieces: Uint8Array[] = [];
+    let taken = 0;
+    const { blanked } = this.#hidden;
+    this.#mask ??= new BodyMask(() => this.#hidden.secrets.literals);
+    if (blanked.length > 0) {
+      if (!this.over) return { pieces, taken };
+      if (this.#waiting.length > 0) {
+        const whole = await wholeOf(this.#waiting);
+        this.#waiting = [(await runInSlices(blankBodyInSteps(whole, this.sse, blanked))) ?? whole];
+      }
+    }
+    while (this.#waiting.length > 0) {
+      const waiting = this.#waiting;
+      this.#waiting = [];
+      for (const chunk of joined(waiting)) {
+        taken += chunk.length;
+        for (let at = 0; at < chunk.length; at += SLICE) {
+          if (at > 0) await new Promise((resolve) => setImmediate(resolve));
+          const piece = this.#mask.push(chunk.subarray(at, at + SLICE));
+          if (piece.length > 0) pieces.push(piece);
+        }
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    }
+    if (this.over) {
+      pieces.push(this.#mask.end());
+      this.finished = true;
+    }
+    return { pieces, taken };
+  }
+}
+
+/** All chunks copied into one buffer, a megabyte at a time. */
+async function wholeOf(chunks: readonly Uint8Array[]): Promise<Buffer> {
+  const whole = Buffer.allocUnsafe(chunks.reduce((sum, { length }) => sum + length, 0));
+  let to = 0;
+  let rest = COPIED;
+  for (const chunk of chunks) {
+    for (let at = 0; at < chunk.length; at += COPIED) {
+      const part = chunk.subarray(at, at + COPIED);
+      whole.set(part, to);
+      to += part.length;
+      rest -= part.length;
+      if (rest > 0) continue;
+      rest = COPIED;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+  return whole;
+}
+
+/** Small chunks joined, up to a slice each. */
+function* joined(waiting: readonly Uint8Array[]): Generator<Uint8Array> {
+  for (let at = 0; at < waiting.length; ) {
+    const from = at;
+    let bytes = 0;
+    while (at < waiting.length && (at === from || bytes + waiting[at]!.length <= SLICE)) {
+      bytes += waiting[at++]!.length;
+    }
+    yield at === from + 1 ? waiting[from]! : Buffer.concat(waiting.slice(from, at));
+  }
+}

@@ -1,0 +1,91 @@
+/** What a recorder receives of one exchange: an interface that the gateway and the features may import. */
+
+import type { GatewayError } from '../conversation/errors.ts';
+import type { Note } from '../conversation/notes.ts';
+import type { Target } from '../conversation/target.ts';
+import type { ProtocolName } from '../conversation/types.ts';
+import type { Usage } from '../conversation/usage.ts';
+import type { ReadonlyHeaders } from '../lib/http/headers.ts';
+
+/** What a recorder receives when an exchange begins. */
+export interface RecordedExchange {
+  /** `req_…` */
+  readonly id: string;
+  /** The client's. */
+  readonly protocol: { readonly name: ProtocolName };
+  readonly body: Uint8Array;
+  readonly headers: ReadonlyHeaders;
+  readonly search: string;
+  /** The name of the gateway key; '' without auth. */
+  readonly owner: string;
+}
+
+/**
+ * The events of one exchange, reported as they happen. Calls return at once and never throw. Bytes are
+ * views that stay valid: a recorder may keep them but must not change them.
+ */
+export interface Recording {
+  /** This gateway ran a tool. */
+  tool?(run: ToolRun): void;
+  /** The exchange uses this memory space: when the space is erased, the sample is removed with it. */
+  space?(space: string): void;
+  /** A try at an upstream begins: what is sent, credentials included. `hop` and `attempt` count from 1. */
+  hop(hop: number, attempt: number, sent: SentRequest): HopRecording;
+  /** The client's response begins. */
+  clientStart(status: number, headers: ReadonlyHeaders): void;
+  clientChunk(chunk: Uint8Array | string): void;
+  /** The last call. */
+  end(outcome: ExchangeOutcome): void;
+}
+
+export interface SentRequest {
+  readonly target: Target;
+  /** The model's name as the client asked for it. */
+  readonly model: string;
+  /** The name of the route that chose the target. */
+  readonly route?: string;
+  readonly url: string;
+  readonly headers: ReadonlyHeaders;
+  readonly body: Uint8Array;
+}
+
+export interface HopRecording {
+  /** A connection was made for this try; not called for a kept connection or a provider behind a proxy. */
+  connected(): void;
+  /** The upstream's response begins. */
+  start(status: number, headers: ReadonlyHeaders): void;
+  chunk(chunk: Uint8Array): void;
+  /** The response is over, or never came. */
+  end(error: GatewayError | undefined): void;
+}
+
+/** A tool that this gateway ran. Times in ms. */
+export interface ToolRun {
+  readonly name: string;
+  /** The hop that asked for it; left out: it ran before the first hop. */
+  readonly hop?: number;
+  readonly arguments?: string;
+  readonly result?: string;
+  readonly error?: string;
+  /** `performance.now()` when it began; left out: it has just ended. */
+  readonly started?: number;
+  readonly ms?: number;
+}
+
+/** How an exchange ended. Times in ms since it started. */
+export interface ExchangeOutcome {
+  /** 499: the client disconnected. */
+  readonly status: number;
+  readonly model: string | undefined;
+  readonly target: Target | undefined;
+  /** The name of the route that chose the target. */
+  readonly route?: string;
+  readonly stream: boolean;
+  readonly firstByte: number | undefined;
+  readonly total: number;
+  readonly tries: number;
+  readonly hops: number;
+  readonly usage: Usage | undefined;
+  readonly notes: readonly Note[];
+  readonly error: GatewayError | undefined;
+}

@@ -1,0 +1,175 @@
+/** Maintains the samples of a recorder in the background: index, limits and erased memory spaces. */
+
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { SampleMeta } from '../sample.ts';
+import { eraseSpace, putUnerased } from './erase-space.ts';
+import { onIndexRebuilt, openIndex, type SampleIndexFile } from './index-store.ts';
+import { rowOf } from './meta.ts';
+import { type ReconcileOptions, reconcile } from './reconcile.ts';
+import { isFull, overdue, type Retention, retain } from './retention.ts';
+import { ENTRIES } from './sample-files.ts';
+import { runInSlices } from './steps.ts';
+
+export interface MaintenanceOptions {
+  readonly root: string;
+  /** The name of this process's recorder. */
+  readonly own: string;
+  readonly retention: () => Retention;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** Called with ids of removed samples; `purged`: because of a limit. */
+  readonly onRemoved: (ids: readonly string[], purged: boolean) => void;
+  readonly onProblem: (what: string, cause: unknown) => void;
+}
+
+/** One step of retention. */
+const STEP = { limit: 50, ms: 2 };
+/** Milliseconds before a failed removal is tried again. */
+const RETRY_AFTER = 30_000;
+/** Milliseconds between two checks for room. */
+const LOOK_AFTER = 5;
+/** An erasure starts over when the index is rebuilt during it. */
+const ERASE_TRIES = 3;
+
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+export class StoreMaintenance {
+  readonly #options: MaintenanceOptions;
+  readonly #leave: () => void;
+  readonly #erasures = new Set<Promise<unknown>>();
+  #file: SampleIndexFile | undefined;
+  #tidying: Promise<void> | undefined;
+  #matching: Promise<void> | undefined;
+  /** No removal before this time, since the last one failed. */
+  #stuckUntil = 0;
+  #closed = false;
+
+  constructor(options: MaintenanceOptions) {
+    this.#options = options;
+    this.#leave = onIndexRebuilt(options.root, (cause) => {
+      options.onProblem('the index was damaged or removed; it is rebuilt from the files', cause);
+      this.reconcile();
+    });
+  }
+
+  /** Puts finished exchanges into the index, and begins to remove what is over the limits. */
+  put(metas: readonly SampleMeta[]): void {
+    const { root, onRemoved, onProblem } = this.#options;
+    try {
+      const rows = metas.map((meta) => rowOf(meta));
+      onRemoved(putUnerased(this.#index, root, rows), false);
+      this.#tidy();
+    } catch (error) {
+      // The files are complete; the next reconciliation finds them.
+      onProblem('the index cannot be written', error);
+    }
+  }
+
+  /** Resolves once the limits are exceeded by at most a tenth. */
+  async waitForRoom(): Promise<void> {
+    const index = this.#file;
+    if (index === undefined) return;
+    try {
+      while (!this.#closed && isFull(index, this.#options.retention())) {
+        this.#tidy();
+        if (this.#tidying === undefined) return;
+        await Bun.sleep(LOOK_AFTER);
+      }
+    } catch {
+      // Problems with the index are reported where it is written.
+    }
+  }
+
+  /** Brings the index in line with the files, in the background. */
+  reconcile(): void {
+    const { root, own, onProblem } = this.#options;
+    if (this.#closed || this.#matching !== undefined || !existsSync(root)) return;
+    this.#matching = this.#reconcile({ own, mark: true })
+      .then(() => this.#tidy())
+      .catch((error) => onProblem('the index cannot be opened', error))
+      .finally(() => {
+        this.#matching = undefined;
+      });
+  }
+
+  /** Removes all samples of a memory space and returns their ids. @throws what the file system throws */
+  async eraseSpace(space: string): Promise<readonly string[]> {
+    if (!existsSync(this.#options.root)) return [];
+    const erasing = this.#eraseSpace(space);
+    this.#erasures.add(erasing);
+    try {
+      return await erasing;
+    } finally {
+      this.#erasures.delete(erasing);
+    }
+  }
+
+  /** Resolves when no sample is over a limit. */
+  async idle(): Promise<void> {
+    await this.#tidying;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#leave();
+    await Promise.allSettled([this.#tidying, this.#matching, ...this.#erasures]);
+    this.#file?.close();
+    this.#file = undefined;
+  }
+
+  get #index(): SampleIndexFile {
+    this.#file ??= openIndex(this.#options.root);
+    return this.#file;
+  }
+
+  /** Begins to remove samples over the limits, unless a removal is under way. */
+  #tidy(): void {
+    const { root, retention, now, onRemoved, onProblem } = this.#options;
+    if (this.#closed || this.#tidying !== undefined || now() < this.#stuckUntil) return;
+    const index = this.#index;
+    if (overdue(index, retention(), now(), 1).length === 0) return;
+    const removeAll = async () => {
+      for (;;) {
+        await turn();
+        if (this.#closed) return;
+        const ids = retain(index, root, retention(), now(), STEP);
+        if (ids.length === 0) return;
+        onRemoved(ids, true);
+      }
+    };
+    this.#tidying = removeAll()
+      .catch((error) => {
+        this.#stuckUntil = now() + RETRY_AFTER;
+        onProblem('what is over the limits cannot be removed', error);
+      })
+      .finally(() => {
+        this.#tidying = undefined;
+      });
+  }
+
+  async #reconcile(options: ReconcileOptions, stopped = () => this.#closed): Promise<void> {
+    const { root } = this.#options;
+    const index = this.#index;
+    const names = new Map<string, readonly string[]>();
+    for (const entry of ENTRIES) {
+      names.set(entry, await readdir(join(root, entry)).catch(() => []));
+    }
+    await runInSlices(reconcile(index, root, { ...options, names }), stopped);
+  }
+
+  async #eraseSpace(space: string): Promise<readonly string[]> {
+    const { root, own, now } = this.#options;
+    const gone: string[] = [];
+    for (let tries = 0; tries < ERASE_TRIES; tries++) {
+      const index = this.#index;
+      const { rebuilds } = index;
+      await this.#reconcile({ own }, () => false);
+      gone.push(...((await runInSlices(eraseSpace(index, root, space, now()))) ?? []));
+      if (index.rebuilds === rebuilds) break;
+    }
+    this.#options.onRemoved(gone, false);
+    return gone;
+  }
+}

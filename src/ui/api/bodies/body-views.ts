@@ -1,0 +1,180 @@
+/** `…/conversation` and `…/events`: a body as a conversation, and a stream frame by frame. */
+
+import { type Static, Type } from '@sinclair/typebox';
+import { GatewayError } from '../../../conversation/errors.ts';
+import type { StreamEvent } from '../../../conversation/events.ts';
+import type { SampleMeta, SampleStore } from '../../../samples/sample.ts';
+import type { ConversationView, EventPart, EventsView, EventView } from '../api.ts';
+import { offset, wholeNumber } from '../parameters.ts';
+import {
+  blockViews,
+  pointersIn,
+  settingsView,
+  textView,
+  toolViews,
+  turnViews,
+} from './conversation-view.ts';
+import {
+  contextOf,
+  eventsOf,
+  framesOf,
+  type ReadingParts,
+  readReply,
+  readRequest,
+} from './decode-body.ts';
+import { readableBody } from './stage-bodies.ts';
+
+/** Most characters of a frame's data, and of the text of its events. */
+const MOST_RAW = 20_000;
+const MOST_TEXT = 2000;
+
+export const CONVERSATION_QUERY = Type.Object({
+  text: wholeNumber('text', { least: 1, most: 10_000_000, fallback: 20_000 }),
+});
+
+export function conversationOf(
+  store: SampleStore,
+  meta: SampleMeta,
+  stage: string,
+  { text: most }: Static<typeof CONVERSATION_QUERY>,
+  parts: ReadingParts,
+): ConversationView {
+  const body = readableBody(store, meta, stage);
+  const { protocol } = body;
+  const common = { protocol, finish: null, usage: null, complete: body.stageInfo.cut !== true };
+  if (stage.endsWith('request')) {
+    const { conversation, value, problem } = readRequest(body, parts);
+    const options = { most, places: value === undefined ? new Map() : pointersIn(value) };
+    return {
+      ...common,
+      kind: 'request',
+      model: conversation.model,
+      system: blockViews(conversation.system, options),
+      turns: turnViews(conversation.turns, options),
+      tools: toolViews(conversation.tools),
+      settings: settingsView(conversation),
+      problem: problem ?? null,
+    };
+  }
+  const { reply, complete, problem } = readReply(body, contextOf(store, meta, body, parts), parts);
+  const blocks = blockViews(reply.blocks, { most, places: new Map() });
+  return {
+    ...common,
+    kind: 'reply',
+    model: reply.model,
+    system: [],
+    turns: blocks.length === 0 ? [] : [{ role: 'assistant', blocks }],
+    tools: [],
+    settings: {},
+    // A cut answer has no known finish reason.
+    finish: complete ? reply.finish : null,
+    usage: reply.usage ?? null,
+    complete,
+    problem: problem ?? null,
+  };
+}
+
+export const EVENTS_QUERY = Type.Object({
+  from: offset('from'),
+  limit: wholeNumber('limit', { least: 1, most: 2000, fallback: 500 }),
+});
+
+export function eventsView(
+  store: SampleStore,
+  meta: SampleMeta,
+  stage: string,
+  { from, limit }: Static<typeof EVENTS_QUERY>,
+  parts: ReadingParts,
+): EventsView {
+  const body = readableBody(store, meta, stage);
+  const { protocol } = body;
+  const none = { protocol, stream: false, total: 0, events: [] };
+  if (!body.sse) return none;
+  const decoder = parts.protocols[protocol].decodeStream(contextOf(store, meta, body, parts));
+  const frames = framesOf(body.bytes);
+  const at = clockOf(body.stageInfo.pace ?? '');
+  const events: EventView[] = [];
+  const open: OpenBlock = {};
+  let end = 0;
+  // A decoder has state: it must see all frames before the requested ones.
+  for (const [n, frame] of frames.slice(0, from + limit).entries()) {
+    const decoded = eventsOf(decoder, frame);
+    const says =
+      decoded instanceof GatewayError
+        ? [broken(decoded)]
+        : decoded.map((one) => eventPart(one, open));
+    end += frame.to - frame.from;
+    if (n < from) continue;
+    const time = at(end - 1);
+    events.push({
+      n,
+      name: frame.event,
+      raw: textView(
+        frame.data ?? new TextDecoder().decode(frame.bytes.subarray(frame.from, frame.to)),
+        MOST_RAW,
+      ),
+      ...(time !== undefined && { at: time }),
+      says,
+    });
+  }
+  return { protocol, stream: true, total: frames.length, events };
+}
+
+/** The time at which the byte at an offset arrived, as recorded; undefined where no times were recorded. */
+function clockOf(pace: string): (offset: number) => number | undefined {
+  const marks = pace
+    .split(' ')
+    .filter((mark) => mark !== '')
+    .map((mark) => mark.split(':').map(Number) as [ms: number, byte: number]);
+  // Offsets only rise.
+  let i = 0;
+  return (offset) => {
+    while (i + 1 < marks.length && marks[i + 1]![1] <= offset) i++;
+    return marks[i]?.[0];
+  };
+}
+
+const broken = ({ message }: GatewayError): EventPart => ({ type: 'broken', ...short(message) });
+
+const short = (text: string) => ({ text: textView(text, MOST_TEXT).text });
+
+/** The kind of the open block. */
+interface OpenBlock {
+  of?: string;
+}
+
+function eventPart(event: StreamEvent, open: OpenBlock): EventPart {
+  switch (event.type) {
+    case 'start':
+      return { type: 'start', ...short(event.model), ...(event.usage && { usage: event.usage }) };
+    case 'block-start': {
+      const { head, index } = event;
+      open.of = head.type === 'whole' ? head.block.type : head.type;
+      const name = head.type === 'tool-call' ? short(head.name) : {};
+      return { type: 'block-start', block: index, of: open.of, ...name };
+    }
+    case 'delta':
+      return { type: 'delta', block: event.index, of: open.of, ...short(event.text) };
+    case 'sealed':
+      return { type: 'sealed', block: event.index, of: open.of, ...short(event.sealed.kind) };
+    case 'citation': {
+      const { url, title } = event.citation;
+      return { type: 'citation', block: event.index, ...short(title ?? url ?? '') };
+    }
+    case 'logprobs':
+      return { type: 'logprobs', block: event.index };
+    case 'block-stop':
+      return { type: 'block-stop', block: event.index, of: open.of };
+    case 'usage':
+      return { type: 'usage', usage: event.usage };
+    case 'finish':
+      return { type: 'finish', ...short(event.reason) };
+    case 'end':
+      return { type: 'end' };
+    case 'error':
+      return { type: 'error', ...short(event.error.message) };
+    case 'opaque':
+    case 'tool-event':
+      return { type: 'opaque', ...short(event.name) };
+  }
+}

@@ -1,0 +1,146 @@
+/** A conversation as the page shows it: blocks as data, long texts cut, with JSON pointers into the body. */
+
+import type { Block, Conversation, Tool, Turn, Wire } from '../../../conversation/types.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import type { BlockView, TextView, ToolView, TurnView } from '../api.ts';
+
+export interface ViewOptions {
+  /** Most characters of one text. */
+  readonly most: number;
+  /** JSON pointers by the values of the body. */
+  readonly places: ReadonlyMap<unknown, string>;
+}
+
+/** Greatest depth of a block: message, content, tool result, its content. */
+const DEEPEST = 12;
+
+/** The JSON pointer of each object and list of a body, as deep as blocks can be. */
+export function pointersIn(body: Json): ReadonlyMap<unknown, string> {
+  const places = new Map<unknown, string>();
+  const visit = (value: Json | undefined, at: string, depth: number) => {
+    if (typeof value !== 'object' || value === null || depth > DEEPEST) return;
+    places.set(value, at);
+    for (const [key, item] of Object.entries(value)) {
+      visit(item as Json, `${at}/${key.replace(/~/g, '~0').replace(/\//g, '~1')}`, depth + 1);
+    }
+  };
+  visit(body, '', 0);
+  return places;
+}
+
+/** Cuts a text at `most` characters, never inside a surrogate pair. */
+export function textView(text: string, most: number): TextView {
+  if (text.length <= most) return { text };
+  const half = text.codePointAt(most - 1)! > 0xffff ? most - 1 : most;
+  return { text: text.slice(0, half), chars: text.length };
+}
+
+function atOf({ wire }: { readonly wire?: Wire }, { places }: ViewOptions) {
+  const at = wire === undefined ? undefined : places.get(wire.value);
+  return at === undefined ? {} : { at };
+}
+
+/** Turns and instructions of a conversation. */
+export function turnViews(turns: readonly Turn[], options: ViewOptions): readonly TurnView[] {
+  return turns.map((turn) => ({
+    role: turn.role,
+    blocks: blockViews(turn.blocks, options),
+    ...atOf(turn, options),
+  }));
+}
+
+export function blockViews(blocks: readonly Block[], options: ViewOptions): readonly BlockView[] {
+  return blocks.map((block) => ({ ...blockView(block, options), ...atOf(block, options) }));
+}
+
+function blockView(block: Block, options: ViewOptions): BlockView {
+  const { most } = options;
+  switch (block.type) {
+    case 'text': {
+      const citations = block.citations?.map(({ url, title }) => ({ url, title }));
+      return { type: 'text', ...textView(block.text, most), ...(citations && { citations }) };
+    }
+    case 'refusal':
+      return { type: 'refusal', ...textView(block.text, most) };
+    case 'reasoning': {
+      const { summary, sealed } = block;
+      return {
+        type: 'reasoning',
+        ...textView(block.text, most),
+        ...(summary === true && { summary }),
+        ...(sealed && { sealed: { kind: sealed.kind, bytes: sealed.value.length } }),
+      };
+    }
+    case 'tool-call': {
+      const { type, id, name, kind, by, input } = block;
+      return { type, id, name, kind, by, ...textView(input, most) };
+    }
+    case 'tool-result': {
+      const { type, callId, isError, by, content } = block;
+      return {
+        type,
+        call_id: callId,
+        is_error: isError,
+        by,
+        content: blockViews(content, options),
+      };
+    }
+    case 'media':
+      return mediaView(block);
+    case 'opaque': {
+      const { type, name, text, wire } = block;
+      return { type, name, ...textView(text ?? JSON.stringify(wire.value) ?? '', most) };
+    }
+  }
+}
+
+/** Kind and size, never the content: viewing an exchange must not load a model's image. */
+function mediaView({
+  type,
+  media,
+  source,
+  filename,
+}: Extract<Block, { type: 'media' }>): BlockView {
+  const base = { type, media, ...(filename !== undefined && { filename }) };
+  switch (source.type) {
+    case 'base64':
+      return { ...base, mime: source.mediaType, bytes: Math.floor((source.data.length * 3) / 4) };
+    case 'text':
+      return { ...base, mime: source.mediaType, bytes: Buffer.byteLength(source.text) };
+    case 'url':
+      return { ...base, url: source.url.slice(0, 2000) };
+    case 'file-id':
+      return { ...base, url: `file-id:${source.id}` };
+  }
+}
+
+export const toolViews = (tools: readonly Tool[]): readonly ToolView[] => tools.map(toolView);
+
+function toolView(tool: Tool): ToolView {
+  switch (tool.type) {
+    case 'function':
+      return view(tool.type, tool.name, tool.description, tool.schema);
+    case 'custom':
+      return view(tool.type, tool.name, tool.description, tool.format);
+    case 'hosted':
+      return view(tool.type, tool.name, undefined, tool.options);
+  }
+}
+
+const view = (
+  type: ToolView['type'],
+  name: string,
+  description: string | undefined,
+  schema: Json | undefined,
+): ToolView => ({
+  type,
+  name,
+  ...(description !== undefined && { description }),
+  ...(schema !== undefined && { schema }),
+});
+
+/** Settings as plain JSON. */
+export function settingsView({ settings }: Conversation): JsonObject {
+  const value: unknown = JSON.parse(JSON.stringify(settings));
+  return isObject(value as Json) ? (value as JsonObject) : {};
+}

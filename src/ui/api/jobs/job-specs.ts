@@ -1,0 +1,147 @@
+/** Replays and bisections that the page asks for, as jobs: the members of a request, checked, and the work to run. */
+
+import { type Static, Type } from '@sinclair/typebox';
+import { invalid } from '../../../conversation/errors.ts';
+import { secretBase36 } from '../../../lib/text/ids.ts';
+import { bisection, bisectionAsJson, DEFAULT_BUDGET } from '../../../samples/bisect/run.ts';
+import { checkTarget } from '../../../samples/replay/known-target.ts';
+import { countRuns, replay } from '../../../samples/replay/replay.ts';
+import { runAsJson, runsAsJson } from '../../../samples/replay/runs.ts';
+import type { Caller } from '../../../samples/replay/settings.ts';
+import { fromSample } from '../../../samples/replay/source.ts';
+import type { ApiContext } from '../context.ts';
+import type { Viewer } from '../guard.ts';
+import { LIMITS } from '../info.ts';
+import { flag, shortText, wholeNumber } from '../parameters.ts';
+import { sampleFor } from '../sample.ts';
+import type { JobSpec } from './jobs.ts';
+
+const COMMON = {
+  id: shortText('id'),
+  stage: shortText('stage'),
+  to: shortText('to'),
+  repair: flag('repair', true),
+};
+
+const SETTINGS = { title: 'compare', description: 'a list of settings' };
+
+export const REPLAY_BODY = Type.Object({
+  ...COMMON,
+  repeat: wholeNumber('repeat', { least: 1, most: LIMITS.runs, fallback: 1 }),
+  compare: Type.Array(Type.String(SETTINGS), { ...SETTINGS, maxItems: 8, default: [] }),
+});
+
+export const BISECT_BODY = Type.Object({
+  ...COMMON,
+  budget: wholeNumber('budget', { least: 1, most: LIMITS.budget, fallback: DEFAULT_BUDGET }),
+});
+
+/** @throws GatewayError for what is not there or not possible */
+export function replayJob(
+  body: Static<typeof REPLAY_BODY>,
+  viewer: Viewer,
+  context: ApiContext,
+): JobSpec {
+  const config = context.options.config();
+  const { source, ...common } = sourceOf(body, viewer, context);
+  checkSettings(body.compare, config);
+  const options = {
+    config,
+    sources: [source],
+    to: body.to,
+    repair: body.repair,
+    compare: body.compare,
+    repeat: body.repeat,
+    as: callerFor(viewer),
+  };
+  const total = countRuns(options);
+  if (total > LIMITS.runs) {
+    throw invalid(`That would be ${total} requests; the limit is ${LIMITS.runs}.`, 'repeat');
+  }
+  return {
+    kind: 'replay',
+    ...common,
+    total,
+    async run({ signal, progress }) {
+      const { runs, comparison } = await replay(
+        { ...options, signal, onRun: (run) => progress({ type: 'run', run: runAsJson(run) }) },
+        context.options,
+      );
+      return { kind: 'replay', result: runsAsJson(runs, comparison) };
+    },
+  };
+}
+
+/** @throws GatewayError for what is not there or not possible */
+export function bisectJob(
+  body: Static<typeof BISECT_BODY>,
+  viewer: Viewer,
+  context: ApiContext,
+): JobSpec {
+  const { source, ...common } = sourceOf(body, viewer, context);
+  const { to, repair, budget } = body;
+  return {
+    kind: 'bisect',
+    ...common,
+    total: budget,
+    async run({ signal, progress, note }) {
+      const found = await bisection(
+        {
+          config: context.options.config(),
+          source,
+          store: context.store,
+          to,
+          repair,
+          budget,
+          signal,
+          as: callerFor(viewer),
+          onResume: (known) => note(`Resuming an earlier run: ${known} answers are known.`),
+          onProbe: ({ verdict, spent, phase, bytes, best }) =>
+            progress({ type: 'probe', probe: { verdict, spent, phase, bytes, best } }),
+        },
+        context.options,
+      );
+      showSamples(Object.values(found.samples), context);
+      return { kind: 'bisect', result: bisectionAsJson(found) };
+    },
+  };
+}
+
+/** The request that a job sends. */
+function sourceOf(
+  { id = '', stage = 'client-request', to }: Static<typeof BISECT_BODY | typeof REPLAY_BODY>,
+  viewer: Viewer,
+  { options, store }: ApiContext,
+) {
+  const meta = sampleFor(store, id, viewer);
+  if (to !== undefined) checkTarget(to, options.config());
+  return { sample: meta.id, stage, source: fromSample(store, meta, stage) };
+}
+
+// Settings that change where keys are sent are only for people who can edit the configuration file.
+const SETTING = /^(?:profile|profile(?:\.\w+)+|to|repair|body(?:\.[\w-]+)+)=/;
+
+function checkSettings(settings: readonly string[], config: Parameters<typeof checkTarget>[1]) {
+  for (const setting of settings) {
+    if (!SETTING.test(setting) || setting.length > 10_000) {
+      const known = 'profile=…, profile.FACT=…, to=…, repair=on|off, body.MEMBER=…';
+      throw invalid(
+        `"${setting.slice(0, 100)}" cannot be compared here: write ${known}.`,
+        'compare',
+      );
+    }
+    if (setting.startsWith('to=')) checkTarget(setting.slice(3), config);
+  }
+}
+
+/** Requests are sent in the viewer's own name: what their key may not do, a replay may not do either. */
+const callerFor = ({ key }: Viewer): Caller | undefined =>
+  key === '' ? undefined : { name: key, password: secretBase36(40) };
+
+/** Puts samples that a job made into the live lists. */
+function showSamples(ids: readonly (string | null)[], { store, live }: ApiContext): void {
+  for (const id of ids) {
+    const meta = id === null ? undefined : store.find(id);
+    if (meta !== undefined) live.show(store.row(meta));
+  }
+}

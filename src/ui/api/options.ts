@@ -1,0 +1,23 @@
+/** What the page and its API need from the rest of the program. */
+
+import type { Config } from '../../config/config.ts';
+import type { Notes } from '../../conversation/notes.ts';
+import type { ProtocolName } from '../../conversation/types.ts';
+import type { Json } from '../../lib/json/json.ts';
+import type { SampleServices } from '../../samples/in-process-gateway.ts';
+import type { SampleWatcher } from '../../samples/sample.ts';
+import type { Access } from '../../server/auth.ts';
+
+export interface UiOptions extends SampleServices {
+  readonly version: string;
+  /** Checks key, Host and Origin, as for model requests. */
+  readonly access: () => Access;
+  /** The configuration in force. */
+  readonly config: () => Config;
+  /** Folder that the recorder of this process writes to. */
+  readonly root: string;
+  /** Repairs a raw body so that the decoder of its protocol accepts it. */
+  mend(body: Json, protocol: ProtocolName, notes: Notes): Json;
+  /** Calls the watcher for every exchange that this process records, until the returned function is called. */
+  watch(watcher: SampleWatcher): () => void;
+}

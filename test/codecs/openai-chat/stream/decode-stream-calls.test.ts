@@ -1,0 +1,256 @@
+/** Decoding of tool calls in Chat streams with the known deviations of vendors. */
+
+import { describe, expect, test } from 'bun:test';
+import { openaiChat } from '../../../../src/codecs/openai-chat/index.ts';
+import type { Tool } from '../../../../src/conversation/types.ts';
+import { NOTHING_SENT, upstream } from '../recorded.ts';
+import { chunk, decodeAll, fold, sse } from '../streams.ts';
+import { call, calls, lines, role, transcript } from '../transcript.ts';
+
+describe('calls', () => {
+  test('arguments of parallel calls sent in turns come out one call after another', () => {
+    expect(
+      transcript([
+        role,
+        calls(call(0, 'a', 'f', '')),
+        calls(call(1, 'b', 'g', '')),
+        calls(call(0, undefined, undefined, '{"x"'), call(1, undefined, undefined, '{"y":')),
+        calls(call(0, undefined, undefined, ':1}')),
+        calls(call(1, undefined, undefined, '2}')),
+        chunk({}, 'tool_calls'),
+        '[DONE]',
+      ]),
+    ).toEqual([
+      'start',
+      '+0 tool-call a f',
+      '0 {"x"',
+      '0 :1}',
+      '-0',
+      '+1 tool-call b g',
+      '1 {"y":',
+      '1 2}',
+      '-1',
+      'finish tool-calls',
+      'end',
+    ]);
+  });
+
+  test('the open call streams without waiting', () => {
+    const decoder = openaiChat.decodeStream(upstream());
+    const push = (value: unknown) =>
+      lines(
+        decoder.push({
+          event: '',
+          data: JSON.stringify(value),
+          bytes: new Uint8Array(),
+          from: 0,
+          to: 0,
+        }),
+      );
+    push(role);
+    expect(push(calls(call(0, 'a', 'f', '{"a"')))).toEqual(['+0 tool-call a f', '0 {"a"']);
+    expect(push(calls(call(0, undefined, undefined, ':1}')))).toEqual(['0 :1}']);
+    expect(push(calls(call(1, 'b', 'g', '{')))).toEqual(['-0', '+1 tool-call b g', '1 {']);
+  });
+
+  test('indices that start at 1, that are missing, or that are all 0 make separate calls', () => {
+    const expected = [
+      'start',
+      '+0 tool-call a f',
+      '0 {}',
+      '-0',
+      '+1 tool-call b g',
+      '1 {}',
+      '-1',
+      'finish tool-calls',
+      'end',
+    ];
+    const end = [chunk({}, 'stop'), '[DONE]'];
+    expect(
+      transcript([role, calls(call(1, 'a', 'f', '{}')), calls(call(2, 'b', 'g', '{}')), ...end]),
+    ).toEqual(expected);
+    expect(
+      transcript([
+        role,
+        calls(call(undefined, 'a', 'f', '{}'), call(undefined, 'b', 'g', '{}')),
+        ...end,
+      ]),
+    ).toEqual(expected);
+    expect(
+      transcript([role, calls(call(0, 'a', 'f', '{}')), calls(call(0, 'b', 'g', '{}')), ...end]),
+    ).toEqual(expected);
+  });
+
+  test('an id or name repeated on every fragment stays one call', () => {
+    expect(
+      transcript([
+        role,
+        calls(call(0, 'a', 'f', '{"x')),
+        calls(call(0, 'a', 'f', '":1}')),
+        calls(call(0, '', undefined, '')),
+        chunk({}, 'tool_calls'),
+        '[DONE]',
+      ]),
+    ).toEqual(['start', '+0 tool-call a f', '0 {"x', '0 ":1}', '-0', 'finish tool-calls', 'end']);
+  });
+
+  test('fragments without index or id continue the last call', () => {
+    expect(
+      transcript([
+        role,
+        calls(call(undefined, 'a', 'f', '{')),
+        calls(call(undefined, undefined, undefined, '}')),
+        chunk({}, 'tool_calls'),
+        '[DONE]',
+      ]),
+    ).toEqual(['start', '+0 tool-call a f', '0 {', '0 }', '-0', 'finish tool-calls', 'end']);
+  });
+
+  test('text behind a finished call is a block of its own; text inside an unfinished one waits', () => {
+    expect(
+      transcript([
+        chunk({ content: 'A' }),
+        calls(call(0, 'a', 'f', '{"x":')),
+        chunk({ content: 'B' }),
+        calls(call(0, undefined, undefined, '1}')),
+        chunk({ content: 'C' }, 'tool_calls'),
+        '[DONE]',
+      ]),
+    ).toEqual([
+      'start',
+      '+0 text',
+      '0 A',
+      '-0',
+      '+1 tool-call a f',
+      '1 {"x":',
+      '1 1}',
+      '-1',
+      '+2 text',
+      '2 B',
+      '2 C',
+      '-2',
+      'finish tool-calls',
+      'end',
+    ]);
+  });
+
+  test('a finish chunk may still hold a whole call', () => {
+    expect(
+      transcript([
+        chunk({ tool_calls: [call(undefined, 'a', 'f', '{}')] }, 'tool_calls'),
+        '[DONE]',
+      ]),
+    ).toEqual(['start', '+0 tool-call a f', '0 {}', '-0', 'finish tool-calls', 'end']);
+  });
+
+  test('arguments as an object become text; a missing id is made up', () => {
+    const events = decodeAll(
+      sse(
+        chunk(
+          { tool_calls: [{ index: 0, id: '', function: { name: 'f', arguments: { a: 1 } } }] },
+          'stop',
+        ),
+        '[DONE]',
+      ),
+    );
+    const block = fold(events).blocks[0]!;
+    expect(block).toMatchObject({ type: 'tool-call', name: 'f', input: '{"a":1}' });
+    expect((block as { id: string }).id).toMatch(/^call_[0-9a-f]{24}$/);
+  });
+
+  test('names and kinds go back to what the client declared', () => {
+    const tools: Tool[] = [
+      { type: 'function', name: 'do', namespace: 'mcp' },
+      { type: 'custom', name: 'apply_patch' },
+    ];
+    const sent = { ...NOTHING_SENT, tools };
+    const bytes = sse(
+      role,
+      calls(call(0, 'a', 'mcp__do', '{}')),
+      calls(call(1, 'b', 'apply_patch', '{"inp')),
+      calls(call(1, undefined, undefined, 'ut":"*** Begin\\n"}')),
+      chunk({}, 'tool_calls'),
+      '[DONE]',
+    );
+    const { blocks } = fold(decodeAll(bytes, [], sent));
+    expect(blocks).toEqual([
+      {
+        type: 'tool-call',
+        id: 'a',
+        name: 'do',
+        namespace: 'mcp',
+        kind: 'function',
+        by: 'client',
+        input: '{}',
+      },
+      {
+        type: 'tool-call',
+        id: 'b',
+        name: 'apply_patch',
+        namespace: undefined,
+        kind: 'custom',
+        by: 'client',
+        input: '*** Begin\n',
+      },
+    ]);
+  });
+
+  test('the legacy function_call is a call with an id of its own', () => {
+    const { blocks, finish } = fold(
+      decodeAll(
+        sse(
+          chunk({ role: 'assistant', function_call: { name: 'f', arguments: '' } }),
+          chunk({ function_call: { arguments: '{"a":1}' } }),
+          chunk({}, 'function_call'),
+          '[DONE]',
+        ),
+      ),
+    );
+    expect(finish).toBe('tool-calls');
+    expect(blocks).toMatchObject([{ type: 'tool-call', name: 'f', input: '{"a":1}' }]);
+  });
+
+  test('freeform calls of this protocol keep their text', () => {
+    const custom = (input: string, more: object = {}) =>
+      calls({ index: 0, ...more, custom: { ...more, input } });
+    const { blocks } = fold(
+      decodeAll(
+        sse(
+          role,
+          custom('', { id: 'a', type: 'custom', name: 'p' }),
+          custom('x = '),
+          custom('{"input":1}'),
+          chunk({}, 'tool_calls'),
+          '[DONE]',
+        ),
+      ),
+    );
+    expect(blocks).toMatchObject([
+      { id: 'a', name: 'p', kind: 'custom', input: 'x = {"input":1}' },
+    ]);
+  });
+
+  test("Gemini's thought signature is sealed to its call", () => {
+    const { blocks } = fold(
+      decodeAll(
+        sse(
+          chunk(
+            {
+              tool_calls: [
+                {
+                  ...call(0, 'a', 'f', '{}'),
+                  extra_content: { google: { thought_signature: 'S' } },
+                },
+              ],
+            },
+            'stop',
+          ),
+          '[DONE]',
+        ),
+      ),
+    );
+    expect(blocks).toMatchObject([
+      { sealed: { protocol: 'openai-chat', provider: 'vendor', kind: 'signature', value: 'S' } },
+    ]);
+  });
+});

@@ -1,0 +1,222 @@
+/** The session ledger: what it stores, for how long, and that it leaves the stream unchanged. */
+
+import { Database } from 'bun:sqlite';
+import { afterEach, describe, expect, test } from 'bun:test';
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { StreamEvent } from '../../../src/conversation/events.ts';
+import {
+  answerCollector,
+  type CollectedAnswer,
+} from '../../../src/features/reasoning-memory/answer-collector.ts';
+import {
+  type LedgerEntry,
+  memorySessionLedger,
+} from '../../../src/features/reasoning-memory/session-ledger.ts';
+import { openSessionLedger } from '../../../src/features/reasoning-memory/session-ledger-store.ts';
+import type { JsonObject } from '../../../src/lib/json/json.ts';
+import { type ChatMessage, call, chatReply, DEEPSEEK, Session } from './scripts.ts';
+
+const dirs: string[] = [];
+function place(): string {
+  const dir = mkdtempSync(join(tmpdir(), 'session-ledger-'));
+  dirs.push(dir);
+  return join(dir, 'state', 'session.db');
+}
+afterEach(() => {
+  for (const dir of dirs.splice(0)) rmSync(dir, { recursive: true, force: true });
+});
+
+const entry = (id: string, text = 'thought'): LedgerEntry => ({
+  id,
+  provider: 'p',
+  protocol: 'openai-chat',
+  model: 'm',
+  pieces: [{ type: 'reasoning', block: { type: 'reasoning', text } }],
+});
+
+const A = 'call_00_4f9a1c7be2d84b55a1';
+
+describe('the file', () => {
+  test('a session continues after a restart, and only the owner can read the file', async () => {
+    const path = place();
+    const before = openSessionLedger({ path });
+    const session = new Session(before);
+    await session.ask(DEEPSEEK, chatReply({ reasoning_content: 'hm', tool_calls: [call(A)] }));
+    before.close();
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    const after = openSessionLedger({ path });
+    const again = new Session(after);
+    again.messages.splice(0, 1, ...session.messages);
+    const sent = await again.ask(DEEPSEEK, chatReply({ content: 'done' }));
+    expect((sent.messages as unknown as ChatMessage[])[1]?.reasoning_content).toBe('hm');
+    after.close();
+  });
+
+  test('another process finds an answer without a restart', async () => {
+    const path = place();
+    const one = openSessionLedger({ path, flushAfter: 1 });
+    const two = openSessionLedger({ path });
+    expect(two.empty).toBe(true);
+    expect(two.find(['k'])).toBeUndefined();
+    one.put(['k'], entry('e'));
+    await Bun.sleep(50);
+    expect(two.empty).toBe(false);
+    expect(two.find(['other', 'k'])).toEqual(entry('e'));
+    one.close();
+    two.close();
+  });
+
+  test('what a key stood for first stays, across restarts too', () => {
+    const path = place();
+    const one = openSessionLedger({ path });
+    one.put(['k'], entry('e', 'first'));
+    one.put(['k', 'free'], entry('f', 'second'));
+    expect(one.find(['k'])).toEqual(entry('e', 'first'));
+    one.close();
+    const two = openSessionLedger({ path });
+    two.put(['k'], entry('g', 'third'));
+    expect(two.find(['k'])).toEqual(entry('e', 'first'));
+    expect(two.find(['free'])).toEqual(entry('f', 'second'));
+    two.close();
+  });
+
+  test('a file of the first version is taken over with its answers', () => {
+    const path = place();
+    openSessionLedger({ path }).close();
+    const db = new Database(path);
+    const body = Bun.zstdCompressSync(Buffer.from(JSON.stringify(entry('e', 'kept'))));
+    db.run(`
+      DROP TRIGGER entry_counted; DROP TRIGGER entry_uncounted; DROP TABLE totals;
+      ALTER TABLE keys RENAME COLUMN entry TO answer; ALTER TABLE entries RENAME TO answers;
+      PRAGMA user_version = 1`);
+    db.run('INSERT INTO answers VALUES (7, ?, ?, ?)', [Date.now(), body.length, body]);
+    db.run("INSERT INTO keys VALUES ('k', 7)");
+    db.close();
+    const ledger = openSessionLedger({ path, limits: { entries: 1 } });
+    expect(ledger.find(['k'])).toEqual(entry('e', 'kept'));
+    ledger.put(['l'], entry('f'));
+    ledger.close();
+    const again = openSessionLedger({ path });
+    expect([again.find(['k']), again.find(['l'])?.id]).toEqual([undefined, 'f']);
+    again.close();
+  });
+
+  test('is bounded: the answers longest unused go first', () => {
+    const path = place();
+    const one = openSessionLedger({ path, limits: { entries: 3 } });
+    for (let i = 0; i < 10; i++) one.put([`k${i}`], entry(`e${i}`));
+    one.close();
+    const two = openSessionLedger({ path });
+    const left = Array.from({ length: 10 }, (_, i) => two.find([`k${i}`])?.id);
+    expect(left.filter((id) => id !== undefined)).toEqual(['e7', 'e8', 'e9']);
+    two.close();
+  });
+
+  test('an unusable file causes a warning and no failed answer', () => {
+    const path = place();
+    openSessionLedger({ path }).close();
+    writeFileSync(path, 'no database at all, whatever its name says'.repeat(100));
+    for (const suffix of ['-wal', '-shm']) {
+      if (existsSync(path + suffix)) rmSync(path + suffix);
+    }
+    const told: string[] = [];
+    const ledger = openSessionLedger({ path, warn: (message) => told.push(message) });
+    ledger.put(['k'], entry('e'));
+    expect(ledger.find(['k'])).toEqual(entry('e'));
+    expect(told).toHaveLength(1);
+    ledger.close();
+  });
+});
+
+describe('the memory', () => {
+  test('is bounded by answers and by characters, and what is used stays', () => {
+    const few = memorySessionLedger({ entries: 2 });
+    few.put(['a'], entry('a'));
+    few.put(['b'], entry('b'));
+    few.find(['a']);
+    few.put(['c'], entry('c'));
+    expect([few.find(['a']), few.find(['b']), few.find(['c'])].map((e) => e?.id)).toEqual([
+      'a',
+      undefined,
+      'c',
+    ]);
+    const small = memorySessionLedger({ chars: 100 });
+    small.put(['a'], entry('a', 'x'.repeat(60)));
+    small.put(['b'], entry('b', 'x'.repeat(60)));
+    small.put(['huge'], entry('huge', 'x'.repeat(101)));
+    expect(small.find(['a'])).toBeUndefined();
+    expect(small.find(['huge'])).toBeUndefined();
+    expect(small.find(['b'])?.id).toBe('b');
+  });
+});
+
+describe('the stream', () => {
+  const block = (
+    index: number,
+    head: Extract<StreamEvent, { type: 'block-start' }>['head'],
+    ...texts: string[]
+  ): StreamEvent[] => [
+    { type: 'block-start', index, head },
+    ...texts.map((text): StreamEvent => ({ type: 'delta', index, text })),
+    { type: 'block-stop', index },
+  ];
+  const tool = {
+    type: 'tool-call',
+    id: 'a',
+    name: 'read',
+    kind: 'function',
+    by: 'client',
+  } as const;
+
+  function hear(events: readonly StreamEvent[]): CollectedAnswer | undefined {
+    let heard: CollectedAnswer | undefined;
+    const interceptor = answerCollector((all) => {
+      heard = all;
+    });
+    for (const event of events) expect(interceptor.event(event)).toBe(event);
+    expect(interceptor.end()).toEqual([]);
+    return heard;
+  }
+
+  test('passes every event on as the very object, and keeps what stood where', () => {
+    const sealed = { protocol: 'anthropic-messages', kind: 'signature', value: 's' } as const;
+    const events: StreamEvent[] = [
+      { type: 'start', id: 'x', model: 'm' },
+      { type: 'block-start', index: 0, head: { type: 'reasoning' } },
+      { type: 'delta', index: 0, text: 'th' },
+      { type: 'delta', index: 0, text: 'ought' },
+      { type: 'sealed', index: 0, sealed },
+      { type: 'block-stop', index: 0 },
+      ...block(1, { type: 'text' }, 'sa', 'id'),
+      ...block(2, tool, '{}'),
+      { type: 'finish', reason: 'tool-calls' },
+      { type: 'end' },
+    ];
+    expect(hear(events)).toEqual({
+      pieces: [
+        { type: 'reasoning', block: { type: 'reasoning', text: 'thought', sealed } },
+        { type: 'text' },
+        { type: 'call', id: 'a' },
+      ],
+      text: 'said',
+    });
+  });
+
+  test('an answer without reasoning or seals leaves nothing', () => {
+    expect(hear([...block(0, { type: 'text' }, 'hi'), ...block(1, tool, '{}')])).toBeUndefined();
+    expect(hear([...block(0, { type: 'reasoning' }, ' ')])).toBeUndefined();
+  });
+});
+
+test('bodies that nothing is known of go out as they came', async () => {
+  const session = new Session();
+  session.messages.push(
+    { role: 'assistant', content: 'ok', reasoning_content: 'own', tool_calls: [call(A)] },
+    { role: 'tool', tool_call_id: A, content: 'x' },
+  );
+  const asked = structuredClone(session.messages) as unknown as JsonObject[];
+  const sent = await session.ask(DEEPSEEK, chatReply({ content: 'done' }));
+  expect(sent.messages).toEqual(asked);
+});
