@@ -4,7 +4,7 @@ import { openaiResponses } from '../codecs/openai-responses/index.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
 import { NO_PROFILE, type Target } from '../conversation/target.ts';
-import type { Gateway } from '../gateway/gateway.ts';
+import type { Gateway } from '../gateway/types.ts';
 import { isObject, parseJson } from '../lib/json/json.ts';
 import { requestId } from '../lib/text/ids.ts';
 import type { AskModel } from './exchange-setup.ts';

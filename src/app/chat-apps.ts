@@ -20,7 +20,7 @@ import {
 } from '../features/server-tools/index.ts';
 import type { ServerTool } from '../features/server-tools/tool.ts';
 import type { ClientRequest } from '../gateway/client-request.ts';
-import type { Exchange } from '../gateway/exchange.ts';
+import type { Exchange } from '../gateway/types.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { event, type Log } from '../telemetry/log.ts';
 

@@ -2,7 +2,7 @@
 
 import type { Config } from '../config/config.ts';
 import type { Environment } from '../config/environment.ts';
-import type { Services } from '../gateway/gateway.ts';
+import type { Services } from '../gateway/types.ts';
 import { routingTable } from '../routing/index.ts';
 import { type Access, createAccess } from '../server/auth.ts';
 import type { ConnectionLimits } from '../server/connections.ts';

@@ -4,7 +4,7 @@ import type { Codec } from '../codecs/codec.ts';
 import type { GatewayError } from '../conversation/errors.ts';
 import { summarize } from '../conversation/notes.ts';
 import { targetName } from '../conversation/target.ts';
-import type { Summary } from '../gateway/exchange.ts';
+import type { Summary } from '../gateway/types.ts';
 import type { TickTask } from '../lib/loop/tick-end.ts';
 import type { ExchangeRecord } from '../telemetry/exchange.ts';
 

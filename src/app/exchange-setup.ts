@@ -7,7 +7,7 @@ import type { Conversation } from '../conversation/types.ts';
 import type { ConversationParts } from '../features/chat-apps/index.ts';
 import type { ToolRegistry } from '../features/server-tools/index.ts';
 import type { ClientRequest } from '../gateway/client-request.ts';
-import type { Exchange } from '../gateway/exchange.ts';
+import type { Exchange } from '../gateway/types.ts';
 import type { Recording } from '../samples/recording.ts';
 import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import type { Log } from '../telemetry/log.ts';

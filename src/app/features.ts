@@ -11,7 +11,7 @@ import { openShortResultLedger, toolResults } from '../features/tool-results/ind
 import { vendorFit } from '../features/vendor-fit/index.ts';
 import { openDescriptionStore, withRunReport } from '../features/vision/index.ts';
 import type { ClientRequest } from '../gateway/client-request.ts';
-import type { Exchange } from '../gateway/exchange.ts';
+import type { Exchange } from '../gateway/types.ts';
 import type { Json, JsonObject } from '../lib/json/json.ts';
 import { lazy } from '../lib/store/lazy.ts';
 import type { Recording } from '../samples/recording.ts';

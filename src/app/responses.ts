@@ -19,9 +19,8 @@ import {
   resolveReferences,
 } from '../features/response-store/index.ts';
 import type { ClientRequest } from '../gateway/client-request.ts';
-import type { Exchange } from '../gateway/exchange.ts';
-import type { ExchangeFeatures } from '../gateway/gateway.ts';
-import type { FinalAnswer, ToldFrame } from '../gateway/stream/pipeline.ts';
+import type { FinalAnswer, FrameContent } from '../gateway/stream/pipeline.ts';
+import type { Exchange, ExchangeFeatures } from '../gateway/types.ts';
 import { containsAny, needles } from '../lib/bytes/bytes.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../lib/json/json.ts';
 
@@ -175,7 +174,7 @@ export function responseState({ store, shared }: ResponseStateOptions) {
     return {
       features: [continuation],
       // Codex and other agents keep their own history; what is not to be stored costs nothing here.
-      ...(storeOff(ask) ? {} : { onAnswer: keep, onCut: keepJob }),
+      ...(storeOff(ask) ? {} : { onAnswer: keep, onPartialAnswer: keepJob }),
     };
     /** A job goes on at the vendor when nobody listens any more: it is asked for by its id. */
     function keepJob({ frames }: FinalAnswer): void {
@@ -265,7 +264,7 @@ const OVER = ['response.completed', 'response.incomplete'];
 
 /** The response object in the last event of these types. */
 function responseIn(
-  frames: readonly ToldFrame[],
+  frames: readonly FrameContent[],
   types: readonly string[],
 ): JsonObject | undefined {
   for (let at = frames.length - 1; at >= 0; at--) {
@@ -276,14 +275,14 @@ function responseIn(
   return undefined;
 }
 
-const itemsOf = (frames: readonly ToldFrame[]): readonly JsonObject[] =>
+const itemsOf = (frames: readonly FrameContent[]): readonly JsonObject[] =>
   frames.flatMap((frame) => {
     const event = parsed(frame);
     const isDone = (event?.type ?? frame.event) === 'response.output_item.done';
     return isDone && isObject(event?.item) ? [event.item] : [];
   });
 
-const parsed = ({ data }: ToldFrame): JsonObject | undefined => {
+const parsed = ({ data }: FrameContent): JsonObject | undefined => {
   const value = data === undefined ? undefined : tryParse(data);
   return isObject(value) ? value : undefined;
 };

@@ -15,10 +15,9 @@ import {
   update,
 } from '../features/response-store/index.ts';
 import { responseStream } from '../features/response-store/response-stream.ts';
-import type { Exchange } from '../gateway/exchange.ts';
-import type { Gateway } from '../gateway/gateway.ts';
 import { decoded } from '../gateway/response-body.ts';
 import { forwardedHeaders, ownHeaders } from '../gateway/response-headers.ts';
+import type { Exchange, Gateway } from '../gateway/types.ts';
 import { nativeHeaders } from '../lib/http/native-headers.ts';
 import { isObject, type Json, tryParse } from '../lib/json/json.ts';
 import { Abort } from '../lib/loop/abort.ts';

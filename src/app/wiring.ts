@@ -8,9 +8,8 @@ import { openResponseStore } from '../features/response-store/index.ts';
 import { repairBody } from '../features/tool-pairing/index.ts';
 import { createTokenCounter } from '../gateway/count-tokens.ts';
 import { errorResponse } from '../gateway/error-response.ts';
-import type { Summary } from '../gateway/exchange.ts';
-import { createGateway, type Gateway } from '../gateway/gateway.ts';
-import type { FailedOutcome } from '../gateway/outcome.ts';
+import { createGateway } from '../gateway/gateway.ts';
+import type { FailedOutcome, Gateway, Summary } from '../gateway/types.ts';
 import { isLoopback } from '../lib/http/local-address.ts';
 import { tryParse } from '../lib/json/json.ts';
 import { memberOf } from '../lib/json/json-members.ts';
@@ -89,7 +88,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   };
   const gatewayOptions = {
     protocols: CODECS,
-    snapshot: services,
+    services,
     onRetry: ({ target, error }: Pick<FailedOutcome, 'target' | 'error'>) => {
       metrics.retries.add(1, target?.provider ?? '', error.kind);
       const tooLarge = error.kind === 'context_overflow' || error.kind === 'too_large';
@@ -108,7 +107,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   // What the gateway itself asks of a model passes no features: an answer there must not ask for more.
   const bareGateway = createGateway({
     ...gatewayOptions,
-    extras: () => undefined,
+    featuresFor: () => undefined,
     record: () => undefined,
     onStream: () => {},
   });
@@ -128,8 +127,8 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   );
   const gateway = createGateway({
     ...gatewayOptions,
-    mend: options.repair === false ? undefined : repairBody,
-    extras(exchange, request, recording) {
+    repairBody: options.repair === false ? undefined : repairBody,
+    featuresFor(exchange, request, recording) {
       const found =
         options.repair === false ? NO_FEATURES : features.of(exchange, request, recording);
       const own = stateOf(exchange, request, found.space);
@@ -151,7 +150,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     },
   };
   const received = (handle: Gateway) => receive(receiving, handle);
-  const countTokens = createTokenCounter({ protocols: CODECS, snapshot: services });
+  const countTokens = createTokenCounter({ protocols: CODECS, services });
   const stored = storedResponses({
     store: responseStore,
     shared,

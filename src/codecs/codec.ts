@@ -1,7 +1,8 @@
 /** The interface of a protocol codec. A codec is sans-io: it turns bytes into events and back, and never fetches. */
 
 import type { GatewayError } from '../conversation/errors.ts';
-import type { DeltaEvent, FinishReason, Reply, StreamEvent } from '../conversation/events.ts';
+import type { FinishReason, Reply, StreamEvent } from '../conversation/events.ts';
+import type { FastDecoder, FastEncoder } from '../conversation/fast-text.ts';
 import type { Notes } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
@@ -29,26 +30,6 @@ export interface ClientContext {
   readonly notes: Notes;
 }
 
-/** The text of several consecutive frames, and the offset where they end. */
-export interface TextRun {
-  readonly event: DeltaEvent;
-  readonly to: number;
-}
-
-/**
- * The form of a whole frame of the open text block, blank line included: `head`, then at least one character of
- * text without quotes, backslashes and control characters, then `foot`.
- */
-export interface TextFrame {
-  readonly head: string;
-  readonly foot: string;
-}
-
-/** The form of an upstream's frame with further text of the block of this index. */
-export interface DecodedTextFrame extends TextFrame {
-  readonly index: number;
-}
-
 export interface StreamDecoder {
   /**
    * The events of one frame; none for a frame without meaning.
@@ -56,40 +37,23 @@ export interface StreamDecoder {
    */
   push(frame: SseFrame): readonly StreamEvent[];
   /**
-   * Reads consecutive frames, from offset `at` of `frames`, that each hold only further text of the open text
-   * block. Undefined if the first frame must be parsed. Changes no state.
-   * @param frames whole frames with LF lines, blank lines included
-   */
-  textAt?(frames: string, at: number): TextRun | undefined;
-  /**
-   * The form of frames that hold only further text of one text block; undefined if none is known. The same
-   * object as long as it holds.
-   */
-  textFrame?(): DecodedTextFrame | undefined;
-  /**
    * The upstream closed the stream. Closes an open block. Returns `finish` and `end` only if the
    * protocol's own ending was seen, or its decisive part; never invents one.
    */
   end(): readonly StreamEvent[];
+  /** Shortcuts for plain text; left out: every frame goes through `push`. */
+  readonly fast?: FastDecoder;
 }
 
 export interface StreamEncoder {
   /** SSE text for one event; '' if there is nothing to write yet. Accepts every event order that events.ts allows. */
   event(event: StreamEvent): string;
-  /**
-   * Updates the encoder's state for text that was sent as the vendor's own bytes. Left out: `event` is called,
-   * and its result is not used.
-   */
-  pass?(event: DeltaEvent): void;
-  /**
-   * The form of the frames that `event` writes for text of the open block; undefined if it differs between
-   * pieces. Such text also needs `pass`. The same object as long as it holds.
-   */
-  textFrame?(): TextFrame | undefined;
   /** A keep-alive that every client skips. It may be sent at any time, even before the start. */
   ping(): string;
   /** The protocol's error event, with the terminal event where a failed stream has one. Nothing may follow it. */
   fail(error: GatewayError): string;
+  /** Shortcuts for plain text; left out: every event goes through `event`. */
+  readonly fast?: FastEncoder;
 }
 
 /** Facts about an answer that need no conversion. */

@@ -83,6 +83,10 @@ export function invalid(message: string, param?: string): GatewayError {
   return new GatewayError('invalid_request', message, { param });
 }
 
+/** The client left before its answer: 499, as nginx has it. */
+export const clientGone = (cause?: unknown): GatewayError =>
+  new GatewayError('timeout', 'The client went away.', { status: 499, retryable: false, cause });
+
 /** Any thrown value as a GatewayError. Other errors become a 500 that reveals no internals. */
 export function asGatewayError(thrown: unknown): GatewayError {
   return thrown instanceof GatewayError

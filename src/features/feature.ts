@@ -2,6 +2,7 @@
 
 import type { GatewayError } from '../conversation/errors.ts';
 import type { DeltaEvent, StreamEvent } from '../conversation/events.ts';
+import type { FastInterceptor } from '../conversation/fast-text.ts';
 import type { Notes } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
@@ -13,7 +14,7 @@ export interface FeatureContext {
   readonly notes: Notes;
   /** 1 for the client's own request, 2 and more for the hops that follow it. */
   readonly hop: number;
-  /** What this target said of the history a moment ago; only on the one try that answers to it. */
+  /** This target's error about the history; only on the one attempt that follows it. */
   readonly refusal?: GatewayError;
 }
 
@@ -24,68 +25,17 @@ export interface FeatureContext {
  */
 export interface Interceptor {
   event(event: StreamEvent): StreamEvent | readonly StreamEvent[];
-  /**
-   * Would every piece of this text of the open block be handed on as the very event it came in, however
-   * it is cut? Reads only. True: it is given to `event` as one, which hands on that very event. Left
-   * out: it has to come piece by piece.
-   */
-  passes?(event: DeltaEvent): boolean;
-  /**
-   * Characters that matter in the text of the open block. Text without them that does not end in
-   * whitespace passes now, as {@link passes} says it, and changes nothing about that: `event` may be
-   * given it, joined, when it has long gone out. Undefined (or left out): all characters matter.
-   */
-  minds?(): string | undefined;
-  /**
-   * Asked about a whole reply that is nothing but these texts, before any event: would every event of it be
-   * handed on as it is, with nothing done about it? Reads only. True: it is given none of them. Left out: it
-   * wants to see them.
-   */
-  ignores?(texts: readonly string[]): boolean;
   /** What was held when the upstream's stream stopped, cut or not. */
   end(): readonly StreamEvent[];
   /**
    * Asked once, behind `end` of a hop that came to its true end: what must happen before the client's
-   * stream may end. Undefined (or no such method): nothing, the stream is over. Whoever answers has
+   * stream may end. Undefined (or no such method): nothing, the stream is over. An interceptor that answers has
    * held back this hop's `finish` and `end`, and on the hops that follow keeps back their `start` and
    * continues the count of blocks: the client sees one stream.
    */
   continuation?(): Continuation | undefined;
-}
-
-/** One that is made when there is something to intercept: plain whole replies never get so far. */
-export abstract class LateInterceptor implements Interceptor {
-  #made: Interceptor | undefined;
-
-  protected abstract make(): Interceptor;
-
-  /** As the interceptor's own, which need not be there for it. */
-  abstract ignores(texts: readonly string[]): boolean;
-
-  get #own(): Interceptor {
-    this.#made ??= this.make();
-    return this.#made;
-  }
-
-  event(event: StreamEvent): StreamEvent | readonly StreamEvent[] {
-    return this.#own.event(event);
-  }
-
-  passes(event: DeltaEvent): boolean {
-    return this.#own.passes?.(event) === true;
-  }
-
-  minds(): string | undefined {
-    return this.#own.minds?.();
-  }
-
-  end(): readonly StreamEvent[] {
-    return this.#own.end();
-  }
-
-  continuation() {
-    return this.#own.continuation?.();
-  }
+  /** Shortcuts for plain text; left out: every event goes through `event`. */
+  readonly fast?: FastInterceptor;
 }
 
 /** Work between two hops: tools to run, and the conversation with which to go on. */
@@ -99,7 +49,7 @@ export interface Continuation {
    * Runs it. The events given to `emit` reach the client at once, in stream order. The conversation
    * that comes back is routed, passed and sent like a request of its own; its answer goes through
    * fresh interceptors of every feature and on into the client's open stream.
-   * @throws GatewayError what the client is told instead of an answer
+   * @throws GatewayError what the client gets instead of an answer
    */
   run(signal: AbortSignal, emit: (events: readonly StreamEvent[]) => void): Promise<Conversation>;
 }
@@ -108,13 +58,13 @@ export interface Feature {
   readonly name: string;
   /**
    * A look at the raw body (native searches only, microseconds): false means that `request` would
-   * return the conversation as it is, so that a body nobody must look into is never parsed. Left
+   * return the conversation as it is, so that a body that no feature needs is never parsed. Left
    * out: always look.
    */
   mayApply?(body: Buffer, context: FeatureContext): boolean;
   /**
    * What `request` needs to know beforehand and must wait for (an image described by another model).
-   * Called before the request passes of an attempt, only when `looksAt` said yes, with the
+   * Called before the request passes of an attempt, only if `mayApply` was true, with the
    * conversation as it was asked. Never rejects but when `signal` fires: what could not be had is
    * `request`'s to live without.
    */
@@ -128,4 +78,53 @@ export interface Feature {
   request?(conversation: Conversation, context: FeatureContext): Conversation;
   /** An interceptor for this hop, or undefined when nothing in it can concern the feature. */
   intercept?(sent: Conversation, context: FeatureContext): Interceptor | undefined;
+}
+
+/**
+ * An interceptor that is made with its first event. A whole reply that `ignoresTexts` says it ignores
+ * (as {@link FastInterceptor.ignoresTexts}) never makes it.
+ */
+export const lazyInterceptor = (
+  ignoresTexts: (texts: readonly string[]) => boolean,
+  make: () => Interceptor,
+): Interceptor => new LazyInterceptor(ignoresTexts, make);
+
+class LazyInterceptor implements Interceptor, FastInterceptor {
+  readonly ignoresTexts: (texts: readonly string[]) => boolean;
+  readonly #make: () => Interceptor;
+  #made: Interceptor | undefined;
+
+  constructor(ignoresTexts: (texts: readonly string[]) => boolean, make: () => Interceptor) {
+    this.ignoresTexts = ignoresTexts;
+    this.#make = make;
+  }
+
+  get #interceptor(): Interceptor {
+    this.#made ??= this.#make();
+    return this.#made;
+  }
+
+  event(event: StreamEvent): StreamEvent | readonly StreamEvent[] {
+    return this.#interceptor.event(event);
+  }
+
+  end(): readonly StreamEvent[] {
+    return this.#interceptor.end();
+  }
+
+  continuation(): Continuation | undefined {
+    return this.#interceptor.continuation?.();
+  }
+
+  get fast(): FastInterceptor {
+    return this;
+  }
+
+  passesText(event: DeltaEvent): boolean {
+    return this.#interceptor.fast?.passesText?.(event) === true;
+  }
+
+  watchedCharacters(): string | undefined {
+    return this.#interceptor.fast?.watchedCharacters?.();
+  }
 }

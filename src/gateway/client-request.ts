@@ -1,4 +1,4 @@
-/** What the client asked: the bytes, what a glance at them tells, and the conversation, decoded once and late. */
+/** The client's request: its bytes, what a quick scan of them shows, and the conversation, decoded once and late. */
 
 import type { Codec } from '../codecs/codec.ts';
 import { GatewayError, invalid } from '../conversation/errors.ts';
@@ -135,7 +135,7 @@ export class ClientRequest {
   }
 
   /** What had to be mended before the body could be read; its bytes are not to be forwarded then. */
-  get mended(): readonly Note[] {
+  get repairs(): readonly Note[] {
     return this.#mended?.all ?? NONE;
   }
 
@@ -144,7 +144,7 @@ export class ClientRequest {
       return this.protocol.decodeRequest(this.#parsed);
     } catch (thrown) {
       // Damage of a tool history bricks a session for good if it is not mended; any other malformed
-      // field is the client's to put right, and it is told which.
+      // field is the client's to put right, and the error says which.
       if (this.#mend === undefined || !containsAny(this.bytes, HISTORY)) throw thrown;
       const notes = new Notes();
       const value = this.#mend(this.#parsed, this.protocol.name, notes);
@@ -233,10 +233,10 @@ function cutExtension(
 const BACKGROUND: ReadonlySet<string> = new Set(['background']);
 
 /** Responses: `background: true`. Bodies without the word cost one look. */
-export function asksForJob(ask: ClientRequest): boolean {
-  const { bytes } = ask;
+export function asksForJob(request: ClientRequest): boolean {
+  const { bytes } = request;
   if (!bytes.includes('"background"')) return false;
-  const member = (ask.members ?? topLevel(bytes, BACKGROUND))?.get('background');
+  const member = (request.members ?? topLevel(bytes, BACKGROUND))?.get('background');
   return (
     member !== undefined && bytes.toString('latin1', member.valueStart, member.valueEnd) === 'true'
   );

@@ -1,12 +1,11 @@
-/** Keeps what is to be told of an exchange until it is over. */
+/** Collects the summary of an exchange, for the log, the metrics and the recording. */
 
 import type { GatewayError } from '../conversation/errors.ts';
 import type { Note, Notes } from '../conversation/notes.ts';
 import type { Usage } from '../conversation/usage.ts';
 import type { Recording } from '../samples/recording.ts';
 import type { ClientRequest } from './client-request.ts';
-import type { Exchange, Summary } from './exchange.ts';
-import type { Outcome } from './outcome.ts';
+import type { Exchange, Outcome, Summary } from './types.ts';
 
 const NONE: readonly never[] = [];
 
@@ -14,7 +13,7 @@ export class ExchangeSummaryBuilder {
   readonly recording: Recording | undefined;
   readonly #exchange: Exchange;
   readonly #onEnd: (summary: Summary) => void;
-  #ask: ClientRequest | undefined;
+  #request: ClientRequest | undefined;
   #answer: Outcome | undefined;
   #route: string | undefined;
   #tries = 0;
@@ -38,12 +37,12 @@ export class ExchangeSummaryBuilder {
     this.#onEnd = onEnd;
   }
 
-  asked(ask: ClientRequest): void {
-    this.#ask = ask;
+  received(request: ClientRequest): void {
+    this.#request = request;
   }
 
   /** It is this exchange's turn; `leave` gives its place to the next. */
-  entered(leave: () => void): void {
+  admitted(leave: () => void): void {
     this.#queue = this.#since();
     this.#leave = leave;
   }
@@ -61,7 +60,7 @@ export class ExchangeSummaryBuilder {
   }
 
   /** A hop has its answer. */
-  tried(answer: Outcome, tries: number): void {
+  hopEnded(answer: Outcome, tries: number): void {
     this.#answer = answer;
     this.#tries += tries;
     this.#hops++;
@@ -74,7 +73,7 @@ export class ExchangeSummaryBuilder {
     this.#firstByte ??= this.#since();
   }
 
-  /** Tells the summary; only the first call counts. */
+  /** Hands out the summary; only the first call counts. */
   end(status: number, usage: Usage | undefined, error: GatewayError | undefined): void {
     if (this.#over) return;
     this.#over = true;
@@ -82,11 +81,11 @@ export class ExchangeSummaryBuilder {
     const summary: Summary = {
       exchange: this.#exchange,
       queue: this.#queue,
-      model: this.#ask?.model,
+      model: this.#request?.model,
       target: this.#answer?.target,
       route: this.#route,
       status,
-      stream: this.#ask?.stream ?? false,
+      stream: this.#request?.stream ?? false,
       firstByte: this.#firstByte,
       total: this.#since(),
       tries: this.#tries,

@@ -1,20 +1,18 @@
-/** From one hop to the next: what was held is run, and the conversation that comes of it is sent. */
+/** Runs the hops that follow the first one: a continuation gives a conversation, which is sent. */
 
 import { asGatewayError } from '../conversation/errors.ts';
-import type { Exchange } from './exchange.ts';
-import type { FailedOutcome, WholeOutcome } from './outcome.ts';
-import type { FollowUp, RunHop } from './types.ts';
+import type { Exchange, FailedOutcome, FollowUp, RunHop, WholeOutcome } from './types.ts';
 
-/** Runs further hops of a stream. Their numbers count up from the one returned function's first call. */
-export function nextOpened(runHop: RunHop): FollowUp {
+/** For a stream; hops are numbered from 2. */
+export function followUps(runHop: RunHop): FollowUp {
   let number = 1;
   return async (conversation, before) => {
     number++;
-    const answer = await runHop({ number, conversation, client: before.lane.client });
+    const answer = await runHop({ number, conversation, client: before.pipeline.client });
     if (answer.kind === 'stream') return answer;
     return answer.kind === 'failed'
       ? answer.error
-      : asGatewayError(new Error('a whole answer where a stream was asked for'));
+      : asGatewayError(new Error('a whole answer where a stream was requested'));
   };
 }
 
@@ -32,12 +30,12 @@ export async function finishWhole(
     if (next.last === true) return finish(all);
     const following = await runHop({ number, conversation, events: all });
     if (following.kind === 'failed') {
-      // What the vendor said of a request that the client never made is no answer in its own words.
+      // The vendor's own error answer is about a request that the client never made: only its meaning is passed on.
       const { raw: _, ...failed } = following;
       return failed;
     }
     if (following.kind === 'stream') {
-      throw new Error('a stream where a whole answer was asked for');
+      throw new Error('a stream where a whole answer was requested');
     }
     answer = following;
   }

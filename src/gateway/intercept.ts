@@ -14,7 +14,7 @@ const SLICE = 256 * 1024;
 
 const isLong = (event: StreamEvent) => event.type === 'delta' && event.text.length > SLICE;
 
-/** What the interceptors make of the events; long texts are given to them in slices, between everybody else's turns. */
+/** What the interceptors make of the events; long texts are given to them in slices, with a turn of the event loop between two. */
 export function intercept(
   before: readonly StreamEvent[],
   interceptors: readonly Interceptor[],

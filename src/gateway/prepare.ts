@@ -1,4 +1,4 @@
-/** From what was asked to what is sent: the request passes, then the target's own words. */
+/** Makes the request that is sent: the features' passes, then the codec of the target. */
 
 import type { Codec, UpstreamContext } from '../codecs/codec.ts';
 import type { GatewayError } from '../conversation/errors.ts';
@@ -20,8 +20,8 @@ const utf8 = new TextEncoder();
 // Seals that other vendors made travel inside the client's bytes; only an encoder takes them out.
 const CARRIER = Buffer.from(SEAL_ENVELOPE_PREFIX);
 
-interface Job {
-  readonly ask: ClientRequest;
+interface Preparation {
+  readonly request: ClientRequest;
   readonly target: Target;
   readonly protocol: Codec;
   readonly features: readonly Feature[];
@@ -33,23 +33,23 @@ interface Job {
 }
 
 /** Waits only where a feature has something to find out first; otherwise the work is done on return. */
-export function prepare(job: Job): Prepared | Promise<Prepared> {
-  const { ask, target, notes, hop, refusal } = job;
-  const client = ask.protocol.name;
+export function prepare(preparation: Preparation): Prepared | Promise<Prepared> {
+  const { request, target, notes, hop, refusal } = preparation;
+  const client = request.protocol.name;
   const context: FeatureContext = { target, client, notes, hop: hop.number, refusal };
-  // The bytes are those of the first hop: what follows it is looked at by everybody.
+  // The bytes are those of the first hop: for later ones every feature has to look.
   const armed: Feature[] = [];
   let asks = false;
-  for (const feature of job.features) {
-    if (hop.number === 1 && feature.mayApply?.(ask.bytes, context) === false) continue;
+  for (const feature of preparation.features) {
+    if (hop.number === 1 && feature.mayApply?.(request.bytes, context) === false) continue;
     armed.push(feature);
     asks ||= feature.prepare !== undefined;
   }
-  if (!asks) return passOf(job, armed, context);
-  const conversation = hop.conversation ?? ask.conversation;
-  const { signal } = job.abort;
+  if (!asks) return runPasses(preparation, armed, context);
+  const conversation = hop.conversation ?? request.conversation;
+  const { signal } = preparation.abort;
   return Promise.all(armed.map((feature) => feature.prepare?.(conversation, context, signal))).then(
-    () => passOf(job, armed, context),
+    () => runPasses(preparation, armed, context),
   );
 }
 
@@ -58,66 +58,72 @@ class SentRequest implements UpstreamContext {
   readonly target: Target;
   readonly notes: Notes;
   readonly #sent: Conversation | undefined;
-  readonly #ask: ClientRequest;
+  readonly #request: ClientRequest;
 
-  constructor(sent: Conversation | undefined, { ask, target, notes }: Job) {
+  constructor(sent: Conversation | undefined, { request, target, notes }: Preparation) {
     this.#sent = sent;
-    this.#ask = ask;
+    this.#request = request;
     this.target = target;
     this.notes = notes;
   }
 
-  // Decoding a large body can wait until something of it is really asked for.
+  // A getter: a large body is decoded only where it is needed.
   get sent(): Conversation {
-    return this.#sent ?? this.#ask.conversation;
+    return this.#sent ?? this.#request.conversation;
   }
 }
 
 /** A larger body may hold thousands of turns: each pass over them is a turn of the event loop. */
 const LARGE = 256 * 1024;
 
-const passOf = (job: Job, armed: readonly Feature[], context: FeatureContext) =>
-  job.ask.bytes.length > LARGE ? passInTurns(job, armed, context) : pass(job, armed, context);
+const runPasses = (preparation: Preparation, armed: readonly Feature[], context: FeatureContext) =>
+  preparation.request.bytes.length > LARGE
+    ? passInTurns(preparation, armed, context)
+    : pass(preparation, armed, context);
 
-function pass(job: Job, armed: readonly Feature[], context: FeatureContext): Prepared {
-  let sent = job.hop.conversation;
-  for (const feature of armed) sent = passed(feature, sent, job, context);
-  const parts = partsOf(job, armed, context, sent);
-  return asItCame(job, parts) ?? written(job, parts, encoded(job, parts));
+function pass(
+  preparation: Preparation,
+  armed: readonly Feature[],
+  context: FeatureContext,
+): Prepared {
+  let sent = preparation.hop.conversation;
+  for (const feature of armed) sent = passed(feature, sent, preparation, context);
+  const parts = partsOf(preparation, armed, context, sent);
+  return asItCame(preparation, parts) ?? written(preparation, parts, encoded(preparation, parts));
 }
 
-/** The same, with everybody else's turn between two steps. */
+/** The same, with a turn of the event loop between two steps. */
 async function passInTurns(
-  job: Job,
+  preparation: Preparation,
   armed: readonly Feature[],
   context: FeatureContext,
 ): Promise<Prepared> {
-  let sent = job.hop.conversation;
+  let sent = preparation.hop.conversation;
   for (const feature of armed) {
     if (feature.request === undefined) continue;
     if (sent === undefined) {
-      sent = job.ask.conversation;
+      sent = preparation.request.conversation;
       await othersTurn();
     }
-    sent = passed(feature, sent, job, context);
+    sent = passed(feature, sent, preparation, context);
     await othersTurn();
   }
-  const parts = partsOf(job, armed, context, sent);
-  const asIs = asItCame(job, parts);
+  const parts = partsOf(preparation, armed, context, sent);
+  const asIs = asItCame(preparation, parts);
   if (asIs !== undefined) return asIs;
   await othersTurn();
-  const value = encoded(job, parts);
+  const value = encoded(preparation, parts);
   await othersTurn();
-  return written(job, parts, value);
+  return written(preparation, parts, value);
 }
 
 const passed = (
   feature: Feature,
   sent: Conversation | undefined,
-  { ask }: Job,
+  { request }: Preparation,
   context: FeatureContext,
 ): Conversation | undefined =>
-  feature.request === undefined ? sent : feature.request(sent ?? ask.conversation, context);
+  feature.request === undefined ? sent : feature.request(sent ?? request.conversation, context);
 
 interface Parts {
   /** Undefined: no pass has looked at what was asked. */
@@ -127,53 +133,66 @@ interface Parts {
 }
 
 function partsOf(
-  job: Job,
+  preparation: Preparation,
   armed: readonly Feature[],
   context: FeatureContext,
   sent: Conversation | undefined,
 ): Parts {
   const interceptors: Interceptor[] = [];
   for (const feature of armed) {
-    const interceptor = feature.intercept?.(sent ?? job.ask.conversation, context);
+    const interceptor = feature.intercept?.(sent ?? preparation.request.conversation, context);
     if (interceptor !== undefined) interceptors.push(interceptor);
   }
-  return { sent, interceptors, upstream: new SentRequest(sent, job) };
+  return { sent, interceptors, upstream: new SentRequest(sent, preparation) };
 }
 
 /**
- * The one place that chooses the lane of the request: when no pass changed the conversation and the
+ * The one place that decides whether the client's bytes are sent: when no pass changed the conversation and the
  * target speaks the client's protocol, the client's bytes go out, the model name spliced in.
  */
-function asItCame(job: Job, { sent, interceptors, upstream }: Parts): Prepared | undefined {
-  const { ask, target, protocol, notes } = job;
-  const asAsked = sent === undefined || sent === ask.conversation;
-  const { mended } = ask;
-  if (mended.length > 0) notes.join(mended);
-  const same = protocol === ask.protocol;
-  const asItIs = same && asAsked && mended.length === 0 && job.refusal === undefined;
-  if (!asItIs || ask.bytes.includes(CARRIER)) return undefined;
-  const body = shapeBytes(ask.bytesFor(target.model), target.profile, notes);
+function asItCame(
+  preparation: Preparation,
+  { sent, interceptors, upstream }: Parts,
+): Prepared | undefined {
+  const { request, target, protocol, notes } = preparation;
+  const asAsked = sent === undefined || sent === request.conversation;
+  const { repairs } = request;
+  if (repairs.length > 0) notes.join(repairs);
+  const same = protocol === request.protocol;
+  const asItIs = same && asAsked && repairs.length === 0 && preparation.refusal === undefined;
+  if (!asItIs || request.bytes.includes(CARRIER)) return undefined;
+  const body = shapeBytes(request.bytesFor(target.model), target.profile, notes);
   return { body, interceptors, context: upstream };
 }
 
-function encoded(job: Job, { sent }: Parts): JsonObject {
-  const { ask, target, protocol, notes } = job;
-  const conversation = { ...(sent ?? ask.conversation), model: target.model };
+function encoded(preparation: Preparation, { sent }: Parts): JsonObject {
+  const { request, target, protocol, notes } = preparation;
+  const conversation = { ...(sent ?? request.conversation), model: target.model };
   const value = protocol.encodeRequest(conversation, target, notes);
-  return job.refusal === undefined ? value : unrefused(value, job.refusal, job);
+  return preparation.refusal === undefined
+    ? value
+    : unrefused(value, preparation.refusal, preparation);
 }
 
-function written(job: Job, { interceptors, upstream }: Parts, value: JsonObject): Prepared {
-  const { ask, target, protocol, notes } = job;
+function written(
+  preparation: Preparation,
+  { interceptors, upstream }: Parts,
+  value: JsonObject,
+): Prepared {
+  const { request, target, protocol, notes } = preparation;
   const body = utf8.encode(JSON.stringify(shapeBody(value, target.profile, notes)));
-  const same = protocol === ask.protocol;
-  const named = same ? ask.conversation.settings.previousResponseId : undefined;
+  const same = protocol === request.protocol;
+  const named = same ? request.conversation.settings.previousResponseId : undefined;
   const previous = value.previous_response_id === named ? undefined : named;
   return { body, interceptors, context: upstream, previous };
 }
 
-/** The body without the fields that the target has just said it does not know, and without their like. */
-function unrefused(body: JsonObject, error: GatewayError, { protocol, notes }: Job): JsonObject {
+/** The body without the fields that the target has just refused as unknown, and without others of their kind. */
+function unrefused(
+  body: JsonObject,
+  error: GatewayError,
+  { protocol, notes }: Preparation,
+): JsonObject {
   const refusal = historyRefusal(error);
   if (refusal?.kind !== 'fields') return body;
   const left = withoutFields(body, refusal.paths, (path, count) => {

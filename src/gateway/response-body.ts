@@ -7,7 +7,7 @@ import { memberOf } from '../lib/json/json-members.ts';
 import { streamSource } from '../upstream/fetch-transport.ts';
 import type { ResponseBody, UpstreamAnswer } from '../upstream/transport.ts';
 
-// Whoever packs a body more often than this wants to do harm.
+// A body that is encoded more often than this is meant to do harm.
 const MOST_ENCODINGS = 2;
 // What is unpacked comes in pieces of this size, and no further ones before they are taken.
 const PIECE_BYTES = 64 * 1024;
@@ -95,7 +95,7 @@ function throughAll(
     last = last.pipe(next);
     all.push(last);
   }
-  // Whoever reads is told of it; it may come before anybody does.
+  // The reader gets the error from the iterator; without this listener an early one would be unhandled.
   last.on('error', () => {});
   const pieces = last[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
   const stop = () => {

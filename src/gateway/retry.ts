@@ -5,24 +5,24 @@ import { canActOn } from '../conversation/refusal.ts';
 import type { RoutedTarget } from '../routing/index.ts';
 import { retryDelay } from '../upstream/classify.ts';
 import type { Upstream } from '../upstream/upstream.ts';
-import type { FailedOutcome, Outcome } from './outcome.ts';
+import type { FailedOutcome, Outcome } from './types.ts';
 
 /** The tries of one hop. */
 export interface RetryContext {
   /** Fires when the client goes away. */
   readonly signal: AbortSignal;
   upstream(routed: RoutedTarget): Upstream;
-  /** `refusal`: what the target said of the history on the try before, for the features to act on. */
+  /** `refusal`: the target's error about the history at the attempt before, for the features to act on. */
   attempt(
     routed: RoutedTarget,
     number: number,
     refusal: GatewayError | undefined,
   ): Promise<Outcome>;
   /** Would a feature change the request so that it may be taken? */
-  mends(refusal: GatewayError): boolean;
+  canRepair(refusal: GatewayError): boolean;
   onRetry(failed: FailedOutcome): void;
-  /** Told what came of it, and after how many tries. */
-  tried(answer: Outcome, tries: number): void;
+  /** The outcome, and how many attempts it took. */
+  onOutcome(outcome: Outcome, attempts: number): void;
 }
 
 /**
@@ -51,7 +51,7 @@ export async function retry(hop: RetryContext, targets: readonly RoutedTarget[])
       if (answer.kind !== 'failed') return ended(hop, answer, tries);
       last = answer;
       const { error } = answer;
-      const mends = canActOn(routed.target, error) || hop.mends(error);
+      const mends = canActOn(routed.target, error) || hop.canRepair(error);
       if (!mended && !hop.signal.aborted && mends) {
         mended = true;
         refusal = answer.error;
@@ -108,7 +108,7 @@ function nextOf(hop: RetryContext, left: RoutedTarget[]): RoutedTarget | undefin
 }
 
 function ended(hop: RetryContext, answer: Outcome, tries: number): Outcome {
-  hop.tried(answer, tries);
+  hop.onOutcome(answer, tries);
   return answer;
 }
 

@@ -1,26 +1,72 @@
-/** What the steps of an exchange hand to each other: the hop, the try, the open answer. */
+/** What the steps of an exchange hand to each other: the exchange, its hops, attempts and outcomes. */
 
-import type { ClientContext, Codec, UpstreamContext } from '../codecs/codec.ts';
+import type { ClientContext, Codec, Digest, UpstreamContext } from '../codecs/codec.ts';
 import type { GatewayError } from '../conversation/errors.ts';
 import type { StreamEvent } from '../conversation/events.ts';
 import type { Notes } from '../conversation/notes.ts';
 import type { Conversation } from '../conversation/types.ts';
-import type { Feature, Interceptor } from '../features/feature.ts';
+import type { Continuation, Feature, Interceptor } from '../features/feature.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
-import type { RoutedTarget } from '../routing/request.ts';
-import type { Recording } from '../samples/recording.ts';
+import type { RoutedTarget, RoutingTable } from '../routing/index.ts';
+import type { ExchangeOutcome, Recording } from '../samples/recording.ts';
+import type { ConcurrencyLimit } from '../upstream/concurrency-limit.ts';
+import type { Remedy } from '../upstream/target-error.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
-import type { Exchange } from './exchange.ts';
-import type { Outcome, StreamOutcome } from './outcome.ts';
-import type { ClientSide } from './stream/pipeline.ts';
+import type { ClientSide, FinalAnswer, Output, StreamPipeline } from './stream/pipeline.ts';
 import type { UpstreamBody } from './stream/upstream-body.ts';
+
+/** One exchange: a client's request and all that is done to answer it. */
+export interface Exchange {
+  /** `req_…` */
+  readonly id: string;
+  readonly protocol: Codec;
+  readonly body: Uint8Array;
+  readonly headers: ReadonlyHeaders;
+  /** The query string, `''` or `?…`. */
+  readonly search: string;
+  /** Fires when the client goes away. */
+  readonly signal: AbortSignal;
+  /** The name of the gateway key, '' without auth. What is stored belongs to it. */
+  readonly owner: string;
+  /** `performance.now()` when the request came. */
+  readonly started: number;
+}
+
+/** Answers an exchange. Never rejects: every failure is a response in the client's protocol. */
+export type Gateway = (exchange: Exchange) => Promise<Response>;
+
+/** What may change while the process runs (a reload); read once per exchange. */
+export interface Services {
+  readonly table: RoutingTable;
+  readonly upstream: (routed: RoutedTarget) => Upstream;
+  /** How many exchanges may run at a time. */
+  readonly slots: ConcurrencyLimit;
+}
+
+/** What acts on one exchange. */
+export interface ExchangeFeatures {
+  readonly features: readonly Feature[];
+  /** The whole answer, when it came to its true end; for a client's JSON reply its text. */
+  readonly onAnswer?: (
+    answer: FinalAnswer | { readonly kind: 'json'; readonly text: string },
+  ) => void;
+  /** The part of a stream that went out before it was cut, or before the client left. */
+  readonly onPartialAnswer?: (answer: FinalAnswer) => void;
+}
+
+/** What happened in an exchange; made once, when it is over. */
+export interface Summary extends ExchangeOutcome {
+  readonly exchange: Exchange;
+  /** Milliseconds until its turn came. */
+  readonly queue: number | undefined;
+}
 
 /** Which request of the exchange this is, and what the ones before it left. */
 export interface Hop {
   /** 1: the client's own request. */
   readonly number: number;
-  /** What is sent instead of what was asked; undefined on the first hop. */
+  /** What is sent instead of the client's request; undefined on the first hop. */
   readonly conversation?: Conversation;
   /** The client's open stream. */
   readonly client?: ClientSide;
@@ -28,57 +74,8 @@ export interface Hop {
   readonly events?: readonly StreamEvent[];
 }
 
-export interface Attempt {
-  readonly exchange: Exchange;
-  readonly ask: ClientRequest;
-  readonly routed: RoutedTarget;
-  readonly protocol: Codec;
-  readonly upstream: Upstream;
-  readonly features: readonly Feature[];
-  readonly hop: Hop;
-  /** Counts the tries of this hop, from 1. */
-  readonly number: number;
-  /** What this target said of the history on the try before; features act on it. */
-  readonly refusal: GatewayError | undefined;
-  /** The name of the rule that chose the target. */
-  readonly rule: string | undefined;
-  readonly recording: Recording | undefined;
-  /** Somebody wants the whole answer when it is over. */
-  readonly keepsAnswer: boolean;
-  /** What no client may be told, in every spelling. */
-  readonly secrets?: readonly string[];
-  readonly events?: AttemptEvents;
-}
-
-/** What is told of a try while it runs. */
-export interface AttemptEvents {
-  /** The request goes out: its turn has come. */
-  onAsked(): void;
-  /** The vendor says that this key will not do; `key` is its name, `key-` and six digits. */
-  onKeyRefused(provider: string, key: string, status: number): void;
-}
-
-/** What the two readers of an answer need. */
-export interface Reading {
-  readonly attempt: Attempt;
-  readonly prepared: Prepared;
-  readonly source: UpstreamBody;
-  readonly client: ClientContext;
-  readonly common: {
-    readonly target: RoutedTarget['target'];
-    readonly notes: Notes;
-    readonly headers: ReadonlyHeaders;
-    readonly same: boolean;
-  };
-}
-
-export interface Prepared {
-  readonly body: Uint8Array;
-  readonly interceptors: readonly Interceptor[];
-  readonly context: UpstreamContext;
-  /** The earlier response that the client named and the target was not told of: the answer names it all the same. */
-  readonly previous?: string | undefined;
-}
+/** One hop, from routing to an answer or the failure that says most. Never rejects. */
+export type RunHop = (hop: Hop) => Promise<Outcome>;
 
 /** The hop that follows on an open stream; an error when it cannot be had. */
 export type FollowUp = (
@@ -86,5 +83,102 @@ export type FollowUp = (
   before: StreamOutcome,
 ) => Promise<StreamOutcome | GatewayError>;
 
-/** One hop, from routing to an answer or the failure that says most. Never rejects. */
-export type RunHop = (hop: Hop) => Promise<Outcome>;
+/** One attempt of a hop at one target. */
+export interface Attempt {
+  readonly exchange: Exchange;
+  readonly request: ClientRequest;
+  readonly routed: RoutedTarget;
+  /** The codec of the target. */
+  readonly protocol: Codec;
+  readonly upstream: Upstream;
+  readonly features: readonly Feature[];
+  readonly hop: Hop;
+  /** Counts the attempts of this hop, from 1. */
+  readonly number: number;
+  /** What this target said of the history on the attempt before; features act on it. */
+  readonly refusal: GatewayError | undefined;
+  /** The name of the rule that chose the target. */
+  readonly rule: string | undefined;
+  readonly recording: Recording | undefined;
+  /** The whole answer is needed when it is over. */
+  readonly wantsAnswer: boolean;
+  /** What no client may get to see, in every spelling. */
+  readonly secrets?: readonly string[];
+  readonly events?: AttemptEvents;
+}
+
+/** What is reported of an attempt while it runs. */
+export interface AttemptEvents {
+  /** The request goes out: its turn has come. */
+  onSend(): void;
+  /** The vendor refused this key; `key` is its name, `key-` and six digits. */
+  onKeyRefused(provider: string, key: string, status: number): void;
+}
+
+/** A request as it is sent, and what is needed to read its answer. */
+export interface Prepared {
+  readonly body: Uint8Array;
+  readonly interceptors: readonly Interceptor[];
+  readonly context: UpstreamContext;
+  /** The earlier response that the client named and the target did not get: the answer names it all the same. */
+  readonly previous?: string | undefined;
+}
+
+/** An answer whose head has come: what the two readers of an answer need. */
+export interface Reading {
+  readonly attempt: Attempt;
+  readonly prepared: Prepared;
+  readonly source: UpstreamBody;
+  readonly client: ClientContext;
+  readonly common: AnswerHead;
+}
+
+export interface AnswerHead {
+  readonly target: RoutedTarget['target'];
+  readonly notes: Notes;
+  /** The upstream's, as it sent them. */
+  readonly headers: ReadonlyHeaders;
+  /** The upstream speaks the client's protocol: its headers are the client's to see. */
+  readonly same: boolean;
+}
+
+/** A stream whose answer has begun: from here on there is no other attempt. */
+export interface StreamOutcome extends AnswerHead {
+  readonly kind: 'stream';
+  readonly pipeline: StreamPipeline;
+  /** What the client gets first. */
+  readonly first: readonly Output[];
+  /** The rest; undefined when `first` is all there is. */
+  readonly source: UpstreamBody | undefined;
+}
+
+export interface WholeOutcome extends AnswerHead {
+  readonly kind: 'whole';
+  readonly status: number;
+  readonly body: Output;
+  readonly digest: Digest;
+  /** The answer goes on with another hop; `events` are what the client is to get of all so far. */
+  readonly continuation?: {
+    readonly next: Continuation;
+    readonly events: readonly StreamEvent[];
+    /** The reply that these events amount to, when no hop follows (`next.last`). */
+    readonly finish: (events: readonly StreamEvent[]) => WholeOutcome;
+  };
+}
+
+export interface FailedOutcome {
+  readonly kind: 'failed';
+  readonly error: GatewayError;
+  readonly remedy: Remedy;
+  readonly target: RoutedTarget['target'] | undefined;
+  readonly notes: Notes | undefined;
+  /** The vendor's own error answer, when it is in the client's protocol and can go out as it is. */
+  readonly raw?: {
+    readonly status: number;
+    readonly headers: ReadonlyHeaders;
+    readonly body: Uint8Array;
+  };
+}
+
+/** What an attempt can end in. */
+export type Outcome = StreamOutcome | WholeOutcome | FailedOutcome;

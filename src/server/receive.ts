@@ -2,11 +2,9 @@
 
 import type { Codec } from '../codecs/codec.ts';
 import type { Serve } from '../codecs/serve.ts';
-import { asGatewayError, GatewayError } from '../conversation/errors.ts';
-import { gone } from '../gateway/attempt.ts';
+import { asGatewayError, clientGone, GatewayError } from '../conversation/errors.ts';
 import { errorResponse } from '../gateway/error-response.ts';
-import type { Exchange } from '../gateway/exchange.ts';
-import type { Gateway } from '../gateway/gateway.ts';
+import type { Exchange, Gateway } from '../gateway/types.ts';
 import { FlatHeaders } from '../lib/http/headers.ts';
 import { tickEnd } from '../lib/loop/tick-end.ts';
 import { requestId } from '../lib/text/ids.ts';
@@ -53,7 +51,7 @@ export function receive(
       // All requests of one tick go on together.
       await tickEnd();
       // No client would get the answer, and the vendor would be paid for it.
-      if (connections.closed(request, atOnce)) throw gone();
+      if (connections.closed(request, atOnce)) throw clientGone();
       const body = read instanceof Uint8Array ? read : Buffer.from(read);
       const response = await handle(
         new HttpExchange(request, protocol, { id, headers, body, owner, started }),
@@ -82,7 +80,7 @@ export function rested(connections: Connections, exchange: Exchange): void {
 function errorOf(thrown: unknown, left: boolean, reading: boolean): GatewayError {
   if (thrown instanceof GatewayError) return thrown;
   // A body whose framing is broken looks the same: the runtime has answered it and closed the connection.
-  if (left) return gone();
+  if (left) return clientGone();
   if (!reading) return asGatewayError(thrown);
   const words = 'The request body could not be read to its end.';
   return new GatewayError('invalid_request', words, { cause: thrown });

@@ -61,7 +61,7 @@ export function remedyForError(error: GatewayError): Remedy {
 /**
  * Milliseconds before try number `attempt` (the first retry is 1): exponential with full jitter on
  * the upper half, or what the vendor asked for. Undefined when the vendor asks for longer than
- * `longestMs`: then waiting is the client's business, and it is told how long.
+ * `longestMs`: then the client has to wait, and the error says how long.
  */
 export function retryDelay(
   attempt: number,

@@ -13,7 +13,7 @@ export class ConcurrencyLimit {
     this.#limit = limit;
   }
 
-  /** Whoever comes now would have to wait. */
+  /** The next one would have to wait. */
   get full(): boolean {
     return this.#limit !== 0 && this.#busy >= this.#limit;
   }

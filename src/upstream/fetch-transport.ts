@@ -101,10 +101,10 @@ const taken = ({ done, value }: Batch) => {
 export function streamSource(stream: () => ReadableStream<Uint8Array> | null): ResponseBody {
   let reader: Reader | undefined;
   let cancelled = false;
-  let stirred = false;
+  let active = false;
   let slow: Promise<void> | undefined;
   const came = (batch: Batch) => {
-    stirred = true;
+    active = true;
     return taken(batch);
   };
   const next = () => {
@@ -116,19 +116,19 @@ export function streamSource(stream: () => ReadableStream<Uint8Array> | null): R
   };
   const source: ResponseBody = {
     read: next,
-    async pipe(taker: ChunkSink) {
+    async pipe(sink: ChunkSink) {
       for (let batch = await next(); batch !== undefined; batch = await next()) {
         for (const chunk of batch) {
-          slow = taker.write(chunk);
+          slow = sink.write(chunk);
           if (slow !== undefined) await slow;
           slow = undefined;
         }
       }
     },
     takeActivity() {
-      const told = stirred || slow !== undefined;
-      stirred = false;
-      return told;
+      const wasActive = active || slow !== undefined;
+      active = false;
+      return wasActive;
     },
     readAll: (most = Number.POSITIVE_INFINITY) => collect(source, most),
     cancel() {

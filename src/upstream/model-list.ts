@@ -107,18 +107,18 @@ interface Known {
   asking: Promise<void> | undefined;
 }
 
-/** The latest list of each provider. Nobody waits for one that is only old. */
+/** The latest list of each provider. A list that is only old is given at once. */
 export class ModelLists {
-  readonly #ask: ListModels;
+  readonly #request: ListModels;
   readonly #now: () => number;
   readonly #known = new Map<string, Known>();
 
-  constructor(ask: ListModels, now: () => number = Date.now) {
-    this.#ask = ask;
+  constructor(request: ListModels, now: () => number = Date.now) {
+    this.#request = request;
     this.#now = now;
   }
 
-  /** By provider: what it said last; a provider that never said anything is left out. */
+  /** By provider: its last list; a provider that never gave one is left out. */
   async of(providers: readonly ProviderConfig[]): Promise<ReadonlyMap<string, readonly string[]>> {
     const out = new Map<string, readonly string[]>();
     const take = ({ provider, names }: Known) => {
@@ -144,7 +144,7 @@ export class ModelLists {
   }
 
   async #fill(known: Known): Promise<void> {
-    const names = await this.#ask(known.provider);
+    const names = await this.#request(known.provider);
     if (names !== undefined) known.names = names;
     known.dueAt = this.#now() + (names === undefined ? REST_MS : FRESH_MS);
     known.asking = undefined;

@@ -42,7 +42,7 @@ export class UpstreamPool {
     for (const [name, config] of Object.entries(providers)) {
       const last = memberOf(this.#providers, name);
       if (last === undefined) continue;
-      // Made now if nobody asked for it yet: an open exchange may still do so, and they are to share it.
+      // Made now if it was not needed yet: an open exchange may still do so, and they are to share it.
       const before = this.of(last);
       if (sameConfig(last, config)) next.#known.set(name, before);
       else next.#make(config, before);

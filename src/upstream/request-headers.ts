@@ -48,7 +48,7 @@ export interface UpstreamHeaderOptions {
   readonly extra: Readonly<Record<string, { reveal(): string }>>;
 }
 
-// Agents, and the sessions of one agent, take turns; whoever sends an id of its own each time gains nothing.
+// Agents, and the sessions of one agent, take turns; a client that sends a new id each time gains nothing.
 const MOST_KEPT = 8;
 
 interface Kept {

@@ -6,7 +6,7 @@ import type { Abort } from '../lib/loop/abort.ts';
 import type { ActivitySource } from '../lib/loop/idle-timer.ts';
 import type { HeadLimits } from './http1/response-parser.ts';
 
-/** A body is larger than whoever reads it takes. What sends it is to be cut off. */
+/** A body is larger than its reader takes. The connection is to be closed. */
 export class BodyTooLarge extends Error {
   readonly code = 'too much';
 }
@@ -18,21 +18,21 @@ export interface UpstreamRequest {
   readonly body?: Uint8Array;
   /** Ends it, before the answer and while its body comes. */
   readonly abort: Abort;
-  /** A new connection stands, proved where it has to be, and the request goes out. Fetch does not tell. */
+  /** A new connection stands, proved where it has to be, and the request goes out. Fetch does not report it. */
   readonly onConnected?: () => void;
   /** How large the answer's head may be; left out: the usual. */
   readonly limits?: HeadLimits;
 }
 
-/** An object and no function: of every event of every stream it is cold, with all that it closes over. */
+/** An object, not a closure: it is called for every event of every stream (decision 20). */
 export interface ChunkSink {
   /** A promise when it takes time. Must not throw, nor may its promise reject. */
   write(chunk: Uint8Array): Promise<void> | undefined;
 }
 
 /**
- * A body as it comes, in the chunks that it comes in. It stirs when bytes come, and for as long as whoever
- * takes them is not done.
+ * A body in the chunks that it comes in. It is active when bytes come, and for as long as its sink is not
+ * done with them.
  */
 export interface ResponseBody extends ActivitySource {
   /**
@@ -41,20 +41,20 @@ export interface ResponseBody extends ActivitySource {
    */
   read(): readonly Uint8Array[] | undefined | Promise<readonly Uint8Array[] | undefined>;
   /**
-   * Gives every chunk that is still to come, in the turn in which it comes; where taking it gives a
-   * promise, the next one waits for it. Resolves at the end. @throws as `next` does
+   * Gives every chunk that is still to come, in the turn in which it comes; where `write` gives a
+   * promise, the next one waits for it. Resolves at the end. @throws as `read` does
    */
-  pipe(taker: ChunkSink): Promise<void>;
+  pipe(sink: ChunkSink): Promise<void>;
   /**
-   * The whole body, of `most` bytes at most (left out: any), for whoever has not called `next`.
-   * @throws as `next` does; TooMuch, and then the rest is not read
+   * The whole body, of `most` bytes at most (left out: any); not to be called after `read`.
+   * @throws as `read` does; BodyTooLarge, and then the rest is not read
    */
   readAll(most?: number): Uint8Array | Promise<Uint8Array>;
-  /** Nobody wants the rest. Safe at any time. */
+  /** The rest is not needed. Safe at any time. */
   cancel(): void;
 }
 
-/** The first bytes of a body, up to the chunk that reaches `limit`; the rest is not waited for. @throws as `next` does */
+/** The first bytes of a body, up to the chunk that reaches `limit`; the rest is not waited for. @throws as `read` does */
 export async function readFirst(
   body: ResponseBody,
   limit: number,

@@ -28,9 +28,9 @@ export interface SendOptions {
   readonly stream: boolean;
   /** Aborts the try, before the headers and while the body streams. */
   readonly abort: Abort;
-  /** Told what goes out, just before it does. */
+  /** Called just before the request goes out. */
   readonly onSend?: (url: string, headers: ReadonlyHeaders) => void;
-  /** As the transport tells it. */
+  /** As {@link UpstreamRequest.onConnected}. */
   readonly onConnected?: () => void;
 }
 
@@ -47,7 +47,7 @@ export class UpstreamCall {
   readonly #abort: Abort;
   readonly #release: () => void;
   readonly #limit: ReturnType<typeof setTimeout> | undefined;
-  readonly #watch: IdleTimer;
+  readonly #idleTimer: IdleTimer;
   #late = false;
 
   constructor(config: ProviderConfig, key: LentKey, abort: Abort, release: () => void) {
@@ -57,20 +57,20 @@ export class UpstreamCall {
     this.#release = release;
     const { totalMs, firstByteMs } = config.timeouts;
     this.#limit = totalMs > 0 ? setTimeout(() => abort.abort(tooLong(config)), totalMs) : undefined;
-    this.#watch = startIdleTimer(firstByteMs, () => {
+    this.#idleTimer = startIdleTimer(firstByteMs, () => {
       this.#late = true;
       abort.abort(new Error('no answer in time'));
     });
   }
 
   /** The answer's head has come. */
-  begun(): void {
-    this.#watch.stop();
+  answered(): void {
+    this.#idleTimer.stop();
   }
 
   /** No answer came: gives everything back. What to throw instead of what was thrown. */
   failed(thrown: unknown): unknown {
-    this.#watch.stop();
+    this.#idleTimer.stop();
     this.release();
     const { name, timeouts } = this.#config;
     if (this.#abort.reason instanceof GatewayError) return this.#abort.reason;
@@ -126,7 +126,7 @@ export class Upstream {
   /** The URL of a path here, with the query of the configuration and that of the client. */
   url(path: string, search: string): string {
     if (search === '' && this.#query === '') {
-      // The very string each time: whoever keeps what was made of it need not compare it.
+      // The very string each time: what is cached for it is found by identity.
       if (this.#lastPath !== path) {
         this.#lastPath = path;
         this.#lastUrl = this.config.baseUrl + path;
@@ -150,8 +150,8 @@ export class Upstream {
       : taken.then((release) => new UpstreamCall(this.config, this.keys.lease(), abort, release));
   }
 
-  /** What goes out, and the answer of any status. Whoever awaits it tells `sending` what came of it. */
-  sendRequest(sending: UpstreamCall, options: SendOptions): Promise<UpstreamAnswer> {
+  /** What goes out, and the answer of any status. The caller reports the result to `call`. */
+  sendRequest(call: UpstreamCall, options: SendOptions): Promise<UpstreamAnswer> {
     const { config } = this;
     const url = this.url(options.path, options.sameProtocol ? options.search : '');
     const headers = this.#headers.of({
@@ -159,7 +159,7 @@ export class Upstream {
       sameProtocol: options.sameProtocol,
       protocol: config.protocol,
       auth: config.auth,
-      key: sending.key.text,
+      key: call.key.text,
       stream: options.stream,
       extra: config.headers,
     });
@@ -180,13 +180,13 @@ export class Upstream {
    * @throws GatewayError timeout, or upstream when nothing answered; the abort's reason when aborted
    */
   async send(options: SendOptions): Promise<Sent> {
-    const sending = await this.acquire(options.abort);
+    const call = await this.acquire(options.abort);
     try {
-      const answer = await this.sendRequest(sending, options);
-      sending.begun();
-      return { answer, release: () => sending.release() };
+      const answer = await this.sendRequest(call, options);
+      call.answered();
+      return { answer, release: () => call.release() };
     } catch (thrown) {
-      throw sending.failed(thrown);
+      throw call.failed(thrown);
     }
   }
 }
@@ -201,7 +201,7 @@ const tooLong = ({ name, timeouts }: ProviderConfig) =>
     `Provider ${name} was not done after ${Math.round(timeouts.totalMs / 1000)} s (timeouts.total).`,
   );
 
-// Nobody was reached, and a moment later nobody would be.
+// The server cannot be reached, and will not be a moment later.
 const UNREACHED =
   /^(?:ECONNREFUSED|ENOTFOUND|EAI_|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ConnectionRefused|FailedToOpenSocket|DNS|CERT_|UNABLE_TO|DEPTH_|SELF_SIGNED|ERR_TLS)/;
 
@@ -232,7 +232,7 @@ export function connectionError(provider: string, thrown: unknown): GatewayError
     : new GatewayError('upstream', words, cause);
 }
 
-/** The limit on open files that has been reached: what fails because of it is told as something else. */
+/** The limit on open files that has been reached: the system reports what fails then as another error. */
 function exhausted(): string | undefined {
   const { closeSync, openSync } = process.getBuiltinModule('node:fs');
   try {

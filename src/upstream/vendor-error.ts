@@ -10,7 +10,7 @@ import { maskLiterals } from '../lib/text/secret-literals.ts';
  * The error with the kind (and the word on retrying) that the profile gives its code or its words; the same
  * error when the profile knows neither, or the vendor's headers already forbade or asked for a
  * retry of the same kind. Message and everything else stay the vendor's; the status does not where a request's
- * fault was told as the server's.
+ * fault was reported as the server's.
  */
 export function vendorError(profile: Profile, error: GatewayError): GatewayError {
   const known = error.fromUpstream ? knownError(profile, error) : undefined;
@@ -24,8 +24,8 @@ export function vendorError(profile: Profile, error: GatewayError): GatewayError
 function knownError({ errors, errorWords }: Profile, { code, message }: GatewayError) {
   const byCode = code !== undefined && errors !== undefined ? memberOf(errors, code) : undefined;
   if (byCode !== undefined || errorWords === undefined) return byCode;
-  const said = message.slice(0, SEARCHED_CHARS).toLowerCase();
-  for (const words in errorWords) if (said.includes(words.toLowerCase())) return errorWords[words];
+  const start = message.slice(0, SEARCHED_CHARS).toLowerCase();
+  for (const words in errorWords) if (start.includes(words.toLowerCase())) return errorWords[words];
   return undefined;
 }
 
@@ -33,7 +33,7 @@ function knownError({ errors, errorWords }: Profile, { code, message }: GatewayE
 const SEARCHED_CHARS = 4000;
 
 /**
- * The vendor refused the gateway's key: told as a fault behind the gateway, since to the client a 401 in the
+ * The vendor refused the gateway's key: reported as a fault behind the gateway, since to the client a 401 in the
  * vendor's words would say that its own key is wrong. Any other error is the same.
  */
 export function aboutOurKey(provider: string, error: GatewayError): GatewayError {
@@ -48,19 +48,19 @@ export function aboutOurKey(provider: string, error: GatewayError): GatewayError
   });
 }
 
-/** The error without these secrets in anything that is told of it; the very error where it holds none. */
+/** The error without these secrets in any of its fields; the very error where it holds none. */
 export function maskedError(error: GatewayError, literals: readonly string[]): GatewayError {
   const { message, code, param, details } = error;
   const masked = (text: string | undefined) => text && maskLiterals(text, literals);
   const plain = details === undefined ? undefined : JSON.stringify(details);
-  const told = { code: masked(code), param: masked(param) };
+  const safe = { code: masked(code), param: masked(param) };
   const words = maskLiterals(message, literals);
-  const same = words === message && told.code === code && told.param === param;
-  const safe = masked(plain);
-  if (same && safe === plain) return error;
+  const same = words === message && safe.code === code && safe.param === param;
+  const safeDetails = masked(plain);
+  if (same && safeDetails === plain) return error;
   return copied(error, error.kind, words, {
-    ...told,
-    ...(safe === plain ? {} : { details: tryParse(safe ?? '') }),
+    ...safe,
+    ...(safeDetails === plain ? {} : { details: tryParse(safeDetails ?? '') }),
   });
 }
 
@@ -71,6 +71,6 @@ function copied(
   more: ErrorDetails,
 ): GatewayError {
   const { status, param, code, retryAfter, details, fromUpstream, retryable, cause } = error;
-  const said = { status, param, code, retryAfter, details, fromUpstream, retryable, cause };
-  return new GatewayError(kind, words, { ...said, ...more });
+  const fields = { status, param, code, retryAfter, details, fromUpstream, retryable, cause };
+  return new GatewayError(kind, words, { ...fields, ...more });
 }

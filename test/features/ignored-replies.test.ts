@@ -148,7 +148,7 @@ describe('a whole reply that is nothing but plain words', () => {
         const body = bodyOf(protocol, given);
         const { texts } = protocol.digestReply(body);
         if (texts === undefined) return;
-        if (KINDS[kind]!(protocol)[0].ignores?.(texts) !== true) return;
+        if (KINDS[kind]!(protocol)[0].fast?.ignoresTexts?.(texts) !== true) return;
         ignored++;
         const [interceptor, told] = KINDS[kind]!(protocol);
         expect(isUntouched(interceptor, decoded(protocol, body))).toBe(true);
@@ -160,7 +160,8 @@ describe('a whole reply that is nothing but plain words', () => {
   });
 
   test('is not ignored with a leaked call in it', () => {
-    const ignores = (said: string) => KINDS['leaked calls']!(openaiChat)[0].ignores?.([said]);
+    const ignores = (text: string) =>
+      KINDS['leaked calls']!(openaiChat)[0].fast?.ignoresTexts?.([text]);
     expect(ignores('All done.')).toBe(true);
     expect(ignores(`All done. ${LEAK}`)).toBe(false);
     expect(ignores(PYTHONIC)).toBe(false);

@@ -14,8 +14,8 @@ const BIG = 'x'.repeat(80_000);
 
 function refusal(body: Uint8Array): GatewayError {
   try {
-    const ask = new ClientRequest(openaiChat, body);
-    void ask.conversation;
+    const request = new ClientRequest(openaiChat, body);
+    void request.conversation;
   } catch (thrown) {
     if (thrown instanceof GatewayError) return thrown;
     throw thrown;
@@ -24,19 +24,19 @@ function refusal(body: Uint8Array): GatewayError {
 }
 
 describe('what is asked', () => {
-  test('only the model name changes on the byte lane, small body or large', () => {
+  test('only the model name changes where bytes are forwarded, small body or large', () => {
     for (const content of ['hi', BIG]) {
       const body = `{ "messages":[{"role":"user","content":"${content}"}], "model" : "a", "x": 1.0 }`;
-      const ask = new ClientRequest(openaiChat, bytes(body));
-      expect(text(ask.bytesFor('b/"c'))).toBe(body.replace('"a"', '"b/\\"c"'));
-      expect(ask.bytesFor('a')).toBe(ask.bytes);
+      const request = new ClientRequest(openaiChat, bytes(body));
+      expect(text(request.bytesFor('b/"c'))).toBe(body.replace('"a"', '"b/\\"c"'));
+      expect(request.bytesFor('a')).toBe(request.bytes);
     }
   });
 
   test('a large body is not parsed for its model and stream flag', () => {
     const body = bytes(`{"model":"m","stream":true,"messages":"${BIG}`);
-    const ask = new ClientRequest(openaiChat, body);
-    expect([ask.model, ask.stream]).toEqual(['m', true]);
+    const request = new ClientRequest(openaiChat, body);
+    expect([request.model, request.stream]).toEqual(['m', true]);
   });
 
   test('the hopgate extension goes, wherever it stands, and nothing else does', () => {
@@ -50,9 +50,9 @@ describe('what is asked', () => {
         ];
         const own = order.map((i) => members[i]!);
         const withIt = [...own.slice(0, at), '"hopgate":{"memory":{}}', ...own.slice(at)];
-        const ask = new ClientRequest(openaiChat, bytes(`{${withIt.join(',')}}`));
-        expect(text(ask.bytes)).toBe(`{${own.join(',')}}`);
-        expect(ask.extension).toEqual({ memory: {} });
+        const request = new ClientRequest(openaiChat, bytes(`{${withIt.join(',')}}`));
+        expect(text(request.bytes)).toBe(`{${own.join(',')}}`);
+        expect(request.extension).toEqual({ memory: {} });
       }),
     );
   });

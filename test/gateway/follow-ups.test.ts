@@ -160,8 +160,12 @@ describe('a last hop that says nothing', () => {
     async (client) => {
       for (const stream of [true, false]) {
         const script = stream ? [calls, says(''), says('')] : [wholeCall, wholeEmpty, wholeEmpty];
-        const { ask, sent, summaries } = scriptedGateway('openai-chat', script, [lookup()]);
-        const seen = await ask(client, BODIES[client](stream));
+        const {
+          ask: request,
+          sent,
+          summaries,
+        } = scriptedGateway('openai-chat', script, [lookup()]);
+        const seen = await request(client, BODIES[client](stream));
         // The call, the empty hop, and that one once more.
         expect(sent).toHaveLength(3);
         expect(seen.text).toContain('answered with nothing at all');

@@ -22,9 +22,9 @@ const listener: Feature = {
 test('a note made in the middle of a stream is not missing from the exchange’s log line', async () => {
   const words = ['one', 'two', 'three'];
   const answer = { sse: [...words.map((content) => chunk({ content })), chunk({}, 'stop')] };
-  const { ask, summaries } = scriptedGateway('openai-chat', [answer], [listener]);
+  const { ask: request, summaries } = scriptedGateway('openai-chat', [answer], [listener]);
   const messages = [{ role: 'user', content: 'count' }];
-  const { status } = await ask('openai-chat', { model: 'm', stream: true, messages });
+  const { status } = await request('openai-chat', { model: 'm', stream: true, messages });
   expect(status).toBe(200);
   expect(summaries[0]?.notes.map(({ what }) => what)).toEqual(words);
 });

@@ -1,10 +1,12 @@
 /** A forwarded stream that fails behind its first words tells no secret, however its bytes are cut. */
 
 import { expect, test } from 'bun:test';
+import type { StreamEvent } from '../../src/conversation/events.ts';
 import { Notes } from '../../src/conversation/notes.ts';
 import type { ProtocolName } from '../../src/conversation/types.ts';
 import { Passthrough } from '../../src/gateway/stream/passthrough.ts';
 import type { Bounds } from '../../src/gateway/stream/quiet-bytes.ts';
+import { Translator } from '../../src/gateway/stream/translator.ts';
 import { STREAMED, targetWith } from '../features/leaked-calls/transcript.ts';
 import { bytewise, everySplit, whole } from '../support/chunkings.ts';
 import { expectLinear } from '../support/growth.ts';
@@ -19,12 +21,15 @@ const bounds: Bounds = {
   secrets: [SECRET],
 };
 
-function laneOf(protocol: ProtocolName, limits: Bounds | undefined = bounds): Passthrough {
-  const target = { ...targetWith(), protocol };
-  const client = { request: STREAMED, requestId: 'r', provider: 'p', notes: new Notes() };
-  const upstream = { sent: STREAMED, target, notes: new Notes() };
-  return new Passthrough(PROTOCOLS[protocol], upstream, client, limits);
-}
+const client = { request: STREAMED, requestId: 'r', provider: 'p', notes: new Notes() };
+const upstreamOf = (protocol: ProtocolName) => ({
+  sent: STREAMED,
+  target: { ...targetWith(), protocol },
+  notes: new Notes(),
+});
+
+const passthroughOf = (protocol: ProtocolName, limits: Bounds | undefined = bounds): Passthrough =>
+  new Passthrough(PROTOCOLS[protocol], upstreamOf(protocol), client, limits);
 
 const chat = (delta: object, more = {}) =>
   `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: null }], ...more })}\n\n`;
@@ -91,30 +96,49 @@ for (const [name, protocol, before, error] of STREAMS) {
       ...split,
     ];
     for (const way of ways) {
-      const lane = laneOf(protocol);
-      const out = way.cut(bytes).map((chunk) => Buffer.from(lane.push(chunk) as Uint8Array));
-      out.push(Buffer.from(lane.end() as Uint8Array));
+      const pipeline = passthroughOf(protocol);
+      const out = way.cut(bytes).map((chunk) => Buffer.from(pipeline.push(chunk) as Uint8Array));
+      out.push(Buffer.from(pipeline.end() as Uint8Array));
       expect([way.name, Buffer.concat(out).toString()]).toEqual([way.name, expected]);
-      expect(lane.error?.message ?? '').not.toContain(SECRET);
+      expect(pipeline.error?.message ?? '').not.toContain(SECRET);
     }
   });
 }
 
+test.each(STREAMS)('%s, behind an interceptor', (_name, protocol, before, error) => {
+  for (const interceptors of [[], [{ event: (event: StreamEvent) => event, end: () => [] }]]) {
+    const codec = PROTOCOLS[protocol];
+    const pipeline = new Translator({
+      decoder: codec.decodeStream(upstreamOf(protocol)),
+      interceptors,
+      client: { encoder: codec.encodeStream(client), context: client, fold: undefined },
+      preserveBytes: true,
+      continues: false,
+      bounds,
+    });
+    const out = [...before, error].map((one) => Buffer.from(pipeline.push(Buffer.from(one))));
+    const text = Buffer.concat(out).toString();
+    expect(text).toStartWith(before.join(''));
+    expect(text).toContain(SAFE);
+    expect(text).not.toContain(SECRET);
+  }
+});
+
 test('words are forwarded as the very objects that came, with a secret known or not', () => {
   for (const limits of [bounds, { ...bounds, secrets: undefined }]) {
-    const lane = laneOf('openai-chat', limits);
+    const pipeline = passthroughOf('openai-chat', limits);
     for (const text of [...BEGUN, ...BEGUN]) {
       const chunk = Buffer.from(text);
-      expect(lane.push(chunk)).toBe(chunk);
+      expect(pipeline.push(chunk)).toBe(chunk);
     }
   }
 });
 
 test('an error that says null is no error: the words behind it are forwarded as they came', () => {
-  const lane = laneOf('openai-chat');
-  lane.push(Buffer.from(BEGUN[0]!.replace('{"id"', '{"error":null,"id"')));
+  const pipeline = passthroughOf('openai-chat');
+  pipeline.push(Buffer.from(BEGUN[0]!.replace('{"id"', '{"error":null,"id"')));
   const chunk = Buffer.from(BEGUN[1]!);
-  expect(lane.push(chunk)).toBe(chunk);
+  expect(pipeline.push(chunk)).toBe(chunk);
 });
 
 test('an error in pieces is masked in linear time', async () => {
@@ -124,10 +148,10 @@ test('an error in pieces is masked in linear time', async () => {
       input: (size) => Array(Math.ceil(size / 8)).fill(Buffer.from(piece)) as Buffer[],
       run: (chunks) => {
         const limits = { ...bounds.limits, frameBytes: 1e9 };
-        const lane = laneOf('openai-chat', { ...bounds, limits });
-        lane.push(Buffer.from(BEGUN[0]!));
-        lane.push(Buffer.from('event: error\n'));
-        for (const chunk of chunks) lane.push(chunk);
+        const pipeline = passthroughOf('openai-chat', { ...bounds, limits });
+        pipeline.push(Buffer.from(BEGUN[0]!));
+        pipeline.push(Buffer.from('event: error\n'));
+        for (const chunk of chunks) pipeline.push(chunk);
       },
     });
   }

@@ -6,7 +6,7 @@ import { repairBody } from '../../src/features/tool-pairing/index.ts';
 import { ClientRequest } from '../../src/gateway/client-request.ts';
 import { PROTOCOLS } from './scripted.ts';
 
-const ask = (protocol: ProtocolName, body: unknown) =>
+const request = (protocol: ProtocolName, body: unknown) =>
   new ClientRequest(
     PROTOCOLS[protocol],
     new TextEncoder().encode(JSON.stringify(body)),
@@ -23,8 +23,8 @@ const messages = [
 
 describe('a body that cannot be read as it is', () => {
   test('ids that are numbers and blocks that are null are mended, and said so', () => {
-    const asked = ask('anthropic-messages', { model: 'm', max_tokens: 9, messages });
-    expect(asked.mended.map(({ name }) => name)).toEqual(['malformed_content_mended']);
+    const asked = request('anthropic-messages', { model: 'm', max_tokens: 9, messages });
+    expect(asked.repairs.map(({ name }) => name)).toEqual(['malformed_content_mended']);
     const blocks = asked.conversation.turns.flatMap((turn) => turn.blocks);
     const ids = blocks.flatMap((block) =>
       block.type === 'tool-call' ? [block.id] : block.type === 'tool-result' ? [block.callId] : [],
@@ -39,12 +39,12 @@ describe('a body that cannot be read as it is', () => {
         ? message
         : JSON.parse(JSON.stringify(message).replaceAll('7', '"toolu_7"').replace(',null', '')),
     );
-    const asked = ask('anthropic-messages', { model: 'm', max_tokens: 9, messages: sound });
-    expect(asked.mended).toEqual([]);
+    const asked = request('anthropic-messages', { model: 'm', max_tokens: 9, messages: sound });
+    expect(asked.repairs).toEqual([]);
   });
 
   test('without a tool history a malformed field stays a 400 that names it', () => {
     const body = { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 5 }] };
-    expect(() => ask('anthropic-messages', body)).toThrow(/messages\.0\.content/);
+    expect(() => request('anthropic-messages', body)).toThrow(/messages\.0\.content/);
   });
 });

@@ -38,9 +38,9 @@ async function prepared(text: string, changes: boolean, protocol: Codec = openai
       return changes ? withParts(conversation, { turns: [...conversation.turns] }) : conversation;
     },
   };
-  const ask = new ClientRequest(anthropicMessages, new TextEncoder().encode(text));
-  const job = {
-    ask,
+  const request = new ClientRequest(anthropicMessages, new TextEncoder().encode(text));
+  const preparation = {
+    request,
     target: { provider: 'p', model: 'other', protocol: protocol.name, profile: { name: 'none' } },
     protocol,
     features: [pass, pass, pass],
@@ -48,7 +48,7 @@ async function prepared(text: string, changes: boolean, protocol: Codec = openai
     hop: { number: 1 },
     abort: new Abort(),
   };
-  const preparing = prepare(job);
+  const preparing = prepare(preparation);
   const { body } = await preparing;
   over = true;
   return { turns, body: new TextDecoder().decode(body), atOnce: !(preparing instanceof Promise) };

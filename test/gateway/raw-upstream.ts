@@ -4,8 +4,8 @@ import { environmentFrom } from '../../src/config/environment.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import type { ProtocolName } from '../../src/conversation/types.ts';
 import { createTokenCounter } from '../../src/gateway/count-tokens.ts';
-import type { Exchange, Summary } from '../../src/gateway/exchange.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
+import type { Exchange, Summary } from '../../src/gateway/types.ts';
 import { type RoutedTarget, routingTable } from '../../src/routing/index.ts';
 import { ConcurrencyLimit } from '../../src/upstream/concurrency-limit.ts';
 import { UpstreamPool } from '../../src/upstream/pool.ts';
@@ -126,22 +126,22 @@ export function rawWorld(yaml: string): World {
   const slots = new ConcurrencyLimit(0);
   const summaries: Summary[] = [];
   const refusedKeys: string[] = [];
-  const snapshot = () => ({
+  const services = () => ({
     table,
     slots,
     upstream: ({ provider }: RoutedTarget) => pool.of(provider),
   });
   const gateway = createGateway({
     protocols: PROTOCOLS,
-    extras: () => undefined,
-    snapshot,
+    featuresFor: () => undefined,
+    services,
     record: () => undefined,
     onRetry: () => {},
     onKeyRefused: (provider, key, status) => refusedKeys.push(`${provider} ${key} ${status}`),
     onStream: () => {},
     onEnd: (summary) => summaries.push(summary),
   });
-  const counter = createTokenCounter({ protocols: PROTOCOLS, snapshot });
+  const counter = createTokenCounter({ protocols: PROTOCOLS, services });
   const exchange = (client: ProtocolName, body: object): Exchange => ({
     id: 'req_1790000000000_abcdef',
     protocol: PROTOCOLS[client],

@@ -70,7 +70,7 @@ describe('a redirect of the upstream', () => {
     const table = routingTable(loaded.config);
     const count = createTokenCounter({
       protocols: PROTOCOLS,
-      snapshot: () => ({
+      services: () => ({
         table,
         slots: new ConcurrencyLimit(0),
         upstream: ({ provider }) =>

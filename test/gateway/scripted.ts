@@ -8,8 +8,8 @@ import { environmentFrom } from '../../src/config/environment.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import type { ProtocolName } from '../../src/conversation/types.ts';
 import type { Feature } from '../../src/features/feature.ts';
-import type { Summary } from '../../src/gateway/exchange.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
+import type { Summary } from '../../src/gateway/types.ts';
 import { routingTable } from '../../src/routing/index.ts';
 import { ConcurrencyLimit } from '../../src/upstream/concurrency-limit.ts';
 import { answerOf } from '../../src/upstream/fetch-transport.ts';
@@ -76,8 +76,8 @@ export function scriptedGateway(
   const upstreams = new Map<string, Upstream>();
   const gateway = createGateway({
     protocols: PROTOCOLS,
-    extras: () => ({ features }),
-    snapshot: () => ({
+    featuresFor: () => ({ features }),
+    services: () => ({
       table,
       slots,
       upstream: ({ provider }) => {

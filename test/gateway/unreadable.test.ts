@@ -25,16 +25,16 @@ const UPSTREAM = {
   notes: new Notes(),
 };
 
-const translating = (to: Codec, keepsBytes: boolean) =>
+const translating = (to: Codec, preserveBytes: boolean) =>
   new Translator({
     decoder: openaiChat.decodeStream(UPSTREAM),
     interceptors: [],
     client: { encoder: to.encodeStream(CLIENT), context: CLIENT, fold: undefined },
-    keepsBytes,
+    preserveBytes,
     continues: false,
   });
 
-const LANES: readonly (readonly [string, () => StreamPipeline])[] = [
+const PIPELINES: readonly (readonly [string, () => StreamPipeline])[] = [
   ['forwarded', () => new Passthrough(openaiChat, UPSTREAM, CLIENT)],
   ['watched', () => translating(openaiChat, true)],
   ['converted', () => translating(anthropicMessages, false)],
@@ -42,7 +42,7 @@ const LANES: readonly (readonly [string, () => StreamPipeline])[] = [
 
 const frame = (delta: object) =>
   `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: null }] })}\n\n`;
-// Reasoning only: until an answer has begun, every lane reads what it forwards.
+// Reasoning only: until an answer has begun, every pipeline reads what it forwards.
 const BEFORE =
   frame({ role: 'assistant', reasoning_content: 'First' }) + frame({ reasoning_content: 'second' });
 const BEHIND = frame({ content: 'Never said.' });
@@ -54,21 +54,21 @@ const framesOf = (out: readonly (Uint8Array | string)[]) =>
     .push(Buffer.concat(out.map((part) => Buffer.from(part as string))))
     .map(({ event, data }) => `${event}|${data}`);
 
-describe.each(LANES)('a stream that is %s', (_, open) => {
+describe.each(PIPELINES)('a stream that is %s', (_, open) => {
   const through = (chunks: readonly Uint8Array[]) => {
-    const lane = open();
-    const out = chunks.map((chunk) => lane.push(chunk));
-    out.push(lane.end());
-    return { lane, frames: framesOf(out) };
+    const pipeline = open();
+    const out = chunks.map((chunk) => pipeline.push(chunk));
+    out.push(pipeline.end());
+    return { pipeline, frames: framesOf(out) };
   };
   const expected = framesOf([open().push(Buffer.from(BEFORE))]);
 
   test('says what stood before the frame and nothing behind it, wherever the chunks are cut', () => {
     for (const { name, cut } of [whole, bytewise, ...everySplit(BYTES)]) {
-      const { lane, frames } = through(cut(BYTES));
+      const { pipeline, frames } = through(cut(BYTES));
       expect([name, frames]).toEqual([name, expected]);
-      expect(lane.failure?.message).toBe('The upstream sent a stream chunk that is not JSON.');
-      expect(lane.digest.complete).toBe(false);
+      expect(pipeline.failure?.message).toBe('The upstream sent a stream chunk that is not JSON.');
+      expect(pipeline.digest.complete).toBe(false);
     }
   });
 });

@@ -5,9 +5,9 @@ import { demoTransport } from '../../src/upstream/demo/index.ts';
 import { estimateTokens } from '../../src/upstream/demo/token-estimate.ts';
 import { cpuTime } from '../support/cpu-time.ts';
 
-const ask = demoTransport({ pace: 0, now: () => 0 });
+const request = demoTransport({ pace: 0, now: () => 0 });
 const send = async (body: unknown): Promise<Response> => {
-  const response = await ask({
+  const response = await request({
     path: '/chat/completions',
     headers: new Headers(),
     body: Buffer.from(JSON.stringify(body)),
@@ -219,7 +219,7 @@ describe('schemas that have no cheap answer', () => {
         const parsing = await cpuTime(() => JSON.stringify(JSON.parse(text.toString())));
         let status = 0;
         const cost = await cpuTime(async () => {
-          ({ status } = await ask({
+          ({ status } = await request({
             path: '/chat/completions',
             headers: new Headers(),
             body: text,

@@ -122,7 +122,7 @@ describe('chains and items', () => {
 
   test('frames without names', () =>
     expectLinear({
-      name: 'tellsItem',
+      name: 'carriesItemIds',
       input: (size) => ({ event: '', data: '"response.'.repeat(size / 10) }),
       run: (frame) => carriesItemIds(frame),
     }));

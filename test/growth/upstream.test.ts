@@ -7,9 +7,11 @@ import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import { Notes } from '../../src/conversation/notes.ts';
 import { decoded } from '../../src/gateway/response-body.ts';
-import { OriginalFrames } from '../../src/gateway/stream/fast/original-frames.ts';
+import { withFastPath } from '../../src/gateway/stream/fast/fast-translator.ts';
 import { TailBuffer } from '../../src/gateway/stream/fast/tail-buffer.ts';
+import { OriginalFrames } from '../../src/gateway/stream/original-frames.ts';
 import { Passthrough } from '../../src/gateway/stream/passthrough.ts';
+import type { StreamPipeline } from '../../src/gateway/stream/pipeline.ts';
 import { OutputBuilder } from '../../src/gateway/stream/pipeline.ts';
 import type { Bounds } from '../../src/gateway/stream/quiet-bytes.ts';
 import { Translator } from '../../src/gateway/stream/translator.ts';
@@ -101,26 +103,28 @@ const WORD = BEGUN.replace('"role":"assistant",', '');
 const EMPTY = BEGUN.replace('"role":"assistant","content":"a"', '');
 const REASON = BEGUN.replace('"content"', '"reasoning_content"');
 
-const LANES: readonly (readonly [string, () => Passthrough | Translator])[] = [
+const PIPELINES: readonly (readonly [string, () => StreamPipeline])[] = [
   ['forwarded', () => new Passthrough(openaiChat, upstreamOf(openaiChat), client, bounds)],
   ...[anthropicMessages, openaiResponses, openaiChat].map(
     (to) =>
       [
         `to ${to.name}`,
-        () =>
-          new Translator({
+        () => {
+          const options = {
             decoder: openaiChat.decodeStream(upstreamOf(openaiChat)),
             interceptors: [],
             client: { encoder: to.encodeStream(client), context: client, fold: undefined },
-            keepsBytes: to === openaiChat,
+            preserveBytes: to === openaiChat,
             continues: false,
             bounds,
-          }),
+          };
+          return withFastPath(new Translator(options), options);
+        },
       ] as const,
   ),
 ];
 
-describe('lanes', () => {
+describe('pipelines', () => {
   const streams: readonly (readonly [string, string, string])[] = [
     ['words', BEGUN, WORD],
     ['reasoning', '', REASON],
@@ -133,10 +137,10 @@ describe('lanes', () => {
     ['one frame behind a word', `${BEGUN}data: `, 'x'],
   ];
   growing(
-    LANES.flatMap(([lane, open]) =>
+    PIPELINES.flatMap(([pipeline, open]) =>
       streams.flatMap(([name, first, text]) =>
         [19, 70_000].map((piece) => ({
-          name: `${name}, ${lane}, in pieces of ${piece}`,
+          name: `${name}, ${pipeline}, in pieces of ${piece}`,
           of: [first, text, '\n\n'] as const,
           piece,
           most: piece === 19 ? 128 * 1024 : 1024 * 1024,
@@ -318,7 +322,7 @@ describe('lists', () => {
           const originals = new OriginalFrames();
           const out = new OutputBuilder();
           const frame = { event: '', data: 'x', bytes: new Uint8Array(1), from: 0, to: 1 };
-          for (const event of events) originals.push(frame, [event], out);
+          for (const event of events) originals.push(frame, [event]);
           for (const event of events) originals.take(event, 'x', out);
         },
       });

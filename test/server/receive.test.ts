@@ -4,7 +4,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { GatewayError } from '../../src/conversation/errors.ts';
-import type { Gateway } from '../../src/gateway/gateway.ts';
+import type { Gateway } from '../../src/gateway/types.ts';
 import { Connections } from '../../src/server/connections.ts';
 import { receive } from '../../src/server/receive.ts';
 import { until } from '../support/until.ts';

@@ -33,10 +33,10 @@ function reloaded(before: object, after: object, more: object = {}): [Upstream, 
 
 /** Takes a slot of an upstream that has one. */
 function enter(upstream: Upstream): UpstreamCall {
-  const sending = upstream.acquire(new Abort());
-  if (sending instanceof Promise) throw new Error('no slot was free');
-  sending.begun();
-  return sending;
+  const call = upstream.acquire(new Abort());
+  if (call instanceof Promise) throw new Error('no slot was free');
+  call.answered();
+  return call;
 }
 
 const waits = (upstream: Upstream) => upstream.acquire(new Abort()) instanceof Promise;
@@ -57,7 +57,7 @@ describe('a reload', () => {
     const waiting = now.acquire(new Abort());
     expect(waiting).toBeInstanceOf(Promise);
     running.release();
-    (await waiting).begun();
+    (await waiting).answered();
   });
 
   test('does not forget a request to a provider that was not asked before it', () => {

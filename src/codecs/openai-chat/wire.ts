@@ -3,6 +3,7 @@
 import type { Wire } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { put } from '../../lib/json/json-members.ts';
+import { prefixedId } from '../../lib/text/ids.ts';
 
 export const PROTOCOL = 'openai-chat';
 
@@ -65,3 +66,6 @@ export function compact(value: JsonObject): JsonObject {
   }
   return copy;
 }
+
+/** An id for a call that has none: `call_…`. */
+export const newCallId = (): string => prefixedId('call_');

@@ -4,7 +4,7 @@ import type { Notes } from '../../conversation/notes.ts';
 import type { Target } from '../../conversation/target.ts';
 import { mentionsTools } from '../../conversation/tools/mentions-tools.ts';
 import type { Conversation, ProtocolName } from '../../conversation/types.ts';
-import { type Feature, type Interceptor, LateInterceptor } from '../feature.ts';
+import { type Feature, type Interceptor, lazyInterceptor } from '../feature.ts';
 import { type Lexicon, lexicon } from './grammar.ts';
 import { EVERYTHING, FAMILIES } from './grammars/index.ts';
 import { leakInterceptor } from './intercept.ts';
@@ -94,66 +94,49 @@ export function leakedCalls(
       if (leakFamilies?.length === 0) return undefined;
       // Without tools nothing can be called, but models imitate the calls of a history.
       if (!everyAnswer && sent.tools.length === 0 && !hasCalls(sent)) return undefined;
-      return new LateLeakInterceptor(sent, target, notes, report);
+      const grammar = grammarOf(target);
+      return lazyInterceptor(
+        (texts) => !grammar.families.has(UNOPENED_THINKING) && texts.every(TextScanner.isPlain),
+        () => scanInterceptor({ sent, target, notes, grammar, report }),
+      );
     },
   };
 }
 
-class LateLeakInterceptor extends LateInterceptor {
-  readonly #sent: Conversation;
-  readonly #target: Target;
-  readonly #notes: Notes;
-  readonly #grammar: Grammar;
-  readonly #report: (leak: LeakReport) => void;
+interface ScannedAnswer {
+  readonly sent: Conversation;
+  readonly target: Target;
+  readonly notes: Notes;
+  readonly grammar: Grammar;
+  readonly report: (leak: LeakReport) => void;
+}
 
-  constructor(
-    sent: Conversation,
-    target: Target,
-    notes: Notes,
-    report: (leak: LeakReport) => void,
-  ) {
-    super();
-    this.#sent = sent;
-    this.#target = target;
-    this.#notes = notes;
-    this.#grammar = grammarOf(target);
-    this.#report = report;
-  }
-
-  ignores(texts: readonly string[]): boolean {
-    return !this.#grammar.families.has(UNOPENED_THINKING) && texts.every(TextScanner.isPlain);
-  }
-
-  protected make(): Interceptor {
-    const sent = this.#sent;
-    const target = this.#target;
-    const grammar = this.#grammar;
-    const callable = sent.settings.toolChoice?.type !== 'none';
-    const all = toolIndex(sent.tools);
-    const tools = callable ? all : NO_TOOLS;
-    const { format } = sent.settings;
-    const plain = format === undefined || format.type === 'text';
-    const repairs = new Repairs();
-    const rules: Omit<ScanRules, 'lexicon'> = {
-      all: grammar.all,
-      tools,
-      repairs,
-      search: new Search(),
-      isQuotation: quotationsIn(sent.turns),
-      json: plain && tools.size > 0 && grammar.families.has('json'),
-      results: grammar.families.has('tool-result'),
-      pythonic: plain && grammar.families.has('pythonic'),
-      unopened: grammar.families.has(UNOPENED_THINKING),
-    };
-    return leakInterceptor({
-      text: { ...rules, lexicon: grammar.text },
-      reasoning: { ...rules, lexicon: grammar.reasoning, unopened: false },
-      native: { tools: all, all: EVERYTHING, repairs, provider: target.provider },
-      signed: target.protocol === 'anthropic-messages',
-      notes: this.#notes,
-      report: (family, outcome) => this.#report({ family, outcome, target }),
-    });
-  }
+function scanInterceptor({ sent, target, notes, grammar, report }: ScannedAnswer): Interceptor {
+  const callable = sent.settings.toolChoice?.type !== 'none';
+  const all = toolIndex(sent.tools);
+  const tools = callable ? all : NO_TOOLS;
+  const { format } = sent.settings;
+  const plain = format === undefined || format.type === 'text';
+  const repairs = new Repairs();
+  const rules: Omit<ScanRules, 'lexicon'> = {
+    all: grammar.all,
+    tools,
+    repairs,
+    search: new Search(),
+    isQuotation: quotationsIn(sent.turns),
+    json: plain && tools.size > 0 && grammar.families.has('json'),
+    results: grammar.families.has('tool-result'),
+    pythonic: plain && grammar.families.has('pythonic'),
+    unopened: grammar.families.has(UNOPENED_THINKING),
+  };
+  return leakInterceptor({
+    text: { ...rules, lexicon: grammar.text },
+    reasoning: { ...rules, lexicon: grammar.reasoning, unopened: false },
+    native: { tools: all, all: EVERYTHING, repairs, provider: target.provider },
+    signed: target.protocol === 'anthropic-messages',
+    notes,
+    report: (family, outcome) => report({ family, outcome, target }),
+  });
 }
 
 const NO_TOOLS = toolIndex([]);

@@ -7,6 +7,7 @@ import type {
   FinishEvent,
   StreamEvent,
 } from '../../conversation/events.ts';
+import type { FastInterceptor } from '../../conversation/fast-text.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import { prefixedId } from '../../lib/text/ids.ts';
 import type { Interceptor } from '../feature.ts';
@@ -59,7 +60,7 @@ export function leakInterceptor(rules: InterceptRules): Interceptor {
   return new LeakInterceptor(rules);
 }
 
-class LeakInterceptor implements Interceptor {
+class LeakInterceptor implements Interceptor, FastInterceptor {
   readonly #rules: InterceptRules;
   readonly #native: NativeCalls;
   #scanner: TextScanner | undefined;
@@ -110,21 +111,6 @@ class LeakInterceptor implements Interceptor {
     }
     this.#event(event);
     return this.#take();
-  }
-
-  passes({ index, text }: DeltaEvent): boolean {
-    const scanner = this.#scanner;
-    if (scanner === undefined || this.#held.length > 0 || this.#open !== scanner.channel)
-      return false;
-    return index === this.#next - 1 && (this.#watches || scanner.passes(text));
-  }
-
-  minds(): string | undefined {
-    const scanner = this.#scanner;
-    if (scanner === undefined || this.#held.length > 0 || this.#open !== scanner.channel)
-      return undefined;
-    if (this.#start?.index !== this.#next - 1) return undefined;
-    return this.#watches ? '' : scanner.minds();
   }
 
   end(): readonly StreamEvent[] {
@@ -466,5 +452,24 @@ class LeakInterceptor implements Interceptor {
   #placed(event: StreamEvent): StreamEvent {
     if (!('index' in event) || event.index === this.#next - 1) return event;
     return { ...event, index: this.#next - 1 };
+  }
+
+  get fast(): FastInterceptor {
+    return this;
+  }
+
+  passesText({ index, text }: DeltaEvent): boolean {
+    const scanner = this.#scanner;
+    if (scanner === undefined || this.#held.length > 0 || this.#open !== scanner.channel)
+      return false;
+    return index === this.#next - 1 && (this.#watches || scanner.passes(text));
+  }
+
+  watchedCharacters(): string | undefined {
+    const scanner = this.#scanner;
+    if (scanner === undefined || this.#held.length > 0 || this.#open !== scanner.channel)
+      return undefined;
+    if (this.#start?.index !== this.#next - 1) return undefined;
+    return this.#watches ? '' : scanner.watchedCharacters();
   }
 }

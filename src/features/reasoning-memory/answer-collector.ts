@@ -1,11 +1,13 @@
 /** Collects the reasoning, seals and call ids of one streamed answer. Passes every event unchanged. */
 
 import type { StreamEvent } from '../../conversation/events.ts';
+import type { FastInterceptor } from '../../conversation/fast-text.ts';
 import type { ReasoningBlock, Sealed } from '../../conversation/types.ts';
 import type { Interceptor } from '../feature.ts';
 import type { AnswerPiece } from './session-ledger.ts';
 
 const NOTHING: readonly StreamEvent[] = [];
+const EVERY_TEXT: FastInterceptor = { passesText: () => true, watchedCharacters: () => '' };
 
 /** Longer reasoning is not stored. */
 const MAX_CHARS = 2_000_000;
@@ -104,13 +106,12 @@ export function answerCollector(done: (answer: CollectedAnswer) => void): Interc
       }
       return event;
     },
-    passes: () => true,
-    minds: () => '',
     end() {
       if ((reasoned || sealedCall) && chars <= MAX_CHARS) {
         done({ pieces, text: missedText ? undefined : texts.join('') });
       }
       return NOTHING;
     },
+    fast: EVERY_TEXT,
   };
 }

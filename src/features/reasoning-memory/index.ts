@@ -7,7 +7,7 @@ import {
   type Feature,
   type FeatureContext,
   type Interceptor,
-  LateInterceptor,
+  lazyInterceptor,
 } from '../feature.ts';
 import { answerCollector, type CollectedAnswer } from './answer-collector.ts';
 import { callKey, textBefore, textKeys } from './keys.ts';
@@ -63,37 +63,17 @@ class ReasoningMemory implements Feature {
     const { target, client } = context;
     if (!mayLoseReasoning(client, target)) return undefined;
     const { turns } = this.#seen?.by === context ? this.#seen : sent;
-    return new LateCollector(this.#ledger, this.#owner, target, turns);
-  }
-}
-
-class LateCollector extends LateInterceptor {
-  readonly #ledger: SessionLedger;
-  readonly #owner: string;
-  readonly #target: Target;
-  readonly #turns: Conversation['turns'];
-
-  constructor(ledger: SessionLedger, owner: string, target: Target, turns: Conversation['turns']) {
-    super();
-    this.#ledger = ledger;
-    this.#owner = owner;
-    this.#target = target;
-    this.#turns = turns;
-  }
-
-  protected make(): Interceptor {
-    const turns = this.#turns;
+    const ledger = this.#ledger;
+    const owner = this.#owner;
     const before = () => textBefore(turns, turns.length);
-    return answerCollector((answer) =>
-      storeAnswer(this.#ledger, this.#owner, this.#target, answer, before),
+    return lazyInterceptor(textsAreIgnored, () =>
+      answerCollector((answer) => storeAnswer(ledger, owner, target, answer, before)),
     );
   }
-
-  /** An answer of text alone has nothing to remember. */
-  ignores(): boolean {
-    return true;
-  }
 }
+
+/** Text alone is nothing to remember. */
+const textsAreIgnored = () => true;
 
 /**
  * If client and vendor speak the same protocol, only Chat clients lose reasoning. Clients of Messages and

@@ -58,10 +58,12 @@ export function residueInterceptor(notes: Notes): Interceptor {
           return event;
       }
     },
-    minds: () => (text.idle ? '{`~' : undefined),
-    passes: (event) => event.index !== index || text.passes(event.text),
     // The stream was cut inside a text block: held text that is no record still goes out.
     end: () => (text.idle ? [] : deltaOf(text.end())),
+    fast: {
+      passesText: (event) => event.index !== index || text.passes(event.text),
+      watchedCharacters: () => (text.idle ? '{`~' : undefined),
+    },
   };
 }
 

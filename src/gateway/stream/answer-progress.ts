@@ -1,4 +1,4 @@
-/** Watches events for the moment at which an answer has begun, and for an end without one. */
+/** Follows the events of an answer: has it begun, how has it ended, what did it cost. */
 
 import type { GatewayError } from '../../conversation/errors.ts';
 import {
@@ -8,20 +8,23 @@ import {
   isSemantic,
   type StreamEvent,
 } from '../../conversation/events.ts';
+import type { Usage } from '../../conversation/usage.ts';
 
-/** A natural stop; length, refusal, filter and pause are reasons that a vendor is believed. */
+/** A natural stop. Any other reason (length, refusal, filter, pause) explains an empty answer. */
 export const isNatural = (finish: FinishReason | undefined): boolean =>
   finish === undefined || finish === 'stop' || finish === 'tool-calls';
 
 export class AnswerProgress {
-  /** Something a user would miss was said. */
+  /** Text, reasoning or a call has come. */
   semantic = false;
-  /** Of that, something besides reasoning. */
+  /** Something besides reasoning has come. */
   answered = false;
   /** The stream came to a natural end without an answer: that end must not reach the client. */
   empty = false;
   ended = false;
   error: GatewayError | undefined;
+  usage: Usage | undefined;
+  finish: FinishReason | undefined;
   #open: BlockHead['type'] | undefined;
 
   observe(event: StreamEvent): void {
@@ -32,7 +35,14 @@ export class AnswerProgress {
       case 'block-start':
         this.#open = event.head.type;
         break;
+      case 'start':
+        this.usage = event.usage ?? this.usage;
+        return;
+      case 'usage':
+        this.usage = event.usage;
+        return;
       case 'finish':
+        this.finish = event.reason;
         this.empty = !this.answered && isNatural(event.reason);
         return;
       case 'end':

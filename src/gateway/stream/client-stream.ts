@@ -3,8 +3,7 @@
 import { asGatewayError, GatewayError } from '../../conversation/errors.ts';
 import { type ActivitySource, type IdleTimer, startIdleTimer } from '../../lib/loop/idle-timer.ts';
 import type { ChunkSink } from '../../upstream/transport.ts';
-import type { StreamOutcome } from '../outcome.ts';
-import type { FollowUp } from '../types.ts';
+import type { FollowUp, StreamOutcome } from '../types.ts';
 import { incompleteAnswerError } from './open.ts';
 import { concat, type StreamPipeline } from './pipeline.ts';
 
@@ -22,19 +21,19 @@ interface Sink {
 const RESET_AFTER_MS = 25;
 
 export interface StreamEnd {
-  /** What was written by, once there was something; its digest is asked for only now. */
-  readonly lane: StreamPipeline | undefined;
+  /** The last hop's pipeline; undefined: no answer came. */
+  readonly pipeline: StreamPipeline | undefined;
   readonly error: GatewayError | undefined;
   readonly clientGone: boolean;
 }
 
-export interface StreamBodyOptions {
+export interface ClientStreamOptions {
   /** The answer, or the failure to get one; may be long in coming. */
   readonly opened: StreamOutcome | Promise<StreamOutcome | GatewayError>;
-  /** Until there is a lane: the protocol's keep-alive and error event. */
+  /** The protocol's keep-alive and error event, until there is a pipeline. */
   readonly early: { ping(): string; fail(error: GatewayError): string };
   /** Sends the conversation of a further hop. */
-  readonly again: FollowUp;
+  readonly followUp: FollowUp;
   readonly keepAliveMs: number;
   readonly signal: AbortSignal;
   readonly onFirstByte: () => void;
@@ -45,12 +44,12 @@ export interface StreamBodyOptions {
 }
 
 /**
- * The body of a streamed response. An upstream that fails after something was said becomes an error
+ * The body of a streamed response. An upstream that fails after the answer has begun becomes an error
  * event and then a reset connection: several clients take a clean end for success whatever stands
  * before it.
  */
-export function streamBody(options: StreamBodyOptions): ReadableStream<Uint8Array> {
-  const body = new StreamBody(options);
+export function clientStream(options: ClientStreamOptions): ReadableStream<Uint8Array> {
+  const body = new ClientStream(options);
   const source = {
     type: 'direct',
     pull: (controller: Sink) => body.pull(controller),
@@ -59,22 +58,22 @@ export function streamBody(options: StreamBodyOptions): ReadableStream<Uint8Arra
   return new ReadableStream(source as never);
 }
 
-class StreamBody implements ChunkSink, ActivitySource {
-  // First what every chunk has to do with: of a paced stream it is all out of the cache.
+class ClientStream implements ChunkSink, ActivitySource {
+  // The fields that every chunk needs come first, so that they share a cache line.
   #sink!: Sink;
   /** Of the answer. */
-  #lane: StreamPipeline | undefined;
-  /** What broke on this side of the upstream: the reading of its words, or the client's connection. */
+  #pipeline: StreamPipeline | undefined;
+  /** What failed on this side: the decoding of the answer, or the client's connection. */
   #broken: { readonly thrown: unknown } | undefined;
-  #stirred = false;
-  readonly #options: StreamBodyOptions;
-  /** The client is slow: nothing is put between, and whoever writes waits. */
+  #active = false;
+  readonly #options: ClientStreamOptions;
+  /** The client is slow: writers wait, and no keep-alive is written. */
   #blocked = false;
-  #keep: IdleTimer | undefined;
+  #keepAlive: IdleTimer | undefined;
   #answer: StreamOutcome | undefined;
   #over = false;
 
-  constructor(options: StreamBodyOptions) {
+  constructor(options: ClientStreamOptions) {
     this.#options = options;
   }
 
@@ -83,12 +82,12 @@ class StreamBody implements ChunkSink, ActivitySource {
     const sink = tapped(controller, this.#options.tap);
     this.#sink = sink;
     const ping = () => {
-      if (this.#blocked || this.#over || !(this.#lane?.between ?? true)) return;
-      void this.#put(this.#lane?.ping() ?? early.ping());
+      if (this.#blocked || this.#over || !(this.#pipeline?.allowsKeepAlive ?? true)) return;
+      void this.#put(this.#pipeline?.ping() ?? early.ping());
       sink.flush();
     };
     const keep = startIdleTimer(keepAliveMs, ping, this);
-    this.#keep = keep;
+    this.#keepAlive = keep;
     try {
       const opened = coming instanceof Promise ? await coming : coming;
       if (opened instanceof GatewayError) {
@@ -97,7 +96,7 @@ class StreamBody implements ChunkSink, ActivitySource {
       }
       for (let hop = opened; ; ) {
         this.#answer = hop;
-        this.#lane = hop.lane;
+        this.#pipeline = hop.pipeline;
         if (this.#over || signal.aborted) {
           this.gone();
           return;
@@ -115,12 +114,15 @@ class StreamBody implements ChunkSink, ActivitySource {
         if (this.#over) return;
         if (outcome === undefined) break;
         if (outcome instanceof GatewayError) {
-          await this.#fail(hop.lane.error === outcome ? '' : hop.lane.fail(outcome), outcome);
+          await this.#fail(
+            hop.pipeline.error === outcome ? '' : hop.pipeline.fail(outcome),
+            outcome,
+          );
           return;
         }
         hop = outcome;
       }
-      this.#end({ lane: this.#lane, error: undefined, clientGone: false });
+      this.#end({ pipeline: this.#pipeline, error: undefined, clientGone: false });
       sink.close();
     } finally {
       keep.stop();
@@ -130,14 +132,14 @@ class StreamBody implements ChunkSink, ActivitySource {
   /** The client has gone. */
   gone(): void {
     this.#answer?.source?.cancel();
-    this.#end({ lane: this.#lane, error: undefined, clientGone: true });
+    this.#end({ pipeline: this.#pipeline, error: undefined, clientGone: true });
   }
 
   #end(result: StreamEnd): void {
     if (this.#over) return;
     this.#over = true;
     // Here and not behind `pull`: a write to a client that has gone may stay pending for ever.
-    this.#keep?.stop();
+    this.#keepAlive?.stop();
     this.#options.onEnd(result);
   }
 
@@ -149,40 +151,45 @@ class StreamBody implements ChunkSink, ActivitySource {
     const slow = written.then(() => {
       this.#blocked = false;
     });
-    // Whoever does not wait (a ping) must not end the process when the client goes instead.
+    // A keep-alive is not waited for: its rejection, when the client goes, must not be unhandled.
     slow.catch(() => {});
     return slow;
   }
 
   /** Everything the upstream still says. The error that ended it, or undefined after a true ending. */
-  async #pump({ lane, source, same, target }: StreamOutcome): Promise<GatewayError | undefined> {
+  async #pump({
+    pipeline,
+    source,
+    same,
+    target,
+  }: StreamOutcome): Promise<GatewayError | undefined> {
     if (source === undefined) return undefined;
     this.#broken = undefined;
-    if (lane.failure !== undefined) this.#stop(lane.failure);
+    if (pipeline.failure !== undefined) this.#stop(pipeline.failure);
     try {
-      if (this.#broken === undefined) await source.each(this);
+      if (this.#broken === undefined) await source.pipe(this);
     } catch (thrown) {
       this.#broken ??= { thrown };
     }
-    if (lane.error !== undefined && !same) return lane.error;
+    if (pipeline.error !== undefined && !same) return pipeline.error;
     try {
       if (this.#broken !== undefined) throw (this.#broken as { thrown: unknown }).thrown;
-      const rest = lane.end();
-      if (lane.next !== undefined) {
+      const rest = pipeline.end();
+      if (pipeline.continuation !== undefined) {
         if (rest.length > 0) await this.#put(rest);
         return undefined;
       }
       // A vendor's own error event has been forwarded as it came; its ending is the vendor's, too.
-      if (same && lane.error !== undefined) return undefined;
-      const cut = incompleteAnswerError(lane.digest, target.provider);
+      if (same && pipeline.error !== undefined) return undefined;
+      const cut = incompleteAnswerError(pipeline.digest, target.provider);
       if (cut === undefined && rest.length > 0) await this.#put(rest);
       return cut;
     } catch (thrown) {
       source.cancel();
       // What breaks behind the vendor's own ending has cost nothing.
-      if (lane.ended) return undefined;
-      const rest = lane.end();
-      if (!lane.digest.complete) return asGatewayError(thrown);
+      if (pipeline.ended) return undefined;
+      const rest = pipeline.end();
+      if (!pipeline.digest.complete) return asGatewayError(thrown);
       if (rest.length > 0) await this.#put(rest);
       return undefined;
     }
@@ -190,14 +197,14 @@ class StreamBody implements ChunkSink, ActivitySource {
 
   /** A chunk of the upstream's. */
   write(chunk: Uint8Array): Promise<void> | undefined {
-    const lane = this.#lane;
-    if (this.#broken !== undefined || lane === undefined) return undefined;
+    const pipeline = this.#pipeline;
+    if (this.#broken !== undefined || pipeline === undefined) return undefined;
     try {
-      const out = lane.push(chunk);
+      const out = pipeline.push(chunk);
       const slow = out.length > 0 ? this.#put(out) : undefined;
-      if (out !== '') this.#stirred = true;
-      if (lane.failure !== undefined) this.#stop(lane.failure);
-      else if (lane.error !== undefined && this.#answer?.same === false) {
+      if (out !== '') this.#active = true;
+      if (pipeline.failure !== undefined) this.#stop(pipeline.failure);
+      else if (pipeline.error !== undefined && this.#answer?.same === false) {
         this.#answer.source?.cancel();
       }
       return slow?.catch((thrown) => this.#stop(thrown));
@@ -209,9 +216,9 @@ class StreamBody implements ChunkSink, ActivitySource {
 
   /** Something went to the client. */
   takeActivity(): boolean {
-    const told = this.#stirred;
-    this.#stirred = false;
-    return told;
+    const active = this.#active;
+    this.#active = false;
+    return active;
   }
 
   #stop(thrown: unknown): void {
@@ -221,18 +228,18 @@ class StreamBody implements ChunkSink, ActivitySource {
 
   /** The next hop, an error in place of it, or undefined when there is none to come. */
   async #onward(before: StreamOutcome): Promise<StreamOutcome | GatewayError | undefined> {
-    const { next } = before.lane;
-    if (next === undefined) return undefined;
+    const { continuation } = before.pipeline;
+    if (continuation === undefined) return undefined;
     try {
       let slow: Promise<void> | undefined;
-      const conversation = await next.run(this.#options.signal, (events) => {
-        const out = before.lane.inject(events);
+      const conversation = await continuation.run(this.#options.signal, (events) => {
+        const out = before.pipeline.inject(events);
         if (out.length > 0 && !this.#over) slow = this.#put(out) ?? slow;
       });
       if (slow !== undefined) await slow;
       // What was emitted has ended the stream.
-      if (next.last === true) return undefined;
-      return await this.#options.again(conversation, before);
+      if (continuation.last === true) return undefined;
+      return await this.#options.followUp(conversation, before);
     } catch (thrown) {
       return asGatewayError(thrown);
     }
@@ -241,14 +248,14 @@ class StreamBody implements ChunkSink, ActivitySource {
   async #fail(text: string, error: GatewayError): Promise<never> {
     if (text !== '') this.#sink.write(text);
     this.#sink.flush();
-    this.#end({ lane: this.#lane, error, clientGone: this.#options.signal.aborted });
+    this.#end({ pipeline: this.#pipeline, error, clientGone: this.#options.signal.aborted });
     await Bun.sleep(RESET_AFTER_MS);
     // Rejecting is what resets the connection; a direct stream that closes ends it cleanly.
     throw error;
   }
 }
 
-function tapped(sink: Sink, tap: StreamBodyOptions['tap']): Sink {
+function tapped(sink: Sink, tap: ClientStreamOptions['tap']): Sink {
   if (tap === undefined) return sink;
   return {
     write(chunk) {

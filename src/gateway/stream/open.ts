@@ -1,67 +1,17 @@
-/** Reads a stream until it has said something: before that a failure costs only another try. */
+/** Reads a stream until the answer has begun: before that a failure costs only another attempt. */
 
 import type { Digest } from '../../codecs/codec.ts';
 import { GatewayError } from '../../conversation/errors.ts';
-import { ReplyBuilder } from '../../conversation/reply-builder.ts';
 import { madeLarge } from '../../lib/loop/large-garbage.ts';
 import { othersTurn } from '../../lib/loop/tick-end.ts';
 import { remedyForError } from '../../upstream/classify.ts';
 import { TargetError } from '../../upstream/target-error.ts';
 import { aboutOurKey, maskedError, vendorError } from '../../upstream/vendor-error.ts';
 import { asksForJob } from '../client-request.ts';
-import type { FailedOutcome, Outcome } from '../outcome.ts';
-import type { Reading } from '../types.ts';
+import type { FailedOutcome, Outcome, Reading } from '../types.ts';
 import { isNatural } from './answer-progress.ts';
-import { Passthrough } from './passthrough.ts';
-import type { ClientSide, Output, StreamPipeline } from './pipeline.ts';
-import { PreviousResponsePipeline } from './previous-response.ts';
-import { type Bounds, frameLimit } from './quiet-bytes.ts';
-import { Translator } from './translator.ts';
-
-/** The lane for this answer: bytes, when the protocol is the client's and no interceptor is armed. */
-export function choosePipeline(reading: Reading): StreamPipeline {
-  const lane = plainLane(reading);
-  const { previous } = reading.prepared;
-  const edit = reading.attempt.protocol.withPreviousResponseId;
-  if (previous === undefined || edit === undefined) return lane;
-  const limit = frameLimit(boundsOf(reading));
-  return new PreviousResponsePipeline(lane, (json) => edit(json, previous, 'frame'), limit);
-}
-
-function plainLane(reading: Reading): StreamPipeline {
-  const { prepared, client, common } = reading;
-  const { protocol, hop } = reading.attempt;
-  if (common.same && prepared.interceptors.length === 0 && hop.number === 1) {
-    return new Passthrough(protocol, prepared.context, client, boundsOf(reading));
-  }
-  return translateLane(reading, common.same && hop.number === 1);
-}
-
-export const boundsOf = ({ attempt: { upstream, secrets }, common }: Reading): Bounds => ({
-  secrets,
-  provider: common.target.provider,
-  limits: upstream.config.answers,
-  contentMs: upstream.config.timeouts.contentMs,
-});
-
-export function translateLane(reading: Reading, keepsBytes: boolean): Translator {
-  const { prepared } = reading;
-  const { protocol, hop } = reading.attempt;
-  return new Translator({
-    decoder: protocol.decodeStream(prepared.context),
-    interceptors: prepared.interceptors,
-    client: hop.client ?? clientSide(reading),
-    keepsBytes,
-    continues: hop.client !== undefined,
-    bounds: boundsOf(reading),
-  });
-}
-
-function clientSide({ attempt: { ask, keepsAnswer }, client }: Reading): ClientSide {
-  const encoder = ask.protocol.encodeStream(client);
-  const fold = keepsAnswer ? new ReplyBuilder() : undefined;
-  return { encoder, context: client, fold, tells: ask.protocol.carriesItemIds };
-}
+import { choosePipeline } from './choose-pipeline.ts';
+import type { Output } from './pipeline.ts';
 
 /** Bytes that say nothing, looked through between two turns of the event loop. */
 const SLICE = 128 * 1024;
@@ -69,40 +19,41 @@ const SLICES_COUNTED = 8;
 
 export async function openStream(reading: Reading): Promise<Outcome> {
   const { source, common } = reading;
-  const lane = choosePipeline(reading);
+  const pipeline = choosePipeline(reading);
   const first: Output[] = [];
   // A job runs, and is paid for, from the vendor's first word on: no other try, and the client needs its id.
   let job: boolean | undefined;
   let looked = 0;
   let slices = 0;
   for (;;) {
-    const chunks = await source.next();
+    const chunks = await source.read();
     if (chunks === undefined) break;
     for (const chunk of chunks) {
       looked += chunk.length;
       if (looked > SLICE) {
-        // The next one is there already where a vendor floods: nobody else would have a turn between them.
+        // A vendor that floods has the next chunk ready: without this, other exchanges would get no turn.
         await othersTurn();
         looked = 0;
         if (++slices % SLICES_COUNTED === 0) madeLarge(SLICE * SLICES_COUNTED);
       }
-      const out = lane.push(chunk);
+      const out = pipeline.push(chunk);
       if (out.length > 0) first.push(out);
     }
-    if (lane.error !== undefined && !lane.semantic) {
+    if (pipeline.error !== undefined && !pipeline.semantic) {
       source.cancel();
-      return fault(lane.error, reading);
+      return failedAnswer(pipeline.error, reading);
     }
-    if (lane.failure !== undefined && !lane.semantic) throw lane.failure;
-    if (lane.semantic) return { kind: 'stream', ...common, lane, first, source };
+    if (pipeline.failure !== undefined && !pipeline.semantic) throw pipeline.failure;
+    if (pipeline.semantic) return { kind: 'stream', ...common, pipeline, first, source };
     if (first.length === 0 || !common.same) continue;
-    job ??= asksForJob(reading.attempt.ask);
-    if (job) return { kind: 'stream', ...common, lane, first, source };
+    job ??= asksForJob(reading.attempt.request);
+    if (job) return { kind: 'stream', ...common, pipeline, first, source };
   }
-  first.push(lane.end());
-  const error = lane.next === undefined ? failureOf(lane.digest, common) : undefined;
-  if (error !== undefined) return fault(error, reading);
-  return { kind: 'stream', ...common, lane, first, source: undefined };
+  first.push(pipeline.end());
+  const error =
+    pipeline.continuation === undefined ? failureOf(pipeline.digest, common) : undefined;
+  if (error !== undefined) return failedAnswer(error, reading);
+  return { kind: 'stream', ...common, pipeline, first, source: undefined };
 }
 
 const failureOf = (digest: Digest, { target }: Reading['common']) =>
@@ -133,9 +84,9 @@ export function incompleteAnswerError(digest: Digest, provider: string): Gateway
 }
 
 /** A failure inside a 200, by what the vendor's codes mean. */
-export function fault(said: GatewayError, { common, attempt }: Reading): FailedOutcome {
+export function failedAnswer(given: GatewayError, { common, attempt }: Reading): FailedOutcome {
   const { target, notes } = common;
-  const meant = vendorError(target.profile, maskedError(said, attempt.secrets ?? []));
+  const meant = vendorError(target.profile, maskedError(given, attempt.secrets ?? []));
   const error = aboutOurKey(target.provider, meant);
   return { kind: 'failed', error, remedy: remedyForError(meant), target, notes };
 }

@@ -1,4 +1,4 @@
-/** The byte lane: the upstream speaks the client's protocol and nothing has to be changed. */
+/** Forwards a stream as bytes: the upstream speaks the client's protocol and nothing has to be changed. */
 
 import type {
   ClientContext,
@@ -8,46 +8,36 @@ import type {
   UpstreamContext,
 } from '../../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../../conversation/errors.ts';
-import { asBuffer, containsAny, needles, Pieces } from '../../lib/bytes/bytes.ts';
+import { asBuffer, containsAny, needles } from '../../lib/bytes/bytes.ts';
 import { type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
-import { maskLiterals } from '../../lib/text/secret-literals.ts';
 import { maskedError } from '../../upstream/vendor-error.ts';
 import { AnswerProgress } from './answer-progress.ts';
 import { TailBuffer } from './fast/tail-buffer.ts';
+import { ErrorMask } from './mask-errors.ts';
 import type { FinalAnswer, Output, StreamPipeline } from './pipeline.ts';
 import {
   type Bounds,
   endsInside,
   frameLimit,
+  isContent,
   isQuiet,
-  isWord,
   longFrame,
   mayBeQuiet,
   PIECE_COST,
-  Quiet,
+  QuietLimit,
 } from './quiet-bytes.ts';
 
 const LF = 0x0a;
 const CR = 0x0d;
 
-const [LETTER_D, LETTER_E, LETTER_F] = [0x64, 0x65, 0x66];
-
 const NO_BYTES = new Uint8Array(0);
-// Frames from before the answer (Messages tells the prompt's tokens there) up to this many characters.
+// Frames from before the answer (Messages has the prompt's tokens there) up to this many characters.
 const HEAD_CHARS = 8 * 1024;
 // What a frame holds besides them, about.
 const FRAME_COST = 16;
 // The ending of every protocol, usage included, stands in its last few frames.
 const LAST_FRAMES = 4;
 const BLANK_LINES = needles('\n\n', '\n\r\n', '\r\r');
-// Whoever finds one of these further back must look there, too.
-const ERROR = needles('"error"', 'event: error', 'event:error');
-const ERROR_BYTES = 12;
-// Errors stand at the end of a stream: of a long chunk only its ends are searched.
-const ERROR_HEAD = 256;
-// An error adds more to a chunk.
-const GROWN_BYTES = 32;
-const SEARCHED_BYTES = 4096;
 const [USAGE, FAILED] = needles('"usage"', '"error"') as [Buffer, Buffer];
 // Some vendors say `"usage":null` in every frame.
 const COUNTED = needles('"usage":{', '"usage": {');
@@ -78,22 +68,16 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
   readonly #bounds: Bounds | undefined;
   /** Bytes in which no event ended. */
   #unended = 0;
-  /** What no error may tell; undefined: nothing. */
-  readonly #secrets: readonly string[] | undefined;
-  /** Bytes of the chunk before; 0: of none behind the first words. */
-  #before = 0;
-  /** The last bytes of a chunk that was cut within a line. */
-  #seam: Uint8Array = NO_BYTES;
-  /** While an error comes: its line so far, which waits for its end so that no secret is cut in two. */
-  #line: Pieces | undefined;
+  /** Undefined: there are no secrets. */
+  readonly #mask: ErrorMask | undefined;
   /** Made when something comes that says nothing. */
-  #quiet: Quiet | undefined;
+  #quiet: QuietLimit | undefined;
 
   /** `bounds` left out: no limits. */
   constructor(protocol: Codec, upstream: UpstreamContext, client: ClientContext, bounds?: Bounds) {
     super();
     this.#bounds = bounds;
-    this.#secrets = bounds?.secrets?.length ? bounds.secrets : undefined;
+    this.#mask = bounds?.secrets?.length ? new ErrorMask(bounds.secrets) : undefined;
     this.#most = bounds?.limits.frameBytes ?? Number.POSITIVE_INFINITY;
     this.#parser = new SseParser(bounds && { limit: frameLimit(bounds) });
     this.#protocol = protocol;
@@ -106,17 +90,15 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     if (this.failure !== undefined) return '';
     if (this.#parser !== undefined) {
       const out = this.#look(this.#parser, chunk);
-      return typeof out === 'string' || this.#secrets === undefined ? out : this.#lookedAt(out);
+      return typeof out === 'string' || this.#mask === undefined
+        ? out
+        : this.#safe(this.#mask, out);
     }
     if ((this.#hushed || mayBeQuiet(chunk)) && this.#hears(chunk)) return '';
     this.#passed += chunk.length;
     if (this.#passed > this.#most && this.#isEndless(chunk)) return '';
-    if (this.#secrets !== undefined && (this.#line !== undefined || this.#mayFail(chunk))) {
-      const safe = this.#masked(chunk, this.#secrets);
-      if (safe !== undefined) return this.#forward(safe);
-      return '';
-    }
-    return this.#forward(chunk);
+    const safe = this.#mask === undefined ? chunk : this.#mask.push(chunk);
+    return safe === undefined ? '' : this.#forward(safe);
   }
 
   #forward(chunk: Uint8Array): Output {
@@ -126,49 +108,16 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     return chunk;
   }
 
-  /**
-   * May an error stand in this chunk? Looked for where one begins like an error, or is longer than the
-   * one before (an error came with it), and where chunks do not end with a line.
-   */
-  #mayFail(chunk: Uint8Array): boolean {
-    const seam = this.#seam;
-    const cut = chunk[chunk.length - 1] !== LF;
-    if (seam.length > 0 || cut) {
-      const across = Buffer.concat([seam, chunk.subarray(0, ERROR_BYTES)]);
-      const end = chunk.length < ERROR_BYTES ? across : chunk;
-      this.#seam = cut ? end.subarray(-ERROR_BYTES) : NO_BYTES;
-      if (containsAny(across, ERROR)) return true;
-    }
-    const grown = chunk.length > this.#before + GROWN_BYTES;
-    this.#before = chunk.length;
-    if (!grown && !cut && seam.length === 0 && !beginsLikeError(chunk)) return false;
-    if (chunk.length <= SEARCHED_BYTES) return containsAny(asBuffer(chunk), ERROR);
-    const ends = [chunk.subarray(0, ERROR_HEAD), chunk.subarray(-SEARCHED_BYTES)];
-    return ends.some((part) => containsAny(asBuffer(part), ERROR));
-  }
-
   /** A chunk from before the answer, as it may go out. */
-  #lookedAt(chunk: Uint8Array): Output {
-    const secrets = this.#secrets ?? [];
-    if (this.error !== undefined) this.error = maskedError(this.error, secrets);
-    const fails = this.#line !== undefined || this.#mayFail(chunk);
-    this.#before = 0;
-    if (!fails) return chunk;
-    const safe = this.#masked(chunk, secrets);
-    this.#last = safe ?? NO_BYTES;
+  #safe(mask: ErrorMask, chunk: Uint8Array): Output {
+    this.error = this.#masked(this.error);
+    const safe = mask.pushFirst(chunk);
+    if (safe !== chunk) this.#last = safe ?? NO_BYTES;
     return safe ?? '';
   }
 
-  /** What may go out of a line of an error, when it has ended; undefined: it goes on. */
-  #masked(chunk: Uint8Array, secrets: readonly string[]): Uint8Array | undefined {
-    this.#line ??= new Pieces();
-    this.#line.push(chunk);
-    if (chunk[chunk.length - 1] !== LF) return undefined;
-    const line = asBuffer(this.#line.joined());
-    // Behind a blank line the event is over.
-    const over = line.length <= 2 || containsAny(line.subarray(-3), BLANK_LINES);
-    this.#line = over ? undefined : new Pieces();
-    return maskedBytes(line, secrets);
+  #masked(error: GatewayError | undefined): GatewayError | undefined {
+    return error && maskedError(error, this.#bounds?.secrets ?? []);
   }
 
   /** So much has gone by that it may be one event without end, which is looked for only from then on. */
@@ -185,22 +134,22 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     return true;
   }
 
-  /** Of an answer that has begun: true when nothing has been said for too long. */
+  /** After the answer has begun: true if there was no content for too long. */
   #hears(chunk: Uint8Array): boolean {
     const last = this.#last;
     const inside = this.#hushed && last !== undefined && endsInside(last);
     this.#hushed = isQuiet(chunk, inside);
     if (this.#hushed) this.#lasts(chunk.length);
-    else this.#quiet?.over();
+    else this.#quiet?.contentCame();
     return this.failure !== undefined;
   }
 
-  /** So many bytes came, and nothing was said. */
+  /** So many bytes came without content. */
   #lasts(bytes: number): void {
     const bounds = this.#bounds;
     if (bounds === undefined) return;
-    this.#quiet ??= new Quiet(bounds);
-    this.failure = this.#quiet.holds(bytes) ?? this.#quiet.lasts();
+    this.#quiet ??= new QuietLimit(bounds);
+    this.failure = this.#quiet.bytesError(bytes) ?? this.#quiet.timeError();
   }
 
   /** Still waiting for an answer: the chunk, without what would end the stream, or cannot be read. */
@@ -209,7 +158,7 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     // Where the frame under way ends, counted in the bytes of this chunk.
     let end = -(parser.pending?.length ?? 0);
     let cut = 0;
-    let said = false;
+    let hasContent = false;
     let frames = 0;
     try {
       parser.pushUntil(chunk, (frame) => {
@@ -218,7 +167,7 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
         const before = this.empty;
         for (const event of this.#decoder.push(frame)) {
           this.observe(event);
-          said ||= isWord(event);
+          hasContent ||= isContent(event);
         }
         this.#remember(frame);
         end += frame.to - frame.from;
@@ -228,7 +177,7 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     } catch (thrown) {
       this.failure = asGatewayError(thrown);
     }
-    if (said) this.#quiet?.over();
+    if (hasContent) this.#quiet?.contentCame();
     else if (this.failure === undefined) this.#lasts(chunk.length + frames * PIECE_COST);
     if (this.answered || this.error !== undefined) {
       const { pending } = parser;
@@ -262,20 +211,17 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
       for (const frame of rest) this.#remember(frame);
       for (const event of [...events, ...this.#decoder.end()]) this.observe(event);
     }
-    const line = this.#line?.joined();
-    this.#line = undefined;
-    const rest = line?.length ? maskedBytes(asBuffer(line), this.#secrets ?? []) : '';
-    if (typeof rest !== 'string') this.#forward(rest);
-    const { error } = this.digest;
-    this.error ??= error && maskedError(error, this.#secrets ?? []);
-    return this.empty ? '' : rest;
+    const rest = this.#mask?.end();
+    if (rest !== undefined) this.#forward(rest);
+    this.error ??= this.#masked(this.digest.error);
+    return this.empty ? '' : (rest ?? '');
   }
 
-  get between(): boolean {
+  get allowsKeepAlive(): boolean {
     const last = this.#last;
     if (last === undefined) return true;
     const end = last.length - 1;
-    // A blank line, LF or CRLF; a chunk too short to tell counts as the middle of a frame.
+    // A blank line, LF or CRLF; a chunk that is too short counts as the middle of a frame.
     return (
       last[end] === LF && (last[end - 1] === LF || (last[end - 1] === CR && last[end - 2] === LF))
     );
@@ -313,11 +259,11 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     return [...this.#head, ...(this.#tail.cut ? rest.slice(1) : rest)];
   }
 
-  // A lane without interceptors has nobody who could want another hop.
-  readonly next = undefined;
+  // Only interceptors ask for another hop.
+  readonly continuation = undefined;
   inject = () => '';
 
-  get said(): FinalAnswer {
+  get finalAnswer(): FinalAnswer {
     return { kind: 'frames', frames: this.#frames() };
   }
 
@@ -327,26 +273,9 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
 
   fail(error: GatewayError): string {
     // A frame that was cut in the middle must not swallow the error event.
-    const gap = this.between ? '' : '\n\n';
+    const gap = this.allowsKeepAlive ? '' : '\n\n';
     return gap + this.#protocol.encodeStream(this.#client).fail(error);
   }
-}
-
-/** `event: error`, `event: response.failed`, `data: {"error"`, `data: {"type":"error"`, with or without blanks. */
-function beginsLikeError(chunk: Uint8Array): boolean {
-  if (chunk[0] === LETTER_E) {
-    return chunk[6] === LETTER_E || chunk[7] === LETTER_E || chunk[16] === LETTER_F;
-  }
-  if (chunk[0] !== LETTER_D) return false;
-  const names = chunk[7] === LETTER_E || chunk[8] === LETTER_E;
-  return names || chunk[14] === LETTER_E || chunk[15] === LETTER_E || chunk[16] === LETTER_E;
-}
-
-/** The same bytes without these secrets; the very object where it holds none. */
-function maskedBytes(bytes: Buffer, secrets: readonly string[]): Uint8Array {
-  const text = bytes.toString('latin1');
-  const safe = maskLiterals(text, secrets);
-  return safe === text ? bytes : Buffer.from(safe, 'latin1');
 }
 
 function parsed(bytes: Uint8Array): readonly SseFrame[] {

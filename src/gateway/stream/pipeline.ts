@@ -9,48 +9,48 @@ import type { SseFrame } from '../../lib/bytes/sse.ts';
 
 /** An answer in a form from which the client's own reply object can be had. */
 export type FinalAnswer =
-  | { readonly kind: 'frames'; readonly frames: readonly ToldFrame[] }
+  | { readonly kind: 'frames'; readonly frames: readonly FrameContent[] }
   | {
       readonly kind: 'reply';
       readonly reply: Reply;
       readonly client: ClientContext;
-      /** Of the frames that went out as the vendor's own bytes, those that tell items or the whole answer. */
-      readonly frames: readonly ToldFrame[];
+      /** The frames that went out as the vendor's own bytes and hold items or the whole answer. */
+      readonly frames: readonly FrameContent[];
     };
 
 /** A frame without its bytes. */
-export type ToldFrame = Pick<SseFrame, 'event' | 'data'>;
+export type FrameContent = Pick<SseFrame, 'event' | 'data'>;
 
 /** Bytes or text for the client; '' when this chunk gives nothing yet. */
 export type Output = Uint8Array | string;
 
 /**
- * One lane, one upstream stream. `push` every chunk, then `end` once. Neither does I/O.
+ * Serves one upstream stream: `push` every chunk, then `end` once. Neither does I/O.
  * @throws GatewayError upstream, from `end`, when what stands there cannot be read
  */
 export interface StreamPipeline {
   push(chunk: Uint8Array): Output;
   end(): Output;
-  /** Something a user would miss has been seen. */
+  /** Text, reasoning or a call has come. */
   readonly semantic: boolean;
-  /** The upstream itself said that it failed. */
+  /** The upstream's own error event. */
   readonly error: GatewayError | undefined;
-  /** What came cannot be read: what it said before has gone out, and nothing that follows will. */
+  /** The stream cannot be read further: what came before has gone out, and nothing that follows will. */
   readonly failure: GatewayError | undefined;
   /** The upstream's own ending has been seen: bytes behind it do not matter. */
   readonly ended: boolean;
-  /** Nothing is half-written: a keep-alive may be put between. */
-  readonly between: boolean;
-  /** What the answer amounts to; ask after `end`. */
+  /** No frame is half written: a keep-alive may follow. */
+  readonly allowsKeepAlive: boolean;
+  /** Read it after `end`. */
   readonly digest: Digest;
-  /** What must happen before the client's stream may end; ask after `end`. */
-  readonly next: Continuation | undefined;
-  /** Events for the client from between two hops; only lanes that have a `next` are given any. */
+  /** What must happen before the client's stream may end; read it after `end`. */
+  readonly continuation: Continuation | undefined;
+  /** Events for the client from between two hops; only pipelines with a `continuation` get any. */
   inject(events: readonly StreamEvent[]): Output;
-  /** The client's side, for the hop that follows; lanes that have no `next` have none. */
+  /** The client's side, for the hop that follows; pipelines without a `continuation` have none. */
   readonly client?: ClientSide;
-  /** The whole answer as the client got it, for whoever keeps answers; ask after `end`. */
-  readonly said: FinalAnswer | undefined;
+  /** The whole answer as the client got it, to be stored; read it after `end`. */
+  readonly finalAnswer: FinalAnswer | undefined;
   /** A keep-alive for the client. */
   ping(): string;
   /** The client's error event. */
@@ -113,8 +113,8 @@ export function concat(parts: readonly Output[]): Output {
 export interface ClientSide {
   readonly encoder: StreamEncoder;
   readonly context: ClientContext;
-  /** There when somebody wants the whole answer afterwards. */
+  /** There if the whole answer is needed afterwards. */
   readonly fold: ReplyBuilder | undefined;
-  /** Which of the frames that go out as they came are kept for that; left out: none. */
-  readonly tells?: ((frame: ToldFrame) => boolean) | undefined;
+  /** Which of the frames that leave as their bytes are kept for that; left out: none. */
+  readonly storesFrame?: ((frame: FrameContent) => boolean) | undefined;
 }

@@ -1,9 +1,9 @@
-/** What of an upstream's answer says nothing: how much of it is taken, and for how long. */
+/** Limits on what carries no content (comments, pings, empty events): how many bytes are taken, and for how long. */
 
 import type { GatewayError } from '../../conversation/errors.ts';
 import type { StreamEvent } from '../../conversation/events.ts';
 import { asBuffer } from '../../lib/bytes/bytes.ts';
-import type { FrameLimit } from '../../lib/bytes/sse.ts';
+import type { FrameLimit, SseFrame } from '../../lib/bytes/sse.ts';
 import { TargetError, tooMuch } from '../../upstream/target-error.ts';
 import type { Upstream } from '../../upstream/upstream.ts';
 
@@ -13,7 +13,7 @@ export interface Bounds {
   readonly limits: Upstream['config']['answers'];
   /** 0: no limit. */
   readonly contentMs: number;
-  /** What no error may tell. */
+  /** What no error may show. */
   readonly secrets?: readonly string[] | undefined;
 }
 
@@ -37,23 +37,42 @@ export const longFrame = ({ provider, limits }: Bounds): TargetError =>
   tooMuch(provider, 'an event', limits.frameBytes, 'frame_bytes');
 
 /** Counts what says nothing. Nothing fires by itself: who sends nothing at all is silent in another way. */
-export class Quiet {
+export class QuietLimit {
   readonly #bounds: Bounds;
   #bytes = 0;
   /** When the time without a word began; 0: the last thing was one. */
   #since = 0;
+  /** The current chunk has content. */
+  #spoke = false;
 
   constructor(bounds: Bounds) {
     this.#bounds = bounds;
   }
 
-  /** Something was said. */
-  over(): void {
+  /** A frame came, and these are its events. @throws GatewayError if frames without events are too many bytes */
+  frame({ data, from, to }: SseFrame, events: readonly StreamEvent[]): void {
+    if (events.length > 0) {
+      if (!this.#spoke) this.#spoke = events.some(isContent);
+      return;
+    }
+    const error = this.bytesError(Math.max(to - from, data?.length ?? 0));
+    if (error !== undefined) throw error;
+  }
+
+  /** All frames of a chunk have come. @throws GatewayError if there was no content for too long */
+  chunk(): void {
+    const error = this.#spoke ? this.contentCame() : this.timeError();
+    this.#spoke = false;
+    if (error !== undefined) throw error;
+  }
+
+  /** Content has come. */
+  contentCame(): undefined {
     this.#since = 0;
   }
 
-  /** Something came, and nothing was said. The error that ends the answer, when it is time. */
-  lasts(): GatewayError | undefined {
+  /** Something without content has come. The error that ends the answer, if that has gone on for too long. */
+  timeError(): GatewayError | undefined {
     const { contentMs } = this.#bounds;
     if (contentMs <= 0) return undefined;
     const now = performance.now();
@@ -61,8 +80,8 @@ export class Quiet {
     return now - this.#since >= contentMs ? silent(this.#bounds) : undefined;
   }
 
-  /** So many bytes said nothing. The error that ends the answer, when it is too much. */
-  holds(bytes: number): GatewayError | undefined {
+  /** So many bytes had no content. The error that ends the answer, if they are too many. */
+  bytesError(bytes: number): GatewayError | undefined {
     this.#bytes += bytes + PIECE_COST;
     const { provider, limits } = this.#bounds;
     if (this.#bytes <= limits.frameBytes) return undefined;
@@ -118,7 +137,7 @@ const saysPing = (line: string): boolean => QUIET_EVENT.test(line) || QUIET_DATA
 export const endsInside = (chunk: Uint8Array): boolean => chunk[chunk.length - 1] !== LF;
 
 /** Where the first byte stands that is no white space; -1: nowhere. */
-export function firstWord(chunk: Uint8Array): number {
+export function firstNonBlank(chunk: Uint8Array): number {
   for (let i = 0; i < chunk.length; i++) {
     const byte = chunk[i];
     if (byte !== SPACE && byte !== LF && byte !== CR && byte !== TAB) return i;
@@ -126,5 +145,5 @@ export function firstWord(chunk: Uint8Array): number {
   return -1;
 }
 
-/** Does this event tell something of the answer, and not only of its circumstances? */
-export const isWord = ({ type }: StreamEvent): boolean => type !== 'start' && type !== 'usage';
+/** Is this event part of the answer itself, not only of its circumstances? */
+export const isContent = ({ type }: StreamEvent): boolean => type !== 'start' && type !== 'usage';

@@ -1,329 +1,219 @@
-/** The event lane: frames → events → interceptors → frames, for another protocol or an armed feature. */
+/** Translates a stream: frames → events → interceptors → frames, for another protocol or an armed feature. */
 
-import type { Digest, StreamDecoder, TextFrame } from '../../codecs/codec.ts';
+import type { Digest, StreamDecoder } from '../../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../../conversation/errors.ts';
-import type {
-  DeltaEvent,
-  ErrorEvent,
-  FinishReason,
-  StreamEvent,
-} from '../../conversation/events.ts';
-import type { Usage } from '../../conversation/usage.ts';
+import type { DeltaEvent, StreamEvent } from '../../conversation/events.ts';
 import type { Continuation, Interceptor } from '../../features/feature.ts';
 import { type FrameReader, type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
 import { tooMuch } from '../../upstream/target-error.ts';
 import { maskedError } from '../../upstream/vendor-error.ts';
 import { AnswerProgress } from './answer-progress.ts';
-import { OriginalFrames, write } from './fast/original-frames.ts';
-import { TextTemplate } from './fast/text-template.ts';
-import type { ClientSide } from './pipeline.ts';
+import { maskedFrame } from './mask-errors.ts';
+import { OriginalFrames } from './original-frames.ts';
 import {
+  type ClientSide,
   type FinalAnswer,
+  type FrameContent,
   type Output,
   OutputBuilder,
   type StreamPipeline,
-  type ToldFrame,
 } from './pipeline.ts';
-import { type Bounds, frameLimit, isWord, Quiet } from './quiet-bytes.ts';
+import { type Bounds, frameLimit, QuietLimit } from './quiet-bytes.ts';
 
-export interface TranslateOptions {
+const NO_SECRETS: readonly string[] = [];
+
+export interface TranslatorOptions {
   readonly decoder: StreamDecoder;
   readonly interceptors: readonly Interceptor[];
   readonly client: ClientSide;
-  /** Both ends speak the same protocol: a frame whose events nobody touched goes out as its bytes. */
-  readonly keepsBytes: boolean;
+  /** Both ends speak the same protocol: a frame whose events no interceptor touched leaves as its bytes. */
+  readonly preserveBytes: boolean;
   /**
-   * The client's stream is open already: nothing may reach the encoder before something was said,
-   * since a try that fails until then is repeated as if it had never been.
+   * The client's stream is open already: the encoder gets nothing before the answer has begun, since
+   * an attempt that fails until then is repeated and must have left no trace.
    */
   readonly continues: boolean;
   /** Left out: no limits. */
   readonly bounds?: Bounds;
 }
 
-// A stream that has come in so many chunks is a paced one.
-const PACED_STEPS = 4;
-
-export class Translator implements StreamPipeline, FrameReader {
-  /** What comes is looked for in this first; what it took stands there until it is told. */
-  #plain: TextTemplate | undefined;
+export class Translator extends AnswerProgress implements StreamPipeline, FrameReader {
   failure: GatewayError | undefined;
-  error: GatewayError | undefined;
+  continuation: Continuation | undefined;
   readonly client: ClientSide;
   readonly #decoder: StreamDecoder;
   readonly #interceptors: readonly Interceptor[];
-  readonly #keepsBytes: boolean;
   readonly #parser: SseParser;
-  readonly #watch = new AnswerProgress();
+  readonly #preserveBytes: boolean;
+  /** Undefined: every event is encoded. */
   #originals: OriginalFrames | undefined;
-  /** What this chunk gives. */
-  #out = new OutputBuilder();
-  /** What the run of frames says that comes next. */
-  #run: DeltaEvent | undefined;
-  /** Up to here the frames of this chunk have to come one by one. */
-  #refused = 0;
-  /** The last one, for as long as the same is true. */
-  #known: TextTemplate | undefined;
-  #index = 0;
-  /** Chunks since the answer began, counted as far as matters. */
-  #steps = 0;
+  /** Events that wait for the answer to begin; undefined: none have to wait. */
   #waiting: StreamEvent[] | undefined;
-  #usage: Usage | undefined;
-  #finish: FinishReason | undefined;
-  #upstreamEnded = false;
-  #next: Continuation | undefined;
+  /** What the current call gives the client. */
+  #out = new OutputBuilder();
+  readonly #storedFrames: FrameContent[] = [];
   readonly #bounds: Bounds | undefined;
-  /** Made when something comes that says nothing. */
-  #quiet: Quiet | undefined;
-  /** This chunk says something. */
-  #said = false;
-  /** Characters of all pieces so far: encoders and listeners may keep them. */
+  readonly #quiet: QuietLimit | undefined;
+  /** Characters of all deltas so far. */
   #chars = 0;
-  readonly #told: ToldFrame[] = [];
 
-  constructor(options: TranslateOptions) {
-    this.client = options.client;
-    this.#decoder = options.decoder;
-    this.#interceptors = options.interceptors;
-    this.#keepsBytes = options.keepsBytes;
-    const { bounds } = options;
+  constructor({ decoder, interceptors, client, bounds, ...options }: TranslatorOptions) {
+    super();
+    this.client = client;
+    this.#decoder = decoder;
+    this.#interceptors = interceptors;
+    this.#preserveBytes = options.preserveBytes;
     this.#bounds = bounds;
+    this.#quiet = bounds && new QuietLimit(bounds);
     const limit = bounds && frameLimit(bounds);
-    this.#parser = new SseParser(options.keepsBytes ? { limit } : { raw: false, limit });
-    if (options.keepsBytes) this.#originals = new OriginalFrames(this.#keeping(options.client));
+    this.#parser = new SseParser(options.preserveBytes ? { limit } : { raw: false, limit });
+    if (options.preserveBytes) this.#originals = new OriginalFrames(this.#frameStore());
     if (options.continues) this.#waiting = [];
   }
 
-  #keeping({ fold, tells }: ClientSide): ((frame: SseFrame) => void) | undefined {
-    if (fold === undefined || tells === undefined) return undefined;
+  #frameStore(): ((frame: SseFrame) => void) | undefined {
+    const { fold, storesFrame } = this.client;
+    if (fold === undefined || storesFrame === undefined) return undefined;
     return (frame) => {
-      if (tells(frame)) this.#told.push({ event: frame.event, data: frame.data });
+      if (storesFrame(frame)) this.#storedFrames.push({ event: frame.event, data: frame.data });
     };
   }
 
-  push(chunk: Uint8Array): Output {
-    const plain = this.#plain?.push(chunk);
-    if (plain !== undefined) return plain;
-    if (this.failure === undefined) this.#settle();
+  /** @param reader gets the frames of the chunk in place of this object */
+  push(chunk: Uint8Array, reader: FrameReader = this): Output {
     if (this.failure !== undefined) return '';
     this.#out = new OutputBuilder();
-    this.#refused = 0;
-    this.#said = false;
     try {
-      this.#parser.read(chunk, this);
-      if (this.#said) this.#quiet?.over();
-      else this.#hush();
-      this.#plain = this.#steady();
+      this.#parser.read(chunk, reader);
+      this.#quiet?.chunk();
     } catch (thrown) {
       this.failure = asGatewayError(thrown);
     }
     return this.#out.all();
   }
 
-  /** Nothing was said by this chunk. @throws GatewayError when that is so for too long */
-  #hush(): void {
-    const error = this.#noiseless()?.lasts();
-    if (error !== undefined) throw error;
-  }
-
-  /** A frame that tells nothing. @throws GatewayError when it is one too many */
-  #idle({ data, from, to }: SseFrame): void {
-    const error = this.#noiseless()?.holds(Math.max(to - from, data?.length ?? 0));
-    if (error !== undefined) throw error;
-  }
-
-  #noiseless(): Quiet | undefined {
-    if (this.#bounds !== undefined) this.#quiet ??= new Quiet(this.#bounds);
-    return this.#quiet;
-  }
-
-  /** How plain text can be known by its bytes from here on; undefined: it cannot. */
-  #steady(): TextTemplate | undefined {
-    if (this.#parser.pending !== undefined || !this.#watch.answered || this.#watch.empty) {
-      return undefined;
-    }
-    // A burst is over before it would be worth it.
-    if (this.#steps < PACED_STEPS && ++this.#steps < PACED_STEPS) return undefined;
-    const { encoder } = this.client;
-    const from = this.#decoder.textFrame?.();
-    if (from === undefined || encoder.pass === undefined) return undefined;
-    let to: TextFrame | undefined;
-    if (this.#originals === undefined) {
-      to = encoder.textFrame?.();
-      if (to === undefined) return undefined;
-    } else if (!this.#originals.idle) return undefined;
-    let minded = '';
-    for (const interceptor of this.#interceptors) {
-      const minds = interceptor.minds?.();
-      if (minds === undefined) return undefined;
-      minded += minds;
-    }
-    const known = this.#known;
-    this.#index = from.index;
-    if (known?.from === from && known.to === to && known.minded === minded) return known;
-    this.#known = new TextTemplate(from, to, minded);
-    return this.#known;
-  }
-
-  /** Tells what plain text has gone out. */
-  #settle(): void {
-    const text = this.#plain?.taken() ?? '';
-    this.#plain = undefined;
-    if (text === '') return;
-    const event: DeltaEvent = { type: 'delta', index: this.#index, text };
-    this.#quiet?.over();
-    try {
-      this.#through([event]);
-      this.#pass(event);
-    } catch (thrown) {
-      this.failure ??= asGatewayError(thrown);
-    }
-  }
-
   frame(frame: SseFrame): void {
-    const run = this.#run;
-    this.#run = undefined;
-    this.#tell(frame, run === undefined ? this.#decoder.push(frame) : [run], this.#out);
+    this.forward(frame, this.#decoder.push(frame));
   }
 
-  /** Frames of nothing but text that nobody will touch: seen as one piece of it, and out as their bytes. */
-  run(text: string, at: number): number {
-    if (this.#originals?.idle !== true || at < this.#refused) return at;
-    if (!this.#watch.answered || this.#watch.empty) return at;
-    const run = this.#decoder.textAt?.(text, at);
-    if (run === undefined) return at;
-    const { event, to } = run;
-    for (const interceptor of this.#interceptors) {
-      if (interceptor.passes?.(event) === true) continue;
-      this.#refused = to;
-      return at;
+  /** Sends the events of a frame through the interceptors and to the client. */
+  forward(given: SseFrame, events: readonly StreamEvent[]): void {
+    const frame = events.some(isError) ? maskedFrame(given, this.#secrets) : given;
+    this.#quiet?.frame(frame, events);
+    const passed = this.#intercept(events);
+    const originals = this.#originals;
+    if (passed === events && originals?.idle === true && !this.empty) {
+      for (const event of events) this.#skip(event);
+      if (!this.empty) originals.write(frame, this.#out);
+      return;
     }
-    this.#run = event;
-    return to;
-  }
-
-  /** Events that come from elsewhere than frames: a whole reply, taken apart. */
-  feed(events: readonly StreamEvent[]): Output {
-    this.#settle();
-    const out = new OutputBuilder();
-    this.#write(this.#through(events), out);
-    return out.all();
-  }
-
-  /** Events for the client from between two hops. */
-  inject(events: readonly StreamEvent[]): Output {
-    this.#settle();
-    let text = '';
-    for (const event of events) text += this.#encode(event);
-    return text;
+    originals?.push(frame, events);
+    this.#write(passed);
   }
 
   end(): Output {
-    this.#settle();
     if (this.failure !== undefined) return '';
+    this.#out = new OutputBuilder();
     const unframed = this.#parser.pending;
     const frames = this.#parser.end();
-    const out = new OutputBuilder();
-    for (const frame of frames) this.#tell(frame, this.#decoder.push(frame), out);
-    if (this.#keepsBytes && frames.length === 0 && unframed !== undefined) out.bytes(unframed);
+    for (const frame of frames) this.frame(frame);
+    if (this.#preserveBytes && frames.length === 0 && unframed !== undefined) {
+      this.#out.bytes(unframed);
+    }
     const last = this.#decoder.end();
-    this.#originals?.push(undefined, last, out);
-    this.#write(this.#through(last), out);
-    for (let at = 0; at < this.#interceptors.length; at++) {
-      const held = this.#interceptors[at]!.end();
-      this.#write(this.#through(held, at + 1), out);
+    this.#originals?.push(undefined, last);
+    this.#write(this.#intercept(last));
+    this.#interceptors.forEach((interceptor, i) => {
+      this.#write(this.#intercept(interceptor.end(), i + 1));
+    });
+    if (this.ended) {
+      for (const interceptor of this.#interceptors)
+        this.continuation ??= interceptor.continuation?.();
+      if (!this.empty) this.#out.text(this.#release());
     }
-    if (this.#upstreamEnded) {
-      for (const interceptor of this.#interceptors) this.#next ??= interceptor.continuation?.();
-      if (!this.#watch.empty) out.text(this.#release());
-    }
-    return out.all();
+    return this.#out.all();
   }
 
-  get next(): Continuation | undefined {
-    return this.#next;
+  /** Translates events that come from no frame: a whole reply, taken apart. */
+  feed(events: readonly StreamEvent[]): Output {
+    this.#out = new OutputBuilder();
+    this.#write(this.#intercept(events));
+    return this.#out.all();
   }
 
-  /** What a frame said, through the interceptors and out. */
-  #tell(frame: SseFrame, events: readonly StreamEvent[], out: OutputBuilder): void {
-    if (events.length === 0) this.#idle(frame);
-    else if (!this.#said) this.#said = events.some(isWord);
-    const told = this.#through(events);
-    const idle = this.#originals?.idle === true && !this.#watch.empty;
-    if (idle && told === events && events.length === 1 && events[0]!.type === 'delta') {
-      // Most of every stream: one piece of text that nobody touched.
-      this.#pass(events[0]);
-      write(frame, out);
+  inject(events: readonly StreamEvent[]): Output {
+    let text = '';
+    for (const event of events) text += this.#encode(this.#masked(event));
+    return text;
+  }
+
+  /** Events behind interceptor `from` and those that follow it; the same list if none of them changed anything. */
+  #intercept(events: readonly StreamEvent[], from = 0): readonly StreamEvent[] {
+    if (from === 0 && events.at(-1)?.type === 'end') this.ended = true;
+    let current = events;
+    for (let at = from; at < this.#interceptors.length && current.length > 0; at++) {
+      const interceptor = this.#interceptors[at]!;
+      let changed: StreamEvent[] | undefined;
+      for (let i = 0; i < current.length; i++) {
+        const event = current[i]!;
+        const out = interceptor.event(event);
+        if (out === event && changed === undefined) continue;
+        changed ??= current.slice(0, i);
+        if (Array.isArray(out)) changed.push(...(out as readonly StreamEvent[]));
+        else changed.push(out as StreamEvent);
+      }
+      current = changed ?? current;
+    }
+    return current;
+  }
+
+  #write(events: readonly StreamEvent[]): void {
+    for (const event of events) {
+      const text = this.#encode(this.#masked(event));
+      if (this.empty) continue;
+      if (this.#originals === undefined) this.#out.text(text);
+      else if (!this.#originals.take(event, text, this.#out)) this.#originals = undefined;
+    }
+  }
+
+  #encode(event: StreamEvent): string {
+    this.#record(event);
+    // A natural end without an answer would look like success to the client.
+    if (this.empty) return '';
+    if (this.#waiting === undefined) return this.#encodeNow(event);
+    this.#waiting.push(event);
+    return this.semantic ? this.#release() : '';
+  }
+
+  /** As {@link #encode}, for an event that leaves as the vendor's bytes. */
+  #skip(event: StreamEvent): void {
+    const { encoder, fold } = this.client;
+    if (event.type !== 'delta' || encoder.fast === undefined) {
+      this.#encode(this.#masked(event));
       return;
     }
-    this.#originals?.push(frame, events, out);
-    this.#write(told, out);
-  }
-
-  /** Does for an event that leaves as bytes what {@link #encode} does for one that leaves as text. */
-  #pass(event: DeltaEvent): void {
-    const { encoder, fold } = this.client;
-    this.#count(event);
-    this.#watch.observe(event);
+    this.#record(event);
     fold?.push(event);
-    if (encoder.pass === undefined) encoder.event(event);
-    else encoder.pass(event);
+    encoder.fast.skipText(event);
   }
 
-  /** @throws GatewayError when all pieces together are too much */
-  #count({ text }: DeltaEvent): void {
-    this.#chars += text.length;
+  /** @throws GatewayError if all deltas together are too large: encoders and interceptors may keep them */
+  #record(event: StreamEvent): void {
+    this.observe(event);
+    if (event.type !== 'delta') return;
+    this.#chars += event.text.length;
     const bounds = this.#bounds;
     if (bounds === undefined || this.#chars <= bounds.limits.bytes) return;
     throw tooMuch(bounds.provider, 'an answer', bounds.limits.bytes, 'answer_bytes');
   }
 
-  /** Events through interceptor `from` and those behind it; the same list when nobody touched any. */
-  #through(events: readonly StreamEvent[], from = 0): readonly StreamEvent[] {
-    if (from === 0 && events.at(-1)?.type === 'end') this.#upstreamEnded = true;
-    let current = events;
-    for (let at = from; at < this.#interceptors.length && current.length > 0; at++) {
-      const interceptor = this.#interceptors[at]!;
-      let next: StreamEvent[] | undefined;
-      for (let i = 0; i < current.length; i++) {
-        const event = current[i]!;
-        const out = interceptor.event(event);
-        if (out === event && next === undefined) continue;
-        next ??= current.slice(0, i);
-        if (Array.isArray(out)) next.push(...(out as readonly StreamEvent[]));
-        else next.push(out as StreamEvent);
-      }
-      current = next ?? current;
-    }
-    return current;
+  get #secrets(): readonly string[] {
+    return this.#bounds?.secrets ?? NO_SECRETS;
   }
 
-  #write(events: readonly StreamEvent[], out: OutputBuilder): void {
-    for (const event of events) {
-      const text = this.#encode(event);
-      if (this.#watch.empty) continue;
-      if (this.#originals === undefined) out.text(text);
-      else if (!this.#originals.take(event, text, out)) this.#originals = undefined;
-    }
-  }
-
-  #encode(said: StreamEvent): string {
-    const event = said.type === 'error' ? this.#safe(said) : said;
-    this.#watch.observe(event);
-    if (event.type === 'delta') this.#count(event);
-    if (event.type === 'start') this.#usage = event.usage ?? this.#usage;
-    else if (event.type === 'usage') this.#usage = event.usage;
-    else if (event.type === 'finish') this.#finish = event.reason;
-    else if (event.type === 'error') this.error = event.error;
-    // An ending before any answer would pass for success: it is not told.
-    if (this.#watch.empty) return '';
-    if (this.#waiting === undefined) return this.#say(event);
-    this.#waiting.push(event);
-    return this.#watch.semantic ? this.#release() : '';
-  }
-
-  #safe(event: ErrorEvent): StreamEvent {
-    const error = maskedError(event.error, this.#bounds?.secrets ?? []);
+  #masked(event: StreamEvent): StreamEvent {
+    if (event.type !== 'error') return event;
+    const error = maskedError(event.error, this.#secrets);
     return error === event.error ? event : { ...event, error };
   }
 
@@ -331,42 +221,29 @@ export class Translator implements StreamPipeline, FrameReader {
     const waiting = this.#waiting ?? [];
     this.#waiting = undefined;
     let text = '';
-    for (const event of waiting) text += this.#say(event);
+    for (const event of waiting) text += this.#encodeNow(event);
     return text;
   }
 
-  #say(event: StreamEvent): string {
+  #encodeNow(event: StreamEvent): string {
     this.client.fold?.push(event);
     return this.client.encoder.event(event);
   }
 
-  get semantic(): boolean {
-    return this.#watch.semantic;
+  // Frames leave whole.
+  get allowsKeepAlive(): boolean {
+    return true;
   }
-
-  get ended(): boolean {
-    return this.#upstreamEnded;
-  }
-
-  // Frames leave whole on this lane.
-  readonly between = true;
 
   get digest(): Digest {
-    return {
-      complete: this.#upstreamEnded,
-      semantic: this.semantic,
-      answered: this.#watch.answered,
-      usage: this.#usage,
-      finish: this.#finish,
-      error: this.error,
-    };
+    const { ended, semantic, answered, usage, finish, error } = this;
+    return { complete: ended, semantic, answered, usage, finish, error };
   }
 
-  get said(): FinalAnswer | undefined {
-    this.#settle();
+  get finalAnswer(): FinalAnswer | undefined {
     const { fold, context } = this.client;
     if (fold === undefined) return undefined;
-    return { kind: 'reply', reply: fold.reply, client: context, frames: this.#told };
+    return { kind: 'reply', reply: fold.reply, client: context, frames: this.#storedFrames };
   }
 
   ping(): string {
@@ -374,7 +251,33 @@ export class Translator implements StreamPipeline, FrameReader {
   }
 
   fail(error: GatewayError): string {
-    this.#settle();
     return this.client.encoder.fail(error);
   }
+
+  // For the fast path.
+
+  /** How the next piece of text leaves if no interceptor touches it; undefined: that is not certain. */
+  get nextText(): 'bytes' | 'encoded' | undefined {
+    if (!this.answered || this.empty || this.#waiting !== undefined) return undefined;
+    if (this.#originals === undefined) return 'encoded';
+    return this.#originals.idle ? 'bytes' : undefined;
+  }
+
+  /** No frame is half read. */
+  get atFrameEnd(): boolean {
+    return this.#parser.pending === undefined;
+  }
+
+  /** Takes note of text that has gone out already. An error becomes the `failure`. */
+  skipText(event: DeltaEvent): void {
+    this.#quiet?.contentCame();
+    try {
+      this.#intercept([event]);
+      this.#skip(event);
+    } catch (thrown) {
+      this.failure ??= asGatewayError(thrown);
+    }
+  }
 }
+
+const isError = ({ type }: StreamEvent): boolean => type === 'error';

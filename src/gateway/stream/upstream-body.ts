@@ -9,7 +9,7 @@ import { BodyTooLarge, type ChunkSink, type ResponseBody } from '../../upstream/
 
 type Batch = readonly Uint8Array[] | undefined;
 
-export interface ByteSourceOptions {
+export interface UpstreamBodyOptions {
   readonly provider: string;
   readonly idleMs: number;
   /** Of a whole body; left out: no limit. */
@@ -23,15 +23,15 @@ export interface ByteSourceOptions {
 
 export class UpstreamBody implements ChunkSink {
   readonly #body: ResponseBody;
-  readonly #options: ByteSourceOptions;
+  readonly #options: UpstreamBodyOptions;
   readonly #recording: HopRecording | undefined;
-  #taker: ChunkSink | undefined;
+  #sink: ChunkSink | undefined;
   /** Made when there is something to wait for. */
-  #watch: IdleTimer | undefined;
+  #idleTimer: IdleTimer | undefined;
   #silent = false;
   #over = false;
 
-  constructor(body: ResponseBody, options: ByteSourceOptions) {
+  constructor(body: ResponseBody, options: UpstreamBodyOptions) {
     this.#body = body;
     this.#options = options;
     this.#recording = options.recording;
@@ -41,9 +41,9 @@ export class UpstreamBody implements ChunkSink {
    * All chunks that are there, waiting for at least one; undefined at the end.
    * @throws GatewayError upstream when the connection broke, timeout after too long a silence
    */
-  next(): Batch | Promise<Batch> {
+  read(): Batch | Promise<Batch> {
     // The time that a slow client took must not count as the upstream's silence.
-    this.#watch?.touch();
+    this.#idleTimer?.touch();
     try {
       const more = this.#body.read();
       if (!(more instanceof Promise)) return this.#taken(more);
@@ -57,30 +57,30 @@ export class UpstreamBody implements ChunkSink {
     }
   }
 
-  /** As the source's own. @throws as `next` does */
-  async each(taker: ChunkSink): Promise<void> {
-    this.#taker = taker;
+  /** As the source's own. @throws as `read` does */
+  async pipe(sink: ChunkSink): Promise<void> {
+    this.#sink = sink;
     this.#listen().touch();
     try {
       // One object less for every chunk where there is nothing to record.
-      await this.#body.pipe(this.#recording === undefined ? taker : this);
+      await this.#body.pipe(this.#recording === undefined ? sink : this);
       this.#finish();
     } catch (thrown) {
       this.#fail(thrown);
     }
   }
 
-  /** What comes on its way to the taker. */
+  /** Records a chunk on its way to the sink. */
   write(chunk: Uint8Array): Promise<void> | undefined {
     this.#recording?.chunk(chunk);
-    return this.#taker?.write(chunk);
+    return this.#sink?.write(chunk);
   }
 
   /**
-   * The whole body, for whoever has not called `next`.
-   * @throws as `next` does; GatewayError upstream when it is too large
+   * The whole body; not to be called after `read`.
+   * @throws as `read` does; GatewayError upstream when it is too large
    */
-  all(): Uint8Array | Promise<Uint8Array> {
+  readAll(): Uint8Array | Promise<Uint8Array> {
     try {
       const bytes = this.#body.readAll(this.#options.mostBytes ?? Number.POSITIVE_INFINITY);
       if (!(bytes instanceof Promise)) return this.#whole(bytes);
@@ -101,18 +101,24 @@ export class UpstreamBody implements ChunkSink {
     abort.abort(new Error('no longer wanted'));
   }
 
+  /** Nothing more of it is read: it ends with this error. Safe at any time. */
+  giveUp(error: GatewayError): void {
+    this.#finish(error);
+    this.#options.abort.abort(error);
+  }
+
   #listen(): IdleTimer {
     const { idleMs, abort } = this.#options;
-    this.#watch ??= startIdleTimer(
+    this.#idleTimer ??= startIdleTimer(
       idleMs,
       () => {
         this.#silent = true;
-        this.#watch?.stop();
+        this.#idleTimer?.stop();
         abort.abort(new Error('silent for too long'));
       },
       this.#body,
     );
-    return this.#watch;
+    return this.#idleTimer;
   }
 
   #taken(batch: Batch): Batch {
@@ -134,7 +140,7 @@ export class UpstreamBody implements ChunkSink {
     if (this.#over) return;
     this.#over = true;
     const { abort, lease } = this.#options;
-    this.#watch?.stop();
+    this.#idleTimer?.stop();
     this.#recording?.end(error);
     abort.unfollow();
     lease.release();

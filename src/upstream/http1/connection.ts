@@ -9,7 +9,7 @@ import type { Origin, RequestBytes } from './request-bytes.ts';
 import type { HeadLimits } from './response-parser.ts';
 import { type ConnectionControl, type PendingResponse, ResponseStream } from './response-stream.ts';
 
-// Servers and what stands before them keep idle connections for 5 to 75 s; who is late is told at once.
+// Servers and what stands before them keep idle connections for 5 to 75 s; a request that comes too late fails at once.
 const IDLE_SECONDS = 50;
 // Routers forget silent connections after some minutes, and models think for longer.
 const KEEP_ALIVE_MS = 30_000;
@@ -225,9 +225,9 @@ export class Connection implements TickTask, AbortListener, ConnectionControl {
     this.#socket?.terminate();
   }
 
-  /** Ends the exchange under way with these words; `close`, which the socket tells at once, knows less. */
+  /** Ends the exchange under way with this error; the socket's `close`, which follows at once, knows less. */
   #abandon(why: unknown): void {
-    // Whoever hears of it may be inside `onData`, which must not keep the connection for others.
+    // This may run inside `onData`, which must not put the connection back into the pool.
     this.#closed = true;
     this.#fail(why);
     this.#socket?.terminate();
@@ -298,7 +298,7 @@ export class Connection implements TickTask, AbortListener, ConnectionControl {
       return;
     }
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
-    // Over TLS nothing is said before the handshake has told who is there.
+    // Over TLS nothing is sent before the handshake has proved who is there.
     if (!this.#tls) this.#opening?.resolve();
   }
 
@@ -349,7 +349,7 @@ export class Connection implements TickTask, AbortListener, ConnectionControl {
     this.#events.idle(this);
   }
 
-  /** Nobody has wanted it for a while: it no longer keeps the process, and one day it closes. */
+  /** It has been idle for a while: it no longer keeps the process alive, and closes later. */
   park(): void {
     if (this.#parked || this.#closed || this.#reply !== undefined) return;
     this.#parked = true;
@@ -372,7 +372,7 @@ export class Connection implements TickTask, AbortListener, ConnectionControl {
     const reply = this.#reply;
     this.#leave();
     if (reply !== undefined) {
-      const stale = this.#served > 1 && !reply.begun;
+      const stale = this.#served > 1 && !reply.hasBegun;
       if (error === undefined || error === null) reply.closed(stale ? STALE : reset());
       else reply.fail(stale ? STALE : error);
     }

@@ -20,7 +20,7 @@ export interface HeadLimits {
   readonly headers: number;
 }
 
-// Vendors send a few KB; whoever sends more than this is not going to end.
+// Vendors send a few KB; a vendor that sends more than this will not stop.
 export const USUAL_LIMITS: HeadLimits = { headerBytes: 64 * 1024, headers: 256 };
 const MAX_SIZE_DIGITS = 16;
 const MAX_CHUNK_LINE = 4096;
@@ -148,7 +148,7 @@ export class ResponseParser {
             i = this.#readTrailer(input, i);
             break;
           case DONE:
-            // Nobody asked for more: whatever it answers, it is not our next request.
+            // No request is open: whatever this answers, it is not our next request.
             this.#reusable = false;
             i = length;
             break;
@@ -288,7 +288,7 @@ export class ResponseParser {
     this.#lineBytes = 0;
   }
 
-  /** Fields after the body, which nobody reads, up to the empty line. */
+  /** Trailer fields, which are not used, up to the empty line. */
   #readTrailer(input: Buffer, from: number): number {
     let i = from;
     while (i < input.length) {
@@ -316,7 +316,7 @@ interface Framing {
   connection: string | undefined;
 }
 
-/** Does this begin as an answer does? Tells a TLS port, or another protocol, from a slow head. */
+/** Does this begin as an answer does? A TLS port, or another protocol, does not. */
 const plausible = (head: string) => 'HTTP/1.'.startsWith(head.slice(0, 7));
 
 const OK = { status: 200, http10: false };
@@ -357,9 +357,9 @@ function headersOf(head: string, framing: Framing, most: number): ReadonlyHeader
     const end = text.indexOf('\n', from);
     const stop = end < 0 ? text.length : end;
     const cut = nameAt(text, from, stop, line);
-    const said = text.slice(from + cut.length + 1, stop).trim();
+    const raw = text.slice(from + cut.length + 1, stop).trim();
     // A reader may put a space in a control character's place (RFC 9110 §5.5).
-    const value = clean ? said : said.replace(EACH_CONTROL, ' ');
+    const value = clean ? raw : raw.replace(EACH_CONTROL, ' ');
     const name = cut.trimEnd();
     try {
       headers.append(name, value);

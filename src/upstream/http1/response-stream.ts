@@ -1,4 +1,4 @@
-/** The answer to one request on its way: what has come of it, and who waits for more. */
+/** The body of one HTTP/1.1 answer while it comes: chunks that wait, and the reader that waits for more. */
 
 import {
   BodyTooLarge,
@@ -14,7 +14,7 @@ export interface ConnectionControl {
   /** More has come than anyone takes. */
   pause(): void;
   resume(): void;
-  /** Nobody wants the rest. */
+  /** The rest is not needed. */
   drop(): void;
 }
 
@@ -25,7 +25,7 @@ export interface PendingResponse {
 
 type Batch = readonly Uint8Array[];
 
-/** Whoever waits for the end, while every chunk is taken. */
+/** The call of `pipe` that waits for the end. */
 interface PipeCompletion {
   resolve(): void;
   reject(thrown: unknown): void;
@@ -42,13 +42,13 @@ const joined = (chunks: Batch): Uint8Array =>
 export class ResponseStream implements ResponseBody {
   // First what every chunk has to do with: of a paced stream it is all out of the cache.
   readonly parser: ResponseParser;
-  /** Bytes of it have been seen. */
-  begun = false;
-  #stirred = false;
+  /** Its first bytes have come. */
+  hasBegun = false;
+  #active = false;
   /** Until the head is there. */
   #head: PendingResponse | undefined;
-  #taker: ChunkSink | undefined;
-  /** The taker is not done with the last chunk. */
+  #sink: ChunkSink | undefined;
+  /** The sink is not done with the last chunk. */
   #slow = false;
   /** What `#chunks` hold. */
   #held = 0;
@@ -70,8 +70,8 @@ export class ResponseStream implements ResponseBody {
 
   /** Bytes from the connection. */
   receive(bytes: Buffer): void {
-    this.begun = true;
-    this.#stirred = true;
+    this.hasBegun = true;
+    this.#active = true;
     const { parser } = this;
     const chunk = parser.push(bytes);
     if (parser.done) this.#over = true;
@@ -81,9 +81,9 @@ export class ResponseStream implements ResponseBody {
       this.#head = undefined;
     }
     const { malformed } = parser;
-    const taker = this.#taker;
-    if (taker !== undefined && !this.#slow && this.#held === 0) {
-      if (chunk !== undefined) this.#give(taker, chunk);
+    const sink = this.#sink;
+    if (sink !== undefined && !this.#slow && this.#held === 0) {
+      if (chunk !== undefined) this.#give(sink, chunk);
       if (malformed !== undefined) this.fail(malformed);
       else if (this.#over) this.#settle();
       return;
@@ -121,8 +121,8 @@ export class ResponseStream implements ResponseBody {
     this.#wake();
   }
 
-  #give(taker: ChunkSink, chunk: Uint8Array): void {
-    const slow = taker.write(chunk);
+  #give(sink: ChunkSink, chunk: Uint8Array): void {
+    const slow = sink.write(chunk);
     if (slow === undefined) return;
     this.#slow = true;
     void slow.then(() => {
@@ -131,27 +131,27 @@ export class ResponseStream implements ResponseBody {
     });
   }
 
-  /** Gives the taker what has been kept for it, and tells the end. */
+  /** Gives the sink the chunks that wait, and then the end. */
   #settle(): void {
-    const taker = this.#taker;
-    if (taker === undefined) return;
-    if (this.#chunks.length > 0) this.#giveAll(taker);
+    const sink = this.#sink;
+    if (sink === undefined) return;
+    if (this.#chunks.length > 0) this.#giveAll(sink);
     if (this.#slow) return;
     this.#unpause();
     if (!this.#over) return;
     const flow = this.#flow;
-    this.#taker = undefined;
+    this.#sink = undefined;
     this.#flow = undefined;
     if (this.#error !== undefined) flow?.reject(this.#error);
     else flow?.resolve();
   }
 
-  #giveAll(taker: ChunkSink): void {
-    // Whoever takes one may end it all, and then gets the rest from within.
+  #giveAll(sink: ChunkSink): void {
+    // The sink may cancel the body while it takes a chunk.
     while (!this.#slow && this.#at < this.#chunks.length) {
       const chunk = this.#chunks[this.#at++]!;
       this.#held -= chunk.length + CHUNK_COST;
-      this.#give(taker, chunk);
+      this.#give(sink, chunk);
     }
     if (this.#at < this.#chunks.length) return;
     this.#chunks = [];
@@ -192,14 +192,14 @@ export class ResponseStream implements ResponseBody {
   }
 
   takeActivity(): boolean {
-    const told = this.#stirred || this.#slow;
-    this.#stirred = false;
-    return told;
+    const active = this.#active || this.#slow;
+    this.#active = false;
+    return active;
   }
 
-  pipe(taker: ChunkSink): Promise<void> {
+  pipe(sink: ChunkSink): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#taker = taker;
+      this.#sink = sink;
       this.#flow = { resolve, reject };
       this.#settle();
     });

@@ -11,6 +11,8 @@ import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import type { Interceptor } from '../../../src/features/feature.ts';
 import { leakedCalls } from '../../../src/features/leaked-calls/index.ts';
+import { withFastPath } from '../../../src/gateway/stream/fast/fast-translator.ts';
+import type { StreamPipeline } from '../../../src/gateway/stream/pipeline.ts';
 import { Translator } from '../../../src/gateway/stream/translator.ts';
 import { SseParser } from '../../../src/lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject } from '../../../src/lib/json/json.ts';
@@ -24,17 +26,18 @@ const PROTOCOLS: Readonly<Record<string, Codec>> = {
   responses: openaiResponses,
 };
 
-function laneWith(from: Codec, to: Codec, interceptor: Interceptor): Translator {
+function pipelineWith(from: Codec, to: Codec, interceptor: Interceptor): StreamPipeline {
   const notes = new Notes();
   const target = { ...targetWith(), protocol: from.name };
   const clientContext = { request: STREAMED, requestId: 'req_1_aaaaaa', provider: 'vendor', notes };
-  return new Translator({
+  const options = {
     decoder: from.decodeStream({ sent: STREAMED, target, notes }),
     interceptors: [interceptor],
     client: { encoder: to.encodeStream(clientContext), context: clientContext, fold: undefined },
-    keepsBytes: from === to,
+    preserveBytes: from === to,
     continues: false,
-  });
+  };
+  return withFastPath(new Translator(options), options);
 }
 
 /** `together`: frames may be taken as one where nobody touches what they say. */
@@ -53,8 +56,8 @@ function through(
     hop: 1,
   })!;
   const slow: Interceptor = { event: (event) => leaks.event(event), end: () => leaks.end() };
-  const lane = laneWith(from, to, together ? leaks : slow);
-  const out = [...chunks.map((chunk) => lane.push(chunk)), lane.end()];
+  const pipeline = pipelineWith(from, to, together ? leaks : slow);
+  const out = [...chunks.map((chunk) => pipeline.push(chunk)), pipeline.end()];
   return Buffer.concat(out.map((part) => Buffer.from(part as Uint8Array)));
 }
 
@@ -206,14 +209,14 @@ describe('frames that come together', () => {
         if (event.type === 'delta') seen.push(event.text);
         return event;
       },
-      passes: ({ text }) => !text.includes('!'),
+      fast: { passesText: ({ text }) => !text.includes('!') },
       end: () => [],
     };
-    const lane = laneWith(openaiChat, openaiChat, interceptor);
+    const pipeline = pipelineWith(openaiChat, openaiChat, interceptor);
     const frames = chatFrames([...'abcdefgh', '!', ...'ijkl']);
     const chunks = [Buffer.concat(frames.slice(0, 5)), Buffer.concat(frames.slice(5, 8))];
     const rest = Buffer.concat(frames.slice(8));
-    const out = [...chunks, rest].map((chunk) => Buffer.from(lane.push(chunk)));
+    const out = [...chunks, rest].map((chunk) => Buffer.from(pipeline.push(chunk)));
     expect(Buffer.concat(out)).toEqual(Buffer.concat(frames));
     // One is read before it is known what the others look like.
     expect(seen).toEqual(['a', 'bcd', 'efg', 'h', '!', 'i', 'j', 'k', 'l']);

@@ -16,7 +16,7 @@ async function bytesFor(text: string, target: Target) {
   const notes = new Notes();
   const protocol = PROTOCOLS[target.protocol];
   const prepared = await prepare({
-    ask: new ClientRequest(protocol, new TextEncoder().encode(text)),
+    request: new ClientRequest(protocol, new TextEncoder().encode(text)),
     target,
     protocol,
     features: [toolResults({ limit: 20, ledger: LEDGER }), vendorFit()],

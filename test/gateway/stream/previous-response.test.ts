@@ -65,18 +65,22 @@ test('frames of a stream arrive as they are but for response objects, cut anywhe
   const bytes = Buffer.from(given);
   for (let cut = 1; cut < bytes.length; cut++) {
     const inner = { push: (chunk: Uint8Array) => Buffer.from(chunk), end: () => '' };
-    const lane = new PreviousResponsePipeline(
+    const pipeline = new PreviousResponsePipeline(
       inner as unknown as StreamPipeline,
       (json) => withPreviousResponseId(json, 'resp_1', 'frame'),
       { bytes: 1e6, error: () => new Error('long') },
     );
-    const parts = [lane.push(bytes.subarray(0, cut)), lane.push(bytes.subarray(cut)), lane.end()];
+    const parts = [
+      pipeline.push(bytes.subarray(0, cut)),
+      pipeline.push(bytes.subarray(cut)),
+      pipeline.end(),
+    ];
     expect(Buffer.concat(parts.map((part) => Buffer.from(part))).toString()).toBe(wanted);
   }
 });
 
 test('an event without end is not waited for', () => {
-  const lane = new PreviousResponsePipeline(
+  const pipeline = new PreviousResponsePipeline(
     { push: () => '', end: () => '' } as unknown as StreamPipeline,
     (json) => json,
     {
@@ -84,6 +88,6 @@ test('an event without end is not waited for', () => {
       error: () => new Error('long'),
     },
   );
-  lane.push(Buffer.from(`data: ${'x'.repeat(200)}`));
-  expect(lane.failure).toBeDefined();
+  pipeline.push(Buffer.from(`data: ${'x'.repeat(200)}`));
+  expect(pipeline.failure).toBeDefined();
 });

@@ -74,7 +74,7 @@ describe.each([
     async (recorded) => {
       const { upstream, bytes, released, seen } = source(recorded);
       let taken = 0;
-      const flowing = bytes.each({
+      const flowing = bytes.pipe({
         write: async () => {
           taken++;
           await Bun.sleep(IDLE_MS * 3);
@@ -92,7 +92,7 @@ describe.each([
   test('an upstream that goes on saying something is not silent, however long it takes', async () => {
     const { upstream, bytes } = source();
     let taken = 0;
-    const flowing = bytes.each({
+    const flowing = bytes.pipe({
       write: () => {
         taken++;
         return undefined;
@@ -109,7 +109,7 @@ describe.each([
 
   test('an upstream that falls silent is given up, in words, and its slot is given back', async () => {
     const { upstream, bytes, released } = source();
-    const failure = bytes.each({ write: () => undefined });
+    const failure = bytes.pipe({ write: () => undefined });
     upstream.say();
     await expect(failure).rejects.toMatchObject({
       kind: 'timeout',
@@ -120,7 +120,7 @@ describe.each([
 
   test('a silence that begins when the client is done at last is the upstream’s', async () => {
     const { upstream, bytes } = source();
-    const failure = bytes.each({ write: () => Bun.sleep(IDLE_MS * 2) });
+    const failure = bytes.pipe({ write: () => Bun.sleep(IDLE_MS * 2) });
     upstream.say();
     await expect(failure).rejects.toMatchObject({ kind: 'timeout' });
   });

@@ -1,10 +1,11 @@
 /** Decodes a Messages stream into events: one JSON.parse for each frame, none for plain text deltas. */
 
 import type { BlockHead, StreamEvent } from '../../../conversation/events.ts';
+import type { DecodedTextTemplate, FastDecoder } from '../../../conversation/fast-text.ts';
 import { unwrapFreeform } from '../../../conversation/tools/tool-names.ts';
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
-import type { DecodedTextFrame, StreamDecoder, UpstreamContext } from '../../codec.ts';
+import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
 import { decodeCitation } from '../hosted-tools.ts';
 import { upstreamReader } from '../reply/decode-reply.ts';
 import { mergeUsage } from '../reply/digest.ts';
@@ -32,7 +33,7 @@ interface OpenBlock {
   readonly kind: 'text' | 'thinking' | 'call' | 'whole';
   /** How a text delta of this block begins, up to the text. Such frames need no parse. */
   readonly textPrefix: string;
-  readonly textFrame?: DecodedTextFrame;
+  readonly textTemplate?: DecodedTextTemplate;
   /** Input of a freeform tool, held until its JSON is complete. */
   readonly heldInput?: string[];
   /** Input in the block's start, where some relays send it. */
@@ -48,7 +49,7 @@ export function decodeStream(context: UpstreamContext): StreamDecoder {
   return new MessagesStreamDecoder(context);
 }
 
-class MessagesStreamDecoder implements StreamDecoder {
+class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
   readonly #context: UpstreamContext;
   readonly #reader: BlockReader;
   /** Index of the next block. */
@@ -137,12 +138,12 @@ class MessagesStreamDecoder implements StreamDecoder {
     switch (type) {
       case 'text': {
         const prefix = `{"type":"content_block_delta","index":${wireIndex},"delta":{"type":"text_delta","text":"`;
-        const textFrame = {
+        const textTemplate = {
           head: `event: content_block_delta\ndata: ${prefix}`,
           foot: '"}}\n\n',
           index: base.index,
         };
-        this.#open = { ...base, kind: 'text', textPrefix: prefix, textFrame };
+        this.#open = { ...base, kind: 'text', textPrefix: prefix, textTemplate };
         events.push(start({ type: 'text' }));
         if (typeof block.text === 'string') events.push(...this.#delta(block.text));
         return events;
@@ -303,8 +304,12 @@ class MessagesStreamDecoder implements StreamDecoder {
     return events;
   }
 
-  textFrame(): DecodedTextFrame | undefined {
-    return this.#over || this.#open?.hasDeltas !== true ? undefined : this.#open.textFrame;
+  get fast(): FastDecoder {
+    return this;
+  }
+
+  textTemplate(): DecodedTextTemplate | undefined {
+    return this.#over || this.#open?.hasDeltas !== true ? undefined : this.#open.textTemplate;
   }
 }
 

@@ -8,12 +8,13 @@ import type {
   StartEvent,
   StreamEvent,
 } from '../../../conversation/events.ts';
+import type { FastEncoder, TextTemplate } from '../../../conversation/fast-text.ts';
 import { toolEventWire } from '../../../conversation/tools/tool-events.ts';
 import type { Block, Sealed, ToolResultBlock } from '../../../conversation/types.ts';
 import type { Usage } from '../../../conversation/usage.ts';
 import { sseEvent } from '../../../lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
-import type { ClientContext, StreamEncoder, TextFrame } from '../../codec.ts';
+import type { ClientContext, StreamEncoder } from '../../codec.ts';
 import { encodeCitation, encodeHostedInput } from '../hosted-tools.ts';
 import {
   type AwaitedResult,
@@ -37,7 +38,7 @@ import { PROTOCOL } from '../wire.ts';
 /** The block that is open on the client's side. */
 type OpenBlock =
   /** The start is written with the first text: a client may not send an empty text block back. */
-  | { readonly kind: 'text'; started: boolean; frame?: TextFrame }
+  | { readonly kind: 'text'; started: boolean; template?: TextTemplate }
   | { readonly kind: 'thinking'; started: boolean; sealed: Sealed | undefined }
   | { readonly kind: 'call'; hasInput: boolean }
   /** Freeform text inside `{"input":"…"}`. */
@@ -63,7 +64,7 @@ export function encodeStream(context: ClientContext): StreamEncoder {
   return new MessagesStreamEncoder(context);
 }
 
-class MessagesStreamEncoder implements StreamEncoder {
+class MessagesStreamEncoder implements StreamEncoder, FastEncoder {
   readonly #context: ClientContext;
   readonly #tools: ClientTools;
   #started = false;
@@ -396,7 +397,11 @@ class MessagesStreamEncoder implements StreamEncoder {
     return this.#deltaHead + JSON.stringify(text) + this.#deltaFoot;
   }
 
-  pass(event: DeltaEvent): void {
+  get fast(): FastEncoder {
+    return this;
+  }
+
+  skipText(event: DeltaEvent): void {
     const open = this.#open;
     const started = (open.kind === 'text' || open.kind === 'thinking') && open.started;
     if (started || this.#over) return;
@@ -404,10 +409,10 @@ class MessagesStreamEncoder implements StreamEncoder {
     else this.event(event);
   }
 
-  textFrame(): TextFrame | undefined {
+  textTemplate(): TextTemplate | undefined {
     const open = this.#open;
     if (this.#over || open.kind !== 'text' || !open.started) return undefined;
-    open.frame ??= { head: `${this.#deltaHead}"`, foot: `"${this.#deltaFoot}` };
-    return open.frame;
+    open.template ??= { head: `${this.#deltaHead}"`, foot: `"${this.#deltaFoot}` };
+    return open.template;
   }
 }

@@ -6,7 +6,6 @@ import { toolNames, unwrapFreeform } from '../../../conversation/tools/tool-name
 import type { Block, TextBlock, ToolCallBlock } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { put } from '../../../lib/json/json-members.ts';
-import { prefixedId } from '../../../lib/text/ids.ts';
 import type { UpstreamContext } from '../../codec.ts';
 import {
   decodeAnnotations,
@@ -16,7 +15,7 @@ import {
   thinkingText,
 } from '../parts.ts';
 import { callSeal, decodeReasoning } from '../reasoning.ts';
-import { list, NAME_LIMIT, number, object, text, wireOf } from '../wire.ts';
+import { list, NAME_LIMIT, newCallId, number, object, text, wireOf } from '../wire.ts';
 import { inBandError } from './errors.ts';
 import { decodeFinish, finishFailure } from './finish-reason.ts';
 import { decodeUsage } from './usage.ts';
@@ -143,7 +142,7 @@ function decodeCall(call: JsonObject, original: Original, provider: string): Too
   const known = original(text(target.name) ?? '');
   return {
     type: 'tool-call',
-    id: text(call.id) || prefixedId('call_'),
+    id: text(call.id) || newCallId(),
     ...known,
     kind: custom === undefined ? known.kind : 'custom',
     input: custom === undefined && known.kind === 'custom' ? unwrapFreeform(input) : input,

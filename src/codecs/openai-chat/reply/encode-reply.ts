@@ -4,11 +4,10 @@ import type { Reply } from '../../../conversation/events.ts';
 import { toolEventMembers } from '../../../conversation/tools/tool-events.ts';
 import type { Conversation, ReasoningBlock, ToolCallBlock } from '../../../conversation/types.ts';
 import type { JsonObject } from '../../../lib/json/json.ts';
-import { prefixedId } from '../../../lib/text/ids.ts';
 import type { ClientContext } from '../../codec.ts';
 import { encodeAnnotation } from '../parts.ts';
 import { encodeReasoningBlocks } from '../reasoning.ts';
-import { compact, object, PROTOCOL } from '../wire.ts';
+import { compact, newCallId, object, PROTOCOL } from '../wire.ts';
 import {
   clientName,
   clientRest,
@@ -95,7 +94,7 @@ function encodeCalls(calls: readonly ToolCallBlock[], request: Conversation): Js
   if (first === undefined) return {};
   const encoded = calls.map((call) => {
     const name = clientName(request, call.name, call.namespace);
-    const id = call.id || prefixedId('call_');
+    const id = call.id || newCallId();
     if (call.kind === 'custom') return { id, type: 'custom', custom: { name, input: call.input } };
     return compact({
       id,

@@ -1,8 +1,8 @@
 /** Reads chunks that differ from an earlier one only in their content, without parsing them. */
 
+import type { TextTemplate } from '../../../conversation/fast-text.ts';
 import type { JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
-import type { TextFrame } from '../../codec.ts';
 import { list, object } from '../wire.ts';
 
 /** Members whose value is ignored. All others must be empty in a chunk that is learned. */
@@ -36,7 +36,7 @@ export class ContentSplice {
   #before = '';
   #behind = '';
   #event = '';
-  #frame: TextFrame | undefined;
+  #frame: TextTemplate | undefined;
   #misses = 0;
   #seen = false;
 
@@ -109,7 +109,7 @@ export class ContentSplice {
   }
 
   /** The text around the content in a frame; undefined if runs of frames are not read. */
-  get frame(): TextFrame | undefined {
+  get frame(): TextTemplate | undefined {
     return this.#frame;
   }
 }

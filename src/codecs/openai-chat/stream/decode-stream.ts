@@ -2,17 +2,17 @@
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { StreamEvent } from '../../../conversation/events.ts';
+import type { DecodedTextTemplate, FastDecoder, TextRun } from '../../../conversation/fast-text.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { prefixedId } from '../../../lib/text/ids.ts';
-import type { DecodedTextFrame, StreamDecoder, TextRun, UpstreamContext } from '../../codec.ts';
+import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
 import { decodeAnnotations, decodeImages, decodeSources, thinkingText } from '../parts.ts';
 import { callSeal, DetailsCollector, detailsText, hasSeal, onlySummaries } from '../reasoning.ts';
 import { inBandError } from '../reply/errors.ts';
 import { decodeFinish, finishFailure } from '../reply/finish-reason.ts';
 import { decodeUsage } from '../reply/usage.ts';
-import { list, NAME_LIMIT, number, object, text, wireOf, without } from '../wire.ts';
+import { list, NAME_LIMIT, newCallId, number, object, text, wireOf, without } from '../wire.ts';
 import { BlockQueue, type QueuedCall } from './block-queue.ts';
 import { ContentSplice } from './content-splice.ts';
 
@@ -31,7 +31,7 @@ interface StreamedCall {
   readonly id: string;
 }
 
-class ChatStreamDecoder implements StreamDecoder {
+class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   readonly #context: UpstreamContext;
   readonly #blocks = new BlockQueue();
   readonly #splice = new ContentSplice();
@@ -45,7 +45,7 @@ class ChatStreamDecoder implements StreamDecoder {
   #sources: JsonObject | undefined;
   #started = false;
   #over = false;
-  #textFrame: DecodedTextFrame | undefined;
+  #textTemplate: DecodedTextTemplate | undefined;
   #finish: string | undefined;
   #refused = false;
 
@@ -74,23 +74,6 @@ class ChatStreamDecoder implements StreamDecoder {
     const out = this.#chunk(chunk);
     this.#splice.learn(data, frame.event, chunk);
     return out;
-  }
-
-  textAt(frames: string, at: number): TextRun | undefined {
-    if (this.#over || !this.#blocks.isOpen('text')) return undefined;
-    const run = this.#splice.readRun(frames, at);
-    if (run === undefined) return undefined;
-    return { event: this.#blocks.piece(run.content), to: run.to };
-  }
-
-  textFrame(): DecodedTextFrame | undefined {
-    const { frame } = this.#splice;
-    if (frame === undefined || this.#over || !this.#blocks.isOpen('text')) return undefined;
-    const { index } = this.#blocks;
-    if (this.#textFrame?.head !== frame.head || this.#textFrame.index !== index) {
-      this.#textFrame = { ...frame, index };
-    }
-    return this.#textFrame;
   }
 
   /** What `#chunk` makes of a chunk that says only this. */
@@ -303,7 +286,7 @@ class ChatStreamDecoder implements StreamDecoder {
     const block = this.#blocks.call(
       {
         type: 'tool-call',
-        id: id || prefixedId('call_'),
+        id: id || newCallId(),
         ...original,
         kind: freeform ? 'custom' : original.kind,
         by: 'client',
@@ -327,12 +310,33 @@ class ChatStreamDecoder implements StreamDecoder {
       if (!name) return;
       const original = toolNames(this.#context.sent.tools, NAME_LIMIT).original(name);
       this.#legacy = this.#blocks.call(
-        { type: 'tool-call', id: prefixedId('call_'), ...original, by: 'client' },
+        { type: 'tool-call', id: newCallId(), ...original, by: 'client' },
         original.kind === 'custom',
         out,
       );
     }
     const args = text(call.arguments);
     if (args) this.#blocks.args(this.#legacy, args, out);
+  }
+
+  get fast(): FastDecoder {
+    return this;
+  }
+
+  textRun(frames: string, at: number): TextRun | undefined {
+    if (this.#over || !this.#blocks.isOpen('text')) return undefined;
+    const run = this.#splice.readRun(frames, at);
+    if (run === undefined) return undefined;
+    return { event: this.#blocks.piece(run.content), to: run.to };
+  }
+
+  textTemplate(): DecodedTextTemplate | undefined {
+    const { frame } = this.#splice;
+    if (frame === undefined || this.#over || !this.#blocks.isOpen('text')) return undefined;
+    const { index } = this.#blocks;
+    if (this.#textTemplate?.head !== frame.head || this.#textTemplate.index !== index) {
+      this.#textTemplate = { ...frame, index };
+    }
+    return this.#textTemplate;
   }
 }

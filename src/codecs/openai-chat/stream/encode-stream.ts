@@ -8,12 +8,12 @@ import type {
   StreamEvent,
   UsageEvent,
 } from '../../../conversation/events.ts';
+import type { FastEncoder, TextTemplate } from '../../../conversation/fast-text.ts';
 import { toolEventWire } from '../../../conversation/tools/tool-events.ts';
 import type { Block, Citation, Sealed } from '../../../conversation/types.ts';
 import { sseComment, sseEvent } from '../../../lib/bytes/sse.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
-import { prefixedId } from '../../../lib/text/ids.ts';
-import type { ClientContext, StreamEncoder, TextFrame } from '../../codec.ts';
+import type { ClientContext, StreamEncoder } from '../../codec.ts';
 import { encodeAnnotation } from '../parts.ts';
 import { sealDetail } from '../reasoning.ts';
 import {
@@ -26,7 +26,7 @@ import {
 import { errorBody } from '../reply/errors.ts';
 import { encodeFinish } from '../reply/finish-reason.ts';
 import { encodeUsage } from '../reply/usage.ts';
-import { PROTOCOL } from '../wire.ts';
+import { newCallId, PROTOCOL } from '../wire.ts';
 
 const PING = sseComment('keep-alive');
 
@@ -35,14 +35,14 @@ export function encodeStream(context: ClientContext): StreamEncoder {
   return new ChatStreamEncoder(context);
 }
 
-class ChatStreamEncoder implements StreamEncoder {
+class ChatStreamEncoder implements StreamEncoder, FastEncoder {
   readonly #context: ClientContext;
   readonly #usageAsked: boolean;
   readonly #legacy: boolean;
   /** The beginning of every chunk up to the delta's members, with id, time and model. */
   #prefix = '';
   #suffix: string;
-  #textFrame: TextFrame | undefined;
+  #textTemplate: TextTemplate | undefined;
   #kind: 'text' | 'refusal' | 'reasoning' | 'function' | 'custom' | 'legacy' | undefined;
   #callCount = 0;
   #noArguments = true;
@@ -123,22 +123,6 @@ class ChatStreamEncoder implements StreamEncoder {
     if (this.#prefix === '') text = this.#start({ type: 'start', id: '', model: '' });
     const at = this.#prefix.lastIndexOf('"choices":');
     return `${text}${this.#prefix.slice(0, at)}"choices":[],${members}}\n\n`;
-  }
-
-  pass(event: DeltaEvent): void {
-    const { text } = event;
-    if (this.#over || text === '') return;
-    if (this.#prefix === '') this.event(event);
-    else if (this.#kind === 'text') this.#length += text.length;
-    else if (this.#kind === 'reasoning') this.#reasoned += text.length;
-    else if (this.#kind === 'refusal') this.#hasRefusal = true;
-    else if (this.#kind === 'function' || this.#kind === 'legacy') this.#noArguments = false;
-  }
-
-  textFrame(): TextFrame | undefined {
-    if (this.#over || this.#kind !== 'text' || this.#prefix === '') return undefined;
-    this.#textFrame ??= { head: `${this.#prefix}"content":"`, foot: `"${this.#suffix}` };
-    return this.#textFrame;
   }
 
   ping(): string {
@@ -271,7 +255,7 @@ class ChatStreamEncoder implements StreamEncoder {
       this.#kind = 'legacy';
       return this.#delta(`"function_call":{"name":${name},"arguments":""}`);
     }
-    const id = JSON.stringify(head.id || prefixedId('call_'));
+    const id = JSON.stringify(head.id || newCallId());
     if (head.kind === 'custom') {
       this.#kind = 'custom';
       return this.#delta(
@@ -353,6 +337,26 @@ class ChatStreamEncoder implements StreamEncoder {
     const usage = this.#usage;
     if (!this.#usageAsked || usage === undefined || this.#prefix === '') return 'data: [DONE]\n\n';
     return `${this.#withoutChoices(`"usage":${JSON.stringify(encodeUsage(usage))}`)}data: [DONE]\n\n`;
+  }
+
+  get fast(): FastEncoder {
+    return this;
+  }
+
+  skipText(event: DeltaEvent): void {
+    const { text } = event;
+    if (this.#over || text === '') return;
+    if (this.#prefix === '') this.event(event);
+    else if (this.#kind === 'text') this.#length += text.length;
+    else if (this.#kind === 'reasoning') this.#reasoned += text.length;
+    else if (this.#kind === 'refusal') this.#hasRefusal = true;
+    else if (this.#kind === 'function' || this.#kind === 'legacy') this.#noArguments = false;
+  }
+
+  textTemplate(): TextTemplate | undefined {
+    if (this.#over || this.#kind !== 'text' || this.#prefix === '') return undefined;
+    this.#textTemplate ??= { head: `${this.#prefix}"content":"`, foot: `"${this.#suffix}` };
+    return this.#textTemplate;
   }
 }
 

@@ -127,7 +127,7 @@ export class TextScanner {
   }
 
   /** Text without these characters passes, unless it ends in white space. */
-  minds(): string | undefined {
+  watchedCharacters(): string | undefined {
     return this.#busy || this.#mask.mayBeHeader ? undefined : LEAKY_CHARACTERS;
   }
 

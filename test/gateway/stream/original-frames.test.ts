@@ -2,11 +2,11 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import type { ClientContext, StreamDecoder, StreamEncoder } from '../../../../src/codecs/codec.ts';
-import type { StreamEvent } from '../../../../src/conversation/events.ts';
-import type { Interceptor } from '../../../../src/features/feature.ts';
-import { Translator } from '../../../../src/gateway/stream/translator.ts';
-import type { SseFrame } from '../../../../src/lib/bytes/sse.ts';
+import type { ClientContext, StreamDecoder, StreamEncoder } from '../../../src/codecs/codec.ts';
+import type { StreamEvent } from '../../../src/conversation/events.ts';
+import type { Interceptor } from '../../../src/features/feature.ts';
+import { Translator } from '../../../src/gateway/stream/translator.ts';
+import type { SseFrame } from '../../../src/lib/bytes/sse.ts';
 
 /** A toy protocol: a frame's data holds words, each a delta; `[end]` ends. */
 const decoder: StreamDecoder = {
@@ -51,17 +51,17 @@ function holder(size: number, change: (text: string) => string): Interceptor {
   };
 }
 
-function run(frames: readonly string[], interceptor: Interceptor, keepsBytes = true): string {
-  const lane = new Translator({
+function run(frames: readonly string[], interceptor: Interceptor, preserveBytes = true): string {
+  const pipeline = new Translator({
     decoder,
     interceptors: [interceptor],
     client: { encoder, context: {} as ClientContext, fold: undefined },
-    keepsBytes,
+    preserveBytes,
     continues: false,
   });
   let text = '';
-  for (const frame of frames) text += Buffer.from(lane.push(Buffer.from(frame))).toString();
-  return text + Buffer.from(lane.end()).toString();
+  for (const frame of frames) text += Buffer.from(pipeline.push(Buffer.from(frame))).toString();
+  return text + Buffer.from(pipeline.end()).toString();
 }
 
 const word = fc.stringMatching(/^[a-z]{1,4}$/);

@@ -1,4 +1,4 @@
-/** Text that is known by its bytes: goes out as it would have, and nobody who must know of it misses any. */
+/** The fast path in front of a translator changes nothing: the same bytes go out, and interceptors and encoder get all text. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -17,7 +17,8 @@ import {
   type CollectedAnswer,
 } from '../../../../src/features/reasoning-memory/answer-collector.ts';
 import { residueInterceptor } from '../../../../src/features/tool-results/residue-interceptor.ts';
-import { TextTemplate } from '../../../../src/gateway/stream/fast/text-template.ts';
+import { withFastPath } from '../../../../src/gateway/stream/fast/fast-translator.ts';
+import type { StreamPipeline } from '../../../../src/gateway/stream/pipeline.ts';
 import { Translator } from '../../../../src/gateway/stream/translator.ts';
 import type { Json } from '../../../../src/lib/json/json.ts';
 import { STREAMED, targetWith } from '../../../features/leaked-calls/transcript.ts';
@@ -26,22 +27,23 @@ interface Setting {
   readonly from: Codec;
   readonly to: Codec;
   readonly interceptors: readonly Interceptor[];
-  /** Nothing is known by its bytes. */
+  /** Without the fast path. */
   readonly slow?: boolean;
 }
 
-function laneOf({ from, to, interceptors, slow = false }: Setting) {
+function pipelineOf({ from, to, interceptors, slow = false }: Setting): StreamPipeline {
   const notes = new Notes();
   const target = { ...targetWith(), protocol: from.name };
   const context = { request: STREAMED, requestId: 'req_1_aaaaaa', provider: 'vendor', notes };
-  const decoder = from.decodeStream({ sent: STREAMED, target, notes });
-  return new Translator({
-    decoder: slow ? { push: (frame) => decoder.push(frame), end: () => decoder.end() } : decoder,
+  const options = {
+    decoder: from.decodeStream({ sent: STREAMED, target, notes }),
     interceptors,
     client: { encoder: to.encodeStream(context), context, fold: new ReplyBuilder() },
-    keepsBytes: from === to,
+    preserveBytes: from === to,
     continues: false,
-  });
+  };
+  const translator = new Translator(options);
+  return slow ? translator : withFastPath(translator, options);
 }
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
@@ -127,7 +129,7 @@ const settled = (text: string) =>
     .replace(/(?:msg|rs|fc|resp|call|toolu|req)_[A-Za-z0-9_]+/g, 'ID')
     .replace(/"(?:created|completed)(?:_at)?":\d+/g, '');
 
-describe('text known by its bytes', () => {
+describe('the fast path', () => {
   test.each(ROUTES.map(([from, to]) => [from.name, to.name, from, to] as const))(
     '%s to %s: goes out byte for byte as it does one by one, and all hear the same',
     (_from, _to, from, to) => {
@@ -146,15 +148,15 @@ describe('text known by its bytes', () => {
           answerCollector((all) => heard.push(all)),
           residueInterceptor(notes),
         ];
-        const lane = laneOf({ from, to, interceptors: armed ? features : [], slow });
-        const out = chunks.map((chunk) => Buffer.from(lane.push(chunk) as Uint8Array));
-        out.push(Buffer.from(lane.end() as Uint8Array));
-        const { digest } = lane;
+        const pipeline = pipelineOf({ from, to, interceptors: armed ? features : [], slow });
+        const out = chunks.map((chunk) => Buffer.from(pipeline.push(chunk) as Uint8Array));
+        out.push(Buffer.from(pipeline.end() as Uint8Array));
+        const { digest } = pipeline;
         const said = JSON.stringify({
           notes: notes.all,
           heard,
           digest,
-          said: lane.client.fold?.reply,
+          said: pipeline.client?.fold?.reply,
         });
         return { out: settled(Buffer.concat(out).toString()), said: settled(said) };
       };
@@ -173,15 +175,15 @@ describe('text known by its bytes', () => {
     },
   );
 
-  /** An interceptor that minds these, and what it hears of the text. */
-  function listener(minded: string): { interceptor: Interceptor; heard: string[] } {
+  /** An interceptor that watches these characters, and what it hears of the text. */
+  function listener(watched: string): { interceptor: Interceptor; heard: string[] } {
     const heard: string[] = [];
     const interceptor: Interceptor = {
       event(event: StreamEvent) {
         if (event.type === 'delta') heard.push(event.text);
         return event;
       },
-      minds: () => minded,
+      fast: { watchedCharacters: () => watched },
       end: () => [],
     };
     return { interceptor, heard };
@@ -189,97 +191,44 @@ describe('text known by its bytes', () => {
 
   test('is the very chunk that came, and is told joined when something else comes', () => {
     const { interceptor, heard } = listener('!');
-    const lane = laneOf({ from: openaiChat, to: openaiChat, interceptors: [interceptor] });
+    const pipeline = pipelineOf({ from: openaiChat, to: openaiChat, interceptors: [interceptor] });
     const frames = STREAMS[openaiChat.name]!([...'1234', 'a', 'b', 'c', 'd', 'e!', 'f', 'g']);
     for (const frame of frames.slice(0, -2)) {
-      const out = lane.push(frame);
+      const out = pipeline.push(frame);
       expect(out).toBe(frame);
     }
     // The first few are read: a burst has no more.
     expect(heard).toEqual(['hm', ...'1234', 'abcd', 'e!']);
-    for (const frame of frames.slice(-2)) lane.push(frame);
-    lane.end();
+    for (const frame of frames.slice(-2)) pipeline.push(frame);
+    pipeline.end();
     expect(heard).toEqual(['hm', ...'1234', 'abcd', 'e!', 'fg']);
   });
 
   test.each([
-    ['a hop that ends early', (lane: Translator) => lane.end()],
-    ['events from elsewhere', (lane: Translator) => lane.inject([])],
-    ['a failure', (lane: Translator) => lane.fail(new GatewayError('upstream', 'x'))],
-    ['somebody who asks what was said', (lane: Translator) => lane.said],
+    ['a hop that ends early', (pipeline: StreamPipeline) => pipeline.end()],
+    ['events from elsewhere', (pipeline: StreamPipeline) => pipeline.inject([])],
+    ['a failure', (pipeline: StreamPipeline) => pipeline.fail(new GatewayError('upstream', 'x'))],
+    ['somebody who asks what was said', (pipeline: StreamPipeline) => pipeline.finalAnswer],
   ] as const)('is told before %s', (_name, act) => {
     const { interceptor, heard } = listener('');
-    const lane = laneOf({ from: openaiChat, to: openaiChat, interceptors: [interceptor] });
+    const pipeline = pipelineOf({ from: openaiChat, to: openaiChat, interceptors: [interceptor] });
     const frames = STREAMS[openaiChat.name]!([...'1234', 'a', 'b']);
-    for (const frame of frames.slice(0, -2)) lane.push(frame);
+    for (const frame of frames.slice(0, -2)) pipeline.push(frame);
     expect(heard).toEqual(['hm', ...'1234']);
-    act(lane);
+    act(pipeline);
     expect(heard).toEqual(['hm', ...'1234', 'ab']);
   });
 
-  test('is not looked for where an interceptor does not say what it minds', () => {
+  test('is not looked for where an interceptor does not say which characters it watches', () => {
     const { interceptor, heard } = listener('');
     const silent: Interceptor = { event: (event) => event, end: () => [] };
-    const lane = laneOf({ from: openaiChat, to: openaiChat, interceptors: [interceptor, silent] });
+    const pipeline = pipelineOf({
+      from: openaiChat,
+      to: openaiChat,
+      interceptors: [interceptor, silent],
+    });
     const frames = STREAMS[openaiChat.name]!([...'1234', 'a', 'b']);
-    for (const frame of frames.slice(0, -2)) lane.push(frame);
+    for (const frame of frames.slice(0, -2)) pipeline.push(frame);
     expect(heard).toEqual(['hm', ...'1234', 'a', 'b']);
-  });
-});
-
-describe('a frame of plain text', () => {
-  const from = { head: 'data: {"t":"', foot: '"}\n\n' };
-  const pushed = (text: string | Uint8Array, minded = '') => {
-    const chunk = Buffer.concat([
-      Buffer.from(from.head),
-      typeof text === 'string' ? Buffer.from(text) : text,
-      Buffer.from(from.foot),
-    ]);
-    return new TextTemplate(from, undefined, minded).push(chunk);
-  };
-
-  test.each([
-    ['no text', ''],
-    ['a quote', 'a"b'],
-    ['an escape', 'a\\n'],
-    ['a control character', 'a\tb'],
-    ['a space at its end', 'a '],
-    ['a wide space at its end', '你　'],
-    ['half a character', new Uint8Array([0x61, 0xe4, 0xbd])],
-    ['the other half', new Uint8Array([0xa0, 0x61])],
-    ['two frames', 'a"}\n\ndata: {"t":"b'],
-    ['more than there is room for', 'x'.repeat(513)],
-  ])('is none with %s', (_name, text) => {
-    expect(pushed(text)).toBeUndefined();
-  });
-
-  test('is none with a character that is minded, in ASCII or beyond', () => {
-    expect(pushed('a<b', '<◁')).toBeUndefined();
-    expect(pushed('a◁b', '<◁')).toBeUndefined();
-    expect(pushed('a◁b', '<')).toBeDefined();
-  });
-
-  test('is none when anything around it differs, and leaves nothing behind', () => {
-    const plain = new TextTemplate(from, undefined, '!');
-    const whole = Buffer.from(`${from.head}text${from.foot}`);
-    for (let i = 0; i < whole.length; i++) {
-      const other = Buffer.from(whole);
-      if (i < from.head.length || i >= from.head.length + 4) other[i] = whole[i]! ^ 1;
-      else other[i] = 0x21;
-      expect(plain.push(other)).toBeUndefined();
-    }
-    expect(plain.push(whole.subarray(1))).toBeUndefined();
-    expect(plain.push(whole.subarray(0, -1))).toBeUndefined();
-    expect(plain.taken()).toBe('');
-    expect(plain.push(whole)).toBe(whole);
-    expect(plain.taken()).toBe('text');
-    expect(plain.taken()).toBe('');
-  });
-
-  test('goes out in the frame of the other side', () => {
-    const plain = new TextTemplate(from, { head: 'é<', foot: '>é' }, '');
-    const out = plain.push(Buffer.from(`${from.head}你 ok${from.foot}`));
-    expect(Buffer.from(out!).toString()).toBe('é<你 ok>é');
-    expect(plain.taken()).toBe('你 ok');
   });
 });

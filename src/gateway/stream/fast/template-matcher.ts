@@ -1,11 +1,11 @@
-/** Plain text recognised by its bytes: sent on at once, and told to whoever must know of it later. */
+/** Recognises frames of plain text by their bytes, and collects the text. */
 
-import type { TextFrame } from '../../../codecs/codec.ts';
+import type { TextTemplate } from '../../../conversation/fast-text.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const ASCII = 0x80;
-// So much text waits at most before it is told.
+// Bytes of text that are collected at most.
 const ROOM = 512;
 
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -13,17 +13,17 @@ const encoder = new TextEncoder();
 
 /**
  * The steady part of a stream: frames that differ from each other in a text that stands for itself
- * in JSON, and that nobody minds. Each costs a comparison of its bytes; what it said is collected
+ * in JSON, and that no interceptor watches. Each costs a comparison of its bytes; its text is collected
  * and taken by {@link taken}. Does no I/O, keeps no chunk.
  */
-export class TextTemplate {
+export class TemplateMatcher {
   /** Of the frames that come in; a chunk that is one whole frame is looked at. */
-  readonly from: TextFrame;
+  readonly from: TextTemplate;
   /** Of the frames that go out; undefined: the chunk itself does. */
-  readonly to: TextFrame | undefined;
-  readonly minded: string;
+  readonly to: TextTemplate | undefined;
+  readonly watched: string;
   readonly #plain: Uint8Array;
-  /** The head and the foot of what comes in, and behind them the text: of a paced stream all is out of the cache. */
+  /** Head and foot of incoming frames, and the text behind them: one buffer, since each one costs a cache miss. */
   readonly #bytes: Uint8Array;
   readonly #headSize: number;
   /** Of head and foot: where the text begins. */
@@ -32,12 +32,12 @@ export class TextTemplate {
   readonly #outHead: Uint8Array;
   readonly #outFoot: Uint8Array;
 
-  /** @param minded characters that the text must not have */
-  constructor(from: TextFrame, to: TextFrame | undefined, minded: string) {
+  /** @param watched characters that the text must not have */
+  constructor(from: TextTemplate, to: TextTemplate | undefined, watched: string) {
     this.from = from;
     this.to = to;
-    this.minded = minded;
-    this.#plain = plainBytes(minded);
+    this.watched = watched;
+    this.#plain = plainBytes(watched);
     const head = encoder.encode(from.head);
     const foot = encoder.encode(from.foot);
     this.#headSize = head.length;
@@ -88,7 +88,7 @@ export class TextTemplate {
     return out;
   }
 
-  /** All that was said since the last time. */
+  /** The text since the last call. */
   taken(): string {
     if (this.#length === 0) return '';
     const from = this.#frameSize;
@@ -126,16 +126,16 @@ function sharedBytes(text: string): Uint8Array {
 
 const known = new Map<string, Uint8Array>();
 
-/** 1 for each byte that text may have which nobody minds, and which needs no escape in JSON. */
-function plainBytes(minded: string): Uint8Array {
-  let plain = known.get(minded);
+/** 1 for each byte of text that no interceptor watches and that needs no escape in JSON. */
+function plainBytes(watched: string): Uint8Array {
+  let plain = known.get(watched);
   if (plain === undefined) {
     plain = new Uint8Array(256).fill(1, 0x20);
     plain[QUOTE] = 0;
     plain[BACKSLASH] = 0;
     // Of a character beyond ASCII all that begin as it does.
-    for (const character of minded) plain[encoder.encode(character)[0]!] = 0;
-    known.set(minded, plain);
+    for (const character of watched) plain[encoder.encode(character)[0]!] = 0;
+    known.set(watched, plain);
   }
   return plain;
 }

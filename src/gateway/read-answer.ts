@@ -1,0 +1,78 @@
+/** Reads the answer of an upstream, streamed or whole, until its outcome is known. */
+
+import type { ClientContext } from '../codecs/codec.ts';
+import { asGatewayError } from '../conversation/errors.ts';
+import type { Notes } from '../conversation/notes.ts';
+import type { Conversation } from '../conversation/types.ts';
+import type { Abort } from '../lib/loop/abort.ts';
+import type { HopRecording } from '../samples/recording.ts';
+import type { UpstreamAnswer } from '../upstream/transport.ts';
+import type { ClientRequest } from './client-request.ts';
+import { decoded } from './response-body.ts';
+import { openStream } from './stream/open.ts';
+import { UpstreamBody } from './stream/upstream-body.ts';
+import type { Attempt, Outcome, Prepared, Reading } from './types.ts';
+import { wholeAnswer } from './whole/read-whole.ts';
+
+interface ArrivedAnswer {
+  readonly attempt: Attempt;
+  readonly prepared: Prepared;
+  readonly answer: UpstreamAnswer;
+  readonly notes: Notes;
+  readonly abort: Abort;
+  readonly call: { release(): void };
+  readonly recorded: HopRecording | undefined;
+}
+
+/** @throws GatewayError if the answer breaks off or cannot be read */
+export function readAnswer(arrived: ArrivedAnswer): Outcome | Promise<Outcome> {
+  const { attempt, prepared, answer, notes, abort, call, recorded } = arrived;
+  const { request, upstream } = attempt;
+  const { target } = attempt.routed;
+  const { headers, body } = decoded(answer);
+  const source = new UpstreamBody(body, {
+    provider: target.provider,
+    idleMs: upstream.config.timeouts.idleMs,
+    mostBytes: upstream.config.answers.bytes,
+    abort,
+    lease: call,
+    recording: recorded,
+  });
+  const client = new AttemptClientContext(attempt, notes);
+  const common = { target, notes, headers, same: attempt.protocol === request.protocol } as const;
+  const reading: Reading = { attempt, prepared, source, client, common };
+  const type = headers.get('content-type') ?? '';
+  // The idle timer of a body that is not finished would keep it, and what was recorded of it, for ever.
+  const giveUp = (thrown: unknown): never => {
+    source.giveUp(asGatewayError(thrown));
+    throw thrown;
+  };
+  try {
+    const outcome =
+      type.includes('event-stream') && request.stream
+        ? openStream(reading)
+        : wholeAnswer(reading, type, answer.status);
+    return outcome instanceof Promise ? outcome.catch(giveUp) : outcome;
+  } catch (thrown) {
+    return giveUp(thrown);
+  }
+}
+
+class AttemptClientContext implements ClientContext {
+  readonly requestId: string;
+  readonly provider: string;
+  readonly notes: Notes;
+  readonly #request: ClientRequest;
+
+  constructor({ exchange, request, routed }: Attempt, notes: Notes) {
+    this.requestId = exchange.id;
+    this.provider = routed.target.provider;
+    this.notes = notes;
+    this.#request = request;
+  }
+
+  // A getter: a large body is decoded only where an encoder needs it.
+  get request(): Conversation {
+    return this.#request.conversation;
+  }
+}

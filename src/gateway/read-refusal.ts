@@ -1,0 +1,90 @@
+/** Reads the error answer of a vendor: its meaning, and its own text where the client may get it. */
+
+import type { Codec } from '../codecs/codec.ts';
+import { GatewayError } from '../conversation/errors.ts';
+import type { Notes } from '../conversation/notes.ts';
+import { Pieces } from '../lib/bytes/bytes.ts';
+import { isObject, tryParse } from '../lib/json/json.ts';
+import { startIdleTimer } from '../lib/loop/idle-timer.ts';
+import { maskLiterals } from '../lib/text/secret-literals.ts';
+import type { HopRecording } from '../samples/recording.ts';
+import { isRedirect, remedyForStatus } from '../upstream/classify.ts';
+import { type ResponseBody, readFirst, type UpstreamAnswer } from '../upstream/transport.ts';
+import type { UpstreamCall } from '../upstream/upstream.ts';
+import { aboutOurKey, maskedError, vendorError } from '../upstream/vendor-error.ts';
+import { decoded } from './response-body.ts';
+import type { Attempt, FailedOutcome } from './types.ts';
+
+const ERROR_BODY_BYTES = 1024 * 1024;
+/** An error answer that is still incomplete after this time is taken as it is. */
+const ERROR_MS = 10_000;
+const NONE: readonly string[] = [];
+
+/** Rests the key where the answer says that it is refused or used too much. */
+export async function readRefusal(
+  attempt: Attempt,
+  { key }: UpstreamCall,
+  answer: UpstreamAnswer,
+  notes: Notes,
+  recorded: HopRecording | undefined,
+): Promise<FailedOutcome> {
+  const { request, protocol, routed, secrets = NONE } = attempt;
+  const { target } = routed;
+  const { status, headers, body } = decoded(answer);
+  const bytes = await readError(body, attempt.upstream.config.timeouts.idleMs);
+  recorded?.chunk(bytes);
+  const sent = new TextDecoder().decode(bytes);
+  const text = maskLiterals(sent, secrets);
+  const vendors = maskedError(protocol.decodeError(status, text, headers), secrets);
+  const meaning = isRedirect(status)
+    ? redirected(target.provider, status)
+    : vendorError(target.profile, vendors);
+  recorded?.end(meaning);
+  const remedy = remedyForStatus(status, meaning, headers);
+  if (remedy === 'next-key' || status === 429) {
+    key.rest((meaning.retryAfter ?? (status === 429 ? 5 : 60)) * 1000);
+  }
+  const error = aboutOurKey(target.provider, meaning);
+  if (error !== meaning && key.label !== undefined) {
+    attempt.events?.onKeyRefused(target.provider, key.label, status);
+  }
+  const failure: FailedOutcome = { kind: 'failed', error, remedy, target, notes };
+  // A redirect stays here: a client that followed it would send its key and its request to that place.
+  const same = protocol === request.protocol && error === vendors && isObject(tryParse(text));
+  if (!same || !hasKnownWords(request.protocol, error)) return failure;
+  const own = text === sent ? bytes : new TextEncoder().encode(text);
+  return { ...failure, raw: { status, headers, body: own } };
+}
+
+/** Clients begin to compact by one code or message, which not every vendor of their protocol sends. */
+function hasKnownWords(protocol: Codec, error: GatewayError): boolean {
+  if (error.kind !== 'context_overflow') return true;
+  const { body } = protocol.encodeError(error, '');
+  const own = isObject(body.error) ? body.error : {};
+  return own.message === error.message && (own.code ?? error.code) === error.code;
+}
+
+/** The address stays out of the message: a vendor's `Location` may hold a key or a signature. */
+const redirected = (provider: string, status: number): GatewayError =>
+  new GatewayError(
+    'upstream',
+    `Provider ${provider} answered with a redirect (${status}), which is not followed. Its base_url is probably wrong.`,
+  );
+
+/** What has come of an error answer when it ends, breaks off, falls silent or takes too long. */
+async function readError(body: ResponseBody, idleMs: number): Promise<Uint8Array> {
+  const idle = startIdleTimer(idleMs, () => body.cancel());
+  const late = startIdleTimer(ERROR_MS, () => body.cancel());
+  const pieces = new Pieces();
+  try {
+    await readFirst(body, ERROR_BODY_BYTES, (chunk) => {
+      idle.touch();
+      pieces.push(chunk);
+    });
+  } catch {
+    // An incomplete error is still that error.
+  }
+  idle.stop();
+  late.stop();
+  return pieces.joined();
+}

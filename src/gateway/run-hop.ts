@@ -1,0 +1,130 @@
+/** One hop of an exchange: its request is routed, and attempts are made until a target answers. */
+
+import type { Codec } from '../codecs/codec.ts';
+import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
+import type { ProtocolName } from '../conversation/types.ts';
+import type { Feature } from '../features/feature.ts';
+import { type RoutedTarget, requestFacts, route } from '../routing/index.ts';
+import type { Upstream } from '../upstream/upstream.ts';
+import { attempt } from './attempt.ts';
+import type { ClientRequest } from './client-request.ts';
+import type { ExchangeSummaryBuilder } from './exchange-summary.ts';
+import { type RetryContext, retry } from './retry.ts';
+import type {
+  AttemptEvents,
+  Exchange,
+  ExchangeFeatures,
+  FailedOutcome,
+  Hop,
+  Outcome,
+  Services,
+} from './types.ts';
+
+/** What all hops of one exchange share. */
+export interface RunningExchange {
+  readonly exchange: Exchange;
+  readonly request: ClientRequest;
+  readonly services: Services;
+  readonly features: ExchangeFeatures | undefined;
+  readonly summary: ExchangeSummaryBuilder;
+  readonly secrets: readonly string[];
+  readonly protocols: Readonly<Record<ProtocolName, Codec>>;
+  readonly onRetry: (failed: FailedOutcome) => void;
+  readonly onKeyRefused?: ((provider: string, key: string, status: number) => void) | undefined;
+}
+
+/** The answer, or the failure that says most. Never rejects. */
+export function runHop(running: RunningExchange, hop: Hop): Promise<Outcome> {
+  const { exchange, request, services, summary } = running;
+  const facts = requestFacts({
+    model: request.model,
+    protocol: exchange.protocol.name,
+    stream: request.stream,
+    bytes: request.bytes.length,
+    headers: exchange.headers,
+    affinity: exchange.id,
+    request: hop.conversation === undefined ? request : { conversation: hop.conversation },
+  });
+  let decision: ReturnType<typeof route>;
+  try {
+    decision = route(facts, services.table);
+  } catch (thrown) {
+    // A fact that a rule needs is in a part of the body that cannot be decoded.
+    return Promise.resolve(unrouted(asGatewayError(thrown)));
+  }
+  if (!decision.ok) return Promise.resolve(unrouted(decision.error));
+  const { rule, targets } = decision;
+  summary.routed(rule);
+  return retry(new AttemptsOfHop(running, hop, rule), targets);
+}
+
+const unrouted = (error: GatewayError): FailedOutcome => ({
+  kind: 'failed',
+  error,
+  remedy: 'never',
+  target: undefined,
+  notes: undefined,
+});
+
+const NO_FEATURES: readonly Feature[] = [];
+
+class AttemptsOfHop implements RetryContext, AttemptEvents {
+  readonly #running: RunningExchange;
+  readonly #hop: Hop;
+  readonly #rule: string | undefined;
+
+  constructor(running: RunningExchange, hop: Hop, rule: string | undefined) {
+    this.#running = running;
+    this.#hop = hop;
+    this.#rule = rule;
+  }
+
+  get signal(): AbortSignal {
+    return this.#running.exchange.signal;
+  }
+
+  upstream(routed: RoutedTarget): Upstream {
+    return this.#running.services.upstream(routed);
+  }
+
+  attempt(routed: RoutedTarget, number: number, refusal: GatewayError | undefined) {
+    const { exchange, request, services, features, summary, secrets, protocols } = this.#running;
+    return attempt({
+      exchange,
+      request,
+      routed,
+      protocol: protocols[routed.target.protocol],
+      upstream: services.upstream(routed),
+      features: features?.features ?? NO_FEATURES,
+      hop: this.#hop,
+      number,
+      refusal,
+      rule: this.#rule,
+      recording: summary.recording,
+      wantsAnswer: features?.onAnswer !== undefined,
+      secrets,
+      events: this,
+    });
+  }
+
+  onSend(): void {
+    this.#running.summary.sent();
+  }
+
+  onKeyRefused(provider: string, key: string, status: number): void {
+    this.#running.onKeyRefused?.(provider, key, status);
+  }
+
+  canRepair(refusal: GatewayError): boolean {
+    const features = this.#running.features?.features ?? NO_FEATURES;
+    return features.some((feature) => feature.repairsRefusal?.(refusal) === true);
+  }
+
+  onRetry(failed: FailedOutcome): void {
+    this.#running.onRetry(failed);
+  }
+
+  onOutcome(outcome: Outcome, attempts: number): void {
+    this.#running.summary.hopEnded(outcome, attempts);
+  }
+}

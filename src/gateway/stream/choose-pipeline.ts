@@ -1,0 +1,64 @@
+/** Chooses how a stream reaches the client: forwarded as bytes, or translated. */
+
+import type { StreamEvent } from '../../conversation/events.ts';
+import { ReplyBuilder } from '../../conversation/reply-builder.ts';
+import type { Reading } from '../types.ts';
+import { withFastPath } from './fast/fast-translator.ts';
+import { Passthrough } from './passthrough.ts';
+import type { ClientSide, StreamPipeline } from './pipeline.ts';
+import { PreviousResponsePipeline } from './previous-response.ts';
+import { type Bounds, frameLimit } from './quiet-bytes.ts';
+import { Translator, type TranslatorOptions } from './translator.ts';
+
+/** Forwards bytes if the protocol is the client's and no interceptor is armed. */
+export function choosePipeline(reading: Reading): StreamPipeline {
+  const pipeline = passthroughOrTranslator(reading);
+  const { previous } = reading.prepared;
+  const edit = reading.attempt.protocol.withPreviousResponseId;
+  if (previous === undefined || edit === undefined) return pipeline;
+  const limit = frameLimit(boundsOf(reading));
+  return new PreviousResponsePipeline(pipeline, (json) => edit(json, previous, 'frame'), limit);
+}
+
+function passthroughOrTranslator(reading: Reading): StreamPipeline {
+  const { prepared, client, common } = reading;
+  const { protocol, hop } = reading.attempt;
+  const preserveBytes = common.same && hop.number === 1;
+  if (preserveBytes && prepared.interceptors.length === 0) {
+    return new Passthrough(protocol, prepared.context, client, boundsOf(reading));
+  }
+  const options = translatorOptions(reading, preserveBytes);
+  return withFastPath(new Translator(options), options);
+}
+
+/** A whole reply as a stream; `first` is all that the client gets. */
+export function translateWhole(reading: Reading, events: readonly StreamEvent[]) {
+  const pipeline = new Translator(translatorOptions(reading, false));
+  return { pipeline, first: [pipeline.feed(events), pipeline.end()] };
+}
+
+function translatorOptions(reading: Reading, preserveBytes: boolean): TranslatorOptions {
+  const { prepared } = reading;
+  const { protocol, hop } = reading.attempt;
+  return {
+    decoder: protocol.decodeStream(prepared.context),
+    interceptors: prepared.interceptors,
+    client: hop.client ?? clientSide(reading),
+    preserveBytes,
+    continues: hop.client !== undefined,
+    bounds: boundsOf(reading),
+  };
+}
+
+function clientSide({ attempt: { request, wantsAnswer }, client }: Reading): ClientSide {
+  const encoder = request.protocol.encodeStream(client);
+  const fold = wantsAnswer ? new ReplyBuilder() : undefined;
+  return { encoder, context: client, fold, storesFrame: request.protocol.carriesItemIds };
+}
+
+export const boundsOf = ({ attempt: { upstream, secrets }, common }: Reading): Bounds => ({
+  secrets,
+  provider: common.target.provider,
+  limits: upstream.config.answers,
+  contentMs: upstream.config.timeouts.contentMs,
+});

@@ -1,0 +1,133 @@
+/** Reads an answer that is not streamed, or that the client does not want streamed. */
+
+import type { Digest } from '../../codecs/codec.ts';
+import type { StreamEvent } from '../../conversation/events.ts';
+import { ReplyBuilder, replyEvents } from '../../conversation/reply-builder.ts';
+import type { Interceptor } from '../../features/feature.ts';
+import { madeLarge } from '../../lib/loop/large-garbage.ts';
+import { TargetError } from '../../upstream/target-error.ts';
+import { asksForJob } from '../client-request.ts';
+import { type Intercepted, intercept } from '../intercept.ts';
+import { AnswerProgress } from '../stream/answer-progress.ts';
+import { translateWhole } from '../stream/choose-pipeline.ts';
+import { failedAnswer, incompleteAnswerError } from '../stream/open.ts';
+import type { Outcome, Reading, WholeOutcome } from '../types.ts';
+import { wholeBody } from './whole-body.ts';
+import { replyFromJson, replyFromStream } from './whole-reply.ts';
+
+const utf8 = new TextDecoder();
+
+/** @throws GatewayError upstream if what came is no answer in the upstream's protocol */
+export function wholeAnswer(
+  reading: Reading,
+  contentType: string,
+  status: number,
+): Outcome | Promise<Outcome> {
+  const bytes = wholeBody(reading);
+  return bytes instanceof Promise
+    ? bytes.then((all) => read(reading, all, contentType, status))
+    : read(reading, bytes, contentType, status);
+}
+
+function read(
+  reading: Reading,
+  bytes: Uint8Array,
+  contentType: string,
+  status: number,
+): Outcome | Promise<Outcome> {
+  const { common, prepared } = reading;
+  const { protocol, request, hop } = reading.attempt;
+  // Its pieces, its text and its values.
+  madeLarge(3 * bytes.length);
+  const streamed = contentType.includes('event-stream');
+  const whole = streamed
+    ? replyFromStream(reading, bytes)
+    : replyFromJson(reading, bytes, contentType);
+  const { digest } = whole;
+  const { provider } = common.target;
+  // What an interceptor may make an answer of (a call in the reasoning), or take for none, is judged behind it.
+  const guarded = prepared.interceptors.length > 0;
+  const sound = guarded ? { ...digest, answered: true } : digest;
+  const direct = common.same && !streamed && !request.stream && hop.number === 1;
+  // Without a content type the server would make one up for a text.
+  const sent = (contentType !== '' && whole.ascii) || bytes;
+  const body = direct ? withPrevious(reading, sent) : sent;
+  const asIs: WholeOutcome = { kind: 'whole', ...common, status, body, digest };
+  if (digest.pending !== undefined && digest.error === undefined) {
+    // The job runs, and is paid for: the same request once more would be another one.
+    const asked = digest.pending === 'background' || asksForJob(request);
+    return direct && asked ? asIs : failedAnswer(onlyAJob(provider), reading);
+  }
+  const error = digest.error ?? incompleteAnswerError(sound, provider);
+  if (error !== undefined) return failedAnswer(error, reading);
+  if (direct && prepared.interceptors.length === 0) return asIs;
+  if (direct && isIgnored(prepared.interceptors, digest)) return asIs;
+  const reply = whole.reply ?? protocol.decodeReply(whole.value, prepared.context);
+  if (request.stream) {
+    const { pipeline, first } = translateWhole(reading, [...replyEvents(reply)]);
+    const { continuation, digest } = pipeline;
+    const empty = continuation === undefined ? incompleteAnswerError(digest, provider) : undefined;
+    if (empty !== undefined) return failedAnswer(empty, reading);
+    return { kind: 'stream', ...common, same: false, pipeline, first, source: undefined };
+  }
+  const before = [...replyEvents(reply)];
+  const intercepted = intercept(before, prepared.interceptors);
+  const judge = ({ events, next }: Intercepted): Outcome => {
+    if (next !== undefined) {
+      const all = [...(hop.events ?? []), ...events];
+      const finish = (all: readonly StreamEvent[]) => finished(reading, asIs, all);
+      return { ...asIs, same: false, continuation: { next, events: all, finish } };
+    }
+    const empty = incompleteAnswerError({ ...digest, ...progressOf(events) }, provider);
+    if (empty !== undefined) return failedAnswer(empty, reading);
+    if (direct && events === before) return asIs;
+    return finished(reading, asIs, [...(hop.events ?? []), ...events]);
+  };
+  return intercepted instanceof Promise ? intercepted.then(judge) : judge(intercepted);
+}
+
+/** The vendor's answer, which names the response before it as the client did. */
+function withPrevious({ attempt, prepared }: Reading, body: Uint8Array | string) {
+  const { previous } = prepared;
+  const edit = attempt.protocol.withPreviousResponseId;
+  if (previous === undefined || edit === undefined) return body;
+  const text = edit(typeof body === 'string' ? body : utf8.decode(body), previous, 'answer');
+  return Buffer.from(text);
+}
+
+const onlyAJob = (provider: string): TargetError =>
+  new TargetError(
+    'never',
+    'upstream',
+    `Provider ${provider} took the request as a job that is answered later, which cannot be waited for here.`,
+    { retryable: false },
+  );
+
+/** The answer that these events make, in the client's protocol. */
+function finished(
+  { attempt, client }: Reading,
+  asIs: WholeOutcome,
+  events: readonly StreamEvent[],
+): WholeOutcome {
+  const fold = new ReplyBuilder();
+  for (const event of events) fold.push(event);
+  const { reply } = fold;
+  const body = JSON.stringify(attempt.request.protocol.encodeReply(reply, client));
+  const digest = { ...asIs.digest, usage: reply.usage };
+  return { ...asIs, same: false, status: 200, body, digest };
+}
+
+/** For speed: does no interceptor want to see this reply? */
+const isIgnored = (interceptors: readonly Interceptor[], { texts }: Digest): boolean =>
+  texts !== undefined &&
+  interceptors.every((interceptor) => interceptor.fast?.ignoresTexts?.(texts) === true);
+
+/** Whether these events hold an answer, and how they end. */
+function progressOf(
+  events: readonly StreamEvent[],
+): Pick<Digest, 'semantic' | 'answered' | 'finish'> {
+  const progress = new AnswerProgress();
+  for (const event of events) progress.observe(event);
+  const { semantic, answered, finish } = progress;
+  return { semantic, answered, finish };
+}

@@ -1,0 +1,70 @@
+/** Decodes the body of an answer that was read whole, JSON or a stream. */
+
+import type { Digest } from '../../codecs/codec.ts';
+import { GatewayError } from '../../conversation/errors.ts';
+import type { Reply, StreamEvent } from '../../conversation/events.ts';
+import { ReplyBuilder } from '../../conversation/reply-builder.ts';
+import type { Block } from '../../conversation/types.ts';
+import { SseParser } from '../../lib/bytes/sse.ts';
+import { type Json, parseJson } from '../../lib/json/json.ts';
+import type { Reading } from '../types.ts';
+
+const utf8 = new TextDecoder();
+
+export interface WholeReply {
+  readonly value: Json;
+  readonly digest: Digest;
+  readonly reply?: Reply;
+  /** The very answer, where bytes and characters are the same: a text goes out without another copy. */
+  readonly ascii?: string;
+}
+
+export function replyFromJson(
+  reading: Reading,
+  bytes: Uint8Array,
+  contentType: string,
+): WholeReply {
+  let value: Json;
+  const text = utf8.decode(bytes);
+  try {
+    value = parseJson(text);
+  } catch (thrown) {
+    const type = contentType.split(';')[0] || 'no content type';
+    throw new GatewayError(
+      'upstream',
+      `Provider ${reading.common.target.provider} answered with something that is not JSON (${type}).`,
+      { cause: thrown },
+    );
+  }
+  // A character of more bytes, or a mark for bytes that are none, would be fewer or stand out.
+  const ascii = text.length === bytes.length && !text.includes('\ufffd') ? text : undefined;
+  return { value, digest: reading.attempt.protocol.digestReply(value), ascii };
+}
+
+/** The upstream streamed although the request asked for no stream. */
+export function replyFromStream(reading: Reading, bytes: Uint8Array): WholeReply {
+  const parser = new SseParser();
+  const decoder = reading.attempt.protocol.decodeStream(reading.prepared.context);
+  const fold = new ReplyBuilder();
+  let error: GatewayError | undefined;
+  const add = (events: readonly StreamEvent[]) => {
+    for (const event of events) {
+      if (event.type === 'error') error = event.error;
+      fold.push(event);
+    }
+  };
+  for (const frame of [...parser.push(bytes), ...parser.end()]) add(decoder.push(frame));
+  add(decoder.end());
+  const { reply } = fold;
+  const digest: Digest = {
+    complete: fold.complete,
+    semantic: reply.blocks.some(says),
+    answered: reply.blocks.some((block) => block.type !== 'reasoning' && says(block)),
+    usage: reply.usage,
+    finish: reply.finish,
+    error,
+  };
+  return { value: null, digest, reply };
+}
+
+const says = (block: Block) => !('text' in block) || block.text !== '';
