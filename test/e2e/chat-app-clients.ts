@@ -1,4 +1,7 @@
-/** A chat app in front of the binary, in each of the three protocols: what it sends, what it gets to see. */
+/**
+ * A chat app as a client of the binary, in each of the three protocols: the requests it sends and the replies it
+ * reads.
+ */
 
 import { SseParser } from '../../src/lib/bytes/sse.ts';
 import { isObject, type JsonObject, tryParse } from '../../src/lib/json/json.ts';
@@ -26,7 +29,7 @@ const PATHS: Readonly<Record<Protocol, string>> = {
 export interface Asked {
   readonly client: Protocol;
   readonly model?: string;
-  /** Alternately the user's and the model's, the user first. */
+  /** Alternating turns, the user's first. */
   readonly words: readonly string[];
   readonly system?: string;
   readonly stream?: boolean;
@@ -39,11 +42,11 @@ export interface Heard {
   readonly status: number;
   readonly headers: Headers;
   readonly raw: string;
-  /** What a reader of the chat sees. */
+  /** The text that a reader of the chat sees. */
   readonly text: string;
   /** Calls that the client would have to run. */
   readonly calls: readonly string[];
-  /** Tool events, as they stand on the wire. */
+  /** Tool events as the wire carries them. */
   readonly events: readonly JsonObject[];
 }
 
@@ -126,7 +129,7 @@ interface ChatMessage {
   readonly tool_calls?: readonly { readonly id: string }[];
 }
 
-/** Puts events into a space. */
+/** Adds events to a space. */
 export async function remember(
   gateway: Gateway,
   space: string,
@@ -143,7 +146,7 @@ export async function remember(
   }
 }
 
-/** The texts of a space's events, once there are so many. */
+/** Waits until a space holds that many events, then returns their texts. */
 export async function remembered(
   gateway: Gateway,
   space: string,

@@ -1,4 +1,4 @@
-/** Spaces and groups that talk at the same time: nobody ever sees what is another's. */
+/** Spaces and groups that talk at the same time: no data crosses from one to another. */
 
 import { Database } from 'bun:sqlite';
 import {
@@ -23,7 +23,7 @@ setDefaultTimeout(120_000);
 
 let upstream: FakeUpstream;
 let gateway: Gateway;
-/** With keys for spaces. */
+/** A configuration whose keys are bound to spaces. */
 let keyed: Gateway;
 
 beforeAll(async () => {
@@ -46,7 +46,7 @@ beforeAll(async () => {
 afterEach(() => upstream.clear());
 afterAll(() => stopAll(gateway, keyed, upstream));
 
-/** A group with a word that stands nowhere else, in its memory, its messages and its members. */
+/** A group with a unique word in its memory, its messages and its members. */
 const groupOf = (n: number, run: string) => ({
   secret: `秘密${run}${String.fromCodePoint(0x4e00 + 97 * n)}${n}x`,
   space: `g${run}-${n}`,
@@ -65,8 +65,8 @@ const hopgateOf = ({ secret, space }: Group, recall: string, capture: boolean) =
   tool_events: true,
 });
 
-describe('property', () => {
-  test('groups that say the same words at the same time get their own memories alone', async () => {
+describe('isolation as a property', () => {
+  test('groups that say the same words at the same time see only their own memories', async () => {
     let run = 0;
     const turn = fc.record({
       group: fc.integer({ min: 0, max: 2 }),
@@ -83,7 +83,7 @@ describe('property', () => {
         run++;
         for (const { space, secret } of groups)
           await remember(gateway, space, [`记得吗 ${secret}`]);
-        // The model asks for everything it can get, and repeats none of it: all replies are the same.
+        // The model asks for everything it can get and repeats nothing, so all replies are equal.
         upstream.answerWith(
           leakyVendor(
             ({ text }): Plan =>
@@ -117,7 +117,7 @@ describe('property', () => {
           for (const other of groups) if (other !== own) expect(raw).not.toContain(other.secret);
           expect(raw).toContain(own.secret);
         }
-        // Nor does the vendor see two of them in one request.
+        // No request to the vendor mixes two groups.
         for (const { body } of upstream.asked) {
           const text = JSON.stringify(body);
           const seen = groups.filter(({ secret }) => text.includes(secret));
@@ -136,7 +136,7 @@ describe('property', () => {
   });
 });
 
-describe('spaces of keys', () => {
+describe('spaces bound to keys', () => {
   const asking = (client: (typeof CLIENTS)[number], key: string, space: string) =>
     ask(keyed, {
       client,
@@ -147,7 +147,7 @@ describe('spaces of keys', () => {
     });
 
   for (const client of CLIENTS) {
-    test(`${client}: another's space is a 403 in its own words, and no vendor is asked`, async () => {
+    test(`${client}: another key's space is a 403 in the client's protocol, and no vendor gets the request`, async () => {
       upstream.answerWith(() => say('好'));
       const refused = await asking(client, 'key-of-bob', 'ann-1');
       expect(refused.status).toBe(403);
@@ -160,13 +160,13 @@ describe('spaces of keys', () => {
       expect((await asking(client, 'key-of-ann', 'ann-1')).status).toBe(200);
       expect((await asking(client, 'key-of-all', 'ann-1')).status).toBe(200);
       expect((await asking(client, 'wrong', 'ann-1')).status).toBe(401);
-      // A header says no other than the body.
+      // A header cannot override the body.
       const headers = { authorization: 'Bearer key-of-bob', 'x-hopgate-memory-space': 'ann-1' };
       expect((await ask(keyed, { client, words: ['你好'], headers })).status).toBe(403);
     });
   }
 
-  test('what one key’s chat remembered is in its own space', async () => {
+  test('memories of one key’s chat stay in that key’s space', async () => {
     upstream.answerWith(() => say('收到'));
     for (const who of ['ann', 'bob']) {
       await ask(keyed, {
@@ -185,7 +185,7 @@ describe('spaces of keys', () => {
 
 describe('a wrong field', () => {
   for (const client of CLIENTS) {
-    test(`${client}: 400 in its own words that names it`, async () => {
+    test(`${client}: a wrong field is a 400 in the client's protocol that names it`, async () => {
       for (const [hopgate, headers, name] of [
         [{ memory: { space: 's', recall: 'maybe' } }, {}, 'hopgate.memory.recall'],
         [
@@ -212,9 +212,9 @@ describe('a wrong field', () => {
   }
 });
 
-describe('headers', () => {
+describe('extension headers', () => {
   for (const client of CLIENTS) {
-    test(`${client}: do what the body would, and go no further`, async () => {
+    test(`${client}: headers do what the body would, and are not forwarded`, async () => {
       const space = `头 ${client}`;
       await remember(gateway, space, ['猫叫豆豆']);
       upstream.answerWith(leakyVendor(({ results }) => ({ text: results.join('|') })));
@@ -250,7 +250,7 @@ describe('headers', () => {
   }
 });
 
-/** Files of the gateway's state that hold a text, in rows of databases too, packed or not. */
+/** Files of the gateway's state that hold a text, including database rows, compressed or not. */
 function holding(text: string): readonly string[] {
   const state = join(gateway.home, 'state');
   const files = readdirSync(state, { recursive: true, withFileTypes: true })
@@ -289,13 +289,13 @@ function unpacked(value: unknown): string {
   }
 }
 
-describe('a turn that goes on with the client’s own calls', () => {
+describe('a turn that continues with the client’s own calls', () => {
   const OWN = {
     type: 'function',
     function: { name: 'roll_dice', parameters: { type: 'object', properties: {} } },
   };
 
-  test('what was recalled beside them is there when the results come, and nowhere else', async () => {
+  test('recalled memories return with the client’s results, and appear nowhere else', async () => {
     await remember(gateway, 'mixed', ['骰子上次是六点']);
     const both = call(
       { name: 'recall_memory', arguments: { query: '骰子' }, id: 'call_rec0000000000000000001' },
@@ -338,14 +338,14 @@ describe('a turn that goes on with the client’s own calls', () => {
     upstream.enqueue(say('四点。'));
     await go('mixed2');
     expect(JSON.stringify(upstream.asked.at(-1)!.body)).not.toContain('骰子上次是六点');
-    // An erased space is gone from turns that are under way, too.
+    // An erased space also disappears from turns in progress.
     await fetch(`${gateway.url}/v1/memory/mixed`, { method: 'DELETE' });
     upstream.enqueue(say('四点。'));
     await go('mixed');
     expect(JSON.stringify(upstream.asked.at(-1)!.body)).not.toContain('骰子上次是六点');
   });
 
-  test('nothing that was recalled lies in the gateway’s own ledgers on disk', async () => {
+  test('recalled memories do not reach the gateway’s state on disk', async () => {
     await remember(gateway, 'disk', ['磁盘金丝雀一二三']);
     for (const client of CLIENTS) {
       for (const stream of [true, false]) {
@@ -359,7 +359,7 @@ describe('a turn that goes on with the client’s own calls', () => {
       }
     }
     await Bun.sleep(300);
-    // It is found where it may be: this search is able to fail.
+    // The search does find the text where it may be, so it is able to fail.
     expect(holding('磁盘金丝雀').map((file) => basename(file))).toContain('memory.db');
     expect((await fetch(`${gateway.url}/v1/memory/disk`, { method: 'DELETE' })).ok).toBe(true);
     await Bun.sleep(300);

@@ -1,4 +1,4 @@
-/** A group chat and a chat of two through the binary, against a model that leaks its calls as text. */
+/** A group chat and a two-person chat through the binary, against a model that leaks its calls as text. */
 
 import {
   afterAll,
@@ -22,7 +22,7 @@ const PARTY = '小红的生日聚会在三月五日，大家吃了草莓蛋糕';
 
 let upstream: FakeUpstream;
 let gateway: Gateway;
-/** One follow-up hop; it goes out without tools. */
+/** Allows one follow-up hop, which goes out without tools. */
 let capped: Gateway;
 
 beforeAll(async () => {
@@ -65,7 +65,7 @@ const single = (memory: object = {}) => ({
 const recall = (query: string): PlannedCall => ({ name: 'recall_memory', arguments: { query } });
 const plain = (name: string): PlannedCall => ({ name, arguments: {} });
 
-/** Calls after each other behind so many forced results, then words made of the last result. */
+/** Scripts consecutive calls after that many forced results, then text made from the last result. */
 const calling =
   (forced: number, ...rounds: readonly (readonly PlannedCall[])[]) =>
   ({ results }: Seen): Plan => {
@@ -88,7 +88,7 @@ for (const client of CLIENTS) {
       ['always leaked', () => true],
       ['sometimes leaked', leaksSometimes],
     ] as const) {
-      test(`a group's talk, calls ${how}: they run for real, and no markup is in the reply`, async () => {
+      test(`a group chat with calls ${how} runs them and shows no markup in the reply`, async () => {
         const rounds = [
           [plain('get_other_members_messages')],
           [recall('豆豆'), plain('is_mentioned')],
@@ -109,7 +109,7 @@ for (const client of CLIENTS) {
       });
     }
 
-    test('mentioned or not: the model asks and is told the truth, its own way', async () => {
+    test('is_mentioned tells the model whether the speaker is mentioned', async () => {
       for (const [mentions, words] of [
         [['ming'], '被提及，需要发言'],
         [['hong'], '未被提及，可自行判断'],
@@ -126,7 +126,7 @@ for (const client of CLIENTS) {
       }
     });
 
-    test('a chat of two: recall_memory alone is declared, and the model may call it', async () => {
+    test('a two-person chat declares only recall_memory, and the model may call it', async () => {
       for (const recalls of ['always', 'auto']) {
         for (const leaks of [() => false, () => true]) {
           upstream.clear();
@@ -144,7 +144,7 @@ for (const client of CLIENTS) {
       }
     });
 
-    test('every turn is recalled for before it is answered, whatever the model does', async () => {
+    test('every turn recalls memories before its answer, whatever the model does', async () => {
       upstream.answerWith(leakyVendor(() => ({ text: '好的。' })));
       const words: string[] = [];
       for (const next of ['生日聚会', '草莓蛋糕', '豆豆']) {
@@ -154,13 +154,13 @@ for (const client of CLIENTS) {
         const { body, protocol } = upstream.asked.at(-1)!;
         const text = JSON.stringify(body);
         expect(text).toContain(next === '豆豆' ? '叫豆豆的猫' : PARTY);
-        // One pair, of this turn: the ones before are not dragged along.
+        // One pair for this turn; pairs of earlier turns are not carried along.
         expect(text.match(/events\\?":\[\{/g)).toHaveLength(1);
         expect(toolNames(protocol!, body)).toEqual(['recall_memory']);
       }
     });
 
-    test('the limit is the prompt’s: a model that keeps to it recalls so often, one that does not is not cut off', async () => {
+    test('only the prompt limits recalls: a model that ignores the limit is not cut off', async () => {
       const obedient = ({ results, text }: Seen): Plan => {
         const limit = Number(/最多回忆（recall_memory）(\d+) 次/.exec(text)?.[1] ?? 99);
         const recalled = results.filter((result) => result.startsWith('{"events"')).length;
@@ -188,7 +188,7 @@ for (const client of CLIENTS) {
       expect(upstream.asked).toHaveLength(6);
     });
 
-    test('the last hop declares no tools, so the model leaks: it is suppressed, logged and counted', async () => {
+    test('the last hop declares no tools, and a leaked call is suppressed, logged and counted', async () => {
       const seen = () =>
         capped
           .logs()
@@ -205,7 +205,7 @@ for (const client of CLIENTS) {
       expect(heard.raw).not.toMatch(MARKUP);
       expect(heard.text).toContain('想起来了2');
       const last = upstream.asked.at(-1)!;
-      // Messages takes no history of calls without declarations; there the choice says that none may follow.
+      // Messages refuses a history of calls without declarations, so the tool choice forbids calls instead.
       const left = client === 'anthropic-messages' ? ['recall_memory'] : [];
       expect(toolNames(last.protocol!, last.body)).toEqual(left);
       expect(last.body.tool_choice).toEqual(left.length > 0 ? { type: 'none' } : undefined);
@@ -216,7 +216,7 @@ for (const client of CLIENTS) {
       expect(metrics).toMatch(/leaked_calls_total\{family="dsml",outcome="removed"\} [1-9]/);
     });
 
-    test('an unknown tool’s leaked call, one in a code fence and one cut off are suppressed', async () => {
+    test('a leaked call is suppressed when its tool is unknown, when it sits in a code fence, and when it is cut off', async () => {
       const calls = [{ name: 'send_red_packet', arguments: { to: '小红' } }];
       upstream.answerWith(leakyVendor(() => ({ text: '发红包。', calls }), { piece: 1 }));
       const unknown = await say(client, '发个红包', { hopgate: group() });
@@ -234,7 +234,7 @@ for (const client of CLIENTS) {
       }
     });
 
-    test('whole answers: the same reply, and events only for who asked', async () => {
+    test('a whole answer holds the same reply, and tool events only for clients that asked for them', async () => {
       const rounds = [[recall('豆豆')], [plain('is_mentioned')]];
       for (const events of [true, false]) {
         upstream.clear();
@@ -257,7 +257,7 @@ for (const client of CLIENTS) {
       }
     });
 
-    test('capture: what was said and answered is remembered by who said it, and found in the next turn', async () => {
+    test('capture stores the messages under their speakers, and the next turn finds them', async () => {
       const space = `capture ${client}`;
       upstream.answerWith(
         leakyVendor(calling(3, [recall('无人机')]), { leaks: () => true, piece: 3 }),
@@ -272,7 +272,7 @@ for (const client of CLIENTS) {
       expect(said).toContainEqual(['小红', '我买了一架无人机']);
       expect(said).toContainEqual(['user', '你会飞无人机吗']);
       expect(said.find(([source]) => source === '小明')?.[1]).toContain('我看到了');
-      // Neither instructions nor pairs nor markup.
+      // Neither instructions nor call pairs nor markup.
       expect(said).toHaveLength(3);
       expect(JSON.stringify(said)).not.toMatch(/你是小明|DSML|get_other_members/);
 
@@ -282,7 +282,7 @@ for (const client of CLIENTS) {
       expect(later.text).toContain('我买了一架无人机');
     });
 
-    test('an answer that broke off is not remembered', async () => {
+    test('an answer that broke off is not stored', async () => {
       const space = `broken ${client}`;
       upstream.answerWith(() => ({
         parts: [{ kind: 'text', text: '说到一半就断了，真的很可惜啊，大家都没听完' }],
@@ -301,7 +301,7 @@ for (const client of CLIENTS) {
   });
 }
 
-test('DeepSeek: forced pairs carry what its thinking needs, calls come structured, nothing leaks', async () => {
+test('DeepSeek: forced pairs carry the reasoning it needs, calls arrive structured, and nothing leaks', async () => {
   upstream.answerWith(leakyVendor(calling(3, [recall('豆豆')])));
   const heard = await say('openai-chat', '豆豆呢', { hopgate: group() });
   expect(heard.text).toContain('叫豆豆的猫');
@@ -311,7 +311,7 @@ test('DeepSeek: forced pairs carry what its thinking needs, calls come structure
   expect(messages.filter(({ role }) => role === 'tool')).toHaveLength(3);
 });
 
-test('an app that forges its pairs itself and declares nothing: the vendor leaks, the reader sees none of it', async () => {
+test('an app writes its own pairs and declares no tools: the vendor leaks calls, and the reader sees none', async () => {
   upstream.answerWith(leakyVendor(() => ({ text: '我想想。', calls: [recall('豆豆')] })));
   const call = {
     id: 'call_1',
@@ -333,7 +333,7 @@ test('an app that forges its pairs itself and declares nothing: the vendor leaks
   expect(heard.text.trim()).toBe('我想想。');
 });
 
-test('streams with tool events break no rule of their protocol', async () => {
+test('streams with tool events follow every rule of their protocol', async () => {
   await Bun.sleep(100);
   expect(gateway.logs().filter(({ event }) => event === 'stream.violation')).toEqual([]);
   const metrics = await (await fetch(`${gateway.url}/metrics`)).text();

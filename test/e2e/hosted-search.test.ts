@@ -1,4 +1,6 @@
-/** Clients that declare the hosted web search, against vendors that have none: each is shown it in its own words. */
+/**
+ * Clients that declare the hosted web search, against vendors without one: each client reads it in its own protocol.
+ */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
@@ -49,9 +51,9 @@ const search = (query: string): Answer => ({
 const [FIRST, SECOND] = pagesFor('tides').map(({ url }) => url) as [string, string];
 const cited = say('High at noon [1]. Low at six [2].', { usage: { input: 700, output: 30 } });
 
-/** What each client is shown of one search and an answer with two citations. */
+/** What each client reads of one search and an answer with two citations. */
 const SHAPE: Readonly<Record<Protocol, Partial<Heard>>> = {
-  // Chat has no item for a call that somebody else ran.
+  // Chat has no item for a call that the server ran.
   'openai-chat': {
     shape: ['annotations', 'content', 'role'],
     searches: [],
@@ -95,7 +97,7 @@ for (const client of PROTOCOLS) {
           expect(framing(client, heard.wire)).toEqual({ starts: 1, terminals: 1, gapless: true });
         };
 
-        test('a search and its citations are shown in the client’s own shapes', async () => {
+        test('a search and its citations arrive in the client’s own shapes', async () => {
           upstream.enqueue(search('tides'), cited);
           const heard = await talk().say('When is high tide?');
           sound(heard);
@@ -107,7 +109,7 @@ for (const client of PROTOCOLS) {
           expect(toolNames(vendor, upstream.asked[0]!.body)).toEqual([OWN, 'web_search']);
         });
 
-        test('sent back on the next turn, the vendor knows call, result and answer again', async () => {
+        test('on the next turn, the vendor gets the call, the result and the answer again', async () => {
           upstream.enqueue(search('tides'), cited, say('At eighteen hours.'));
           const conversation = talk();
           await conversation.say('When is high tide?');
@@ -134,7 +136,7 @@ for (const client of PROTOCOLS) {
           expect(told.slice(0, 3)).toEqual([...sentHistory(vendor, upstream.asked[1]!.body)]);
         });
 
-        test('a search that fails is shown as failed, and the answer goes on', async () => {
+        test('a failed search is shown as failed, and the answer continues', async () => {
           world.fail();
           upstream.enqueue(search('tides'), say('I do not know.'));
           const heard = await talk().say('When is high tide?');
@@ -149,7 +151,7 @@ for (const client of PROTOCOLS) {
           expect(heard.results).toEqual(results[client]);
         });
 
-        test('nothing is offered where nothing was declared', async () => {
+        test('no search is offered when none is declared', async () => {
           upstream.enqueue(say('Hello.'));
           const heard = await talk(false).say('Search the web for the latest news.');
           sound(heard);
@@ -159,7 +161,7 @@ for (const client of PROTOCOLS) {
     }
   }
 
-  test(`${client}: while a slow search runs, the stream is kept alive, and the SDK reads past it`, async () => {
+  test(`${client}: a keep-alive holds the stream during a slow search, and the SDK skips it`, async () => {
     world.slow(450);
     upstream.enqueue(search('tides'), cited);
     const talk = SEARCH_TALK[client](gateway.url, {
@@ -175,7 +177,7 @@ for (const client of PROTOCOLS) {
   });
 }
 
-test('a request that only spells out a search is searched for, though the model calls nothing', async () => {
+test('a request that only describes a search gets one, even when the model calls nothing', async () => {
   upstream.enqueue(say('High at noon [1].'));
   const response = await fetch(`${gateway.url}/v1/messages?beta=true`, {
     method: 'POST',
@@ -202,40 +204,37 @@ test('a request that only spells out a search is searched for, though the model 
   expect(upstream.asked).toHaveLength(1);
 });
 
-describe.each(PROTOCOLS)(
-  'a vendor that pauses in the middle of a search of its own: %s',
-  (client) => {
-    test.each([true, false])(
-      'is asked to go on, though no tool is configured here; streamed: %p',
-      async (stream) => {
-        const plain = await startGateway({
-          providers: {
-            claude: {
-              protocol: 'anthropic-messages',
-              profile: 'anthropic',
-              base_url: upstream.baseUrl('anthropic-messages'),
-              keys: ['sk-upstream'],
-              models: ['m1'],
-            },
+describe.each(PROTOCOLS)('a vendor that pauses during its own search: %s', (client) => {
+  test.each([true, false])(
+    'the gateway continues the paused turn even without configured tools; streamed: %p',
+    async (stream) => {
+      const plain = await startGateway({
+        providers: {
+          claude: {
+            protocol: 'anthropic-messages',
+            profile: 'anthropic',
+            base_url: upstream.baseUrl('anthropic-messages'),
+            keys: ['sk-upstream'],
+            models: ['m1'],
           },
-          samples: { mode: 'off' },
-        });
-        try {
-          const paused: Answer = { ...say('Let me look. '), finish: 'pause' };
-          upstream.enqueue(paused, say('High at noon.'));
-          const heard = await SEARCH_TALK[client](plain.url, {
-            model: 'claude/m1',
-            stream,
-            search: true,
-          }).say('When is high tide?');
-          expect(heard.text.replace(/\s+/g, ' ')).toBe('Let me look. High at noon.');
-          expect(heard.finish).toBe('stop');
-          expect(upstream.asked).toHaveLength(2);
-          expect(upstream.refusals).toEqual([]);
-        } finally {
-          await plain.stop();
-        }
-      },
-    );
-  },
-);
+        },
+        samples: { mode: 'off' },
+      });
+      try {
+        const paused: Answer = { ...say('Let me look. '), finish: 'pause' };
+        upstream.enqueue(paused, say('High at noon.'));
+        const heard = await SEARCH_TALK[client](plain.url, {
+          model: 'claude/m1',
+          stream,
+          search: true,
+        }).say('When is high tide?');
+        expect(heard.text.replace(/\s+/g, ' ')).toBe('Let me look. High at noon.');
+        expect(heard.finish).toBe('stop');
+        expect(upstream.asked).toHaveLength(2);
+        expect(upstream.refusals).toEqual([]);
+      } finally {
+        await plain.stop();
+      }
+    },
+  );
+});

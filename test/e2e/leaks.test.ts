@@ -24,7 +24,7 @@ interface Expected {
   calls: { name: string; arguments: unknown }[];
 }
 
-/** What an OpenAI client makes of a leaked answer that comes in pieces of this size. */
+/** What an OpenAI client reads from a leaked answer split into pieces of this size. */
 async function hear(leak: LeakCase, piece: number, stream: boolean) {
   upstream.clear();
   upstream.enqueue({

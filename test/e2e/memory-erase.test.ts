@@ -1,4 +1,4 @@
-/** Erasing a space through the compiled binary: what was remembered and what was recorded of it, in every process. */
+/** Erasing a space through the compiled binary: its memories and its recordings disappear, in every process. */
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -40,7 +40,7 @@ async function turn(
   expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('Noted')]);
 }
 
-/** Files below a folder in which these words stand. */
+/** Files in a folder that contain these words. */
 const traces = (root: string, words: string): readonly string[] =>
   !existsSync(root)
     ? []
@@ -51,13 +51,13 @@ const traces = (root: string, words: string): readonly string[] =>
           try {
             return readFileSync(path).includes(words);
           } catch {
-            // A file in the making, renamed since it was listed.
+            // A temporary file that was renamed after it was listed.
             return false;
           }
         });
 
 test.each([1, 2])(
-  'with %i workers, nothing of the space stays, and nothing of another goes',
+  'with %i workers, erasing a space removes all its data and leaves other spaces alone',
   async (workers) => {
     upstream.answerWith(() => say('Noted.'));
     const root = join(folder, `${workers}`);
@@ -80,7 +80,7 @@ test.each([1, 2])(
         );
       };
       const late = performance.now() + 10_000;
-      // Captures and samples are written behind the answers.
+      // Captures and samples are written after the answers.
       while (
         traces(join(root, 'samples'), 'quagga').length < 12 ||
         (await listed('alice-space')).length < 6
@@ -106,7 +106,7 @@ test.each([1, 2])(
   },
 );
 
-test('a stored response that was made with the space is not to be had any more', async () => {
+test('a stored response made with the space is gone', async () => {
   upstream.answerWith(() => say('The quokka smiles.'));
   const gateway = await startGateway(
     threeProviders(upstream, { memory: { path: join(folder, 'stored.db') } }),

@@ -1,4 +1,4 @@
-/** The memory API through the compiled binary: what OpenAPI says against what it answers, who may, crashes, vectors. */
+/** The memory API through the compiled binary: responses against the OpenAPI document, access, crashes, vectors. */
 
 import { Database } from 'bun:sqlite';
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
@@ -30,7 +30,7 @@ interface Send {
   readonly headers?: Record<string, string>;
 }
 
-/** One request of the API, below `/v1/memory`. */
+/** One request to the API, below `/v1/memory`. */
 async function send(gateway: Gateway, method: string, path: string, { body, headers }: Send = {}) {
   const response = await fetch(`${gateway.url}/v1/memory${path}`, {
     method,
@@ -65,14 +65,14 @@ describe('every operation', () => {
   });
   afterAll(() => gateway.stop());
 
-  /** Sends, and holds the answer against the document. */
+  /** Sends a request and compares the response with the document. */
   async function call(method: string, path: string, more?: Send): Promise<Answer> {
     const answer = await send(gateway, method, path, more);
     expect(api.faults(method, `/v1/memory${path}`, answer)).toEqual([]);
     return answer;
   }
 
-  test('answers what the document says: add, list, get, recall, export, add again, delete, erase', async () => {
+  test('every operation answers as documented: add, list, get, recall, export, add again, delete, erase', async () => {
     const space = '/%E7%BB%84%2F1%20%26';
     const one = await call('POST', `${space}/events`, {
       body: {
@@ -183,7 +183,7 @@ describe('every operation', () => {
     ],
     [
       'POST',
-      // What stands before the wrong line is in.
+      // The lines before the wrong one are stored.
       '/lines/events',
       { body: '{"text":"a"}\n{"text":', headers: { 'content-type': 'application/x-ndjson' } },
       400,
@@ -220,7 +220,7 @@ describe('every operation', () => {
     expect(texts(await call('GET', '/s/events'))).toEqual([]);
   });
 
-  test('a request that names no operation says so, and other pages of the gateway are there', async () => {
+  test("an unknown operation is reported as such, and the gateway's other pages still work", async () => {
     expect((await send(gateway, 'PUT', '/s/events')).status).toBe(405);
     expect((await send(gateway, 'GET', '/s')).status).toBe(405);
     expect((await send(gateway, 'GET', '/s/nothing')).status).toBe(404);
@@ -228,8 +228,8 @@ describe('every operation', () => {
   });
 });
 
-describe('who may', () => {
-  test('keys, their spaces, foreign pages, large bodies', async () => {
+describe('access', () => {
+  test('keys open only their spaces; foreign pages and large bodies are refused', async () => {
     const gateway = await startGateway({
       providers: PROVIDERS,
       limits: { body_bytes: 2048 },
@@ -278,7 +278,7 @@ describe('who may', () => {
       expect(await status('POST', '/bob/events', as('key-of-admin', event))).toBe(201);
       const large = { body: { text: 'x'.repeat(3000) } };
       expect(await status('POST', '/alice/events', as('key-of-alice', large))).toBe(413);
-      // Names of spaces and keys stay out of the log.
+      // The log holds no names of spaces and keys.
       const refused = () => gateway.logs().filter(({ event }) => event === 'memory.refused').length;
       await until(() => refused() === 11);
       expect(gateway.stderr()).not.toMatch(/family-1|key-of/);
@@ -287,7 +287,7 @@ describe('who may', () => {
     }
   });
 
-  test('without keys: pages of other sites and foreign names may not', async () => {
+  test('without keys, foreign pages and foreign Hosts are refused', async () => {
     const gateway = await startGateway({ providers: PROVIDERS });
     try {
       const refused = await send(gateway, 'GET', '/s/events', {
@@ -305,7 +305,7 @@ describe('who may', () => {
   });
 });
 
-test('kill -9: what was answered is there, nothing is there by half, the file is sound', async () => {
+test('after kill -9, every acknowledged event is stored whole and the file is sound', async () => {
   const path = join(folder, 'crash', 'memory.db');
   const config = { providers: PROVIDERS, memory: { path } };
   const answered = new Set<number>();
@@ -363,7 +363,7 @@ test('kill -9: what was answered is there, nothing is there by half, the file is
   db.close();
 });
 
-test('an erasure that kill -9 cuts short is ended by the next process, and nothing of it is served meanwhile', async () => {
+test('the next process completes an erasure that kill -9 cut short, and serves none of its data meanwhile', async () => {
   const path = join(folder, 'half', 'memory.db');
   const config = { providers: PROVIDERS, memory: { path } };
   const first = await startGateway(config);
@@ -396,7 +396,7 @@ test('an erasure that kill -9 cuts short is ended by the next process, and nothi
   }
 });
 
-/** A provider with /embeddings: texts about cars are near each other. */
+/** A provider with /embeddings: texts about cars are close to each other. */
 function embeddings() {
   const seen: { key: string | null; body: JsonObject }[] = [];
   const state = { status: 200 };
@@ -423,7 +423,7 @@ function embeddings() {
   return { server, seen, state, url: `http://127.0.0.1:${server.port}/v1` };
 }
 
-test('vectors of a provider with its key; its failure leaves words alone, and the log and the metrics say so', async () => {
+test('vectors come from a provider with its key; when it fails, word search goes on and log and metrics say so', async () => {
   const { server, seen, state, url } = embeddings();
   const gateway = await startGateway({
     providers: {
@@ -467,7 +467,7 @@ test('vectors of a provider with its key; its failure leaves words alone, and th
   }
 });
 
-test('a store elsewhere: recall and events go there with its key, the rest says why not', async () => {
+test('an external store gets recall and events with its key, and other operations say why they are unavailable', async () => {
   const asked: { method: string; key: string | null; body: JsonObject }[] = [];
   const server = Bun.serve({
     port: 0,
@@ -518,7 +518,7 @@ test('a store elsewhere: recall and events go there with its key, the rest says 
   }
 });
 
-test('a reload switches the memory off and on, with the same events; no use, no file', async () => {
+test('a reload switches memory off and on with the same events, and an unused memory creates no file', async () => {
   const config = (memory: object) => JSON.stringify({ providers: PROVIDERS, memory });
   const gateway = await startGateway(config({}));
   const file = join(gateway.home, 'state', 'memory.db');

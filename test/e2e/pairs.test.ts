@@ -1,4 +1,4 @@
-/** Every client against every vendor, through the binary: what was said arrives, and what is sent back is valid. */
+/** Every client against every vendor, through the binary: content arrives complete, and histories go back valid. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
@@ -37,7 +37,7 @@ for (const client of PROTOCOLS) {
           TALK[client](gateway.url, { model: VIA[vendor], stream, ...more });
         const valid = () => expect(upstream.refusals).toEqual([]);
 
-        test('text arrives as it was said, with its finish and counts', async () => {
+        test('text arrives unchanged, with its finish reason and counts', async () => {
           upstream.enqueue(say(GREETING, { usage: COUNTS, delivery: { piece: 3 } }));
           const told = await talk().say('Hello?');
           expect(told).toMatchObject({ text: GREETING, calls: [], finish: 'stop' });
@@ -60,7 +60,7 @@ for (const client of PROTOCOLS) {
           }
         });
 
-        test('reasoning and a call: both arrive, and the result goes back in a valid history', async () => {
+        test('reasoning and a call arrive, and the result goes back in a valid history', async () => {
           const first: Answer = {
             parts: [
               { kind: 'reasoning', text: 'I should look.' },
@@ -84,7 +84,7 @@ for (const client of PROTOCOLS) {
           expect([...results.values()]).toEqual(['12° and “windy”']);
         });
 
-        test('parallel calls stay apart and are answered each', async () => {
+        test('parallel calls stay apart, and each gets its result', async () => {
           upstream.enqueue(
             call(
               { name: 'get_weather', arguments: { city: 'Oslo' } },
@@ -108,13 +108,13 @@ for (const client of PROTOCOLS) {
           expect(results).toEqual(told.calls.map((one) => `result of ${one.id}`));
         });
 
-        test('an answer cut by its limit says so', async () => {
+        test('an answer cut by its limit is reported as cut', async () => {
           upstream.enqueue(say('Cut in the mid', { finish: 'length' }));
           const told = await talk().say('Long?');
           expect(told).toMatchObject({ text: 'Cut in the mid', finish: 'length' });
         });
 
-        test('a refusal in the vendor’s words arrives as an error with its status', async () => {
+        test('a vendor’s refusal arrives as an error with its message and status', async () => {
           upstream.enqueue({
             status: 400,
             body:

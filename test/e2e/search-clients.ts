@@ -1,36 +1,36 @@
-/** The official clients with a tool of their own and, where wanted, the hosted web search declared. */
+/** The official clients with their own tool and, on request, the hosted web search declared. */
 
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import type { Protocol } from '../support/fake-upstream/index.ts';
 
-/** One answer, as the official client accumulated it, and its bytes. */
+/** One reply as the official client accumulated it, and its bytes. */
 export interface Heard {
   readonly text: string;
-  /** Calls that are the client's to run. */
+  /** Calls that the client must run. */
   readonly calls: readonly {
     readonly id: string;
     readonly name: string;
     readonly input: unknown;
   }[];
   readonly finish: 'stop' | 'calls' | string;
-  /** As OpenAI counts. */
+  /** Counted as OpenAI counts. */
   readonly usage: { readonly input: number; readonly output: number };
-  /** Types of blocks or items, in order; of a Chat message its keys that hold something. */
+  /** Types of blocks or items, in order; for a Chat message, its keys with a value. */
   readonly shape: readonly string[];
-  /** Queries of searches that the client was shown. */
+  /** Queries of the searches shown to the client. */
   readonly searches: readonly string[];
-  /** What the client was shown as results: addresses, or an error's code. */
+  /** The results shown to the client: addresses, or an error code. */
   readonly results: readonly string[];
-  /** Cited pages, each with the mark or the text that the citation is on. */
+  /** Cited pages, each with the marker or the text that carries the citation. */
   readonly cited: readonly { readonly url: string; readonly on: string }[];
-  /** The body as it came. */
+  /** The body as received. */
   readonly wire: string;
 }
 
 export interface SearchTalk {
   say(text: string): Promise<Heard>;
-  /** Answers the client's own calls and asks on. */
+  /** Answers the client's own calls and continues. */
   answer(result: string): Promise<Heard>;
 }
 
@@ -46,7 +46,7 @@ export interface SearchTalkOptions {
 export const OWN = 'get_weather';
 const SCHEMA = { type: 'object' as const, properties: { city: { type: 'string' } } };
 
-/** A fetch that keeps what comes back. */
+/** A fetch that stores the response body. */
 function tape() {
   let text: Promise<string> = Promise.resolve('');
   const taped = async (...given: Parameters<typeof fetch>): Promise<Response> => {
@@ -60,7 +60,7 @@ function tape() {
   return { fetch: taped as typeof fetch, text: () => text };
 }
 
-/** Without what an SDK's accumulator adds, as a program would send it back. */
+/** Removes what an SDK's accumulator adds, so that the item can be sent back. */
 const plain = <T>(value: T): T =>
   JSON.parse(
     JSON.stringify(value, (key, inner: unknown) =>
@@ -310,7 +310,7 @@ const data = (wire: string) =>
     .filter((line) => line.startsWith('data: {'))
     .map((line) => JSON.parse(line.slice(6)) as Record<string, unknown>);
 
-/** Starts, terminals and breaks in the counting of blocks or sequence numbers of one stream. */
+/** Start events, terminal events, and gaps in the block or sequence numbers of one stream. */
 export function framing(client: Protocol, wire: string) {
   const frames = data(wire);
   const numbered = (of: readonly unknown[]) => of.every((value, at) => value === at);

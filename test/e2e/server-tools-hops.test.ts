@@ -1,4 +1,4 @@
-/** What can go wrong between the hops of server tools, and what must survive from one to the next. */
+/** Faults between the hops of server tools, and what must survive from one hop to the next. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import type { JsonObject } from '../../src/lib/json/json.ts';
@@ -27,7 +27,7 @@ beforeAll(async () => {
   const config = threeProviders(upstream, { retry, server_tools: toolsOf(world) }) as {
     routes: object[];
   };
-  // Each pair of vendors: the second is asked when the first gives up.
+  // Each pair of vendors: the second takes over when the first gives up.
   for (const first of Object.values(VIA)) {
     for (const second of Object.values(VIA)) {
       const to = [first, second].map((via) => `${via.slice('via-'.length)}/m1`);
@@ -48,7 +48,7 @@ const thinking = (answer: Answer, text: string): Answer => ({
   parts: [{ kind: 'reasoning', text, sealed: true }, ...answer.parts],
 });
 
-/** A client's whole view of one exchange. */
+/** Everything a client sees of one exchange. */
 async function ask(client: (typeof PROTOCOLS)[number], model: string, stream: boolean) {
   const { path, body } = plainRequest(client, model, stream);
   const response = await post(gateway.url, path, body);
@@ -68,7 +68,7 @@ for (const client of PROTOCOLS) {
     describe(`${client} → ${vendor}`, () => {
       const calls = () => upstream.enqueue(call(search));
 
-      test('a vendor that fails behind the tool is asked again; the tool is not run again', async () => {
+      test('a vendor that fails after the tool is retried; the tool does not run again', async () => {
         calls();
         upstream.enqueue(
           refuse(503),
@@ -86,7 +86,7 @@ for (const client of PROTOCOLS) {
         expect(upstream.refusals).toEqual([]);
       });
 
-      test('a vendor that refuses behind the tool is an error, never a clean end', async () => {
+      test('a vendor that refuses after the tool is an error, never a clean end', async () => {
         calls();
         upstream.enqueue(refuse(400));
         const streamed = await ask(client, VIA[vendor], true);
@@ -100,7 +100,7 @@ for (const client of PROTOCOLS) {
         expect(whole.text).not.toContain('web_search');
       });
 
-      test('a vendor cut in its last words is told as cut', async () => {
+      test('an answer cut in its last words is reported as cut', async () => {
         calls();
         upstream.enqueue(
           say('High at noon and low at six.', { delivery: { cut: { at: 0.6, by: 'reset' } } }),
@@ -112,7 +112,7 @@ for (const client of PROTOCOLS) {
       });
 
       for (const stream of [true, false]) {
-        test(`reasoning that led to a call goes back up with it, ${stream ? 'streamed' : 'whole'}`, async () => {
+        test(`reasoning before a call goes back up with the call, ${stream ? 'streamed' : 'whole'}`, async () => {
           upstream.enqueue(
             thinking(call(search), 'I should look it up.'),
             thinking(say('High at noon.'), 'Now I know.'),
@@ -141,7 +141,7 @@ for (const client of PROTOCOLS) {
       }
 
       for (const second of PROTOCOLS.filter((one) => one !== vendor)) {
-        test(`behind the tool another vendor can take over, of ${second}`, async () => {
+        test(`another vendor takes over after the tool: ${second}`, async () => {
           upstream.answerWith(({ protocol, body }) => {
             const knows = sentHistory(protocol!, body).some(({ role }) => role === 'tool');
             if (!knows) return call(search);
@@ -168,7 +168,7 @@ for (const client of PROTOCOLS) {
 
 describe('a stored response as the history', () => {
   for (const vendor of PROTOCOLS) {
-    test(`${vendor}: previous_response_id brings the hidden call and its result along`, async () => {
+    test(`${vendor}: previous_response_id restores the hidden call and its result`, async () => {
       const respond = async (body: JsonObject) => {
         const response = await post(gateway.url, '/v1/responses', { model: VIA[vendor], ...body });
         expect(response.status).toBe(200);

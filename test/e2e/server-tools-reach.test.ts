@@ -1,4 +1,4 @@
-/** Tools that reach out of the gateway, through the binary: an MCP server, pages, and eyes for text models. */
+/** Server tools with outside access, through the binary: an MCP server, web pages, and vision for text models. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
@@ -47,7 +47,7 @@ describe('an MCP server', () => {
   afterAll(() => stopAll(gateway));
 
   for (const client of PROTOCOLS) {
-    test(`${client}: its tools are offered from the first request on, called, and unseen`, async () => {
+    test(`${client}: its tools are offered from the first request, called, and hidden`, async () => {
       upstream.enqueue(
         call(
           { name: 'mcp__notes__read_note', arguments: { name: 'list' } },
@@ -88,7 +88,7 @@ describe('web_fetch', () => {
     return sentHistory('openai-chat', upstream.asked[1]!.body)[2]!.text;
   };
 
-  test('a page on this machine is not read unless its host is allowed', async () => {
+  test('a page on this machine is read only if its host is allowed', async () => {
     const gateway = await fetching([]);
     try {
       const text = await read(gateway);
@@ -112,7 +112,7 @@ describe('web_fetch', () => {
     }
   }, 60_000);
 
-  test('a client that declared it is shown the page as the vendor would show it', async () => {
+  test('a client that declared web_fetch reads the page in the vendor’s shape', async () => {
     const gateway = await fetching([new URL(world.origin).host]);
     try {
       const url = `${world.origin}/page`;
@@ -140,7 +140,7 @@ const PIXEL =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 const DATA_URL = `data:image/png;base64,${PIXEL}`;
 
-/** One request with words and a picture, in each protocol. */
+/** One request with a text and a picture, in each protocol. */
 const PICTURE: Readonly<Record<Protocol, { path: string; body: Record<string, unknown> }>> = {
   'openai-chat': {
     path: '/v1/chat/completions',
@@ -187,7 +187,7 @@ const PICTURE: Readonly<Record<Protocol, { path: string; body: Record<string, un
   },
 };
 
-describe('eyes for a text model', () => {
+describe('vision for a text model', () => {
   let eyes: FakeUpstream;
   let gateway: Gateway;
   beforeAll(async () => {
@@ -208,7 +208,7 @@ describe('eyes for a text model', () => {
   }, 120_000);
   afterAll(() => stopAll(gateway, eyes));
 
-  test('one look serves every client, every vendor and every later turn, in the same words', async () => {
+  test('one description serves every client, every vendor and every later turn, unchanged', async () => {
     for (const client of PROTOCOLS) {
       for (const vendor of PROTOCOLS) {
         const { path, body } = PICTURE[client];
@@ -225,7 +225,7 @@ describe('eyes for a text model', () => {
     }
     expect(upstream.refusals).toEqual([]);
     expect(eyes.refusals).toEqual([]);
-    // The vision target saw the picture and the question, once.
+    // The vision target got the picture and the question once.
     expect(eyes.asked).toHaveLength(1);
     const seen = new TextDecoder().decode(eyes.asked[0]!.bytes);
     expect(seen).toContain(PIXEL);

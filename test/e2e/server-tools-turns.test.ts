@@ -1,4 +1,4 @@
-/** Turns with server tools that are not the plain case: mixed later on, ids used twice, many at once, limits and names. */
+/** Special turns with server tools: mixed calls in later rounds, repeated ids, concurrency, limits and names. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import type { JsonObject } from '../../src/lib/json/json.ts';
@@ -24,7 +24,7 @@ import { sentHistory } from './sent-history.ts';
 let upstream: FakeUpstream;
 let world: ToolWorld;
 let gateway: Gateway;
-/** The same with little patience for searches. */
+/** The same with a short timeout for searches. */
 let hasty: Gateway;
 
 beforeAll(async () => {
@@ -56,7 +56,7 @@ for (const client of PROTOCOLS) {
         const history = (at: number) => sentHistory(vendor, upstream.asked[at]!.body);
         const rolesOf = (at: number) => history(at).map(({ role }) => role);
 
-        test('mixed in the second round, the client’s calls first: both rounds are made whole again', async () => {
+        test('mixed calls in the second round, the client’s first: both rounds are restored', async () => {
           upstream.enqueue(
             call(search('one')),
             call(weather('Oslo'), search('two'), weather('Rome')),
@@ -91,12 +91,12 @@ for (const client of PROTOCOLS) {
           expect(results.map(({ id }) => id).sort()).toEqual([...ids].sort());
           expect(results.find(({ id }) => id === ids[0])?.text).toBe('rain');
           expect(results.find(({ id }) => id === ids[1])?.text).toContain('/two');
-          // What was sent before is the beginning of what is sent now.
+          // Each request starts with the previous one.
           expect(history(2).slice(0, 3)).toEqual([...history(1)]);
           expect(sent.slice(0, 7)).toEqual([...history(2)]);
         });
 
-        test('a vendor that counts its calls anew in each round is sent ids that fit', async () => {
+        test('a vendor that restarts its call ids in each round gets unique ids', async () => {
           upstream.enqueue(
             call(search('one', 'call_0')),
             call(search('two', 'call_0')),
@@ -133,7 +133,7 @@ for (const client of PROTOCOLS) {
           expect(last.at(-1)).toMatchObject({ role: 'tool', id: ids[3]!.id, text: 'rain' });
         });
 
-        test('twelve at the same time: nobody is told what another searched', async () => {
+        test("twelve concurrent exchanges never see each other's searches", async () => {
           upstream.answerWith(({ protocol, body }) => {
             const sent = sentHistory(protocol!, body);
             const asked = sent[0]!.text;
@@ -157,7 +157,7 @@ for (const client of PROTOCOLS) {
           }
         });
 
-        test('a tool that takes too long is given up; the model hears that, and goes on', async () => {
+        test('a tool that takes too long is stopped; the model is informed and continues', async () => {
           world.slow(2000);
           upstream.enqueue(call(search('slow')), say('It took too long.'));
           const started = performance.now();
@@ -168,9 +168,9 @@ for (const client of PROTOCOLS) {
           expect(history(1)[2]!.text).toContain('"retryable":true');
         });
 
-        // A whole answer of Messages holds arguments as JSON, which cannot be broken.
+        // A whole Messages answer holds arguments as JSON, which cannot be malformed.
         if (vendor !== 'anthropic-messages' || stream) {
-          test('a call whose arguments nobody can read is told to the model, which asks again', async () => {
+          test('malformed arguments are reported to the model, which calls again', async () => {
             upstream.enqueue(
               call({ name: 'web_search', arguments: '{"query": oops' }),
               call(search('tides')),
@@ -186,7 +186,7 @@ for (const client of PROTOCOLS) {
           });
         }
 
-        test('an answer cut by its limit in the middle of a call is not run', async () => {
+        test('a call cut by the token limit does not run', async () => {
           upstream.enqueue({ ...call(search('cut')), finish: 'length' });
           const { path, body } = plainRequest(client, VIA[vendor], stream);
           const response = await post(gateway.url, path, body);
@@ -199,7 +199,7 @@ for (const client of PROTOCOLS) {
   }
 }
 
-test('empty pieces of a hidden call say nothing to the client', async () => {
+test('empty deltas of a hidden call send nothing to the client', async () => {
   const chunk = (delta: JsonObject, finish: string | null = null) =>
     `data: ${JSON.stringify({
       id: 'c1',
@@ -235,7 +235,7 @@ describe('names and choices', () => {
   };
   const own = { name: 'web_search', input_schema: { type: 'object' } };
 
-  test('a function of the client’s own called web_search is the client’s', async () => {
+  test('a client’s own function named web_search stays the client’s', async () => {
     upstream.enqueue(call(search('mine')));
     const heard = await ask({ tools: [own] });
     expect(heard.content).toMatchObject([{ type: 'tool_use', name: 'web_search' }]);
@@ -245,20 +245,20 @@ describe('names and choices', () => {
     expect(names).toEqual(['web_search', 'stock_price']);
   });
 
-  test('an alias that nobody else has is the tool', async () => {
+  test('a unique alias selects the tool', async () => {
     upstream.enqueue(call({ ...search('x'), name: 'google_search' }), say('Found.'));
     const heard = await ask({});
     expect(heard.content).toMatchObject([{ type: 'text', text: 'Found.' }]);
     expect(world.reached).toHaveLength(1);
   });
 
-  test('no tools wanted: none are offered', async () => {
+  test('tool_choice none offers no tools', async () => {
     upstream.enqueue(say('Plain.'));
     await ask({ tools: [{ ...own, name: OWN }], tool_choice: { type: 'none' } });
     expect(toolNames('openai-chat', upstream.asked[0]!.body)).toEqual([OWN]);
   });
 
-  test('a forced hosted search is forced once, and the model is free to answer behind it', async () => {
+  test('a forced hosted search is forced once, and then the model chooses freely', async () => {
     upstream.enqueue(call(search('tides')), say('High at noon.'));
     await ask({
       tools: [{ type: 'web_search_20250305', name: 'web_search' }],
@@ -269,7 +269,7 @@ describe('names and choices', () => {
     expect(second ?? 'auto').toBe('auto');
   });
 
-  test('max_uses of the declaration holds, and is told in the vendor’s words', async () => {
+  test("the declaration's max_uses is enforced, with the vendor’s error", async () => {
     upstream.enqueue(call(search('a')), call(search('b')), say('Enough.'));
     const heard = await ask({
       tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 1 }],
@@ -288,7 +288,7 @@ describe('names and choices', () => {
     expect(world.reached).toHaveLength(1);
   });
 
-  test('Codex’s search endpoint answers with what was found', async () => {
+  test('Codex’s search endpoint returns the results', async () => {
     const response = await post(gateway.url, '/v1/alpha/search', {
       id: 's1',
       model: 'via-chat',

@@ -1,4 +1,4 @@
-/** Tools that the gateway runs, through the binary: every client, every vendor, every way a turn can go. */
+/** Tools that the gateway runs, through the binary: every client, every vendor, every course of a turn. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
@@ -51,7 +51,7 @@ const before = (text: string, answer: Answer): Answer => ({
   parts: [{ kind: 'text', text }, ...answer.parts],
 });
 
-/** What the model is given for a search whose first result has this number. */
+/** The text that the model gets for a search whose first result has this number. */
 const found = (query: string, first = 1) => ({
   query,
   results: pagesFor(query).map((page, at) => ({
@@ -63,7 +63,7 @@ const found = (query: string, first = 1) => ({
 
 const linesOf = (from: Gateway, name: string) => from.logs().filter(({ event }) => event === name);
 
-/** How many lines of this event there are once the exchange before has said its last. */
+/** The number of log lines of this event after the previous exchange has ended. */
 async function count(from: Gateway, name: string): Promise<number> {
   for (let length = -1; length !== from.stderr().length; await Bun.sleep(20)) {
     length = from.stderr().length;
@@ -71,7 +71,7 @@ async function count(from: Gateway, name: string): Promise<number> {
   return linesOf(from, name).length;
 }
 
-/** The fields of the lines of this event behind the first `seen`, once there are any. */
+/** The fields of the event's log lines after the first `seen`, once there are any. */
 async function logged(from: Gateway, name: string, seen: number) {
   await until(() => linesOf(from, name).length > seen);
   return linesOf(from, name)
@@ -98,7 +98,7 @@ for (const client of PROTOCOLS) {
             .flatMap((one) => (one.role === 'assistant' ? one.calls : []))
             .map((c) => c.id);
 
-        /** One start, one end, no trace of what was run here. */
+        /** One start, one end, no trace of the hidden calls. */
         const clean = (heard: Heard) => {
           expect(upstream.refusals).toEqual([]);
           if (stream) {
@@ -108,7 +108,7 @@ for (const client of PROTOCOLS) {
           expect(heard.wire).not.toMatch(/web_search|stock_price|srvtoolu|a\.example|"price"/);
         };
 
-        test('one call: its result goes up under its id, the client hears one plain answer', async () => {
+        test('one call: its result goes up under its id, and the client reads one plain answer', async () => {
           const cloned = await count(gateway, 'chat.process.raw.cloned');
           const assembled = await count(gateway, 'chat.process.hop3.assembled');
           upstream.enqueue(
@@ -148,7 +148,7 @@ for (const client of PROTOCOLS) {
           ]);
         });
 
-        test('two tools in one turn run at the same time; both results go up in order', async () => {
+        test('two tools in one turn run concurrently; both results go up in order', async () => {
           world.slow(60);
           upstream.enqueue(
             counted(call(search('ACME'), price('ACME'))),
@@ -175,7 +175,7 @@ for (const client of PROTOCOLS) {
           expect(JSON.parse(second!.text)).toEqual({ symbol: 'ACME', price: PRICE });
         });
 
-        test('two rounds: the third request holds both, numbered through, and usage is of three', async () => {
+        test('two rounds: the third request holds both, numbered consecutively, and usage adds up all three', async () => {
           const seen = await count(gateway, 'chat.process.hop3.assembled');
           upstream.enqueue(
             counted(call(search('one'))),
@@ -212,7 +212,7 @@ for (const client of PROTOCOLS) {
           ]);
         });
 
-        test('a mixed turn: the client gets its own call only, its next request is made whole again', async () => {
+        test('a mixed turn: the client gets only its own call, and its next request is completed', async () => {
           upstream.enqueue(
             counted(before('Both.', call(search('fjords'), weather))),
             counted(say('Rain on the fjords.')),
@@ -243,7 +243,7 @@ for (const client of PROTOCOLS) {
           expect(results[1]!.text).toBe('rain');
         });
 
-        test('the next question still holds what was found for the last one', async () => {
+        test('the next question still carries the results of the last one', async () => {
           upstream.enqueue(call(search('tides')), say('High at noon.'), say('You are welcome.'));
           const conversation = talk();
           await conversation.say('Tide?');
@@ -261,7 +261,7 @@ for (const client of PROTOCOLS) {
           expect(history(2)[3]).toEqual({ role: 'assistant', text: 'High at noon.', calls: [] });
         });
 
-        test('a tool that fails is told to the model, not to the client', async () => {
+        test('a failed tool is reported to the model, not to the client', async () => {
           world.fail();
           upstream.enqueue(
             counted(call(search('x'), price('X'))),
@@ -272,7 +272,7 @@ for (const client of PROTOCOLS) {
           expect(heard).toMatchObject({ text: 'I could not look it up.', finish: 'stop' });
           expect(heard.wire).not.toContain('the world is closed');
           const [, , first, second] = history(1);
-          // Only Messages has a field for it.
+          // Only Messages has a field for this.
           const said = (text: string) => {
             if (vendor === 'anthropic-messages') return JSON.parse(text);
             expect(text).toStartWith('Error: ');
@@ -287,7 +287,7 @@ for (const client of PROTOCOLS) {
           }
         });
 
-        test('at the cap the last request offers no server tools, and what it calls anyway is not run', async () => {
+        test('at the hop limit the last request offers no server tools, and a call to one does not run', async () => {
           const again = () => counted(call(search('again')));
           upstream.enqueue(again(), again(), counted(before('Enough.', call(search('more')))));
           const heard = await talk(capped).say('Go on.');
@@ -300,7 +300,7 @@ for (const client of PROTOCOLS) {
           expect(world.reached).toHaveLength(2);
         });
 
-        test('a client that leaves while a tool runs ends the tool; no further hop is asked for', async () => {
+        test('a client that leaves while a tool runs stops the tool, and no further hop is sent', async () => {
           world.slow(5000);
           upstream.enqueue(call(price('SLOW')), say('never'));
           const leaving = new AbortController();

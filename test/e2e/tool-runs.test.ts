@@ -1,4 +1,4 @@
-/** Tools that the gateway ran, in the recorded exchange: what was asked, what came of it, when and how long. */
+/** Tool runs of the gateway in the recorded exchange: arguments, result, start and duration. */
 
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { join } from 'node:path';
@@ -57,7 +57,7 @@ async function asked(stream: boolean, hopgate?: object) {
 }
 
 for (const stream of [true, false]) {
-  test(`runs are recorded with begin, duration and result, ${stream ? 'streamed' : 'whole'}`, async () => {
+  test(`a sample records start, duration and result of each run, ${stream ? 'streamed' : 'whole'}`, async () => {
     world.slow(60);
     upstream.enqueue(
       call(
@@ -83,7 +83,7 @@ for (const stream of [true, false]) {
       expect(run.ms).toBeGreaterThanOrEqual(55);
       expect(run.ms).toBeLessThan(2000);
     }
-    // What was asked for together ran together, and all of it between the hops.
+    // Calls requested together run together, between the hops.
     expect(Math.abs(first!.at! - second!.at!)).toBeLessThan(50);
     expect(third!.at).toBeGreaterThanOrEqual(first!.at! + first!.ms!);
     const hopEnd = meta.edges.find(({ stage }) => stage === 'provider-response')!.until!;
@@ -93,7 +93,7 @@ for (const stream of [true, false]) {
   });
 }
 
-test('a run that failed is recorded with its error, and the command line shows all of them', async () => {
+test('a failed run is recorded with its error, and the command line shows all runs', async () => {
   world.fail();
   upstream.enqueue(call({ name: 'stock_price', arguments: { symbol: 'KO' } }), say('Not known.'));
   const id = await ask(true);
@@ -107,7 +107,7 @@ test('a run that failed is recorded with its error, and the command line shows a
   expect(stdout).toMatch(/^tool stock_price after hop 1, at \d+ ms: .*503.* in \d+ ms$/m);
 });
 
-test('forced recalls are recorded as run before the first hop, with the space that was used', async () => {
+test('forced recalls are recorded before the first hop, with the space they used', async () => {
   upstream.enqueue(say('Nothing.'));
   const hopgate = { memory: { space: 'shop', recall: 'always' } };
   const meta = await metaOf(await ask(true, hopgate));
@@ -125,7 +125,7 @@ test('forced recalls are recorded as run before the first hop, with the space th
   expect(stdout).toMatch(/^tool recall_memory before hop 1, at \d+ ms: done in \d+ ms$/m);
 });
 
-test('an app that watches sees web searches and HTTP tools, too', async () => {
+test('an app that subscribes to tool events sees web searches and HTTP tools, too', async () => {
   const steps = () => [
     call({ name: 'web_search', arguments: { query: 'tides' } }),
     call({ name: 'stock_price', arguments: { symbol: 'KO' } }),

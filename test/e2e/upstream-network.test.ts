@@ -1,4 +1,4 @@
-/** The binary's way to its upstreams: TLS with its proofs, proxies, and many streams at a time by either client. */
+/** The network path to upstreams, through the binary: TLS verification, proxies, and many concurrent streams. */
 
 import { afterAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
@@ -74,14 +74,14 @@ describe('an upstream behind TLS', () => {
     return { url: `https://localhost:${server.port}/v1`, asked: () => asked };
   }
 
-  test('that is known is asked, streaming and not', async () => {
+  test('a trusted upstream is used, with and without streaming', async () => {
     const { url } = vendor('localhost');
     const gateway = await gatewayTo({ base_url: url, tls: { ca_file: pem('authority') } });
     expect(await (await ask(gateway)).json()).toEqual(REPLY);
     expect(await (await ask(gateway, true)).text()).toContain('[DONE]');
   });
 
-  test('is connected to once: a sample tells how long that took, the next one that it was kept', async () => {
+  test('a connection is reused: the first sample holds the connect time, the next one says that it was reused', async () => {
     const { url } = vendor('localhost');
     const tls = { ca_file: pem('authority') };
     const gateway = await gatewayTo({ base_url: url, tls }, {}, { samples: { mode: 'all' } });
@@ -112,7 +112,7 @@ describe('an upstream behind TLS', () => {
     expect(again).not.toHaveProperty('connected');
   });
 
-  test('that wants to know its clients is shown the configured certificate', async () => {
+  test('an upstream that asks for a client certificate gets the configured one', async () => {
     const { url } = vendor('localhost', true);
     const gateway = await gatewayTo({
       base_url: url,
@@ -134,7 +134,7 @@ describe('an upstream behind TLS', () => {
     ],
     ['whom nobody vouches for', 'localhost', {}, 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
   ] as const) {
-    test(`${name} sees no request, and the client is told why`, async () => {
+    test(`${name} gets no request, and the client reads why`, async () => {
       const { url, asked } = vendor(certificate);
       const gateway = await gatewayTo({ base_url: url, tls });
       const response = await ask(gateway);
@@ -146,7 +146,7 @@ describe('an upstream behind TLS', () => {
 });
 
 describe('a proxy', () => {
-  /** Answers for whatever it is asked to fetch. */
+  /** Answers every request it proxies. */
   function proxy() {
     const seen: string[] = [];
     const server = Bun.listen({
@@ -168,21 +168,21 @@ describe('a proxy', () => {
     return { url: `http://127.0.0.1:${server.port}`, seen };
   }
 
-  test('that the environment names is used', async () => {
+  test('the proxy named in the environment is used', async () => {
     const { url, seen } = proxy();
     const gateway = await gatewayTo({ base_url: 'http://vendor.test/v1' }, { http_proxy: url });
     expect(await (await ask(gateway)).json()).toEqual(REPLY);
     expect(seen).toEqual(['POST http://vendor.test/v1/chat/completions HTTP/1.1']);
   });
 
-  test('that the provider names is used', async () => {
+  test('the proxy named in the provider is used', async () => {
     const { url, seen } = proxy();
     const gateway = await gatewayTo({ base_url: 'http://vendor.test/v1', proxy: url });
     expect(await (await ask(gateway)).json()).toEqual(REPLY);
     expect(seen).toEqual(['POST http://vendor.test/v1/chat/completions HTTP/1.1']);
   });
 
-  test('for other schemes is left alone', async () => {
+  test('a proxy for another scheme is ignored', async () => {
     const { url, seen } = proxy();
     const vendor = proxy();
     const gateway = await gatewayTo({ base_url: `${vendor.url}/v1` }, { https_proxy: url });
@@ -192,14 +192,14 @@ describe('a proxy', () => {
   });
 });
 
-describe('more streams at a time than a process may fetch by default', () => {
+describe('more concurrent streams than fetch allows by default', () => {
   const STREAMS = 300;
 
   for (const [name, env] of [
     ['by the own client', {}],
     ['by fetch, behind a proxy', { http_proxy: 'set' }],
   ] as const) {
-    test(`${name}: none waits for another to end`, async () => {
+    test(`${name}: no stream waits for another to end`, async () => {
       let open = 0;
       let most = 0;
       const all = Promise.withResolvers<void>();
@@ -231,7 +231,7 @@ describe('more streams at a time than a process may fetch by default', () => {
         { base_url: `${'http_proxy' in env ? 'http://vendor.test' : address}/v1` },
         'http_proxy' in env ? { http_proxy: address } : {},
       );
-      // This very process fetches 256 at a time, too: the clients are processes of their own.
+      // This process, too, can fetch only 256 at a time, so the clients are separate processes.
       const client = `
         const ask = () => fetch('${gateway.url}/v1/chat/completions', { method: 'POST', body: '{"model":"m","stream":true,"messages":[{"role":"user","content":"Hi"}]}' }).then((r) => r.text());
         const texts = await Promise.all(Array.from({ length: ${STREAMS / 2} }, ask));
