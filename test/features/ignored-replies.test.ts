@@ -77,7 +77,7 @@ const decoded = (protocol: Codec, body: Json): Reply =>
     notes: new Notes(),
   });
 
-/** An interceptor of a kind, and what it does beside handing events on. */
+/** A kind of interceptor, and what it does besides passing events on. */
 const KINDS: Readonly<Record<string, (protocol: Codec) => [Interceptor, () => unknown[]]>> = {
   'leaked calls'(protocol) {
     const told: unknown[] = [];
@@ -117,9 +117,9 @@ const CASES = PROTOCOLS.flatMap((protocol) =>
   Object.keys(KINDS).map((kind) => [kind, protocol.name, protocol] as const),
 );
 
-describe('a whole reply that is nothing but plain words', () => {
+describe('a whole reply of plain text', () => {
   test.each(PROTOCOLS.map((protocol) => [protocol.name, protocol] as const))(
-    '%s: the texts are all that there is',
+    '%s: the digest holds every text',
     (_name, protocol) => {
       let plain = 0;
       fc.assert(
@@ -136,30 +136,33 @@ describe('a whole reply that is nothing but plain words', () => {
         }),
         { numRuns: 2000 },
       );
-      // A digest that never tells the texts proves nothing.
+      // A digest without texts would prove nothing.
       expect(plain).toBeGreaterThan(100);
     },
   );
 
-  test.each(CASES)('ignored by %s, %s: untouched and unnoticed', (kind, _name, protocol) => {
-    let ignored = 0;
-    fc.assert(
-      fc.property(reply, (given) => {
-        const body = bodyOf(protocol, given);
-        const { texts } = protocol.digestReply(body);
-        if (texts === undefined) return;
-        if (KINDS[kind]!(protocol)[0].ignores?.(texts) !== true) return;
-        ignored++;
-        const [interceptor, told] = KINDS[kind]!(protocol);
-        expect(isUntouched(interceptor, decoded(protocol, body))).toBe(true);
-        expect(told()).toEqual([]);
-      }),
-      { numRuns: 2000 },
-    );
-    expect(ignored).toBeGreaterThan(100);
-  });
+  test.each(CASES)(
+    'a reply that %s ignores passes unchanged and unread, %s',
+    (kind, _name, protocol) => {
+      let ignored = 0;
+      fc.assert(
+        fc.property(reply, (given) => {
+          const body = bodyOf(protocol, given);
+          const { texts } = protocol.digestReply(body);
+          if (texts === undefined) return;
+          if (KINDS[kind]!(protocol)[0].ignores?.(texts) !== true) return;
+          ignored++;
+          const [interceptor, told] = KINDS[kind]!(protocol);
+          expect(isUntouched(interceptor, decoded(protocol, body))).toBe(true);
+          expect(told()).toEqual([]);
+        }),
+        { numRuns: 2000 },
+      );
+      expect(ignored).toBeGreaterThan(100);
+    },
+  );
 
-  test('is not ignored with a leaked call in it', () => {
+  test('a reply with a leaked call is not ignored', () => {
     const ignores = (said: string) => KINDS['leaked calls']!(openaiChat)[0].ignores?.([said]);
     expect(ignores('All done.')).toBe(true);
     expect(ignores(`All done. ${LEAK}`)).toBe(false);

@@ -1,4 +1,4 @@
-/** One turn of a chat through a gateway in this process: the features of a conversation around a scripted vendor. */
+/** Runs one turn of a chat through an in-process gateway: the chat features around a scripted vendor. */
 
 import { withConversationTools } from '../../../src/app/chat-apps.ts';
 import type { StreamEvent } from '../../../src/conversation/events.ts';
@@ -38,7 +38,7 @@ export interface Chat {
 
 export type Said = { readonly text: string } | { readonly call: string; readonly args: JsonObject };
 
-/** What a vendor says, on its wire: streamed in pieces of so many characters, or whole. */
+/** A vendor's reply on the wire: streamed in pieces of that many characters, or whole. */
 export function vendor(
   protocol: ProtocolName,
   said: readonly Said[],
@@ -86,7 +86,7 @@ export function vendor(
 
 export const ALL = ['openai-chat', 'openai-responses', 'anthropic-messages'] as const;
 
-/** A request of this protocol: instructions, and what is said, the user first. */
+/** A request in this protocol: instructions and alternating messages, the user's first. */
 export function asking(
   client: ProtocolName,
   words: readonly string[],

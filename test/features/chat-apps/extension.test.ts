@@ -1,4 +1,4 @@
-/** What an app may say beside its request: every wrong field is named, headers say the same as the body. */
+/** The request extension of chat apps: every wrong field is named, and headers have the same effect as the body. */
 
 import { describe, expect, test } from 'bun:test';
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
@@ -309,7 +309,7 @@ describe('the language of the texts, where none is configured', () => {
     ['en', '', []],
   ] as const)('%s: %p %p', (language, system, said) => {
     expect(described(system, ...said)).toBe(language);
-    // Later turns change nothing, in whatever language.
+    // Later turns in any language change nothing.
     expect(described(system, ...said, 'Now all in English, please, for everybody here.')).toBe(
       said.length === 0 ? 'en' : language,
     );

@@ -1,4 +1,4 @@
-/** Forced recall: the pairs stand in the context before the model is asked, on every wire in a valid form. */
+/** Forced recall: the call pairs precede the model's turn, in a valid form on every wire. */
 
 import { describe, expect, test } from 'bun:test';
 import { LINT } from '../../../src/app/linters.ts';
@@ -67,7 +67,7 @@ for (const client of ALL) {
             result: expect.stringMatching(/^\{"events":\[.*小红的生日聚会在三月.*\]\}$/) as string,
           },
         ]);
-        // Behind the last words, in front of nothing.
+        // After the last message, before nothing else.
         const said = turns.findLastIndex(({ blocks }) =>
           blocks.some(({ type }) => type === 'text'),
         );
@@ -81,7 +81,7 @@ for (const client of ALL) {
           'get_other_members_messages',
           'is_mentioned',
         ]);
-        // The validators find nothing to repair, here and when asked again.
+        // The validators find nothing to repair, here and on a repeated request.
         expect(told.notes.filter((name) => /repair|orphan|relocat|strip/.test(name))).toEqual([]);
         expect(told.notes.filter((name) => name === 'tool_call_forced')).toHaveLength(3);
         const target = {
@@ -93,7 +93,7 @@ for (const client of ALL) {
         const again = decoded(upstream, body);
         const context = { target, client, notes: new Notes(), hop: 1 };
         expect(toolPairing.request!(again, context)).toBe(again);
-        // Nobody sees any of it who has not asked to.
+        // Clients that did not ask for tool events see none.
         expect(told.text).not.toMatch(/recall_memory|is_mentioned|hopgate/);
         expect(told.runs.map(({ name, hop }) => [name, hop])).toEqual([
           ['get_other_members_messages', undefined],
@@ -105,7 +105,7 @@ for (const client of ALL) {
   }
 }
 
-describe('where the pair stands', () => {
+describe('the position of the pair', () => {
   const roles = (body: JsonObject) =>
     (body.messages as JsonObject[]).map(({ role, tool_calls: calls, content }) =>
       calls === undefined
@@ -155,7 +155,7 @@ describe('where the pair stands', () => {
     ]);
     const { messages: first } = before as { messages: JsonObject[] };
     const { messages: second } = after as { messages: JsonObject[] };
-    // Word for word, so that a vendor's prompt cache knows it.
+    // Word for word, so that a vendor's prompt cache matches.
     expect(second.slice(0, first.length)).toEqual(first);
     expect(after.tools).toEqual(before.tools!);
     expect(roles(after).slice(-2)).toEqual(['calls', ['tool', '6']]);
@@ -254,7 +254,7 @@ test('a thinking budget cannot be combined with a forced call on Messages: it is
   expect((await ask('auto')).sent[0]!.thinking).toEqual(thinking);
 });
 
-describe('what the client decides', () => {
+describe('client settings', () => {
   const body = (more: JsonObject) => ({
     ...asking('openai-chat', ['生日聚会'], { stream: false }),
     ...more,
@@ -315,7 +315,7 @@ describe('what the client decides', () => {
   });
 
   for (const client of ALL) {
-    test(`${client}: max_recalls is said once in the instructions and in the tool`, async () => {
+    test(`${client}: max_recalls appears once in the instructions and once in the tool`, async () => {
       const told = await chat({
         client,
         body: asking(client, ['生日聚会']),
@@ -338,7 +338,7 @@ describe('what the client decides', () => {
         expect(tools[0]?.type === 'function' && tools[0].description).toContain('3 次');
       }
       expect(told.notes.filter((name) => name === 'recall_limit_told')).toHaveLength(1);
-      // What was sent first is the beginning of what is sent next.
+      // Each request starts with the previous one.
       const [first, second] = told.sent.map((body) => decoded(client, body));
       expect(second!.turns.slice(0, first!.turns.length)).toEqual(first!.turns as never);
     });

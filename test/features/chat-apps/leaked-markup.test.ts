@@ -1,4 +1,4 @@
-/** The last word on leaked markup: none of it is left, however it is cut, and nothing else is touched. */
+/** The final filter for leaked markup: it removes all markup, however it is split, and leaves other text alone. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -35,14 +35,14 @@ describe('markup', () => {
     ['the beginning of a tag, at the end', '好。<｜DSM', '好。'],
     ['a tag with a space in it', 'x<｜DSML｜ calls>y</｜DSML｜ calls>z', 'xyz'],
   ] as const) {
-    test(`${what} goes, whatever its pieces`, () => {
+    test(`${what} is removed, however it is split`, () => {
       for (const size of [1, 2, 3, 7, 1000]) expect(clean(text, [size]).text).toBe(left);
       expect(clean(text).count).toBeGreaterThan(0);
     });
   }
 
   test('any text around any block, cut anywhere: no markup is left', () => {
-    // No halves of tags: with what stood between them gone they would make a whole one.
+    // Half tags are left out: without the block between them they would form a whole tag.
     const word = fc.constantFrom(
       '好',
       '<',

@@ -1,4 +1,6 @@
-/** A memory in a few lines: every event of a space that shares a word (or two characters) with the query. */
+/**
+ * A small memory for tests: it returns every event of a space that shares a word (or two characters) with the query.
+ */
 
 import type {
   Memory,

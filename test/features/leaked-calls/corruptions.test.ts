@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import { FAMILIES } from '../../../src/features/leaked-calls/index.ts';
 import { characters, eventsOf, type Playing, play, TOOLS } from './transcript.ts';
 
-/** Played whole and in characters; both must say the same. */
+/** Plays the reply whole and character by character; both must give the same result. */
 function said(text: string, playing: Playing = {}) {
   const whole = play(eventsOf([{ text: [text] }]), playing);
   const slowly = play(eventsOf([{ text: characters(text) }]), playing);
@@ -57,7 +57,7 @@ describe('recovered', () => {
   }
 });
 
-describe('marks of DSML that are spoilt, in every tag on its own', () => {
+describe('DSML marks broken in each tag', () => {
   const OPENERS = ['<｜DSML｜', '<', '<｜｜DSML｜｜', '<DSML｜', '<｜DSML', '<|DSML|'];
   const CLOSERS = [
     ...[
@@ -93,7 +93,7 @@ describe('marks of DSML that are spoilt, in every tag on its own', () => {
   }
 });
 
-test('a brace too few does not swallow the next call', () => {
+test('a missing brace does not swallow the next call', () => {
   const first = '<tool_call>\n{"name": "exec_command", "arguments": {"cmd": "pwd"}\n</tool_call>';
   const second = '<tool_call>\n{"name": "list_mailboxes", "arguments": {}}\n</tool_call>';
   const { calls, text } = said(`So.\n${first}\n${second}\n`);
@@ -122,7 +122,7 @@ describe('removed, never called', () => {
     });
   }
 
-  test('a value still holding argument tags is not passed on', () => {
+  test('a value that still holds argument tags is not passed on', () => {
     const text = `<tool_call>exec_command<arg_key>cmd</arg_key><arg_value>ls</arg_value x><arg_key>a</arg_key><arg_value>b</arg_value></tool_call>`;
     expect(
       said(text).calls.every(({ arguments: args }) => !JSON.stringify(args).includes('arg_')),
@@ -157,37 +157,37 @@ describe('channels', () => {
     }
   });
 
-  test('thinking without its opener in a reply that comes whole', () => {
+  test('thinking without its opener in a whole reply', () => {
     const { text, reasoning } = play(eventsOf([{ text: ['First.\n</think>\n\nDone.'] }]));
     expect([reasoning.trim(), text.trim()]).toEqual(['First.', 'Done.']);
   });
 
-  test('thinking without its opener, where a profile says so', () => {
+  test('thinking without its opener, as a profile declares', () => {
     const profile = { leakFamilies: FAMILIES };
     const { text, reasoning } = said('First this.\n\nThen that.</think>\n\nDone.', { profile });
     expect([reasoning, text]).toEqual(['First this.\n\nThen that.', 'Done.']);
   });
 
-  test('on Messages thinking in tags stays text: it has no signature', () => {
+  test('on Messages, thinking in tags stays text because it has no signature', () => {
     for (const text of ['<thinking>Hm.</thinking>Done.', '<think>Hm.</think>Done.']) {
       expect(said(text, { protocol: 'anthropic-messages' }).text).toBe(text);
     }
   });
 });
 
-describe('what a profile or a request rules out', () => {
+describe('families and tools that are switched off', () => {
   const hermes = '<tool_call>\n{"name": "exec_command", "arguments": {"cmd": "pwd"}}\n</tool_call>';
 
-  test('a family that the profile leaves out is text', () => {
+  test('a family that the profile excludes stays text', () => {
     const playing = { profile: { leakFamilies: ['dsml'] } };
     expect(play(eventsOf([{ text: [hermes] }]), playing).same).toBe(true);
   });
 
-  test('an empty list switches everything off', () => {
+  test('an empty list switches the feature off', () => {
     expect(play(eventsOf([{ text: [hermes] }]), { profile: { leakFamilies: [] } }).same).toBe(true);
   });
 
-  test('tool_choice none: never called, never shown', () => {
+  test('tool_choice none: leaked calls are neither made nor shown', () => {
     const { calls, text } = said(hermes, { settings: { toolChoice: { type: 'none' } } });
     expect([calls, text]).toEqual([[], '']);
   });
@@ -196,7 +196,7 @@ describe('what a profile or a request rules out', () => {
     expect(play(eventsOf([{ text: [hermes] }]), { tools: [] }).same).toBe(true);
   });
 
-  test('no tools, but calls in the history: never called, never shown', () => {
+  test('no tools, but calls in the history: leaked calls are neither made nor shown', () => {
     const call = {
       type: 'tool-call',
       id: 'a',
@@ -210,14 +210,14 @@ describe('what a profile or a request rules out', () => {
     expect([calls, text, reports]).toEqual([[], 'Well.', ['hermes removed']]);
   });
 
-  test('an answer that shall be JSON may look like a call', () => {
+  test('a JSON answer may look like a call', () => {
     const text = '{"name": "exec_command", "arguments": {"cmd": "pwd"}}';
     expect(said(text).calls).toEqual([PWD]);
     const settings = { format: { type: 'json' } } as const;
     expect(play(eventsOf([{ text: [text] }]), { settings }).same).toBe(true);
   });
 
-  test('names: a namespace comes back, a freeform tool gets its text', () => {
+  test('a namespace is restored in a name, and a freeform tool gets its text', () => {
     const tools = [
       { type: 'function', name: 'read', namespace: 'files', schema: {} },
       { type: 'custom', name: 'apply_patch' },

@@ -1,4 +1,4 @@
-/** Capturing: queued, deduplicated, bounded, and gone with its space; limits that say their name. */
+/** Capturing: queued, deduplicated, bounded, and removed with its space; each limit names itself. */
 
 import { afterEach, describe, expect, test } from 'bun:test';
 import { existsSync, readFileSync, statSync } from 'node:fs';
@@ -87,7 +87,7 @@ describe('capture', () => {
     expect(await two.memory.erase('s')).toBe(2);
     expect([one.texts('s'), two.texts('s')]).toEqual([[], []]);
     expect(one.watch.outcomes).toEqual({ erased: 1 });
-    // A turn that began before ends after.
+    // A turn that started before the erasure ends after it.
     await one.memory.capture('s', [{ text: 'late', time: Date.now() - 1000 }]);
     await Bun.sleep(2);
     await one.memory.capture('s', [{ text: 'new' }]);
@@ -285,7 +285,7 @@ describe('removing', () => {
     expect([holds(path, 'zebra'), holds(path, 'quagga')]).toEqual([false, false]);
   });
 
-  test('nothing is reported where nothing was captured', async () => {
+  test('without captures, nothing is reported', async () => {
     const watch = watched();
     const { memory } = files.open({ path: files.path(), observer: watch });
     await memory.capture('s', []);

@@ -1,4 +1,4 @@
-/** Recall among what chats leave behind: facts are found under the questions about them, and the replies. */
+/** Recall from captured chats: facts are found despite the questions about them and the replies. */
 
 import { afterEach, describe, expect, test } from 'bun:test';
 import { isQuestion, kindWeight } from '../../../src/features/memory/ranking/event-kinds.ts';
@@ -8,7 +8,7 @@ import { memories } from './support.ts';
 const files = memories();
 afterEach(files.clean);
 
-/** A fact as it was said, how it is asked for, and what was asked and answered about it meanwhile. */
+/** A fact in its original wording, a question for it, and the questions and answers about it in between. */
 const PAIRS: readonly (readonly [fact: string, query: string, asked: string, reply: string])[] = [
   [
     'My dog is called Rex and I live in Oslo.',
@@ -143,7 +143,7 @@ const PAIRS: readonly (readonly [fact: string, query: string, asked: string, rep
 ];
 
 describe('facts that were asked about repeatedly', () => {
-  test('there are forty of them', () => {
+  test('the set holds forty facts', () => {
     expect(PAIRS).toHaveLength(40);
   });
 
@@ -164,7 +164,7 @@ describe('facts that were asked about repeatedly', () => {
     const found = await recalled('s', query, 10);
     expect(found).toContain(fact);
     expect(found.indexOf(fact)).toBeLessThan(6);
-    // One question is enough to have crowded it out before.
+    // Even one such question could outrank the fact.
     expect((await recalled('s', query, 3)).slice(0, 3)).toContain(fact);
   });
 

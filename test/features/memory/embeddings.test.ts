@@ -1,4 +1,4 @@
-/** Vectors beside the words: what they find, how they are made later, and that their failure costs nothing. */
+/** Vectors beside word search: what they find, how they are added later, and that their failure costs nothing. */
 
 import { Database } from 'bun:sqlite';
 import { afterEach, describe, expect, test } from 'bun:test';
@@ -66,7 +66,7 @@ const EVENTS = [
   { text: 'the lawn is mowed', source: 'Tom' },
 ];
 
-/** Until every event has its vector. */
+/** Waits until every event has its vector. */
 async function filled(path: string, count: number) {
   for (let tries = 0; tries < 100; tries++) {
     const db = new Database(path, { readonly: true });
@@ -145,7 +145,7 @@ describe('hybrid recall', () => {
     ['no list', { object: 'list' }],
     ['too few', { data: [] }],
     ['no object', 'nope'],
-  ])('an answer that is none (%s) counts as a failure', async (_name, answer) => {
+  ])('an invalid answer (%s) counts as a failure', async (_name, answer) => {
     const { embedder: odd, failures } = endpoint(() => answer);
     expect(await odd.embedQuery('x')).toBeUndefined();
     expect(failures).toHaveLength(1);
@@ -218,7 +218,7 @@ describe('hybrid recall', () => {
   });
 });
 
-describe('nearness', () => {
+describe('vector distance', () => {
   test('quantized vectors keep the order of angles', () => {
     fc.assert(
       fc.property(
@@ -252,7 +252,7 @@ describe('nearness', () => {
     expect(fewestDifferences(joined, 0, wanted, 3)).toEqual([]);
   });
 
-  test('reciprocal rank fusion: 1 for the first of every list, between 0 and 1 else', () => {
+  test('reciprocal rank fusion: 1 for the first of every list, else between 0 and 1', () => {
     const shares = fuseRanks([
       ['a', 'b', 'c'],
       ['a', 'd', 'b'],

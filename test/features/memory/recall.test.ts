@@ -1,4 +1,4 @@
-/** Recall: what is found by which question, in which order, and never from another space. */
+/** Recall: which question finds which events, in which order, and never from another space. */
 
 import { afterEach, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -33,7 +33,7 @@ describe('what is found', () => {
       if (wanted.includes(found[0]!)) first++;
       if (!found.some((id) => wanted.includes(id))) missed.push(question);
     }
-    // 57 of 60; those missed share no word with their event: only vectors can find them.
+    // 57 of 60; the missed ones share no word with their event, so only vectors can find them.
     expect(missed.length).toBeLessThanOrEqual(3);
     expect(first).toBeGreaterThanOrEqual(46);
     const page = await Bun.file(new URL('../../../docs/memory.md', import.meta.url)).text();
@@ -262,7 +262,7 @@ describe('spaces', () => {
     expect(book.get('other', event.id)).toBeUndefined();
     expect(book.remove('other', event.id)).toBe(false);
     expect(book.get('mine', event.id)).toMatchObject({ text: 'apple' });
-    // The same id in another space is another event.
+    // The same id in another space is a different event.
     book.add('other', [{ id: event.id, text: 'pear' }], alone);
     expect([book.get('mine', event.id)?.text, book.get('other', event.id)?.text]).toEqual([
       'apple',

@@ -1,4 +1,4 @@
-/** A history that a vendor refused is retried once, without what the refusal named. */
+/** A request whose history the vendor refused is retried once, without the part that the refusal named. */
 
 import { describe, expect, test } from 'bun:test';
 import { refusalRetry } from '../../../src/features/refusal-retry/index.ts';
@@ -8,7 +8,7 @@ import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
 
 const FEATURES = [refusalRetry, toolPairing];
 
-/** Random-looking bytes behind base64, as the real ones are: shorter or plainer ones never leave. */
+/** Base64 of random-looking bytes, as genuine signatures are; shorter or plainer ones are never sent. */
 const SEAL = (n: number) =>
   Buffer.from(Array.from({ length: 60 }, (_, i) => (i * 97 + n * 31 + 130) % 256)).toString(
     'base64',
@@ -74,7 +74,7 @@ const types = (message: Sent['messages'][number] | undefined) =>
   ((message?.content ?? []) as { type: string }[]).map(({ type }) => type);
 
 describe('signatures of thinking', () => {
-  test('only the named block goes, with a note that says where', async () => {
+  test('only the named block is removed, with a note that names its place', async () => {
     const gateway = scriptedGateway(
       'anthropic-messages',
       [refuse('messages.1.content.0: Invalid `signature` in `thinking` block'), messagesAnswer],
@@ -93,7 +93,7 @@ describe('signatures of thinking', () => {
     });
   });
 
-  test('a block bound to another prefix goes with all reasoning behind it', async () => {
+  test('a block bound to another prefix is removed with all reasoning after it', async () => {
     const words =
       'messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation. Remove the block.';
     const gateway = scriptedGateway(
@@ -105,7 +105,7 @@ describe('signatures of thinking', () => {
     expect(JSON.stringify(gateway.sent[1])).not.toContain('"thinking"');
   });
 
-  test('words that name no block take out all reasoning, and the parameter that wants it', async () => {
+  test('an error that names no block removes all reasoning and the thinking parameter', async () => {
     const words =
       '`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.';
     const gateway = scriptedGateway(
@@ -120,7 +120,7 @@ describe('signatures of thinking', () => {
     expect(second.thinking).toEqual({ type: 'disabled' });
   });
 
-  test('a loop that does not begin with thinking is sent with thinking off', async () => {
+  test('a loop that does not begin with thinking goes out with thinking off', async () => {
     const words =
       'messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block';
     const gateway = scriptedGateway(
@@ -134,7 +134,7 @@ describe('signatures of thinking', () => {
     expect(JSON.stringify(second.messages)).not.toContain('thinking');
   });
 
-  test('encrypted reasoning that cannot be verified goes', async () => {
+  test('encrypted reasoning that cannot be verified is removed', async () => {
     const call = { type: 'function_call', call_id: 'call_1', name: 'read', arguments: '{}' };
     const body = {
       model: 'm',
@@ -209,7 +209,7 @@ describe('reasoning that a vendor wants back', () => {
     'The `reasoning_content` in the thinking mode must be passed back to the API.',
     'thinking is enabled but reasoning_content is missing in assistant tool call message at index 1',
   ]) {
-    test(`a placeholder on every answer with calls: ${words.slice(0, 30)}`, async () => {
+    test(`every answer with calls gets a placeholder: ${words.slice(0, 30)}`, async () => {
       const gateway = scriptedGateway('openai-chat', [refuse(words), chatAnswer], FEATURES);
       expect((await gateway.ask('openai-chat', chatLoop())).status).toBe(200);
       const { messages } = gateway.sent[1] as { messages: JsonObject[] };
@@ -219,7 +219,7 @@ describe('reasoning that a vendor wants back', () => {
     });
   }
 
-  test('an item of reasoning before each call, where Responses wants it', async () => {
+  test('each call gets a reasoning item before it, where Responses wants it', async () => {
     const item = (id: string) => ({
       type: 'function_call',
       call_id: id,
@@ -251,7 +251,7 @@ describe('reasoning that a vendor wants back', () => {
     ]);
   });
 
-  test('a call without a thought signature gets the one that is not checked', async () => {
+  test('a call without a thought signature gets the unchecked one', async () => {
     const words =
       'Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly.';
     const gateway = scriptedGateway('openai-chat', [refuse(words), chatAnswer], FEATURES);
@@ -281,7 +281,7 @@ describe('pairs', () => {
     expect(messages.find((m) => m.role === 'tool' && m.tool_call_id === 'call_c')).toBeDefined();
   });
 
-  test('words without an id take all calls out and keep what was said and found', async () => {
+  test('an error without an id removes all calls and keeps texts and results', async () => {
     const words =
       'Please ensure that function call turn comes immediately after a user turn or after a function response turn.';
     const gateway = scriptedGateway('openai-chat', [refuse(words), chatAnswer], FEATURES);
@@ -308,10 +308,10 @@ describe('pairs', () => {
   });
 });
 
-describe('once and no more', () => {
+describe('one retry only', () => {
   const words = 'messages.1.content.0: Invalid `signature` in `thinking` block';
 
-  test('a second refusal is the client’s to read', async () => {
+  test('a second refusal goes to the client', async () => {
     const gateway = scriptedGateway(
       'anthropic-messages',
       [refuse(words), refuse('messages.3.content.0: Invalid `signature` in `thinking` block')],
@@ -323,7 +323,7 @@ describe('once and no more', () => {
     expect(gateway.sent).toHaveLength(2);
   });
 
-  test('a passing fault behind it is tried again with the mended history', async () => {
+  test('a transient fault after the repair is retried with the repaired history', async () => {
     const busy: Scripted = { status: 503, json: { error: { message: 'busy' } } };
     const gateway = scriptedGateway(
       'anthropic-messages',
@@ -353,7 +353,7 @@ describe('once and no more', () => {
     });
   }
 
-  test('the words in a 500 or a 403 are no refusal of the history', async () => {
+  test('the same message in a 500 or a 403 is not a refusal of the history', async () => {
     const denied: Scripted = { status: 403, json: { error: { message: words } } };
     const gateway = scriptedGateway('anthropic-messages', [denied], FEATURES);
     expect((await gateway.ask('anthropic-messages', loop())).status).toBe(502);

@@ -1,4 +1,4 @@
-/** Responses across the border between this gateway and vendors that keep them; owners; background jobs. */
+/** Responses stored by vendors instead of this gateway: continuing across both, owners, background jobs. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import OpenAI from 'openai';
@@ -73,7 +73,7 @@ afterAll(async () => {
 const client = (gateway: InProcess, apiKey = 'none') =>
   new OpenAI({ apiKey, baseURL: `${gateway.url}/v1`, maxRetries: 0 });
 
-/** One turn, and its answer's id, text and items, streamed or not. */
+/** One turn, with its answer's id, text and items, streamed or not. */
 async function turn(
   one: OpenAI,
   body: JsonObject & { readonly model: string },
@@ -126,21 +126,27 @@ describe.each([false, true])(
       expect(last).toContain('lion Leo');
     });
 
-    test.each(['plain', 'kept', 'other', 'chat'])('%s names the one before it', async (model) => {
-      const app = client(open);
-      const first = await turn(app, { model: model === 'chat' ? 'kept' : 'chat', input: 'hello' });
-      const body = { model, input: 'and?', previous_response_id: first.id };
-      if (!stream) {
-        expect((await app.responses.create(body)).previous_response_id).toBe(first.id);
-        return;
-      }
-      const named: (string | null | undefined)[] = [];
-      for await (const event of await app.responses.create({ ...body, stream })) {
-        if ('response' in event) named.push(event.response.previous_response_id);
-      }
-      expect(named.length).toBeGreaterThan(1);
-      expect([...new Set(named)]).toEqual([first.id]);
-    });
+    test.each(['plain', 'kept', 'other', 'chat'])(
+      '%s: each request names the previous response',
+      async (model) => {
+        const app = client(open);
+        const first = await turn(app, {
+          model: model === 'chat' ? 'kept' : 'chat',
+          input: 'hello',
+        });
+        const body = { model, input: 'and?', previous_response_id: first.id };
+        if (!stream) {
+          expect((await app.responses.create(body)).previous_response_id).toBe(first.id);
+          return;
+        }
+        const named: (string | null | undefined)[] = [];
+        for await (const event of await app.responses.create({ ...body, stream })) {
+          if ('response' in event) named.push(event.response.previous_response_id);
+        }
+        expect(named.length).toBeGreaterThan(1);
+        expect([...new Set(named)]).toEqual([first.id]);
+      },
+    );
 
     test('items are known on both sides too', async () => {
       const app = client(open);
@@ -205,7 +211,7 @@ describe('with keys, a response stored by a vendor belongs to its owner', () => 
     ['a conversation', () => ({ conversation: 'conv_1' })],
     ['a conversation as an object', () => ({ conversation: { id: 'conv_1' } })],
   ];
-  test.each(forms)('%s: the vendor is not asked', async (_name, more) => {
+  test.each(forms)('%s: the vendor gets no request', async (_name, more) => {
     for (const model of ['kept', 'plain', 'chat']) {
       for (const stream of [false, true]) {
         const body = { model, input: 'what did ann say?', ...more() };
@@ -245,7 +251,7 @@ describe('with keys, a response stored by a vendor belongs to its owner', () => 
       const body = { model: 'kept', input: 'again?', previous_response_id: made.id };
       const second = await startInProcess(config, first.home);
       try {
-        // What was kept reaches the file in batches.
+        // Stored rows reach the file in batches.
         await Bun.sleep(400);
         expect(JSON.stringify(await turn(client(second, 'key-of-ann'), body))).toContain('ANN-TOO');
         vendor.clear();
@@ -290,14 +296,14 @@ describe('by id', () => {
     const polled = await app.responses.retrieve(queued.id);
     expect(polled.status).toBe('completed');
     expect(vendor.asked.at(-1)!.line).toBe(`GET /responses/${queued.id}`);
-    // What it became is known here, too.
+    // The final state is known here, too.
     await turn(app, { model: 'chat', input: 'and?', previous_response_id: queued.id });
     expect(JSON.stringify(plain.asked.at(-1)?.body)).toContain('v heard');
     const cancelled = await app.responses.cancel(queued.id);
     expect(cancelled.status).toBe('cancelled');
   });
 
-  test('a background job that is streamed is started once, though its stream breaks off', async () => {
+  test('a streamed background job starts once, even if its stream breaks off', async () => {
     vendor.breakJobs(true);
     const body = { model: 'kept', input: 'slowly', background: true, stream: true };
     const response = await fetch(`${open.url}/v1/responses`, {
@@ -305,7 +311,7 @@ describe('by id', () => {
       body: JSON.stringify(body),
     });
     let text = '';
-    // A stream that broke off is reset behind its error.
+    // A stream that broke off is reset after its error.
     await (async () => {
       for await (const chunk of response.body!) text += Buffer.from(chunk).toString();
     })().catch(() => undefined);
@@ -317,7 +323,7 @@ describe('by id', () => {
     expect((await client(open).responses.retrieve(id)).status).toBe('completed');
   });
 
-  test('a background job that is streamed goes on when its client leaves', async () => {
+  test('a streamed background job continues when its client leaves', async () => {
     const app = client(open);
     const body = { model: 'kept', input: 'slowly', background: true, stream: true };
     const leaving = new AbortController();
@@ -345,7 +351,7 @@ describe('by id', () => {
     const types: string[] = [];
     for await (const event of again) types.push(event.type);
     expect(types.at(-1)).toBe('response.completed');
-    // What it became goes on elsewhere, too.
+    // The conversation continues at another vendor, too.
     await turn(app, { model: 'chat', input: 'and?', previous_response_id: id });
     expect(JSON.stringify(plain.asked.at(-1)?.body)).toContain('v heard');
   });

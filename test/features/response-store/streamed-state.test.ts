@@ -1,4 +1,4 @@
-/** A conversation in references, as the AI SDK holds it, over vendors that keep nothing: every lane, every cut. */
+/** A conversation by reference, as the AI SDK holds it, over vendors without storage: every pipeline, every split. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import OpenAI from 'openai';
@@ -96,14 +96,14 @@ async function ask(body: JsonObject, stream: boolean): Promise<Turn> {
   const items: OpenAI.Responses.ResponseOutputItem[] = [];
   let id = '';
   for await (const event of events) {
-    // The AI SDK takes the id from the first event and items as they are done.
+    // The AI SDK reads the id from the first event and items from the item-done events.
     if (event.type === 'response.created') id = event.response.id;
     if (event.type === 'response.output_item.done') items.push(event.item);
   }
   return { id, items };
 }
 
-/** The second turn in references and by the response's id: the vendor hears all that was said. */
+/** The second turn by references and by the response's id: the vendor gets the full history. */
 async function secondTurn(model: string, tools: boolean, stream: boolean, parts: Answer['parts']) {
   const first = await ask({ model, input: 'Weather?', ...(tools ? { tools: TOOLS } : {}) }, stream);
   const results = first.items.flatMap((item) =>
@@ -164,7 +164,7 @@ test('a vendor whose events have no names and other ids than OpenAI’s', async 
     frame('response.output_item.added', { output_index: 0, item: { ...item, content: [] } }) +
     frame('response.output_text.delta', { output_index: 0, content_index: 0, delta: WORDS }) +
     frame('response.output_item.done', { output_index: 0, item }) +
-    // Some leave the items out at the end.
+    // Some vendors leave out the items at the end.
     frame('response.completed', { response: { ...response, status: 'completed' } });
   upstream.enqueue({ raw });
   const first = await ask({ model: 'responses', input: 'Weather?', tools: TOOLS }, true);
@@ -178,7 +178,7 @@ test('a vendor whose events have no names and other ids than OpenAI’s', async 
   }
 });
 
-test('for every split of the stream', async () => {
+test('every split of the stream gives the same state', async () => {
   const parts = ANSWERS['reasoning, text and two calls']!;
   let bytes = new Uint8Array();
   play(parts, {

@@ -1,4 +1,4 @@
-/** Transcripts of exchanges with server tools: hops, holding, joining, caps. */
+/** Transcripts of exchanges with server tools: hops, held events, joined streams, limits. */
 
 import { describe, expect, test } from 'bun:test';
 import { mayDeclareHosted, memoryLedger } from '../../../src/features/server-tools/index.ts';
@@ -14,7 +14,7 @@ const search = (id: string, query = 'news') => ({
 });
 
 describe('a forced tool, a client that declared nothing', () => {
-  test('sees one stream with the answer alone', async () => {
+  test('the client sees one stream with the answer alone', async () => {
     const told = await exchange({
       client: 'openai-chat',
       body: ask,
@@ -80,7 +80,7 @@ describe('a forced tool, a client that declared nothing', () => {
       upstream: target('openai-responses'),
       hops: [{ say: [{ text: 'Nothing.' }] }],
     });
-    // The very event would send the upstream's bytes on, which tell of our tools.
+    // The unchanged event would forward the upstream's bytes, which name the gateway's tools.
     expect(told.events[0]).toEqual(eventsOf({ say: [] })[0]!);
     expect(told.sse).toContain('"tools":[]');
     const numbers = [...told.sse.matchAll(/"sequence_number":(\d+)/g)].map(([, n]) => Number(n));
@@ -279,7 +279,7 @@ describe('a selective tool', () => {
   });
 });
 
-describe('caps', () => {
+describe('limits', () => {
   test('rounds: the last hop has no server tools, and its calls do not run', async () => {
     let runs = 0;
     const told = await exchange({

@@ -1,4 +1,4 @@
-/** What comes back in the next request: hidden hops, shown blocks, mixed turns, lost ledgers, restarts. */
+/** What the next request restores: hidden hops, shown blocks, mixed turns; lost ledgers and restarts. */
 
 import { afterAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -46,7 +46,7 @@ describe('hidden hops of a client that declared nothing', () => {
       hops: [{ say: [{ text: 'Still.' }] }],
     });
 
-  test('come back, and the prompt prefix for the upstream stays the same', async () => {
+  test('hidden hops come back, and the prompt prefix for the upstream stays the same', async () => {
     const ledger = memoryLedger();
     const told = await first(ledger);
     const again = await second(ledger);
@@ -135,7 +135,7 @@ describe('a turn with server calls and client calls', () => {
       });
     }
     for (const agent of ['y', 'x']) {
-      // A vendor that counts gives every agent the same ids.
+      // A vendor with counted ids gives every agent the same ids.
       const id = 'b0';
       const again = await exchange({
         client: 'openai-chat',
@@ -183,7 +183,7 @@ describe('a client that declared the tool and sends it back', () => {
       ledger,
       hops: [{ say: [search('c1')] }, { say: [{ text: 'Rain [1]. Snow.' }] }],
     });
-  /** The content blocks that a client has put together from the stream. */
+  /** The content blocks that a client assembled from the stream. */
   const content = (sse: string): JsonObject[] => {
     const blocks: Record<string, unknown>[] = [];
     for (const line of sse.split('\n')) {
@@ -232,7 +232,7 @@ describe('a client that declared the tool and sends it back', () => {
       'user',
     ]);
     expect(sent[3]!.content).toBe('Rain [1]. Snow.');
-    // Numbers go on, and what was found before can still be cited.
+    // Numbers continue, and earlier sources can still be cited.
     expect(JSON.stringify(again.bodies[1])).toContain('\\"n\\":3');
     expect(
       again.sse.match(/"url":"https:\/\/a.example\/1","title":"Page A","encrypted_index"/g),
@@ -281,7 +281,7 @@ describe('a client that declared the tool and sends it back', () => {
           ...ask,
           input: [
             user('What is new?'),
-            // Clients keep nothing else of it.
+            // Clients store nothing else.
             {
               type: 'web_search_call',
               id,

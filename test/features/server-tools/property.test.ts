@@ -1,4 +1,7 @@
-/** Whatever models mix over however many hops: one legal stream, hops that extend each other, whole memory. */
+/**
+ * Any mix of calls over any number of hops: one valid stream, hops that extend each other, full recall in the next
+ * request.
+ */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -20,7 +23,7 @@ import { readBySdk } from './sdk.ts';
 
 const CLIENTS = Object.keys(PROTOCOLS) as ProtocolName[];
 
-/** A block without its call id, which must be unique over the exchange. */
+/** A block without its call id, which must be unique in the exchange. */
 type Part = { readonly kind: 'text' | 'reasoning' | 'server' | 'client'; readonly word: string };
 
 const word = fc.stringMatching(/^[a-z]{3,12}( \[[1-9]\])?[.!]?$/);
@@ -50,7 +53,7 @@ function scriptsOf(parts: readonly (readonly Part[])[]): Script[] {
 const isServer = (said: Said) => 'call' in said && said.call === 'web_search';
 const isClient = (said: Said) => 'call' in said && said.call === 'Bash';
 
-/** The hops that are really made: one without server calls, or with client calls beside, is the last. */
+/** The hops that are really sent: a hop without server calls, or with client calls, is the last. */
 function made(scripts: readonly Script[]): readonly Script[] {
   const last = scripts.findIndex(({ say }) => !say.some(isServer) || say.some(isClient));
   return scripts.slice(0, last + 1);
@@ -84,7 +87,7 @@ const listKey = (client: ProtocolName) => (client === 'openai-responses' ? 'inpu
 const messagesOf = (body: JsonObject | undefined) => body?.messages as readonly JsonObject[];
 
 describe.each(CLIENTS)('a client of %s', (client) => {
-  test.each([true, false])('one legal stream; declared: %p', async (declared) => {
+  test.each([true, false])('the client gets one valid stream; declared: %p', async (declared) => {
     await fc.assert(
       fc.asyncProperty(hops, async (parts) => {
         const scripts = scriptsOf(parts);
@@ -114,7 +117,7 @@ describe.each(CLIENTS)('a client of %s', (client) => {
           },
         });
 
-        // Every hop begins with the whole of the hop before, and changes nothing else.
+        // Every hop begins with the whole previous hop and changes nothing else.
         expect(told.bodies).toHaveLength(real.length);
         for (let at = 1; at < told.bodies.length; at++) {
           const { messages: before, ...first } = told.bodies[at - 1]!;
@@ -130,7 +133,7 @@ describe.each(CLIENTS)('a client of %s', (client) => {
           asked.turns.map((turn) => turn.blocks),
         );
 
-        // A client that wants no stream is told the same.
+        // A client without streaming gets the same content.
         const fold = new ReplyBuilder();
         for (const event of told.events) fold.push(event);
         const whole = JSON.stringify(
@@ -144,7 +147,7 @@ describe.each(CLIENTS)('a client of %s', (client) => {
         for (const id of [...read.calls, ...read.cited]) expect(whole).toContain(id);
         if (!declared) expect(whole).not.toContain('"web_search');
 
-        // The next request brings all of it back; an answer of nothing visible never gets this far.
+        // The next request restores everything; an answer without visible content never gets this far.
         if (read.text === '' && read.calls.length === 0 && read.searches === 0) return;
         const key = listKey(client);
         const following = [
@@ -182,7 +185,7 @@ const prefixKey = {
   'anthropic-messages': 'messages',
 };
 
-/** What a model reads, in order: Messages joins neighbours of one role, so that a message can grow. */
+/** The messages as a model reads them: Messages joins neighbours of one role, so a message can grow. */
 const partsOf = (messages: readonly JsonObject[]): JsonObject[] =>
   messages.flatMap((message): JsonObject[] => {
     const { content, ...around } = message;
@@ -190,46 +193,43 @@ const partsOf = (messages: readonly JsonObject[]): JsonObject[] =>
   });
 
 describe.each(CLIENTS)('an upstream of %s', (upstream) => {
-  test.each(CLIENTS)(
-    'gets the previous request as a prefix of the next one; client: %s',
-    async (client) => {
-      await fc.assert(
-        fc.asyncProperty(hops, async (parts) => {
-          const scripts = scriptsOf(parts);
-          const ledger = memoryLedger();
-          const key = prefixKey[upstream];
-          const given = {
-            client,
-            tools: [fakeSearch({ inject: 'force' })],
-            ledger,
-            upstream: target(upstream),
-          };
-          const body = bodies[client](true);
-          const told = await exchange({ ...given, body, hops: scripts });
-          const read = await readBySdk(client, told.sse);
-          const visible = read.text !== '' || read.calls.length > 0 || read.searches > 0;
-          const own = listKey(client);
-          const following = [
-            ...(body[own] as JsonObject[]),
-            ...read.history,
-            { role: 'user', content: 'And now?' },
-          ];
-          const again = visible
-            ? await exchange({
-                ...given,
-                body: { ...body, [own]: following },
-                hops: [{ say: [{ text: 'Still.' }] }],
-              })
-            : undefined;
-          const sent = [...told.bodies, ...(again?.bodies ?? [])].map((one) =>
-            partsOf(one[key] as JsonObject[]),
-          );
-          for (let at = 1; at < sent.length; at++) {
-            expect(sent[at]!.slice(0, sent[at - 1]!.length)).toEqual(sent[at - 1]!);
-          }
-        }),
-        { numRuns: 25 },
-      );
-    },
-  );
+  test.each(CLIENTS)('each request extends the previous one; client: %s', async (client) => {
+    await fc.assert(
+      fc.asyncProperty(hops, async (parts) => {
+        const scripts = scriptsOf(parts);
+        const ledger = memoryLedger();
+        const key = prefixKey[upstream];
+        const given = {
+          client,
+          tools: [fakeSearch({ inject: 'force' })],
+          ledger,
+          upstream: target(upstream),
+        };
+        const body = bodies[client](true);
+        const told = await exchange({ ...given, body, hops: scripts });
+        const read = await readBySdk(client, told.sse);
+        const visible = read.text !== '' || read.calls.length > 0 || read.searches > 0;
+        const own = listKey(client);
+        const following = [
+          ...(body[own] as JsonObject[]),
+          ...read.history,
+          { role: 'user', content: 'And now?' },
+        ];
+        const again = visible
+          ? await exchange({
+              ...given,
+              body: { ...body, [own]: following },
+              hops: [{ say: [{ text: 'Still.' }] }],
+            })
+          : undefined;
+        const sent = [...told.bodies, ...(again?.bodies ?? [])].map((one) =>
+          partsOf(one[key] as JsonObject[]),
+        );
+        for (let at = 1; at < sent.length; at++) {
+          expect(sent[at]!.slice(0, sent[at - 1]!.length)).toEqual(sent[at - 1]!);
+        }
+      }),
+      { numRuns: 25 },
+    );
+  });
 });

@@ -1,4 +1,4 @@
-/** Drives the engine without I/O: scripted hops through a real encoder, as the gateway would. */
+/** Drives the engine without I/O: scripted hops through a real encoder, as the gateway runs them. */
 
 import { expect } from 'bun:test';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
@@ -40,7 +40,7 @@ export interface Script {
   readonly say: readonly Said[];
   readonly finish?: FinishReason;
   readonly usage?: Usage;
-  /** The connection breaks before the end. */
+  /** Breaks the connection before the end. */
   readonly cut?: boolean;
 }
 
@@ -93,7 +93,7 @@ export const PAGES = [
   { url: 'https://b.example/2', title: 'Page B', text: 'Text of B', published: '2026-07-14' },
 ];
 
-/** A web search that finds the same two pages. */
+/** A web search that always finds the same two pages. */
 export const fakeSearch = (more: Partial<ServerTool> = {}): ServerTool =>
   fakeTool('web_search', {
     hosted: 'web_search',
@@ -119,18 +119,18 @@ export interface Exchange {
 }
 
 export interface Told {
-  /** SSE text as the client got it. */
+  /** The SSE text that the client got. */
   readonly sse: string;
   readonly events: readonly StreamEvent[];
-  /** Conversations as they went to the upstream, hop by hop. */
+  /** The conversations sent to the upstream, hop by hop. */
   readonly sent: readonly Conversation[];
-  /** Wire bodies of them. */
+  /** Their wire bodies. */
   readonly bodies: readonly JsonObject[];
   readonly log: readonly { readonly event: string; readonly fields: JsonObject }[];
   readonly notes: Notes;
 }
 
-/** Runs an exchange: passes, scripted answer, interceptor, next hop; everything into one encoder. */
+/** Runs an exchange: request passes, scripted answer, interceptor, next hop; all events go into one encoder. */
 export async function exchange(given: Exchange): Promise<Told> {
   const { client, hops } = given;
   const upstream = given.upstream ?? target('openai-chat');
@@ -183,11 +183,11 @@ export async function exchange(given: Exchange): Promise<Told> {
   return { sse, events, sent, bodies, log, notes };
 }
 
-/** What the client was told as text. */
+/** The text that the client read. */
 export const textOf = (events: readonly StreamEvent[]): string =>
   events.map((event) => (event.type === 'delta' ? event.text : '')).join('');
 
-/** One start, gapless blocks one at a time, one finish, one end. */
+/** Expects one start, gapless blocks one at a time, one finish, one end. */
 export function expectLegal(events: readonly StreamEvent[]): void {
   let index = -1;
   let open = false;

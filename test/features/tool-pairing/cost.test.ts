@@ -1,4 +1,4 @@
-/** The request pass is cheap, and its cost grows in proportion to the history. */
+/** The request pass is cheap, and its cost grows linearly with the history. */
 
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
@@ -37,7 +37,7 @@ function history(rounds: number, id: (round: number) => string): JsonObject {
   return { model: 'm', max_tokens: 9, messages };
 }
 
-/** The best of several runs in milliseconds, so that other load on the machine counts least. */
+/** The best of several runs in milliseconds, to reduce noise from other load. */
 function cost(body: JsonObject, runs = 30): number {
   const conversation = anthropicMessages.decodeRequest(
     repairBody(body, 'anthropic-messages', new Notes()),
@@ -79,7 +79,7 @@ describe('200 messages take less than a millisecond', () => {
   });
 });
 
-describe('twenty times the length takes no more than some sixty times as long', () => {
+describe('twenty times the length costs at most about sixty times as much', () => {
   const cases: readonly (readonly [string, (round: number) => string])[] = [
     ['each call under an id of its own', (i) => `toolu_${i}`],
     ['ids that the vendor refuses', (i) => `f:${i}`],

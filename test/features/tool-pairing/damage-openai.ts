@@ -1,10 +1,10 @@
-/** Damage of histories in OpenAI's forms: lists of Chat messages, and of Responses items; seeded. */
+/** Damage to histories in OpenAI's shapes: Chat messages and Responses items; seeded. */
 
 import type { Json } from '../../../src/lib/json/json.ts';
 import type { Damage } from './damage.ts';
 import type { Dice, Mutable } from './histories.ts';
 
-/** Where a protocol keeps what the damage is about. */
+/** The keys under which a protocol stores the damaged parts. */
 interface Form {
   isResult(entry: Mutable): boolean;
   idKey: string;

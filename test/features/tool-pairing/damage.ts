@@ -1,4 +1,4 @@
-/** Ways in which histories break on their way through clients, vendors and compactions; seeded. */
+/** Damage that clients, vendors and compactions do to histories; seeded. */
 
 import type { Json } from '../../../src/lib/json/json.ts';
 import { type Dice, genuineSignature, type Mutable } from './histories.ts';
@@ -48,7 +48,7 @@ const callOf = (messages: Mutable[], result: Spot) =>
 let serial = 0;
 const text = (): Mutable => ({ type: 'text', text: `T9${++serial}. said` });
 
-/** Does something to one result, if there is one. */
+/** Changes one result, if there is one. */
 const onResult =
   (change: (messages: Mutable[], result: Spot, dice: Dice) => void): Damage =>
   (messages, dice) => {
@@ -109,7 +109,7 @@ const junk: readonly Json[] = [
   true,
 ];
 
-/** Damage of Messages histories, by name. */
+/** Damage to Messages histories, by name. */
 export const MESSAGES_DAMAGE: Readonly<Record<string, Damage>> = {
   'a result is missing': onResult(take),
   'a result stands after text': onResult((messages, { message, block }) => {

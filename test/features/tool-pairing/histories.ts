@@ -1,4 +1,4 @@
-/** Valid sessions of an agent, seeded, as bodies of all three protocols, growing turn by turn. */
+/** Valid agent sessions as bodies of all three protocols, growing turn by turn; seeded. */
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 
@@ -21,7 +21,7 @@ export class Dice {
     return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
   }
 
-  /** A whole number below `limit`. */
+  /** An integer below `limit`. */
   below(limit: number): number {
     return Math.floor(this.next() * limit);
   }
@@ -47,7 +47,7 @@ interface Step {
   }[];
 }
 
-/** A round: what the user says, and what the model does until it says its last word. */
+/** A round: the user's message and the model's steps until its last text. */
 export interface Round {
   readonly user: string;
   readonly steps: readonly Step[];
@@ -55,13 +55,13 @@ export interface Round {
 
 const NAMES = ['Read', 'Bash', 'exec_command', 'mcp__files__list'];
 
-/** A signature that the vendor of these tests takes for its own. */
+/** A signature that these tests treat as the vendor's own. */
 export function genuineSignature(dice: Dice): string {
   const bytes = Uint8Array.from({ length: 72 }, () => dice.below(256));
   return `EuYB${Buffer.from(bytes).toString('base64')}`;
 }
 
-/** `T…` marks text, `R…` results, `H…` thinking: what must not get lost can be looked for. */
+/** `T…` marks text, `R…` results, `H…` thinking, so that a test can search for what must not get lost. */
 export function session(seed: number, rounds: number): readonly Round[] {
   const dice = new Dice(seed);
   let serial = 0;
@@ -92,10 +92,7 @@ export function session(seed: number, rounds: number): readonly Round[] {
   });
 }
 
-/**
- * Every request of the session, oldest first: each ends where the model is asked. Each is a body of
- * its own, sharing nothing with the others.
- */
+/** Every request of the session, oldest first; each ends at the model's turn and shares no objects with the others. */
 export function requests(
   rounds: readonly Round[],
   write: (turns: readonly Mutable[][]) => JsonObject,
@@ -116,7 +113,7 @@ export function requests(
   return out;
 }
 
-/** How a protocol says things. */
+/** The shapes of one protocol. */
 export interface Voice {
   user(text: string): Mutable[];
   assistant(step: Step): Mutable[];

@@ -1,4 +1,4 @@
-/** Randomly broken Chat and Responses histories come out valid, whole and stable; valid ones untouched. */
+/** Randomly damaged Chat and Responses histories come out valid, complete and stable; valid ones unchanged. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -72,7 +72,7 @@ const SIDES: readonly Side[] = [
 
 const markOf = (content: string | undefined) => content?.match(/R\d+\./)?.[0];
 
-/** The marks of each call's results, for calls whose id says which they are. */
+/** The marks of each call's results, for calls whose id is unique. */
 function answers(side: Side, body: JsonObject): Map<string, (string | undefined)[]> {
   const entries = (body[side.list] as Json[]).filter(isRecord);
   const calls = entries.flatMap(side.calls);
@@ -138,7 +138,7 @@ for (const side of SIDES) {
       }
     });
 
-    test('every damage kind really breaks some history', () => {
+    test('every kind of damage breaks some history', () => {
       for (const kind of kinds) {
         const broke = Array.from({ length: 60 }, (_, seed) => broken(side, seed, [kind])).some(
           (body) => side.complaint(body) !== undefined,
@@ -154,7 +154,7 @@ for (const side of SIDES) {
       });
     }
 
-    test('kinds of damage combined', () => {
+    test('combined kinds of damage', () => {
       fc.assert(
         fc.property(
           fc.nat(),

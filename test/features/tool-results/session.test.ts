@@ -1,4 +1,4 @@
-/** Whole sessions: what was sent once is sent again as it was, so that a vendor's prompt cache holds. */
+/** Whole sessions: a text that was sent once is sent again unchanged, so that a vendor's prompt cache holds. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -24,7 +24,7 @@ const content = fc.oneof(
       );
     }),
 );
-/** One round: its calls with their results, and perhaps words of the user behind it. */
+/** One round: its calls with their results, and perhaps a user message after it. */
 const round = fc.record({
   results: fc.array(content, { minLength: 1, maxLength: 3 }),
   words: fc.option(fc.string({ minLength: 1, maxLength: 5 }), { nil: undefined }),
@@ -48,7 +48,7 @@ const messagesOf = (rounds: readonly { results: string[]; words?: string; residu
 };
 
 describe('over a session', () => {
-  test('each request begins with the one before it, byte for byte', () => {
+  test('each request begins with the previous one, byte for byte', () => {
     fc.assert(
       fc.property(session, limits, (rounds, limit) => {
         const ledger = memoryShortResultLedger();
@@ -63,7 +63,7 @@ describe('over a session', () => {
     );
   });
 
-  test('nothing but texts changes, and a second pass changes nothing', () => {
+  test('only texts change, and a second pass changes nothing', () => {
     fc.assert(
       fc.property(session, limits, (rounds, limit) => {
         const asked = messagesOf(rounds);
@@ -77,7 +77,7 @@ describe('over a session', () => {
     );
   });
 
-  test('the last round keeps to the limit, counted in characters, the mark on top', () => {
+  test('the last round stays within the limit in characters, plus the mark', () => {
     fc.assert(
       fc.property(session, fc.constantFrom(5, 12, 100), (rounds, limit) => {
         const { messages } = pass(messagesOf(rounds), { limit });
@@ -94,7 +94,7 @@ describe('over a session', () => {
     );
   });
 
-  test('no record reaches the vendor in the last round or in what the model said', () => {
+  test('no record reaches the vendor in the last round or in assistant text', () => {
     fc.assert(
       fc.property(session, (rounds) => {
         const { messages } = pass(messagesOf(rounds), { limit: 0 });

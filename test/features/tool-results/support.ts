@@ -1,4 +1,4 @@
-/** A Chat transcript through the feature and back to the wire, as a vendor with short results would get it. */
+/** Sends a Chat transcript through the feature and back to the wire, as a vendor with short results gets it. */
 
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
@@ -61,7 +61,7 @@ export interface Passed {
   readonly conversation: Conversation;
 }
 
-/** One request through the pass; `again` is what a second pass over its outcome gives. */
+/** One request through the pass; `again` is the result of a second pass. */
 export function pass(
   messages: readonly JsonObject[],
   options: { limit?: number; ledger?: ShortResultLedger; target?: Target } = {},

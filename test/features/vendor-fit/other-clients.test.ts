@@ -1,4 +1,4 @@
-/** The same facts for clients of Messages and Responses, and on those vendors' own endpoints. */
+/** The same vendor facts for Messages and Responses clients, and on those vendors' own endpoints. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -16,14 +16,14 @@ const messages = (more: JsonObject = {}): JsonObject => ({
 const tools = [{ name: 'look', input_schema: { type: 'object', properties: {} } }];
 
 describe('a Messages client on another vendor', () => {
-  test('forces a tool where the model would think', () => {
+  test('a forced tool turns thinking off', () => {
     const asked = messages({ tools, tool_choice: { type: 'any' } });
     const seen = seenBy(targetOf('deepseek', 'deepseek-v4-flash'), asked, 'anthropic-messages');
     expect(seen.body).toMatchObject({ tool_choice: 'required', thinking: { type: 'disabled' } });
     expect(seen.notes).toContain('parameter_mapped reasoning');
   });
 
-  test('gets reasoning onto its answers, one message a run', () => {
+  test('answers get reasoning, one message per run', () => {
     const asked = messages({
       messages: [
         { role: 'user', content: 'Hi' },
@@ -40,7 +40,7 @@ describe('a Messages client on another vendor', () => {
     expect(assistant!.reasoning_content).toBe(' ');
   });
 
-  test('results and words of one turn are parted for Mistral', () => {
+  test('results and text of one turn are separated for Mistral', () => {
     const asked = messages({
       messages: [
         { role: 'user', content: 'Hi' },
@@ -68,7 +68,7 @@ describe("Anthropic's own models", () => {
   const sent = (model: string, more: JsonObject) =>
     seenBy(targetOf('anthropic', model), messages(more), 'anthropic-messages');
 
-  test('the newest ones get no budget and no sampling', () => {
+  test('the newest models get no budget and no sampling', () => {
     const { body, notes } = sent('claude-opus-4-7', {
       thinking: { type: 'enabled', budget_tokens: 2048 },
       temperature: 1,
@@ -82,7 +82,7 @@ describe("Anthropic's own models", () => {
     ]);
   });
 
-  test('the older ones get a budget', () => {
+  test('the older models get a budget', () => {
     const { body, notes } = sent('claude-haiku-4-5', {
       thinking: { type: 'adaptive' },
       output_config: { effort: 'low' },
@@ -92,14 +92,14 @@ describe("Anthropic's own models", () => {
     expect(notes).toEqual(['parameter_mapped thinking']);
   });
 
-  test('what they take goes out as it came', () => {
+  test('accepted settings go out unchanged', () => {
     const fine = { temperature: 0.5, tools, tool_choice: { type: 'any' }, stop_sequences: ['x'] };
     expect(sent('claude-sonnet-4-5', fine)).toMatchObject({ same: true, notes: [] });
     const adaptive = { thinking: { type: 'adaptive' }, output_config: { effort: 'max' } };
     expect(sent('claude-opus-4-6', adaptive)).toMatchObject({ same: true, notes: [] });
   });
 
-  test('an effort that a generation lacks goes to the nearest', () => {
+  test('an effort that a generation lacks becomes the nearest one', () => {
     const { body } = sent('claude-opus-4-6', {
       thinking: { type: 'adaptive' },
       output_config: { effort: 'xhigh' },
@@ -108,7 +108,7 @@ describe("Anthropic's own models", () => {
   });
 });
 
-describe('endpoints of other vendors in the form of Messages', () => {
+describe('Messages endpoints of other vendors', () => {
   test('text models get mentions of pictures, in results too', () => {
     const image = {
       type: 'image',
@@ -129,7 +129,7 @@ describe('endpoints of other vendors in the form of Messages', () => {
     expect(seen.again).toBe(true);
   });
 
-  test('system turns in the middle become a user, system at the top stays', () => {
+  test('system turns in the middle become user turns, and the system prompt stays', () => {
     const asked = messages({
       system: 'Be brief.',
       messages: [
@@ -144,7 +144,7 @@ describe('endpoints of other vendors in the form of Messages', () => {
     expect(seen.notes).toEqual(['content_bridged /messages']);
   });
 
-  test('settings on such a turn do not land on a user message', () => {
+  test('settings on such a turn do not move to a user message', () => {
     const asked = messages({
       messages: [
         { role: 'user', content: 'Hi' },
@@ -160,7 +160,7 @@ describe('endpoints of other vendors in the form of Messages', () => {
 });
 
 describe('Responses', () => {
-  test('reasoning models lose sampling, others keep it', () => {
+  test('reasoning models lose sampling settings, others keep them', () => {
     const asked = { model: 'x', input: 'Hi', temperature: 0.2, top_p: 0.9 };
     const seen = seenBy(targetOf('openai', 'o3', 'openai-responses'), asked, 'openai-responses');
     expect(['temperature' in seen.body, 'top_p' in seen.body]).toEqual([false, false]);
@@ -228,7 +228,7 @@ describe('laws', () => {
     'anthropic-messages',
   ];
 
-  test('idempotent for every vendor, model and protocol; what looks idle is idle', () => {
+  test('the pass is idempotent for every vendor, model and protocol, and the prefilter agrees', () => {
     fc.assert(
       fc.property(
         body,
@@ -245,7 +245,7 @@ describe('laws', () => {
     );
   });
 
-  test('what one pass made, another request through the same vendor leaves alone', () => {
+  test('a second request through the same vendor leaves the result of one pass unchanged', () => {
     fc.assert(
       fc.property(
         body,

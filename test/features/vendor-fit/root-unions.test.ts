@@ -1,4 +1,4 @@
-/** A client's own tool with a union at its schema's root goes to OpenAI as a plain object; other bodies stay as they are. */
+/** A tool schema with a union at its root goes to OpenAI as a plain object; other bodies stay unchanged. */
 
 import { describe, expect, test } from 'bun:test';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
@@ -36,7 +36,7 @@ const asked = {
 describe.each(['openai-chat', 'openai-responses'] as const)('%s', (protocol) => {
   const target = targetOf('openai', 'gpt-4o', protocol);
 
-  test('unions become plain', () => {
+  test('unions become plain objects', () => {
     for (const union of UNIONS) {
       const { body, notes, idle } = seenBy(target, asked[protocol](union), protocol);
       const [tool] = body.tools as JsonObject[];
@@ -49,7 +49,7 @@ describe.each(['openai-chat', 'openai-responses'] as const)('%s', (protocol) => 
     }
   });
 
-  test('others stay, unread', () => {
+  test('others stay, without a decode', () => {
     for (const schema of PLAIN) {
       const seen = seenBy(target, asked[protocol](schema), protocol);
       expect([seen.same, seen.idle, seen.notes]).toEqual([true, true, []]);
@@ -60,7 +60,7 @@ describe.each(['openai-chat', 'openai-responses'] as const)('%s', (protocol) => 
   });
 });
 
-test('the look at the bytes is linear', async () => {
+test('the byte prefilter is linear', async () => {
   const target = targetOf('openai', 'gpt-4o', 'openai-chat');
   const notes = undefined as never;
   const look = (body: Buffer) =>

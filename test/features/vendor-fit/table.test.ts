@@ -1,4 +1,4 @@
-/** Vendors × requests: what each vendor of the table receives, and with which notes. */
+/** Vendors × requests: the body that each vendor of the table receives, and its notes. */
 
 import { describe, expect, test } from 'bun:test';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
@@ -9,7 +9,7 @@ type Row = readonly [
   vendor: string,
   model: string,
   asked: JsonObject,
-  /** Undefined: the key is not there. */
+  /** Undefined means that the key is absent. */
   sent: { readonly [key: string]: unknown },
   notes: readonly string[],
 ];
@@ -23,7 +23,7 @@ const mapped = (where: string) => `parameter_mapped ${where}`;
 const dropped = (where: string) => `parameter_dropped ${where}`;
 
 const ROWS: readonly Row[] = [
-  // Output caps.
+  // Output limits.
   [
     'cap',
     'glm',
@@ -110,7 +110,7 @@ const ROWS: readonly Row[] = [
     [dropped('stop')],
   ],
   ['stops', 'openai-chat', 'gpt-4o', chat({ stop: ['a'] }), { stop: ['a'] }, []],
-  // Keys that are refused, or spelled otherwise.
+  // Keys that are refused or spelled differently.
   [
     'keys',
     'glm',
@@ -151,7 +151,7 @@ const ROWS: readonly Row[] = [
     { parallel_tool_calls: undefined },
     [dropped('parallel_tool_calls')],
   ],
-  // Sampling beside reasoning.
+  // Sampling with reasoning.
   [
     'sampling',
     'openai-chat',
@@ -186,7 +186,7 @@ const ROWS: readonly Row[] = [
     { temperature: 0.2 },
     [],
   ],
-  // How much to reason.
+  // Reasoning effort.
   [
     'effort',
     'openai-chat',
@@ -385,13 +385,13 @@ describe('a Chat client', () => {
       }
       expect(seen.notes.toSorted()).toEqual(notes.toSorted());
       expect(seen.again).toBe(true);
-      // What is idle must also look idle, or at least never the other way round.
+      // A request that needs no change must be skipped, or at least the reverse never happens.
       if (!seen.same) expect(seen.idle).toBe(false);
       if (notes.length === 0) expect(seen.same).toBe(true);
     });
   }
 
-  test('nothing said, nothing changed: every vendor gets a plain request as it came', () => {
+  test('a plain request reaches every vendor unchanged', () => {
     const plain = chat({ stream: true });
     for (const vendor of [
       'glm',
@@ -418,7 +418,7 @@ describe('a Chat client', () => {
     }
   });
 
-  test('a vendor of unknown make gets everything as it came', () => {
+  test('an unknown vendor gets everything unchanged', () => {
     const seen = seenBy(
       targetOf('none', 'm'),
       withTool({ temperature: 9, stop: [...'abcdef'], tool_choice: 'required', ...structured }),
@@ -439,7 +439,7 @@ describe('a Chat client', () => {
     'lmstudio',
     'sglang',
   ]) {
-    test(`the role developer is system for ${vendor}`, () => {
+    test(`the role developer becomes system for ${vendor}`, () => {
       const asked = chat({
         messages: [
           { role: 'developer', content: 'Be brief' },
@@ -457,7 +457,7 @@ describe('a Chat client', () => {
   }
 
   for (const vendor of ['glm', 'deepseek', 'qwen', 'minimax']) {
-    test(`a JSON schema is said in the prompt for ${vendor}`, () => {
+    test(`a JSON schema goes into the prompt for ${vendor}`, () => {
       const seen = seenBy(targetOf(vendor, 'm'), chat(structured));
       expect(seen.body.response_format).toEqual({ type: 'json_object' });
       const [system, user] = seen.body.messages as JsonObject[];
@@ -469,7 +469,7 @@ describe('a Chat client', () => {
     });
   }
 
-  test('strict declarations lose the word for vendors without it', () => {
+  test('strict is removed from declarations for vendors without it', () => {
     const strict = { type: 'function', function: { name: 'f', parameters: {}, strict: true } };
     const seen = seenBy(targetOf('glm', 'glm-4.7'), chat({ tools: [strict] }));
     expect(seen.body.tools).toEqual([
@@ -478,7 +478,7 @@ describe('a Chat client', () => {
     expect(seen.notes).toEqual(['parameter_dropped strict']);
   });
 
-  test('pictures become a mention for text models, wherever they stand', () => {
+  test('pictures become a mention for text models, in any position', () => {
     const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } };
     const file = {
       type: 'file',
@@ -501,7 +501,7 @@ describe('a Chat client', () => {
     expect(JSON.stringify(sees.body)).toContain('data:image/png');
   });
 
-  test('a conversation without any user gets one for vendors that refuse it', () => {
+  test('a conversation without a user message gets one for vendors that refuse it', () => {
     const asked = chat({ messages: [{ role: 'system', content: 'Say hello.' }] });
     const seen = seenBy(targetOf('glm', 'glm-4.7'), asked);
     expect((seen.body.messages as JsonObject[]).map(({ role }) => role)).toEqual([
@@ -530,7 +530,7 @@ describe('histories', () => {
     ['kimi', 'kimi-k2.5'],
     ['kimi', 'kimi-k2-thinking'],
   ] as const) {
-    test(`${vendor}/${model} finds reasoning on every message with calls`, () => {
+    test(`${vendor}/${model} gets reasoning on every message with calls`, () => {
       const { messages, notes } = messagesOf(vendor, model, history(called, answered));
       expect(messages[1]).toMatchObject({ reasoning_content: ' ', tool_calls: called.tool_calls });
       expect(notes).toEqual(['reasoning_placeholder_added /messages']);
@@ -542,7 +542,7 @@ describe('histories', () => {
     });
   }
 
-  test('V4 finds it on every answer, and none where it does not think', () => {
+  test('V4 gets reasoning on every answer, and none where it does not think', () => {
     const asked = history(
       { role: 'assistant', content: 'Hello.' },
       { role: 'user', content: 'So?' },
@@ -555,7 +555,7 @@ describe('histories', () => {
     expect(messagesOf('deepseek', 'deepseek-chat', history(called, answered)).same).toBe(true);
   });
 
-  test('Mistral: ids of nine letters and digits, the same in every request, pairs kept', () => {
+  test('Mistral: ids have nine letters and digits, the same in every request, and pairs stay', () => {
     const first = messagesOf('mistral', 'm', history(called, answered));
     const id = (first.messages[1]!.tool_calls as JsonObject[])[0]!.id;
     expect(id).toMatch(/^[a-zA-Z0-9]{9}$/);
@@ -568,7 +568,7 @@ describe('histories', () => {
     expect(messagesOf('mistral', 'm', kept).same).toBe(true);
   });
 
-  test('Mistral: a user never follows a tool message directly', () => {
+  test('Mistral: a user message never follows a tool message directly', () => {
     const { messages, notes } = messagesOf(
       'mistral',
       'm',

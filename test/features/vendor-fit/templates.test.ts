@@ -1,4 +1,4 @@
-/** Histories at servers with a model's own chat template: what such templates refuse is not sent. */
+/** Histories at servers with a model's chat template: content that such templates refuse is not sent. */
 
 import { describe, expect, test } from 'bun:test';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
@@ -9,7 +9,7 @@ const SERVERS = ['llamacpp', 'vllm', 'sglang', 'ollama', 'lmstudio', 'together']
 const MISTRAL = 'Mistral-Small-3.2-24B-Instruct-2506';
 const LLAMA = 'meta-llama/Llama-3.1-8B-Instruct';
 
-/** The rules of the real templates, in their words. */
+/** The rules of the real templates, with their error messages. */
 function refusal(body: JsonObject, model: string): string | undefined {
   const messages = (body.messages as JsonObject[]).filter(isObject);
   const spoken = messages.filter(({ role }) => role !== 'system');
@@ -158,7 +158,7 @@ for (const model of [MISTRAL, LLAMA, 'qwen3.5-4b']) {
             expect(seen.same).toBe(false);
           }
           expect(seen.idle).toBe(seen.idle && seen.same);
-          // Nothing that was said is lost.
+          // No text gets lost.
           const sent = JSON.stringify(seen.body);
           for (const said of JSON.stringify(asked).match(
             /found call_\d|found toolu_\d|reminder|environment|prompt|late|let me see/g,
@@ -184,7 +184,7 @@ test('each result follows its own call where calls go out one by one', () => {
   ]);
 });
 
-test('neighbours become one text with a blank line between', () => {
+test('adjacent messages become one text with a blank line between', () => {
   const { body, notes } = seenBy(targetOf('llamacpp', 'm'), {
     model: 'm',
     ...CHAT['two user messages in a row'],
@@ -193,7 +193,7 @@ test('neighbours become one text with a blank line between', () => {
   expect(notes.join()).toContain('message_shape_repaired');
 });
 
-test('a named tool is asked for as any tool', () => {
+test('a choice of a named tool becomes a choice of any tool', () => {
   const asked = {
     model: 'm',
     messages: [{ role: 'user', content: 'a' }],
@@ -205,7 +205,7 @@ test('a named tool is asked for as any tool', () => {
   expect(notes.join()).toContain('parameter_mapped');
 });
 
-test('a dialogue in turns goes out as it came, unread', () => {
+test('a dialogue in turns passes unchanged, without a decode', () => {
   const asked = {
     model: 'm',
     messages: [

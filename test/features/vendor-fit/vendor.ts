@@ -34,14 +34,14 @@ export interface Seen {
   /** The wire body. */
   readonly body: JsonObject;
   readonly notes: readonly string[];
-  /** Nothing was changed: the client's own bytes go out. */
+  /** Unchanged: the client's own bytes go out. */
   readonly same: boolean;
-  /** The look at the bytes said that there is nothing to do. */
+  /** The byte prefilter found nothing to do. */
   readonly idle: boolean;
   readonly again: boolean;
 }
 
-/** A request of a client as the vendor gets it. */
+/** A client's request as the vendor gets it. */
 export function seenBy(
   target: Target,
   asked: JsonObject,
@@ -79,7 +79,7 @@ const tool = (name = 'look'): JsonObject => ({
   function: { name, parameters: { type: 'object', properties: {} } },
 });
 
-/** A Chat request with one word of the user and whatever else. */
+/** A Chat request with one user message and other fields. */
 export const chat = (more: JsonObject = {}): JsonObject => ({
   model: 'any',
   messages: [{ role: 'user', content: 'Hi' }],

@@ -1,4 +1,4 @@
-/** Descriptions on disk: kept over restarts, bounded, shared between processes, and never fatal. */
+/** Descriptions on disk: stored over restarts, bounded, shared between processes, and never fatal. */
 
 import { afterEach, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';

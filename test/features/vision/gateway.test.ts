@@ -33,7 +33,7 @@ const messagesReply: Scripted = {
   },
 };
 
-/** A history of so many turns, each with a screenshot: of the user's, then of tools'. */
+/** A history of that many turns, each with a screenshot, first from the user, then from tools. */
 const HISTORIES: Readonly<Record<ProtocolName, (turns: number) => JsonObject>> = {
   'openai-chat': (turns) => ({
     model: 'm',
@@ -105,7 +105,7 @@ describe.each(['openai-chat', 'anthropic-messages'] as const)(
   'at a text model of %s',
   (upstream) => {
     test.each(['openai-chat', 'openai-responses', 'anthropic-messages'] as const)(
-      'a client of %s goes on turn after turn, and no image is described twice',
+      'the session of a %s client continues turn after turn, and no image is described twice',
       async (client) => {
         const { feature, asked } = eyes();
         const script = Array.from({ length: 3 }, () => UPSTREAMS[upstream]);
@@ -120,7 +120,7 @@ describe.each(['openai-chat', 'anthropic-messages'] as const)(
           expect(JSON.stringify(body)).not.toMatch(/base64|image_url|not shown/);
           return JSON.stringify((body as JsonObject).messages).slice(0, -1);
         });
-        // Prompt caches live on this: what was sent is the beginning of what is sent next.
+        // Prompt caches need this: each request starts with the previous one.
         expect(prompts[1]).toStartWith(prompts[0]!);
         expect(prompts[2]).toStartWith(prompts[1]!);
         expect(prompts[2]).toContain('seen 3');
@@ -160,7 +160,7 @@ describe('a target without a profile that refuses images', () => {
     [500, 'image input is not supported - hint: you may need to provide the mmproj'],
   ];
   for (const [status, message] of refusals) {
-    test(`is sent descriptions once: ${message}`, async () => {
+    test(`the target gets descriptions after one refusal: ${message}`, async () => {
       const { feature, asked } = eyes();
       const refusal = { json: { error: { message } }, status };
       const gateway = scriptedGateway('openai-chat', [refusal, reply], [feature]);
@@ -173,7 +173,7 @@ describe('a target without a profile that refuses images', () => {
     });
   }
 
-  test('is not tried again without a vision model, or where it refuses something else', async () => {
+  test('no retry without a vision model, or when it refuses something else', async () => {
     const image = {
       json: { error: { message: 'This model does not support image inputs' } },
       status: 400,

@@ -1,4 +1,4 @@
-/** Images for models that cannot see: described once, the same words for ever, and never a bricked session. */
+/** Images for models without vision: described once, always with the same text, and never a broken session. */
 
 import { afterAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -57,7 +57,7 @@ describe('what goes out', () => {
     } as never);
     expect(JSON.stringify(third)).toContain('seen');
     expect(JSON.stringify(wire)).not.toContain('base64');
-    // The type is what the bytes say, not what the client called them.
+    // The type comes from the bytes, not from the client's declaration.
     const types = asked.map(({ conversation }) => conversation.turns[0]!.blocks[1]);
     expect(types[0]).toMatchObject({ source: { mediaType: 'image/png' } });
   });
@@ -81,7 +81,7 @@ describe('what goes out', () => {
     expect(JSON.stringify(wire)).not.toContain('input_image');
     expect(JSON.stringify(wire)).toContain('seen 1');
     expect(notes).toHaveLength(2);
-    // The image came before its words.
+    // The image came before its text.
     const question = asked[0]!.conversation.turns[0]!.blocks[0];
     expect(question).toMatchObject({ text: expect.stringContaining('And this?') });
   });
@@ -129,7 +129,7 @@ describe('each image once', () => {
           messages.push(user(text(`question ${index}`), ...names.map(image)));
           const { wire } = await send('openai-chat', chat(...messages));
           const now = wire.messages as readonly Json[];
-          // What was sent stays as it was sent, byte for byte.
+          // The sent text stays unchanged, byte for byte.
           expect(JSON.stringify(now.slice(0, before.length))).toBe(JSON.stringify(before));
           before = now;
           messages.push({ role: 'assistant', content: `answer ${index}` });
@@ -186,7 +186,7 @@ describe('failures', () => {
     ['says nothing', () => Promise.resolve(' \n')],
     ['hangs', () => new Promise<string>(() => {})],
   ])(
-    'a model that %s costs the image, not the session, and is no description',
+    'a model that %s costs the image, not the session, and leaves no description',
     async (_what, answer) => {
       const store = openDescriptionStore();
       const settings = () => ({ target: 'v/eyes', timeoutMs: 50 });
@@ -198,7 +198,7 @@ describe('failures', () => {
       // The next try of the same request does not wait for it again.
       await failing.send('openai-chat', body);
       expect(failing.asked).toHaveLength(2);
-      // A model that works finds nothing in its way.
+      // A working model is not held up.
       const { notes } = await eyes({ store }).send('openai-chat', body);
       expect(notes).toEqual(['image as a description', 'image as a description']);
     },
@@ -278,7 +278,7 @@ describe('images by address', () => {
   });
 
   test.each(['/pic', '/inside', '/page'])(
-    '%s inside, or no image, is not handed on',
+    '%s in the response, or no image, is not forwarded',
     async (path) => {
       hits = [];
       const listed = path === '/pic' ? [] : allow;

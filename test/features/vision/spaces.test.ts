@@ -1,4 +1,4 @@
-/** Images in conversations of a memory space: described once there, unknown elsewhere, gone with the space. */
+/** Images in conversations of a memory space: described once there, unknown elsewhere, erased with the space. */
 
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { join } from 'node:path';

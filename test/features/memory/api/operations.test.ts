@@ -209,7 +209,7 @@ test('a misspelt header is refused by name, a foreign one is ignored', async () 
     200,
     expect.stringContaining('unknown_header_ignored=2'),
   ]);
-  // Beside a known one, and however many there are.
+  // Together with a known one, and however many there are.
   const crowd = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`x-hopgate-q${i}`, '1']));
   const many = await chat({ ...crowd, 'x-hopgate-tool-events': 'true' });
   expect(many.headers.get('x-hopgate-notes')).toContain('unknown_header_ignored=8');

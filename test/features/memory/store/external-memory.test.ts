@@ -1,4 +1,4 @@
-/** A memory elsewhere: what it is sent, the many forms of what it answers, and what happens when it does not. */
+/** An external memory service: the requests it gets, the forms of its responses, and its failures. */
 
 import { afterEach, describe, expect, test } from 'bun:test';
 import { DEFAULT_LIMITS } from '../../../../src/features/memory/event.ts';
@@ -149,7 +149,7 @@ describe('an external memory', () => {
       504,
       /in time \(memory\.timeout\)/,
     ],
-  ])('that %s is an error in words', async (_name, answer, status, words) => {
+  ])('a service that %s gives a readable error', async (_name, answer, status, words) => {
     const { memory, watch } = store(answer);
     const failure = memory.recall('s', { query: 'x' });
     await expect(failure).rejects.toMatchObject({ status, message: expect.stringMatching(words) });

@@ -1,4 +1,4 @@
-/** The tools that reach out, in the engine: offered, called by a scripted model, and shown to clients. */
+/** Network tools in the engine: offered, called by a scripted model, and shown to clients. */
 
 import { afterAll, describe, expect, test } from 'bun:test';
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';

@@ -1,4 +1,4 @@
-/** HTTP tools: where arguments go, what they can never change, and what comes back. */
+/** HTTP tools: the place of each argument, what arguments can never change, and the results. */
 
 import { afterAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -23,8 +23,8 @@ const request = (url: string, properties: JsonObject, args: JsonObject, method =
   return { url: built.url.href, body: built.body };
 };
 
-describe('where arguments go', () => {
-  test('into the path, the query of the template, and the rest by method', () => {
+describe('the place of each argument', () => {
+  test('arguments go into the path, the query of the template, and the rest by method', () => {
     const url = 'https://a.test/v1/{city}/now?u={units}&lang={lang}&v=2';
     const all = { city: {}, units: {}, lang: {}, days: {} };
     const args = { city: 'São Paulo/x', units: 'c&d', days: 3 };
