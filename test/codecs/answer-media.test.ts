@@ -67,14 +67,14 @@ const ASKED: Readonly<Record<ProtocolName, JsonObject>> = {
 };
 
 interface Told {
-  /** The whole reply, and the frames of the same as a stream, as text. */
+  /** The whole reply, and its stream frames as text. */
   readonly whole: string;
   readonly streamed: string;
   readonly notes: readonly string[];
   readonly streamNotes: readonly string[];
 }
 
-/** What a client of `to` gets of a reply of `from`. */
+/** The reply of a `from` upstream as a client of `to` gets it. */
 function told(from: ProtocolName, to: ProtocolName, body: JsonObject): Told {
   const target = { provider: 'p', model: 'm', protocol: from, profile: NO_PROFILE };
   const sent = PROTOCOLS[from].decodeRequest(ASKED[from]);
@@ -84,7 +84,7 @@ function told(from: ProtocolName, to: ProtocolName, body: JsonObject): Told {
     const reply = PROTOCOLS[from].decodeReply(body, { sent, target, notes });
     const context = { request: asked, requestId: 'req_1', provider: 'p', notes };
     if (i === 0) return JSON.stringify(PROTOCOLS[to].encodeReply(reply, context));
-    // The same answer as this protocol streams it, read by its decoder and told to the client.
+    // The same answer as this protocol streams it, decoded and encoded for the client.
     const first = PROTOCOLS[from].encodeStream({ ...context, request: sent, notes: new Notes() });
     const decoder = PROTOCOLS[from].decodeStream({ sent, target, notes: new Notes() });
     const encoder = PROTOCOLS[to].encodeStream(context);
@@ -110,7 +110,7 @@ describe('an answer that is only an image', () => {
     });
   }
 
-  test('reaches a Responses client as a generated image', () => {
+  test('it reaches a Responses client as a generated image', () => {
     const { whole, streamed, notes } = told('openai-chat', 'openai-responses', chatImage(DATA));
     for (const said of [whole, streamed]) {
       expect(said).toContain('"image_generation_call"');
@@ -119,7 +119,7 @@ describe('an answer that is only an image', () => {
     expect(notes).toEqual([]);
   });
 
-  test('reaches a Messages client as text, with a note', () => {
+  test('it reaches a Messages client as text, with a note', () => {
     const link = told('openai-chat', 'anthropic-messages', chatImage(LINK));
     expect(link.whole).toContain(LINK);
     expect(link.streamed).toContain(LINK);
@@ -130,7 +130,7 @@ describe('an answer that is only an image', () => {
     }
   });
 
-  test('stays what it is for a Chat client', () => {
+  test('it stays unchanged for a Chat client', () => {
     const { whole, streamed, notes } = told('openai-chat', 'openai-chat', chatImage(DATA, 'Here:'));
     expect(whole).toContain(DATA);
     expect(streamed).toContain(DATA);

@@ -1,4 +1,4 @@
-/** Cache marks that the target's protocol does not have get a note, in every position and with every lifetime. */
+/** Cache marks that the target's protocol lacks get a note, in every position and with every lifetime. */
 
 import { expect, test } from 'bun:test';
 import { Notes } from '../../src/conversation/notes.ts';

@@ -18,7 +18,7 @@ const ids = fc.oneof(
   fc.string({ minLength: 1 }).map((id) => wrapCallId(id)),
 );
 
-test('every id has one of its own that Messages takes, and is found again from it', () => {
+test('every id gets a unique valid one for Messages, and can be restored from it', () => {
   fc.assert(
     fc.property(ids, ids, (a, b) => {
       expect(wrapCallId(a)).toMatch(LEGAL);
@@ -87,7 +87,7 @@ const history = (id: string, answered = true): JsonObject => ({
 
 describe.each(['openai-chat', 'openai-responses'] as const)('%s', (vendor) => {
   for (const id of ODD) {
-    test(`${JSON.stringify(id)} goes to the client in its form and comes back as it was`, () => {
+    test(`${JSON.stringify(id)} goes to the client in its form and comes back unchanged`, () => {
       const given = idFor(id, vendor);
       for (const one of given) expect(one).toMatch(LEGAL);
       expect(given[0]).toBe(given[1]!);
@@ -104,7 +104,7 @@ describe.each(['openai-chat', 'openai-responses'] as const)('%s', (vendor) => {
   }
 });
 
-test('another Messages vendor gets the very bytes, and a missing result under the same id', () => {
+test('another Messages vendor gets the same bytes, and a missing result under the same id', () => {
   for (const id of ODD) {
     const carried = wrapCallId(id);
     expect(run(history(carried), 'anthropic-messages').same).toBe(true);

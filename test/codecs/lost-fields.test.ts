@@ -90,8 +90,8 @@ test('the name of a speaker', () => {
   }
 });
 
-describe('settings with a place of another name', () => {
-  test('what Chat and Responses share', () => {
+describe("settings with another name in the target's protocol", () => {
+  test('Chat and Responses share settings under other names', () => {
     const rest = { prompt_cache_retention: '24h', safety_identifier: 'who' };
     for (const [from, to] of [
       ['openai-responses', 'openai-chat'],
@@ -106,7 +106,7 @@ describe('settings with a place of another name', () => {
     expect(refusing.notes).toContain('parameter_dropped prompt_cache_retention');
   });
 
-  test('who asks, towards Messages', () => {
+  test('the user id towards Messages', () => {
     for (const from of ['openai-chat', 'openai-responses'] as const) {
       const alone = sent(from, 'anthropic-messages', { safety_identifier: 'who' });
       expect(alone.body.metadata).toEqual({ user_id: 'who' });
@@ -118,7 +118,7 @@ describe('settings with a place of another name', () => {
   });
 });
 
-test('a file that Responses names by its id', () => {
+test('a file that Responses references by its id', () => {
   const content = [
     { type: 'input_text', text: 'a' },
     { type: 'input_file', file_id: 'file-1' },

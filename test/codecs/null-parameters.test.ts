@@ -80,7 +80,7 @@ test('a field that is set still gets its note', () => {
 });
 
 test.each(BODIES.map(([protocol, body]) => [protocol.name, protocol, body] as const))(
-  'an own body of %s keeps its nulls, settings changed or not',
+  'a body in its own protocol (%s) keeps its nulls, settings changed or not',
   (name, protocol, own) => {
     const { asked, body } = encoded(protocol, own, protocol);
     expect(body).toEqual(own);

@@ -27,7 +27,7 @@ function schemaOf(
   profile: Profile,
 ): [JsonObject, readonly string[]] {
   const notes = new Notes();
-  // As a tool of an MCP server joins a conversation: without a wire.
+  // As an MCP server's tool joins a conversation: without a wire.
   const asked: Conversation = {
     model: 'm',
     system: [],

@@ -18,7 +18,7 @@ function refusal(body: Json): GatewayError {
   throw new Error('it was not refused');
 }
 
-describe('a broken request is refused at the field that is broken', () => {
+describe('a broken request is refused, and the error names the broken field', () => {
   const cases: readonly (readonly [string, Json, string, string?])[] = [
     ['a list', [], 'body'],
     ['null', null, 'body'],
@@ -112,7 +112,7 @@ describe('a broken request is refused at the field that is broken', () => {
   }
 });
 
-describe('what the real API takes is not refused', () => {
+describe('a request that the real API accepts is not refused', () => {
   const cases: readonly (readonly [string, Json])[] = [
     ['empty messages', { ...base, messages: [] }],
     ['empty content', withContent('')],

@@ -9,7 +9,7 @@ import type { Block, Conversation } from '../../../src/conversation/types.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { target } from './recorded.ts';
 
-describe('edits of a request that came on this wire', () => {
+describe('edits of a request in its own protocol', () => {
   const body = {
     model: 'm',
     max_tokens: 4000,
@@ -122,7 +122,7 @@ describe('edits of a request that came on this wire', () => {
     expect(messages[0]).toEqual(body.messages[0]);
   });
 
-  test('thinking taken away in the open loop: the parameter goes too, and the edit that needs it', () => {
+  test('thinking removed in the open loop removes its parameter and the dependent context edit', () => {
     const turns = asked.turns.map((turn) =>
       turn.role === 'assistant' ? editNode(turn, { blocks: turn.blocks.slice(1) }) : turn,
     );
@@ -158,7 +158,7 @@ describe('edits of a request that came on this wire', () => {
     expect(sent).not.toHaveProperty('tool_choice');
   });
 
-  test("thinking that carries another vendor's seal never reaches a Messages upstream", () => {
+  test("thinking with another vendor's seal never reaches a Messages upstream", () => {
     const signature = wrapSeal({
       protocol: 'openai-responses',
       provider: 'oa',

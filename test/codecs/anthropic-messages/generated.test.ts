@@ -253,7 +253,7 @@ test('encoding is deterministic, notes included', () => {
   );
 });
 
-test('what is sent decodes, and goes out again as it was', () => {
+test('an encoded request decodes, and encodes again unchanged', () => {
   fc.assert(
     fc.property(conversations, (conversation) => {
       const request = anthropicMessages.encodeRequest(conversation, target(), new Notes());
@@ -299,7 +299,7 @@ test('a longer conversation begins with the messages of the shorter one', () => 
   );
 });
 
-test('ids of calls stay apart, and results keep theirs', () => {
+test('call ids stay distinct, and results keep theirs', () => {
   const wild = fc.uniqueArray(fc.string({ maxLength: 12 }), { minLength: 1, maxLength: 8 });
   fc.assert(
     fc.property(wild, (list) => {

@@ -40,7 +40,7 @@ export const say = (index: number, text: string) => delta(index, { type: 'text_d
 export const decode = (events: readonly JsonObject[], sent: Conversation = EMPTY) =>
   eventsOf([bytes(sse(...events))], upstream(sent));
 
-/** What was sent to the client, as events. */
+/** The events sent to the client. */
 export function encode(events: readonly StreamEvent[], asked: Conversation = EMPTY) {
   const context = client(asked);
   const encoder = anthropicMessages.encodeStream(context);

@@ -203,7 +203,7 @@ const CASES: readonly (readonly [rule: string, body: Json, words: string])[] = [
   ],
 ];
 
-describe('refused', () => {
+describe('refused bodies', () => {
   for (const [rule, sent, words] of CASES) {
     test(`${rule}: ${words}`, () => {
       const found = lintRequest(sent).filter((finding) => finding.rule === rule);
@@ -220,7 +220,7 @@ describe('refused', () => {
   });
 });
 
-describe('taken', () => {
+describe('accepted bodies', () => {
   const fine: readonly (readonly [what: string, body: Json])[] = [
     ['a plain question', body()],
     [
@@ -253,7 +253,7 @@ describe('taken', () => {
   ];
   for (const [what, sent] of fine) test(what, () => expect(lintRequest(sent)).toEqual([]));
 
-  test('nothing that can be parsed makes it throw', () => {
+  test('no parsable body makes the linter throw', () => {
     for (const odd of [
       null,
       1,

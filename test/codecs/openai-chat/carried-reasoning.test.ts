@@ -32,7 +32,7 @@ const whole = (blocks: readonly Block[]): Message => {
   return choices[0].message;
 };
 
-/** A stream's deltas put together as clients do it; details of one index are one detail to them. */
+/** A stream's deltas joined as clients join them: details with one index are one detail. */
 function streamed(events: Iterable<StreamEvent>): Message {
   let content = '';
   let said = '';
@@ -108,7 +108,7 @@ const answer = fc.array(fc.oneof(thought, fc.constant<Block>({ type: 'text', tex
   maxLength: 6,
 });
 
-describe('thoughts that a client gives back unchanged', () => {
+describe('thoughts that a client returns unchanged', () => {
   test('each seal comes back with its own text, from streams and whole replies', () => {
     fc.assert(
       fc.property(answer, (blocks) => {
@@ -131,7 +131,7 @@ describe('thoughts that a client gives back unchanged', () => {
     expect(givenBack(whole(blocks))).toEqual(blocks);
   });
 
-  test('a seal that replaces an earlier one of its block is the only one given out', () => {
+  test('a seal that replaces an earlier one of its block is the only one sent', () => {
     const { reasoning_details } = streamed([
       { type: 'start', id: 'i', model: 'm' },
       { type: 'block-start', index: 0, head: { type: 'reasoning' } },
@@ -159,7 +159,7 @@ describe('text that does not fit its seals', () => {
     expect(givenBack({ reasoning_content: 'aabb', reasoning_details })).toEqual([
       { type: 'reasoning', text: 'aabb' },
     ]);
-    // Without words too there is something to be noted as lost.
+    // Even without text, the loss is noted.
     expect(givenBack({ reasoning_details })).toEqual([{ type: 'reasoning', text: '' }]);
   });
 
@@ -206,7 +206,7 @@ test('envelopes in an upstream’s answer belong to that upstream and go back to
   });
 });
 
-test('parts of a summary are paragraphs in a stream as in the whole reply', () => {
+test('parts of a summary are paragraphs in a stream and in the whole reply', () => {
   const summary = ['**A** one.', '**B** two.', '**C**'].map((text) => ({
     type: 'summary_text',
     text,

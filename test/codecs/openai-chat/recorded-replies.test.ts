@@ -18,7 +18,7 @@ import {
 } from './recorded.ts';
 import { accumulate, encodeAll } from './streams.ts';
 
-/** A page of a test server that is no completion. */
+/** A page of a test server, not a completion. */
 const NO_COMPLETION = /test_invalid_response/;
 const answers = rows.filter(
   (row) => row.kind === 'json' && (row.status ?? 200) < 400 && !NO_COMPLETION.test(row.file),
@@ -46,10 +46,10 @@ interface Completion extends JsonObject {
 const textOf = ({ content }: Message = {}) =>
   typeof content === 'string' ? content : (content ?? []).map((part) => part.text ?? '').join('');
 
-if (!recordedIsThere) test.skip('SKIPPED: recorded replies are not at hand', () => {});
+if (!recordedIsThere) test.skip('SKIPPED: recorded replies are not available', () => {});
 else {
   describe('recorded replies', () => {
-    test('a decoded reply goes out to a client of this protocol as it came', () => {
+    test('a decoded reply goes out unchanged to a client of this protocol', () => {
       expect(answers.length).toBeGreaterThan(500);
       for (const { file } of answers) {
         const body = jsonOf(file);
@@ -83,7 +83,7 @@ else {
         }
         if ((before.tool_calls ?? []).length > 0)
           expect(out.choices[0].finish_reason).toBe('tool_calls');
-        // Vendors that count cached or reasoning tokens beside the sum: the sum then grows by them.
+        // Some vendors count cached or reasoning tokens outside the total, so the total grows by them.
         const cached = Number(body.usage.prompt_tokens_details?.cached_tokens ?? 0);
         const beside = cached > body.usage.prompt_tokens ? cached : 0;
         expect({ file, prompt: out.usage.prompt_tokens }).toEqual({
@@ -104,7 +104,7 @@ else {
       }
     });
 
-    test('unfolded into a stream, the official SDK reads the same message', async () => {
+    test('the official SDK reads the same message from the reply as a stream', async () => {
       for (const { file } of answers) {
         const body = jsonOf(file) as Completion;
         const reply = openaiChat.decodeReply(body, upstream());
@@ -146,7 +146,7 @@ else {
       expect(() => openaiChat.decodeReply(jsonOf(page.file), upstream())).toThrow(GatewayError);
     });
 
-    test('recorded error bodies keep the vendor message and get their meaning', () => {
+    test('recorded error bodies keep the vendor message and get their kind', () => {
       const kinds: Record<string, string> = {};
       for (const { file, status } of refused) {
         const body = new TextDecoder().decode(bytesOf(file));

@@ -64,7 +64,7 @@ const head: fc.Arbitrary<BlockHead> = fc.oneof(
   ),
 );
 
-/** Any stream in the promised order, as any upstream may have told it. */
+/** Any stream in the promised order, from any upstream. */
 const stream: fc.Arbitrary<readonly StreamEvent[]> = fc
   .record({
     heads: fc.array(fc.tuple(head, fc.array(fc.string(), { maxLength: 3 }), fc.nat(7)), {
@@ -109,7 +109,7 @@ afterAll(() => {
 describe('any stream of any upstream', () => {
   const asked: JsonObject = { ...SEALING, tools: [{ type: 'web_search' }] };
 
-  test('keeps the skeleton, satisfies the official client, and says what the whole reply says', async () => {
+  test('the stream has the right structure, satisfies the official client, and equals the whole reply', async () => {
     setSystemTime(new Date('2026-03-01T12:00:00Z'));
     await fc.assert(
       fc.asyncProperty(stream, async (events) => {
@@ -128,7 +128,7 @@ describe('any stream of any upstream', () => {
     );
   }, 60_000);
 
-  test('nothing that comes out of order makes it throw', () => {
+  test('events out of order do not make the encoder throw', () => {
     void fc.assert(
       fc.property(fc.array(stream, { minLength: 1, maxLength: 2 }), fc.nat(), (streams, seed) => {
         const events = streams.flat();
@@ -143,7 +143,7 @@ describe('any stream of any upstream', () => {
   });
 });
 
-/** Folding a stream joins summary parts and lets text sources follow the text: compared without those. */
+/** Folding a stream joins summary parts and moves text sources after the text, so both are left out. */
 function meaning(response: JsonObject): unknown {
   const items = (response.output as readonly JsonObject[]).map((item) => {
     if (item.type !== 'reasoning') return item;

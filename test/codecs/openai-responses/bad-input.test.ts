@@ -6,7 +6,7 @@ import { GatewayError } from '../../../src/conversation/errors.ts';
 import type { Json } from '../../../src/lib/json/json.ts';
 import { conversation } from './material.ts';
 
-describe("bad input is refused in the API's words, naming the field", () => {
+describe("bad input is refused with the API's message, naming the field", () => {
   const item = (value: Json) => ({ model: 'm', input: [{ role: 'user', content: 'x' }, value] });
   test.each<[Json, string | undefined, string]>([
     [[], undefined, 'expected a JSON object'],
@@ -115,7 +115,7 @@ describe("bad input is refused in the API's words, naming the field", () => {
     expect(message).toContain(words);
   });
 
-  test('what stands on the server may stand in place of input', () => {
+  test('server-side state may replace input', () => {
     expect(conversation({ model: 'm', previous_response_id: 'resp_1' }).turns).toEqual([]);
   });
 });

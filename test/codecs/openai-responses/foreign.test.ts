@@ -78,7 +78,7 @@ const call: fc.Arbitrary<Call> = fc.record({
   content: fc.array(fc.oneof(textBlock, media, opaque), { maxLength: 3 }),
 });
 
-/** A round: what the user says, what the assistant says and calls, and every call's result. */
+/** A round: the user's text, the assistant's text and calls, and every call's result. */
 const round = fc.record({
   system: fc.option(words, { nil: undefined }),
   user: fc.array(fc.oneof(textBlock, media, opaque), { minLength: 1, maxLength: 3 }),
@@ -236,7 +236,7 @@ function turnsOf(rounds: readonly Round[]): readonly Turn[] {
       });
     }
     turns.push({ role: 'assistant', blocks: [...hosted, ...said] });
-    // Messages puts results and the next words into one turn; text may even stand first.
+    // Messages puts results and the next text into one turn; text may even come first.
     if (results.length > 0)
       turns.push({ role: 'user', blocks: [{ type: 'text', text: 'now' }, ...results] });
     return turns;
@@ -266,7 +266,7 @@ const foreign: fc.Arbitrary<Conversation> = fc
     return { ...parts, origin: { protocol, value: { model: 'asked' }, parts } };
   });
 
-/** What the API's own checks do not tell: what this codec promises beyond them. */
+/** Checks what the API's own rules do not cover: this codec's further promises. */
 function checkPromises(body: JsonObject): void {
   const items = body.input as readonly JsonObject[];
   for (const item of items) expect(item.id, 'item ids are omitted, not invented').toBeUndefined();
@@ -292,7 +292,7 @@ function checkPromises(body: JsonObject): void {
 }
 
 describe('conversations of other protocols', () => {
-  test("every one becomes a request that passes the vendor's checks, and nothing throws", () => {
+  test("every conversation becomes a request that passes the vendor's checks, and nothing throws", () => {
     void fc.assert(
       fc.property(foreign, profile, (asked, facts) => {
         const notes = new Notes();
@@ -322,14 +322,14 @@ describe('conversations of other protocols', () => {
           ...asked,
           turns: [...asked.turns, { role: 'user', blocks: [more] }],
         });
-        // Reasoning at the very end waits for what it led to, so the last turn may lose it.
+        // Reasoning at the very end waits for its successor, so the last turn may lose it.
         expect(longer.slice(0, once.length)).toEqual([...once]);
       }),
       { numRuns: 150 },
     );
   }, 60_000);
 
-  test('what Responses cannot say is noted by the name of the field', () => {
+  test('a field that Responses lacks is noted by its name', () => {
     const notes = new Notes();
     const parts = {
       model: 'm',
@@ -369,23 +369,26 @@ describe('conversations of other protocols', () => {
 
 describe('recorded requests as requests of another protocol', () => {
   const all = requests();
-  test.skipIf(all.length === 0)("pass the vendor's checks when their pairing is whole", () => {
-    let passed = 0;
-    for (const { name: file, body } of all) {
-      const bare = stripped(conversation(body));
-      const encoded = openaiResponses.encodeRequest(
-        bare,
-        target('gpt-5', { ...NO_PROFILE, hostedTools: ['web_search'] }),
-        new Notes(),
-      );
-      expect(plain(encoded), file).toEqual(encoded);
-      // Some recordings are of what the vendor refused: -1 as temperature, a result without a call.
-      if (!takes(body)) continue;
-      checkResponses(encoded, {}, { anySeal: true });
-      passed++;
-    }
-    expect(passed).toBeGreaterThan(600);
-  });
+  test.skipIf(all.length === 0)(
+    "requests pass the vendor's checks if their pairing is complete",
+    () => {
+      let passed = 0;
+      for (const { name: file, body } of all) {
+        const bare = stripped(conversation(body));
+        const encoded = openaiResponses.encodeRequest(
+          bare,
+          target('gpt-5', { ...NO_PROFILE, hostedTools: ['web_search'] }),
+          new Notes(),
+        );
+        expect(plain(encoded), file).toEqual(encoded);
+        // The vendor refused some recorded requests: -1 as temperature, a result without a call.
+        if (!takes(body)) continue;
+        checkResponses(encoded, {}, { anySeal: true });
+        passed++;
+      }
+      expect(passed).toBeGreaterThan(600);
+    },
+  );
 });
 
 function takes(body: JsonObject): boolean {
@@ -397,7 +400,7 @@ function takes(body: JsonObject): boolean {
   }
 }
 
-/** Without any trace of the wire, as if decoded from elsewhere. */
+/** Without any wire, as if decoded from another protocol. */
 function stripped(asked: Conversation): Conversation {
   const bare = <T extends { wire?: unknown; residue?: unknown }>(node: T): T => {
     const { wire: _, residue: __, ...rest } = node;

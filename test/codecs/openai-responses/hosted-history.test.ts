@@ -55,7 +55,7 @@ describe('towards Chat', () => {
       },
       'a.md\nA\n\nb.md\nB',
     ],
-  ])('%s is not lost with its call', (_, item, words) => {
+  ])('the result of %s is not lost with its call', (_, item, words) => {
     const notes = new Notes();
     const { messages } = openaiChat.encodeRequest(
       conversation(body(item)),
@@ -74,7 +74,7 @@ describe('towards Chat', () => {
     { ...MCP, output: null, error: null },
     { ...CODE, outputs: [] },
     { ...SEARCH, results: null },
-  ])('a call without a result adds no words', (item) => {
+  ])('a call without a result adds no text', (item) => {
     const [, turn] = conversation(body(item)).turns;
     expect(turn!.blocks.map((block) => block.type)).toEqual(['tool-call']);
   });
@@ -90,18 +90,18 @@ describe('towards Responses', () => {
   };
   const expected = { input: body({ ...MCP, output: 'OUT' }).input as Json, notes: '' };
 
-  test('the item goes out once, as it came', () => {
+  test('the item goes out once, unchanged', () => {
     expect(sent(asked.turns)).toEqual(expected);
   });
 
-  test('of a turn that was edited it goes out once too, and nothing is told as dropped', () => {
+  test('an edited turn sends the item once, too, and reports nothing as dropped', () => {
     const turns = asked.turns.map((turn, i) =>
       i === 1 ? editNode(turn, { blocks: [...turn.blocks] }) : turn,
     );
     expect(sent(turns)).toEqual(expected);
   });
 
-  test('an answer keeps call and result as the one item that a client is sent', () => {
+  test('an answer sends call and result to the client as one item', () => {
     const { blocks } = openaiResponses.decodeReply(
       {
         id: 'resp_1',

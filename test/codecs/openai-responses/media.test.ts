@@ -60,7 +60,7 @@ describe('files', () => {
     ['application/ld+json', 'document.json'],
     ['application/vnd.nobody-knows', 'document.bin'],
     ['nothing', 'document.bin'],
-  ])('a nameless %s gets an ending that vendors know', (type, filename) => {
+  ])('a nameless %s gets an extension that vendors know', (type, filename) => {
     expect(chat([file(type)]).parts).toEqual([
       { type: 'input_file', filename, file_data: `data:${type};base64,AAAA` },
     ]);
@@ -78,13 +78,13 @@ describe('the context of a document', () => {
     file_data: 'data:application/pdf;base64,AAAA',
   };
 
-  test('is not lost: it stands before the file, with a note', () => {
+  test('the context is not lost: it comes before the file, with a note', () => {
     const { parts, notes } = messages([pdf]);
     expect(parts).toEqual([words, file]);
     expect(notes).toBe('content_bridged');
   });
 
-  test('is a line of the heading of a text document', () => {
+  test('the context is a line of the heading of a text document', () => {
     const body = { type: 'text', media_type: 'text/plain', data: 'body' };
     const { parts } = messages([
       { type: 'document', title: 'D', context, source: body },
@@ -96,7 +96,7 @@ describe('the context of a document', () => {
     ]);
   });
 
-  test('stands before the file of a tool result, and before words for one left out', () => {
+  test('the context comes before the file of a tool result, and before the text for an omitted one', () => {
     const history: Json = [
       { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'f', input: {} }] },
       { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: [pdf] }] },
@@ -112,7 +112,7 @@ describe('the context of a document', () => {
 describe('audio', () => {
   const audio = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } };
 
-  test('becomes words with a note: a part for it is refused', () => {
+  test('audio becomes text with a note, since the API refuses audio parts', () => {
     const { parts, notes } = chat([audio, { type: 'text', text: 'what is said?' }]);
     expect(parts).toEqual([
       { type: 'input_text', text: '[audio omitted]' },
@@ -121,7 +121,7 @@ describe('audio', () => {
     expect(notes).toBe('content_bridged');
   });
 
-  test("of the protocol's own client goes out as it came", () => {
+  test('audio of a Responses client goes out unchanged', () => {
     const body = { model: 'm', input: [{ type: 'message', role: 'user', content: [audio] }] };
     const asked = openaiResponses.decodeRequest(body);
     const longer = { ...asked, turns: [...asked.turns, ...asked.turns] };

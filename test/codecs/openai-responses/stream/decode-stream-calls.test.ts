@@ -29,7 +29,7 @@ describe('calls under the names that the client declared', () => {
     delta,
   });
 
-  test('a flattened name finds its namespace', () => {
+  test('a flattened name gets its namespace back', () => {
     const stream = [
       created,
       added(0, call('ns__go')),
@@ -43,7 +43,7 @@ describe('calls under the names that the client declared', () => {
     );
   });
 
-  test('a native namespace is kept', () => {
+  test('a native namespace stays', () => {
     const item = call('go', { namespace: 'ns', arguments: '{}' });
     expect(words(run([created, added(0, item), done(0, item), completed()], sent))).toBe(
       'start [0 call ns.go/function "{}" ] finish:tool-calls end',
@@ -85,7 +85,7 @@ describe('calls under the names that the client declared', () => {
     );
   });
 
-  test('a search that the client runs is a call, one that the vendor ran is not', () => {
+  test("a search that the client runs is a call; a vendor's search is not", () => {
     const item = {
       id: 't',
       type: 'tool_search_call',
@@ -174,7 +174,7 @@ describe('endings', () => {
     expect(words(run([created, error, failed]))).toBe('start error:upstream');
   });
 
-  test('usage comes apart', () => {
+  test('usage is split into exclusive counts', () => {
     const usage = {
       input_tokens: 100,
       input_tokens_details: { cached_tokens: 60, cache_write_tokens: 10 },
@@ -188,7 +188,7 @@ describe('endings', () => {
     });
   });
 
-  test('events of no known meaning pass as opaque', () => {
+  test('unknown events pass as opaque', () => {
     const events = run([created, { type: 'codex.rate_limits', limits: 1 }, completed()]);
     expect(words(events)).toBe('start opaque finish:stop end');
   });

@@ -20,18 +20,18 @@ import {
 describe('streams with less than the specification requires', () => {
   const answer = { ...message, content: said('Hi') };
 
-  test('an item that stands only in the last event is not lost', () => {
+  test('an item that appears only in the last event is not lost', () => {
     expect(words(run([created, completed([answer])]))).toBe('start [0 text "Hi" ] finish:stop end');
   });
 
-  test('done without added, and no ids: what Codex accepts', () => {
+  test('done events without added events and ids decode, as Codex accepts them', () => {
     const item = { type: 'message', role: 'assistant', content: said('Hi') };
     const stream = [{ type: 'response.output_item.done', item }, completed()];
     expect(words(run(stream))).toBe('start [0 text "Hi" ] finish:stop end');
     expect(words(run(stream, ASKED, false))).toBe('start [0 text "Hi" ] finish:stop end');
   });
 
-  test('deltas without content_part.added and without output_index', () => {
+  test('deltas without content_part.added and without output_index decode', () => {
     const stream = [
       created,
       { type: 'response.output_item.added', item: message },
@@ -43,7 +43,7 @@ describe('streams with less than the specification requires', () => {
     expect(words(run(stream))).toBe('start [0 text "H" "i" ] finish:stop end');
   });
 
-  test('a done event that knows more than the deltas said adds the rest once', () => {
+  test('a done event with more text than the deltas adds the rest once', () => {
     const stream = [
       created,
       added(0, message),
@@ -55,12 +55,12 @@ describe('streams with less than the specification requires', () => {
     expect(words(run(stream))).toBe('start [0 text "Hel" "lo" ] finish:stop end');
   });
 
-  test('no output_item.done before the last event', () => {
+  test('a missing output_item.done before the last event does no harm', () => {
     const stream = [created, added(0, message), text(0, 'Hi'), completed([answer])];
     expect(words(run(stream))).toBe('start [0 text "Hi" ] finish:stop end');
   });
 
-  test('item ids that change on the way (GitHub Copilot)', () => {
+  test('item ids may change during the stream (GitHub Copilot)', () => {
     const stream = [
       created,
       added(0, { ...message, id: 'a' }),
@@ -81,7 +81,7 @@ describe('streams with less than the specification requires', () => {
     expect(words(run([...stream, completed([answer])]))).toEndWith('] finish:stop end');
   });
 
-  test('a cut stream closes its block and gives no end', () => {
+  test('a cut stream closes its block and has no end', () => {
     expect(words(run([created, added(0, message), text(0, 'Hi')]))).toBe('start [0 text "Hi" ]');
     expect(words(run([]))).toBe('');
   });
@@ -107,7 +107,7 @@ describe('streams with less than the specification requires', () => {
 });
 
 describe('items', () => {
-  test('interleaved items come one after the other, in the order of the output', () => {
+  test('interleaved items come out one after the other, in output order', () => {
     const search = {
       id: 'ws_1',
       type: 'web_search_call',
@@ -155,7 +155,7 @@ describe('items', () => {
     );
   });
 
-  test('summary parts, then the payload of done', () => {
+  test('summary parts come first, then the payload of done', () => {
     const part = (summary_index: number) => ({
       type: 'response.reasoning_summary_part.added',
       output_index: 0,
@@ -185,7 +185,7 @@ describe('items', () => {
     );
   });
 
-  test('reasoning of which only the payload comes is a block, of which nothing comes is none', () => {
+  test('reasoning with only a payload is a block; empty reasoning is none', () => {
     const item = { id: 'rs_1', type: 'reasoning', summary: [] };
     const sealed = { ...item, encrypted_content: 'x' };
     expect(words(run([created, added(0, item), done(0, sealed), completed()]))).toBe(
@@ -220,7 +220,7 @@ describe('items', () => {
     expect(JSON.stringify(events[1])).not.toContain('summary');
   });
 
-  test('a refusal is its own block and its own finish', () => {
+  test('a refusal is a separate block with its own finish', () => {
     const stream = [
       created,
       added(0, message),
