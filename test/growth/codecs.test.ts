@@ -1,4 +1,4 @@
-/** Every codec reads and writes in linear time: requests, replies and streams of each protocol, made to hurt it. */
+/** Every codec reads and writes in linear time, even hostile requests, replies and streams. */
 
 import { describe, test } from 'bun:test';
 import { lintRequest as lintMessages } from '../../src/codecs/anthropic-messages/lint/lint-request.ts';
@@ -27,11 +27,11 @@ const LINT_STREAM = {
   'openai-chat': lintChatStream,
   'openai-responses': lintResponsesStream,
 } as const;
-/** Characters of the largest request or answer that is tried. */
+/** Characters of the largest request or answer in these tests. */
 const MOST = 1024 * 1024;
 const TIME = 120_000;
 
-/** Every fact that makes a codec do more. */
+/** Every profile fact that makes a codec do more. */
 const FULL: Profile = {
   name: 'full',
   rootUnions: false,
@@ -58,10 +58,10 @@ const deep = (n: number, wrap: (inner: JsonObject) => JsonObject): JsonObject =>
   for (let i = 0; i < n; i++) value = wrap(value);
   return value;
 };
-/** No parser of anybody goes deeper. */
+/** No parser here goes deeper. */
 const DEEP = 400;
 
-/** A string member of a body: what a hostile one may be. */
+/** A string member of a body: the hostile values. */
 const STRINGS: Readonly<Record<string, (size: number) => string>> = {
   escapes: (size) => '\n"\\'.repeat(size / 3),
   spaces: (size) => `a${' '.repeat(size)}b${' '.repeat(size)}`,
@@ -385,7 +385,7 @@ const withModel = (from: ProtocolName, body: JsonObject): JsonObject => ({
   ...body,
 });
 
-/** The same hostile text in every place of a request that takes one. */
+/** The same hostile text in every place of a request that holds one. */
 function everywhere(from: ProtocolName, text: string): JsonObject {
   switch (from) {
     case 'openai-chat':
@@ -486,7 +486,7 @@ for (const [from, shapes] of REQUESTS) {
             run: (body) => {
               LINT[from](body);
               const conversation = PROTOCOLS[from].decodeRequest(body);
-              // Written anew, as after any change.
+              // Encoded anew, as after a change.
               const turns = conversation.turns.map(({ wire: _, ...turn }) => turn);
               const changed: Conversation = {
                 ...conversation,

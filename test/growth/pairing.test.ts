@@ -1,4 +1,4 @@
-/** The repair of tool histories is linear in what it repairs, however a history is made to hurt it. */
+/** The repair of tool histories is linear in their size, however hostile they are. */
 
 import { describe, test } from 'bun:test';
 import { GatewayError } from '../../src/conversation/errors.ts';
@@ -16,7 +16,7 @@ import { expectLinear } from '../support/growth.ts';
 
 const NAMES = Object.keys(PROTOCOLS) as ProtocolName[];
 
-/** Blocks of a Messages history: `n` of them, by kind. */
+/** `n` blocks of a Messages history, by kind. */
 const use = (id: string, more: JsonObject = {}): JsonObject => ({
   type: 'tool_use',
   id,
@@ -170,7 +170,7 @@ const bodies = (messages: readonly Json[]): JsonObject => ({
   messages,
 });
 
-/** The blocks of so many characters. */
+/** The number of blocks that fit in so many characters. */
 const blocksIn = (size: number) => Math.max(6, Math.floor(size / 60));
 
 const target = (protocol: ProtocolName, profile: Profile = NO_PROFILE): Target => ({
@@ -261,7 +261,7 @@ const RESPONSES: Readonly<Record<string, (n: number) => readonly Json[]>> = {
   'assistant messages only': (n) => list(n, () => ({ role: 'assistant', content: 'a' })),
 };
 
-/** What templates and vendors may be: every fact about turns at once. */
+/** Every profile fact about turns at once. */
 const STRICT: Profile = {
   name: 'strict',
   systemTurns: false,
@@ -323,7 +323,7 @@ for (const [from, histories, wrap] of OTHERS) {
 const refused = (message: string): GatewayError =>
   new GatewayError('invalid_request', message, { status: 400, fromUpstream: true });
 
-describe('the words of a refusal', () => {
+describe('the message of a refusal', () => {
   const ids = (n: number) => list(n, (i) => `toolu_${i}`);
   const texts: Readonly<Record<string, (size: number) => string>> = {
     'ids, all of them unknown': (size) =>
@@ -346,7 +346,7 @@ describe('the words of a refusal', () => {
       });
     });
   }
-  test('ids that are looked for in it', async () => {
+  test('ids are searched in the refusal in linear time', async () => {
     for (const id of [
       (i: number) => `toolu_${i}`,
       (i: number) => `f.x:${i}`,

@@ -1,4 +1,4 @@
-/** Answers near the limit that are errors: what is done with their words costs little beside reading them. */
+/** Huge error answers: handling their messages costs little beside reading them. */
 
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
@@ -28,7 +28,7 @@ const ERRORS: Readonly<Record<string, () => Json>> = {
   'names of members': () => ({ error: { message: 'no room', details: { [long('n')]: 1 } } }),
 };
 
-/** The least milliseconds of CPU of three runs. */
+/** The lowest CPU time of three runs, in milliseconds. */
 function least(work: () => unknown): number {
   return Math.min(
     ...[1, 2, 3].map(() => {
@@ -39,7 +39,7 @@ function least(work: () => unknown): number {
   );
 }
 
-describe('an error of many megabytes in the place of an answer', () => {
+describe('an error of many megabytes in place of an answer', () => {
   for (const protocol of PROTOCOLS) {
     for (const [name, make] of Object.entries(ERRORS)) {
       test(`${protocol.name}: ${name}`, () => {
@@ -58,14 +58,14 @@ describe('an error of many megabytes in the place of an answer', () => {
   }
 });
 
-describe('an error is taken', () => {
-  test('as the very value where it fits', () => {
+describe('the value of an error', () => {
+  test('a small error value is used unchanged', () => {
     for (const said of [undefined, null, 1, 'words', [1, { a: [] }], { error: { message: 'm' } }]) {
       expect(boundedError<Json | undefined>(said)).toBe(said);
     }
   });
 
-  test('not deeper than anybody reads, and without its prototype being set', () => {
+  test('an error value is cut at a depth limit, and its prototype stays unset', () => {
     const deep = `${'{"a":'.repeat(3000)}1${'}'.repeat(3000)}`;
     expect(JSON.stringify(boundedError(parseJson(deep))).length).toBeLessThan(1000);
     const odd = boundedError(parseJson(`{"__proto__":{"x":"${long('w')}"}}`));
@@ -73,7 +73,7 @@ describe('an error is taken', () => {
   });
 });
 
-describe('a failed exchange of many megabytes is recorded between the turns of everybody else', () => {
+describe('a failed exchange of many megabytes is recorded without blocking the event loop', () => {
   const SIZE = 32 * 2 ** 20;
   const BEGINNING = 'data: {"choices":[{"delta":{"content":"';
   const fill = (before: string, word: string, behind = '') =>
