@@ -12,7 +12,7 @@ setDefaultTimeout(60_000);
 const CHAT = '/v1/chat/completions';
 const ask = (content: string) => ({ model: 'via-chat', messages: [{ role: 'user', content }] });
 
-/** Sends a request with headers that `fetch` would not let one set; status and body. */
+/** Sends a request with headers that `fetch` forbids; returns status and body. */
 function raw(url: string, lines: readonly string[]): Promise<{ status: number; text: string }> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
@@ -131,7 +131,7 @@ describe('without keys', () => {
       [{ id, repeat: 150, compare: ['repair=on', 'repair=off'] }, 400],
       [{ id, repair: 'yes' }, 400],
       [{ id, compare: 'repair=on' }, 400],
-      // Settings that say where keys are sent are for who can edit the file.
+      // Settings that decide where keys are sent are only for users who can edit the file.
       [{ id, compare: ['providers.chat.base_url=http://evil.example'] }, 400],
       [{ id, compare: ['providers.chat.headers.x=1'] }, 400],
       [{ id, compare: ['to=nowhere/m'] }, 400],
@@ -253,7 +253,7 @@ describe('with keys', () => {
     for (const path of ['replay', 'bisect']) {
       expect((await world.send('POST', path, { id: bobs }, ANN)).status).toBe(404);
     }
-    // Asking by q or by owner opens nothing either.
+    // Neither q nor owner gives access.
     const found = await world.json<SamplesPage>(`samples?q=${bobs}&owner=bob`, ANN);
     expect(found.rows).toEqual([]);
   });
@@ -298,7 +298,7 @@ describe('content of clients and models', () => {
   const HOSTILE =
     '"><script>alert(1)</script><img src=x onerror=alert(1)>\u2028#{7*7}{{7*7}}javascript:alert(1)';
 
-  test('is data in every answer: JSON or plain text, never a page', async () => {
+  test('content is data in every answer: JSON or plain text, never a page', async () => {
     const world = await startApiWorld();
     try {
       world.upstream.enqueue(
@@ -340,7 +340,7 @@ describe('content of clients and models', () => {
     }
   });
 
-  test('may be huge, deeply nested, or not text at all', async () => {
+  test('content may be huge, deeply nested, or not text at all', async () => {
     const world = await startApiWorld({ limits: { body_bytes: 200_000_000 } });
     try {
       const deep = `${'['.repeat(5000)}${']'.repeat(5000)}`;
@@ -379,7 +379,7 @@ describe('content of clients and models', () => {
           expect([name, rest, length < 6_000_000]).toEqual([name, rest, true]);
         }
       }
-      // All the while, others are served.
+      // Other requests are served meanwhile.
       expect((await fetch(`${world.gateway.url}/healthz`)).status).toBe(200);
     } finally {
       await world.stop();
@@ -432,7 +432,7 @@ describe('content of clients and models', () => {
           }
         }
       }
-      // A replay is answered by the vendor anew: what it says then passes through no recorder.
+      // The vendor answers a replay anew, and that answer passes no recorder.
       const all = texts.join('\n');
       expect(all.length).toBeGreaterThan(5000);
       expect(all).not.toContain('canary');

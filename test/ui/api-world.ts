@@ -15,13 +15,13 @@ export interface ApiWorld {
   /** Folder of the samples. */
   readonly folder: string;
   readonly config: Record<string, unknown>;
-  /** Sends a request to a model and reads the answer as far as it comes; the exchange's id. */
+  /** Sends a request to a model and reads the answer until it ends or breaks; returns the exchange's id. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<string>;
   /** A path below `/ui/api/`. */
   api(path: string, init?: RequestInit): Promise<Response>;
   /** The JSON of a path, which must answer with 200. */
   json<T>(path: string, headers?: Record<string, string>): Promise<T>;
-  /** A state-changing call as the page makes it. */
+  /** A state-changing call as the page sends it. */
   send(
     method: string,
     path: string,
@@ -98,7 +98,7 @@ export function client(
   };
 }
 
-/** The events of a stream as they come; `return()` hangs up. */
+/** The events of a stream as they arrive; `return()` disconnects. */
 export async function* eventsIn<E>(response: Response): AsyncGenerator<E> {
   if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
   const parser = new SseParser();
@@ -109,7 +109,7 @@ export async function* eventsIn<E>(response: Response): AsyncGenerator<E> {
   }
 }
 
-/** Reads until an event fits, then hangs up; all events up to it. */
+/** Reads until an event matches, then disconnects; returns all events up to it. */
 export async function eventsUntil<E>(
   events: AsyncGenerator<E>,
   fits: (event: E) => boolean,

@@ -23,7 +23,7 @@ browserSuite('coming to the page', (browser) => {
     await upstream.stop();
   });
 
-  // What a browser remarks on answers with an error status is no complaint of the page.
+  // The browser's remarks on error statuses are not faults of the page.
   beforeEach(() => browser.tolerate(/Failed to load resource/));
 
   test('with keys a form asks once, reports a wrong key, and keeps the key in this tab only', async () => {
@@ -51,7 +51,7 @@ browserSuite('coming to the page', (browser) => {
     await page.getByRole('alert').getByText('not one of the gateway').waitFor();
     await field.fill(KEY);
     await page.keyboard.press('Enter');
-    // The place that the address named was not forgotten, and the live feed works with a key.
+    // The page returns to the address, and the live feed works with a key.
     await page.locator('.waterfall').waitFor();
     await page.locator(`.row[data-id="${id}"]`).waitFor();
     await page.locator('.feed[data-state="live"]').waitFor();
@@ -63,7 +63,7 @@ browserSuite('coming to the page', (browser) => {
       return [view.localStorage.length, view.document.cookie];
     });
     expect(kept).toEqual([0, '']);
-    // Another tab has to ask for itself.
+    // Another tab asks for its own key.
     const other = await browser.visit(gateway.url);
     await other.open('#/');
     await other.page.getByLabel('Key of this gateway').waitFor();

@@ -77,7 +77,7 @@ browserSuite('hostile samples', (browser) => {
       })),
     });
     expect(world.upstream.refusals).toEqual([]);
-    // A model's name is told wherever an exchange is.
+    // Every view of an exchange shows the model's name.
     await world.post('/v1/chat/completions', {
       model: NAME,
       messages: [{ role: 'user', content: 'Hello' }],
@@ -128,7 +128,7 @@ browserSuite('hostile samples', (browser) => {
       expect(links.filter((link) => !/^(#|\/docs|\/ui)/.test(link))).toEqual([]);
     }
     await page.waitForTimeout(200);
-    // A view of what does not exist answers 404; that is the only thing the browser may remark.
+    // A missing page answers 404, which is the only remark the browser may make.
     browser.tolerate(/Failed to load resource.*40[04]/);
   });
 
@@ -159,7 +159,7 @@ browserSuite('hostile samples', (browser) => {
       await page.locator(ready).first().waitFor();
       const { length } = (await page.locator('body').textContent())!;
       expect([hash, length < 700_000]).toEqual([hash, true]);
-      // It answers to a key at once.
+      // The page answers a key at once.
       const began = performance.now();
       await page.keyboard.press('1');
       await page.locator('.waterfall').waitFor();

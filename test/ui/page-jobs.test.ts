@@ -10,7 +10,7 @@ import { until } from '../support/until.ts';
 import { browserSuite } from './page-browser.ts';
 import { type PageWorld, startPageWorld } from './page-world.ts';
 
-/** GLM: a large record of an executed tool as the last tool result. */
+/** Whether GLM fails on the body: its last tool result is a large record of an executed tool. */
 function glmFails(body: JsonObject): boolean {
   const messages = Array.isArray(body.messages) ? (body.messages as readonly Json[]) : [];
   const last = messages.findLast((one) => isObject(one) && one.role === 'tool');
@@ -84,7 +84,7 @@ browserSuite('jobs of the page', (browser) => {
     const texts = await page.locator('.answer-text').allTextContents();
     expect(texts).toEqual(['The old words.', 'Quite other words.']);
     const [recorded] = await page.locator('table.runs tbody tr').allTextContents();
-    // The recorded time stands in the table.
+    // The table shows the recorded time.
     expect(recorded).toMatch(/\d ?(ms|s)/);
   });
 
@@ -109,7 +109,7 @@ browserSuite('jobs of the page', (browser) => {
     const alert = page.locator('.problem:visible, table.runs .message').first();
     await alert.waitFor();
     expect(await page.locator('.replay-tab').textContent()).toContain('nobody');
-    // A refused request is an error of the network panel, no complaint of the page.
+    // A refused request is an error of the network panel, not of the page.
     browser.tolerate(/Failed to load resource/);
   });
 
@@ -125,7 +125,7 @@ browserSuite('jobs of the page', (browser) => {
     expect(await page.locator('.found .words').textContent()).toMatch(
       /^the last tool result: 4\d KB JSON at messages\[59\]\.content/,
     );
-    // The curve only falls.
+    // The curve never rises.
     const path = (await page.locator('path.best').getAttribute('d'))!;
     const heights = [...path.matchAll(/[V ]([\d.]+)/g)].map(([, y]) => Number(y));
     const lows = [...path.matchAll(/V([\d.]+)/g)].map(([, y]) => Number(y));
@@ -152,7 +152,7 @@ browserSuite('jobs of the page', (browser) => {
   test('a bisection can be stopped', async () => {
     slow = 300;
     const page = await open(`#/x/${failed}/bisect`);
-    // Another body than before, so that no earlier answers are known.
+    // A different body, so that no earlier answers are known.
     await page.getByLabel('Send').selectOption({ index: 1 });
     await page.locator('.jobform').getByRole('button', { name: 'Bisect' }).click();
     await page.getByRole('button', { name: 'Stop' }).click();

@@ -1,4 +1,4 @@
-/** A gateway that records, a vendor behind it, tools beside it, and traffic for the page to show. */
+/** A gateway that records, with a vendor, tools, and traffic for the page to show. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,14 +11,14 @@ export interface PageWorld {
   readonly gateway: Gateway;
   readonly upstream: FakeUpstream;
   readonly tools: ToolWorld;
-  /** Sends a request and reads the answer to its end; resolves with the exchange's id. */
+  /** Sends a request and reads the answer to its end; returns the exchange's id. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<string>;
   /** A search in three hops (search, price, answer), Messages in front, Chat behind. */
   threeHops(): Promise<string>;
   stop(): Promise<void>;
 }
 
-/** What the vendor says at the end of {@link PageWorld.threeHops}. */
+/** The vendor's text at the end of {@link PageWorld.threeHops}. */
 export const TIDES = 'High water at Brest is at noon, and the share stands at 41.5.';
 
 /** @param more parts of the configuration */

@@ -17,7 +17,7 @@ browserSuite('the page', (browser) => {
     tides = await world.threeHops();
   }, 180_000);
   afterEach(async () => {
-    // Whatever a test did: nothing may have gone wrong in the browser.
+    // No test may cause a complaint of the browser.
     world.upstream.clear();
   });
   afterAll(async () => {
@@ -30,7 +30,7 @@ browserSuite('the page', (browser) => {
     return seen.page;
   };
 
-  /** Every view, and what is there once it is ready. */
+  /** Every view, and an element that is present once it is ready. */
   const states = () =>
     [
       ['#/', '.row'],
@@ -57,7 +57,7 @@ browserSuite('the page', (browser) => {
     expect(new URL(page.url()).hash).toBe(`#/x/${tides}`);
     const names = await page.locator('.line-name b').allTextContents();
     expect(names).toEqual(['client', 'hop 1', 'web_search', 'hop 2', 'stock_price', 'hop 3']);
-    // Hops and tools follow each other: each bar begins where the one before it is over.
+    // Hops and tools are consecutive: each bar begins where the previous one ends.
     const bars = await page
       .locator('.waterfall li')
       .evaluateAll((lines) =>
@@ -144,7 +144,7 @@ browserSuite('the page', (browser) => {
     expect(total).toBeGreaterThan(20);
     await page.keyboard.press('ArrowRight');
     expect(await place.textContent()).toBe(`1 / ${total}`);
-    // At every place, what went out is the beginning of what had come in.
+    // At every step, the output is the beginning of the input so far.
     const texts: [string, string][] = [];
     for (let n = 1; n < total; n++) {
       await page.keyboard.press('ArrowRight');
@@ -177,7 +177,7 @@ browserSuite('the page', (browser) => {
     const top = page.locator('.row[aria-rowindex="1"]');
     const first = await ask(60);
     await page.locator(`.row[aria-rowindex="1"][data-id="${first}"]`).waitFor();
-    // Only what is in sight (and some around it) exists.
+    // Only visible rows (and some around them) exist.
     expect(await page.locator('.row').count()).toBeLessThan(50);
     await page.locator('.scroller').evaluate((box) => {
       box.scrollTop = 600;
@@ -276,7 +276,7 @@ browserSuite('the page', (browser) => {
     await page.keyboard.press('4');
     await page.getByText('This exchange is still running').waitFor();
     await sent;
-    // The tab that waited shows the stream by itself.
+    // The waiting tab shows the stream by itself.
     await page.locator('.tape-line').first().waitFor();
   });
 
@@ -309,7 +309,7 @@ browserSuite('the page', (browser) => {
     await page.keyboard.press('Escape');
     await page.keyboard.press('/');
     expect(await page.evaluate("document.activeElement?.getAttribute('name')")).toBe('q');
-    // The first stop of Tab is the way past the navigation.
+    // The first stop of Tab is the link that skips the navigation.
     await page.reload();
     await page.locator('.chart').first().waitFor();
     await page.keyboard.press('Tab');
@@ -341,7 +341,7 @@ browserSuite('the page', (browser) => {
   });
 
   for (const colorScheme of ['light', 'dark'] as const) {
-    test(`every text stands out from its ground (${colorScheme})`, async () => {
+    test(`every text has enough contrast (${colorScheme})`, async () => {
       const page = await open('#/', { colorScheme });
       const all: unknown[] = [];
       for (const [hash, ready] of states()) {

@@ -83,7 +83,7 @@ async function search(): Promise<string> {
 }
 
 describe('the info route', () => {
-  test('gives version, mode and targets, and says that there are no keys and no prices', async () => {
+  test('the info route gives version, mode and targets, and reports that there are no keys and no prices', async () => {
     const info = await world.json<Info>('info');
     expect(info).toMatchObject({
       samples: { mode: 'all', by_route: false, redact: [] },
@@ -103,7 +103,7 @@ describe('the info route', () => {
 });
 
 describe('the list', () => {
-  test('filters, and refuses invalid filters with a message', async () => {
+  test('the list filters, and refuses invalid filters with a message', async () => {
     world.upstream.enqueue(refuse(400, {}, { error: { message: 'No such thing.' } }));
     const body = { model: 'via-chat', messages: [{ role: 'user', content: 'Fail.' }] };
     const bad = await recorded(await world.post(PATHS.chat, body));
@@ -130,7 +130,7 @@ describe('the list', () => {
 });
 
 describe('one exchange', () => {
-  test('shows its hops in order of time, the tools between them, and the tokens of each', async () => {
+  test('an exchange shows its hops in order of time, the tools between them, and the tokens of each', async () => {
     const id = await search();
     const detail = await world.json<SampleDetail>(`samples/${id}`);
     expect(detail.row).toMatchObject({ id, status: 200, hops: 2, cost: null });
@@ -171,7 +171,7 @@ describe('one exchange', () => {
     expect(detail.client.response!.until).toBeGreaterThanOrEqual(second!.end_at!);
   });
 
-  test('tries that did not count come before the one that did', async () => {
+  test('failed tries come before the successful one', async () => {
     world.upstream.enqueue(refuse(503, {}, { error: { message: 'Busy.' } }), say('Now.'));
     const body = { model: 'via-chat', messages: [{ role: 'user', content: 'Twice.' }] };
     const id = await recorded(await world.post(PATHS.chat, body));
@@ -193,7 +193,7 @@ describe('one exchange', () => {
 });
 
 describe('a body', () => {
-  test('is sent unchanged, whole or in ranges, as text that no browser renders as a page', async () => {
+  test('a body is sent unchanged, whole or in ranges, as text that no browser renders as a page', async () => {
     const html = '<script>alert(1)</script><img src=x onerror=alert(2)>';
     const body = { model: 'via-chat', messages: [{ role: 'user', content: html }] };
     const id = await recorded(await world.post(PATHS.chat, body));
@@ -215,7 +215,7 @@ describe('a body', () => {
     }
   });
 
-  test('is read as a conversation in every protocol, on both sides', async () => {
+  test('a body is read as a conversation in every protocol, on both sides', async () => {
     for (const [entry, path] of Object.entries(PATHS)) {
       for (const provider of ['chat', 'messages', 'responses']) {
         for (const stream of [true, false]) {
@@ -251,7 +251,7 @@ describe('a body', () => {
     }
   });
 
-  test('shows media only by kind and size, and calls with arguments, results and places', async () => {
+  test('media appear only by kind and size, and calls with arguments, results and positions', async () => {
     const data = Buffer.from('not really a picture').toString('base64');
     const id = await recorded(
       await world.post(PATHS.messages, {
@@ -345,7 +345,7 @@ describe('a body', () => {
 });
 
 describe('the events of a stream', () => {
-  test('are complete, in order and with times, and add up to the answer', async () => {
+  test('events are complete, in order and with times, and add up to the answer', async () => {
     const id = await search();
     for (const stage of ['hop2-provider-response', 'client-response']) {
       const view = await world.json<EventsView>(`samples/${id}/edges/${stage}/events`);
@@ -360,7 +360,7 @@ describe('the events of a stream', () => {
       expect(text).toEndWith('High water at noon.');
       const times = view.events.map(({ at }) => at!);
       expect(times).toEqual(times.toSorted((a, b) => a - b));
-      // They came one by one: pieces of three characters, 15 ms apart.
+      // They arrived separately: pieces of three characters, 15 ms apart.
       expect(times.at(-1)! - times[0]!).toBeGreaterThan(60);
       const raw = view.events.map((event) => event.raw.text).join('');
       const body = file(
@@ -381,7 +381,7 @@ describe('the events of a stream', () => {
 });
 
 describe('differences', () => {
-  test('equal those of the command line, with the rules behind them', async () => {
+  test('differences equal those of the command line, with the rules behind them', async () => {
     const id = await search();
     const diff = await world.json<DiffView>(`samples/${id}/diff`);
     const { stdout } = await runBinary(['samples', 'diff', id, '--dir', world.folder, '--json']);
@@ -441,7 +441,7 @@ describe('export', () => {
 });
 
 describe('figures', () => {
-  test('count what was recorded; an invalid time is refused', async () => {
+  test('figures count the recorded exchanges; an invalid time is refused', async () => {
     await recorded(await world.post(PATHS.chat, { model: 'via-chat', messages: [] }));
     const rows = await world.rows(1);
     const stats = await world.json<Stats>('stats?since=1h&buckets=7');
@@ -456,7 +456,7 @@ describe('figures', () => {
 });
 
 describe('prices', () => {
-  test('give every hop and exchange its cost, in the page, the charts and the terminal', async () => {
+  test('prices give every hop and exchange its cost, in the page, the charts and the terminal', async () => {
     const prices = { 'm*': { input: 3, output: 15, cached: 0.3 } };
     const priced = await startApiWorld({ server_tools: toolsOf(tools) }, { prices });
     try {

@@ -31,7 +31,7 @@ const over = (id: string) => (event: LiveEvent) =>
   event.type === 'row' && event.row.id === id && event.row.state === 'done';
 
 describe('the live feed', () => {
-  test('shows an exchange while it runs, and again when it is over', async () => {
+  test('the feed shows an exchange while it runs, and again when it is over', async () => {
     const events = await listen();
     world.upstream.enqueue(say('slow '.repeat(30), { delivery: { paceMs: 20 } }));
     const asked = world.post(CHAT, ask('Slowly.', { stream: true }));
@@ -51,7 +51,7 @@ describe('the live feed', () => {
     await eventsUntil(events, over(await asked));
   });
 
-  test('lets through only what fits the filter', async () => {
+  test('the feed passes only rows that match the filter', async () => {
     const events = await listen('status=failed');
     world.upstream.enqueue(say('Fine.'), refuse(400, {}, { error: { message: 'No.' } }));
     const fine = await world.post(CHAT, ask('One.'));
@@ -83,13 +83,12 @@ describe('the live feed', () => {
     await (await listen()).return(undefined);
   });
 
-  test('reports samples that retention removes', async () => {
+  test('the feed reports samples that retention removes', async () => {
     const own = await startApiWorld({ samples: { mode: 'all', max_count: 0, max_bytes: 1 } });
     try {
       const events = eventsIn<LiveEvent>(await own.api('live'));
       const gone: string[] = [];
-      // The recorder looks after retention with every batch of 500 and every half minute; the first
-      // look comes with the first sample.
+      // Retention runs with every batch of 500 and every half minute; the first run comes with the first sample.
       const id = await own.post(CHAT, ask('Too much.'));
       await eventsUntil(events, (event) => {
         if (event.type === 'gone') gone.push(...event.ids);
@@ -107,7 +106,7 @@ describe('with several processes on one port', () => {
     const own = await startApiWorld({ workers: 2 });
     try {
       const events = eventsIn<LiveEvent>(await own.api('live'));
-      // Each request comes by a connection of its own, so that both processes get some.
+      // Each request uses a new connection, so that both processes get some.
       const ids = await Promise.all(
         Array.from({ length: 30 }, (_, i) =>
           own.post(CHAT, ask(`Number ${i}.`), { connection: 'close' }),
@@ -129,7 +128,7 @@ describe('with several processes on one port', () => {
 });
 
 describe('the end of the server', () => {
-  test('does not wait for pages that follow the list', async () => {
+  test('the server does not wait for pages that follow the list', async () => {
     const gateway = await startGateway({ ...world.config, limits: { drain: 20 } });
     const own = client(gateway);
     const streams = await Promise.all([own.api('live'), own.api('live')]);

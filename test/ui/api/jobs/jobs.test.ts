@@ -24,14 +24,14 @@ const OPERATION_FAILED = { error: { code: '500', message: 'Operation failed' } }
 
 const list = (value: Json | undefined) => (Array.isArray(value) ? (value as readonly Json[]) : []);
 
-/** GLM: a large record of an executed tool as the last tool result. */
+/** Whether GLM fails on the body: its last tool result is a large record of an executed tool. */
 function glmFails(body: JsonObject): boolean {
   const last = list(body.messages).findLast((one) => isObject(one) && one.role === 'tool');
   const content = isObject(last) ? last.content : undefined;
   return typeof content === 'string' && content.length > 8192 && content.includes('rcc.tool.v1');
 }
 
-/** @param ms how long an answer takes */
+/** @param ms duration of an answer */
 const asGlm = (world: ApiWorld, ms = 0) =>
   world.upstream.answerWith(({ body }) =>
     glmFails(body)
@@ -82,7 +82,7 @@ beforeAll(async () => {
 afterAll(() => world.stop());
 
 describe('a replay', () => {
-  test('reports every answer as it comes, and compares two settings at the end', async () => {
+  test('a replay reports every answer as it arrives, and compares two settings at the end', async () => {
     const job = await begin(world, 'replay', {
       id: failing,
       repeat: 3,
@@ -101,24 +101,24 @@ describe('a replay', () => {
       error: { message: 'Operation failed' },
       recorded: { status: 500 },
     });
-    // Whoever comes late gets all of it.
+    // A late subscriber gets every event.
     expect(await follow(world, job)).toEqual([...events]);
   });
 
-  test('sends the exact bytes that went to the vendor when that stage is named', async () => {
+  test('a replay sends the exact bytes that went to the vendor when that stage is named', async () => {
     const job = await begin(world, 'replay', { id: failing, stage: 'provider-request' });
     replayed(await follow(world, job));
     const [sent, before] = [world.upstream.asked.at(-1)!, world.upstream.asked[0]!];
     expect(sent.body).toEqual(before.body);
   });
 
-  test('goes to the given target', async () => {
+  test('a replay goes to the given target', async () => {
     const job = await begin(world, 'replay', { id: failing, to: 'messages/m1' });
     expect(replayed(await follow(world, job)).runs[0]!.target).toBe('messages/m1');
     expect(world.upstream.asked.at(-1)!.protocol).toBe('anthropic-messages');
   });
 
-  test('stops when it is cancelled, even during a request, and returns the results so far', async () => {
+  test('a replay stops when it is cancelled, even during a request, and returns the results so far', async () => {
     asGlm(world, 150);
     try {
       const job = await begin(world, 'replay', { id: failing, repeat: 100 });
@@ -140,7 +140,7 @@ describe('a replay', () => {
     }
   });
 
-  test('four run at a time, the fifth is refused; requests of others are served meanwhile', async () => {
+  test('four run at a time, the fifth is refused; other requests are served meanwhile', async () => {
     asGlm(world, 100);
     const jobs: string[] = [];
     try {
@@ -173,7 +173,7 @@ describe('a replay', () => {
 });
 
 describe('a bisection', () => {
-  test('names the cause within its budget, probe by probe, and its samples appear in the list', async () => {
+  test('a bisection names the cause within its budget, probe by probe, and its samples appear in the list', async () => {
     const live = eventsIn<LiveEvent>(await world.api('live'));
     const job = await begin(world, 'bisect', { id: failing, budget: 40 });
     const events = await follow(world, job);
@@ -219,7 +219,7 @@ describe('a bisection', () => {
     }
   });
 
-  test('runs in the name of its key, which owns the samples', async () => {
+  test('a bisection runs in the name of its key, which owns the samples', async () => {
     const ANN = { authorization: 'Bearer ann-secret-key' };
     const BOB = { authorization: 'Bearer bob-secret-key' };
     const own = await startApiWorld({
@@ -249,7 +249,7 @@ describe('a bisection', () => {
 });
 
 describe('when the server stops or dies', () => {
-  test('it does not wait for a job; the next process does not know the job, and a bisection resumes', async () => {
+  test('the server does not wait for a job; the next process does not know the job, and a bisection resumes', async () => {
     const own = await startApiWorld();
     try {
       asGlm(own);
@@ -262,7 +262,7 @@ describe('when the server stops or dies', () => {
       own.gateway.signal('SIGKILL');
       await own.gateway.exited;
 
-      // The same state, another process.
+      // The same state, in another process.
       const home = { HOPGATE_HOME: `${own.gateway.home}/state` };
       const next = await startGateway(own.config, { env: home });
       const after = client(next);
