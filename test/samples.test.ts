@@ -1,4 +1,4 @@
-/** The samples of this repository, played again on the gateway: what was sent and what came back are what the files say. */
+/** The repository's samples played again on the gateway: requests and answers must equal the files. */
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { isObject, type Json, type JsonObject } from '../src/lib/json/json.ts';
@@ -43,7 +43,7 @@ for (const sample of SAMPLES) {
     expect(timeless(whole)).toBe(timeless(told));
     expect(played.status).toBe(meta.status!);
     expect(played.reset).toBe(meta.error !== undefined && meta.status === 200);
-    // What the recorder keeps of it, but for clocks.
+    // Everything that the recorder stores, except clocks.
     const kept = ({ meta: one }: Pick<Played, 'meta'>) => ({
       entry: one.entry,
       model: one.model,
@@ -67,8 +67,8 @@ for (const sample of SAMPLES) {
   });
 }
 
-describe('what they show', () => {
-  test('a search over three hops: what each hop was told, and one stream with nothing of the hops in it', () => {
+describe('the content of the samples', () => {
+  test('a search over three hops: the request of each hop, and one client stream without traces of the hops', () => {
     const sample = named('search');
     const { meta, read } = sample;
     expect(meta.hops).toBe(3);
@@ -80,7 +80,7 @@ describe('what they show', () => {
       (text) => list(json(text).messages).length,
     );
     expect([first, second, third]).toEqual([1, 3, 5]);
-    // The vendor gets a function in place of the hosted tool, the client its own blocks.
+    // The vendor gets a function in place of the hosted tool, the client gets the hosted blocks.
     expect(list(json(read('provider-request')).tools)[0]).toMatchObject({ type: 'function' });
     const events = read('client-response')!;
     expect(events.match(/"type":"message_start"/g)).toHaveLength(1);
@@ -92,7 +92,7 @@ describe('what they show', () => {
     expect(events.match(/"type":"web_search_result_location"/g)).toHaveLength(2);
   });
 
-  test('a vendor’s failure: its own status and words for the client, and nothing invented', () => {
+  test('a vendor’s failure: the client gets its status and message, and nothing invented', () => {
     const { meta, read } = named('glm500');
     expect(meta.status).toBe(500);
     expect(read('client-response')).toBe(read('provider-error')!);
@@ -107,7 +107,7 @@ describe('what they show', () => {
     expect(read('provider-request')).toBe(read('client-request')!);
   });
 
-  test('… which GLM as it is known is never sent: the last result goes out short, the history stays', async () => {
+  test('… which the glm profile prevents: the last result goes out short, the history stays', async () => {
     const body = json(named('glm500').read('client-request'));
     const asked = list(body.messages);
     const glm = (one: JsonObject) => {
@@ -137,7 +137,7 @@ describe('what they show', () => {
     expect(String(last.content)).not.toMatch(/rcc\.tool|exit_code/);
   });
 
-  test('misordered results: every call is answered behind it, in order, before the user’s words', () => {
+  test('misordered results: every result follows its call, in order, before the user’s text', () => {
     const sample = named('order');
     const messages = list(json(sample.read('provider-request')).messages);
     expect(messages.map((message) => (message as JsonObject).role)).toEqual([
@@ -165,7 +165,7 @@ describe('what they show', () => {
     ]);
   });
 
-  test('a leaked call: the client reads a call with typed arguments, and not one mark of the markup', () => {
+  test('a leaked call: the client reads a call with typed arguments, and no markup', () => {
     const sample = named('dsml');
     expect(sample.read('provider-response')).toContain('DSML');
     const chunks = sample
@@ -188,7 +188,7 @@ describe('what they show', () => {
     expect(notes(sample)).toEqual(['leaked_call_recovered']);
   });
 
-  test('a cut stream: the client gets what was said and an error, never an end', () => {
+  test('a cut stream: the client gets the text so far and an error, never an end', () => {
     const { meta, read } = named('cutoff');
     const said = read('client-response')!;
     expect(said).toContain('event: error');
@@ -197,15 +197,15 @@ describe('what they show', () => {
     expect(meta.error).toMatchObject({ kind: 'upstream' });
   });
 
-  test('the same protocol on both sides: the very bytes, both ways', () => {
+  test('the same protocol on both sides: unchanged bytes, both ways', () => {
     const { read } = named('direct');
     expect(read('provider-request')).toBe(read('client-request')!);
     expect(read('client-response')).toBe(read('provider-response')!);
   });
 });
 
-describe('the files', () => {
-  test('hold what their cases say, and no secret, name or address of a machine', () => {
+describe('the sample files', () => {
+  test('files match their cases, and contain no secret, name or address of a machine', () => {
     for (const made of CASES) {
       expect(SAMPLES.find(({ id }) => id === made.id)?.read('client-request')).toBe(made.body);
     }
