@@ -1,4 +1,4 @@
-/** The fake vendor refuses what the real ones refuse, with their status and words. */
+/** The fake vendor refuses what the real ones refuse, with their status and message. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Json, JsonObject } from '../../src/lib/json/json.ts';
@@ -236,7 +236,7 @@ describe('Messages', () => {
     expect(answer.status).toBe(400);
   });
 
-  test('what a strict deployment refuses, the first-party one takes', async () => {
+  test('the first-party deployment accepts what a strict deployment refuses', async () => {
     const prefill = talk(user('x'), assistant('y'));
     expect((await ask('anthropic-messages', prefill)).status).toBe(200);
     expect((await ask('anthropic-messages', prefill, {}, strict)).message).toMatch(/prefill/);
@@ -245,7 +245,7 @@ describe('Messages', () => {
     expect((await ask('anthropic-messages', twice, {}, strict)).message).toMatch(/alternate/);
   });
 
-  test('a sound history with thinking, calls and server tools is taken', async () => {
+  test('a valid history with thinking, calls and server tools is accepted', async () => {
     const body = {
       ...talk(
         user('x'),
@@ -346,7 +346,7 @@ describe('Chat', () => {
     expect(answer.status).toBe(400);
   });
 
-  test('reasoning in the history is a matter of the vendor', async () => {
+  test('reasoning in the history is accepted or refused by vendor', async () => {
     const body = talk(user('x'), assistant('y', { reasoning_content: 'hm' }), user('z'));
     expect((await ask('openai-chat', body)).status).toBe(200);
     expect((await ask('openai-chat', body, {}, strict)).status).toBe(400);

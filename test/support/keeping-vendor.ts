@@ -1,4 +1,4 @@
-/** A vendor of Responses that keeps what it answers: by id it continues, gives, deletes and cancels. */
+/** A Responses vendor that stores its answers: it continues, returns, deletes and cancels them by id. */
 
 import { isObject, type JsonObject } from '../../src/lib/json/json.ts';
 
@@ -6,11 +6,11 @@ export interface KeepingVendor {
   readonly origin: string;
   /** Method, path with query, and body of every request. */
   readonly asked: readonly { readonly line: string; readonly body: JsonObject }[];
-  /** What it keeps, by id. */
+  /** Stored responses, by id. */
   readonly kept: ReadonlyMap<string, JsonObject>;
-  /** Settles when the reader of a job's stream has gone; such a stream says that it is queued, and no more. */
+  /** Settles when the reader of a job's stream has left; such a stream says that it is queued, and no more. */
   readonly left: Promise<void>;
-  /** Streams of jobs close behind their first words. */
+  /** Closes streams of jobs after their first events. */
   breakJobs(on: boolean): void;
   clear(): void;
   stop(): Promise<void>;
@@ -22,7 +22,7 @@ const refused = (status: number, message: string, code: string | null = null) =>
     { status },
   );
 
-/** @param name stands in its ids and words */
+/** @param name appears in its ids and texts */
 export function startKeepingVendor(name = 'v'): KeepingVendor {
   const asked: { line: string; body: JsonObject }[] = [];
   const kept = new Map<string, JsonObject>();

@@ -1,4 +1,4 @@
-/** An answer as Chat Completions says it: the body, and the chunks in the order of the vendor's streams. */
+/** Renders an answer for Chat Completions: the body, and the chunks in the order of the vendor's streams. */
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { type Answer, type Part, pieces, usageOf } from './answer.ts';
@@ -47,7 +47,7 @@ function toolCall(part: Extract<Part, { kind: 'call' | 'custom' }>, id: string):
   return { id, type: 'function', function: { name: part.name, arguments: part.arguments } };
 }
 
-/** The deltas of one part, tools with their `index`. */
+/** The deltas of one part; tool calls have their `index`. */
 function deltas(part: Part, index: number, id: string, size?: number): JsonObject[] {
   if (part.kind === 'text') return pieces(part.text, size).map((content) => ({ content }));
   if (part.kind === 'refusal') return pieces(part.text, size).map((refusal) => ({ refusal }));

@@ -1,11 +1,11 @@
-/** An answer as Messages says it: the body, and the events in the order of the vendor's streams. */
+/** Renders an answer for Messages: the body, and the events in the order of the vendor's streams. */
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { type Answer, type Part, pieces, usageOf } from './answer.ts';
 import type { Asked, Frame, Render } from './render.ts';
 import { encryptedFor, signatureFor } from './seals.ts';
 
-/** One content block: as it stands in a whole message, as a stream starts it, and its deltas. */
+/** One content block: in a whole message, at the start of a stream, and its deltas. */
 interface Block {
   whole: JsonObject;
   start: JsonObject;
@@ -24,7 +24,7 @@ function inputOf(text: string): Json {
   try {
     return JSON.parse(text || '{}');
   } catch {
-    // A model's cut arguments: the body cannot say them, the stream can.
+    // Cut arguments: the body cannot hold them, the stream can.
     return {};
   }
 }

@@ -1,4 +1,4 @@
-/** An answer as Responses says it: the body, and the numbered events in the order of the vendor's streams. */
+/** Renders an answer for Responses: the body, and the numbered events in the order of the vendor's streams. */
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { type Answer, usageOf } from './answer.ts';

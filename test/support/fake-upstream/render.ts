@@ -1,9 +1,9 @@
-/** The shape that every protocol's rendering of an answer has. */
+/** The shape of a rendered answer, shared by all protocols. */
 
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import type { Answer } from './answer.ts';
 
-/** The request as far as an answer depends on it. */
+/** The parts of the request that an answer depends on. */
 export interface Asked {
   model: string;
   body: JsonObject;
@@ -19,9 +19,9 @@ export interface Frame {
 
 export interface Rendered {
   frames: Frame[];
-  /** Frames from here on are the protocol's own ending. */
+  /** The terminal frames of the protocol start here. */
   terminal: number;
-  /** What the vendor says when it fails in mid-stream. */
+  /** The vendor's error frame in mid-stream. */
   errorFrames: Frame[];
   json: JsonObject;
 }

@@ -173,7 +173,7 @@ function callItem(
   };
 }
 
-/** The items that say one part; none where Responses has no word for it. */
+/** The items for one part; none where Responses cannot express it. */
 export function itemsOf(part: Part, asked: Asked, answer: Answer): Item[] {
   const size = answer.delivery?.piece;
   switch (part.kind) {
