@@ -129,7 +129,7 @@ describe('the content of the samples', () => {
     });
     expect(response.status).toBe(200);
     expect(await response.text()).toContain('Trees, all of them ripe.');
-    const sent = list(stage.upstream.asked.at(-1)?.body.messages);
+    const sent = list(stage.upstream.modelRequests.at(-1)?.body.messages);
     expect(sent.slice(0, -1)).toEqual(asked.slice(0, -1));
     const last = sent.at(-1) as JsonObject;
     expect(last).toMatchObject({ role: 'tool', tool_call_id: 'call_2' });

@@ -73,7 +73,7 @@ const ANSWERS = {
 } satisfies Record<ProtocolName, JsonObject>;
 
 /** An upstream's answer with other fields, as a client of another protocol gets it, whole. */
-function told(from: ProtocolName, to: ProtocolName, fields: JsonObject) {
+function encodedReply(from: ProtocolName, to: ProtocolName, fields: JsonObject) {
   const notes = new Notes();
   const asked = PROTOCOLS[to].decodeRequest(LEAST[to]);
   const reply = PROTOCOLS[from].decodeReply(
@@ -148,7 +148,7 @@ describe('the tier that served an answer', () => {
     ['openai-responses', null],
   ] as const) {
     test(`Anthropic's tier reaches ${to} as an OpenAI tier or not at all`, () => {
-      const tier = (name: string) => told('anthropic-messages', to, served(name)).body.service_tier;
+      const tier = (name: string) => encodedReply('anthropic-messages', to, served(name)).body.service_tier;
       expect([tier('standard'), tier('priority'), tier('batch')]).toEqual([
         'default',
         'priority',
@@ -157,7 +157,7 @@ describe('the tier that served an answer', () => {
     });
 
     test(`Anthropic's tier reaches ${to} as an OpenAI tier in a stream too`, () => {
-      const { reply } = told('anthropic-messages', to, served('standard'));
+      const { reply } = encodedReply('anthropic-messages', to, served('standard'));
       const encoder = PROTOCOLS[to].encodeStream({
         request: PROTOCOLS[to].decodeRequest({ ...LEAST[to], stream: true }),
         requestId: 'req_1',
@@ -220,7 +220,7 @@ describe('a citation of a file, which has no address', () => {
 
   /** The answer as a stream for a client of this protocol. */
   const streamed = (to: Codec, body: JsonObject) => {
-    const { reply } = told('openai-responses', to.name, body);
+    const { reply } = encodedReply('openai-responses', to.name, body);
     const notes = new Notes();
     const asked = to.decodeRequest(LEAST[to.name]);
     const encoder = to.encodeStream({ request: asked, requestId: 'req_1', provider: 'p', notes });
@@ -228,10 +228,10 @@ describe('a citation of a file, which has no address', () => {
   };
 
   test('it becomes a note for a Messages client, not a web result without an address', () => {
-    const { body, notes } = told('openai-responses', 'anthropic-messages', cited(file));
+    const { body, notes } = encodedReply('openai-responses', 'anthropic-messages', cited(file));
     expect(body.content).toEqual([{ type: 'text', text: 'hello' }]);
     expect(notes.map(({ name }) => name)).toEqual(['citation_dropped']);
-    const both = told('openai-responses', 'anthropic-messages', cited(file, site)).body.content[0];
+    const both = encodedReply('openai-responses', 'anthropic-messages', cited(file, site)).body.content[0];
     expect(both.citations.map((one: JsonObject) => one.url)).toEqual(['https://a.b']);
   });
 
@@ -243,7 +243,7 @@ describe('a citation of a file, which has no address', () => {
   });
 
   test('a Chat client gets a note for it', () => {
-    const { body, notes } = told('openai-responses', 'openai-chat', cited(file, site));
+    const { body, notes } = encodedReply('openai-responses', 'openai-chat', cited(file, site));
     const { annotations } = body.choices[0].message;
     expect(annotations.map((one: JsonObject) => one.type)).toEqual(['url_citation']);
     expect(notes.map(({ name }) => name)).toEqual(['citation_dropped']);

@@ -130,7 +130,7 @@ for (const protocol of PROTOCOLS) {
         });
         expect(await response.text()).toContain('counted');
         expect(upstream.refusals).toEqual([]);
-        expect(JSON.stringify(upstream.asked[0]?.body)).toContain('message 9999');
+        expect(JSON.stringify(upstream.modelRequests[0]?.body)).toContain('message 9999');
       }, 15_000);
     }
 

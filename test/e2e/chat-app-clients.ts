@@ -26,11 +26,11 @@ const PATHS: Readonly<Record<Protocol, string>> = {
   'anthropic-messages': '/v1/messages',
 };
 
-export interface Asked {
+export interface AppRequest {
   readonly client: Protocol;
   readonly model?: string;
   /** Alternating turns, the user's first. */
-  readonly words: readonly string[];
+  readonly messages: readonly string[];
   readonly system?: string;
   readonly stream?: boolean;
   readonly hopgate?: JsonObject;
@@ -38,7 +38,7 @@ export interface Asked {
   readonly more?: JsonObject;
 }
 
-export interface Heard {
+export interface AppReply {
   readonly status: number;
   readonly headers: Headers;
   readonly raw: string;
@@ -50,7 +50,7 @@ export interface Heard {
   readonly events: readonly JsonObject[];
 }
 
-export function bodyOf({ client, model, words, system, stream = true, hopgate, more }: Asked) {
+export function bodyOf({ client, model, messages: words, system, stream = true, hopgate, more }: AppRequest) {
   const said = words.map((content, at) => ({ role: at % 2 === 0 ? 'user' : 'assistant', content }));
   const own: Record<Protocol, JsonObject> = {
     'openai-chat': {
@@ -75,7 +75,7 @@ export function bodyOf({ client, model, words, system, stream = true, hopgate, m
   } as JsonObject;
 }
 
-export async function ask(gateway: Gateway, asked: Asked): Promise<Heard> {
+export async function ask(gateway: Gateway, asked: AppRequest): Promise<AppReply> {
   const { client, stream = true, headers = {} } = asked;
   const response = await fetch(gateway.url + PATHS[client], {
     method: 'POST',
@@ -110,7 +110,7 @@ interface Item {
   readonly content?: readonly Item[];
 }
 
-function wholeOf(client: Protocol, body: JsonObject): Pick<Heard, 'text' | 'calls'> {
+function wholeOf(client: Protocol, body: JsonObject): Pick<AppReply, 'text' | 'calls'> {
   if (client === 'openai-chat') {
     const { message } = (body.choices as unknown as { message: ChatMessage }[])[0]!;
     return { text: message.content ?? '', calls: (message.tool_calls ?? []).map(({ id }) => id) };

@@ -17,7 +17,7 @@ import { type Gateway, startGateway, threeProviders } from '../support/binary.ts
 import { call, type FakeUpstream, say, startFakeUpstream } from '../support/fake-upstream/index.ts';
 import { leakyVendor, type Plan } from '../support/leaky-vendor.ts';
 import { stopAll } from '../support/tool-world.ts';
-import { ask, CLIENTS, type Heard, remember, remembered } from './chat-app-clients.ts';
+import { ask, CLIENTS, type AppReply, remember, remembered } from './chat-app-clients.ts';
 
 setDefaultTimeout(120_000);
 
@@ -100,11 +100,11 @@ describe('isolation as a property', () => {
           ),
         );
         const words = ['记得吗', '好的，我知道了。', '记得吗'];
-        const heard: Heard[] = await Promise.all(
+        const heard: AppReply[] = await Promise.all(
           turns.map(({ group, client, recall, capture, stream }) =>
             ask(gateway, {
               client,
-              words,
+              messages: words,
               stream,
               hopgate: hopgateOf(groups[group]!, recall, capture),
             }),
@@ -118,7 +118,7 @@ describe('isolation as a property', () => {
           expect(raw).toContain(own.secret);
         }
         // No request to the vendor mixes two groups.
-        for (const { body } of upstream.asked) {
+        for (const { body } of upstream.modelRequests) {
           const text = JSON.stringify(body);
           const seen = groups.filter(({ secret }) => text.includes(secret));
           expect(seen.length).toBeLessThanOrEqual(1);
@@ -140,7 +140,7 @@ describe('spaces bound to keys', () => {
   const asking = (client: (typeof CLIENTS)[number], key: string, space: string) =>
     ask(keyed, {
       client,
-      words: ['你好'],
+      messages: ['你好'],
       stream: true,
       headers: { authorization: `Bearer ${key}` },
       hopgate: { memory: { space, recall: 'always', capture: true } },
@@ -156,13 +156,13 @@ describe('spaces bound to keys', () => {
       expect(body.error.type).toBe(
         client === 'anthropic-messages' ? 'permission_error' : 'invalid_request_error',
       );
-      expect(upstream.asked).toEqual([]);
+      expect(upstream.modelRequests).toEqual([]);
       expect((await asking(client, 'key-of-ann', 'ann-1')).status).toBe(200);
       expect((await asking(client, 'key-of-all', 'ann-1')).status).toBe(200);
       expect((await asking(client, 'wrong', 'ann-1')).status).toBe(401);
       // A header cannot override the body.
       const headers = { authorization: 'Bearer key-of-bob', 'x-hopgate-memory-space': 'ann-1' };
-      expect((await ask(keyed, { client, words: ['你好'], headers })).status).toBe(403);
+      expect((await ask(keyed, { client, messages: ['你好'], headers })).status).toBe(403);
     });
   }
 
@@ -171,7 +171,7 @@ describe('spaces bound to keys', () => {
     for (const who of ['ann', 'bob']) {
       await ask(keyed, {
         client: 'openai-chat',
-        words: [`我是${who}`],
+        messages: [`我是${who}`],
         stream: false,
         headers: { authorization: `Bearer key-of-${who}` },
         hopgate: { memory: { space: `${who}-chat`, recall: 'off', capture: true } },
@@ -200,14 +200,14 @@ describe('a wrong field', () => {
         ],
         [undefined, { 'x-hopgate-extension': 'e30x' }, 'x-hopgate-extension'],
       ] as const) {
-        const heard = await ask(gateway, { client, words: ['你好'], hopgate, headers });
+        const heard = await ask(gateway, { client, messages: ['你好'], hopgate, headers });
         expect(heard.status).toBe(400);
         const { error } = JSON.parse(heard.raw) as { error: Record<string, string> };
         expect(error.message).toContain(name);
         expect(error.type).toBe('invalid_request_error');
         if (client !== 'anthropic-messages') expect(error.param).toBe(name);
       }
-      expect(upstream.asked).toEqual([]);
+      expect(upstream.modelRequests).toEqual([]);
     });
   }
 });
@@ -227,7 +227,7 @@ describe('extension headers', () => {
       };
       const heard = await ask(gateway, {
         client,
-        words: ['猫叫什么'],
+        messages: ['猫叫什么'],
         headers: {
           'x-hopgate-extension': Buffer.from(JSON.stringify({ conversation })).toString(
             'base64url',
@@ -241,7 +241,7 @@ describe('extension headers', () => {
       expect(heard.text).toContain('乙: 喵|You were mentioned and need to speak|{"events":[');
       expect(heard.text).toContain('猫叫豆豆');
       expect(heard.events).toHaveLength(6);
-      const { headers, bytes } = upstream.asked[0]!;
+      const { headers, bytes } = upstream.modelRequests[0]!;
       expect(Object.keys(headers).filter((name) => name.includes('hopgate'))).toEqual([]);
       const sent = Buffer.from(bytes).toString();
       expect(sent).not.toContain('hopgate');
@@ -305,7 +305,7 @@ describe('a turn that continues with the client’s own calls', () => {
     const hopgate = { memory: { space: 'mixed', recall: 'auto' } };
     const first = await ask(gateway, {
       client: 'openai-chat',
-      words: ['掷骰子'],
+      messages: ['掷骰子'],
       hopgate,
       more: { tools: [OWN] },
     });
@@ -329,20 +329,20 @@ describe('a turn that continues with the client’s own calls', () => {
     const go = (space: string) =>
       ask(gateway, {
         client: 'openai-chat',
-        words: [],
+        messages: [],
         hopgate: { memory: { space, recall: 'auto' } },
         more: { tools: [OWN], messages },
       });
     await go('mixed');
-    expect(JSON.stringify(upstream.asked.at(-1)!.body)).toContain('骰子上次是六点');
+    expect(JSON.stringify(upstream.modelRequests.at(-1)!.body)).toContain('骰子上次是六点');
     upstream.enqueue(say('四点。'));
     await go('mixed2');
-    expect(JSON.stringify(upstream.asked.at(-1)!.body)).not.toContain('骰子上次是六点');
+    expect(JSON.stringify(upstream.modelRequests.at(-1)!.body)).not.toContain('骰子上次是六点');
     // An erased space also disappears from turns in progress.
     await fetch(`${gateway.url}/v1/memory/mixed`, { method: 'DELETE' });
     upstream.enqueue(say('四点。'));
     await go('mixed');
-    expect(JSON.stringify(upstream.asked.at(-1)!.body)).not.toContain('骰子上次是六点');
+    expect(JSON.stringify(upstream.modelRequests.at(-1)!.body)).not.toContain('骰子上次是六点');
   });
 
   test('recalled memories do not reach the gateway’s state on disk', async () => {
@@ -354,7 +354,7 @@ describe('a turn that continues with the client’s own calls', () => {
           say('这是一个很长的回答，'.repeat(12)),
         );
         const hopgate = { memory: { space: 'disk', recall: 'always' }, tool_events: true };
-        const heard = await ask(gateway, { client, words: ['说说金丝雀'], stream, hopgate });
+        const heard = await ask(gateway, { client, messages: ['说说金丝雀'], stream, hopgate });
         expect(heard.raw).toContain('磁盘金丝雀');
       }
     }

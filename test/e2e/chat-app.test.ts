@@ -11,9 +11,9 @@ import {
 } from 'bun:test';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
 import { type FakeUpstream, startFakeUpstream, toolNames } from '../support/fake-upstream/index.ts';
-import { leakyVendor, type Plan, type PlannedCall, type Seen } from '../support/leaky-vendor.ts';
+import { leakyVendor, type Plan, type PlannedCall, type ModelView } from '../support/leaky-vendor.ts';
 import { stopAll } from '../support/tool-world.ts';
-import { type Asked, ask, CLIENTS, remember, remembered, VIA } from './chat-app-clients.ts';
+import { type AppRequest, ask, CLIENTS, remember, remembered, VIA } from './chat-app-clients.ts';
 
 setDefaultTimeout(60_000);
 
@@ -68,7 +68,7 @@ const plain = (name: string): PlannedCall => ({ name, arguments: {} });
 /** Scripts consecutive calls after that many forced results, then text made from the last result. */
 const calling =
   (forced: number, ...rounds: readonly (readonly PlannedCall[])[]) =>
-  ({ results }: Seen): Plan => {
+  ({ results }: ModelView): Plan => {
     let before = forced;
     for (const calls of rounds) {
       if (results.length === before) return { text: '让我看看。', calls };
@@ -78,8 +78,8 @@ const calling =
   };
 
 const leaksSometimes = (n: number) => n % 2 === 0;
-const say = (client: Asked['client'], words: string, more: Partial<Asked> = {}) =>
-  ask(gateway, { client, words: [words], system: '你是小明。', ...more });
+const say = (client: AppRequest['client'], words: string, more: Partial<AppRequest> = {}) =>
+  ask(gateway, { client, messages: [words], system: '你是小明。', ...more });
 
 for (const client of CLIENTS) {
   describe(`through ${client}`, () => {
@@ -104,7 +104,7 @@ for (const client of CLIENTS) {
           expect(heard.text).toContain('我看到了：{"events":[');
           expect(heard.text).toContain(PARTY);
           expect(upstream.refusals).toEqual([]);
-          expect(upstream.asked).toHaveLength(4);
+          expect(upstream.modelRequests).toHaveLength(4);
         }
       });
     }
@@ -137,7 +137,7 @@ for (const client of CLIENTS) {
           });
           expect(heard.raw).not.toMatch(MARKUP);
           expect(heard.text).toContain('叫豆豆的猫');
-          for (const { protocol, body } of upstream.asked) {
+          for (const { protocol, body } of upstream.modelRequests) {
             expect(toolNames(protocol!, body)).toEqual(['recall_memory']);
           }
         }
@@ -149,9 +149,9 @@ for (const client of CLIENTS) {
       const words: string[] = [];
       for (const next of ['生日聚会', '草莓蛋糕', '豆豆']) {
         words.push(next);
-        const heard = await ask(gateway, { client, words, hopgate: single() });
+        const heard = await ask(gateway, { client, messages: words, hopgate: single() });
         words.push(heard.text);
-        const { body, protocol } = upstream.asked.at(-1)!;
+        const { body, protocol } = upstream.modelRequests.at(-1)!;
         const text = JSON.stringify(body);
         expect(text).toContain(next === '豆豆' ? '叫豆豆的猫' : PARTY);
         // One pair for this turn; pairs of earlier turns are not carried along.
@@ -161,7 +161,7 @@ for (const client of CLIENTS) {
     });
 
     test('only the prompt limits recalls: a model that ignores the limit is not cut off', async () => {
-      const obedient = ({ results, text }: Seen): Plan => {
+      const obedient = ({ results, text }: ModelView): Plan => {
         const limit = Number(/最多回忆（recall_memory）(\d+) 次/.exec(text)?.[1] ?? 99);
         const recalled = results.filter((result) => result.startsWith('{"events"')).length;
         return recalled < limit
@@ -180,12 +180,12 @@ for (const client of CLIENTS) {
         expect(heard.headers.get('x-hopgate-notes')).toContain('recall_limit_told');
       }
       upstream.clear();
-      const greedy = ({ results }: Seen): Plan =>
+      const greedy = ({ results }: ModelView): Plan =>
         results.length < 6 ? { calls: [recall(`豆豆 ${results.length}`)] } : { text: '够了' };
       upstream.answerWith(leakyVendor(greedy));
       const heard = await say(client, '豆豆呢？', { hopgate: single({ max_recalls: 2 }) });
       expect(heard.text).toContain('够了');
-      expect(upstream.asked).toHaveLength(6);
+      expect(upstream.modelRequests).toHaveLength(6);
     });
 
     test('the last hop declares no tools, and a leaked call is suppressed, logged and counted', async () => {
@@ -200,11 +200,11 @@ for (const client of CLIENTS) {
           calls: [recall('草莓')],
         })),
       );
-      const heard = await ask(capped, { client, words: ['草莓蛋糕'], hopgate: single() });
+      const heard = await ask(capped, { client, messages: ['草莓蛋糕'], hopgate: single() });
       expect(heard.status).toBe(200);
       expect(heard.raw).not.toMatch(MARKUP);
       expect(heard.text).toContain('想起来了2');
-      const last = upstream.asked.at(-1)!;
+      const last = upstream.modelRequests.at(-1)!;
       // Messages refuses a history of calls without declarations, so the tool choice forbids calls instead.
       const left = client === 'anthropic-messages' ? ['recall_memory'] : [];
       expect(toolNames(last.protocol!, last.body)).toEqual(left);
@@ -290,7 +290,7 @@ for (const client of CLIENTS) {
       }));
       await ask(gateway, {
         client,
-        words: ['讲个故事'],
+        messages: ['讲个故事'],
         hopgate: single({ space, capture: true }),
       }).catch(() => undefined);
       upstream.answerWith(() => ({ parts: [{ kind: 'text', text: '好了。' }] }));
@@ -305,7 +305,7 @@ test('DeepSeek: forced pairs carry the reasoning it needs, calls arrive structur
   upstream.answerWith(leakyVendor(calling(3, [recall('豆豆')])));
   const heard = await say('openai-chat', '豆豆呢', { hopgate: group() });
   expect(heard.text).toContain('叫豆豆的猫');
-  const messages = upstream.asked[0]!.body.messages as { tool_calls?: unknown[]; role: string }[];
+  const messages = upstream.modelRequests[0]!.body.messages as { tool_calls?: unknown[]; role: string }[];
   const forced = messages.find(({ tool_calls: calls }) => calls !== undefined)!;
   expect(forced.tool_calls).toHaveLength(3);
   expect(messages.filter(({ role }) => role === 'tool')).toHaveLength(3);
@@ -320,7 +320,7 @@ test('an app writes its own pairs and declares no tools: the vendor leaks calls,
   };
   const heard = await ask(gateway, {
     client: 'openai-chat',
-    words: [],
+    messages: [],
     more: {
       messages: [
         { role: 'user', content: '豆豆呢' },

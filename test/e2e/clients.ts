@@ -5,7 +5,7 @@ import OpenAI from 'openai';
 import type { Protocol } from '../support/fake-upstream/index.ts';
 
 /** A reply in no protocol's terms. Tokens are counted as OpenAI counts them. */
-export interface Told {
+export interface ClientReply {
   text: string;
   reasoning: string;
   calls: { id: string; name: string; arguments: unknown }[];
@@ -13,14 +13,14 @@ export interface Told {
   usage: { input: number; cached: number; output: number };
 }
 
-export interface Talk {
+export interface ClientChat {
   /** Sends a message and waits for the whole reply. */
-  say(text: string): Promise<Told>;
+  say(text: string): Promise<ClientReply>;
   /** Answers every call of the last reply with the value that `result` returns for it. */
-  answer(result: (call: Told['calls'][number]) => string): Promise<Told>;
+  answer(result: (call: ClientReply['calls'][number]) => string): Promise<ClientReply>;
 }
 
-export interface TalkOptions {
+export interface ClientChatOptions {
   model: string;
   stream: boolean;
   tools?: boolean;
@@ -38,11 +38,11 @@ const TOOL = {
   },
 };
 
-function chatTalk(base: string, options: TalkOptions): Talk {
+function chatCompletionsChat(base: string, options: ClientChatOptions): ClientChat {
   const client = new OpenAI({ apiKey: 'sk-client', baseURL: `${base}/v1`, maxRetries: 0 });
   const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'system', content: 'Be brief.' }];
-  let last: Told['calls'] = [];
-  const ask = async (): Promise<Told> => {
+  let last: ClientReply['calls'] = [];
+  const ask = async (): Promise<ClientReply> => {
     const body = {
       model: options.model,
       messages,
@@ -120,11 +120,11 @@ function chatTalk(base: string, options: TalkOptions): Talk {
 const nameOf = (item: OpenAI.Responses.ResponseFunctionToolCall) =>
   item.namespace === undefined ? item.name : `${item.namespace}__${item.name}`;
 
-function responsesTalk(base: string, options: TalkOptions): Talk {
+function responsesChat(base: string, options: ClientChatOptions): ClientChat {
   const client = new OpenAI({ apiKey: 'sk-client', baseURL: `${base}/v1`, maxRetries: 0 });
   const input: OpenAI.Responses.ResponseInputItem[] = [];
-  let last: Told['calls'] = [];
-  const ask = async (): Promise<Told> => {
+  let last: ClientReply['calls'] = [];
+  const ask = async (): Promise<ClientReply> => {
     const body = {
       model: options.model,
       instructions: 'Be brief.',
@@ -204,11 +204,11 @@ function responsesTalk(base: string, options: TalkOptions): Talk {
   };
 }
 
-function messagesTalk(base: string, options: TalkOptions): Talk {
+function messagesChat(base: string, options: ClientChatOptions): ClientChat {
   const client = new Anthropic({ apiKey: 'sk-client', baseURL: base, maxRetries: 0 });
   const messages: Anthropic.MessageParam[] = [];
-  let last: Told['calls'] = [];
-  const ask = async (): Promise<Told> => {
+  let last: ClientReply['calls'] = [];
+  const ask = async (): Promise<ClientReply> => {
     const body = {
       model: options.model,
       max_tokens: 8000,
@@ -265,10 +265,10 @@ function messagesTalk(base: string, options: TalkOptions): Talk {
 }
 
 /** Each protocol's official client as a conversation. */
-export const TALK: Readonly<Record<Protocol, (base: string, options: TalkOptions) => Talk>> = {
-  'openai-chat': chatTalk,
-  'openai-responses': responsesTalk,
-  'anthropic-messages': messagesTalk,
+export const CLIENT_CHATS: Readonly<Record<Protocol, (base: string, options: ClientChatOptions) => ClientChat>> = {
+  'openai-chat': chatCompletionsChat,
+  'openai-responses': responsesChat,
+  'anthropic-messages': messagesChat,
 };
 
 export const PROTOCOLS: readonly Protocol[] = [

@@ -138,7 +138,7 @@ describe('a client connection', () => {
     one.socket.write(request(chat.body) + request(chat.body));
     await one.closed;
     await Bun.sleep(100);
-    expect(upstream.asked).toHaveLength(0);
+    expect(upstream.modelRequests).toHaveLength(0);
   });
 });
 
@@ -264,7 +264,7 @@ describe('a model name', () => {
         vendor.enqueue(say('hello'));
         const answer = await post(open.url, chat.path, { ...chat.body, model, stream });
         await answer.text();
-        expect(vendor.asked[0]!.body.model).toBe(model);
+        expect(vendor.modelRequests[0]!.body.model).toBe(model);
         const told = answer.headers.get('x-hopgate-target') ?? '';
         expect(decodeURIComponent(told)).toBe(`any/${model}`);
       }
@@ -284,7 +284,7 @@ describe('a model name', () => {
   ])('a malformed name is refused before a vendor gets the request', async (model) => {
     vendor.clear();
     const answer = await post(open.url, chat.path, { ...chat.body, model });
-    expect([answer.status, vendor.asked.length]).toEqual([400, 0]);
+    expect([answer.status, vendor.modelRequests.length]).toEqual([400, 0]);
     expect(await answer.json()).toMatchObject({ error: { param: 'model' } });
   });
 });

@@ -123,7 +123,7 @@ describe('examples', () => {
         expect(response.headers.get('x-hopgate-target')).toBe(one.target);
       }
       if (one.sent !== undefined) {
-        const sent = Object.values(vendors).flatMap((vendor) => vendor.asked);
+        const sent = Object.values(vendors).flatMap((vendor) => vendor.modelRequests);
         expect(JSON.stringify(sent.map(({ body }) => body))).toContain(one.sent);
       }
     }

@@ -90,7 +90,7 @@ for (const [client, vendor] of pairs) {
           const seen = await ask(client, vendor, stream);
           expect(seen).toMatchObject({ status: 200, broken: false });
           const words = stream ? seen.text.replaceAll(/\n/g, '') : seen.text;
-          expect(upstream.asked).toHaveLength(2);
+          expect(upstream.modelRequests).toHaveLength(2);
           expect(words).toMatch(stream ? TERMINAL[client] : /Second try\./);
           expect(seen.text).not.toContain('<html>');
         },
@@ -99,7 +99,7 @@ for (const [client, vendor] of pairs) {
       test(`repeated empty completions are an error, not an answer (${how})`, async () => {
         upstream.answerWith(() => ({ parts: [] }));
         const seen = await ask(client, vendor, stream);
-        expect(upstream.asked.length).toBeGreaterThan(1);
+        expect(upstream.modelRequests.length).toBeGreaterThan(1);
         if (seen.status === 200) {
           expect(seen.text).not.toMatch(TERMINAL[client]);
           expect(seen.text).toMatch(ERROR[client]);
@@ -114,8 +114,8 @@ for (const [client, vendor] of pairs) {
         const seen = await ask(client, vendor, stream);
         expect(seen.status).toBeGreaterThanOrEqual(500);
         errorOf(client, seen.text);
-        expect(upstream.asked.length).toBeGreaterThan(1);
-        expect(upstream.asked.length).toBeLessThanOrEqual(5);
+        expect(upstream.modelRequests.length).toBeGreaterThan(1);
+        expect(upstream.modelRequests.length).toBeLessThanOrEqual(5);
         expect(seen.took).toBeLessThan(4000);
       });
 
@@ -124,7 +124,7 @@ for (const [client, vendor] of pairs) {
         const seen = await ask(client, vendor, stream);
         expect(seen.status).toBe(400);
         const error = errorOf(client, seen.text);
-        expect(upstream.asked).toHaveLength(1);
+        expect(upstream.modelRequests).toHaveLength(1);
         // Clients recognize this error by these texts: Claude Code's, and the code of the OpenAI protocols.
         if (client === 'anthropic-messages') expect(error.message).toMatch(/prompt is too long/);
         else expect(error.code).toBe('context_length_exceeded');
@@ -139,7 +139,7 @@ for (const [client, vendor] of pairs) {
         expect(seen.text).toContain('A te');
         expect(seen.text).not.toMatch(TERMINAL[client]);
         expect(seen.broken || ERROR[client].test(seen.text)).toBe(true);
-        expect(upstream.asked).toHaveLength(1);
+        expect(upstream.modelRequests).toHaveLength(1);
       },
     );
 
@@ -163,7 +163,7 @@ for (const [client, vendor] of pairs) {
       upstream.enqueue({ parts: [{ kind: 'reasoning', text: 'Hm.' }] }, say('Second try.'));
       const seen = await ask(client, vendor, false);
       expect(seen.text).toContain('Second try.');
-      expect(upstream.asked).toHaveLength(2);
+      expect(upstream.modelRequests).toHaveLength(2);
     });
 
     test('a whole answer that is cut is retried or an error, never half an answer', async () => {
@@ -180,7 +180,7 @@ for (const [client, vendor] of pairs) {
         client === vendor ? [{ 'retry-after': '1' }, 1000] : [{ 'retry-after-ms': '250' }, 250];
       upstream.enqueue(refuse(429, header), say('ok'));
       await ask(client, vendor, false);
-      const [first, second] = upstream.asked;
+      const [first, second] = upstream.modelRequests;
       expect(second!.at - first!.at).toBeGreaterThanOrEqual(ms * 0.95);
       expect(second!.at - first!.at).toBeLessThan(ms + 10_000);
     });
@@ -204,7 +204,7 @@ for (const [client, vendor] of pairs) {
         expect(errorOf(client, seen.text).message).toContain('redirect (307)');
         expect(seen.text).not.toContain('s3cret');
         expect(visits).toBe(0);
-        expect(upstream.asked).toHaveLength(1);
+        expect(upstream.modelRequests).toHaveLength(1);
       } finally {
         await elsewhere.stop(true);
       }
@@ -225,7 +225,7 @@ for (const [client, vendor] of pairs) {
       expect(seen.status).toBeGreaterThanOrEqual(400);
       errorOf(client, seen.text);
       expect(seen.text).not.toContain('sk-upstream');
-      expect(upstream.asked.length).toBeLessThanOrEqual(2);
+      expect(upstream.modelRequests.length).toBeLessThanOrEqual(2);
     });
 
     test.each([
@@ -245,7 +245,7 @@ for (const [client, vendor] of pairs) {
         expect(request.abortedAfterMs).toBeDefined();
         expect(request.abortedAfterMs! - left).toBeLessThan(1000);
         await asking;
-        expect(upstream.asked).toHaveLength(1);
+        expect(upstream.modelRequests).toHaveLength(1);
       },
     );
 

@@ -14,22 +14,22 @@ import {
 } from '../support/fake-upstream/index.ts';
 import {
   pagesFor,
-  startToolWorld,
+  startToolServers,
   stopAll,
-  type ToolWorld,
+  type ToolServers,
   toolsOf,
 } from '../support/tool-world.ts';
 import { PROTOCOLS, VIA } from './clients.ts';
-import { framing, type Heard, OWN, SEARCH_TALK } from './search-clients.ts';
+import { framing, type SearchReply, OWN, SEARCH_CHATS } from './search-clients.ts';
 import { sentHistory } from './sent-history.ts';
 
 let upstream: FakeUpstream;
-let world: ToolWorld;
+let world: ToolServers;
 let gateway: Gateway;
 
 beforeAll(async () => {
   upstream = await startFakeUpstream({ keys: ['sk-upstream'], models: ['m1'] });
-  world = await startToolWorld();
+  world = await startToolServers();
   const { web_search } = toolsOf(world, 'declared');
   gateway = await startGateway(
     threeProviders(upstream, { keep_alive: 0.1, server_tools: { web_search } }),
@@ -52,7 +52,7 @@ const [FIRST, SECOND] = pagesFor('tides').map(({ url }) => url) as [string, stri
 const cited = say('High at noon [1]. Low at six [2].', { usage: { input: 700, output: 30 } });
 
 /** What each client reads of one search and an answer with two citations. */
-const SHAPE: Readonly<Record<Protocol, Partial<Heard>>> = {
+const SHAPE: Readonly<Record<Protocol, Partial<SearchReply>>> = {
   // Chat has no item for a call that the server ran.
   'openai-chat': {
     shape: ['annotations', 'content', 'role'],
@@ -90,8 +90,8 @@ for (const client of PROTOCOLS) {
     for (const stream of [true, false]) {
       describe(`${client} → ${vendor}, ${stream ? 'streamed' : 'whole'}`, () => {
         const talk = (declares = true) =>
-          SEARCH_TALK[client](gateway.url, { model: VIA[vendor], stream, search: declares });
-        const sound = (heard: Heard) => {
+          SEARCH_CHATS[client](gateway.url, { model: VIA[vendor], stream, search: declares });
+        const sound = (heard: SearchReply) => {
           expect(upstream.refusals).toEqual([]);
           if (!stream) return;
           expect(framing(client, heard.wire)).toEqual({ starts: 1, terminals: 1, gapless: true });
@@ -106,7 +106,7 @@ for (const client of PROTOCOLS) {
           if (client === 'anthropic-messages') {
             expect(heard.wire).toContain('"server_tool_use":{"web_search_requests":1');
           }
-          expect(toolNames(vendor, upstream.asked[0]!.body)).toEqual([OWN, 'web_search']);
+          expect(toolNames(vendor, upstream.modelRequests[0]!.body)).toEqual([OWN, 'web_search']);
         });
 
         test('on the next turn, the vendor gets the call, the result and the answer again', async () => {
@@ -116,7 +116,7 @@ for (const client of PROTOCOLS) {
           const heard = await conversation.say('And low?');
           sound(heard);
           expect(heard.text).toBe('At eighteen hours.');
-          const [, , last] = upstream.asked;
+          const [, , last] = upstream.modelRequests;
           expect(new TextDecoder().decode(last!.bytes)).not.toMatch(
             /hopgate-hit1|srvtoolu|web_search_call|url_citation|encrypted/,
           );
@@ -133,7 +133,7 @@ for (const client of PROTOCOLS) {
             { role: 'assistant', text: 'High at noon [1]. Low at six [2].', calls: [] },
             { role: 'user', text: 'And low?' },
           ]);
-          expect(told.slice(0, 3)).toEqual([...sentHistory(vendor, upstream.asked[1]!.body)]);
+          expect(told.slice(0, 3)).toEqual([...sentHistory(vendor, upstream.modelRequests[1]!.body)]);
         });
 
         test('a failed search is shown as failed, and the answer continues', async () => {
@@ -155,7 +155,7 @@ for (const client of PROTOCOLS) {
           upstream.enqueue(say('Hello.'));
           const heard = await talk(false).say('Search the web for the latest news.');
           sound(heard);
-          expect(toolNames(vendor, upstream.asked[0]!.body)).toEqual([OWN]);
+          expect(toolNames(vendor, upstream.modelRequests[0]!.body)).toEqual([OWN]);
         });
       });
     }
@@ -164,7 +164,7 @@ for (const client of PROTOCOLS) {
   test(`${client}: a keep-alive holds the stream during a slow search, and the SDK skips it`, async () => {
     world.slow(450);
     upstream.enqueue(search('tides'), cited);
-    const talk = SEARCH_TALK[client](gateway.url, {
+    const talk = SEARCH_CHATS[client](gateway.url, {
       model: 'via-chat',
       stream: true,
       search: true,
@@ -201,7 +201,7 @@ test('a request that only describes a search gets one, even when the model calls
   ]);
   expect(JSON.stringify(body.content[1])).toContain(FIRST);
   expect(world.reached).toHaveLength(1);
-  expect(upstream.asked).toHaveLength(1);
+  expect(upstream.modelRequests).toHaveLength(1);
 });
 
 describe.each(PROTOCOLS)('a vendor that pauses during its own search: %s', (client) => {
@@ -223,14 +223,14 @@ describe.each(PROTOCOLS)('a vendor that pauses during its own search: %s', (clie
       try {
         const paused: Answer = { ...say('Let me look. '), finish: 'pause' };
         upstream.enqueue(paused, say('High at noon.'));
-        const heard = await SEARCH_TALK[client](plain.url, {
+        const heard = await SEARCH_CHATS[client](plain.url, {
           model: 'claude/m1',
           stream,
           search: true,
         }).say('When is high tide?');
         expect(heard.text.replace(/\s+/g, ' ')).toBe('Let me look. High at noon.');
         expect(heard.finish).toBe('stop');
-        expect(upstream.asked).toHaveLength(2);
+        expect(upstream.modelRequests).toHaveLength(2);
         expect(upstream.refusals).toEqual([]);
       } finally {
         await plain.stop();

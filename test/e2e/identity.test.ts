@@ -27,7 +27,7 @@ afterAll(async () => {
 });
 
 const sha = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
-const sent = () => Buffer.concat(upstream.asked[0]?.sent ?? []);
+const sent = () => Buffer.concat(upstream.modelRequests[0]?.sent ?? []);
 
 // What parsing and printing would change: spacing, key order, escapes, long and odd numbers.
 const ODD: Readonly<Record<Protocol, string>> = {
@@ -68,7 +68,7 @@ for (const protocol of PROTOCOLS) {
         const asked = body(stream);
         await (await post(gateway.url, path, asked)).arrayBuffer();
         expect(upstream.refusals).toEqual([]);
-        const got = Buffer.from(upstream.asked[0]!.bytes).toString();
+        const got = Buffer.from(upstream.modelRequests[0]!.bytes).toString();
         expect(got).toBe(asked.replace(`"${VIA[protocol]}"`, '"m1"'));
       },
     );
@@ -121,7 +121,7 @@ for (const protocol of PROTOCOLS) {
       await (
         await post(gateway.url, path, body(false), { headers: { 'x-api-key': 'sk-client' } })
       ).arrayBuffer();
-      const headers = JSON.stringify(upstream.asked[0]?.headers);
+      const headers = JSON.stringify(upstream.modelRequests[0]?.headers);
       expect(headers).toContain('sk-upstream');
       expect(headers).not.toContain('sk-client');
     });

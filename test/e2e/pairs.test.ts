@@ -11,7 +11,7 @@ import {
   think,
   toolResults,
 } from '../support/fake-upstream/index.ts';
-import { PROTOCOLS, TALK, VIA } from './clients.ts';
+import { PROTOCOLS, CLIENT_CHATS, VIA } from './clients.ts';
 
 let upstream: FakeUpstream;
 let gateway: Gateway;
@@ -34,7 +34,7 @@ for (const client of PROTOCOLS) {
     for (const stream of [true, false]) {
       describe(`${client} → ${vendor}, ${stream ? 'streamed' : 'whole'}`, () => {
         const talk = (more: { tools?: boolean; think?: boolean } = {}) =>
-          TALK[client](gateway.url, { model: VIA[vendor], stream, ...more });
+          CLIENT_CHATS[client](gateway.url, { model: VIA[vendor], stream, ...more });
         const valid = () => expect(upstream.refusals).toEqual([]);
 
         test('text arrives unchanged, with its finish reason and counts', async () => {
@@ -43,8 +43,8 @@ for (const client of PROTOCOLS) {
           expect(told).toMatchObject({ text: GREETING, calls: [], finish: 'stop' });
           expect(told.usage).toEqual({ input: 1000, cached: 600, output: 90 });
           valid();
-          expect(upstream.asked[0]?.body.model).toBe('m1');
-          expect(upstream.asked[0]?.body.stream ?? false).toBe(stream);
+          expect(upstream.modelRequests[0]?.body.model).toBe('m1');
+          expect(upstream.modelRequests[0]?.body.stream ?? false).toBe(stream);
         });
 
         test('a second turn extends the first', async () => {
@@ -54,7 +54,7 @@ for (const client of PROTOCOLS) {
           const told = await conversation.say('Second?');
           expect(told.text).toBe('Two.');
           valid();
-          const sent = JSON.stringify(upstream.asked[1]?.body);
+          const sent = JSON.stringify(upstream.modelRequests[1]?.body);
           for (const words of ['First?', 'One.', 'Second?', 'Be brief.']) {
             expect(sent).toContain(words);
           }
@@ -80,7 +80,7 @@ for (const client of PROTOCOLS) {
           const end = await conversation.answer(() => '12° and “windy”');
           valid();
           expect(end).toMatchObject({ text: 'It is 12°.', finish: 'stop' });
-          const results = toolResults(vendor, upstream.asked[1]!.body);
+          const results = toolResults(vendor, upstream.modelRequests[1]!.body);
           expect([...results.values()]).toEqual(['12° and “windy”']);
         });
 
@@ -104,7 +104,7 @@ for (const client of PROTOCOLS) {
           const end = await conversation.answer((one) => `result of ${one.id}`);
           valid();
           expect(end.text).toBe('Done.');
-          const results = [...toolResults(vendor, upstream.asked[1]!.body).values()];
+          const results = [...toolResults(vendor, upstream.modelRequests[1]!.body).values()];
           expect(results).toEqual(told.calls.map((one) => `result of ${one.id}`));
         });
 
@@ -135,7 +135,7 @@ for (const client of PROTOCOLS) {
           const failing = talk().say('x');
           await expect(failing).rejects.toMatchObject({ status: 400 });
           await expect(failing).rejects.toThrow(/the model dislikes this/);
-          expect(upstream.asked).toHaveLength(1);
+          expect(upstream.modelRequests).toHaveLength(1);
         });
       });
     }

@@ -376,7 +376,7 @@ describe('stopping and reloading', () => {
       const second = ask();
       expect(await first).toContain('first');
       expect(await second).toContain('second');
-      const [one, two] = upstream.asked;
+      const [one, two] = upstream.modelRequests;
       expect(two!.at - one!.at).toBeGreaterThanOrEqual(slowMs * 0.95);
     } finally {
       await run.stop();

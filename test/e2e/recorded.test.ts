@@ -12,7 +12,7 @@ import {
   startFakeUpstream,
 } from '../support/fake-upstream/index.ts';
 import { type Fixture, fixtureBytes, fixtures, fixtureTest } from '../support/fixtures.ts';
-import { PROTOCOLS, plainRequest, post, TALK, VIA } from './clients.ts';
+import { PROTOCOLS, plainRequest, post, CLIENT_CHATS, VIA } from './clients.ts';
 
 let upstream: FakeUpstream;
 let gateway: Gateway;
@@ -95,7 +95,7 @@ describe('to a client of another protocol', () => {
             if (OTHERWISE.some((one) => one.test(fixture.file))) continue;
             serve(fixture);
             const hear = (base: string, who: Protocol, model: string) =>
-              TALK[who](base, { model, stream: true })
+              CLIENT_CHATS[who](base, { model, stream: true })
                 .say('x')
                 .then(
                   ({ text, calls }) => ({

@@ -115,7 +115,7 @@ describe('a vendor’s 500 caused by one tool result', () => {
 
       // Shell one-liners with jq work on the file.
       const file = join(setup.samples.dir, 'openai-chat', `${id}_provider-request.json`);
-      expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(upstream.asked.at(-1)!.body);
+      expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(upstream.modelRequests.at(-1)!.body);
 
       const replayed = await command(
         gateway,
@@ -138,7 +138,7 @@ describe('a vendor’s 500 caused by one tool result', () => {
         settings: [{ runs: 1, failed: 1 }],
       });
 
-      const before = upstream.asked.length;
+      const before = upstream.modelRequests.length;
       const found = await command(gateway, 'bisect', id, '--budget', '40', '--json');
       expect(found.stderr).not.toContain('internal error');
       expect(found.code).toBe(0);
@@ -146,7 +146,7 @@ describe('a vendor’s 500 caused by one tool result', () => {
         cause: { at: string; bytes: number };
         samples: { minimal: string; passing: string };
       };
-      expect(upstream.asked.length - before).toBe(report.probes as number);
+      expect(upstream.modelRequests.length - before).toBe(report.probes as number);
       expect(report.probes).toBeLessThanOrEqual(40);
       expect(report.cause.at).toBe('/messages/59/content');
       expect(report.words).toMatch(/^the last tool result: 4\d KB JSON at messages\[59\]\.content/);
@@ -301,7 +301,7 @@ describe('commands while the gateway runs', () => {
       );
       expect(
         stored(messages!.id, 'anthropic-messages', 'provider-request.json').equals(
-          upstream.asked.at(-2)!.bytes,
+          upstream.modelRequests.at(-2)!.bytes,
         ),
       ).toBe(true);
 
@@ -364,12 +364,12 @@ describe('an interrupted bisection', () => {
       expect(first.result).toBe('partial');
       expect(first.probes).toBeLessThanOrEqual(6);
       asGlm();
-      const before = upstream.asked.length;
+      const before = upstream.modelRequests.length;
       const second = await command(gateway, 'bisect', sample!.id, '--json');
       expect(second.stderr).toContain('Going on with an earlier run');
       const report = JSON.parse(second.stdout) as { probes: number; cause: { at: string } };
       expect(report.cause.at).toBe('/messages/59/content');
-      expect(upstream.asked.length - before).toBe(report.probes);
+      expect(upstream.modelRequests.length - before).toBe(report.probes);
     } finally {
       await gateway.stop();
     }

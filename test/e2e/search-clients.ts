@@ -5,7 +5,7 @@ import OpenAI from 'openai';
 import type { Protocol } from '../support/fake-upstream/index.ts';
 
 /** One reply as the official client accumulated it, and its bytes. */
-export interface Heard {
+export interface SearchReply {
   readonly text: string;
   /** Calls that the client must run. */
   readonly calls: readonly {
@@ -28,10 +28,10 @@ export interface Heard {
   readonly wire: string;
 }
 
-export interface SearchTalk {
-  say(text: string): Promise<Heard>;
+export interface SearchChat {
+  say(text: string): Promise<SearchReply>;
   /** Answers the client's own calls and continues. */
-  answer(result: string): Promise<Heard>;
+  answer(result: string): Promise<SearchReply>;
 }
 
 export interface SearchTalkOptions {
@@ -68,7 +68,7 @@ const plain = <T>(value: T): T =>
     ),
   ) as T;
 
-function chat(base: string, options: SearchTalkOptions): SearchTalk {
+function chat(base: string, options: SearchTalkOptions): SearchChat {
   const kept = tape();
   const client = new OpenAI({
     apiKey: 'sk-client',
@@ -77,8 +77,8 @@ function chat(base: string, options: SearchTalkOptions): SearchTalk {
     fetch: kept.fetch,
   });
   const messages: OpenAI.ChatCompletionMessageParam[] = [];
-  let last: Heard['calls'] = [];
-  const ask = async (): Promise<Heard> => {
+  let last: SearchReply['calls'] = [];
+  const ask = async (): Promise<SearchReply> => {
     const body = {
       model: options.model,
       messages,
@@ -138,7 +138,7 @@ function chat(base: string, options: SearchTalkOptions): SearchTalk {
   };
 }
 
-function responses(base: string, options: SearchTalkOptions): SearchTalk {
+function responses(base: string, options: SearchTalkOptions): SearchChat {
   const kept = tape();
   const client = new OpenAI({
     apiKey: 'sk-client',
@@ -147,8 +147,8 @@ function responses(base: string, options: SearchTalkOptions): SearchTalk {
     fetch: kept.fetch,
   });
   const input: OpenAI.Responses.ResponseInputItem[] = [];
-  let last: Heard['calls'] = [];
-  const ask = async (): Promise<Heard> => {
+  let last: SearchReply['calls'] = [];
+  const ask = async (): Promise<SearchReply> => {
     const body = {
       model: options.model,
       input,
@@ -214,7 +214,7 @@ function responses(base: string, options: SearchTalkOptions): SearchTalk {
   };
 }
 
-function messages(base: string, options: SearchTalkOptions): SearchTalk {
+function messages(base: string, options: SearchTalkOptions): SearchChat {
   const kept = tape();
   const client = new Anthropic({
     apiKey: 'sk-client',
@@ -223,8 +223,8 @@ function messages(base: string, options: SearchTalkOptions): SearchTalk {
     fetch: kept.fetch,
   });
   const history: Anthropic.MessageParam[] = [];
-  let last: Heard['calls'] = [];
-  const ask = async (): Promise<Heard> => {
+  let last: SearchReply['calls'] = [];
+  const ask = async (): Promise<SearchReply> => {
     const body = {
       model: options.model,
       max_tokens: 4000,
@@ -295,8 +295,8 @@ function messages(base: string, options: SearchTalkOptions): SearchTalk {
   };
 }
 
-export const SEARCH_TALK: Readonly<
-  Record<Protocol, (base: string, options: SearchTalkOptions) => SearchTalk>
+export const SEARCH_CHATS: Readonly<
+  Record<Protocol, (base: string, options: SearchTalkOptions) => SearchChat>
 > = {
   'openai-chat': chat,
   'openai-responses': responses,

@@ -11,18 +11,18 @@ import {
   say,
   startFakeUpstream,
 } from '../support/fake-upstream/index.ts';
-import { startToolWorld, stopAll, type ToolWorld, toolsOf } from '../support/tool-world.ts';
-import { PROTOCOLS, plainRequest, post, TALK, VIA } from './clients.ts';
+import { startToolServers, stopAll, type ToolServers, toolsOf } from '../support/tool-world.ts';
+import { PROTOCOLS, plainRequest, post, CLIENT_CHATS, VIA } from './clients.ts';
 import { framing } from './search-clients.ts';
 import { sentHistory } from './sent-history.ts';
 
 let upstream: FakeUpstream;
-let world: ToolWorld;
+let world: ToolServers;
 let gateway: Gateway;
 
 beforeAll(async () => {
   upstream = await startFakeUpstream({ keys: ['sk-upstream'], models: ['m1'] });
-  world = await startToolWorld();
+  world = await startToolServers();
   const retry = { attempts: 3, base_delay: 0.02, max_delay: 2 };
   const config = threeProviders(upstream, { retry, server_tools: toolsOf(world) }) as {
     routes: object[];
@@ -80,8 +80,8 @@ for (const client of PROTOCOLS) {
         expect(heard.text).toContain('High at');
         expect(framing(client, heard.text)).toEqual({ starts: 1, terminals: 1, gapless: true });
         expect(world.reached).toHaveLength(1);
-        expect(upstream.asked).toHaveLength(4);
-        const [, first, ...again] = upstream.asked;
+        expect(upstream.modelRequests).toHaveLength(4);
+        const [, first, ...again] = upstream.modelRequests;
         for (const one of again) expect(one.body).toEqual(first!.body);
         expect(upstream.refusals).toEqual([]);
       });
@@ -118,18 +118,18 @@ for (const client of PROTOCOLS) {
             thinking(say('High at noon.'), 'Now I know.'),
             say('You are welcome.'),
           );
-          const talk = TALK[client](gateway.url, { model: VIA[vendor], stream, think: true });
+          const talk = CLIENT_CHATS[client](gateway.url, { model: VIA[vendor], stream, think: true });
           const told = await talk.say('When is high tide?');
           expect(upstream.refusals).toEqual([]);
           expect(told).toMatchObject({ text: 'High at noon.', calls: [], finish: 'stop' });
           expect(told.reasoning).toContain('I should look it up.');
           expect(told.reasoning).toContain('Now I know.');
-          const again = JSON.stringify(upstream.asked[1]!.body);
+          const again = JSON.stringify(upstream.modelRequests[1]!.body);
           if (vendor !== 'openai-chat') expect(again).toMatch(/"signature"|"encrypted_content"/);
           const thanked = await talk.say('Thanks.');
           expect(upstream.refusals).toEqual([]);
           expect(thanked.text).toBe('You are welcome.');
-          const sent = sentHistory(vendor, upstream.asked[2]!.body);
+          const sent = sentHistory(vendor, upstream.modelRequests[2]!.body);
           expect(sent.map(({ role }) => role)).toEqual([
             'user',
             'assistant',
@@ -153,7 +153,7 @@ for (const client of PROTOCOLS) {
           expect(heard.text).toContain('High at');
           expect(framing(client, heard.text)).toEqual({ starts: 1, terminals: 1, gapless: true });
           expect(world.reached).toHaveLength(1);
-          const last = upstream.asked.at(-1)!;
+          const last = upstream.modelRequests.at(-1)!;
           expect(last.protocol).toBe(second);
           expect(sentHistory(second, last.body).map(({ role }) => role)).toEqual([
             'user',
@@ -179,7 +179,7 @@ describe('a stored response as the history', () => {
       const next = await respond({ input: 'And low?', previous_response_id: first.id });
       expect(upstream.refusals).toEqual([]);
       expect(next.output.map(({ type }) => type)).toEqual(['message']);
-      expect(sentHistory(vendor, upstream.asked[2]!.body)).toMatchObject([
+      expect(sentHistory(vendor, upstream.modelRequests[2]!.body)).toMatchObject([
         { role: 'user', text: 'When is high tide?' },
         { role: 'assistant', calls: [{ name: 'web_search' }] },
         { role: 'tool' },

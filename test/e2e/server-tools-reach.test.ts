@@ -10,19 +10,19 @@ import {
   startFakeUpstream,
   toolNames,
 } from '../support/fake-upstream/index.ts';
-import { startToolWorld, stopAll, type ToolWorld } from '../support/tool-world.ts';
+import { startToolServers, stopAll, type ToolServers } from '../support/tool-world.ts';
 import { PROTOCOLS, post, VIA } from './clients.ts';
-import { framing, OWN, SEARCH_TALK } from './search-clients.ts';
+import { framing, OWN, SEARCH_CHATS } from './search-clients.ts';
 import { sentHistory } from './sent-history.ts';
 
 const NOTES = Bun.fileURLToPath(new URL('../support/mcp-notes-server.ts', import.meta.url));
 
 let upstream: FakeUpstream;
-let world: ToolWorld;
+let world: ToolServers;
 
 beforeAll(async () => {
   upstream = await startFakeUpstream({ keys: ['sk-upstream'], models: ['m1'] });
-  world = await startToolWorld();
+  world = await startToolServers();
 });
 afterEach(() => {
   upstream.clear();
@@ -55,15 +55,15 @@ describe('an MCP server', () => {
         ),
         say('Buy milk.'),
       );
-      const talk = SEARCH_TALK[client](gateway.url, { model: 'via-chat', stream: true });
+      const talk = SEARCH_CHATS[client](gateway.url, { model: 'via-chat', stream: true });
       const heard = await talk.say('What is on my list?');
       expect(upstream.refusals).toEqual([]);
       expect(heard).toMatchObject({ text: 'Buy milk.', calls: [], finish: 'stop' });
       expect(framing(client, heard.wire)).toEqual({ starts: 1, terminals: 1, gapless: true });
       expect(heard.wire).not.toContain('mcp__');
-      const offered = toolNames('openai-chat', upstream.asked[0]!.body);
+      const offered = toolNames('openai-chat', upstream.modelRequests[0]!.body);
       expect(offered.sort()).toEqual([OWN, 'mcp__notes__delete_note', 'mcp__notes__read_note']);
-      const [, , read, deleted] = sentHistory('openai-chat', upstream.asked[1]!.body);
+      const [, , read, deleted] = sentHistory('openai-chat', upstream.modelRequests[1]!.body);
       expect(read?.text).toBe('list: buy milk (anna, no secret)');
       expect(deleted?.text).toContain('list is locked');
       expect(deleted?.text).toStartWith('Error: ');
@@ -79,13 +79,13 @@ describe('web_fetch', () => {
   const read = async (gateway: Gateway) => {
     const url = `${world.origin}/page`;
     upstream.enqueue(call({ name: 'web_fetch', arguments: { url } }), say('High at noon.'));
-    const talk = SEARCH_TALK['anthropic-messages'](gateway.url, {
+    const talk = SEARCH_CHATS['anthropic-messages'](gateway.url, {
       model: 'via-chat',
       stream: true,
     });
     const heard = await talk.say('When is high tide?');
     expect(heard).toMatchObject({ text: 'High at noon.', calls: [], finish: 'stop' });
-    return sentHistory('openai-chat', upstream.asked[1]!.body)[2]!.text;
+    return sentHistory('openai-chat', upstream.modelRequests[1]!.body)[2]!.text;
   };
 
   test('a page on this machine is read only if its host is allowed', async () => {
@@ -212,22 +212,22 @@ describe('vision for a text model', () => {
     for (const client of PROTOCOLS) {
       for (const vendor of PROTOCOLS) {
         const { path, body } = PICTURE[client];
-        const asked = upstream.asked.length;
+        const asked = upstream.modelRequests.length;
         upstream.enqueue(say('A dot.'));
         const response = await post(gateway.url, path, { ...body, model: VIA[vendor] });
         expect(response.status).toBe(200);
         expect(await response.text()).toContain('A dot.');
-        const [user] = sentHistory(vendor, upstream.asked[asked]!.body);
+        const [user] = sentHistory(vendor, upstream.modelRequests[asked]!.body);
         expect(user?.text).toContain('What is this?');
         expect(user?.text).toContain('A single blue dot.');
-        expect(new TextDecoder().decode(upstream.asked[asked]!.bytes)).not.toContain(PIXEL);
+        expect(new TextDecoder().decode(upstream.modelRequests[asked]!.bytes)).not.toContain(PIXEL);
       }
     }
     expect(upstream.refusals).toEqual([]);
     expect(eyes.refusals).toEqual([]);
     // The vision target got the picture and the question once.
-    expect(eyes.asked).toHaveLength(1);
-    const seen = new TextDecoder().decode(eyes.asked[0]!.bytes);
+    expect(eyes.modelRequests).toHaveLength(1);
+    const seen = new TextDecoder().decode(eyes.modelRequests[0]!.bytes);
     expect(seen).toContain(PIXEL);
     expect(seen).toContain('What is this?');
   });

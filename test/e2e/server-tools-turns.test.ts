@@ -12,24 +12,24 @@ import {
 } from '../support/fake-upstream/index.ts';
 import {
   pagesFor,
-  startToolWorld,
+  startToolServers,
   stopAll,
-  type ToolWorld,
+  type ToolServers,
   toolsOf,
 } from '../support/tool-world.ts';
 import { PROTOCOLS, plainRequest, post, VIA } from './clients.ts';
-import { OWN, SEARCH_TALK } from './search-clients.ts';
+import { OWN, SEARCH_CHATS } from './search-clients.ts';
 import { sentHistory } from './sent-history.ts';
 
 let upstream: FakeUpstream;
-let world: ToolWorld;
+let world: ToolServers;
 let gateway: Gateway;
 /** The same with a short timeout for searches. */
 let hasty: Gateway;
 
 beforeAll(async () => {
   upstream = await startFakeUpstream({ keys: ['sk-upstream'], models: ['m1'] });
-  world = await startToolWorld();
+  world = await startToolServers();
   const server_tools = toolsOf(world);
   gateway = await startGateway(threeProviders(upstream, { server_tools }));
   const web_search = { ...server_tools.web_search, timeout: 0.1 };
@@ -52,8 +52,8 @@ for (const client of PROTOCOLS) {
   for (const vendor of PROTOCOLS) {
     for (const stream of [true, false]) {
       describe(`${client} → ${vendor}, ${stream ? 'streamed' : 'whole'}`, () => {
-        const talk = (on = gateway) => SEARCH_TALK[client](on.url, { model: VIA[vendor], stream });
-        const history = (at: number) => sentHistory(vendor, upstream.asked[at]!.body);
+        const talk = (on = gateway) => SEARCH_CHATS[client](on.url, { model: VIA[vendor], stream });
+        const history = (at: number) => sentHistory(vendor, upstream.modelRequests[at]!.body);
         const rolesOf = (at: number) => history(at).map(({ role }) => role);
 
         test('mixed calls in the second round, the client’s first: both rounds are restored', async () => {
@@ -192,7 +192,7 @@ for (const client of PROTOCOLS) {
           const response = await post(gateway.url, path, body);
           await response.text();
           expect(world.reached).toEqual([]);
-          expect(upstream.asked.length).toBeLessThanOrEqual(2);
+          expect(upstream.modelRequests.length).toBeLessThanOrEqual(2);
         });
       });
     }
@@ -221,7 +221,7 @@ test('empty deltas of a hidden call send nothing to the client', async () => {
     'data: [DONE]\n\n',
   ].join('');
   upstream.enqueue({ raw }, say('High at noon.'));
-  const talk = SEARCH_TALK['openai-chat'](gateway.url, { model: 'via-chat', stream: true });
+  const talk = SEARCH_CHATS['openai-chat'](gateway.url, { model: 'via-chat', stream: true });
   const heard = await talk.say('Tide?');
   expect(heard).toMatchObject({ text: 'High at noon.', calls: [], finish: 'stop' });
   expect(heard.wire).not.toContain('tool_calls');
@@ -241,7 +241,7 @@ describe('names and choices', () => {
     expect(heard.content).toMatchObject([{ type: 'tool_use', name: 'web_search' }]);
     expect(heard.stop_reason).toBe('tool_use');
     expect(world.reached).toEqual([]);
-    const names = toolNames('openai-chat', upstream.asked[0]!.body);
+    const names = toolNames('openai-chat', upstream.modelRequests[0]!.body);
     expect(names).toEqual(['web_search', 'stock_price']);
   });
 
@@ -255,7 +255,7 @@ describe('names and choices', () => {
   test('tool_choice none offers no tools', async () => {
     upstream.enqueue(say('Plain.'));
     await ask({ tools: [{ ...own, name: OWN }], tool_choice: { type: 'none' } });
-    expect(toolNames('openai-chat', upstream.asked[0]!.body)).toEqual([OWN]);
+    expect(toolNames('openai-chat', upstream.modelRequests[0]!.body)).toEqual([OWN]);
   });
 
   test('a forced hosted search is forced once, and then the model chooses freely', async () => {
@@ -264,7 +264,7 @@ describe('names and choices', () => {
       tools: [{ type: 'web_search_20250305', name: 'web_search' }],
       tool_choice: { type: 'tool', name: 'web_search' },
     });
-    const [first, second] = upstream.asked.map(({ body }) => body.tool_choice);
+    const [first, second] = upstream.modelRequests.map(({ body }) => body.tool_choice);
     expect(first).toEqual({ type: 'function', function: { name: 'web_search' } });
     expect(second ?? 'auto').toBe('auto');
   });

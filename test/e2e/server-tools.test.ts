@@ -13,25 +13,25 @@ import {
 import {
   PRICE,
   pagesFor,
-  startToolWorld,
+  startToolServers,
   stopAll,
-  type ToolWorld,
+  type ToolServers,
   toolsOf,
 } from '../support/tool-world.ts';
 import { until } from '../support/until.ts';
 import { PROTOCOLS, VIA } from './clients.ts';
-import { framing, type Heard, OWN, SEARCH_TALK } from './search-clients.ts';
+import { framing, type SearchReply, OWN, SEARCH_CHATS } from './search-clients.ts';
 import { sentHistory } from './sent-history.ts';
 
 let upstream: FakeUpstream;
-let world: ToolWorld;
+let world: ToolServers;
 let gateway: Gateway;
 /** The same with two follow-up hops. */
 let capped: Gateway;
 
 beforeAll(async () => {
   upstream = await startFakeUpstream({ keys: ['sk-upstream'], models: ['m1'] });
-  world = await startToolWorld();
+  world = await startToolServers();
   const tools = { server_tools: toolsOf(world) };
   gateway = await startGateway(threeProviders(upstream, tools));
   capped = await startGateway(threeProviders(upstream, { ...tools, limits: { tool_rounds: 2 } }));
@@ -90,16 +90,16 @@ for (const client of PROTOCOLS) {
     for (const stream of [true, false]) {
       describe(`${client} → ${vendor}, ${stream ? 'streamed' : 'whole'}`, () => {
         const talk = (on = gateway, signal?: AbortSignal) =>
-          SEARCH_TALK[client](on.url, { model: VIA[vendor], stream, signal });
-        const history = (at: number) => sentHistory(vendor, upstream.asked[at]!.body);
-        const offered = (at: number) => toolNames(vendor, upstream.asked[at]!.body);
+          SEARCH_CHATS[client](on.url, { model: VIA[vendor], stream, signal });
+        const history = (at: number) => sentHistory(vendor, upstream.modelRequests[at]!.body);
+        const offered = (at: number) => toolNames(vendor, upstream.modelRequests[at]!.body);
         const idsOf = (at: number) =>
           history(at)
             .flatMap((one) => (one.role === 'assistant' ? one.calls : []))
             .map((c) => c.id);
 
         /** One start, one end, no trace of the hidden calls. */
-        const clean = (heard: Heard) => {
+        const clean = (heard: SearchReply) => {
           expect(upstream.refusals).toEqual([]);
           if (stream) {
             expect(framing(client, heard.wire)).toEqual({ starts: 1, terminals: 1, gapless: true });
@@ -186,7 +186,7 @@ for (const client of PROTOCOLS) {
           clean(heard);
           expect(heard).toMatchObject({ text: 'Both are known.', calls: [], finish: 'stop' });
           expect(heard.usage).toEqual({ input: 1500, output: 60 });
-          expect(upstream.asked).toHaveLength(3);
+          expect(upstream.modelRequests).toHaveLength(3);
           const ids = idsOf(2);
           const said = history(2);
           expect(said.map(({ role }) => role)).toEqual([
@@ -223,11 +223,11 @@ for (const client of PROTOCOLS) {
           expect(heard).toMatchObject({ text: 'Both.', finish: 'calls' });
           expect(heard.calls).toMatchObject([{ name: OWN, input: { city: 'Oslo' } }]);
           expect(heard.usage).toEqual({ input: 500, output: 20 });
-          expect(upstream.asked).toHaveLength(1);
+          expect(upstream.modelRequests).toHaveLength(1);
           const end = await conversation.answer('rain');
           clean(end);
           expect(end).toMatchObject({ text: 'Rain on the fjords.', calls: [], finish: 'stop' });
-          expect(upstream.asked).toHaveLength(2);
+          expect(upstream.modelRequests).toHaveLength(2);
           const [user, assistant, ...results] = history(1);
           const ids = idsOf(1);
           expect(user).toEqual({ role: 'user', text: 'Fjords?' });
@@ -283,7 +283,7 @@ for (const client of PROTOCOLS) {
           expect(failed).toMatchObject({ ok: false, tool: 'stock_price', retryable: true });
           expect(failed.message).toContain('503');
           if (vendor === 'anthropic-messages') {
-            expect(JSON.stringify(upstream.asked[1]!.body)).toContain('"is_error":true');
+            expect(JSON.stringify(upstream.modelRequests[1]!.body)).toContain('"is_error":true');
           }
         });
 
@@ -294,7 +294,7 @@ for (const client of PROTOCOLS) {
           clean(heard);
           expect(heard).toMatchObject({ text: 'Enough.', calls: [], finish: 'stop' });
           expect(heard.usage).toEqual({ input: 1500, output: 60 });
-          expect(upstream.asked).toHaveLength(3);
+          expect(upstream.modelRequests).toHaveLength(3);
           expect(offered(1)).toContain('web_search');
           expect(offered(2)).toEqual([OWN]);
           expect(world.reached).toHaveLength(2);
@@ -316,7 +316,7 @@ for (const client of PROTOCOLS) {
           await until(() => reached.goneAfterMs);
           expect(reached.goneAfterMs).toBeLessThan(2000);
           await Bun.sleep(30);
-          expect(upstream.asked).toHaveLength(1);
+          expect(upstream.modelRequests).toHaveLength(1);
           expect(await logged(gateway, 'exchange', ends)).toMatchObject([{ status: 499 }]);
         });
       });

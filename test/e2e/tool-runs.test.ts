@@ -5,17 +5,17 @@ import { join } from 'node:path';
 import type { SampleMeta } from '../../src/samples/sample.ts';
 import { type Gateway, runBinary, startGateway, threeProviders } from '../support/binary.ts';
 import { call, type FakeUpstream, say, startFakeUpstream } from '../support/fake-upstream/index.ts';
-import { PRICE, startToolWorld, stopAll, type ToolWorld, toolsOf } from '../support/tool-world.ts';
+import { PRICE, startToolServers, stopAll, type ToolServers, toolsOf } from '../support/tool-world.ts';
 
 setDefaultTimeout(60_000);
 
 let upstream: FakeUpstream;
-let world: ToolWorld;
+let world: ToolServers;
 let gateway: Gateway;
 
 beforeAll(async () => {
   upstream = await startFakeUpstream({ keys: ['sk-upstream'], models: ['m1'] });
-  world = await startToolWorld();
+  world = await startToolServers();
   gateway = await startGateway(
     threeProviders(upstream, { server_tools: toolsOf(world), samples: { mode: 'all' } }),
   );
@@ -39,9 +39,9 @@ async function metaOf(id: string): Promise<SampleMeta> {
   }
 }
 
-const ask = async (stream: boolean, hopgate?: object) => (await asked(stream, hopgate)).id;
+const ask = async (stream: boolean, hopgate?: object) => (await runExchange(stream, hopgate)).id;
 
-async function asked(stream: boolean, hopgate?: object) {
+async function runExchange(stream: boolean, hopgate?: object) {
   const response = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -132,7 +132,7 @@ test('an app that subscribes to tool events sees web searches and HTTP tools, to
     say('Done.'),
   ];
   upstream.enqueue(...steps());
-  const { text } = await asked(true, { tool_events: true });
+  const { text } = await runExchange(true, { tool_events: true });
   const events = [...text.matchAll(/"hopgate":(\{.*\})\}\n/g)].map(
     ([, found]) => JSON.parse(found!) as Record<string, unknown>,
   );
@@ -144,5 +144,5 @@ test('an app that subscribes to tool events sees web searches and HTTP tools, to
   ]);
   expect(events[3]!.result).toMatchObject({ symbol: 'KO', price: PRICE });
   upstream.enqueue(...steps());
-  expect((await asked(true)).text).not.toContain('hopgate');
+  expect((await runExchange(true)).text).not.toContain('hopgate');
 });

@@ -63,13 +63,13 @@ beforeAll(() => {
 });
 afterAll(() => server.stop(true));
 
-interface Place {
+interface InstallHome {
   readonly home: string;
   run(...args: string[]): Promise<Ran>;
 }
 
 /** A separate home; `shell` runs the script. */
-function place(shell: readonly string[], path = process.env.PATH ?? ''): Place {
+function place(shell: readonly string[], path = process.env.PATH ?? ''): InstallHome {
   const home = scratchFolder('home');
   return {
     home,
@@ -89,7 +89,7 @@ function busyboxPath(): string {
   return folder;
 }
 
-const SHELLS: readonly (readonly [name: string, needs: string, shell: () => Place])[] = [
+const SHELLS: readonly (readonly [name: string, needs: string, shell: () => InstallHome])[] = [
   ['dash', 'dash', () => place([tool('dash')!])],
   ['bash as sh', 'bash', () => place([tool('bash')!, '--posix'])],
   [

@@ -11,7 +11,7 @@ import {
   type Step,
   startFakeUpstream,
 } from '../support/fake-upstream/index.ts';
-import { startToolWorld, type ToolWorld } from '../support/tool-world.ts';
+import { startToolServers, type ToolServers } from '../support/tool-world.ts';
 
 export const ROOT = join(import.meta.dir, '../../samples');
 export const ENTRIES: readonly ProtocolName[] = [
@@ -28,7 +28,7 @@ const PATHS: Readonly<Record<ProtocolName, string>> = {
 export interface Stage {
   readonly gateway: Gateway;
   readonly upstream: FakeUpstream;
-  readonly world: ToolWorld;
+  readonly world: ToolServers;
   stop(): Promise<void>;
 }
 
@@ -46,7 +46,7 @@ export interface Played {
 /** Models named claude-… go to a Messages vendor, `glm/…` to one with the glm profile, all others to a Chat vendor. */
 export async function startStage(): Promise<Stage> {
   const upstream = await startFakeUpstream({ keys: ['sk-upstream'] });
-  const world = await startToolWorld();
+  const world = await startToolServers();
   const vendor = (protocol: ProtocolName, profile: string) => ({
     protocol,
     profile,
@@ -109,7 +109,7 @@ export async function play(
   }
   if (upstream.refusals.length > 0) throw new Error(`refused: ${upstream.refusals.join('\n')}`);
   const id = response.headers.get('x-hopgate-request-id') ?? '';
-  const sent = upstream.asked.map(({ bytes }) => new TextDecoder().decode(bytes));
+  const sent = upstream.modelRequests.map(({ bytes }) => new TextDecoder().decode(bytes));
   return { id, status: response.status, text, reset, sent, meta: await metaOf(gateway, entry, id) };
 }
 

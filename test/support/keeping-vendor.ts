@@ -5,9 +5,9 @@ import { isObject, type JsonObject } from '../../src/lib/json/json.ts';
 export interface KeepingVendor {
   readonly origin: string;
   /** Method, path with query, and body of every request. */
-  readonly asked: readonly { readonly line: string; readonly body: JsonObject }[];
+  readonly requests: readonly { readonly line: string; readonly body: JsonObject }[];
   /** Stored responses, by id. */
-  readonly kept: ReadonlyMap<string, JsonObject>;
+  readonly stored: ReadonlyMap<string, JsonObject>;
   /** Settles when the reader of a job's stream has left; such a stream says that it is queued, and no more. */
   readonly left: Promise<void>;
   /** Closes streams of jobs after their first events. */
@@ -135,8 +135,8 @@ export function startKeepingVendor(name = 'v'): KeepingVendor {
   });
   return {
     origin: `http://127.0.0.1:${server.port}`,
-    asked,
-    kept,
+    requests: asked,
+    stored: kept,
     left,
     breakJobs: (on) => {
       breaks = on;

@@ -11,7 +11,7 @@ export interface PlannedCall {
 }
 
 /** The model's view of the request. */
-export interface Seen {
+export interface ModelView {
   readonly protocol: Protocol;
   readonly body: JsonObject;
   /** Names of the declared tools. */
@@ -47,7 +47,7 @@ export function dsml(calls: readonly PlannedCall[]): string {
   return `<｜DSML｜function_calls>\n${invokes.join('')}</｜DSML｜function_calls>`;
 }
 
-export function leakyVendor(plan: (seen: Seen) => Plan, options: LeakyOptions = {}): Script {
+export function leakyVendor(plan: (seen: ModelView) => Plan, options: LeakyOptions = {}): Script {
   return ({ protocol = 'openai-chat', body }: Received, n): Step => {
     const tools = toolNames(protocol, body);
     const results = [...toolResults(protocol, body).values()];

@@ -12,7 +12,7 @@ export interface Reached {
   goneAfterMs?: number;
 }
 
-export interface ToolWorld {
+export interface ToolServers {
   readonly origin: string;
   /** In order of arrival. */
   readonly reached: readonly Reached[];
@@ -41,7 +41,7 @@ async function drained(request: IncomingMessage): Promise<void> {
 }
 
 /** Starts the server on a free port. `/search` is SearXNG's, `/stock/SYMBOL` the HTTP tool's, `/page` a page. */
-export async function startToolWorld(): Promise<ToolWorld> {
+export async function startToolServers(): Promise<ToolServers> {
   const reached: Reached[] = [];
   let wait = 0;
   let failing = false;
@@ -129,7 +129,7 @@ function answer(url: URL): { status: number; type: string; body: string } {
 }
 
 /** `server_tools` of a configuration with this server's engine and HTTP tool `stock_price`. */
-export const toolsOf = (world: ToolWorld, inject: 'force' | 'declared' = 'force') => ({
+export const toolsOf = (world: ToolServers, inject: 'force' | 'declared' = 'force') => ({
   web_search: { inject, engines: [{ type: 'searxng', base_url: world.origin }] },
   http: {
     stock_price: {

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import type { Info, LiveEvent, SampleDetail, SamplesPage, Stats } from '../../src/ui/api/api.ts';
 import { refuse, say } from '../support/fake-upstream/index.ts';
 import { until } from '../support/until.ts';
-import { type ApiWorld, eventsIn, eventsUntil, startApiWorld } from './api-world.ts';
+import { type ApiSetup, eventsIn, eventsUntil, startApiSetup } from './api-world.ts';
 
 setDefaultTimeout(60_000);
 
@@ -28,10 +28,10 @@ function raw(url: string, lines: readonly string[]): Promise<{ status: number; t
 }
 
 describe('without keys', () => {
-  let world: ApiWorld;
+  let world: ApiSetup;
   let id: string;
   beforeAll(async () => {
-    world = await startApiWorld();
+    world = await startApiSetup();
     id = await world.post(CHAT, ask('Hello.'));
     await world.rows(1);
   });
@@ -84,7 +84,7 @@ describe('without keys', () => {
   });
 
   test('requests that a foreign page can send start nothing: a form, a text, no header', async () => {
-    const asked = world.upstream.asked.length;
+    const asked = world.upstream.modelRequests.length;
     const body = JSON.stringify({ id });
     const tries: [string, RequestInit][] = [
       ['text', { headers: { 'content-type': 'text/plain', 'x-hopgate-ui': '1' } }],
@@ -113,7 +113,7 @@ describe('without keys', () => {
     }
     const removal = await world.api('jobs/job_1_a', { method: 'DELETE' });
     expect(removal.status).toBe(403);
-    expect(world.upstream.asked.length).toBe(asked);
+    expect(world.upstream.modelRequests.length).toBe(asked);
   });
 
   test('invalid requests are refused with a message', async () => {
@@ -193,11 +193,11 @@ describe('with keys', () => {
   const ANN = { authorization: 'Bearer ann-secret-key' };
   const BOB = { 'x-api-key': 'bob-secret-key' };
   const ROOT = { authorization: 'Bearer root-secret-key' };
-  let world: ApiWorld;
+  let world: ApiSetup;
   let anns: string;
   let bobs: string;
   beforeAll(async () => {
-    world = await startApiWorld({
+    world = await startApiSetup({
       auth: {
         keys: [
           { name: 'ann', key: 'ann-secret-key' },
@@ -299,7 +299,7 @@ describe('content of clients and models', () => {
     '"><script>alert(1)</script><img src=x onerror=alert(1)>\u2028#{7*7}{{7*7}}javascript:alert(1)';
 
   test('content is data in every answer: JSON or plain text, never a page', async () => {
-    const world = await startApiWorld();
+    const world = await startApiSetup();
     try {
       world.upstream.enqueue(
         refuse(500, {}, { error: { message: HOSTILE, type: '<b>' } }),
@@ -341,7 +341,7 @@ describe('content of clients and models', () => {
   });
 
   test('content may be huge, deeply nested, or not text at all', async () => {
-    const world = await startApiWorld({ limits: { body_bytes: 200_000_000 } });
+    const world = await startApiSetup({ limits: { body_bytes: 200_000_000 } });
     try {
       const deep = `${'['.repeat(5000)}${']'.repeat(5000)}`;
       const bodies: [string, string | Uint8Array][] = [
@@ -388,7 +388,7 @@ describe('content of clients and models', () => {
 
   test('no answer contains a credential, wherever it came from', async () => {
     const canary = (name: string) => `sk-canary-${name}-A1b2C3d4E5f6G7h8`;
-    const world = await startApiWorld(
+    const world = await startApiSetup(
       {},
       {
         headers: { 'x-team': canary('config') },

@@ -9,7 +9,7 @@ import { type Gateway, startGateway, threeProviders } from '../support/binary.ts
 import { type FakeUpstream, startFakeUpstream } from '../support/fake-upstream/index.ts';
 import { until } from '../support/until.ts';
 
-export interface ApiWorld {
+export interface ApiSetup {
   readonly gateway: Gateway;
   readonly upstream: FakeUpstream;
   /** Folder of the samples. */
@@ -34,10 +34,10 @@ export interface ApiWorld {
 }
 
 /** @param more parts of the configuration @param ofChat of its provider `chat` */
-export async function startApiWorld(
+export async function startApiSetup(
   more: Record<string, unknown> = {},
   ofChat: Record<string, unknown> = {},
-): Promise<ApiWorld> {
+): Promise<ApiSetup> {
   const upstream = await startFakeUpstream();
   const folder = mkdtempSync(join(tmpdir(), 'hopgate-api-'));
   const config = threeProviders(upstream, {
@@ -63,7 +63,7 @@ export async function startApiWorld(
 /** Only the calls, for a gateway that the caller started. */
 export function client(
   gateway: Pick<Gateway, 'url'>,
-): Pick<ApiWorld, 'post' | 'api' | 'json' | 'send' | 'rows'> {
+): Pick<ApiSetup, 'post' | 'api' | 'json' | 'send' | 'rows'> {
   const api = (path: string, init?: RequestInit) => fetch(`${gateway.url}/ui/api/${path}`, init);
   const json = async <T>(path: string, headers: Record<string, string> = {}): Promise<T> => {
     const response = await api(path, { headers });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { say } from '../support/fake-upstream/index.ts';
 import { until } from '../support/until.ts';
 import { browserSuite } from './page-browser.ts';
-import { type PageWorld, startPageWorld } from './page-world.ts';
+import { type PageSetup, startPageSetup } from './page-world.ts';
 
 const MARKUP = [
   '<script>alert(1)</script>',
@@ -21,12 +21,12 @@ const BIDI = 'invoice_\u202egpj.exe \u2066\u0000\u001b[31m\u200b\ufeff\ud800 end
 const NAME = `m1"><img src=x onerror=alert(8)>\u202e`;
 
 browserSuite('hostile samples', (browser) => {
-  let world: PageWorld;
+  let world: PageSetup;
   let hostile: string;
   let huge: string;
 
   beforeAll(async () => {
-    world = await startPageWorld({ server_tools: {} });
+    world = await startPageSetup({ server_tools: {} });
     world.upstream.enqueue(
       {
         parts: [

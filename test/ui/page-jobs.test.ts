@@ -8,7 +8,7 @@ import { chatHistory } from '../samples/record/histories.ts';
 import { refuse, say } from '../support/fake-upstream/index.ts';
 import { until } from '../support/until.ts';
 import { browserSuite } from './page-browser.ts';
-import { type PageWorld, startPageWorld } from './page-world.ts';
+import { type PageSetup, startPageSetup } from './page-world.ts';
 
 /** Whether GLM fails on the body: its last tool result is a large record of an executed tool. */
 function glmFails(body: JsonObject): boolean {
@@ -19,13 +19,13 @@ function glmFails(body: JsonObject): boolean {
 }
 
 browserSuite('jobs of the page', (browser) => {
-  let world: PageWorld;
+  let world: PageSetup;
   let failed: string;
   /** Milliseconds until the vendor answers. */
   let slow = 0;
 
   beforeAll(async () => {
-    world = await startPageWorld({ server_tools: {} });
+    world = await startPageSetup({ server_tools: {} });
     world.upstream.answerWith(({ body }) =>
       glmFails(body)
         ? {
@@ -56,10 +56,10 @@ browserSuite('jobs of the page', (browser) => {
     await page.locator('.banner').getByText('Operation failed').waitFor();
     await page.getByRole('link', { name: 'Replay' }).first().click();
     await page.getByLabel('Repeat', { exact: true }).fill('2');
-    const asked = world.upstream.asked.length;
+    const asked = world.upstream.modelRequests.length;
     await page.locator('.jobform').getByRole('button', { name: 'Replay' }).click();
     await page.getByText('Done: 2 requests of 2').waitFor();
-    expect(world.upstream.asked.length).toBe(asked + 2);
+    expect(world.upstream.modelRequests.length).toBe(asked + 2);
     const rows = await page.locator('table.runs tbody tr').allTextContents();
     expect(rows).toHaveLength(3);
     expect(rows[0]).toStartWith('recorded500');
@@ -68,7 +68,7 @@ browserSuite('jobs of the page', (browser) => {
     // The address leads back to the job.
     await page.reload();
     await page.getByText('Done: 2 requests of 2').waitFor();
-    expect(world.upstream.asked.length).toBe(asked + 2);
+    expect(world.upstream.modelRequests.length).toBe(asked + 2);
   });
 
   test('a replay shows the recorded answer beside the new one', async () => {
@@ -157,9 +157,9 @@ browserSuite('jobs of the page', (browser) => {
     await page.locator('.jobform').getByRole('button', { name: 'Bisect' }).click();
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.getByText(/^(Stopped|Done): /).waitFor();
-    const asked = world.upstream.asked.length;
+    const asked = world.upstream.modelRequests.length;
     await Bun.sleep(700);
-    expect(world.upstream.asked.length).toBeLessThanOrEqual(asked + 1);
+    expect(world.upstream.modelRequests.length).toBeLessThanOrEqual(asked + 1);
   });
 
   test('the curl command line is copied, and the exchange is exported with and without its texts', async () => {

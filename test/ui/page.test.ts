@@ -6,14 +6,14 @@ import { say } from '../support/fake-upstream/index.ts';
 import { until } from '../support/until.ts';
 import { browserSuite } from './page-browser.ts';
 import { faintTexts } from './page-contrast.ts';
-import { type PageWorld, startPageWorld, TIDES } from './page-world.ts';
+import { type PageSetup, startPageSetup, TIDES } from './page-world.ts';
 
 browserSuite('the page', (browser) => {
-  let world: PageWorld;
+  let world: PageSetup;
   let tides: string;
 
   beforeAll(async () => {
-    world = await startPageWorld();
+    world = await startPageSetup();
     tides = await world.threeHops();
   }, 180_000);
   afterEach(async () => {

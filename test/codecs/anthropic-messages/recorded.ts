@@ -109,7 +109,7 @@ export const client = (asked: Conversation = EMPTY): ClientContext => ({
 });
 
 /** The conversation of a recorded request; an empty one where it is unknown. */
-export function asked(request: JsonObject | undefined): Conversation {
+export function conversationOf(request: JsonObject | undefined): Conversation {
   if (request === undefined) return EMPTY;
   return anthropicMessages.decodeRequest({ model: 'm', max_tokens: 1, ...request });
 }

@@ -10,7 +10,7 @@ import type { Conversation } from '../../../src/conversation/types.ts';
 import { SseParser } from '../../../src/lib/bytes/sse.ts';
 import { isObject, type JsonObject, tryParse } from '../../../src/lib/json/json.ts';
 import { expectPlain } from '../../support/plain-reply.ts';
-import { ABSENT, asked, bytes, client, eventsOf, recorded, upstream } from './recorded.ts';
+import { ABSENT, conversationOf, bytes, client, eventsOf, recorded, upstream } from './recorded.ts';
 
 const suite = ABSENT === undefined ? describe : describe.skip;
 const streams = recorded('sse');
@@ -121,7 +121,7 @@ suite(ABSENT ?? 'every recorded stream', () => {
   test('the SDK reads the re-encoded events as the decoded ones', async () => {
     let checked = 0;
     for (const { file, text, request } of streams) {
-      const conversation = asked(request);
+      const conversation = conversationOf(request);
       const events = eventsOf([bytes(text)], upstream(conversation));
       if (events.at(-1)?.type !== 'end') continue;
       if (isCut(fold(events))) continue;
@@ -147,7 +147,7 @@ suite(ABSENT ?? 'every recorded stream', () => {
       const original =
         anomalies.length > 0 ? undefined : await accumulated(text).catch(() => undefined);
       if (original === undefined) continue;
-      const conversation = asked(request);
+      const conversation = conversationOf(request);
       const events = eventsOf([bytes(text)], upstream(conversation));
       const said = await accumulated(encodeAll(events, conversation));
       expect(withoutEmpty(said.content), file).toEqual(withoutEmpty(original.content));
@@ -160,7 +160,7 @@ suite(ABSENT ?? 'every recorded stream', () => {
 
   test('conversion to a reply and back to events changes nothing', async () => {
     for (const { file, text, request } of streams) {
-      const conversation = asked(request);
+      const conversation = conversationOf(request);
       const events = eventsOf([bytes(text)], upstream(conversation));
       if (events.at(-1)?.type !== 'end') continue;
       const reply = fold(events);
@@ -205,7 +205,7 @@ suite(ABSENT ?? 'every recorded reply', () => {
   test('a re-encoded reply has the same content', () => {
     for (const { file, text, request } of replies) {
       const body = JSON.parse(text) as JsonObject;
-      const conversation = asked(request);
+      const conversation = conversationOf(request);
       const { wire: _wire, ...reply } = anthropicMessages.decodeReply(body, upstream(conversation));
       const again = anthropicMessages.encodeReply(reply, client(conversation));
       for (const key of [
@@ -227,7 +227,7 @@ suite(ABSENT ?? 'every recorded reply', () => {
   test('a reply is equivalent when its blocks lose their wire', () => {
     for (const { file, text, request } of replies) {
       const body = JSON.parse(text) as JsonObject;
-      const conversation = asked(request);
+      const conversation = conversationOf(request);
       const reply = anthropicMessages.decodeReply(body, upstream(conversation));
       const bare: Reply = {
         ...reply,

@@ -27,7 +27,7 @@ const answers = recorded
 
 const SEALING = { model: 'm', input: 'i', include: ['reasoning.encrypted_content'] };
 
-function said(block: Block): Json {
+function contentOf(block: Block): Json {
   const { wire: _, residue: __, ...rest } = block as Block & { residue?: unknown };
   // Unsealed reasoning comes back with a seal that holds only its maker.
   if (rest.type === 'reasoning' && rest.sealed?.value === '') {
@@ -57,7 +57,7 @@ describe.skipIf(!hasFixtures)('recorded replies', () => {
       const { wire: _, ...reply } = openaiResponses.decodeReply(body, upstream(asked));
       const encoded = openaiResponses.encodeReply(reply, client(conversation(SEALING)));
       const again = openaiResponses.decodeReply(encoded, upstream(asked));
-      expect(again.blocks.map(said), row.file).toEqual(reply.blocks.map(said));
+      expect(again.blocks.map(contentOf), row.file).toEqual(reply.blocks.map(contentOf));
       expect([again.finish, again.model, again.created, again.usage], row.file).toEqual([
         reply.finish,
         reply.model,

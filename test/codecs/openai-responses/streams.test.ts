@@ -50,7 +50,7 @@ function checkOrder(events: readonly StreamEvent[], name: string): void {
 }
 
 /** A block's content without its origin; newlines between summary parts count as one kind. */
-function said(block: Block): unknown {
+function contentOf(block: Block): unknown {
   const { wire: _, residue: __, ...rest } = block as Block & { residue?: unknown };
   if (rest.type === 'text') {
     return { ...rest, citations: rest.citations?.map(({ wire: ___, ...c }) => c) };
@@ -106,7 +106,7 @@ describe.skipIf(!hasFixtures)('recorded streams', () => {
       const fold = new ReplyBuilder();
       for (const event of decode(frames(text), sent)) fold.push(event);
       const reply = openaiResponses.decodeReply(last.response as JsonObject, upstream(sent));
-      expect(plain(fold.reply.blocks.map(said)), row.file).toEqual(plain(reply.blocks.map(said)));
+      expect(plain(fold.reply.blocks.map(contentOf)), row.file).toEqual(plain(reply.blocks.map(contentOf)));
       expect(fold.reply.finish, row.file).toBe(reply.finish);
       expect(fold.reply.usage, row.file).toEqual(reply.usage);
       expect(fold.complete, row.file).toBe(true);

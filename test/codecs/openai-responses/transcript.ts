@@ -18,7 +18,7 @@ export function run(events: readonly JsonObject[], sent: Conversation = ASKED, e
 }
 
 /** Events in short form: `[0 text]` opens, `0:abc` adds, `]` closes. */
-export function words(events: readonly StreamEvent[]): string {
+export function transcript(events: readonly StreamEvent[]): string {
   return events
     .map((event) => {
       switch (event.type) {

@@ -36,12 +36,12 @@ export interface Chat {
   readonly rounds?: number;
 }
 
-export type Said = { readonly text: string } | { readonly call: string; readonly args: JsonObject };
+export type ScriptedPart = { readonly text: string } | { readonly call: string; readonly args: JsonObject };
 
 /** A vendor's reply on the wire: streamed in pieces of that many characters, or whole. */
 export function vendor(
   protocol: ProtocolName,
-  said: readonly Said[],
+  said: readonly ScriptedPart[],
   { stream = true, piece = 5 }: { readonly stream?: boolean; readonly piece?: number } = {},
 ): Scripted {
   const asked = PROTOCOLS['openai-chat'].decodeRequest({

@@ -267,7 +267,7 @@ describe('spaces', () => {
       403,
       'hopgate.memory.space',
     ]);
-    expect(memory.asked).toEqual([]);
+    expect(memory.recalls).toEqual([]);
     expect(
       conversationParts(options({ memory: { space: 'mine' } }, {}, { memory, mayUse }))?.space,
     ).toBe('mine');

@@ -177,7 +177,7 @@ describe('the position of the pair', () => {
       memory,
       script: [vendor('openai-chat', [{ text: '好' }], { stream: false })],
     });
-    expect(memory.asked).toEqual([
+    expect(memory.recalls).toEqual([
       { space: 'g', query: expect.objectContaining({ query: '小红：生日\n小刚：聚会', limit: 8 }) },
     ] as never);
   });
@@ -198,7 +198,7 @@ describe('the position of the pair', () => {
       memory,
       script: [vendor('openai-chat', [{ text: '好' }], { stream: false })],
     });
-    expect(memory.asked[0]!.query.query).toBe('生日聚会');
+    expect(memory.recalls[0]!.query.query).toBe('生日聚会');
     await Bun.sleep(5);
     expect(memory.captured[0]!.events.map(({ source, text }) => [source, text])).toEqual([
       ['小红', '大家晚上好'],
@@ -216,7 +216,7 @@ describe('the position of the pair', () => {
       memory,
       script: [vendor('openai-chat', [{ text: '好' }], { stream: false })],
     });
-    expect(memory.asked[0]!.query.query).toBe('小红: 大家晚上好');
+    expect(memory.recalls[0]!.query.query).toBe('小红: 大家晚上好');
   });
 });
 

@@ -11,7 +11,7 @@ import type {
 
 export interface TestMemory extends Memory {
   readonly captured: { readonly space: string; readonly events: readonly NewMemoryEvent[] }[];
-  readonly asked: { readonly space: string; readonly query: RecallQuery }[];
+  readonly recalls: { readonly space: string; readonly query: RecallQuery }[];
 }
 
 const pairs = (text: string): readonly string[] =>
@@ -19,10 +19,10 @@ const pairs = (text: string): readonly string[] =>
 
 export function testMemory(spaces: Readonly<Record<string, readonly string[]>> = {}): TestMemory {
   const captured: TestMemory['captured'] = [];
-  const asked: TestMemory['asked'] = [];
+  const asked: TestMemory['recalls'] = [];
   return {
     captured,
-    asked,
+    recalls: asked,
     async recall(space, query) {
       asked.push({ space, query });
       const texts = spaces[space] ?? [];

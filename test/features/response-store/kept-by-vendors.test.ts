@@ -121,7 +121,7 @@ describe.each([false, true])(
       const last =
         first === 'kept'
           ? JSON.stringify(three.output)
-          : JSON.stringify(plain.asked.at(-1)?.body ?? {});
+          : JSON.stringify(plain.modelRequests.at(-1)?.body ?? {});
       expect(last).toContain('zebra is called Zoe');
       expect(last).toContain('lion Leo');
     });
@@ -157,14 +157,14 @@ describe.each([false, true])(
         { model: 'chat', input: [reference, { role: 'user', content: 'on' }] },
         stream,
       );
-      expect(JSON.stringify(plain.asked.at(-1)?.body)).toContain('v heard');
+      expect(JSON.stringify(plain.modelRequests.at(-1)?.body)).toContain('v heard');
       vendor.clear();
       await turn(
         app,
         { model: 'kept', input: [reference, { role: 'user', content: 'on' }] },
         stream,
       );
-      expect(vendor.asked[0]!.body.input).toEqual([reference, { role: 'user', content: 'on' }]);
+      expect(vendor.requests[0]!.body.input).toEqual([reference, { role: 'user', content: 'on' }]);
     });
   },
 );
@@ -174,13 +174,13 @@ describe('a response that the gateway does not know', () => {
     const reference = { type: 'item_reference', id: 'msg_elsewhere' };
     const body = { model: 'plain', input: [reference, { role: 'user', content: 'on' }] };
     await turn(client(open), body);
-    expect(plain.asked.at(-1)?.body.input).toEqual(body.input);
+    expect(plain.modelRequests.at(-1)?.body.input).toEqual(body.input);
     expect(
       await failureOf(
         turn(client(open), { model: 'kept', input: 'x', previous_response_id: 'resp_x' }),
       ),
     ).toEqual({ status: 400, code: 'previous_response_not_found' });
-    expect(vendor.asked).toHaveLength(1);
+    expect(vendor.requests).toHaveLength(1);
   });
 
   test('is not found by another protocol', async () => {
@@ -188,7 +188,7 @@ describe('a response that the gateway does not know', () => {
     expect(
       (await failureOf(turn(client(open), { model: 'chat', input: [reference] }))).status,
     ).toBe(404);
-    expect(plain.asked).toHaveLength(0);
+    expect(plain.modelRequests).toHaveLength(0);
   });
 });
 
@@ -220,8 +220,8 @@ describe('with keys, a response stored by a vendor belongs to its owner', () => 
         vendor.clear();
         const { status } = await failureOf(turn(client(keyed, 'key-of-bob'), body, stream));
         expect([400, 404]).toContain(status);
-        expect(vendor.asked).toEqual([]);
-        expect(plain.asked).toEqual([]);
+        expect(vendor.requests).toEqual([]);
+        expect(plain.modelRequests).toEqual([]);
       }
     }
   });
@@ -235,12 +235,12 @@ describe('with keys, a response stored by a vendor belongs to its owner', () => 
       });
     const escaped = `{"model":"kept","input":"x","previous\\u005fresponse_id":"${annsResponse}"}`;
     expect((await ask(escaped)).status).toBe(400);
-    expect(vendor.asked).toEqual([]);
+    expect(vendor.requests).toEqual([]);
     const twice = `{"model":"kept","previous_response_id":"${annsResponse}","input":"x","previous_response_id":null}`;
     const answer = await ask(twice);
     expect(answer.status).toBe(200);
     expect(await answer.text()).not.toContain('ANN-SECRET');
-    expect(JSON.stringify(vendor.asked[0]!.body)).not.toContain(annsResponse);
+    expect(JSON.stringify(vendor.requests[0]!.body)).not.toContain(annsResponse);
   });
 
   test('the owner can continue, also after a restart; another key cannot', async () => {
@@ -257,7 +257,7 @@ describe('with keys, a response stored by a vendor belongs to its owner', () => 
         vendor.clear();
         const bob = client(second, 'key-of-bob');
         expect((await failureOf(turn(bob, body))).code).toBe('previous_response_not_found');
-        expect(vendor.asked).toEqual([]);
+        expect(vendor.requests).toEqual([]);
       } finally {
         await second.stop();
       }
@@ -278,7 +278,7 @@ describe('with keys, a response stored by a vendor belongs to its owner', () => 
       headers,
     });
     expect(response.status).toBe(404);
-    expect(vendor.asked).toEqual([]);
+    expect(vendor.requests).toEqual([]);
   });
 });
 
@@ -292,13 +292,13 @@ describe('by id', () => {
     expect(made.status).toBe(200);
     const queued = (await made.json()) as { id: string; status: string };
     expect(queued.status).toBe('queued');
-    expect(vendor.asked).toHaveLength(1);
+    expect(vendor.requests).toHaveLength(1);
     const polled = await app.responses.retrieve(queued.id);
     expect(polled.status).toBe('completed');
-    expect(vendor.asked.at(-1)!.line).toBe(`GET /responses/${queued.id}`);
+    expect(vendor.requests.at(-1)!.line).toBe(`GET /responses/${queued.id}`);
     // The final state is known here, too.
     await turn(app, { model: 'chat', input: 'and?', previous_response_id: queued.id });
-    expect(JSON.stringify(plain.asked.at(-1)?.body)).toContain('v heard');
+    expect(JSON.stringify(plain.modelRequests.at(-1)?.body)).toContain('v heard');
     const cancelled = await app.responses.cancel(queued.id);
     expect(cancelled.status).toBe('cancelled');
   });
@@ -316,7 +316,7 @@ describe('by id', () => {
       for await (const chunk of response.body!) text += Buffer.from(chunk).toString();
     })().catch(() => undefined);
     vendor.breakJobs(false);
-    expect(vendor.asked.map(({ line }) => line)).toEqual(['POST /responses']);
+    expect(vendor.requests.map(({ line }) => line)).toEqual(['POST /responses']);
     expect(text).toContain('response.queued');
     expect(text).toContain('ended before the answer was complete');
     const id = /"id":"(resp_[^"]+)"/.exec(text)?.[1] ?? '';
@@ -344,7 +344,7 @@ describe('by id', () => {
     leaving.abort();
     await reader.read().catch(() => undefined);
     await vendor.left;
-    expect(vendor.asked.map(({ line }) => line)).toEqual(['POST /responses']);
+    expect(vendor.requests.map(({ line }) => line)).toEqual(['POST /responses']);
     const polled = await app.responses.retrieve(id);
     expect([polled.id, polled.status]).toEqual([id, 'completed']);
     const again = await app.responses.retrieve(id, { stream: true, starting_after: 1 });
@@ -353,7 +353,7 @@ describe('by id', () => {
     expect(types.at(-1)).toBe('response.completed');
     // The conversation continues at another vendor, too.
     await turn(app, { model: 'chat', input: 'and?', previous_response_id: id });
-    expect(JSON.stringify(plain.asked.at(-1)?.body)).toContain('v heard');
+    expect(JSON.stringify(plain.modelRequests.at(-1)?.body)).toContain('v heard');
   });
 
   test('a response stored by a vendor is read, streamed and deleted there', async () => {
@@ -363,11 +363,11 @@ describe('by id', () => {
     const again = await fetch(`${open.url}/v1/responses/${id}?stream=true&starting_after=1`);
     expect(again.headers.get('content-type')).toContain('event-stream');
     expect(await again.text()).toContain('response.completed');
-    expect(vendor.asked.at(-1)!.line).toBe(`GET /responses/${id}?stream=true&starting_after=1`);
+    expect(vendor.requests.at(-1)!.line).toBe(`GET /responses/${id}?stream=true&starting_after=1`);
     const listed = await fetch(`${open.url}/v1/responses/${id}/input_items?limit=3`);
     expect(await listed.json()).toMatchObject({ from: 'v' });
     await app.responses.delete(id);
-    expect(vendor.kept.has(id)).toBe(false);
+    expect(vendor.stored.has(id)).toBe(false);
     expect((await failureOf(app.responses.retrieve(id))).status).toBe(404);
   });
 

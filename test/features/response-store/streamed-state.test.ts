@@ -119,7 +119,7 @@ async function secondTurn(model: string, tools: boolean, stream: boolean, parts:
     { previous_response_id: first.id, input: [...results, go] },
   ]) {
     await ask({ model, ...declared, ...more }, stream);
-    const heard = JSON.stringify(upstream.asked.at(-1)!.body);
+    const heard = JSON.stringify(upstream.modelRequests.at(-1)!.body);
     expect(heard).not.toContain('item_reference');
     for (const part of parts) {
       if (part.kind === 'text') expect(heard).toContain(part.text.split('\n')[0]!);
@@ -174,7 +174,7 @@ test('a vendor whose events have no names and other ids than OpenAI’s', async 
     { input: 'on', previous_response_id: 'abc-1' },
   ]) {
     await ask({ model: 'responses', tools: TOOLS, ...more }, true);
-    expect(JSON.stringify(upstream.asked.at(-1)!.body)).toContain(WORDS);
+    expect(JSON.stringify(upstream.modelRequests.at(-1)!.body)).toContain(WORDS);
   }
 });
 

@@ -15,7 +15,7 @@ import {
   expectLegal,
   fakeSearch,
   PROTOCOLS,
-  type Said,
+  type ScriptedBlock,
   type Script,
   target,
 } from './script.ts';
@@ -35,7 +35,7 @@ const hops = fc.array(fc.array(part, { minLength: 1, maxLength: 5 }), { maxLengt
 
 function scriptsOf(parts: readonly (readonly Part[])[]): Script[] {
   let ids = 0;
-  const said = ({ kind, word: text }: Part): Said => {
+  const said = ({ kind, word: text }: Part): ScriptedBlock => {
     if (kind === 'text') return { text };
     if (kind === 'reasoning') return { reasoning: text };
     const id = `call_${++ids}`;
@@ -50,8 +50,8 @@ function scriptsOf(parts: readonly (readonly Part[])[]): Script[] {
   ];
 }
 
-const isServer = (said: Said) => 'call' in said && said.call === 'web_search';
-const isClient = (said: Said) => 'call' in said && said.call === 'Bash';
+const isServer = (said: ScriptedBlock) => 'call' in said && said.call === 'web_search';
+const isClient = (said: ScriptedBlock) => 'call' in said && said.call === 'Bash';
 
 /** The hops that are really sent: a hop without server calls, or with client calls, is the last. */
 function made(scripts: readonly Script[]): readonly Script[] {

@@ -31,13 +31,13 @@ export const target = (protocol: ProtocolName, profile: Partial<Profile> = {}): 
 });
 
 /** One block of a scripted answer. */
-export type Said =
+export type ScriptedBlock =
   | { readonly text: string }
   | { readonly reasoning: string }
   | { readonly call: string; readonly id: string; readonly input: string };
 
 export interface Script {
-  readonly say: readonly Said[];
+  readonly say: readonly ScriptedBlock[];
   readonly finish?: FinishReason;
   readonly usage?: Usage;
   /** Breaks the connection before the end. */
@@ -118,7 +118,7 @@ export interface Exchange {
   readonly signal?: AbortSignal;
 }
 
-export interface Told {
+export interface ExchangeResult {
   /** The SSE text that the client got. */
   readonly sse: string;
   readonly events: readonly StreamEvent[];
@@ -131,7 +131,7 @@ export interface Told {
 }
 
 /** Runs an exchange: request passes, scripted answer, interceptor, next hop; all events go into one encoder. */
-export async function exchange(given: Exchange): Promise<Told> {
+export async function exchange(given: Exchange): Promise<ExchangeResult> {
   const { client, hops } = given;
   const upstream = given.upstream ?? target('openai-chat');
   const log: { event: string; fields: JsonObject }[] = [];

@@ -7,7 +7,7 @@ import { NO_PROFILE } from '../../../src/conversation/target.ts';
 import { repairBody, repairHistory } from '../../../src/features/tool-pairing/index.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { MESSAGES_DAMAGE } from './damage.ts';
-import { Dice, type Mutable } from './histories.ts';
+import { Random, type Mutable } from './histories.ts';
 
 const target = {
   provider: 'p',
@@ -66,7 +66,7 @@ describe('200 messages take less than a millisecond', () => {
       string,
       Json
     >;
-    const dice = new Dice(3);
+    const dice = new Random(3);
     for (const kind of [
       'a result is missing',
       'a result stands inline behind its call',

@@ -12,7 +12,7 @@ import { CHAT_DAMAGE, RESPONSES_DAMAGE } from './damage-openai.ts';
 import {
   chatBody,
   chatVoice,
-  Dice,
+  Random,
   type Mutable,
   messagesBody,
   messagesVoice,
@@ -82,7 +82,7 @@ describe('a history broken at the client is valid at the vendor, and stays valid
             fc.nat(),
             fc.array(fc.constantFrom(...Object.keys(damage)), { maxLength: 5 }),
             (seed, kinds) => {
-              const dice = new Dice(seed);
+              const dice = new Random(seed);
               const body = structuredClone(dice.pick(bodies(seed))) as Record<string, Json>;
               for (const kind of kinds) damage[kind]!(body[list] as Mutable[], dice);
               const { body: sent } = run(body, from, { to });

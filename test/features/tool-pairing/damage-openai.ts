@@ -2,7 +2,7 @@
 
 import type { Json } from '../../../src/lib/json/json.ts';
 import type { Damage } from './damage.ts';
-import type { Dice, Mutable } from './histories.ts';
+import type { Random, Mutable } from './histories.ts';
 
 /** The keys under which a protocol stores the damaged parts. */
 interface Form {
@@ -54,7 +54,7 @@ function common(form: Form): Record<string, Damage> {
     list.filter((entry) => isRecord(entry) && form.isResult(entry));
   const calls = (list: Mutable[]) => list.filter(isRecord).flatMap(form.callsIn);
   const onResult =
-    (change: (list: Mutable[], result: Mutable, dice: Dice) => void): Damage =>
+    (change: (list: Mutable[], result: Mutable, dice: Random) => void): Damage =>
     (list, dice) => {
       const found = results(list);
       if (found.length > 0) change(list, dice.pick(found), dice);
@@ -64,7 +64,7 @@ function common(form: Form): Record<string, Damage> {
     for (const result of results(list)) if (result[form.idKey] === from) result[form.idKey] = to;
   };
   const onCall =
-    (change: (list: Mutable[], call: Mutable, dice: Dice) => void): Damage =>
+    (change: (list: Mutable[], call: Mutable, dice: Random) => void): Damage =>
     (list, dice) => {
       const found = calls(list);
       if (found.length > 0) change(list, dice.pick(found), dice);
@@ -73,7 +73,7 @@ function common(form: Form): Record<string, Damage> {
     const at = list.indexOf(entry);
     if (at >= 0 && list.length > 1) list.splice(at, 1);
   };
-  const insert = (list: Mutable[], entry: Mutable, dice: Dice) =>
+  const insert = (list: Mutable[], entry: Mutable, dice: Random) =>
     list.splice(dice.below(list.length + 1), 0, entry);
   return {
     'a result is missing': onResult(drop),
@@ -178,7 +178,7 @@ export const CHAT_DAMAGE: Readonly<Record<string, Damage>> = {
 };
 
 const onItem =
-  (change: (item: Mutable, dice: Dice, list: Mutable[]) => void): Damage =>
+  (change: (item: Mutable, dice: Random, list: Mutable[]) => void): Damage =>
   (list, dice) => {
     const found = list.filter(isRecord);
     if (found.length > 0) change(dice.pick(found), dice, list);

@@ -1,9 +1,9 @@
 /** Damage that clients, vendors and compactions do to histories; seeded. */
 
 import type { Json } from '../../../src/lib/json/json.ts';
-import { type Dice, genuineSignature, type Mutable } from './histories.ts';
+import { type Random, genuineSignature, type Mutable } from './histories.ts';
 
-export type Damage = (list: Mutable[], dice: Dice) => void;
+export type Damage = (list: Mutable[], dice: Random) => void;
 
 interface Spot {
   readonly message: number;
@@ -50,21 +50,21 @@ const text = (): Mutable => ({ type: 'text', text: `T9${++serial}. said` });
 
 /** Changes one result, if there is one. */
 const onResult =
-  (change: (messages: Mutable[], result: Spot, dice: Dice) => void): Damage =>
+  (change: (messages: Mutable[], result: Spot, dice: Random) => void): Damage =>
   (messages, dice) => {
     const found = results(messages);
     if (found.length > 0) change(messages, dice.pick(found), dice);
   };
 
 const onCall =
-  (change: (messages: Mutable[], call: Spot, dice: Dice) => void): Damage =>
+  (change: (messages: Mutable[], call: Spot, dice: Random) => void): Damage =>
   (messages, dice) => {
     const found = calls(messages);
     if (found.length > 0) change(messages, dice.pick(found), dice);
   };
 
 const onMessage =
-  (role: string, change: (messages: Mutable[], at: number, dice: Dice) => void): Damage =>
+  (role: string, change: (messages: Mutable[], at: number, dice: Random) => void): Damage =>
   (messages, dice) => {
     const found = messages.flatMap((message, i) => (message?.role === role ? [i] : []));
     if (found.length > 0) change(messages, dice.pick(found), dice);

@@ -5,7 +5,7 @@ import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 export type Mutable = Record<string, Json>;
 
 /** Seeded random choices; the same seed gives the same session. */
-export class Dice {
+export class Random {
   #state: number;
 
   constructor(seed: number) {
@@ -56,14 +56,14 @@ export interface Round {
 const NAMES = ['Read', 'Bash', 'exec_command', 'mcp__files__list'];
 
 /** A signature that these tests treat as the vendor's own. */
-export function genuineSignature(dice: Dice): string {
+export function genuineSignature(dice: Random): string {
   const bytes = Uint8Array.from({ length: 72 }, () => dice.below(256));
   return `EuYB${Buffer.from(bytes).toString('base64')}`;
 }
 
 /** `T…` marks text, `R…` results, `H…` thinking, so that a test can search for what must not get lost. */
 export function session(seed: number, rounds: number): readonly Round[] {
-  const dice = new Dice(seed);
+  const dice = new Random(seed);
   let serial = 0;
   const mark = (letter: string) => `${letter}${++serial}.`;
   const thinks = dice.chance(0.5);
@@ -123,7 +123,7 @@ export interface Voice {
 const TOOLS = NAMES.map((name) => ({ name, input_schema: { type: 'object' } }));
 
 export function messagesVoice(seed: number): Voice {
-  const dice = new Dice(seed ^ 0x5eed);
+  const dice = new Random(seed ^ 0x5eed);
   return {
     user: (text) => [{ role: 'user', content: dice.chance(0.5) ? text : [{ type: 'text', text }] }],
     assistant: ({ thinking, text, calls }) => [

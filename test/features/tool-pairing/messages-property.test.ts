@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { MESSAGES_DAMAGE } from './damage.ts';
-import { Dice, type Mutable } from './histories.ts';
+import { Random, type Mutable } from './histories.ts';
 import { validRequest } from './messages-property.ts';
 import { marksIn, run } from './support.ts';
 import { complaint } from './validate-messages.ts';
@@ -14,12 +14,12 @@ const RUNS = Number(process.env.PAIRING_RUNS ?? 600);
 
 function damaged(seed: number, kinds: readonly string[]): JsonObject {
   const body = structuredClone(validRequest(seed)) as Record<string, Json>;
-  const dice = new Dice(seed ^ 0xdada);
+  const dice = new Random(seed ^ 0xdada);
   for (const kind of kinds) MESSAGES_DAMAGE[kind]!(body.messages as Mutable[], dice);
   return body;
 }
 
-interface Found {
+interface IdField {
   readonly id: Json | undefined;
   readonly key: string;
 }
@@ -35,7 +35,7 @@ function blocks(body: JsonObject): readonly Mutable[] {
   );
 }
 
-const callsOf = (body: JsonObject): readonly Found[] =>
+const callsOf = (body: JsonObject): readonly IdField[] =>
   blocks(body).flatMap((block) =>
     /^(server_)?tool_use$/.test(String(block.type)) &&
     isRecord(block.input) &&

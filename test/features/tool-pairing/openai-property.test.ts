@@ -9,7 +9,7 @@ import { CHAT_DAMAGE, RESPONSES_DAMAGE } from './damage-openai.ts';
 import {
   chatBody,
   chatVoice,
-  Dice,
+  Random,
   type Mutable,
   requests,
   responsesBody,
@@ -94,7 +94,7 @@ function answers(side: Side, body: JsonObject): Map<string, (string | undefined)
 }
 
 function broken(side: Side, seed: number, kinds: readonly string[]): JsonObject {
-  const dice = new Dice(seed);
+  const dice = new Random(seed);
   const body = structuredClone(dice.pick(side.bodies(seed, 1 + dice.below(4)))) as Record<
     string,
     Json

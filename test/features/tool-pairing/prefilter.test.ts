@@ -9,7 +9,7 @@ import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { MESSAGES_DAMAGE } from './damage.ts';
 import { CHAT_DAMAGE, RESPONSES_DAMAGE } from './damage-openai.ts';
-import { Dice, type Mutable } from './histories.ts';
+import { Random, type Mutable } from './histories.ts';
 import { run } from './support.ts';
 
 const DAMAGE = {
@@ -88,7 +88,7 @@ describe('a body that the pass would change is never skipped', () => {
             const list = (
               protocol === 'openai-responses' ? body.input : body.messages
             ) as Mutable[];
-            const dice = new Dice(seed);
+            const dice = new Random(seed);
             for (const kind of some) DAMAGE[protocol][kind]!(list, dice);
             if (looks(body, protocol, spaces)) return;
             const { names, same } = run(body, protocol);

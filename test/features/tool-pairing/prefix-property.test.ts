@@ -9,7 +9,7 @@ import { CHAT_DAMAGE, RESPONSES_DAMAGE } from './damage-openai.ts';
 import {
   chatBody,
   chatVoice,
-  Dice,
+  Random,
   type Mutable,
   messagesBody,
   messagesVoice,
@@ -56,7 +56,7 @@ const SIDES: Readonly<Record<ProtocolName, Side>> = {
 function damagedSession(from: ProtocolName, seed: number, kinds: readonly string[]): JsonObject[] {
   const side = SIDES[from];
   const rounds: readonly Round[] = session(seed, 3);
-  const dice = new Dice(seed ^ 0xbead);
+  const dice = new Random(seed ^ 0xbead);
   const voice = side.voice(seed);
   const done: Mutable[][] = [];
   const out: JsonObject[] = [];

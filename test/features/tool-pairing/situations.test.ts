@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
-import { Dice, genuineSignature } from './histories.ts';
+import { Random, genuineSignature } from './histories.ts';
 import { type Repaired, run } from './support.ts';
 import { complaint } from './validate-messages.ts';
 
@@ -23,7 +23,7 @@ const result = (id: string, content: Json = 'ok'): Block => ({
 });
 const text = (said: string): Block => ({ type: 'text', text: said });
 const thinking = (signature = ''): Block => ({ type: 'thinking', thinking: 'hm', signature });
-const genuine = thinking(genuineSignature(new Dice(1)));
+const genuine = thinking(genuineSignature(new Random(1)));
 const user = (content: Json): Message => ({ role: 'user', content });
 const assistant = (...content: Block[]): Message => ({ role: 'assistant', content });
 const DELTA: Block = { type: 'server_tool_use_delta', partial_json: '{"a"' };

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { PROFILES } from '../../../src/config/vendors/profiles.ts';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
-import { call, chat, seenBy, targetOf, withTool } from './vendor.ts';
+import { call, chat, vendorRequest, targetOf, withTool } from './vendor.ts';
 
 const messages = (more: JsonObject = {}): JsonObject => ({
   model: 'claude',
@@ -18,7 +18,7 @@ const tools = [{ name: 'look', input_schema: { type: 'object', properties: {} } 
 describe('a Messages client on another vendor', () => {
   test('a forced tool turns thinking off', () => {
     const asked = messages({ tools, tool_choice: { type: 'any' } });
-    const seen = seenBy(targetOf('deepseek', 'deepseek-v4-flash'), asked, 'anthropic-messages');
+    const seen = vendorRequest(targetOf('deepseek', 'deepseek-v4-flash'), asked, 'anthropic-messages');
     expect(seen.body).toMatchObject({ tool_choice: 'required', thinking: { type: 'disabled' } });
     expect(seen.notes).toContain('parameter_mapped reasoning');
   });
@@ -35,7 +35,7 @@ describe('a Messages client on another vendor', () => {
       ],
       tools,
     });
-    const seen = seenBy(targetOf('kimi', 'kimi-k2.5'), asked, 'anthropic-messages');
+    const seen = vendorRequest(targetOf('kimi', 'kimi-k2.5'), asked, 'anthropic-messages');
     const [, assistant] = seen.body.messages as JsonObject[];
     expect(assistant!.reasoning_content).toBe(' ');
   });
@@ -58,7 +58,7 @@ describe('a Messages client on another vendor', () => {
       ],
       tools,
     });
-    const seen = seenBy(targetOf('mistral', 'm'), asked, 'anthropic-messages');
+    const seen = vendorRequest(targetOf('mistral', 'm'), asked, 'anthropic-messages');
     const roles = (seen.body.messages as JsonObject[]).map(({ role }) => role);
     expect(roles).toEqual(['user', 'assistant', 'tool', 'assistant', 'user']);
   });
@@ -66,7 +66,7 @@ describe('a Messages client on another vendor', () => {
 
 describe("Anthropic's own models", () => {
   const sent = (model: string, more: JsonObject) =>
-    seenBy(targetOf('anthropic', model), messages(more), 'anthropic-messages');
+    vendorRequest(targetOf('anthropic', model), messages(more), 'anthropic-messages');
 
   test('the newest models get no budget and no sampling', () => {
     const { body, notes } = sent('claude-opus-4-7', {
@@ -122,7 +122,7 @@ describe('Messages endpoints of other vendors', () => {
       ],
       tools,
     });
-    const seen = seenBy(targetOf('glm-anthropic', 'glm-4.7'), asked, 'anthropic-messages');
+    const seen = vendorRequest(targetOf('glm-anthropic', 'glm-4.7'), asked, 'anthropic-messages');
     expect(JSON.stringify(seen.body)).not.toContain('base64');
     expect(JSON.stringify(seen.body).match(/image not shown/g)?.length).toBe(2);
     expect(seen.body.tools).toEqual(tools);
@@ -138,7 +138,7 @@ describe('Messages endpoints of other vendors', () => {
         { role: 'user', content: 'So?' },
       ],
     });
-    const seen = seenBy(targetOf('kimi-anthropic', 'kimi-k2.5'), asked, 'anthropic-messages');
+    const seen = vendorRequest(targetOf('kimi-anthropic', 'kimi-k2.5'), asked, 'anthropic-messages');
     expect(seen.body.system).toBe('Be brief.');
     expect((seen.body.messages as JsonObject[]).every(({ role }) => role === 'user')).toBe(true);
     expect(seen.notes).toEqual(['content_bridged /messages']);
@@ -151,7 +151,7 @@ describe('Messages endpoints of other vendors', () => {
         { role: 'system', content: 'Think less.', output_config: { effort: 'low' } },
       ],
     });
-    const seen = seenBy(targetOf('glm-anthropic', 'glm-4.7'), asked, 'anthropic-messages');
+    const seen = vendorRequest(targetOf('glm-anthropic', 'glm-4.7'), asked, 'anthropic-messages');
     expect(JSON.stringify(seen.body)).toContain('Think less.');
     expect(JSON.stringify(seen.body.messages)).not.toContain('output_config');
     expect(seen.notes).toContain('parameter_dropped /messages/output_config');
@@ -162,9 +162,9 @@ describe('Messages endpoints of other vendors', () => {
 describe('Responses', () => {
   test('reasoning models lose sampling settings, others keep them', () => {
     const asked = { model: 'x', input: 'Hi', temperature: 0.2, top_p: 0.9 };
-    const seen = seenBy(targetOf('openai', 'o3', 'openai-responses'), asked, 'openai-responses');
+    const seen = vendorRequest(targetOf('openai', 'o3', 'openai-responses'), asked, 'openai-responses');
     expect(['temperature' in seen.body, 'top_p' in seen.body]).toEqual([false, false]);
-    const other = seenBy(
+    const other = vendorRequest(
       targetOf('openai', 'gpt-4o', 'openai-responses'),
       asked,
       'openai-responses',
@@ -236,7 +236,7 @@ describe('laws', () => {
         fc.constantFrom(...models),
         fc.constantFrom(...protocols),
         (asked, vendor, model, protocol) => {
-          const seen = seenBy(targetOf(vendor, model, protocol), asked);
+          const seen = vendorRequest(targetOf(vendor, model, protocol), asked);
           expect(seen.again).toBe(true);
           if (seen.idle) expect(seen.same).toBe(true);
         },
@@ -253,8 +253,8 @@ describe('laws', () => {
         fc.constantFrom(...models),
         (asked, vendor, model) => {
           const target = targetOf(vendor, model, 'openai-chat');
-          const first = seenBy(target, asked);
-          const second = seenBy(target, first.body);
+          const first = vendorRequest(target, asked);
+          const second = vendorRequest(target, first.body);
           expect(second.notes).toEqual([]);
           expect(second.body).toEqual(first.body);
         },
@@ -266,7 +266,7 @@ describe('laws', () => {
   test('a plain request needs no rule', () => {
     for (const vendor of names) {
       const target = targetOf(vendor, 'm', 'openai-chat');
-      expect([vendor, seenBy(target, chat()).idle]).toEqual([vendor, true]);
+      expect([vendor, vendorRequest(target, chat()).idle]).toEqual([vendor, true]);
     }
   });
 });

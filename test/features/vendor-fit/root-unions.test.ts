@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { expectLinear } from '../../support/growth.ts';
-import { seenBy, targetOf } from './vendor.ts';
+import { vendorRequest, targetOf } from './vendor.ts';
 
 const branch: JsonObject = { type: 'object', properties: { a: {} }, required: ['a'] };
 const UNIONS: readonly JsonObject[] = [
@@ -38,7 +38,7 @@ describe.each(['openai-chat', 'openai-responses'] as const)('%s', (protocol) => 
 
   test('unions become plain objects', () => {
     for (const union of UNIONS) {
-      const { body, notes, idle } = seenBy(target, asked[protocol](union), protocol);
+      const { body, notes, idle } = vendorRequest(target, asked[protocol](union), protocol);
       const [tool] = body.tools as JsonObject[];
       const sent = ((tool!.function as JsonObject) ?? tool).parameters as JsonObject;
       expect(sent.type).toBe('object');
@@ -51,11 +51,11 @@ describe.each(['openai-chat', 'openai-responses'] as const)('%s', (protocol) => 
 
   test('others stay, without a decode', () => {
     for (const schema of PLAIN) {
-      const seen = seenBy(target, asked[protocol](schema), protocol);
+      const seen = vendorRequest(target, asked[protocol](schema), protocol);
       expect([seen.same, seen.idle, seen.notes]).toEqual([true, true, []]);
     }
     const open = targetOf('mistral', 'm', protocol);
-    const seen = seenBy(open, asked[protocol](UNIONS[0]!), protocol);
+    const seen = vendorRequest(open, asked[protocol](UNIONS[0]!), protocol);
     expect(JSON.stringify(seen.body.tools)).toContain('anyOf');
   });
 });

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
-import { call, chat, seenBy, targetOf, withTool } from './vendor.ts';
+import { call, chat, vendorRequest, targetOf, withTool } from './vendor.ts';
 
 type Row = readonly [
   what: string,
@@ -379,7 +379,7 @@ describe('a Chat client', () => {
   for (const [what, vendor, model, asked, sent, notes] of ROWS) {
     const { messages: _, model: __, tools: ___, ...rest } = asked;
     test(`${what}: ${vendor}/${model} ← ${JSON.stringify(rest).slice(0, 70)}`, () => {
-      const seen = seenBy(targetOf(vendor, model), asked);
+      const seen = vendorRequest(targetOf(vendor, model), asked);
       for (const [key, value] of Object.entries(sent)) {
         expect([key, seen.body[key]]).toEqual([key, value as never]);
       }
@@ -413,13 +413,13 @@ describe('a Chat client', () => {
       'openai',
       'none',
     ]) {
-      const seen = seenBy(targetOf(vendor, 'some-model', 'openai-chat'), plain);
+      const seen = vendorRequest(targetOf(vendor, 'some-model', 'openai-chat'), plain);
       expect([vendor, seen.same, seen.notes.length, seen.idle]).toEqual([vendor, true, 0, true]);
     }
   });
 
   test('an unknown vendor gets everything unchanged', () => {
-    const seen = seenBy(
+    const seen = vendorRequest(
       targetOf('none', 'm'),
       withTool({ temperature: 9, stop: [...'abcdef'], tool_choice: 'required', ...structured }),
     );
@@ -446,19 +446,19 @@ describe('a Chat client', () => {
           { role: 'user', content: 'Hi' },
         ],
       });
-      const seen = seenBy(targetOf(vendor, 'm'), asked);
+      const seen = vendorRequest(targetOf(vendor, 'm'), asked);
       expect((seen.body.messages as JsonObject[])[0]).toEqual({
         role: 'system',
         content: 'Be brief',
       });
       expect(seen.notes).toEqual(['parameter_mapped role']);
-      expect(seenBy(targetOf('openai-chat', 'gpt-4o'), asked).same).toBe(true);
+      expect(vendorRequest(targetOf('openai-chat', 'gpt-4o'), asked).same).toBe(true);
     });
   }
 
   for (const vendor of ['glm', 'deepseek', 'qwen', 'minimax']) {
     test(`a JSON schema goes into the prompt for ${vendor}`, () => {
-      const seen = seenBy(targetOf(vendor, 'm'), chat(structured));
+      const seen = vendorRequest(targetOf(vendor, 'm'), chat(structured));
       expect(seen.body.response_format).toEqual({ type: 'json_object' });
       const [system, user] = seen.body.messages as JsonObject[];
       expect(system!.role).toBe('system');
@@ -471,7 +471,7 @@ describe('a Chat client', () => {
 
   test('strict is removed from declarations for vendors without it', () => {
     const strict = { type: 'function', function: { name: 'f', parameters: {}, strict: true } };
-    const seen = seenBy(targetOf('glm', 'glm-4.7'), chat({ tools: [strict] }));
+    const seen = vendorRequest(targetOf('glm', 'glm-4.7'), chat({ tools: [strict] }));
     expect(seen.body.tools).toEqual([
       { type: 'function', function: { name: 'f', parameters: {} } },
     ]);
@@ -491,19 +491,19 @@ describe('a Chat client', () => {
         { role: 'user', content: 'Sure?' },
       ],
     });
-    const seen = seenBy(targetOf('glm', 'glm-4.7'), asked);
+    const seen = vendorRequest(targetOf('glm', 'glm-4.7'), asked);
     const [first] = seen.body.messages as JsonObject[];
     expect(JSON.stringify(first)).toContain('[image not shown]');
     expect(JSON.stringify(first)).toContain('[document not shown: a.pdf]');
     expect(JSON.stringify(seen.body)).not.toContain('base64');
     expect(seen.notes).toEqual(['content_bridged /messages', 'content_bridged /messages']);
-    const sees = seenBy(targetOf('glm', 'glm-4.5v'), asked);
+    const sees = vendorRequest(targetOf('glm', 'glm-4.5v'), asked);
     expect(JSON.stringify(sees.body)).toContain('data:image/png');
   });
 
   test('a conversation without a user message gets one for vendors that refuse it', () => {
     const asked = chat({ messages: [{ role: 'system', content: 'Say hello.' }] });
-    const seen = seenBy(targetOf('glm', 'glm-4.7'), asked);
+    const seen = vendorRequest(targetOf('glm', 'glm-4.7'), asked);
     expect((seen.body.messages as JsonObject[]).map(({ role }) => role)).toEqual([
       'system',
       'user',
@@ -519,7 +519,7 @@ describe('histories', () => {
   const called = { role: 'assistant', content: null, tool_calls: [call('call_0123456789abcdef')] };
   const answered = { role: 'tool', tool_call_id: 'call_0123456789abcdef', content: 'x' };
   const messagesOf = (vendor: string, model: string, asked: JsonObject) => {
-    const seen = seenBy(targetOf(vendor, model), asked);
+    const seen = vendorRequest(targetOf(vendor, model), asked);
     expect(seen.again).toBe(true);
     return { ...seen, messages: seen.body.messages as JsonObject[] };
   };

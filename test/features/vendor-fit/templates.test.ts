@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
 import { isObject, type JsonObject } from '../../../src/lib/json/json.ts';
-import { seenBy, targetOf } from './vendor.ts';
+import { vendorRequest, targetOf } from './vendor.ts';
 
 const SERVERS = ['llamacpp', 'vllm', 'sglang', 'ollama', 'lmstudio', 'together'];
 const MISTRAL = 'Mistral-Small-3.2-24B-Instruct-2506';
@@ -151,7 +151,7 @@ for (const model of [MISTRAL, LLAMA, 'qwen3.5-4b']) {
     for (const server of SERVERS) {
       for (const [what, client, asked] of ASKED) {
         test(`${server}: ${what}`, () => {
-          const seen = seenBy(targetOf(server, model), { model, ...asked }, client);
+          const seen = vendorRequest(targetOf(server, model), { model, ...asked }, client);
           expect(refusal(seen.body, model)).toBeUndefined();
           expect(seen.again).toBe(true);
           if (client === 'openai-chat' && refusal(asked, model) !== undefined) {
@@ -173,7 +173,7 @@ for (const model of [MISTRAL, LLAMA, 'qwen3.5-4b']) {
 
 test('each result follows its own call where calls go out one by one', () => {
   const body = { model: LLAMA, ...CHAT['parallel calls, and a reminder behind their results'] };
-  const { body: sent } = seenBy(targetOf('llamacpp', LLAMA), body as JsonObject);
+  const { body: sent } = vendorRequest(targetOf('llamacpp', LLAMA), body as JsonObject);
   expect((sent.messages as JsonObject[]).map(({ role, tool_call_id: id }) => [role, id])).toEqual([
     ['user', undefined],
     ['assistant', undefined],
@@ -185,7 +185,7 @@ test('each result follows its own call where calls go out one by one', () => {
 });
 
 test('adjacent messages become one text with a blank line between', () => {
-  const { body, notes } = seenBy(targetOf('llamacpp', 'm'), {
+  const { body, notes } = vendorRequest(targetOf('llamacpp', 'm'), {
     model: 'm',
     ...CHAT['two user messages in a row'],
   });
@@ -200,7 +200,7 @@ test('a choice of a named tool becomes a choice of any tool', () => {
     tools,
     tool_choice: { type: 'function', function: { name: 'look' } },
   };
-  const { body, notes } = seenBy(targetOf('llamacpp', 'm'), asked);
+  const { body, notes } = vendorRequest(targetOf('llamacpp', 'm'), asked);
   expect(body.tool_choice).toBe('required');
   expect(notes.join()).toContain('parameter_mapped');
 });
@@ -216,7 +216,7 @@ test('a dialogue in turns passes unchanged, without a decode', () => {
     ],
   };
   for (const server of SERVERS) {
-    const seen = seenBy(targetOf(server, 'm'), asked);
+    const seen = vendorRequest(targetOf(server, 'm'), asked);
     expect([server, seen.same, seen.idle]).toEqual([server, true, true]);
   }
 });

@@ -30,7 +30,7 @@ export function targetOf(profile: string, model: string, protocol?: ProtocolName
   return { provider: profile, model, protocol: spoken, profile: profileFor(facts, model) };
 }
 
-export interface Seen {
+export interface VendorRequest {
   /** The wire body. */
   readonly body: JsonObject;
   readonly notes: readonly string[];
@@ -42,11 +42,11 @@ export interface Seen {
 }
 
 /** A client's request as the vendor gets it. */
-export function seenBy(
+export function vendorRequest(
   target: Target,
   asked: JsonObject,
   client: ProtocolName = 'openai-chat',
-): Seen {
+): VendorRequest {
   const notes = new Notes();
   const feature = vendorFit();
   const context: FeatureContext = { target, client, notes, hop: 1 };

@@ -2,7 +2,7 @@
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { type Answer, type Part, pieces, usageOf } from './answer.ts';
-import type { Asked, Frame, Render } from './render.ts';
+import type { RenderRequest, Frame, Render } from './render.ts';
 import { encryptedFor, signatureFor } from './seals.ts';
 
 /** One content block: in a whole message, at the start of a stream, and its deltas. */
@@ -36,7 +36,7 @@ function jsonDeltas(text: string, size?: number): JsonObject[] {
   }));
 }
 
-function searchBlocks(part: Extract<Part, { kind: 'search' }>, asked: Asked): Block[] {
+function searchBlocks(part: Extract<Part, { kind: 'search' }>, asked: RenderRequest): Block[] {
   const id = asked.id('srvtoolu_');
   const use = { type: 'server_tool_use', id, name: 'web_search' };
   const result: JsonObject = {
@@ -60,7 +60,7 @@ function searchBlocks(part: Extract<Part, { kind: 'search' }>, asked: Asked): Bl
   ];
 }
 
-function blocksOf(part: Part, asked: Asked, size?: number): Block[] {
+function blocksOf(part: Part, asked: RenderRequest, size?: number): Block[] {
   switch (part.kind) {
     case 'refusal':
     case 'text': {

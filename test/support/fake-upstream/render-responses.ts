@@ -2,7 +2,7 @@
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { type Answer, usageOf } from './answer.ts';
-import type { Asked, Frame, Render } from './render.ts';
+import type { RenderRequest, Frame, Render } from './render.ts';
 import { itemsOf } from './responses-items.ts';
 
 function usageBody(answer: Answer): JsonObject {
@@ -17,7 +17,7 @@ function usageBody(answer: Answer): JsonObject {
 }
 
 /** The response object's members that echo the request or never change. */
-function shell(asked: Asked, responseId: string): JsonObject {
+function shell(asked: RenderRequest, responseId: string): JsonObject {
   const { body } = asked;
   const echo = (key: string, fallback: Json): Json => body[key] ?? fallback;
   const text = (body.text ?? {}) as JsonObject;

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../src/lib/json/json.ts';
 import type { Answer } from './answer.ts';
 
 /** The parts of the request that an answer depends on. */
-export interface Asked {
+export interface RenderRequest {
   model: string;
   body: JsonObject;
   /** A fresh id with this prefix, in the vendor's length and alphabet. */
@@ -26,4 +26,4 @@ export interface Rendered {
   json: JsonObject;
 }
 
-export type Render = (answer: Answer, asked: Asked) => Rendered;
+export type Render = (answer: Answer, asked: RenderRequest) => Rendered;

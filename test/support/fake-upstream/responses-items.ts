@@ -2,7 +2,7 @@
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { type Answer, type Part, pieces } from './answer.ts';
-import type { Asked } from './render.ts';
+import type { RenderRequest } from './render.ts';
 import { encryptedFor } from './seals.ts';
 
 export interface Item {
@@ -18,7 +18,7 @@ const logprobs = (text: string): Json[] =>
 
 function messageItem(
   part: Extract<Part, { kind: 'text' | 'refusal' }>,
-  asked: Asked,
+  asked: RenderRequest,
   answer: Answer,
 ): Item {
   const id = asked.id('msg_');
@@ -84,7 +84,7 @@ function messageItem(
 
 function reasoningItem(
   part: Extract<Part, { kind: 'reasoning' }>,
-  asked: Asked,
+  asked: RenderRequest,
   size?: number,
 ): Item {
   const id = asked.id('rs_');
@@ -136,7 +136,7 @@ function reasoningItem(
 
 function callItem(
   part: Extract<Part, { kind: 'call' | 'custom' }>,
-  asked: Asked,
+  asked: RenderRequest,
   size?: number,
 ): Item {
   const call_id = part.id ?? asked.id('call_');
@@ -174,7 +174,7 @@ function callItem(
 }
 
 /** The items for one part; none where Responses cannot express it. */
-export function itemsOf(part: Part, asked: Asked, answer: Answer): Item[] {
+export function itemsOf(part: Part, asked: RenderRequest, answer: Answer): Item[] {
   const size = answer.delivery?.piece;
   switch (part.kind) {
     case 'text':

@@ -61,7 +61,7 @@ export interface FakeUpstream {
   /** Every request so far, oldest first. */
   readonly received: readonly Received[];
   /** Requests to one of the three protocols' main endpoints. */
-  readonly asked: readonly Received[];
+  readonly modelRequests: readonly Received[];
   /** The checks' refusals, with the vendor's messages. */
   readonly refusals: readonly string[];
   /** Resolves with the nth (from 0) request to a main endpoint. */
@@ -263,7 +263,7 @@ export async function startFakeUpstream(options: Options = {}): Promise<FakeUpst
       scripted = 0;
     },
     received,
-    get asked() {
+    get modelRequests() {
       return asked();
     },
     get refusals() {

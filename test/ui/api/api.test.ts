@@ -15,16 +15,16 @@ import type {
 } from '../../../src/ui/api/api.ts';
 import { runBinary } from '../../support/binary.ts';
 import { call, refuse, say, think } from '../../support/fake-upstream/index.ts';
-import { startToolWorld, type ToolWorld, toolsOf } from '../../support/tool-world.ts';
-import { type ApiWorld, startApiWorld } from '../api-world.ts';
+import { startToolServers, type ToolServers, toolsOf } from '../../support/tool-world.ts';
+import { type ApiSetup, startApiSetup } from '../api-world.ts';
 
 setDefaultTimeout(60_000);
 
-let tools: ToolWorld;
-let world: ApiWorld;
+let tools: ToolServers;
+let world: ApiSetup;
 beforeAll(async () => {
-  tools = await startToolWorld();
-  world = await startApiWorld({ server_tools: toolsOf(tools) });
+  tools = await startToolServers();
+  world = await startApiSetup({ server_tools: toolsOf(tools) });
 });
 afterAll(async () => {
   await world.stop();
@@ -427,15 +427,15 @@ describe('export', () => {
     const body = { model: 'via-chat', messages: [{ role: 'user', content: hostile }] };
     const id = await recorded(await world.post(PATHS.chat, body));
     const line = await (await world.api(`samples/${id}/curl`)).text();
-    const asked = world.upstream.asked.length;
+    const asked = world.upstream.modelRequests.length;
     expect(await shell(line)).toEqual([0, '']);
-    expect(world.upstream.asked.length).toBe(asked + 1);
-    expect(world.upstream.asked.at(-1)!.body).toMatchObject({ messages: body.messages });
+    expect(world.upstream.modelRequests.length).toBe(asked + 1);
+    expect(world.upstream.modelRequests.at(-1)!.body).toMatchObject({ messages: body.messages });
     const direct = await (await world.api(`samples/${id}/curl?stage=provider-request`)).text();
     expect(direct).toContain('-H "authorization: Bearer $PROVIDER_KEY"');
     expect(direct).not.toContain('sk-upstream');
     expect(await shell(direct, { PROVIDER_KEY: 'sk-upstream' })).toEqual([0, '']);
-    expect(world.upstream.asked.length).toBe(asked + 2);
+    expect(world.upstream.modelRequests.length).toBe(asked + 2);
     expect((await world.api(`samples/${id}/curl?stage=client-response`)).status).toBe(400);
   });
 });
@@ -458,7 +458,7 @@ describe('figures', () => {
 describe('prices', () => {
   test('prices give every hop and exchange its cost, in the page, the charts and the terminal', async () => {
     const prices = { 'm*': { input: 3, output: 15, cached: 0.3 } };
-    const priced = await startApiWorld({ server_tools: toolsOf(tools) }, { prices });
+    const priced = await startApiSetup({ server_tools: toolsOf(tools) }, { prices });
     try {
       priced.upstream.enqueue(
         {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import type { LiveEvent } from '../../../src/ui/api/api.ts';
 import { startGateway } from '../../support/binary.ts';
 import { refuse, say } from '../../support/fake-upstream/index.ts';
-import { type ApiWorld, client, eventsIn, eventsUntil, startApiWorld } from '../api-world.ts';
+import { type ApiSetup, client, eventsIn, eventsUntil, startApiSetup } from '../api-world.ts';
 
 setDefaultTimeout(60_000);
 
@@ -15,9 +15,9 @@ const ask = (content: string, more = {}) => ({
   ...more,
 });
 
-let world: ApiWorld;
+let world: ApiSetup;
 beforeAll(async () => {
-  world = await startApiWorld();
+  world = await startApiSetup();
 });
 afterAll(() => world.stop());
 
@@ -84,7 +84,7 @@ describe('the live feed', () => {
   });
 
   test('the feed reports samples that retention removes', async () => {
-    const own = await startApiWorld({ samples: { mode: 'all', max_count: 0, max_bytes: 1 } });
+    const own = await startApiSetup({ samples: { mode: 'all', max_count: 0, max_bytes: 1 } });
     try {
       const events = eventsIn<LiveEvent>(await own.api('live'));
       const gone: string[] = [];
@@ -103,7 +103,7 @@ describe('the live feed', () => {
 
 describe('with several processes on one port', () => {
   test('the feed shows rows of all processes; jobs are refused with a message', async () => {
-    const own = await startApiWorld({ workers: 2 });
+    const own = await startApiSetup({ workers: 2 });
     try {
       const events = eventsIn<LiveEvent>(await own.api('live'));
       // Each request uses a new connection, so that both processes get some.

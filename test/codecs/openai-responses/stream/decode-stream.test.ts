@@ -14,21 +14,21 @@ import {
   run,
   said,
   text,
-  words,
+  transcript,
 } from '../transcript.ts';
 
 describe('streams with less than the specification requires', () => {
   const answer = { ...message, content: said('Hi') };
 
   test('an item that appears only in the last event is not lost', () => {
-    expect(words(run([created, completed([answer])]))).toBe('start [0 text "Hi" ] finish:stop end');
+    expect(transcript(run([created, completed([answer])]))).toBe('start [0 text "Hi" ] finish:stop end');
   });
 
   test('done events without added events and ids decode, as Codex accepts them', () => {
     const item = { type: 'message', role: 'assistant', content: said('Hi') };
     const stream = [{ type: 'response.output_item.done', item }, completed()];
-    expect(words(run(stream))).toBe('start [0 text "Hi" ] finish:stop end');
-    expect(words(run(stream, ASKED, false))).toBe('start [0 text "Hi" ] finish:stop end');
+    expect(transcript(run(stream))).toBe('start [0 text "Hi" ] finish:stop end');
+    expect(transcript(run(stream, ASKED, false))).toBe('start [0 text "Hi" ] finish:stop end');
   });
 
   test('deltas without content_part.added and without output_index decode', () => {
@@ -40,7 +40,7 @@ describe('streams with less than the specification requires', () => {
       { type: 'response.output_item.done', item: answer },
       completed([answer]),
     ];
-    expect(words(run(stream))).toBe('start [0 text "H" "i" ] finish:stop end');
+    expect(transcript(run(stream))).toBe('start [0 text "H" "i" ] finish:stop end');
   });
 
   test('a done event with more text than the deltas adds the rest once', () => {
@@ -52,12 +52,12 @@ describe('streams with less than the specification requires', () => {
       done(0, { ...message, content: said('Hello') }),
       completed(),
     ];
-    expect(words(run(stream))).toBe('start [0 text "Hel" "lo" ] finish:stop end');
+    expect(transcript(run(stream))).toBe('start [0 text "Hel" "lo" ] finish:stop end');
   });
 
   test('a missing output_item.done before the last event does no harm', () => {
     const stream = [created, added(0, message), text(0, 'Hi'), completed([answer])];
-    expect(words(run(stream))).toBe('start [0 text "Hi" ] finish:stop end');
+    expect(transcript(run(stream))).toBe('start [0 text "Hi" ] finish:stop end');
   });
 
   test('item ids may change during the stream (GitHub Copilot)', () => {
@@ -68,7 +68,7 @@ describe('streams with less than the specification requires', () => {
       done(0, { ...answer, id: 'c' }),
       completed([{ ...answer, id: 'd' }]),
     ];
-    expect(words(run(stream))).toBe('start [0 text "Hi" ] finish:stop end');
+    expect(transcript(run(stream))).toBe('start [0 text "Hi" ] finish:stop end');
   });
 
   test('[DONE] after the end is ignored; without an end it completes a stream with no open item', () => {
@@ -77,13 +77,13 @@ describe('streams with less than the specification requires', () => {
     const none = { bytes: new Uint8Array(), from: 0, to: 0 };
     for (const data of stream) decoder.push({ event: '', data: JSON.stringify(data), ...none });
     expect(decoder.push({ event: '', data: '[DONE]', ...none })).toEqual([]);
-    expect(words(decoder.end())).toBe('finish:stop end');
-    expect(words(run([...stream, completed([answer])]))).toEndWith('] finish:stop end');
+    expect(transcript(decoder.end())).toBe('finish:stop end');
+    expect(transcript(run([...stream, completed([answer])]))).toEndWith('] finish:stop end');
   });
 
   test('a cut stream closes its block and has no end', () => {
-    expect(words(run([created, added(0, message), text(0, 'Hi')]))).toBe('start [0 text "Hi" ]');
-    expect(words(run([]))).toBe('');
+    expect(transcript(run([created, added(0, message), text(0, 'Hi')]))).toBe('start [0 text "Hi" ]');
+    expect(transcript(run([]))).toBe('');
   });
 
   test('a frame that is not a JSON object is an upstream error', () => {
@@ -126,7 +126,7 @@ describe('items', () => {
       completed(),
     ];
     const events = run(stream);
-    expect(words(events)).toBe('start [0 whole tool-call ] [1 text "A" "B" ] finish:stop end');
+    expect(transcript(events)).toBe('start [0 whole tool-call ] [1 text "A" "B" ] finish:stop end');
     const head = events.find((event) => event.type === 'block-start')?.head;
     expect(head?.type === 'whole' ? head.block : undefined).toEqual({
       type: 'tool-call',
@@ -150,7 +150,7 @@ describe('items', () => {
       done(0, { ...message, content: said('A') }),
       completed(),
     ];
-    expect(words(run(stream))).toBe(
+    expect(transcript(run(stream))).toBe(
       'start [0 text "A" ] [1 call f/function "{}" ] finish:tool-calls end',
     );
   });
@@ -180,7 +180,7 @@ describe('items', () => {
       done(0, { ...item, summary, encrypted_content: 'late' }),
       completed(),
     ];
-    expect(words(run(stream))).toBe(
+    expect(transcript(run(stream))).toBe(
       'start [0 reasoning "a" "b" +"c" sealed:late ] finish:stop end',
     );
   });
@@ -188,10 +188,10 @@ describe('items', () => {
   test('reasoning with only a payload is a block; empty reasoning is none', () => {
     const item = { id: 'rs_1', type: 'reasoning', summary: [] };
     const sealed = { ...item, encrypted_content: 'x' };
-    expect(words(run([created, added(0, item), done(0, sealed), completed()]))).toBe(
+    expect(transcript(run([created, added(0, item), done(0, sealed), completed()]))).toBe(
       'start [0 reasoning sealed:x ] finish:stop end',
     );
-    expect(words(run([created, added(0, item), done(0, item), completed()]))).toBe(
+    expect(transcript(run([created, added(0, item), done(0, item), completed()]))).toBe(
       'start finish:stop end',
     );
   });
@@ -215,7 +215,7 @@ describe('items', () => {
       completed(),
     ];
     const events = run(stream);
-    expect(words(events)).toBe('start [0 reasoning "think" ] finish:stop end');
+    expect(transcript(events)).toBe('start [0 reasoning "think" ] finish:stop end');
     expect(events[1]).toMatchObject({ head: { type: 'reasoning' } });
     expect(JSON.stringify(events[1])).not.toContain('summary');
   });
@@ -235,7 +235,7 @@ describe('items', () => {
       done(0, { ...message, content: [{ type: 'refusal', refusal: 'No.' }] }),
       completed(),
     ];
-    expect(words(run(stream))).toBe('start [0 refusal "No." ] finish:refusal end');
+    expect(transcript(run(stream))).toBe('start [0 refusal "No." ] finish:refusal end');
   });
 
   test('citations keep their offsets, also those that only the done part lists', () => {
@@ -249,7 +249,7 @@ describe('items', () => {
       done(0, { ...message, content: [part] }),
       completed(),
     ];
-    expect(words(run(stream))).toBe('start [0 text "A" cite:u@0-1 ] finish:stop end');
+    expect(transcript(run(stream))).toBe('start [0 text "A" cite:u@0-1 ] finish:stop end');
   });
 
   test('several parts of one message are several blocks', () => {
@@ -261,7 +261,7 @@ describe('items', () => {
       done(0, { ...message, content: [...said('A'), ...said('B'), ...said('C')] }),
       completed(),
     ];
-    expect(words(run(stream))).toBe(
+    expect(transcript(run(stream))).toBe(
       'start [0 text "A" ] [1 text "B" ] [2 text "C" ] finish:stop end',
     );
   });

@@ -18,7 +18,7 @@ afterEach(async () => {
   for (const server of servers.splice(0)) server.stop(true);
 });
 
-interface Asked {
+interface ServiceRequest {
   readonly method: string;
   readonly path: string;
   readonly authorization: string | null;
@@ -26,10 +26,10 @@ interface Asked {
 }
 
 function store(
-  answer: (asked: Asked) => Response | Promise<Response>,
+  answer: (asked: ServiceRequest) => Response | Promise<Response>,
   more: Partial<ExternalOptions> = {},
 ) {
-  const asked: Asked[] = [];
+  const asked: ServiceRequest[] = [];
   const server = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',

@@ -15,7 +15,7 @@ import { chatHistory } from '../../../samples/record/histories.ts';
 import { startGateway } from '../../../support/binary.ts';
 import { refuse, say } from '../../../support/fake-upstream/index.ts';
 import { until } from '../../../support/until.ts';
-import { type ApiWorld, client, eventsIn, eventsUntil, startApiWorld } from '../../api-world.ts';
+import { type ApiSetup, client, eventsIn, eventsUntil, startApiSetup } from '../../api-world.ts';
 
 setDefaultTimeout(60_000);
 
@@ -32,14 +32,14 @@ function glmFails(body: JsonObject): boolean {
 }
 
 /** @param ms duration of an answer */
-const asGlm = (world: ApiWorld, ms = 0) =>
+const asGlm = (world: ApiSetup, ms = 0) =>
   world.upstream.answerWith(({ body }) =>
     glmFails(body)
       ? { ...refuse(500, {}, OPERATION_FAILED), firstByteMs: ms }
       : say('Fine.', { delivery: { firstByteMs: ms } }),
   );
 
-type Caller = Pick<ApiWorld, 'send' | 'api'>;
+type Caller = Pick<ApiSetup, 'send' | 'api'>;
 
 async function begin(world: Caller, path: string, body: unknown, headers = {}): Promise<string> {
   const response = await world.send('POST', path, body, headers);
@@ -71,10 +71,10 @@ function bisected(events: readonly JobEvent[]): BisectResult {
   return result.result;
 }
 
-let world: ApiWorld;
+let world: ApiSetup;
 let failing: string;
 beforeAll(async () => {
-  world = await startApiWorld();
+  world = await startApiSetup();
   asGlm(world);
   failing = await world.post(CHAT, { ...chatHistory(60), model: 'via-chat' });
   await world.rows(1);
@@ -108,14 +108,14 @@ describe('a replay', () => {
   test('a replay sends the exact bytes that went to the vendor when that stage is named', async () => {
     const job = await begin(world, 'replay', { id: failing, stage: 'provider-request' });
     replayed(await follow(world, job));
-    const [sent, before] = [world.upstream.asked.at(-1)!, world.upstream.asked[0]!];
+    const [sent, before] = [world.upstream.modelRequests.at(-1)!, world.upstream.modelRequests[0]!];
     expect(sent.body).toEqual(before.body);
   });
 
   test('a replay goes to the given target', async () => {
     const job = await begin(world, 'replay', { id: failing, to: 'messages/m1' });
     expect(replayed(await follow(world, job)).runs[0]!.target).toBe('messages/m1');
-    expect(world.upstream.asked.at(-1)!.protocol).toBe('anthropic-messages');
+    expect(world.upstream.modelRequests.at(-1)!.protocol).toBe('anthropic-messages');
   });
 
   test('a replay stops when it is cancelled, even during a request, and returns the results so far', async () => {
@@ -132,9 +132,9 @@ describe('a replay', () => {
       const { length } = replayed(all).runs;
       expect(length).toBeGreaterThanOrEqual(2);
       expect(length).toBeLessThan(20);
-      const asked = world.upstream.asked.length;
+      const asked = world.upstream.modelRequests.length;
       await Bun.sleep(500);
-      expect(world.upstream.asked.length).toBe(asked);
+      expect(world.upstream.modelRequests.length).toBe(asked);
     } finally {
       asGlm(world);
     }
@@ -222,7 +222,7 @@ describe('a bisection', () => {
   test('a bisection runs in the name of its key, which owns the samples', async () => {
     const ANN = { authorization: 'Bearer ann-secret-key' };
     const BOB = { authorization: 'Bearer bob-secret-key' };
-    const own = await startApiWorld({
+    const own = await startApiSetup({
       auth: {
         keys: [
           { name: 'ann', key: 'ann-secret-key' },
@@ -250,7 +250,7 @@ describe('a bisection', () => {
 
 describe('when the server stops or dies', () => {
   test('the server does not wait for a job; the next process does not know the job, and a bisection resumes', async () => {
-    const own = await startApiWorld();
+    const own = await startApiSetup();
     try {
       asGlm(own);
       const id = await own.post(CHAT, { ...chatHistory(60), model: 'via-chat' });

@@ -140,13 +140,13 @@ describe('the place of each argument', () => {
   });
 });
 
-interface Seen {
+interface SentRequest {
   readonly method: string;
   readonly path: string;
   readonly body: string;
   readonly headers: Headers;
 }
-let seen: Seen[] = [];
+let seen: SentRequest[] = [];
 const answers: Record<string, () => Response | Promise<Response>> = {
   '/json': () => Response.json({ ok: 1 }),
   '/text': () => new Response('hello'),
