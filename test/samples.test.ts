@@ -39,12 +39,14 @@ for (const sample of SAMPLES) {
     const { meta, read } = sample;
     const played = await again(sample);
     const whole = [...played.sent, played.text].join('\n');
-    const told = [...providerStages(sample, 'request'), read('client-response') ?? ''].join('\n');
-    expect(timeless(whole)).toBe(timeless(told));
+    const reported = [...providerStages(sample, 'request'), read('client-response') ?? ''].join(
+      '\n',
+    );
+    expect(timeless(whole)).toBe(timeless(reported));
     expect(played.status).toBe(meta.status!);
     expect(played.reset).toBe(meta.error !== undefined && meta.status === 200);
     // Everything that the recorder stores, except clocks.
-    const kept = ({ meta: one }: Pick<Played, 'meta'>) => ({
+    const storedFields = ({ meta: one }: Pick<Played, 'meta'>) => ({
       entry: one.entry,
       model: one.model,
       target: one.target,
@@ -56,14 +58,14 @@ for (const sample of SAMPLES) {
       usage: one.usage,
       notes: one.notes,
       edges: one.edges.map(({ stage: edge, status, hop }) => [edge, status, hop]),
-      tools: one.tools?.map(({ name, hop, arguments: asked, result }) => [
+      tools: one.tools?.map(({ name, hop, arguments: query, result }) => [
         name,
         hop,
-        asked,
+        query,
         result,
       ]),
     });
-    expect(kept(played)).toEqual(kept(sample));
+    expect(storedFields(played)).toEqual(storedFields(sample));
   });
 }
 
@@ -109,7 +111,7 @@ describe('the content of the samples', () => {
 
   test('… which the glm profile prevents: the last result goes out short, the history stays', async () => {
     const body = json(named('glm500').read('client-request'));
-    const asked = list(body.messages);
+    const requests = list(body.messages);
     const glm = (one: JsonObject) => {
       const last = list(one.messages).at(-1);
       const content = isObject(last) ? String(last.content) : '';
@@ -130,7 +132,7 @@ describe('the content of the samples', () => {
     expect(response.status).toBe(200);
     expect(await response.text()).toContain('Trees, all of them ripe.');
     const sent = list(stage.upstream.modelRequests.at(-1)?.body.messages);
-    expect(sent.slice(0, -1)).toEqual(asked.slice(0, -1));
+    expect(sent.slice(0, -1)).toEqual(requests.slice(0, -1));
     const last = sent.at(-1) as JsonObject;
     expect(last).toMatchObject({ role: 'tool', tool_call_id: 'call_2' });
     expect(String(last.content)).toContain('\norchard/row-0/tree-0.txt  ripe\n');
@@ -181,8 +183,8 @@ describe('the content of the samples', () => {
     const calls = deltas.flatMap(({ tool_calls: parts }) => list(parts)) as readonly JsonObject[];
     const functions = calls.map((part) => part.function as JsonObject);
     expect(functions[0]?.name).toBe('read_file');
-    const asked = functions.map((part) => part.arguments ?? '').join('');
-    expect(JSON.parse(asked)).toEqual({ path: 'notes.txt', lines: 20 });
+    const query = functions.map((part) => part.arguments ?? '').join('');
+    expect(JSON.parse(query)).toEqual({ path: 'notes.txt', lines: 20 });
     expect(JSON.stringify(chunks)).toContain('"finish_reason":"tool_calls"');
     expect(sample.read('client-response')).not.toMatch(/DSML|<|invoke/);
     expect(notes(sample)).toEqual(['leaked_call_recovered']);
@@ -190,10 +192,10 @@ describe('the content of the samples', () => {
 
   test('a cut stream: the client gets the text so far and an error, never an end', () => {
     const { meta, read } = named('cutoff');
-    const said = read('client-response')!;
-    expect(said).toContain('event: error');
-    expect(said).not.toContain('message_stop');
-    expect(said).not.toContain('stop_reason":"end_turn"');
+    const text = read('client-response')!;
+    expect(text).toContain('event: error');
+    expect(text).not.toContain('message_stop');
+    expect(text).not.toContain('stop_reason":"end_turn"');
     expect(meta.error).toMatchObject({ kind: 'upstream' });
   });
 

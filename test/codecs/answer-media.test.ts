@@ -78,11 +78,11 @@ interface ClientView {
 function encodedFor(from: ProtocolName, to: ProtocolName, body: JsonObject): ClientView {
   const target = { provider: 'p', model: 'm', protocol: from, profile: NO_PROFILE };
   const sent = PROTOCOLS[from].decodeRequest(ASKED[from]);
-  const asked = PROTOCOLS[to].decodeRequest(ASKED[to]);
+  const request = PROTOCOLS[to].decodeRequest(ASKED[to]);
   const answers = [new Notes(), new Notes()];
   const [whole, streamed] = answers.map((notes, i) => {
     const reply = PROTOCOLS[from].decodeReply(body, { sent, target, notes });
-    const context = { request: asked, requestId: 'req_1', provider: 'p', notes };
+    const context = { request: request, requestId: 'req_1', provider: 'p', notes };
     if (i === 0) return JSON.stringify(PROTOCOLS[to].encodeReply(reply, context));
     // The same answer as this protocol streams it, decoded and encoded for the client.
     const first = PROTOCOLS[from].encodeStream({ ...context, request: sent, notes: new Notes() });
@@ -111,10 +111,14 @@ describe('an answer that is only an image', () => {
   }
 
   test('it reaches a Responses client as a generated image', () => {
-    const { whole, streamed, notes } = encodedFor('openai-chat', 'openai-responses', chatImage(DATA));
-    for (const said of [whole, streamed]) {
-      expect(said).toContain('"image_generation_call"');
-      expect(said).toContain(BASE64);
+    const { whole, streamed, notes } = encodedFor(
+      'openai-chat',
+      'openai-responses',
+      chatImage(DATA),
+    );
+    for (const text of [whole, streamed]) {
+      expect(text).toContain('"image_generation_call"');
+      expect(text).toContain(BASE64);
     }
     expect(notes).toEqual([]);
   });
@@ -131,7 +135,11 @@ describe('an answer that is only an image', () => {
   });
 
   test('it stays unchanged for a Chat client', () => {
-    const { whole, streamed, notes } = encodedFor('openai-chat', 'openai-chat', chatImage(DATA, 'Here:'));
+    const { whole, streamed, notes } = encodedFor(
+      'openai-chat',
+      'openai-chat',
+      chatImage(DATA, 'Here:'),
+    );
     expect(whole).toContain(DATA);
     expect(streamed).toContain(DATA);
     expect(notes).toEqual([]);
@@ -219,7 +227,11 @@ describe('hosted calls that a Chat client does not get have a note', () => {
   };
   for (const [what, content] of Object.entries(blocks)) {
     test(`Messages: ${what}`, () => {
-      const { notes, streamNotes } = encodedFor('anthropic-messages', 'openai-chat', message(...content));
+      const { notes, streamNotes } = encodedFor(
+        'anthropic-messages',
+        'openai-chat',
+        message(...content),
+      );
       expect(notes).toEqual(['provider_call_dropped']);
       expect(streamNotes).toEqual(['provider_call_dropped']);
     });

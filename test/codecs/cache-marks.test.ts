@@ -15,8 +15,8 @@ function notesOf(from: ProtocolName, body: JsonObject): readonly string[] {
     protocol: 'openai-responses',
     profile: NO_PROFILE,
   } as const;
-  const asked = PROTOCOLS[from].decodeRequest({ model: 'm', max_tokens: 99, ...body });
-  PROTOCOLS['openai-responses'].encodeRequest(asked, target, notes);
+  const request = PROTOCOLS[from].decodeRequest({ model: 'm', max_tokens: 99, ...body });
+  PROTOCOLS['openai-responses'].encodeRequest(request, target, notes);
   return notes.all.map(({ name }) => name);
 }
 

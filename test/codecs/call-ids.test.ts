@@ -38,7 +38,7 @@ test('ids that Messages accepts stay, and unknown ids are not changed', () => {
 function idFor(id: string, from: ProtocolName): readonly string[] {
   const target = { provider: 'p', model: 'm', protocol: from, profile: NO_PROFILE };
   const notes = new Notes();
-  const asked = PROTOCOLS['anthropic-messages'].decodeRequest({
+  const request = PROTOCOLS['anthropic-messages'].decodeRequest({
     model: 'm',
     max_tokens: 9,
     messages: [],
@@ -62,8 +62,8 @@ function idFor(id: string, from: ProtocolName): readonly string[] {
           status: 'completed',
           output: [{ type: 'function_call', call_id: id, name: 'f', arguments: '{}' }],
         };
-  const decoded = PROTOCOLS[from].decodeReply(reply, { sent: asked, target, notes });
-  const context = { request: asked, requestId: 'req_1', provider: 'p', notes };
+  const decoded = PROTOCOLS[from].decodeReply(reply, { sent: request, target, notes });
+  const context = { request: request, requestId: 'req_1', provider: 'p', notes };
   const whole = PROTOCOLS['anthropic-messages'].encodeReply(decoded, context);
   const encoder = PROTOCOLS['anthropic-messages'].encodeStream(context);
   const block = decoded.blocks.find(({ type }) => type === 'tool-call');

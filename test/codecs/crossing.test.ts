@@ -75,17 +75,17 @@ const ANSWERS = {
 /** An upstream's answer with other fields, as a client of another protocol gets it, whole. */
 function encodedReply(from: ProtocolName, to: ProtocolName, fields: JsonObject) {
   const notes = new Notes();
-  const asked = PROTOCOLS[to].decodeRequest(LEAST[to]);
+  const request = PROTOCOLS[to].decodeRequest(LEAST[to]);
   const reply = PROTOCOLS[from].decodeReply(
     { ...ANSWERS[from], ...fields },
     {
-      sent: asked,
+      sent: request,
       target: { provider: 'p', model: 'm', protocol: from, profile: NO_PROFILE },
       notes,
     },
   );
   const body = PROTOCOLS[to].encodeReply(reply, {
-    request: asked,
+    request: request,
     requestId: 'req_1',
     provider: 'p',
     notes,
@@ -95,7 +95,7 @@ function encodedReply(from: ProtocolName, to: ProtocolName, fields: JsonObject) 
 
 describe('a choice of allowed tools', () => {
   const get = { type: 'function', name: 'get', parameters: { type: 'object', properties: {} } };
-  const asked = (name: string) => ({
+  const requestFor = (name: string) => ({
     tools: [
       { type: 'namespace', name: 'crm', tools: [get, { ...get, name: 'put' }] },
       { ...get, name: 'other' },
@@ -108,13 +108,13 @@ describe('a choice of allowed tools', () => {
   });
 
   test('a choice of one tool in a namespace does not ban all tools on Messages', () => {
-    const { body } = sent('openai-responses', 'anthropic-messages', asked('get'));
+    const { body } = sent('openai-responses', 'anthropic-messages', requestFor('get'));
     expect(body.tool_choice).toEqual({ type: 'any' });
     expect(body.tools.map((tool: JsonObject) => tool.name)).toEqual(['crm__get']);
   });
 
   test('a choice of undeclared tools allows none', () => {
-    const { body } = sent('openai-responses', 'anthropic-messages', asked('gone'));
+    const { body } = sent('openai-responses', 'anthropic-messages', requestFor('gone'));
     expect(body.tool_choice).toEqual({ type: 'none' });
   });
 });
@@ -148,7 +148,8 @@ describe('the tier that served an answer', () => {
     ['openai-responses', null],
   ] as const) {
     test(`Anthropic's tier reaches ${to} as an OpenAI tier or not at all`, () => {
-      const tier = (name: string) => encodedReply('anthropic-messages', to, served(name)).body.service_tier;
+      const tier = (name: string) =>
+        encodedReply('anthropic-messages', to, served(name)).body.service_tier;
       expect([tier('standard'), tier('priority'), tier('batch')]).toEqual([
         'default',
         'priority',
@@ -222,8 +223,8 @@ describe('a citation of a file, which has no address', () => {
   const streamed = (to: Codec, body: JsonObject) => {
     const { reply } = encodedReply('openai-responses', to.name, body);
     const notes = new Notes();
-    const asked = to.decodeRequest(LEAST[to.name]);
-    const encoder = to.encodeStream({ request: asked, requestId: 'req_1', provider: 'p', notes });
+    const request = to.decodeRequest(LEAST[to.name]);
+    const encoder = to.encodeStream({ request: request, requestId: 'req_1', provider: 'p', notes });
     return { stream: [...replyEvents(reply)].map((event) => encoder.event(event)).join(''), notes };
   };
 
@@ -231,7 +232,8 @@ describe('a citation of a file, which has no address', () => {
     const { body, notes } = encodedReply('openai-responses', 'anthropic-messages', cited(file));
     expect(body.content).toEqual([{ type: 'text', text: 'hello' }]);
     expect(notes.map(({ name }) => name)).toEqual(['citation_dropped']);
-    const both = encodedReply('openai-responses', 'anthropic-messages', cited(file, site)).body.content[0];
+    const both = encodedReply('openai-responses', 'anthropic-messages', cited(file, site)).body
+      .content[0];
     expect(both.citations.map((one: JsonObject) => one.url)).toEqual(['https://a.b']);
   });
 
@@ -272,8 +274,8 @@ describe("an error of Anthropic's", () => {
   const code = (to: ProtocolName, status: number, type: string, message: string) => {
     const body = JSON.stringify({ type: 'error', error: { type, message } });
     const error = anthropicMessages.decodeError(status, body, new Headers());
-    const { error: said } = PROTOCOLS[to].encodeError(error, 'req_1').body;
-    return (said as JsonObject).code;
+    const { error: content } = PROTOCOLS[to].encodeError(error, 'req_1').body;
+    return (content as JsonObject).code;
   };
 
   for (const [status, type, message, expected] of cases) {

@@ -22,11 +22,11 @@ function sent(
   profile: Profile = NO_PROFILE,
 ): { readonly body: JsonObject; readonly text: string; readonly notes: readonly string[] } {
   const notes = new Notes();
-  const asked = PROTOCOLS[from].decodeRequest({ model: 'm', ...ASKED[from], ...more });
+  const request = PROTOCOLS[from].decodeRequest({ model: 'm', ...ASKED[from], ...more });
   const target = { provider: 'p', model: 'm', protocol: to, profile };
-  const body = PROTOCOLS[to].encodeRequest(asked, target, notes);
-  const told = notes.all.map(({ name, where }) => `${name} ${where}`);
-  return { body, text: JSON.stringify(body), notes: told };
+  const body = PROTOCOLS[to].encodeRequest(request, target, notes);
+  const reported = notes.all.map(({ name, where }) => `${name} ${where}`);
+  return { body, text: JSON.stringify(body), notes: reported };
 }
 
 describe('tools', () => {

@@ -58,10 +58,10 @@ describe('a request with an inherited name', () => {
           VENDORS[to].flatMap((vendor) =>
             attempt(`${what}, for ${vendor} (${to})`, () => {
               const notes = new Notes();
-              const asked = PROTOCOLS[from].decodeRequest(repairBody(body, from, notes));
+              const request = PROTOCOLS[from].decodeRequest(repairBody(body, from, notes));
               const target = targetOf(to, vendor);
               const context = { target, client: from, notes, hop: 1 };
-              const paired = toolPairing.request!(asked, context);
+              const paired = toolPairing.request!(request, context);
               const fitted = vendorFit().request!(paired, context);
               return PROTOCOLS[to].encodeRequest(fitted, target, notes);
             }),
@@ -75,11 +75,11 @@ describe('a request with an inherited name', () => {
       const body = JSON.parse(
         `${JSON.stringify(BODIES[from]).slice(0, -1)},"__proto__":{"a":1},"constructor":2}`,
       );
-      const asked = PROTOCOLS[from].decodeRequest(body);
-      const rest = { ...asked.settings.rest };
-      const settings = { ...asked.settings, temperature: 0.5, rest };
+      const request = PROTOCOLS[from].decodeRequest(body);
+      const rest = { ...request.settings.rest };
+      const settings = { ...request.settings, temperature: 0.5, rest };
       const sent = PROTOCOLS[from].encodeRequest(
-        withParts(asked, { settings }),
+        withParts(request, { settings }),
         targetOf(from),
         new Notes(),
       );

@@ -33,14 +33,17 @@ for (const protocol of PROTOCOLS) {
   /** The error object, in the client's protocol. */
   const refusal = async (response: Response) => {
     const text = await response.text();
-    const told = JSON.parse(text) as { type?: string; error: { message: string; type: string } };
-    expect(told.error.message.length).toBeGreaterThan(10);
-    expect(typeof told.error.type).toBe('string');
-    if (protocol === 'anthropic-messages') expect(told.type).toBe('error');
+    const reported = JSON.parse(text) as {
+      type?: string;
+      error: { message: string; type: string };
+    };
+    expect(reported.error.message.length).toBeGreaterThan(10);
+    expect(typeof reported.error.type).toBe('string');
+    if (protocol === 'anthropic-messages') expect(reported.type).toBe('error');
     expect(response.headers.get('x-hopgate-request-id')).toMatch(/^req_/);
     // No internals: no stack, no path of a source file.
     expect(text).not.toMatch(/\bat .*\.ts|node_modules|\/src\//);
-    return { status: response.status, ...told.error };
+    return { status: response.status, ...reported.error };
   };
 
   describe(protocol, () => {
@@ -71,9 +74,9 @@ for (const protocol of PROTOCOLS) {
     });
 
     test('an unknown model is a 404 that names the model, and no vendor gets the request', async () => {
-      const told = await refusal(await send({ ...body, model: 'no-such-model' }));
-      expect(told.status).toBe(404);
-      expect(told.message).toContain('no-such-model');
+      const response = await refusal(await send({ ...body, model: 'no-such-model' }));
+      expect(response.status).toBe(404);
+      expect(response.message).toContain('no-such-model');
       expect(upstream.received).toHaveLength(0);
     });
 
@@ -92,8 +95,8 @@ for (const protocol of PROTOCOLS) {
     test('a small compressed body that expands over the limit is a 413', async () => {
       const bomb = Bun.gzipSync(Buffer.alloc(LIMIT * 20, 0x20));
       expect(bomb.length).toBeLessThan(LIMIT);
-      const told = await refusal(await send(bomb, { 'content-encoding': 'gzip' }));
-      expect(told.status).toBe(413);
+      const response = await refusal(await send(bomb, { 'content-encoding': 'gzip' }));
+      expect(response.status).toBe(413);
     });
 
     test.each(['gzip', 'zstd'] as const)('a body encoded as %s is read', async (coding) => {
@@ -106,8 +109,10 @@ for (const protocol of PROTOCOLS) {
     });
 
     test('a body that does not match its Content-Encoding is a 400', async () => {
-      const told = await refusal(await send(JSON.stringify(body), { 'content-encoding': 'gzip' }));
-      expect(told.status).toBe(400);
+      const response = await refusal(
+        await send(JSON.stringify(body), { 'content-encoding': 'gzip' }),
+      );
+      expect(response.status).toBe(400);
     });
 
     test('a wrong method is an error in JSON', async () => {

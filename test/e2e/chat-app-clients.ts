@@ -50,19 +50,30 @@ export interface AppReply {
   readonly events: readonly JsonObject[];
 }
 
-export function bodyOf({ client, model, messages: words, system, stream = true, hopgate, more }: AppRequest) {
-  const said = words.map((content, at) => ({ role: at % 2 === 0 ? 'user' : 'assistant', content }));
+export function bodyOf({
+  client,
+  model,
+  messages,
+  system,
+  stream = true,
+  hopgate,
+  more,
+}: AppRequest) {
+  const parts = messages.map((content, at) => ({
+    role: at % 2 === 0 ? 'user' : 'assistant',
+    content,
+  }));
   const own: Record<Protocol, JsonObject> = {
     'openai-chat': {
-      messages: [...(system === undefined ? [] : [{ role: 'system', content: system }]), ...said],
+      messages: [...(system === undefined ? [] : [{ role: 'system', content: system }]), ...parts],
     },
     'openai-responses': {
-      input: said,
+      input: parts,
       ...(system === undefined ? {} : { instructions: system }),
     },
     'anthropic-messages': {
       max_tokens: 1000,
-      messages: said,
+      messages: parts,
       ...(system === undefined ? {} : { system }),
     },
   };
@@ -75,12 +86,12 @@ export function bodyOf({ client, model, messages: words, system, stream = true, 
   } as JsonObject;
 }
 
-export async function ask(gateway: Gateway, asked: AppRequest): Promise<AppReply> {
-  const { client, stream = true, headers = {} } = asked;
+export async function ask(gateway: Gateway, request: AppRequest): Promise<AppReply> {
+  const { client, stream = true, headers = {} } = request;
   const response = await fetch(gateway.url + PATHS[client], {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'anthropic-version': '2023-06-01', ...headers },
-    body: JSON.stringify(bodyOf(asked)),
+    body: JSON.stringify(bodyOf(request)),
   });
   const raw = await response.text();
   const common = { status: response.status, headers: response.headers, raw };

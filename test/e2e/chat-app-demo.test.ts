@@ -36,13 +36,13 @@ for (const [lang, facts] of [
     );
     expect([code, stderr]).toEqual([0, '']);
     const lines = stdout.split('\n');
-    const said = (who: string, what: string) =>
+    const contentOf = (who: string, what: string) =>
       lines.some((line) => line.startsWith(`${who}  `) && line.includes(what));
     const [ben, momo, ada] = lang === 'zh' ? ['老陈', 'Momo', '小雨'] : ['Ben', 'Momo', 'Ada'];
-    expect(said(ben, facts.teahouse)).toBe(true);
+    expect(contentOf(ben, facts.teahouse)).toBe(true);
     // Spoken in the first round, captured, recalled in the third.
-    expect(said(momo, facts.birthday)).toBe(true);
-    expect(said(ada, facts.sunrise)).toBe(true);
+    expect(contentOf(momo, facts.birthday)).toBe(true);
+    expect(contentOf(ada, facts.sunrise)).toBe(true);
     // Four rounds of three turns, each with three forced calls; four of the turns recall once more.
     const events = lines.filter((line) => line.startsWith('  ⚙ '));
     expect(events).toHaveLength(12);

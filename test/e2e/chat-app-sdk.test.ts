@@ -66,14 +66,14 @@ for (const events of [true, false]) {
     test('OpenAI Chat Completions reads the reply iterated, accumulated and whole', async () => {
       const body = { model: 'via-chat', messages, ...extension(events) };
       answer();
-      const seen: string[] = [];
+      const received: string[] = [];
       let text = '';
       for await (const chunk of await openai().chat.completions.create({ ...body, stream: true })) {
         const event = eventOf(chunk);
-        if (event !== undefined) seen.push(event);
+        if (event !== undefined) received.push(event);
         text += chunk.choices[0]?.delta.content ?? '';
       }
-      expect([seen, text]).toEqual([expected, expect.stringMatching(TEXT)]);
+      expect([received, text]).toEqual([expected, expect.stringMatching(TEXT)]);
       answer();
       const final = await openai().chat.completions.stream(body).finalChatCompletion();
       expect(final.choices[0]!.message.content).toMatch(TEXT);
@@ -89,13 +89,13 @@ for (const events of [true, false]) {
       const body = { model: 'via-responses', input: messages, ...extension(events) };
       answer();
       const stream = openai().responses.stream(body);
-      const seen: string[] = [];
+      const received: string[] = [];
       for await (const event of stream) {
         const one = eventOf(event);
-        if (one !== undefined) seen.push(one);
+        if (one !== undefined) received.push(one);
       }
       const final = await stream.finalResponse();
-      expect(seen).toEqual(expected);
+      expect(received).toEqual(expected);
       expect(final.output_text).toMatch(/想想。\s*是一只橘猫。/);
       expect(final.output.every(({ type }) => type === 'message')).toBe(true);
       answer();
@@ -127,8 +127,8 @@ for (const events of [true, false]) {
       const raw = await anthropic()
         .messages.create({ ...body, stream: true })
         .asResponse();
-      const told = (await raw.text()).matchAll(/"hopgate":\{"event":"(\w+)"/g);
-      expect([...told].map(([, event]) => event!)).toEqual(expected);
+      const response = (await raw.text()).matchAll(/"hopgate":\{"event":"(\w+)"/g);
+      expect([...response].map(([, event]) => event!)).toEqual(expected);
     });
 
     test('request headers have the same effect as the body', async () => {

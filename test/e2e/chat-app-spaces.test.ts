@@ -17,7 +17,7 @@ import { type Gateway, startGateway, threeProviders } from '../support/binary.ts
 import { call, type FakeUpstream, say, startFakeUpstream } from '../support/fake-upstream/index.ts';
 import { leakyVendor, type Plan } from '../support/leaky-vendor.ts';
 import { stopAll } from '../support/tool-world.ts';
-import { ask, CLIENTS, type AppReply, remember, remembered } from './chat-app-clients.ts';
+import { type AppReply, ask, CLIENTS, remember, remembered } from './chat-app-clients.ts';
 
 setDefaultTimeout(120_000);
 
@@ -99,18 +99,18 @@ describe('isolation as a property', () => {
             { leaks: (n) => turns[n % turns.length]!.leaks },
           ),
         );
-        const words = ['记得吗', '好的，我知道了。', '记得吗'];
-        const heard: AppReply[] = await Promise.all(
+        const messages = ['记得吗', '好的，我知道了。', '记得吗'];
+        const replies: AppReply[] = await Promise.all(
           turns.map(({ group, client, recall, capture, stream }) =>
             ask(gateway, {
               client,
-              messages: words,
+              messages: messages,
               stream,
               hopgate: hopgateOf(groups[group]!, recall, capture),
             }),
           ),
         );
-        for (const [at, { raw, status, text }] of heard.entries()) {
+        for (const [at, { raw, status, text }] of replies.entries()) {
           expect(status).toBe(200);
           expect(text).toContain('好的，我知道了。');
           const own = groups[turns[at]!.group]!;
@@ -120,8 +120,8 @@ describe('isolation as a property', () => {
         // No request to the vendor mixes two groups.
         for (const { body } of upstream.modelRequests) {
           const text = JSON.stringify(body);
-          const seen = groups.filter(({ secret }) => text.includes(secret));
-          expect(seen.length).toBeLessThanOrEqual(1);
+          const received = groups.filter(({ secret }) => text.includes(secret));
+          expect(received.length).toBeLessThanOrEqual(1);
         }
         for (const { space, secret } of groups) {
           const events = JSON.stringify(await remembered(gateway, space, 1));
@@ -200,9 +200,9 @@ describe('a wrong field', () => {
         ],
         [undefined, { 'x-hopgate-extension': 'e30x' }, 'x-hopgate-extension'],
       ] as const) {
-        const heard = await ask(gateway, { client, messages: ['你好'], hopgate, headers });
-        expect(heard.status).toBe(400);
-        const { error } = JSON.parse(heard.raw) as { error: Record<string, string> };
+        const reply = await ask(gateway, { client, messages: ['你好'], hopgate, headers });
+        expect(reply.status).toBe(400);
+        const { error } = JSON.parse(reply.raw) as { error: Record<string, string> };
         expect(error.message).toContain(name);
         expect(error.type).toBe('invalid_request_error');
         if (client !== 'anthropic-messages') expect(error.param).toBe(name);
@@ -225,7 +225,7 @@ describe('extension headers', () => {
         mentions: ['a'],
         locale: 'en',
       };
-      const heard = await ask(gateway, {
+      const reply = await ask(gateway, {
         client,
         messages: ['猫叫什么'],
         headers: {
@@ -238,9 +238,9 @@ describe('extension headers', () => {
           'x-hopgate-tool-events': 'true',
         },
       });
-      expect(heard.text).toContain('乙: 喵|You were mentioned and need to speak|{"events":[');
-      expect(heard.text).toContain('猫叫豆豆');
-      expect(heard.events).toHaveLength(6);
+      expect(reply.text).toContain('乙: 喵|You were mentioned and need to speak|{"events":[');
+      expect(reply.text).toContain('猫叫豆豆');
+      expect(reply.events).toHaveLength(6);
       const { headers, bytes } = upstream.modelRequests[0]!;
       expect(Object.keys(headers).filter((name) => name.includes('hopgate'))).toEqual([]);
       const sent = Buffer.from(bytes).toString();
@@ -354,8 +354,8 @@ describe('a turn that continues with the client’s own calls', () => {
           say('这是一个很长的回答，'.repeat(12)),
         );
         const hopgate = { memory: { space: 'disk', recall: 'always' }, tool_events: true };
-        const heard = await ask(gateway, { client, messages: ['说说金丝雀'], stream, hopgate });
-        expect(heard.raw).toContain('磁盘金丝雀');
+        const reply = await ask(gateway, { client, messages: ['说说金丝雀'], stream, hopgate });
+        expect(reply.raw).toContain('磁盘金丝雀');
       }
     }
     await Bun.sleep(300);

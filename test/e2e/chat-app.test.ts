@@ -11,7 +11,12 @@ import {
 } from 'bun:test';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
 import { type FakeUpstream, startFakeUpstream, toolNames } from '../support/fake-upstream/index.ts';
-import { leakyVendor, type Plan, type PlannedCall, type ModelView } from '../support/leaky-vendor.ts';
+import {
+  leakyVendor,
+  type ModelView,
+  type Plan,
+  type PlannedCall,
+} from '../support/leaky-vendor.ts';
 import { stopAll } from '../support/tool-world.ts';
 import { type AppRequest, ask, CLIENTS, remember, remembered, VIA } from './chat-app-clients.ts';
 
@@ -78,8 +83,8 @@ const calling =
   };
 
 const leaksSometimes = (n: number) => n % 2 === 0;
-const say = (client: AppRequest['client'], words: string, more: Partial<AppRequest> = {}) =>
-  ask(gateway, { client, messages: [words], system: '你是小明。', ...more });
+const say = (client: AppRequest['client'], message: string, more: Partial<AppRequest> = {}) =>
+  ask(gateway, { client, messages: [message], system: '你是小明。', ...more });
 
 for (const client of CLIENTS) {
   describe(`through ${client}`, () => {
@@ -97,12 +102,12 @@ for (const client of CLIENTS) {
         for (const piece of [1, 3, 9, 2000]) {
           upstream.clear();
           upstream.answerWith(leakyVendor(calling(3, ...rounds), { leaks, piece }));
-          const heard = await say(client, '还记得草莓蛋糕吗？', { hopgate: group() });
-          expect(heard.status).toBe(200);
-          expect(heard.raw).not.toMatch(MARKUP);
-          expect(heard.calls).toEqual([]);
-          expect(heard.text).toContain('我看到了：{"events":[');
-          expect(heard.text).toContain(PARTY);
+          const reply = await say(client, '还记得草莓蛋糕吗？', { hopgate: group() });
+          expect(reply.status).toBe(200);
+          expect(reply.raw).not.toMatch(MARKUP);
+          expect(reply.calls).toEqual([]);
+          expect(reply.text).toContain('我看到了：{"events":[');
+          expect(reply.text).toContain(PARTY);
           expect(upstream.refusals).toEqual([]);
           expect(upstream.modelRequests).toHaveLength(4);
         }
@@ -110,19 +115,19 @@ for (const client of CLIENTS) {
     }
 
     test('is_mentioned tells the model whether the speaker is mentioned', async () => {
-      for (const [mentions, words] of [
+      for (const [mentions, textPart] of [
         [['ming'], '被提及，需要发言'],
         [['hong'], '未被提及，可自行判断'],
       ] as const) {
         upstream.clear();
         upstream.answerWith(leakyVendor(calling(3, [plain('is_mentioned')])));
-        const heard = await say(client, '@小明 你来吗', {
+        const reply = await say(client, '@小明 你来吗', {
           hopgate: { ...group({ mentions }), tool_events: true },
         });
-        expect(heard.text).toContain(`我看到了：${words}`);
-        const own = heard.events.filter(({ name }) => name === 'is_mentioned').slice(2);
+        expect(reply.text).toContain(`我看到了：${textPart}`);
+        const own = reply.events.filter(({ name }) => name === 'is_mentioned').slice(2);
         expect(own.map(({ event }) => event)).toEqual(['tool_call', 'tool_result']);
-        expect(own[1]!.result).toBe(words);
+        expect(own[1]!.result).toBe(textPart);
       }
     });
 
@@ -132,11 +137,11 @@ for (const client of CLIENTS) {
           upstream.clear();
           const forced = recalls === 'always' ? 1 : 0;
           upstream.answerWith(leakyVendor(calling(forced, [recall('豆豆')]), { leaks, piece: 2 }));
-          const heard = await say(client, '你还记得什么？', {
+          const reply = await say(client, '你还记得什么？', {
             hopgate: single({ recall: recalls }),
           });
-          expect(heard.raw).not.toMatch(MARKUP);
-          expect(heard.text).toContain('叫豆豆的猫');
+          expect(reply.raw).not.toMatch(MARKUP);
+          expect(reply.text).toContain('叫豆豆的猫');
           for (const { protocol, body } of upstream.modelRequests) {
             expect(toolNames(protocol!, body)).toEqual(['recall_memory']);
           }
@@ -146,11 +151,11 @@ for (const client of CLIENTS) {
 
     test('every turn recalls memories before its answer, whatever the model does', async () => {
       upstream.answerWith(leakyVendor(() => ({ text: '好的。' })));
-      const words: string[] = [];
+      const messages: string[] = [];
       for (const next of ['生日聚会', '草莓蛋糕', '豆豆']) {
-        words.push(next);
-        const heard = await ask(gateway, { client, messages: words, hopgate: single() });
-        words.push(heard.text);
+        messages.push(next);
+        const reply = await ask(gateway, { client, messages: messages, hopgate: single() });
+        messages.push(reply.text);
         const { body, protocol } = upstream.modelRequests.at(-1)!;
         const text = JSON.stringify(body);
         expect(text).toContain(next === '豆豆' ? '叫豆豆的猫' : PARTY);
@@ -175,42 +180,42 @@ for (const client of CLIENTS) {
       ] as const) {
         upstream.clear();
         upstream.answerWith(leakyVendor(obedient, { leaks: leaksSometimes }));
-        const heard = await say(client, '豆豆呢？', { hopgate: single({ max_recalls: max }) });
-        expect(heard.text.trim()).toBe(`${expected} 次`);
-        expect(heard.headers.get('x-hopgate-notes')).toContain('recall_limit_told');
+        const reply = await say(client, '豆豆呢？', { hopgate: single({ max_recalls: max }) });
+        expect(reply.text.trim()).toBe(`${expected} 次`);
+        expect(reply.headers.get('x-hopgate-notes')).toContain('recall_limit_told');
       }
       upstream.clear();
       const greedy = ({ results }: ModelView): Plan =>
         results.length < 6 ? { calls: [recall(`豆豆 ${results.length}`)] } : { text: '够了' };
       upstream.answerWith(leakyVendor(greedy));
-      const heard = await say(client, '豆豆呢？', { hopgate: single({ max_recalls: 2 }) });
-      expect(heard.text).toContain('够了');
+      const collector = await say(client, '豆豆呢？', { hopgate: single({ max_recalls: 2 }) });
+      expect(collector.text).toContain('够了');
       expect(upstream.modelRequests).toHaveLength(6);
     });
 
     test('the last hop declares no tools, and a leaked call is suppressed, logged and counted', async () => {
-      const seen = () =>
+      const describe = () =>
         capped
           .logs()
           .filter(({ event, outcome }) => event === 'leaked_call' && outcome === 'removed').length;
-      const before = seen();
+      const before = describe();
       upstream.answerWith(
         leakyVendor(({ results }) => ({
           text: `想起来了${results.length}`,
           calls: [recall('草莓')],
         })),
       );
-      const heard = await ask(capped, { client, messages: ['草莓蛋糕'], hopgate: single() });
-      expect(heard.status).toBe(200);
-      expect(heard.raw).not.toMatch(MARKUP);
-      expect(heard.text).toContain('想起来了2');
+      const reply = await ask(capped, { client, messages: ['草莓蛋糕'], hopgate: single() });
+      expect(reply.status).toBe(200);
+      expect(reply.raw).not.toMatch(MARKUP);
+      expect(reply.text).toContain('想起来了2');
       const last = upstream.modelRequests.at(-1)!;
       // Messages refuses a history of calls without declarations, so the tool choice forbids calls instead.
       const left = client === 'anthropic-messages' ? ['recall_memory'] : [];
       expect(toolNames(last.protocol!, last.body)).toEqual(left);
       expect(last.body.tool_choice).toEqual(left.length > 0 ? { type: 'none' } : undefined);
       await Bun.sleep(50);
-      expect(seen()).toBe(before + 1);
+      expect(describe()).toBe(before + 1);
       expect(capped.logs().find(({ event }) => event === 'leaked_call')!.level).toBe('error');
       const metrics = await (await fetch(`${capped.url}/metrics`)).text();
       expect(metrics).toMatch(/leaked_calls_total\{family="dsml",outcome="removed"\} [1-9]/);
@@ -228,9 +233,9 @@ for (const client of CLIENTS) {
       ]) {
         upstream.clear();
         upstream.answerWith(leakyVendor(() => ({ text }), { piece: 2 }));
-        const heard = await say(client, '随便', { hopgate: group() });
-        expect(heard.raw).not.toMatch(MARKUP);
-        expect(heard.text.trim()).not.toBe('');
+        const reply = await say(client, '随便', { hopgate: group() });
+        expect(reply.raw).not.toMatch(MARKUP);
+        expect(reply.text.trim()).not.toBe('');
       }
     });
 
@@ -240,10 +245,10 @@ for (const client of CLIENTS) {
         upstream.clear();
         upstream.answerWith(leakyVendor(calling(3, ...rounds), { leaks: leaksSometimes }));
         const hopgate = { ...group(), ...(events ? { tool_events: true } : {}) };
-        const heard = await say(client, '豆豆', { hopgate, stream: false });
-        expect(heard.raw).not.toMatch(MARKUP);
-        expect(heard.text).toContain('未被提及');
-        expect(heard.events.map(({ event, name }) => `${event} ${name}`)).toEqual(
+        const reply = await say(client, '豆豆', { hopgate, stream: false });
+        expect(reply.raw).not.toMatch(MARKUP);
+        expect(reply.text).toContain('未被提及');
+        expect(reply.events.map(({ event, name }) => `${event} ${name}`)).toEqual(
           events
             ? [
                 'get_other_members_messages',
@@ -268,13 +273,13 @@ for (const client of CLIENTS) {
       );
       await say(client, '你会飞无人机吗', { hopgate });
       const events = await remembered(gateway, space, 3);
-      const said = events.map(({ source, text }) => [source, text]);
-      expect(said).toContainEqual(['小红', '我买了一架无人机']);
-      expect(said).toContainEqual(['user', '你会飞无人机吗']);
-      expect(said.find(([source]) => source === '小明')?.[1]).toContain('我看到了');
+      const messages = events.map(({ source, text }) => [source, text]);
+      expect(messages).toContainEqual(['小红', '我买了一架无人机']);
+      expect(messages).toContainEqual(['user', '你会飞无人机吗']);
+      expect(messages.find(([source]) => source === '小明')?.[1]).toContain('我看到了');
       // Neither instructions nor call pairs nor markup.
-      expect(said).toHaveLength(3);
-      expect(JSON.stringify(said)).not.toMatch(/你是小明|DSML|get_other_members/);
+      expect(messages).toHaveLength(3);
+      expect(JSON.stringify(messages)).not.toMatch(/你是小明|DSML|get_other_members/);
 
       upstream.clear();
       upstream.answerWith(leakyVendor(({ results }) => ({ text: results.at(-1)! })));
@@ -303,9 +308,12 @@ for (const client of CLIENTS) {
 
 test('DeepSeek: forced pairs carry the reasoning it needs, calls arrive structured, and nothing leaks', async () => {
   upstream.answerWith(leakyVendor(calling(3, [recall('豆豆')])));
-  const heard = await say('openai-chat', '豆豆呢', { hopgate: group() });
-  expect(heard.text).toContain('叫豆豆的猫');
-  const messages = upstream.modelRequests[0]!.body.messages as { tool_calls?: unknown[]; role: string }[];
+  const reply = await say('openai-chat', '豆豆呢', { hopgate: group() });
+  expect(reply.text).toContain('叫豆豆的猫');
+  const messages = upstream.modelRequests[0]!.body.messages as {
+    tool_calls?: unknown[];
+    role: string;
+  }[];
   const forced = messages.find(({ tool_calls: calls }) => calls !== undefined)!;
   expect(forced.tool_calls).toHaveLength(3);
   expect(messages.filter(({ role }) => role === 'tool')).toHaveLength(3);
@@ -318,7 +326,7 @@ test('an app writes its own pairs and declares no tools: the vendor leaks calls,
     type: 'function',
     function: { name: 'recall_memory', arguments: '{}' },
   };
-  const heard = await ask(gateway, {
+  const reply = await ask(gateway, {
     client: 'openai-chat',
     messages: [],
     more: {
@@ -329,8 +337,8 @@ test('an app writes its own pairs and declares no tools: the vendor leaks calls,
       ],
     },
   });
-  expect(heard.raw).not.toMatch(MARKUP);
-  expect(heard.text.trim()).toBe('我想想。');
+  expect(reply.raw).not.toMatch(MARKUP);
+  expect(reply.text.trim()).toBe('我想想。');
 });
 
 test('streams with tool events follow every rule of their protocol', async () => {

@@ -38,20 +38,20 @@ interface Open {
 function open(url: string, ...lines: string[]): Open {
   const began = performance.now();
   const { promise, resolve } = Promise.withResolvers<number>();
-  let said = '';
+  let text = '';
   const socket = connect({
     port: Number(new URL(url).port),
     host: '127.0.0.1',
     allowHalfOpen: true,
   });
   socket.on('data', (data) => {
-    said += data.toString('latin1');
+    text += data.toString('latin1');
   });
   socket.on('error', () => {});
   socket.on('end', () => socket.destroy());
   socket.on('close', () => resolve(performance.now() - began));
   if (lines.length > 0) socket.write(`${lines.join('\r\n')}\r\n\r\n`);
-  return { socket, said: () => said, closed: promise };
+  return { socket, said: () => text, closed: promise };
 }
 
 const head = (method: string, path: string, ...more: string[]) => [
@@ -146,7 +146,7 @@ test('unfinished bodies stay within the memory limit, and refused ones get a Ret
   const waiting = [0, 1, 2].map(() =>
     open(gateway.url, ...head('POST', chat.path, 'content-length: 400000')),
   );
-  const refused = await until(() => waiting.find(({ said }) => said() !== ''));
+  const refused = await until(() => waiting.find(({ said: contentOf }) => contentOf() !== ''));
   expect(refused.said()).toStartWith('HTTP/1.1 503');
   expect(refused.said()).toMatch(/^retry-after: \d+/im);
   upstream.clear();
@@ -265,8 +265,8 @@ describe('a model name', () => {
         const answer = await post(open.url, chat.path, { ...chat.body, model, stream });
         await answer.text();
         expect(vendor.modelRequests[0]!.body.model).toBe(model);
-        const told = answer.headers.get('x-hopgate-target') ?? '';
-        expect(decodeURIComponent(told)).toBe(`any/${model}`);
+        const reported = answer.headers.get('x-hopgate-target') ?? '';
+        expect(decodeURIComponent(reported)).toBe(`any/${model}`);
       }
     },
   );

@@ -112,14 +112,14 @@ describe('request paths', () => {
       (await (await ask(`/v1/models${query}`, { headers })).json()) as List;
     const all = (await page('')).data.map(({ id }) => id);
     expect(all.length).toBeGreaterThan(2);
-    const seen: string[] = [];
+    const received: string[] = [];
     for (let query = '?limit=1'; ; ) {
       const { data, has_more, last_id } = await page(query);
-      seen.push(...data.map(({ id }) => id));
+      received.push(...data.map(({ id }) => id));
       if (!has_more) break;
       query = `?limit=1&after_id=${encodeURIComponent(last_id)}`;
     }
-    expect(seen).toEqual(all);
+    expect(received).toEqual(all);
     const back = await page(`?limit=1&before_id=${encodeURIComponent(all[2]!)}`);
     expect([back.data[0]?.id, back.has_more]).toEqual([all[1], true]);
     expect((await ask('/v1/models?limit=0', { headers })).status).toBe(400);
@@ -142,13 +142,13 @@ describe('request paths', () => {
         headers: headers as Record<string, string>,
       });
       expect(answer.status).toBe(404);
-      const told = (await answer.json()) as object;
-      expect(told).toMatchObject(
+      const response = (await answer.json()) as object;
+      expect(response).toMatchObject(
         shape === 'openai'
           ? { error: { type: 'invalid_request_error', code: 'unknown_url' } }
           : { type: 'error', error: { type: 'not_found_error' } },
       );
-      expect(JSON.stringify(told)).toContain('POST /v1/messages');
+      expect(JSON.stringify(response)).toContain('POST /v1/messages');
     },
   );
 

@@ -65,11 +65,11 @@ for (const protocol of PROTOCOLS) {
     test.each([true, false])(
       'the request goes up byte for byte except the model (stream: %p)',
       async (stream) => {
-        const asked = body(stream);
-        await (await post(gateway.url, path, asked)).arrayBuffer();
+        const query = body(stream);
+        await (await post(gateway.url, path, query)).arrayBuffer();
         expect(upstream.refusals).toEqual([]);
         const got = Buffer.from(upstream.modelRequests[0]!.bytes).toString();
-        expect(got).toBe(asked.replace(`"${VIA[protocol]}"`, '"m1"'));
+        expect(got).toBe(query.replace(`"${VIA[protocol]}"`, '"m1"'));
       },
     );
 
@@ -109,11 +109,12 @@ for (const protocol of PROTOCOLS) {
     });
 
     test('a vendor’s error goes down with its own status, message and headers', async () => {
-      const words = '{"error" : {"message":"odd \\u0061", "type":"invalid_request_error","x":1.0}}';
-      upstream.enqueue({ status: 422, body: words, headers: { 'x-ratelimit-left': '7' } });
+      const message =
+        '{"error" : {"message":"odd \\u0061", "type":"invalid_request_error","x":1.0}}';
+      upstream.enqueue({ status: 422, body: message, headers: { 'x-ratelimit-left': '7' } });
       const response = await post(gateway.url, path, body(false));
       expect(response.status).toBe(422);
-      expect(await response.text()).toBe(words);
+      expect(await response.text()).toBe(message);
       expect(response.headers.get('x-ratelimit-left')).toBe('7');
     });
 

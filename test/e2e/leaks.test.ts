@@ -67,13 +67,13 @@ describe('leaked calls', () => {
         for (const leak of leakCases()) {
           const wanted = leak.expect as unknown as Expected;
           if (wanted.kind !== 'calls' && wanted.kind !== 'unchanged') continue;
-          const heard = await hear(leak, piece, stream);
+          const reply = await hear(leak, piece, stream);
           const content = wanted.kind === 'unchanged' ? leak.text.trim() : wanted.content?.trim();
           const good =
-            Bun.deepEquals(heard.calls, wanted.calls) &&
-            (content === undefined || heard.content === content) &&
-            heard.finish === (wanted.calls.length > 0 ? 'tool_calls' : 'stop');
-          if (!good) wrong.push({ id: leak.id, wanted, heard });
+            Bun.deepEquals(reply.calls, wanted.calls) &&
+            (content === undefined || reply.content === content) &&
+            reply.finish === (wanted.calls.length > 0 ? 'tool_calls' : 'stop');
+          if (!good) wrong.push({ id: leak.id, wanted, heard: reply });
         }
         expect(wrong).toEqual([]);
       },

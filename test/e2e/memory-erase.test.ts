@@ -24,7 +24,7 @@ afterAll(async () => {
 async function turn(
   gateway: Gateway,
   space: string,
-  words: string,
+  message: string,
   stream: boolean,
 ): Promise<void> {
   const response = await fetch(`${gateway.url}/v1/chat/completions`, {
@@ -33,7 +33,7 @@ async function turn(
     body: JSON.stringify({
       model: 'via-chat',
       stream,
-      messages: [{ role: 'user', content: words }],
+      messages: [{ role: 'user', content: message }],
       hopgate: { memory: { space, recall: 'always', capture: true } },
     }),
   });
@@ -41,7 +41,7 @@ async function turn(
 }
 
 /** Files in a folder that contain these words. */
-const traces = (root: string, words: string): readonly string[] =>
+const traces = (root: string, message: string): readonly string[] =>
   !existsSync(root)
     ? []
     : readdirSync(root, { recursive: true, withFileTypes: true })
@@ -49,7 +49,7 @@ const traces = (root: string, words: string): readonly string[] =>
         .map((entry) => join(entry.parentPath, entry.name))
         .filter((path) => {
           try {
-            return readFileSync(path).includes(words);
+            return readFileSync(path).includes(message);
           } catch {
             // A temporary file that was renamed after it was listed.
             return false;
@@ -126,12 +126,12 @@ test('a stored response made with the space is gone', async () => {
   };
   const status = async (id: string) => (await fetch(`${gateway.url}/v1/responses/${id}`)).status;
   try {
-    const [gone, kept] = [await ask('alice-space'), await ask('bob-space')];
-    expect([await status(gone), await status(kept)]).toEqual([200, 200]);
+    const [gone, remaining] = [await ask('alice-space'), await ask('bob-space')];
+    expect([await status(gone), await status(remaining)]).toEqual([200, 200]);
     await Bun.sleep(500);
     const erased = await fetch(`${gateway.url}/v1/memory/alice-space`, { method: 'DELETE' });
     expect(erased.status).toBe(200);
-    expect([await status(gone), await status(kept)]).toEqual([404, 200]);
+    expect([await status(gone), await status(remaining)]).toEqual([404, 200]);
     const stored = join(gateway.home, 'state');
     expect(traces(stored, 'quokka of alice-space')).toEqual([]);
     expect(traces(stored, 'quokka of bob-space')).not.toEqual([]);

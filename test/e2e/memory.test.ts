@@ -211,11 +211,11 @@ describe('every operation', () => {
     ['GET', '/%FF/events', {}, 400, 'space', /percent-encoded/],
     ['GET', '/a%0Ab/events', {}, 400, 'space', /control/],
     ['GET', `/${'x'.repeat(201)}/events`, {}, 400, 'space', /200/],
-  ])('%s %s with %j is %i and names %p', async (method, path, more, status, param, words) => {
+  ])('%s %s with %j is %i and names %p', async (method, path, more, status, param, textPart) => {
     const answer = await call(method, path, more);
     expect([answer.status, answer.body.error]).toMatchObject([
       status,
-      { param, message: expect.stringMatching(words) },
+      { param, message: expect.stringMatching(textPart) },
     ]);
     expect(texts(await call('GET', '/s/events'))).toEqual([]);
   });
@@ -355,11 +355,13 @@ test('after kill -9, every acknowledged event is stored whole and the file is so
   const db = new Database(path);
   expect(db.query('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
   db.run("INSERT INTO words(words) VALUES ('integrity-check')");
-  const { events, said } = db
+  const { events, said: position } = db
     .query('SELECT events, (SELECT count(*) FROM events) AS said FROM spaces')
     .get() as { events: number; said: number };
-  expect(events).toBe(said);
-  expect(db.query("SELECT doc FROM vocabulary WHERE term = '1:火锅'").get()).toEqual({ doc: said });
+  expect(events).toBe(position);
+  expect(db.query("SELECT doc FROM vocabulary WHERE term = '1:火锅'").get()).toEqual({
+    doc: position,
+  });
   db.close();
 });
 
@@ -398,7 +400,7 @@ test('the next process completes an erasure that kill -9 cut short, and serves n
 
 /** A provider with /embeddings: texts about cars are close to each other. */
 function embeddings() {
-  const seen: { key: string | null; body: JsonObject }[] = [];
+  const received: { key: string | null; body: JsonObject }[] = [];
   const state = { status: 200 };
   const server = Bun.serve({
     port: 0,
@@ -406,7 +408,7 @@ function embeddings() {
     async fetch(request) {
       const body = (await request.json()) as JsonObject;
       if (!request.url.endsWith('/v1/embeddings')) return new Response('no', { status: 404 });
-      seen.push({ key: request.headers.get('authorization'), body });
+      received.push({ key: request.headers.get('authorization'), body });
       if (state.status !== 200)
         return Response.json({ error: { message: 'no more' } }, { status: state.status });
       const data = (body.input as string[]).map((text, index) => ({
@@ -420,11 +422,11 @@ function embeddings() {
       return Response.json({ data });
     },
   });
-  return { server, seen, state, url: `http://127.0.0.1:${server.port}/v1` };
+  return { server, received, state, url: `http://127.0.0.1:${server.port}/v1` };
 }
 
 test('vectors come from a provider with its key; when it fails, word search goes on and log and metrics say so', async () => {
-  const { server, seen, state, url } = embeddings();
+  const { server, received, state, url } = embeddings();
   const gateway = await startGateway({
     providers: {
       vectors: { protocol: 'openai-chat', base_url: url, keys: ['sk-vec-1'], models: ['x'] },
@@ -446,9 +448,9 @@ test('vectors come from a provider with its key; when it fails, word search goes
       await Bun.sleep(50);
     }
     expect(first).toBe('ordered a used Kia');
-    expect(seen.every(({ key, body }) => key === 'Bearer sk-vec-1' && body.model === 'e5')).toBe(
-      true,
-    );
+    expect(
+      received.every(({ key, body }) => key === 'Bearer sk-vec-1' && body.model === 'e5'),
+    ).toBe(true);
     state.status = 500;
     const found = await send(gateway, 'POST', '/s/recall', { body: { query: 'boat' } });
     expect([found.status, texts(found)]).toEqual([200, ['the boat is red']]);
@@ -468,13 +470,13 @@ test('vectors come from a provider with its key; when it fails, word search goes
 });
 
 test('an external store gets recall and events with its key, and other operations say why they are unavailable', async () => {
-  const asked: { method: string; key: string | null; body: JsonObject }[] = [];
+  const requests: { method: string; key: string | null; body: JsonObject }[] = [];
   const server = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
     async fetch(request) {
       const body = (await request.json()) as JsonObject;
-      asked.push({ method: request.method, key: request.headers.get('authorization'), body });
+      requests.push({ method: request.method, key: request.headers.get('authorization'), body });
       return Response.json({ events: ['她喜欢洋桔梗'] });
     },
   });
@@ -498,19 +500,19 @@ test('an external store gets recall and events with its key, and other operation
       body: { error: { code: 'memory_is_external' } },
     });
     expect((await call('GET', '/s/export')).status).toBe(501);
-    for (let tries = 0; asked.length < 2 && tries < 50; tries++) await Bun.sleep(20);
+    for (let tries = 0; requests.length < 2 && tries < 50; tries++) await Bun.sleep(20);
     expect((await call('DELETE', '/s')).body).toEqual({
       space: 's',
       erased: true,
       events: null,
       samples: 0,
     });
-    expect(asked.map(({ method, body }) => [method, body])).toEqual([
+    expect(requests.map(({ method, body }) => [method, body])).toEqual([
       ['POST', { space: 's', query: '花', limit: 2 }],
       ['POST', { space: 's', events: [{ text: 'x', time: 5, tags: [], importance: 0.5 }] }],
       ['DELETE', { space: 's' }],
     ]);
-    expect(asked.every(({ key }) => key === 'Bearer memo-key-12345')).toBe(true);
+    expect(requests.every(({ key }) => key === 'Bearer memo-key-12345')).toBe(true);
     expect(existsSync(join(gateway.home, 'state', 'memory.db'))).toBe(false);
   } finally {
     await gateway.stop();

@@ -224,11 +224,11 @@ describe('a public address', () => {
       await Bun.write(run.configPath, JSON.stringify({ ...open, ...more }));
       run.signal('SIGHUP');
       await until(() => rejected(run) > 0);
-      const asked = () => post(run.url, chat.path, chat.body).then(({ status }) => status);
-      expect(await asked()).toBe(401);
+      const requestFor = () => post(run.url, chat.path, chat.body).then(({ status }) => status);
+      expect(await requestFor()).toBe(401);
       // The file watcher refuses it, too.
       await until(() => rejected(run) > 1);
-      expect(await asked()).toBe(401);
+      expect(await requestFor()).toBe(401);
       expect(run.stderr()).toContain('without gateway keys');
     } finally {
       await run.stop();

@@ -12,7 +12,7 @@ import {
   startFakeUpstream,
 } from '../support/fake-upstream/index.ts';
 import { type Fixture, fixtureBytes, fixtures, fixtureTest } from '../support/fixtures.ts';
-import { PROTOCOLS, plainRequest, post, CLIENT_CHATS, VIA } from './clients.ts';
+import { CLIENT_CHATS, PROTOCOLS, plainRequest, post, VIA } from './clients.ts';
 
 let upstream: FakeUpstream;
 let gateway: Gateway;
@@ -104,9 +104,10 @@ describe('to a client of another protocol', () => {
                   }),
                   (error: Error) => `error: ${error.message.slice(0, 200)}`,
                 );
-            const said = await hear(upstream.origin, vendor, 'm1');
-            const heard = await hear(gateway.url, client, VIA[vendor]);
-            if (!Bun.deepEquals(said, heard)) wrong.push({ file: fixture.file, said, heard });
+            const message = await hear(upstream.origin, vendor, 'm1');
+            const reply = await hear(gateway.url, client, VIA[vendor]);
+            if (!Bun.deepEquals(message, reply))
+              wrong.push({ file: fixture.file, said: message, heard: reply });
           }
           expect(wrong).toEqual([]);
         },

@@ -347,15 +347,15 @@ describe('an interrupted bisection', () => {
     try {
       await post(gateway, '/v1/chat/completions', { ...chatHistory(60), model: 'via-chat' });
       const [sample] = await recorded(gateway, 1);
-      let asked = 0;
+      let requestCount = 0;
       upstream.answerWith(async ({ body }) => {
-        if (++asked > 4) await Bun.sleep(200);
+        if (++requestCount > 4) await Bun.sleep(200);
         return glmFails(body) ? refuse(500, {}, OPERATION_FAILED) : say('Fine.');
       });
       const argv = [await binary(), 'bisect', sample!.id, '--json', '--config', gateway.configPath];
       const env = cleanEnv(gateway.home);
       const child = Bun.spawn(argv, { env, stdout: 'pipe', stderr: 'ignore' });
-      while (asked < 6) await Bun.sleep(10);
+      while (requestCount < 6) await Bun.sleep(10);
       child.kill('SIGINT');
       const first = JSON.parse(await new Response(child.stdout).text()) as {
         probes: number;
@@ -504,13 +504,13 @@ describe('canary credentials', () => {
     const canary = (name: string) => `sk-canary-${name}-A1b2C3d4E5f6G7h8`;
     const plain = 'plainest-secret-of-mine';
     const inQuery = 'query-secret-0815';
-    const words = `Incorrect API key provided: ${plain}, see also ${canary('errortext')}`;
+    const message = `Incorrect API key provided: ${plain}, see also ${canary('errortext')}`;
     upstream.answerWith((_request, n) =>
       n === 0
         ? refuse(
             401,
             { 'x-echo': canary('vendorheader') },
-            { error: { message: words, type: 'invalid_request_error', code: 'invalid_api_key' } },
+            { error: { message: message, type: 'invalid_request_error', code: 'invalid_api_key' } },
           )
         : say(`Your key is ${canary('answer')}, and ${plain}.`, { delivery: { piece: 10_000 } }),
     );

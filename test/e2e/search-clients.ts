@@ -69,12 +69,12 @@ const plain = <T>(value: T): T =>
   ) as T;
 
 function chat(base: string, options: SearchTalkOptions): SearchChat {
-  const kept = tape();
+  const stored = tape();
   const client = new OpenAI({
     apiKey: 'sk-client',
     baseURL: `${base}/v1`,
     maxRetries: 0,
-    fetch: kept.fetch,
+    fetch: stored.fetch,
   });
   const messages: OpenAI.ChatCompletionMessageParam[] = [];
   let last: SearchReply['calls'] = [];
@@ -123,7 +123,7 @@ function chat(base: string, options: SearchTalkOptions): SearchChat {
           on: text.slice(start_index, end_index),
         }),
       ),
-      wire: await kept.text(),
+      wire: await stored.text(),
     };
   };
   return {
@@ -139,12 +139,12 @@ function chat(base: string, options: SearchTalkOptions): SearchChat {
 }
 
 function responses(base: string, options: SearchTalkOptions): SearchChat {
-  const kept = tape();
+  const stored = tape();
   const client = new OpenAI({
     apiKey: 'sk-client',
     baseURL: `${base}/v1`,
     maxRetries: 0,
-    fetch: kept.fetch,
+    fetch: stored.fetch,
   });
   const input: OpenAI.Responses.ResponseInputItem[] = [];
   let last: SearchReply['calls'] = [];
@@ -169,14 +169,14 @@ function responses(base: string, options: SearchTalkOptions): SearchChat {
         ? [{ id: item.call_id, name: item.name, input: JSON.parse(item.arguments) as unknown }]
         : [],
     );
-    const said = output.flatMap((item) =>
+    const messages = output.flatMap((item) =>
       item.type === 'message'
         ? item.content.flatMap((part) => (part.type === 'output_text' ? [part] : []))
         : [],
     );
     const stopped = response.status === 'completed' ? 'stop' : String(response.status);
     return {
-      text: said.map((part) => part.text).join(''),
+      text: messages.map((part) => part.text).join(''),
       calls: last,
       finish: last.length > 0 && stopped === 'stop' ? 'calls' : stopped,
       usage: {
@@ -192,14 +192,14 @@ function responses(base: string, options: SearchTalkOptions): SearchChat {
       results: output.flatMap((item) =>
         item.type === 'web_search_call' && item.status !== 'completed' ? [item.status] : [],
       ),
-      cited: said.flatMap((part) =>
+      cited: messages.flatMap((part) =>
         part.annotations.flatMap((note) =>
           note.type === 'url_citation'
             ? [{ url: note.url, on: part.text.slice(note.start_index, note.end_index) }]
             : [],
         ),
       ),
-      wire: await kept.text(),
+      wire: await stored.text(),
     };
   };
   return {
@@ -215,12 +215,12 @@ function responses(base: string, options: SearchTalkOptions): SearchChat {
 }
 
 function messages(base: string, options: SearchTalkOptions): SearchChat {
-  const kept = tape();
+  const stored = tape();
   const client = new Anthropic({
     apiKey: 'sk-client',
     baseURL: base,
     maxRetries: 0,
-    fetch: kept.fetch,
+    fetch: stored.fetch,
   });
   const history: Anthropic.MessageParam[] = [];
   let last: SearchReply['calls'] = [];
@@ -277,7 +277,7 @@ function messages(base: string, options: SearchTalkOptions): SearchChat {
             )
           : [],
       ),
-      wire: await kept.text(),
+      wire: await stored.text(),
     };
   };
   return {

@@ -12,19 +12,19 @@ import {
   startFakeUpstream,
 } from '../support/fake-upstream/index.ts';
 import { startToolServers, stopAll, type ToolServers, toolsOf } from '../support/tool-world.ts';
-import { PROTOCOLS, plainRequest, post, CLIENT_CHATS, VIA } from './clients.ts';
+import { CLIENT_CHATS, PROTOCOLS, plainRequest, post, VIA } from './clients.ts';
 import { framing } from './search-clients.ts';
 import { sentHistory } from './sent-history.ts';
 
 let upstream: FakeUpstream;
-let world: ToolServers;
+let toolServers: ToolServers;
 let gateway: Gateway;
 
 beforeAll(async () => {
   upstream = await startFakeUpstream({ keys: ['sk-upstream'], models: ['m1'] });
-  world = await startToolServers();
+  toolServers = await startToolServers();
   const retry = { attempts: 3, base_delay: 0.02, max_delay: 2 };
-  const config = threeProviders(upstream, { retry, server_tools: toolsOf(world) }) as {
+  const config = threeProviders(upstream, { retry, server_tools: toolsOf(toolServers) }) as {
     routes: object[];
   };
   // Each pair of vendors: the second takes over when the first gives up.
@@ -38,9 +38,9 @@ beforeAll(async () => {
 }, 120_000);
 afterEach(() => {
   upstream.clear();
-  world.clear();
+  toolServers.clear();
 });
-afterAll(() => stopAll(gateway, upstream, world));
+afterAll(() => stopAll(gateway, upstream, toolServers));
 
 const search = { name: 'web_search', arguments: { query: 'tides' } };
 const thinking = (answer: Answer, text: string): Answer => ({
@@ -75,11 +75,11 @@ for (const client of PROTOCOLS) {
           say('', { delivery: { before: 'reset' } }),
           say('High at noon.'),
         );
-        const heard = await ask(client, VIA[vendor], true);
-        expect(heard).toMatchObject({ status: 200, broken: false });
-        expect(heard.text).toContain('High at');
-        expect(framing(client, heard.text)).toEqual({ starts: 1, terminals: 1, gapless: true });
-        expect(world.reached).toHaveLength(1);
+        const reply = await ask(client, VIA[vendor], true);
+        expect(reply).toMatchObject({ status: 200, broken: false });
+        expect(reply.text).toContain('High at');
+        expect(framing(client, reply.text)).toEqual({ starts: 1, terminals: 1, gapless: true });
+        expect(toolServers.reached).toHaveLength(1);
         expect(upstream.modelRequests).toHaveLength(4);
         const [, first, ...again] = upstream.modelRequests;
         for (const one of again) expect(one.body).toEqual(first!.body);
@@ -105,10 +105,10 @@ for (const client of PROTOCOLS) {
         upstream.enqueue(
           say('High at noon and low at six.', { delivery: { cut: { at: 0.6, by: 'reset' } } }),
         );
-        const heard = await ask(client, VIA[vendor], true);
-        expect(heard.broken).toBe(true);
-        expect(heard.text).toMatch(/"error"|response\.failed/);
-        expect(heard.text).not.toMatch(/\[DONE\]|message_stop|response\.completed/);
+        const reply = await ask(client, VIA[vendor], true);
+        expect(reply.broken).toBe(true);
+        expect(reply.text).toMatch(/"error"|response\.failed/);
+        expect(reply.text).not.toMatch(/\[DONE\]|message_stop|response\.completed/);
       });
 
       for (const stream of [true, false]) {
@@ -118,15 +118,19 @@ for (const client of PROTOCOLS) {
             thinking(say('High at noon.'), 'Now I know.'),
             say('You are welcome.'),
           );
-          const talk = CLIENT_CHATS[client](gateway.url, { model: VIA[vendor], stream, think: true });
-          const told = await talk.say('When is high tide?');
+          const chat = CLIENT_CHATS[client](gateway.url, {
+            model: VIA[vendor],
+            stream,
+            think: true,
+          });
+          const response = await chat.say('When is high tide?');
           expect(upstream.refusals).toEqual([]);
-          expect(told).toMatchObject({ text: 'High at noon.', calls: [], finish: 'stop' });
-          expect(told.reasoning).toContain('I should look it up.');
-          expect(told.reasoning).toContain('Now I know.');
+          expect(response).toMatchObject({ text: 'High at noon.', calls: [], finish: 'stop' });
+          expect(response.reasoning).toContain('I should look it up.');
+          expect(response.reasoning).toContain('Now I know.');
           const again = JSON.stringify(upstream.modelRequests[1]!.body);
           if (vendor !== 'openai-chat') expect(again).toMatch(/"signature"|"encrypted_content"/);
-          const thanked = await talk.say('Thanks.');
+          const thanked = await chat.say('Thanks.');
           expect(upstream.refusals).toEqual([]);
           expect(thanked.text).toBe('You are welcome.');
           const sent = sentHistory(vendor, upstream.modelRequests[2]!.body);
@@ -147,12 +151,12 @@ for (const client of PROTOCOLS) {
             if (!knows) return call(search);
             return protocol === vendor ? refuse(503) : say('High at noon.');
           });
-          const heard = await ask(client, `${VIA[vendor]}-${VIA[second]}`, true);
+          const reply = await ask(client, `${VIA[vendor]}-${VIA[second]}`, true);
           expect(upstream.refusals).toEqual([]);
-          expect(heard).toMatchObject({ status: 200, broken: false });
-          expect(heard.text).toContain('High at');
-          expect(framing(client, heard.text)).toEqual({ starts: 1, terminals: 1, gapless: true });
-          expect(world.reached).toHaveLength(1);
+          expect(reply).toMatchObject({ status: 200, broken: false });
+          expect(reply.text).toContain('High at');
+          expect(framing(client, reply.text)).toEqual({ starts: 1, terminals: 1, gapless: true });
+          expect(toolServers.reached).toHaveLength(1);
           const last = upstream.modelRequests.at(-1)!;
           expect(last.protocol).toBe(second);
           expect(sentHistory(second, last.body).map(({ role }) => role)).toEqual([

@@ -18,17 +18,17 @@ import { sentHistory } from './sent-history.ts';
 const NOTES = Bun.fileURLToPath(new URL('../support/mcp-notes-server.ts', import.meta.url));
 
 let upstream: FakeUpstream;
-let world: ToolServers;
+let toolServers: ToolServers;
 
 beforeAll(async () => {
   upstream = await startFakeUpstream({ keys: ['sk-upstream'], models: ['m1'] });
-  world = await startToolServers();
+  toolServers = await startToolServers();
 });
 afterEach(() => {
   upstream.clear();
-  world.clear();
+  toolServers.clear();
 });
-afterAll(() => stopAll(upstream, world));
+afterAll(() => stopAll(upstream, toolServers));
 
 describe('an MCP server', () => {
   let gateway: Gateway;
@@ -55,12 +55,12 @@ describe('an MCP server', () => {
         ),
         say('Buy milk.'),
       );
-      const talk = SEARCH_CHATS[client](gateway.url, { model: 'via-chat', stream: true });
-      const heard = await talk.say('What is on my list?');
+      const chat = SEARCH_CHATS[client](gateway.url, { model: 'via-chat', stream: true });
+      const reply = await chat.say('What is on my list?');
       expect(upstream.refusals).toEqual([]);
-      expect(heard).toMatchObject({ text: 'Buy milk.', calls: [], finish: 'stop' });
-      expect(framing(client, heard.wire)).toEqual({ starts: 1, terminals: 1, gapless: true });
-      expect(heard.wire).not.toContain('mcp__');
+      expect(reply).toMatchObject({ text: 'Buy milk.', calls: [], finish: 'stop' });
+      expect(framing(client, reply.wire)).toEqual({ starts: 1, terminals: 1, gapless: true });
+      expect(reply.wire).not.toContain('mcp__');
       const offered = toolNames('openai-chat', upstream.modelRequests[0]!.body);
       expect(offered.sort()).toEqual([OWN, 'mcp__notes__delete_note', 'mcp__notes__read_note']);
       const [, , read, deleted] = sentHistory('openai-chat', upstream.modelRequests[1]!.body);
@@ -77,14 +77,14 @@ describe('web_fetch', () => {
       threeProviders(upstream, { server_tools: { web_fetch: { inject: 'force', allow } } }),
     );
   const read = async (gateway: Gateway) => {
-    const url = `${world.origin}/page`;
+    const url = `${toolServers.origin}/page`;
     upstream.enqueue(call({ name: 'web_fetch', arguments: { url } }), say('High at noon.'));
-    const talk = SEARCH_CHATS['anthropic-messages'](gateway.url, {
+    const chat = SEARCH_CHATS['anthropic-messages'](gateway.url, {
       model: 'via-chat',
       stream: true,
     });
-    const heard = await talk.say('When is high tide?');
-    expect(heard).toMatchObject({ text: 'High at noon.', calls: [], finish: 'stop' });
+    const reply = await chat.say('When is high tide?');
+    expect(reply).toMatchObject({ text: 'High at noon.', calls: [], finish: 'stop' });
     return sentHistory('openai-chat', upstream.modelRequests[1]!.body)[2]!.text;
   };
 
@@ -94,28 +94,28 @@ describe('web_fetch', () => {
       const text = await read(gateway);
       expect(text).toStartWith('Error: ');
       expect(text).not.toContain('High at noon.');
-      expect(world.reached).toEqual([]);
+      expect(toolServers.reached).toEqual([]);
     } finally {
       await gateway.stop();
     }
   }, 60_000);
 
   test('an allowed page arrives as Markdown', async () => {
-    const gateway = await fetching([new URL(world.origin).host]);
+    const gateway = await fetching([new URL(toolServers.origin).host]);
     try {
       const text = await read(gateway);
       expect(text).toContain('Tide table');
       expect(text).toContain('# Tides\n\nHigh at noon.');
-      expect(world.reached.map(({ path }) => path)).toEqual(['/page']);
+      expect(toolServers.reached.map(({ path }) => path)).toEqual(['/page']);
     } finally {
       await gateway.stop();
     }
   }, 60_000);
 
   test('a client that declared web_fetch reads the page in the vendor’s shape', async () => {
-    const gateway = await fetching([new URL(world.origin).host]);
+    const gateway = await fetching([new URL(toolServers.origin).host]);
     try {
-      const url = `${world.origin}/page`;
+      const url = `${toolServers.origin}/page`;
       upstream.enqueue(call({ name: 'web_fetch', arguments: { url } }), say('High at noon.'));
       const response = await post(gateway.url, '/v1/messages', {
         model: 'via-chat',
@@ -212,23 +212,25 @@ describe('vision for a text model', () => {
     for (const client of PROTOCOLS) {
       for (const vendor of PROTOCOLS) {
         const { path, body } = PICTURE[client];
-        const asked = upstream.modelRequests.length;
+        const requestCount = upstream.modelRequests.length;
         upstream.enqueue(say('A dot.'));
         const response = await post(gateway.url, path, { ...body, model: VIA[vendor] });
         expect(response.status).toBe(200);
         expect(await response.text()).toContain('A dot.');
-        const [user] = sentHistory(vendor, upstream.modelRequests[asked]!.body);
+        const [user] = sentHistory(vendor, upstream.modelRequests[requestCount]!.body);
         expect(user?.text).toContain('What is this?');
         expect(user?.text).toContain('A single blue dot.');
-        expect(new TextDecoder().decode(upstream.modelRequests[asked]!.bytes)).not.toContain(PIXEL);
+        expect(new TextDecoder().decode(upstream.modelRequests[requestCount]!.bytes)).not.toContain(
+          PIXEL,
+        );
       }
     }
     expect(upstream.refusals).toEqual([]);
     expect(eyes.refusals).toEqual([]);
     // The vision target got the picture and the question once.
     expect(eyes.modelRequests).toHaveLength(1);
-    const seen = new TextDecoder().decode(eyes.modelRequests[0]!.bytes);
-    expect(seen).toContain(PIXEL);
-    expect(seen).toContain('What is this?');
+    const received = new TextDecoder().decode(eyes.modelRequests[0]!.bytes);
+    expect(received).toContain(PIXEL);
+    expect(received).toContain('What is this?');
   });
 });

@@ -22,24 +22,24 @@ import { OWN, SEARCH_CHATS } from './search-clients.ts';
 import { sentHistory } from './sent-history.ts';
 
 let upstream: FakeUpstream;
-let world: ToolServers;
+let toolServers: ToolServers;
 let gateway: Gateway;
 /** The same with a short timeout for searches. */
 let hasty: Gateway;
 
 beforeAll(async () => {
   upstream = await startFakeUpstream({ keys: ['sk-upstream'], models: ['m1'] });
-  world = await startToolServers();
-  const server_tools = toolsOf(world);
+  toolServers = await startToolServers();
+  const server_tools = toolsOf(toolServers);
   gateway = await startGateway(threeProviders(upstream, { server_tools }));
   const web_search = { ...server_tools.web_search, timeout: 0.1 };
   hasty = await startGateway(threeProviders(upstream, { server_tools: { web_search } }));
 }, 120_000);
 afterEach(() => {
   upstream.clear();
-  world.clear();
+  toolServers.clear();
 });
-afterAll(() => stopAll(gateway, hasty, upstream, world));
+afterAll(() => stopAll(gateway, hasty, upstream, toolServers));
 
 const search = (query: string, id?: string) => ({
   name: 'web_search',
@@ -52,7 +52,8 @@ for (const client of PROTOCOLS) {
   for (const vendor of PROTOCOLS) {
     for (const stream of [true, false]) {
       describe(`${client} → ${vendor}, ${stream ? 'streamed' : 'whole'}`, () => {
-        const talk = (on = gateway) => SEARCH_CHATS[client](on.url, { model: VIA[vendor], stream });
+        const openChat = (on = gateway) =>
+          SEARCH_CHATS[client](on.url, { model: VIA[vendor], stream });
         const history = (at: number) => sentHistory(vendor, upstream.modelRequests[at]!.body);
         const rolesOf = (at: number) => history(at).map(({ role }) => role);
 
@@ -63,13 +64,13 @@ for (const client of PROTOCOLS) {
             call(search('three')),
             say('All is known.'),
           );
-          const conversation = talk();
-          const heard = await conversation.say('Everything?');
-          expect(heard.calls).toMatchObject([
+          const conversation = openChat();
+          const reply = await conversation.say('Everything?');
+          expect(reply.calls).toMatchObject([
             { name: OWN, input: { city: 'Oslo' } },
             { name: OWN, input: { city: 'Rome' } },
           ]);
-          expect(heard.finish).toBe('calls');
+          expect(reply.finish).toBe('calls');
           const end = await conversation.answer('rain');
           expect(upstream.refusals).toEqual([]);
           expect(end).toMatchObject({ text: 'All is known.', calls: [], finish: 'stop' });
@@ -105,23 +106,23 @@ for (const client of PROTOCOLS) {
             call({ ...weather('Oslo'), id: 'call_0' }),
             say('Bye.'),
           );
-          const conversation = talk();
-          const heard = await conversation.say('One, two?');
+          const conversation = openChat();
+          const reply = await conversation.say('One, two?');
           expect(upstream.refusals).toEqual([]);
-          expect(heard).toMatchObject({ text: 'Both.', finish: 'stop' });
+          expect(reply).toMatchObject({ text: 'Both.', finish: 'stop' });
           expect(rolesOf(2)).toEqual(['user', 'assistant', 'tool', 'assistant', 'tool']);
           const [, one, first, two, second] = history(2);
           expect(first?.text).toContain('/one');
           expect(second?.text).toContain('/two');
-          for (const [said, result] of [
+          for (const [message, result] of [
             [one, first],
             [two, second],
           ]) {
-            const id = said?.role === 'assistant' ? said.calls[0]!.id : '';
+            const id = message?.role === 'assistant' ? message.calls[0]!.id : '';
             expect(result).toMatchObject({ role: 'tool', id });
           }
-          const asked = await conversation.say('Three, and the weather?');
-          expect(asked.calls).toMatchObject([{ name: OWN, input: { city: 'Oslo' } }]);
+          const request = await conversation.say('Three, and the weather?');
+          expect(request.calls).toMatchObject([{ name: OWN, input: { city: 'Oslo' } }]);
           expect(history(3).slice(0, 5)).toEqual([...history(2)]);
           const end = await conversation.answer('rain');
           expect(upstream.refusals).toEqual([]);
@@ -136,14 +137,14 @@ for (const client of PROTOCOLS) {
         test("twelve concurrent exchanges never see each other's searches", async () => {
           upstream.answerWith(({ protocol, body }) => {
             const sent = sentHistory(protocol!, body);
-            const asked = sent[0]!.text;
+            const query = sent[0]!.text;
             const result = sent.find(({ role }) => role === 'tool')?.text;
-            return result === undefined ? call(search(asked)) : say(`${asked}: ${result.length}`);
+            return result === undefined ? call(search(query)) : say(`${query}: ${result.length}`);
           });
-          const asked = Array.from({ length: 12 }, (_, at) => `query-${'x'.repeat(at)}`);
-          const heard = await Promise.all(asked.map((query) => talk().say(query)));
+          const queries = Array.from({ length: 12 }, (_, at) => `query-${'x'.repeat(at)}`);
+          const replies = await Promise.all(queries.map((query) => openChat().say(query)));
           expect(upstream.refusals).toEqual([]);
-          for (const [at, query] of asked.entries()) {
+          for (const [at, query] of queries.entries()) {
             const length = JSON.stringify({
               query,
               results: pagesFor(query).map((page, n) => ({
@@ -153,17 +154,17 @@ for (const client of PROTOCOLS) {
                 snippet: `Text of ${page.title}`,
               })),
             }).length;
-            expect(heard[at]!.text).toBe(`${query}: ${length}`);
+            expect(replies[at]!.text).toBe(`${query}: ${length}`);
           }
         });
 
         test('a tool that takes too long is stopped; the model is informed and continues', async () => {
-          world.slow(2000);
+          toolServers.slow(2000);
           upstream.enqueue(call(search('slow')), say('It took too long.'));
           const started = performance.now();
-          const heard = await talk(hasty).say('Slow?');
+          const reply = await openChat(hasty).say('Slow?');
           expect(performance.now() - started).toBeLessThan(1500);
-          expect(heard).toMatchObject({ text: 'It took too long.', finish: 'stop' });
+          expect(reply).toMatchObject({ text: 'It took too long.', finish: 'stop' });
           expect(history(1)[2]!.text).toContain('"ok":false');
           expect(history(1)[2]!.text).toContain('"retryable":true');
         });
@@ -176,13 +177,13 @@ for (const client of PROTOCOLS) {
               call(search('tides')),
               say('High at noon.'),
             );
-            const heard = await talk().say('Tide?');
+            const reply = await openChat().say('Tide?');
             expect(upstream.refusals).toEqual([]);
-            expect(heard).toMatchObject({ text: 'High at noon.', calls: [], finish: 'stop' });
+            expect(reply).toMatchObject({ text: 'High at noon.', calls: [], finish: 'stop' });
             expect(rolesOf(1)).toEqual(['user', 'assistant', 'tool']);
             expect(JSON.stringify(history(1))).toContain('not a JSON object');
             expect(rolesOf(2)).toEqual(['user', 'assistant', 'tool', 'assistant', 'tool']);
-            expect(world.reached).toHaveLength(1);
+            expect(toolServers.reached).toHaveLength(1);
           });
         }
 
@@ -191,7 +192,7 @@ for (const client of PROTOCOLS) {
           const { path, body } = plainRequest(client, VIA[vendor], stream);
           const response = await post(gateway.url, path, body);
           await response.text();
-          expect(world.reached).toEqual([]);
+          expect(toolServers.reached).toEqual([]);
           expect(upstream.modelRequests.length).toBeLessThanOrEqual(2);
         });
       });
@@ -221,10 +222,10 @@ test('empty deltas of a hidden call send nothing to the client', async () => {
     'data: [DONE]\n\n',
   ].join('');
   upstream.enqueue({ raw }, say('High at noon.'));
-  const talk = SEARCH_CHATS['openai-chat'](gateway.url, { model: 'via-chat', stream: true });
-  const heard = await talk.say('Tide?');
-  expect(heard).toMatchObject({ text: 'High at noon.', calls: [], finish: 'stop' });
-  expect(heard.wire).not.toContain('tool_calls');
+  const chat = SEARCH_CHATS['openai-chat'](gateway.url, { model: 'via-chat', stream: true });
+  const reply = await chat.say('Tide?');
+  expect(reply).toMatchObject({ text: 'High at noon.', calls: [], finish: 'stop' });
+  expect(reply.wire).not.toContain('tool_calls');
 });
 
 describe('names and choices', () => {
@@ -237,19 +238,19 @@ describe('names and choices', () => {
 
   test('a client’s own function named web_search stays the client’s', async () => {
     upstream.enqueue(call(search('mine')));
-    const heard = await ask({ tools: [own] });
-    expect(heard.content).toMatchObject([{ type: 'tool_use', name: 'web_search' }]);
-    expect(heard.stop_reason).toBe('tool_use');
-    expect(world.reached).toEqual([]);
+    const reply = await ask({ tools: [own] });
+    expect(reply.content).toMatchObject([{ type: 'tool_use', name: 'web_search' }]);
+    expect(reply.stop_reason).toBe('tool_use');
+    expect(toolServers.reached).toEqual([]);
     const names = toolNames('openai-chat', upstream.modelRequests[0]!.body);
     expect(names).toEqual(['web_search', 'stock_price']);
   });
 
   test('a unique alias selects the tool', async () => {
     upstream.enqueue(call({ ...search('x'), name: 'google_search' }), say('Found.'));
-    const heard = await ask({});
-    expect(heard.content).toMatchObject([{ type: 'text', text: 'Found.' }]);
-    expect(world.reached).toHaveLength(1);
+    const reply = await ask({});
+    expect(reply.content).toMatchObject([{ type: 'text', text: 'Found.' }]);
+    expect(toolServers.reached).toHaveLength(1);
   });
 
   test('tool_choice none offers no tools', async () => {
@@ -271,21 +272,21 @@ describe('names and choices', () => {
 
   test("the declaration's max_uses is enforced, with the vendor’s error", async () => {
     upstream.enqueue(call(search('a')), call(search('b')), say('Enough.'));
-    const heard = await ask({
+    const reply = await ask({
       tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 1 }],
     });
-    expect(heard.content.map(({ type }) => type)).toEqual([
+    expect(reply.content.map(({ type }) => type)).toEqual([
       'server_tool_use',
       'web_search_tool_result',
       'server_tool_use',
       'web_search_tool_result',
       'text',
     ]);
-    expect(heard.content[3]!.content).toEqual({
+    expect(reply.content[3]!.content).toEqual({
       type: 'web_search_tool_result_error',
       error_code: 'max_uses_exceeded',
     });
-    expect(world.reached).toHaveLength(1);
+    expect(toolServers.reached).toHaveLength(1);
   });
 
   test('Codex’s search endpoint returns the results', async () => {

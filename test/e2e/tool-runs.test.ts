@@ -5,26 +5,32 @@ import { join } from 'node:path';
 import type { SampleMeta } from '../../src/samples/sample.ts';
 import { type Gateway, runBinary, startGateway, threeProviders } from '../support/binary.ts';
 import { call, type FakeUpstream, say, startFakeUpstream } from '../support/fake-upstream/index.ts';
-import { PRICE, startToolServers, stopAll, type ToolServers, toolsOf } from '../support/tool-world.ts';
+import {
+  PRICE,
+  startToolServers,
+  stopAll,
+  type ToolServers,
+  toolsOf,
+} from '../support/tool-world.ts';
 
 setDefaultTimeout(60_000);
 
 let upstream: FakeUpstream;
-let world: ToolServers;
+let toolServers: ToolServers;
 let gateway: Gateway;
 
 beforeAll(async () => {
   upstream = await startFakeUpstream({ keys: ['sk-upstream'], models: ['m1'] });
-  world = await startToolServers();
+  toolServers = await startToolServers();
   gateway = await startGateway(
-    threeProviders(upstream, { server_tools: toolsOf(world), samples: { mode: 'all' } }),
+    threeProviders(upstream, { server_tools: toolsOf(toolServers), samples: { mode: 'all' } }),
   );
 }, 120_000);
 afterEach(() => {
   upstream.clear();
-  world.clear();
+  toolServers.clear();
 });
-afterAll(() => stopAll(gateway, upstream, world));
+afterAll(() => stopAll(gateway, upstream, toolServers));
 
 async function metaOf(id: string): Promise<SampleMeta> {
   const file = join(gateway.home, 'state/samples/openai-chat', `${id}_meta.json`);
@@ -58,7 +64,7 @@ async function runExchange(stream: boolean, hopgate?: object) {
 
 for (const stream of [true, false]) {
   test(`a sample records start, duration and result of each run, ${stream ? 'streamed' : 'whole'}`, async () => {
-    world.slow(60);
+    toolServers.slow(60);
     upstream.enqueue(
       call(
         { name: 'stock_price', arguments: { symbol: 'KO' } },
@@ -94,7 +100,7 @@ for (const stream of [true, false]) {
 }
 
 test('a failed run is recorded with its error, and the command line shows all runs', async () => {
-  world.fail();
+  toolServers.fail();
   upstream.enqueue(call({ name: 'stock_price', arguments: { symbol: 'KO' } }), say('Not known.'));
   const id = await ask(true);
   const meta = await metaOf(id);

@@ -69,23 +69,23 @@ describe('state files', () => {
         db.run('PRAGMA wal_checkpoint(TRUNCATE)');
       });
     }
-    const kept = databases().filter((path) => !DERIVED.test(path));
-    const before = kept.map(sum);
+    const stored = databases().filter((path) => !DERIVED.test(path));
+    const before = stored.map(sum);
     const gateway = await startGateway(CONFIG, { env });
     expect(await ask(gateway.url)).toBe(200);
     const messages = () => gateway.logs().map(({ message }) => String(message));
     const named = (path: string) => messages().some((one) => one.includes(path));
-    for (let i = 0; i < 100 && !kept.every(named); i++) await Bun.sleep(50);
-    const said = messages();
+    for (let i = 0; i < 100 && !stored.every(named); i++) await Bun.sleep(50);
+    const texts = messages();
     expect(await gateway.stop()).toBe(0);
-    for (const path of kept) {
-      const words = said.filter((one) => one.includes(path));
-      expect([path, words]).toEqual([
+    for (const path of stored) {
+      const messages = texts.filter((one) => one.includes(path));
+      expect([path, messages]).toEqual([
         path,
         [expect.stringContaining(`made by a newer version of hopgate (schema ${FUTURE}, this one`)],
       ]);
     }
-    expect(kept.map(sum)).toEqual(before);
+    expect(stored.map(sum)).toEqual(before);
     expect([...new Bun.Glob('**/*.backup').scanSync({ cwd: home })]).toEqual([]);
     for (const path of databases().filter((one) => DERIVED.test(one))) {
       expect(versionOf(path).user_version).toBeLessThan(FUTURE);

@@ -51,7 +51,7 @@ const ask = (gateway: Gateway, stream = false) =>
 
 describe('an upstream behind TLS', () => {
   function vendor(certificate: string, clients = false) {
-    let asked = 0;
+    let requestCount = 0;
     const server = Bun.serve({
       hostname: '127.0.0.1',
       port: 0,
@@ -63,7 +63,7 @@ describe('an upstream behind TLS', () => {
           : {}),
       },
       async fetch(request) {
-        asked++;
+        requestCount++;
         if (!((await request.json()) as { stream?: boolean }).stream) return Response.json(REPLY);
         return new Response(`${delta('Hel')}${delta('lo.', 'stop')}data: [DONE]\n\n`, {
           headers: { 'content-type': 'text/event-stream' },
@@ -71,7 +71,7 @@ describe('an upstream behind TLS', () => {
       },
     });
     stops.push(() => server.stop(true));
-    return { url: `https://localhost:${server.port}/v1`, asked: () => asked };
+    return { url: `https://localhost:${server.port}/v1`, asked: () => requestCount };
   }
 
   test('a trusted upstream is used, with and without streaming', async () => {
@@ -135,12 +135,12 @@ describe('an upstream behind TLS', () => {
     ['whom nobody vouches for', 'localhost', {}, 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
   ] as const) {
     test(`${name} gets no request, and the client reads why`, async () => {
-      const { url, asked } = vendor(certificate);
+      const { url, asked: requestFor } = vendor(certificate);
       const gateway = await gatewayTo({ base_url: url, tls });
       const response = await ask(gateway);
       expect(response.status).toBe(502);
       expect(await response.text()).toContain(`could not be reached (${code})`);
-      expect(asked()).toBe(0);
+      expect(requestFor()).toBe(0);
     });
   }
 });
@@ -148,7 +148,7 @@ describe('an upstream behind TLS', () => {
 describe('a proxy', () => {
   /** Answers every request it proxies. */
   function proxy() {
-    const seen: string[] = [];
+    const received: string[] = [];
     const server = Bun.listen({
       hostname: '127.0.0.1',
       port: 0,
@@ -156,7 +156,7 @@ describe('a proxy', () => {
         data(socket, bytes) {
           const line = bytes.toString().split('\r\n')[0]!;
           if (!/^[A-Z]+ /.test(line)) return;
-          seen.push(line);
+          received.push(line);
           const body = JSON.stringify(REPLY);
           socket.write(
             `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
@@ -165,29 +165,29 @@ describe('a proxy', () => {
       },
     });
     stops.push(() => server.stop(true));
-    return { url: `http://127.0.0.1:${server.port}`, seen };
+    return { url: `http://127.0.0.1:${server.port}`, seen: received };
   }
 
   test('the proxy named in the environment is used', async () => {
-    const { url, seen } = proxy();
+    const { url, seen: received } = proxy();
     const gateway = await gatewayTo({ base_url: 'http://vendor.test/v1' }, { http_proxy: url });
     expect(await (await ask(gateway)).json()).toEqual(REPLY);
-    expect(seen).toEqual(['POST http://vendor.test/v1/chat/completions HTTP/1.1']);
+    expect(received).toEqual(['POST http://vendor.test/v1/chat/completions HTTP/1.1']);
   });
 
   test('the proxy named in the provider is used', async () => {
-    const { url, seen } = proxy();
+    const { url, seen: received } = proxy();
     const gateway = await gatewayTo({ base_url: 'http://vendor.test/v1', proxy: url });
     expect(await (await ask(gateway)).json()).toEqual(REPLY);
-    expect(seen).toEqual(['POST http://vendor.test/v1/chat/completions HTTP/1.1']);
+    expect(received).toEqual(['POST http://vendor.test/v1/chat/completions HTTP/1.1']);
   });
 
   test('a proxy for another scheme is ignored', async () => {
-    const { url, seen } = proxy();
+    const { url, seen: received } = proxy();
     const vendor = proxy();
     const gateway = await gatewayTo({ base_url: `${vendor.url}/v1` }, { https_proxy: url });
     expect((await ask(gateway)).status).toBe(200);
-    expect(seen).toEqual([]);
+    expect(received).toEqual([]);
     expect(vendor.seen).toEqual(['POST /v1/chat/completions HTTP/1.1']);
   });
 });

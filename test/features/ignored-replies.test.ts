@@ -32,13 +32,13 @@ const text = fc
   .map((pieces) => pieces.join(''));
 
 const block: fc.Arbitrary<Block> = fc.oneof(
-  { weight: 8, arbitrary: text.map((said): Block => ({ type: 'text', text: said })) },
-  text.map((said): Block => {
+  { weight: 8, arbitrary: text.map((text): Block => ({ type: 'text', text: text })) },
+  text.map((text): Block => {
     const citations = [{ url: 'https://example.com/', title: 'T', start: 0, end: 1 }];
-    return { type: 'text', text: `${said}x`, citations };
+    return { type: 'text', text: `${text}x`, citations };
   }),
-  text.map((said): Block => ({ type: 'reasoning', text: said })),
-  text.map((said): Block => ({ type: 'refusal', text: said })),
+  text.map((text): Block => ({ type: 'reasoning', text: text })),
+  text.map((text): Block => ({ type: 'refusal', text: text })),
   fc.constant<Block>({
     type: 'tool-call',
     id: 'call_1',
@@ -80,20 +80,23 @@ const decoded = (protocol: Codec, body: Json): Reply =>
 /** A kind of interceptor, and what it does besides passing events on. */
 const KINDS: Readonly<Record<string, (protocol: Codec) => [Interceptor, () => unknown[]]>> = {
   'leaked calls'(protocol) {
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     const notes = new Notes();
-    const made = leakedCalls((leak) => told.push(leak)).intercept?.(STREAMED, {
+    const made = leakedCalls((leak) => reported.push(leak)).intercept?.(STREAMED, {
       target: { ...targetWith(), protocol: protocol.name },
       client: protocol.name,
       notes,
       hop: 1,
     });
     if (made === undefined) throw new Error('nothing looks for leaked calls');
-    return [made, () => [...told, ...notes.all]];
+    return [made, () => [...reported, ...notes.all]];
   },
   'the session ledger'(protocol) {
-    const told: unknown[] = [];
-    const ledger = { ...memorySessionLedger(), put: (...kept: unknown[]) => told.push(kept) };
+    const reported: unknown[] = [];
+    const ledger = {
+      ...memorySessionLedger(),
+      put: (...stored: unknown[]) => reported.push(stored),
+    };
     const made = reasoningMemory({ ledger, owner: '' }).intercept?.(STREAMED, {
       target: { ...targetWith(), protocol: protocol.name },
       client: 'openai-chat',
@@ -101,7 +104,7 @@ const KINDS: Readonly<Record<string, (protocol: Codec) => [Interceptor, () => un
       hop: 1,
     });
     if (made === undefined) throw new Error('nothing listens for what is to be remembered');
-    return [made, () => told];
+    return [made, () => reported];
   },
 };
 
@@ -128,7 +131,7 @@ describe('a whole reply of plain text', () => {
           const { texts } = protocol.digestReply(body);
           if (texts === undefined) return;
           plain++;
-          const blocks = texts.map((said) => ({ type: 'text' as const, text: said }));
+          const blocks = texts.map((text) => ({ type: 'text' as const, text: text }));
           const found = decoded(protocol, body).blocks.map(
             ({ wire: _, ...block }) => block as Block,
           );
@@ -152,9 +155,9 @@ describe('a whole reply of plain text', () => {
           if (texts === undefined) return;
           if (KINDS[kind]!(protocol)[0].ignores?.(texts) !== true) return;
           ignored++;
-          const [interceptor, told] = KINDS[kind]!(protocol);
+          const [interceptor, reportsOf] = KINDS[kind]!(protocol);
           expect(isUntouched(interceptor, decoded(protocol, body))).toBe(true);
-          expect(told()).toEqual([]);
+          expect(reportsOf()).toEqual([]);
         }),
         { numRuns: 2000 },
       );
@@ -163,7 +166,7 @@ describe('a whole reply of plain text', () => {
   );
 
   test('a reply with a leaked call is not ignored', () => {
-    const ignores = (said: string) => KINDS['leaked calls']!(openaiChat)[0].ignores?.([said]);
+    const ignores = (text: string) => KINDS['leaked calls']!(openaiChat)[0].ignores?.([text]);
     expect(ignores('All done.')).toBe(true);
     expect(ignores(`All done. ${LEAK}`)).toBe(false);
     expect(ignores(PYTHONIC)).toBe(false);

@@ -665,7 +665,7 @@ const REPLIES: Readonly<Record<ProtocolName, Readonly<Record<string, (n: number)
     },
   };
 
-const asked = (protocol: ProtocolName, tools = 0): Conversation => {
+const requestFor = (protocol: ProtocolName, tools = 0): Conversation => {
   const body =
     protocol === 'openai-chat'
       ? { messages: [user('a')], tools: list(tools, (i) => fn(`f${i}`, {})) }
@@ -676,7 +676,11 @@ const asked = (protocol: ProtocolName, tools = 0): Conversation => {
 };
 
 describe.each(NAMES)('replies of %s', (from) => {
-  const context = { sent: asked(from, 10), target: target(from, NO_PROFILE), notes: new Notes() };
+  const context = {
+    sent: requestFor(from, 10),
+    target: target(from, NO_PROFILE),
+    notes: new Notes(),
+  };
   for (const [what, make] of Object.entries(REPLIES[from])) {
     test(
       what,
@@ -690,7 +694,7 @@ describe.each(NAMES)('replies of %s', (from) => {
             const { wire: _, ...reply } = PROTOCOLS[from].decodeReply(body, context);
             for (const to of NAMES) {
               const client = {
-                request: asked(to),
+                request: requestFor(to),
                 requestId: 'req_1',
                 provider: 'p',
                 notes: new Notes(),
@@ -724,7 +728,7 @@ const named = (index: number, more: JsonObject = {}): JsonObject =>
     function: { name: 'f', arguments: '' },
     ...more,
   });
-const said = (index: number, args: string): JsonObject =>
+const contentOf = (index: number, args: string): JsonObject =>
   part(index, { function: { arguments: args } });
 const event = (value: JsonObject): string => data(value, String(value.type));
 const messageStart = event({
@@ -761,23 +765,25 @@ const STREAMS: Readonly<Record<ProtocolName, Readonly<Record<string, (n: number)
     'text and reasoning by turns': (n) =>
       list(n / 220, () => chunk({ content: 'a' }) + chunk({ reasoning_content: 'b' })).join(''),
     'calls, one after another': (n) =>
-      list(n / 320, (i) => chunk(named(i)) + chunk(said(i, '{}'))).join(''),
+      list(n / 320, (i) => chunk(named(i)) + chunk(contentOf(i, '{}'))).join(''),
     'calls that are opened first': (n) =>
       list(n / 320, (i) => chunk(named(i))).join('') +
-      list(n / 320, (i) => chunk(said(i, '{}'))).join(''),
+      list(n / 320, (i) => chunk(contentOf(i, '{}'))).join(''),
     'calls that are filled from the last on': (n) =>
       list(n / 320, (i) => chunk(named(i))).join('') +
-      list(n / 320, (i) => chunk(said(Math.floor(n / 320) - 1 - i, '{}'))).join(''),
+      list(n / 320, (i) => chunk(contentOf(Math.floor(n / 320) - 1 - i, '{}'))).join(''),
     'two calls whose arguments come by turns': (n) =>
       chunk(named(0)) +
       chunk(named(1)) +
-      chunk(said(0, '{"a":"')) +
-      chunk(said(1, '{"a":"')) +
-      list(n / 280, () => chunk(said(0, 'xxxxxxxx')) + chunk(said(1, 'yyyyyyyy'))).join(''),
+      chunk(contentOf(0, '{"a":"')) +
+      chunk(contentOf(1, '{"a":"')) +
+      list(n / 280, () => chunk(contentOf(0, 'xxxxxxxx')) + chunk(contentOf(1, 'yyyyyyyy'))).join(
+        '',
+      ),
     'a call without an end, and others behind it': (n) =>
       chunk(named(0)) +
-      chunk(said(0, '{"a":"'.padEnd(n / 4, 'x'))) +
-      list(n / 320, (i) => chunk(named(i + 1)) + chunk(said(i + 1, '{'))).join(''),
+      chunk(contentOf(0, '{"a":"'.padEnd(n / 4, 'x'))) +
+      list(n / 320, (i) => chunk(named(i + 1)) + chunk(contentOf(i + 1, '{'))).join(''),
     'calls without an index': (n) =>
       list(n / 200, (i) =>
         chunk({
@@ -976,7 +982,7 @@ const frames = (text: string): readonly SseFrame[] => {
 };
 
 describe.each(NAMES)('streams of %s', (from) => {
-  const sent = asked(from, 10);
+  const sent = requestFor(from, 10);
   const read = (all: readonly SseFrame[]): readonly StreamEvent[] => {
     const decoder = PROTOCOLS[from].decodeStream({
       sent,
@@ -1004,7 +1010,7 @@ describe.each(NAMES)('streams of %s', (from) => {
             const events = read(all);
             for (const to of NAMES) {
               const client = {
-                request: asked(to),
+                request: requestFor(to),
                 requestId: 'req_1',
                 provider: 'p',
                 notes: new Notes(),

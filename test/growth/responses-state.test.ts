@@ -111,7 +111,7 @@ describe('chains and items', () => {
         items: made(size),
         asked: openaiResponses.decodeRequest({ model: 'm', input: 'on' }),
       }),
-      run: ({ items, asked }) => prependItems(asked, items),
+      run: ({ items, asked: request }) => prependItems(request, items),
     });
     await expectLinear({
       name: 'replay',

@@ -144,7 +144,7 @@ describe('facts of a request', () => {
         conversation: { system: [], turns, tools, settings: {} } as unknown as Conversation,
       },
     });
-  const text = (words: string): Block => ({ type: 'text', text: words }) as Block;
+  const text = (message: string): Block => ({ type: 'text', text: message }) as Block;
   const user = (...blocks: Block[]): Turn => ({ role: 'user', blocks }) as Turn;
   const result = { type: 'tool-result', callId: 'c', content: [text('r')] } as unknown as Block;
   const inputs: Readonly<Record<string, (size: number) => RouteRequest>> = {

@@ -167,8 +167,14 @@ describe('a history of', () => {
           notes,
         });
         latestUserText(all);
-        const asked = { model: 'm', system: [], turns: all, tools: [], settings: { stream: true } };
-        return offerFor(asked, at, registry);
+        const request = {
+          model: 'm',
+          system: [],
+          turns: all,
+          tools: [],
+          settings: { stream: true },
+        };
+        return offerFor(request, at, registry);
       };
       await expectLinear({ name, input, run, most: MOST });
     });

@@ -172,14 +172,14 @@ test('storing an answer in many small pieces takes linear time', () =>
     name: 'pieces',
     input: (size) => size,
     run: (size) => {
-      const heard = answerCollector(() => {});
-      heard.event({ type: 'block-start', index: 0, head: { type: 'reasoning' } });
-      for (let i = 0; i < size; i++) heard.event({ type: 'delta', index: 0, text: 'x' });
-      heard.event({ type: 'block-stop', index: 0 });
-      heard.event({ type: 'block-start', index: 1, head: { type: 'text' } });
-      for (let i = 0; i < size; i++) heard.event({ type: 'delta', index: 1, text: 'y' });
-      heard.event({ type: 'block-stop', index: 1 });
-      heard.end();
+      const reply = answerCollector(() => {});
+      reply.event({ type: 'block-start', index: 0, head: { type: 'reasoning' } });
+      for (let i = 0; i < size; i++) reply.event({ type: 'delta', index: 0, text: 'x' });
+      reply.event({ type: 'block-stop', index: 0 });
+      reply.event({ type: 'block-start', index: 1, head: { type: 'text' } });
+      for (let i = 0; i < size; i++) reply.event({ type: 'delta', index: 1, text: 'y' });
+      reply.event({ type: 'block-stop', index: 1 });
+      reply.end();
     },
     most: 1024 * 1024,
   }));

@@ -49,7 +49,7 @@ describe('an error of many megabytes in place of an answer', () => {
         expect(error).toBeDefined();
         const { message, code = '', param = '', details = null } = error!;
         if (name !== 'a message without a blank') expect(message).toStartWith('no room');
-        for (const said of [message, code, param]) expect(said.length).toBeLessThan(MOST + 10);
+        for (const text of [message, code, param]) expect(text.length).toBeLessThan(MOST + 10);
         expect(JSON.stringify(details).length).toBeLessThan(2 ** 20 + 200_000);
         const parsing = least(() => parseJson(text));
         expect(least(() => protocol.digestReply(value))).toBeLessThan(2 * Math.max(parsing, 20));
@@ -60,8 +60,15 @@ describe('an error of many megabytes in place of an answer', () => {
 
 describe('the value of an error', () => {
   test('a small error value is used unchanged', () => {
-    for (const said of [undefined, null, 1, 'words', [1, { a: [] }], { error: { message: 'm' } }]) {
-      expect(boundedError<Json | undefined>(said)).toBe(said);
+    for (const message of [
+      undefined,
+      null,
+      1,
+      'words',
+      [1, { a: [] }],
+      { error: { message: 'm' } },
+    ]) {
+      expect(boundedError<Json | undefined>(message)).toBe(message);
     }
   });
 

@@ -16,15 +16,15 @@ async function expectEvenTurns(
   work: (size: number) => Promise<unknown>,
   size: number,
 ): Promise<void> {
-  let seen: readonly number[] = [];
+  let previous: readonly number[] = [];
   for (let i = 0; i < 3; i++) {
     await work(size);
     const { longest: small } = await turnsOf(() => work(size));
     const { longest: large } = await turnsOf(() => work(4 * size));
-    seen = [small, large];
+    previous = [small, large];
     if (large < GROWS * Math.max(small, LEAST)) return;
   }
-  throw new Error(`the longest turn takes ${seen.map((ms) => ms.toFixed(1)).join(' and ')} ms`);
+  throw new Error(`the longest turn takes ${previous.map((ms) => ms.toFixed(1)).join(' and ')} ms`);
 }
 
 describe('slices over a large body', () => {

@@ -20,7 +20,7 @@ const conversation = (turns: readonly Turn[]): Conversation => ({
   settings: { stream: false },
 });
 const user = (...blocks: readonly Block[]): Turn => ({ role: 'user', blocks });
-const text = (words: string): Block => ({ type: 'text', text: words });
+const text = (message: string): Block => ({ type: 'text', text: message });
 const many = <T>(size: number, make: (at: number) => T) =>
   Array.from({ length: Math.ceil(size / 64) }, (_, at) => make(at));
 

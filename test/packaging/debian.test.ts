@@ -27,7 +27,7 @@ function build(version: string, program: Uint8Array): string {
   return path;
 }
 
-const small = (words: string) => new TextEncoder().encode(`#!/bin/sh\necho ${words}\n`);
+const small = (message: string) => new TextEncoder().encode(`#!/bin/sh\necho ${message}\n`);
 
 describe.skipIf(missing || !isRoot)(`the Debian package${why}`, () => {
   let root: string;

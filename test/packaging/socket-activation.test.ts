@@ -31,7 +31,7 @@ process.exit(0);
 `;
 
 describe.skipIf(process.platform !== 'linux')('a listening socket as descriptor 3', () => {
-  let said: Record<string, string>;
+  let message: Record<string, string>;
   const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });
   afterAll(() => listener.stop(true));
 
@@ -43,7 +43,7 @@ describe.skipIf(process.platform !== 'linux')('a listening socket as descriptor 
       env: { PATH: process.env.PATH!, LISTEN_FDS: '1' },
       stdio: ['ignore', 'pipe', 'inherit', fd],
     });
-    said = JSON.parse(await new Response(child.stdout as ReadableStream).text());
+    message = JSON.parse(await new Response(child.stdout as ReadableStream).text());
   }, 30_000);
 
   test('descriptor 3 is a real listening socket', async () => {
@@ -59,6 +59,6 @@ describe.skipIf(process.platform !== 'linux')('a listening socket as descriptor 
 
   // If this fails, Bun supports it: socket activation can be built, and the note in the README goes.
   test('no HTTP server of Bun accepts descriptor 3, only raw ones do', () => {
-    expect(said).toEqual({ serve: 'binds its own', http: 'binds its own', net: 'takes it' });
+    expect(message).toEqual({ serve: 'binds its own', http: 'binds its own', net: 'takes it' });
   });
 });

@@ -128,15 +128,15 @@ describe.skipIf(TRACE.some((name) => tool(name) === undefined))(
       const denied = new Set([...(await group('@privileged')), ...(await group('@resources'))]);
       const allowed = new Set((await group('@system-service')).filter((one) => !denied.has(one)));
       expect(allowed.size).toBeGreaterThan(200);
-      const asked = new Set(
+      const requestedCalls = new Set(
         [...(await Bun.file(log).text()).matchAll(/^\d+ +([a-z_0-9]+)\(/gm)].map(
           ([, name]) => name!,
         ),
       );
-      expect(asked.has('epoll_ctl') || asked.has('epoll_pwait2')).toBe(true);
+      expect(requestedCalls.has('epoll_ctl') || requestedCalls.has('epoll_pwait2')).toBe(true);
       // SQLite changes a file's owner only when root, and ignores a refusal.
-      asked.delete('fchown');
-      expect([...asked].filter((name) => !allowed.has(name))).toEqual([]);
+      requestedCalls.delete('fchown');
+      expect([...requestedCalls].filter((name) => !allowed.has(name))).toEqual([]);
     }, 60_000);
   },
 );

@@ -12,7 +12,7 @@ import type {
 import { requestFacts, route } from '../../src/routing/index.ts';
 import { PROVIDERS, table } from './support.ts';
 
-const text = (words: string): Block => ({ type: 'text', text: words });
+const text = (message: string): Block => ({ type: 'text', text: message });
 const image = (data = 'AAAA'): Block => ({
   type: 'media',
   media: 'image',

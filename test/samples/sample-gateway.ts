@@ -46,7 +46,7 @@ export interface Played {
 /** Models named claude-… go to a Messages vendor, `glm/…` to one with the glm profile, all others to a Chat vendor. */
 export async function startStage(): Promise<Stage> {
   const upstream = await startFakeUpstream({ keys: ['sk-upstream'] });
-  const world = await startToolServers();
+  const toolServers = await startToolServers();
   const vendor = (protocol: ProtocolName, profile: string) => ({
     protocol,
     profile,
@@ -67,7 +67,7 @@ export async function startStage(): Promise<Stage> {
     server_tools: {
       web_search: {
         inject: 'declared',
-        engines: [{ type: 'searxng', base_url: world.origin }],
+        engines: [{ type: 'searxng', base_url: toolServers.origin }],
       },
     },
     retry: { attempts: 1 },
@@ -76,11 +76,11 @@ export async function startStage(): Promise<Stage> {
   return {
     gateway,
     upstream,
-    world,
+    world: toolServers,
     stop: async () => {
       await gateway.stop();
       await upstream.stop();
-      await world.stop();
+      await toolServers.stop();
     },
   };
 }

@@ -21,12 +21,12 @@ async function outcomeOf(name: string, files: Record<string, string>): Promise<O
     [process.execPath, 'test', '--reporter=junit', `--reporter-outfile=${report}`],
     { cwd: root, stdout: 'ignore', stderr: 'pipe', env: { ...process.env, NO_COLOR: '1' } },
   );
-  const words = await new Response(child.stderr).text();
+  const message = await new Response(child.stderr).text();
   const code = await child.exited;
   const xml = await Bun.file(report)
     .text()
     .catch(() => '');
-  return withRunErrors(readJunit(xml), words, code);
+  return withRunErrors(readJunit(xml), message, code);
 }
 
 const MIXED = `import { describe, expect, test } from 'bun:test';

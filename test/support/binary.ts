@@ -199,9 +199,9 @@ export async function startGateway(
     if (what === 'gone') await Bun.sleep(20);
     url = urlIn(out.text());
     if (url !== undefined || what === 'more') continue;
-    const said = `${out.text()}${err.text()}`;
+    const text = `${out.text()}${err.text()}`;
     await stop();
-    throw new Error(`hopgate did not start (${what}):\n${said}`);
+    throw new Error(`hopgate did not start (${what}):\n${text}`);
   }
   return {
     url,

@@ -48,8 +48,10 @@ describe('requests that the real vendors answered', () => {
         const all = recorded(kind, (code) => code === 200);
         expect(all.length).toBeGreaterThan(100);
         const wrong = all.flatMap(({ fixture, body }) => {
-          const words = verdict(kind, body, { 'anthropic-beta': BETAS });
-          return words === undefined || STRICTER.test(fixture.file) ? [] : [[fixture.file, words]];
+          const message = verdict(kind, body, { 'anthropic-beta': BETAS });
+          return message === undefined || STRICTER.test(fixture.file)
+            ? []
+            : [[fixture.file, message]];
         });
         expect(wrong).toEqual([]);
       },
@@ -65,13 +67,13 @@ describe('requests that the real vendors refused for their shape', () => {
     ['responses', 'test_openai_responses_model_http_error', /decimal below minimum value/],
     ['responses', 'thinking_with_modified_history', /without its required following item/],
   ];
-  for (const [kind, name, words] of wanted) {
+  for (const [kind, name, textPart] of wanted) {
     fixtureTest(`${kind}: ${name}`, () => {
       const cases = recorded(kind, (code) => code === 400).filter(({ fixture }) =>
         fixture.file.includes(name),
       );
       expect(cases.length).toBeGreaterThan(0);
-      for (const { body } of cases) expect(verdict(kind, body, {})).toMatch(words);
+      for (const { body } of cases) expect(verdict(kind, body, {})).toMatch(textPart);
     });
   }
 });
@@ -92,8 +94,8 @@ describe('requests that real clients send', () => {
         )[path.split('/').at(-1) as 'messages'];
         if (kind === undefined || !body || name.includes('-WS-')) return [];
         count++;
-        const words = verdict(kind, body, headers);
-        return words === undefined || KNOWN.test(words) ? [] : [[name, words]];
+        const message = verdict(kind, body, headers);
+        return message === undefined || KNOWN.test(message) ? [] : [[name, message]];
       });
       expect(count).toBeGreaterThan(200);
       expect(wrong).toEqual([]);

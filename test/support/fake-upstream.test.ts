@@ -242,11 +242,11 @@ describe('faults', () => {
       upstream.enqueue(say('x', { delivery }));
       const abort = new AbortController();
       const asking = ask('/v1/messages', messages, abort.signal).then((one) => one.text());
-      const seen = await upstream.request(0);
+      const result = await upstream.request(0);
       setTimeout(() => abort.abort(), 40);
       await expect(asking).rejects.toThrow();
-      await seen.over;
-      expect(seen.abortedAfterMs).toBeGreaterThan(20);
+      await result.over;
+      expect(result.abortedAfterMs).toBeGreaterThan(20);
     }
   });
 

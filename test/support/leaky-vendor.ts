@@ -47,7 +47,7 @@ export function dsml(calls: readonly PlannedCall[]): string {
   return `<｜DSML｜function_calls>\n${invokes.join('')}</｜DSML｜function_calls>`;
 }
 
-export function leakyVendor(plan: (seen: ModelView) => Plan, options: LeakyOptions = {}): Script {
+export function leakyVendor(plan: (result: ModelView) => Plan, options: LeakyOptions = {}): Script {
   return ({ protocol = 'openai-chat', body }: Received, n): Step => {
     const tools = toolNames(protocol, body);
     const results = [...toolResults(protocol, body).values()];

@@ -50,15 +50,15 @@ export async function startToolServers(): Promise<ToolServers> {
   const server = createServer(async (request, response) => {
     await drained(request);
     const url = new URL(request.url ?? '/', 'http://world');
-    const seen: Reached = { path: url.pathname, query: url.searchParams };
-    reached.push(seen);
+    const result: Reached = { path: url.pathname, query: url.searchParams };
+    reached.push(result);
     open++;
     together = Math.max(together, open);
     const started = performance.now();
     const gone = Promise.withResolvers<void>();
     response.on('error', () => {});
     response.on('close', () => {
-      if (!response.writableEnded) seen.goneAfterMs = performance.now() - started;
+      if (!response.writableEnded) result.goneAfterMs = performance.now() - started;
       gone.resolve();
     });
     await Promise.race([Bun.sleep(wait), gone.promise]);
@@ -129,12 +129,12 @@ function answer(url: URL): { status: number; type: string; body: string } {
 }
 
 /** `server_tools` of a configuration with this server's engine and HTTP tool `stock_price`. */
-export const toolsOf = (world: ToolServers, inject: 'force' | 'declared' = 'force') => ({
-  web_search: { inject, engines: [{ type: 'searxng', base_url: world.origin }] },
+export const toolsOf = (toolServers: ToolServers, inject: 'force' | 'declared' = 'force') => ({
+  web_search: { inject, engines: [{ type: 'searxng', base_url: toolServers.origin }] },
   http: {
     stock_price: {
       description: 'The price of a stock.',
-      url: `${world.origin}/stock/{symbol}`,
+      url: `${toolServers.origin}/stock/{symbol}`,
       schema: {
         type: 'object',
         properties: { symbol: { type: 'string' } },

@@ -9,13 +9,13 @@ const PATIENCE_MS = 30_000;
  */
 export async function until<T>(
   look: () => T | undefined | false | Promise<T | undefined | false>,
-  seen: () => string = () => '',
+  describe: () => string = () => '',
 ): Promise<T> {
   const end = performance.now() + PATIENCE_MS;
   for (;;) {
     const found = await look();
     if (found !== undefined && found !== false) return found;
-    if (performance.now() > end) throw new Error(`it never came to ${look} ${seen()}`);
+    if (performance.now() > end) throw new Error(`it never came to ${look} ${describe()}`);
     await Bun.sleep(1);
   }
 }

@@ -114,10 +114,10 @@ export async function eventsUntil<E>(
   events: AsyncGenerator<E>,
   fits: (event: E) => boolean,
 ): Promise<E[]> {
-  const seen: E[] = [];
+  const received: E[] = [];
   for await (const event of events) {
-    seen.push(event);
-    if (fits(event)) return seen;
+    received.push(event);
+    if (fits(event)) return received;
   }
-  throw new Error(`the stream ended before that: ${JSON.stringify(seen).slice(0, 2000)}`);
+  throw new Error(`the stream ended before that: ${JSON.stringify(received).slice(0, 2000)}`);
 }

@@ -42,9 +42,9 @@ browserSuite('coming to the page', (browser) => {
     const id = answer.headers.get('x-hopgate-request-id')!;
     await answer.text();
 
-    const seen = await browser.visit(gateway.url);
-    const { page } = seen;
-    await seen.open(`#/x/${id}`);
+    const visit = await browser.visit(gateway.url);
+    const { page } = visit;
+    await visit.open(`#/x/${id}`);
     const field = page.getByLabel('Key of this gateway');
     await field.fill('not-the-key');
     await page.getByRole('button', { name: 'Open' }).click();
@@ -58,11 +58,11 @@ browserSuite('coming to the page', (browser) => {
     await page.reload();
     await page.locator('.waterfall').waitFor();
     expect(page.url()).not.toContain(KEY);
-    const kept: unknown = await page.locator('body').evaluate((body) => {
+    const stored: unknown = await page.locator('body').evaluate((body) => {
       const view = body.ownerDocument.defaultView;
       return [view.localStorage.length, view.document.cookie];
     });
-    expect(kept).toEqual([0, '']);
+    expect(stored).toEqual([0, '']);
     // Another tab asks for its own key.
     const other = await browser.visit(gateway.url);
     await other.open('#/');
@@ -71,17 +71,17 @@ browserSuite('coming to the page', (browser) => {
 
   test('without recording the page says how to switch it on', async () => {
     gateway = await startGateway(threeProviders(upstream, { samples: { mode: 'off' } }));
-    const seen = await browser.visit(gateway.url);
-    await seen.open('#/');
-    await seen.page.getByRole('heading', { name: 'Recording is off' }).waitFor();
-    expect(await seen.page.locator('.snippet').textContent()).toContain('mode: all');
+    const visit = await browser.visit(gateway.url);
+    await visit.open('#/');
+    await visit.page.getByRole('heading', { name: 'Recording is off' }).waitFor();
+    expect(await visit.page.locator('.snippet').textContent()).toContain('mode: all');
   });
 
   test('with nothing recorded it shows a working command line, and then its exchange', async () => {
     gateway = await startGateway(threeProviders(upstream, { samples: { mode: 'all' } }));
-    const seen = await browser.visit(gateway.url);
-    const { page } = seen;
-    await seen.open('#/');
+    const visit = await browser.visit(gateway.url);
+    const { page } = visit;
+    await visit.open('#/');
     await page.getByRole('heading', { name: 'Waiting for the first exchange' }).waitFor();
     const line = (await page.locator('.snippet pre').textContent())!;
     upstream.enqueue(say('Fine.'));
@@ -102,9 +102,9 @@ browserSuite('coming to the page', (browser) => {
         body: JSON.stringify({ model: 'via-chat', messages: [{ role: 'user', content: 'Hello' }] }),
       })
     ).text();
-    const seen = await browser.visit(gateway.url);
-    const { page } = seen;
-    await seen.open('#/');
+    const visit = await browser.visit(gateway.url);
+    const { page } = visit;
+    await visit.open('#/');
     await page.locator('.row').waitFor();
     await gateway.stop();
     gateway = undefined;

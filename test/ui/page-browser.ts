@@ -107,9 +107,9 @@ export function browserSuite(name: string, body: (visits: Visits) => void): void
     afterAll(stopBrowser);
     body({
       async visit(origin, options) {
-        const seen = await visit(origin, options);
-        open.push(seen);
-        return seen;
+        const page = await visit(origin, options);
+        open.push(page);
+        return page;
       },
       get seen() {
         return open[0]!;

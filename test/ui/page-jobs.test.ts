@@ -19,14 +19,14 @@ function glmFails(body: JsonObject): boolean {
 }
 
 browserSuite('jobs of the page', (browser) => {
-  let world: PageSetup;
+  let setup: PageSetup;
   let failed: string;
   /** Milliseconds until the vendor answers. */
   let slow = 0;
 
   beforeAll(async () => {
-    world = await startPageSetup({ server_tools: {} });
-    world.upstream.answerWith(({ body }) =>
+    setup = await startPageSetup({ server_tools: {} });
+    setup.upstream.answerWith(({ body }) =>
       glmFails(body)
         ? {
             status: 500,
@@ -35,19 +35,19 @@ browserSuite('jobs of the page', (browser) => {
           }
         : say('Fine.', { usage: { input: 4711 }, delivery: { firstByteMs: slow } }),
     );
-    failed = await world.post('/v1/chat/completions', { ...chatHistory(60), model: 'via-chat' });
+    failed = await setup.post('/v1/chat/completions', { ...chatHistory(60), model: 'via-chat' });
   }, 180_000);
   afterEach(async () => {
     slow = 0;
   });
   afterAll(async () => {
-    await world?.stop();
+    await setup?.stop();
   });
 
   const open = async (hash: string, options?: BrowserContextOptions): Promise<Page> => {
-    const seen = await browser.visit(world.gateway.url, options);
-    await seen.open(hash);
-    return seen.page;
+    const visit = await browser.visit(setup.gateway.url, options);
+    await visit.open(hash);
+    return visit.page;
   };
 
   test('a failure is found among others, replayed, and shown beside the recorded answer', async () => {
@@ -56,10 +56,10 @@ browserSuite('jobs of the page', (browser) => {
     await page.locator('.banner').getByText('Operation failed').waitFor();
     await page.getByRole('link', { name: 'Replay' }).first().click();
     await page.getByLabel('Repeat', { exact: true }).fill('2');
-    const asked = world.upstream.modelRequests.length;
+    const requestCount = setup.upstream.modelRequests.length;
     await page.locator('.jobform').getByRole('button', { name: 'Replay' }).click();
     await page.getByText('Done: 2 requests of 2').waitFor();
-    expect(world.upstream.modelRequests.length).toBe(asked + 2);
+    expect(setup.upstream.modelRequests.length).toBe(requestCount + 2);
     const rows = await page.locator('table.runs tbody tr').allTextContents();
     expect(rows).toHaveLength(3);
     expect(rows[0]).toStartWith('recorded500');
@@ -68,16 +68,16 @@ browserSuite('jobs of the page', (browser) => {
     // The address leads back to the job.
     await page.reload();
     await page.getByText('Done: 2 requests of 2').waitFor();
-    expect(world.upstream.modelRequests.length).toBe(asked + 2);
+    expect(setup.upstream.modelRequests.length).toBe(requestCount + 2);
   });
 
   test('a replay shows the recorded answer beside the new one', async () => {
-    world.upstream.enqueue(say('The old words.'));
-    const id = await world.post('/v1/chat/completions', {
+    setup.upstream.enqueue(say('The old words.'));
+    const id = await setup.post('/v1/chat/completions', {
       model: 'via-chat',
       messages: [{ role: 'user', content: 'Say something' }],
     });
-    world.upstream.enqueue(say('Quite other words.'));
+    setup.upstream.enqueue(say('Quite other words.'));
     const page = await open(`#/x/${id}/replay`);
     await page.locator('.jobform').getByRole('button', { name: 'Replay' }).click();
     await page.getByText('Done: 1 request of 1').waitFor();
@@ -157,9 +157,9 @@ browserSuite('jobs of the page', (browser) => {
     await page.locator('.jobform').getByRole('button', { name: 'Bisect' }).click();
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.getByText(/^(Stopped|Done): /).waitFor();
-    const asked = world.upstream.modelRequests.length;
+    const requestCount = setup.upstream.modelRequests.length;
     await Bun.sleep(700);
-    expect(world.upstream.modelRequests.length).toBeLessThanOrEqual(asked + 1);
+    expect(setup.upstream.modelRequests.length).toBeLessThanOrEqual(requestCount + 1);
   });
 
   test('the curl command line is copied, and the exchange is exported with and without its texts', async () => {
@@ -189,14 +189,14 @@ browserSuite('jobs of the page', (browser) => {
   });
 
   test('a running exchange appears, and then its end', async () => {
-    world.upstream.enqueue(
+    setup.upstream.enqueue(
       say('Slowly, slowly, it comes along.', {
         delivery: { firstByteMs: 200, paceMs: 250, piece: 4 },
       }),
     );
     const page = await open('#/');
     await page.locator('.feed[data-state="live"]').waitFor();
-    const done = world.post('/v1/chat/completions', {
+    const done = setup.post('/v1/chat/completions', {
       model: 'via-chat',
       stream: true,
       messages: [{ role: 'user', content: 'Take your time.' }],
@@ -212,8 +212,8 @@ browserSuite('jobs of the page', (browser) => {
   });
 
   test('vendor refusals are shown in the list and the timeline', async () => {
-    world.upstream.enqueue(refuse(429), refuse(429), refuse(429));
-    const id = await world.post('/v1/chat/completions', {
+    setup.upstream.enqueue(refuse(429), refuse(429), refuse(429));
+    const id = await setup.post('/v1/chat/completions', {
       model: 'via-chat',
       messages: [{ role: 'user', content: 'Hello' }],
     });

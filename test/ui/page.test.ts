@@ -9,25 +9,25 @@ import { faintTexts } from './page-contrast.ts';
 import { type PageSetup, startPageSetup, TIDES } from './page-world.ts';
 
 browserSuite('the page', (browser) => {
-  let world: PageSetup;
+  let setup: PageSetup;
   let tides: string;
 
   beforeAll(async () => {
-    world = await startPageSetup();
-    tides = await world.threeHops();
+    setup = await startPageSetup();
+    tides = await setup.threeHops();
   }, 180_000);
   afterEach(async () => {
     // No test may cause a complaint of the browser.
-    world.upstream.clear();
+    setup.upstream.clear();
   });
   afterAll(async () => {
-    await world?.stop();
+    await setup?.stop();
   });
 
   const open = async (hash: string, options?: BrowserContextOptions): Promise<Page> => {
-    const seen = await browser.visit(world.gateway.url, options);
-    await seen.open(hash);
-    return seen.page;
+    const visit = await browser.visit(setup.gateway.url, options);
+    await visit.open(hash);
+    return visit.page;
   };
 
   /** Every view, and an element that is present once it is ready. */
@@ -148,9 +148,9 @@ browserSuite('the page', (browser) => {
     const texts: [string, string][] = [];
     for (let n = 1; n < total; n++) {
       await page.keyboard.press('ArrowRight');
-      const said = (tape: typeof inside) =>
+      const contentOf = (tape: typeof inside) =>
         tape.locator('.speech[data-of="text"]').allTextContents();
-      texts.push([(await said(inside)).join(''), (await said(outside)).join('')]);
+      texts.push([(await contentOf(inside)).join(''), (await contentOf(outside)).join('')]);
     }
     expect(texts.every(([came, went]) => came.startsWith(went))).toBe(true);
     expect(new Set(texts.map(([, went]) => went)).size).toBeGreaterThan(5);
@@ -165,9 +165,9 @@ browserSuite('the page', (browser) => {
   });
 
   test('new rows appear at the top, and the scroll position stays', async () => {
-    world.upstream.answerWith(() => say('Fine.'));
+    setup.upstream.answerWith(() => say('Fine.'));
     const ask = (n: number) =>
-      world.post('/v1/chat/completions', {
+      setup.post('/v1/chat/completions', {
         model: 'via-chat',
         messages: [{ role: 'user', content: `Number ${n}` }],
       });
@@ -197,12 +197,12 @@ browserSuite('the page', (browser) => {
   test('a long list is loaded while scrolling, and the open exchange is scrolled into view', async () => {
     const page = await open('#/');
     await page.locator('.row').first().waitFor();
-    world.upstream.answerWith(() => say('Fine.'));
+    setup.upstream.answerWith(() => say('Fine.'));
     const more = Array.from({ length: 250 }, (_, n) => n);
     while (more.length > 0) {
       await Promise.all(
         more.splice(0, 25).map((n) =>
-          world.post('/v1/chat/completions', {
+          setup.post('/v1/chat/completions', {
             model: 'via-chat',
             messages: [{ role: 'user', content: `Number ${n} of many` }],
           }),
@@ -231,8 +231,8 @@ browserSuite('the page', (browser) => {
     await page.getByPlaceholder('Search id').fill('session-of-the-tides');
     await until(async () => (await page.locator('.row').count()) === 1);
     expect(page.url()).toContain('q=session-of-the-tides');
-    world.upstream.enqueue(say('Not for this list.'));
-    await world.post('/v1/chat/completions', {
+    setup.upstream.enqueue(say('Not for this list.'));
+    await setup.post('/v1/chat/completions', {
       model: 'via-chat',
       messages: [{ role: 'user', content: 'Hello' }],
     });
@@ -258,8 +258,8 @@ browserSuite('the page', (browser) => {
   });
 
   test('a running exchange shows its elapsed time, never a negative one', async () => {
-    world.upstream.enqueue(say('At last.', { delivery: { firstByteMs: 4000 } }));
-    const sent = world.post('/v1/chat/completions', {
+    setup.upstream.enqueue(say('At last.', { delivery: { firstByteMs: 4000 } }));
+    const sent = setup.post('/v1/chat/completions', {
       model: 'via-chat',
       stream: true,
       messages: [{ role: 'user', content: 'Take your time' }],
@@ -270,9 +270,9 @@ browserSuite('the page', (browser) => {
     await page.locator('.row[data-tone="open"] .model', { hasText: 'via-chat' }).waitFor();
     await row.click();
     await page.locator('.facts', { hasText: 'Elapsed' }).waitFor();
-    const words = async () => (await page.locator('.line-words').allTextContents()).join(' ');
-    await until(async () => /[1-9]\.\d* s so far/.test(await words()));
-    expect(await words()).not.toContain('-');
+    const textOf = async () => (await page.locator('.line-words').allTextContents()).join(' ');
+    await until(async () => /[1-9]\.\d* s so far/.test(await textOf()));
+    expect(await textOf()).not.toContain('-');
     await page.keyboard.press('4');
     await page.getByText('This exchange is still running').waitFor();
     await sent;

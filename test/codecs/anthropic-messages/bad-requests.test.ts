@@ -100,14 +100,14 @@ describe('a broken request is refused, and the error names the broken field', ()
     ['thinking true', { ...base, thinking: true }, 'thinking', 'valid dictionary'],
     ['metadata text', { ...base, metadata: 'x' }, 'metadata', 'valid dictionary'],
   ];
-  for (const [name, body, param, words = ''] of cases) {
+  for (const [name, body, param, message = ''] of cases) {
     test(name, () => {
       const error = refusal(body);
       expect(error.kind).toBe('invalid_request');
       expect(error.status).toBe(400);
       expect(error.param).toBe(param);
       expect(error.message).toStartWith(`${param}: `);
-      expect(error.message).toContain(words);
+      expect(error.message).toContain(message);
     });
   }
 });

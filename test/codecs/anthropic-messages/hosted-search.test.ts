@@ -11,7 +11,7 @@ import { bytes, client, EMPTY, sse } from './recorded.ts';
 import { close, delta, done, encode, open, START, STOP, say } from './scenes.ts';
 
 describe('a web search of another protocol', () => {
-  const asked: Conversation = {
+  const request: Conversation = {
     ...EMPTY,
     tools: [{ type: 'hosted', name: 'web_search', kind: 'web_search_20250305', options: {} }],
   };
@@ -67,10 +67,10 @@ describe('a web search of another protocol', () => {
       hits([hit]),
       { type: 'text', text: 'See Bun.' },
     ];
-    const whole = anthropicMessages.encodeReply(reply(call, found, answer), client(asked));
+    const whole = anthropicMessages.encodeReply(reply(call, found, answer), client(request));
     expect(whole.content as unknown).toEqual(expected);
     expect(whole.stop_reason).toBe('end_turn');
-    const { sent } = encode([...replyEvents(reply(call, found, answer))], asked);
+    const { sent } = encode([...replyEvents(reply(call, found, answer))], request);
     expect(sent.slice(1, 6)).toEqual([
       open(0, { ...use, input: {} }),
       delta(0, { type: 'input_json_delta', partial_json: '{"query":"bun"}' }),
@@ -81,17 +81,17 @@ describe('a web search of another protocol', () => {
   });
 
   test('a search without a result gets an empty one, since the API refuses a call without one', () => {
-    const whole = anthropicMessages.encodeReply(reply(call, answer), client(asked));
+    const whole = anthropicMessages.encodeReply(reply(call, answer), client(request));
     expect((whole.content as readonly unknown[])[1]).toEqual(hits([]));
     for (const blocks of [[call, answer], [call]]) {
-      const { sent } = encode([...replyEvents(reply(...blocks))], asked);
+      const { sent } = encode([...replyEvents(reply(...blocks))], request);
       expect(sent[4]).toEqual(open(1, hits([]) as JsonObject));
     }
   });
 
   test('a failed search says so', () => {
     const failed = { ...found, isError: true } as Block;
-    const whole = anthropicMessages.encodeReply(reply(call, failed), client(asked));
+    const whole = anthropicMessages.encodeReply(reply(call, failed), client(request));
     expect((whole.content as readonly unknown[])[1]).toEqual(
       hits({ type: 'web_search_tool_result_error', error_code: 'unavailable' }),
     );

@@ -101,8 +101,8 @@ export const upstream = (sent: Conversation = EMPTY): UpstreamContext => ({
   notes: new Notes(),
 });
 
-export const client = (asked: Conversation = EMPTY): ClientContext => ({
-  request: asked,
+export const client = (request: Conversation = EMPTY): ClientContext => ({
+  request: request,
   requestId: 'req_1_abcdef',
   provider: 'up',
   notes: new Notes(),

@@ -41,8 +41,8 @@ export const decode = (events: readonly JsonObject[], sent: Conversation = EMPTY
   eventsOf([bytes(sse(...events))], upstream(sent));
 
 /** The events sent to the client. */
-export function encode(events: readonly StreamEvent[], asked: Conversation = EMPTY) {
-  const context = client(asked);
+export function encode(events: readonly StreamEvent[], request: Conversation = EMPTY) {
+  const context = client(request);
   const encoder = anthropicMessages.encodeStream(context);
   const text = events.map((event) => encoder.event(event)).join('');
   const frames = new SseParser().push(bytes(text));

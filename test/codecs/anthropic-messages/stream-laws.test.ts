@@ -10,7 +10,7 @@ import type { Conversation } from '../../../src/conversation/types.ts';
 import { SseParser } from '../../../src/lib/bytes/sse.ts';
 import { isObject, type JsonObject, tryParse } from '../../../src/lib/json/json.ts';
 import { expectPlain } from '../../support/plain-reply.ts';
-import { ABSENT, conversationOf, bytes, client, eventsOf, recorded, upstream } from './recorded.ts';
+import { ABSENT, bytes, client, conversationOf, eventsOf, recorded, upstream } from './recorded.ts';
 
 const suite = ABSENT === undefined ? describe : describe.skip;
 const streams = recorded('sse');
@@ -130,14 +130,14 @@ suite(ABSENT ?? 'every recorded stream', () => {
       checkOrder(again, file);
       const reply = fold(events);
       const whole = anthropicMessages.encodeReply(reply, client(conversation));
-      const said = await accumulated(again);
-      expect(said.content, file).toEqual(whole.content);
+      const message = await accumulated(again);
+      expect(message.content, file).toEqual(whole.content);
       for (const key of ['id', 'model', 'role', 'type', 'stop_reason', 'stop_sequence']) {
         // The SDK itself renames the model when a server-side fallback took over.
         if (key === 'model' && text.includes('"type":"fallback"')) continue;
-        expect(said[key], `${file} ${key}`).toEqual(whole[key]);
+        expect(message[key], `${file} ${key}`).toEqual(whole[key]);
       }
-      expect(counts(said.usage), file).toEqual(counts(whole.usage));
+      expect(counts(message.usage), file).toEqual(counts(whole.usage));
     }
     expect(checked).toBeGreaterThan(140);
   });
@@ -149,12 +149,12 @@ suite(ABSENT ?? 'every recorded stream', () => {
       if (original === undefined) continue;
       const conversation = conversationOf(request);
       const events = eventsOf([bytes(text)], upstream(conversation));
-      const said = await accumulated(encodeAll(events, conversation));
-      expect(withoutEmpty(said.content), file).toEqual(withoutEmpty(original.content));
+      const message = await accumulated(encodeAll(events, conversation));
+      expect(withoutEmpty(message.content), file).toEqual(withoutEmpty(original.content));
       for (const key of ['id', 'model', 'stop_reason', 'stop_sequence', 'container']) {
-        expect(said[key] ?? null, `${file} ${key}`).toEqual(original[key] ?? null);
+        expect(message[key] ?? null, `${file} ${key}`).toEqual(original[key] ?? null);
       }
-      expect(counts(said.usage), file).toEqual(counts(original.usage));
+      expect(counts(message.usage), file).toEqual(counts(original.usage));
     }
   });
 

@@ -39,7 +39,7 @@ const rows: readonly Row[] = there
 /** Handmade: a call whose arguments break off, which no codec completes. */
 const BROKEN = 'incomplete_partial_json_response.sse';
 
-const asked: Conversation = {
+const request: Conversation = {
   model: 'm',
   system: [],
   turns: [],
@@ -52,9 +52,9 @@ function translated(bytes: Uint8Array, from: Name, to: Name): string | undefined
   const notes = new Notes();
   const protocol: ProtocolName = CODECS[from].protocol.name;
   const target = { provider: 'v', model: 'm', protocol, profile: { name: 'none' } };
-  const decoder = CODECS[from].protocol.decodeStream({ sent: asked, target, notes });
+  const decoder = CODECS[from].protocol.decodeStream({ sent: request, target, notes });
   const encoder = CODECS[to].protocol.encodeStream({
-    request: asked,
+    request: request,
     requestId: 'req_1_abcdef',
     provider: 'v',
     notes,

@@ -82,11 +82,11 @@ const CASES: readonly (readonly [rule: string, body: Json, words: string])[] = [
 ];
 
 describe('refused bodies', () => {
-  for (const [rule, sent, words] of CASES) {
-    test(`${rule}: ${words}`, () => {
+  for (const [rule, sent, text] of CASES) {
+    test(`${rule}: ${text}`, () => {
       const found = lintRequest(sent).filter((finding) => finding.rule === rule);
       expect(rulesOf(lintRequest(sent))).toContain(rule);
-      expect(found.map(({ message }) => message).join('\n')).toContain(words);
+      expect(found.map(({ message }) => message).join('\n')).toContain(text);
     });
   }
 

@@ -167,17 +167,17 @@ function turnsOf({ before, calls, results, after, split, order }: Round, n: numb
       by: 'client',
     }),
   );
-  const said = [...before, ...called];
+  const messages = [...before, ...called];
   // Text may come before, after or between the results.
   const at = answered.length === 0 ? 0 : order % (answered.length + 1);
-  const heard: Block[] = [...answered.slice(0, at), ...after, ...answered.slice(at)];
+  const replies: Block[] = [...answered.slice(0, at), ...after, ...answered.slice(at)];
   const turns = (role: 'assistant' | 'user', blocks: readonly Block[]): Turn[] => {
     if (blocks.length === 0) return [];
     return split ? blocks.map((block) => ({ role, blocks: [block] })) : [{ role, blocks }];
   };
   // A user turn without expressible content is dropped; two adjacent answers are then acceptable.
-  if (answered.length === 0) heard.push({ type: 'text', text: 'go on' });
-  return [...turns('assistant', said), ...turns('user', heard)];
+  if (answered.length === 0) replies.push({ type: 'text', text: 'go on' });
+  return [...turns('assistant', messages), ...turns('user', replies)];
 }
 
 const tool: fc.Arbitrary<Tool> = fc.oneof(

@@ -23,7 +23,7 @@ describe('files', () => {
 
 describe('the context of a document', () => {
   const pdf = document('application/pdf', { title: 'D.pdf', context: 'From the archive.' });
-  const words = { type: 'text', text: 'From the archive.' };
+  const textPart = { type: 'text', text: 'From the archive.' };
   const file = {
     type: 'file',
     file: { filename: 'D.pdf', file_data: 'data:application/pdf;base64,AAAA' },
@@ -31,7 +31,7 @@ describe('the context of a document', () => {
 
   test('the context is not lost: it comes before the file, with a note', () => {
     const { messages, notes } = encode(conversation([user(pdf)]));
-    expect(messages[0]!.content).toEqual([words, file]);
+    expect(messages[0]!.content).toEqual([textPart, file]);
     expect(notes).toBe('content_bridged');
   });
 
@@ -39,7 +39,7 @@ describe('the context of a document', () => {
     const { messages } = encode(conversation([user(result('a', [pdf]))]));
     expect(messages[1]!.content).toEqual([
       { type: 'text', text: 'Attached to the result of a:' },
-      words,
+      textPart,
       file,
     ]);
   });

@@ -70,8 +70,9 @@ else {
         const after = out.choices[0].message;
         expect({ file, text: textOf(after) }).toEqual({ file, text: textOf(before) });
         expect(after.refusal ?? '').toBe(before.refusal ?? '');
-        const said = before.reasoning_content || before.reasoning;
-        if (said) expect({ file, said: after.reasoning_content }).toEqual({ file, said });
+        const content = before.reasoning_content || before.reasoning;
+        if (content)
+          expect({ file, said: after.reasoning_content }).toEqual({ file, said: content });
         const calls = (message: Message) =>
           (message.tool_calls ?? []).map(({ function: f }) => [f.name, f.arguments || '{}']);
         if (before.function_call === undefined || before.function_call === null) {
@@ -108,8 +109,8 @@ else {
       for (const { file } of answers) {
         const body = jsonOf(file) as Completion;
         const reply = openaiChat.decodeReply(body, upstream());
-        const asked = { ...NOTHING_SENT, settings: { stream: true, streamUsage: true } };
-        const completion = await accumulate(encodeAll([...replyEvents(reply)], asked));
+        const request = { ...NOTHING_SENT, settings: { stream: true, streamUsage: true } };
+        const completion = await accumulate(encodeAll([...replyEvents(reply)], request));
         const { message } = completion.choices[0]!;
         expect({ file, text: message.content ?? '' }).toEqual({
           file,
@@ -126,9 +127,9 @@ else {
       for (const { file } of answers) {
         const body = jsonOf(file);
         const reply = openaiChat.decodeReply(body, upstream());
-        const told = openaiChat.digestReply(body);
-        if (expectPlain(told, reply, file)) plain++;
-        const { texts: _, ...digest } = told;
+        const response = openaiChat.digestReply(body);
+        if (expectPlain(response, reply, file)) plain++;
+        const { texts: _, ...digest } = response;
         expect({ file, ...digest }).toEqual({
           file,
           complete: true,
@@ -151,8 +152,8 @@ else {
       for (const { file, status } of refused) {
         const body = new TextDecoder().decode(bytesOf(file));
         const error = openaiChat.decodeError(status!, body, new Headers());
-        const words = body.match(/"(?:message|detail)":\s*"([^"\\]+)/)?.[1] ?? '';
-        expect(error.message).toContain(words);
+        const message = body.match(/"(?:message|detail)":\s*"([^"\\]+)/)?.[1] ?? '';
+        expect(error.message).toContain(message);
         expect(error.fromUpstream).toBe(true);
         expect(error.status).toBe(status!);
         kinds[file.replace(/\/.*/, '')] = error.kind;

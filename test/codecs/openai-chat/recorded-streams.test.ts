@@ -13,7 +13,7 @@ const streams = rows.filter((row) => row.kind === 'sse');
 /** Streams in which the vendor reports a failure. */
 const FAILED = /tool_use_failed_error_streaming(_with_text)?\.0\.sse/;
 
-const said = (reply: Reply, type: 'text' | 'reasoning' | 'refusal') =>
+const contentOf = (reply: Reply, type: 'text' | 'reasoning' | 'refusal') =>
   reply.blocks.map((block) => (block.type === type ? block.text : '')).join('');
 
 /** Text, reasoning and arguments counted from the raw bytes, without the decoder's code. */
@@ -59,8 +59,8 @@ else {
         const calls = reply.blocks.filter((block) => block.type === 'tool-call');
         expect({
           file,
-          text: said(reply, 'text'),
-          reasoning: said(reply, 'reasoning'),
+          text: contentOf(reply, 'text'),
+          reasoning: contentOf(reply, 'reasoning'),
           names: calls.map((call) => call.name),
           args: calls.map((call) => call.input.length).reduce((a, b) => a + b, 0),
         }).toEqual({
@@ -128,18 +128,21 @@ else {
     });
 
     test('the official SDK reads the re-encoded stream as the original', async () => {
-      const asked = { ...NOTHING_SENT, settings: { stream: true, streamUsage: true } };
+      const request = { ...NOTHING_SENT, settings: { stream: true, streamUsage: true } };
       for (const { file } of streams) {
         if (FAILED.test(file)) continue;
         const events = decodeAll(bytesOf(file));
         const reply = fold(events);
-        const completion = await accumulate(encodeAll(events, asked));
+        const completion = await accumulate(encodeAll(events, request));
         const { message, finish_reason } = completion.choices[0]!;
-        expect({ file, text: message.content ?? '' }).toEqual({ file, text: said(reply, 'text') });
+        expect({ file, text: message.content ?? '' }).toEqual({
+          file,
+          text: contentOf(reply, 'text'),
+        });
         expect(message.role).toBe('assistant');
-        expect(message.refusal ?? '').toBe(said(reply, 'refusal'));
+        expect(message.refusal ?? '').toBe(contentOf(reply, 'refusal'));
         expect((message as { reasoning_content?: string }).reasoning_content === undefined).toBe(
-          said(reply, 'reasoning') === '',
+          contentOf(reply, 'reasoning') === '',
         );
         const calls = reply.blocks.filter((block) => block.type === 'tool-call');
         expect(
@@ -163,12 +166,12 @@ else {
     test('encoding and decoding again gives the same content', () => {
       for (const { file } of streams) {
         if (FAILED.test(file)) continue;
-        const asked = { ...NOTHING_SENT, settings: { stream: true, streamUsage: true } };
+        const request = { ...NOTHING_SENT, settings: { stream: true, streamUsage: true } };
         const first = fold(decodeAll(bytesOf(file)));
         const again = fold(
-          decodeAll(new TextEncoder().encode(encodeAll(decodeAll(bytesOf(file)), asked))),
+          decodeAll(new TextEncoder().encode(encodeAll(decodeAll(bytesOf(file)), request))),
         );
-        const words = (reply: Reply) =>
+        const textOf = (reply: Reply) =>
           reply.blocks.map((b) =>
             b.type === 'tool-call'
               ? { ...b, input: b.input || '{}' }
@@ -176,7 +179,7 @@ else {
                 ? [b.type, b.text]
                 : b,
           );
-        expect({ file, blocks: words(again) }).toEqual({ file, blocks: words(first) });
+        expect({ file, blocks: textOf(again) }).toEqual({ file, blocks: textOf(first) });
         expect({ file, finish: again.finish }).toEqual({ file, finish: first.finish });
       }
     });

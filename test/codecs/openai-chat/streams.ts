@@ -44,8 +44,8 @@ export const chunk = (delta: unknown, finish: string | null = null, more: object
   ...more,
 });
 
-export function encodeAll(events: readonly StreamEvent[], asked: Conversation = NOTHING_SENT) {
-  const encoder = openaiChat.encodeStream(client(asked));
+export function encodeAll(events: readonly StreamEvent[], request: Conversation = NOTHING_SENT) {
+  const encoder = openaiChat.encodeStream(client(request));
   return events.map((event) => encoder.event(event)).join('');
 }
 

@@ -107,13 +107,13 @@ afterAll(() => {
 });
 
 describe('any stream of any upstream', () => {
-  const asked: JsonObject = { ...SEALING, tools: [{ type: 'web_search' }] };
+  const request: JsonObject = { ...SEALING, tools: [{ type: 'web_search' }] };
 
   test('the stream has the right structure, satisfies the official client, and equals the whole reply', async () => {
     setSystemTime(new Date('2026-03-01T12:00:00Z'));
     await fc.assert(
       fc.asyncProperty(stream, async (events) => {
-        const sse = write(events, asked);
+        const sse = write(events, request);
         const last = checkSkeleton(sse);
         const { output: read } = plain(await readBySdk(sse)) as { output: readonly JsonObject[] };
         expect(read.map((item) => item.id) as unknown[]).toEqual(
@@ -121,7 +121,7 @@ describe('any stream of any upstream', () => {
         );
         const fold = new ReplyBuilder();
         for (const event of events) fold.push(event);
-        const whole = openaiResponses.encodeReply(fold.reply, client(conversation(asked)));
+        const whole = openaiResponses.encodeReply(fold.reply, client(conversation(request)));
         expect(meaning(whole)).toEqual(meaning(last));
       }),
       { numRuns: 200 },
@@ -136,7 +136,7 @@ describe('any stream of any upstream', () => {
           .map((event, i) => ({ event, key: (i * 7919 + seed) % 104729 }))
           .sort((a, b) => a.key - b.key)
           .map(({ event }) => event);
-        write(shuffled, asked);
+        write(shuffled, request);
       }),
       { numRuns: 100 },
     );

@@ -102,7 +102,7 @@ describe("bad input is refused with the API's message, naming the field", () => 
       'input[1].output',
       'Missing required parameter',
     ],
-  ])('%j', (body, param, words) => {
+  ])('%j', (body, param, text) => {
     let error: unknown;
     try {
       openaiResponses.decodeRequest(body);
@@ -112,7 +112,7 @@ describe("bad input is refused with the API's message, naming the field", () => 
     expect(error).toBeInstanceOf(GatewayError);
     const { kind, param: named, message } = error as GatewayError;
     expect([kind, named]).toEqual(['invalid_request', param]);
-    expect(message).toContain(words);
+    expect(message).toContain(text);
   });
 
   test('server-side state may replace input', () => {

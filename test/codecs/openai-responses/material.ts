@@ -81,8 +81,8 @@ export function upstream(sent: Conversation, profile?: Profile): UpstreamContext
   return { sent, target: target(sent.model, profile), notes: new Notes() };
 }
 
-export function client(asked: Conversation, provider = 'vendor'): ClientContext {
-  return { request: asked, requestId: 'req_1763474589000_abc123', provider, notes: new Notes() };
+export function client(request: Conversation, provider = 'vendor'): ClientContext {
+  return { request: request, requestId: 'req_1763474589000_abc123', provider, notes: new Notes() };
 }
 
 export const conversation = (body: JsonObject): Conversation => openaiResponses.decodeRequest(body);

@@ -12,9 +12,9 @@ import { target } from './material.ts';
 
 function sent(from: Codec, messages: Json, profile: Partial<Profile>) {
   const notes = new Notes();
-  const asked = from.decodeRequest({ model: 'm', max_tokens: 90, messages });
+  const request = from.decodeRequest({ model: 'm', max_tokens: 90, messages });
   const to = target('gpt', { ...NO_PROFILE, ...profile });
-  const items = openaiResponses.encodeRequest(asked, to, notes).input as readonly JsonObject[];
+  const items = openaiResponses.encodeRequest(request, to, notes).input as readonly JsonObject[];
   return { items, parts: items.at(-1)!.content, notes: notes.summary() };
 }
 
@@ -69,7 +69,7 @@ describe('files', () => {
 
 describe('the context of a document', () => {
   const context = 'From the archive.';
-  const words = { type: 'input_text', text: context };
+  const textPart = { type: 'input_text', text: context };
   const source = { type: 'base64', media_type: 'application/pdf', data: 'AAAA' };
   const pdf = { type: 'document', title: 'D.pdf', context, source };
   const file = {
@@ -80,7 +80,7 @@ describe('the context of a document', () => {
 
   test('the context is not lost: it comes before the file, with a note', () => {
     const { parts, notes } = messages([pdf]);
-    expect(parts).toEqual([words, file]);
+    expect(parts).toEqual([textPart, file]);
     expect(notes).toBe('content_bridged');
   });
 
@@ -101,9 +101,9 @@ describe('the context of a document', () => {
       { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'f', input: {} }] },
       { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: [pdf] }] },
     ];
-    expect(sent(anthropicMessages, history, {}).items.at(-1)!.output).toEqual([words, file]);
+    expect(sent(anthropicMessages, history, {}).items.at(-1)!.output).toEqual([textPart, file]);
     expect(sent(anthropicMessages, history, { documents: false }).items.at(-1)!.output).toEqual([
-      words,
+      textPart,
       { type: 'input_text', text: '[document omitted: D.pdf]' },
     ]);
   });
@@ -123,8 +123,8 @@ describe('audio', () => {
 
   test('audio of a Responses client goes out unchanged', () => {
     const body = { model: 'm', input: [{ type: 'message', role: 'user', content: [audio] }] };
-    const asked = openaiResponses.decodeRequest(body);
-    const longer = { ...asked, turns: [...asked.turns, ...asked.turns] };
+    const request = openaiResponses.decodeRequest(body);
+    const longer = { ...request, turns: [...request.turns, ...request.turns] };
     const { input } = openaiResponses.encodeRequest(longer, target('gpt'), new Notes());
     expect(input).toEqual([...body.input, ...body.input]);
   });

@@ -45,18 +45,18 @@ describe.skipIf(!hasFixtures)('recorded replies', () => {
 
   test('an unchanged reply goes out as it came', () => {
     for (const { row, body } of answers) {
-      const asked = conversation(requestOf(row));
-      const reply = openaiResponses.decodeReply(body, upstream(asked));
-      expect(openaiResponses.encodeReply(reply, client(asked)) as Json, row.file).toBe(body);
+      const request = conversation(requestOf(row));
+      const reply = openaiResponses.decodeReply(body, upstream(request));
+      expect(openaiResponses.encodeReply(reply, client(request)) as Json, row.file).toBe(body);
     }
   });
 
   test('a reply has the same content after encoding and decoding', () => {
     for (const { row, body } of answers) {
-      const asked = conversation(requestOf(row));
-      const { wire: _, ...reply } = openaiResponses.decodeReply(body, upstream(asked));
+      const request = conversation(requestOf(row));
+      const { wire: _, ...reply } = openaiResponses.decodeReply(body, upstream(request));
       const encoded = openaiResponses.encodeReply(reply, client(conversation(SEALING)));
-      const again = openaiResponses.decodeReply(encoded, upstream(asked));
+      const again = openaiResponses.decodeReply(encoded, upstream(request));
       expect(again.blocks.map(contentOf), row.file).toEqual(reply.blocks.map(contentOf));
       expect([again.finish, again.model, again.created, again.usage], row.file).toEqual([
         reply.finish,
@@ -73,9 +73,9 @@ describe.skipIf(!hasFixtures)('recorded replies', () => {
     for (const { row, body } of answers) {
       const usage = isObject(body) ? body.usage : undefined;
       if (!isObject(usage)) continue;
-      const asked = conversation(requestOf(row));
-      const { wire: _, ...reply } = openaiResponses.decodeReply(body, upstream(asked));
-      const encoded = openaiResponses.encodeReply(reply, client(asked)).usage as JsonObject;
+      const request = conversation(requestOf(row));
+      const { wire: _, ...reply } = openaiResponses.decodeReply(body, upstream(request));
+      const encoded = openaiResponses.encodeReply(reply, client(request)).usage as JsonObject;
       expect(encoded.input_tokens, row.file).toBe(usage.input_tokens);
       expect(encoded.output_tokens, row.file).toBe(usage.output_tokens);
       compared++;
@@ -85,8 +85,8 @@ describe.skipIf(!hasFixtures)('recorded replies', () => {
 
   test('the digest of a reply agrees with its decoding', () => {
     for (const { row, body } of answers) {
-      const asked = conversation(requestOf(row));
-      const reply: Reply = openaiResponses.decodeReply(body, upstream(asked));
+      const request = conversation(requestOf(row));
+      const reply: Reply = openaiResponses.decodeReply(body, upstream(request));
       const digest = openaiResponses.digestReply(body);
       expectPlain(digest, reply, row.file);
       expect(

@@ -43,9 +43,9 @@ test('the reply still names the id', () => {
 });
 
 test('a string input stays last, also after a changed setting', () => {
-  const asked = conversation({ model: 'm', input: 'two', previous_response_id: 'resp_1' });
+  const request = conversation({ model: 'm', input: 'two', previous_response_id: 'resp_1' });
   const expanded = prependItems(
-    { ...asked, settings: { ...asked.settings, maxTokens: 9 } },
+    { ...request, settings: { ...request.settings, maxTokens: 9 } },
     earlier.slice(0, 1),
   );
   expect(openaiResponses.encodeRequest(expanded, target('m'), new Notes())).toEqual({

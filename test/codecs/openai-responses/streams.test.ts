@@ -106,7 +106,9 @@ describe.skipIf(!hasFixtures)('recorded streams', () => {
       const fold = new ReplyBuilder();
       for (const event of decode(frames(text), sent)) fold.push(event);
       const reply = openaiResponses.decodeReply(last.response as JsonObject, upstream(sent));
-      expect(plain(fold.reply.blocks.map(contentOf)), row.file).toEqual(plain(reply.blocks.map(contentOf)));
+      expect(plain(fold.reply.blocks.map(contentOf)), row.file).toEqual(
+        plain(reply.blocks.map(contentOf)),
+      );
       expect(fold.reply.finish, row.file).toBe(reply.finish);
       expect(fold.reply.usage, row.file).toEqual(reply.usage);
       expect(fold.complete, row.file).toBe(true);
@@ -149,9 +151,9 @@ describe.skipIf(!hasFixtures)('recorded streams', () => {
     for (const row of streams) {
       const text = bodyOf(row);
       if (!isWhole(text)) continue;
-      const asked = conversation(requestOf(row));
-      const events = decode(frames(text), asked);
-      const encoder = openaiResponses.encodeStream(client(asked));
+      const request = conversation(requestOf(row));
+      const events = decode(frames(text), request);
+      const encoder = openaiResponses.encodeStream(client(request));
       const sse = events.map((event) => encoder.event(event)).join('');
       const last = checkSkeleton(sse, row.file);
       if (events.at(-1)?.type === 'error') {
@@ -165,7 +167,7 @@ describe.skipIf(!hasFixtures)('recorded streams', () => {
 
       const fold = new ReplyBuilder();
       for (const event of events) fold.push(event);
-      const whole = openaiResponses.encodeReply(fold.reply, client(asked));
+      const whole = openaiResponses.encodeReply(fold.reply, client(request));
       expect(meaning(whole), row.file).toEqual(meaning(last));
       read++;
     }

@@ -92,13 +92,13 @@ for (const client of ALL) {
         ];
         expectEvents(eventsIn(shown.text));
         expect(violations(client, shown.text)).toEqual([]);
-        const told = await readBySdk(client, shown.text);
-        expect(told.text.replace(/\s+/g, '')).toBe('让我想想。三月，蛋糕很甜。');
-        expect(told.calls).toEqual([]);
+        const response = await readBySdk(client, shown.text);
+        expect(response.text.replace(/\s+/g, '')).toBe('让我想想。三月，蛋糕很甜。');
+        expect(response.calls).toEqual([]);
         expect(hidden.text).not.toContain('hopgate');
         expect(hidden.text).not.toContain('recall_memory');
         expect(violations(client, hidden.text)).toEqual([]);
-        expect((await readBySdk(client, hidden.text)).text).toBe(told.text);
+        expect((await readBySdk(client, hidden.text)).text).toBe(response.text);
         // The first events arrive before the first text.
         expect(shown.text.indexOf('get_other_members')).toBeLessThan(shown.text.indexOf('让我'));
         expect(shown.text.indexOf('让我')).toBeLessThan(shown.text.indexOf('"蛋糕"'));

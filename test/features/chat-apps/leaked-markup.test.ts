@@ -61,8 +61,8 @@ describe('markup', () => {
       fc.property(
         fc.array(word, { maxLength: 14 }),
         fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 6 }),
-        (words, sizes) => {
-          const text = words.join('');
+        (texts, sizes) => {
+          const text = texts.join('');
           const { text: left } = clean(text, sizes);
           expect(left).toBe(clean(text).text);
           expect(left).not.toMatch(/[|｜]DSML|<function_calls>/);
@@ -86,8 +86,8 @@ test('text without markup passes unchanged: tables, HTML, arrows, quotes', () =>
 });
 
 test('events without markup stay the same objects', () => {
-  const told: number[] = [];
-  const interceptor = cleanReply(() => told.push(1), { reasoning: false });
+  const reportCount: number[] = [];
+  const interceptor = cleanReply(() => reportCount.push(1), { reasoning: false });
   const start = { type: 'block-start', index: 0, head: { type: 'text' } } as const;
   const delta = { type: 'delta', index: 0, text: 'Hello.' } as const;
   const stop = { type: 'block-stop', index: 0 } as const;
@@ -95,10 +95,10 @@ test('events without markup stay the same objects', () => {
   const reasoning = { ...start, head: { type: 'reasoning' } } as const;
   const thought = { ...delta, text: BLOCK };
   for (const event of [reasoning, thought, stop]) expect(interceptor.event(event)).toBe(event);
-  expect(told).toEqual([]);
+  expect(reportCount).toEqual([]);
   interceptor.event(start);
   expect(interceptor.event({ ...delta, text: BLOCK })).toEqual({ ...delta, text: '\n\n' } as never);
   interceptor.event({ ...delta, text: BLOCK });
   interceptor.event(stop);
-  expect(told).toEqual([1]);
+  expect(reportCount).toEqual([1]);
 });

@@ -19,12 +19,12 @@ const pairs = (text: string): readonly string[] =>
 
 export function testMemory(spaces: Readonly<Record<string, readonly string[]>> = {}): TestMemory {
   const captured: TestMemory['captured'] = [];
-  const asked: TestMemory['recalls'] = [];
+  const requests: TestMemory['recalls'] = [];
   return {
     captured,
-    recalls: asked,
+    recalls: requests,
     async recall(space, query) {
-      asked.push({ space, query });
+      requests.push({ space, query });
       const texts = spaces[space] ?? [];
       const events = texts.map(
         (text, at): MemoryEvent => ({

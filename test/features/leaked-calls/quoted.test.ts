@@ -141,10 +141,10 @@ each('a call at the end, and then a structured one: both are made', (write) => {
 });
 
 each('a reply that begins with a call and then says that it waits: the call is made', (write) => {
-  for (const words of ['Done, waiting for the result.', 'Let me wait for the output.']) {
-    for (const chunks of arrivals(`${write([GOOD])}\n\n${words}`)) {
+  for (const message of ['Done, waiting for the result.', 'Let me wait for the output.']) {
+    for (const chunks of arrivals(`${write([GOOD])}\n\n${message}`)) {
       const { calls, text } = played([{ text: chunks }]);
-      expect([calls, text.trim()]).toEqual([[GOOD], words]);
+      expect([calls, text.trim()]).toEqual([[GOOD], message]);
     }
   }
 });

@@ -200,10 +200,10 @@ describe('frames handled together', () => {
   });
 
   test('frames are handled as one where they hold only text', () => {
-    const seen: string[] = [];
+    const received: string[] = [];
     const interceptor: Interceptor = {
       event(event) {
-        if (event.type === 'delta') seen.push(event.text);
+        if (event.type === 'delta') received.push(event.text);
         return event;
       },
       passes: ({ text }) => !text.includes('!'),
@@ -216,6 +216,6 @@ describe('frames handled together', () => {
     const out = [...chunks, rest].map((chunk) => Buffer.from(lane.push(chunk)));
     expect(Buffer.concat(out)).toEqual(Buffer.concat(frames));
     // The first frame is decoded before the shape of the others is known.
-    expect(seen).toEqual(['a', 'bcd', 'efg', 'h', '!', 'i', 'j', 'k', 'l']);
+    expect(received).toEqual(['a', 'bcd', 'efg', 'h', '!', 'i', 'j', 'k', 'l']);
   });
 });

@@ -212,18 +212,18 @@ describe('listing', () => {
     const add = (time: number, tag = 'a') =>
       book.add('s', [{ text: `t${time}`, time, tags: [tag] }], alone)[0]![0].id;
     const ids = [5, 5, 5, 1, 9, 3].map((time) => add(time, time === 5 ? 'five' : 'a'));
-    const seen: string[] = [];
+    const received: string[] = [];
     let cursor: string | undefined;
     do {
       const page = book.list('s', { limit: 2, order: 'desc', cursor });
-      seen.push(...page.events.map(({ text }) => text));
+      received.push(...page.events.map(({ text }) => text));
       cursor = page.next;
-      if (seen.length === 2) {
+      if (received.length === 2) {
         add(100);
         book.remove('s', ids[4]!);
       }
     } while (cursor !== undefined);
-    expect(seen).toEqual(['t9', 't5', 't5', 't5', 't3', 't1']);
+    expect(received).toEqual(['t9', 't5', 't5', 't5', 't3', 't1']);
     const times = (query: object) =>
       book.list('s', { limit: 9, order: 'asc', ...query }).events.map(({ time }) => time);
     expect(times({ since: 3, until: 6 })).toEqual([3, 5, 5, 5]);

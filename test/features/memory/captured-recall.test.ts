@@ -147,7 +147,7 @@ describe('facts that were asked about repeatedly', () => {
     expect(PAIRS).toHaveLength(40);
   });
 
-  test.each(PAIRS)('%s ← %s', async (fact, query, asked, reply) => {
+  test.each(PAIRS)('%s ← %s', async (fact, query, question, reply) => {
     const { memory, recalled } = files.open({ path: files.path(), dedupeMs: 0 });
     const day = 86_400_000;
     const start = Date.now() - 40 * day;
@@ -157,7 +157,7 @@ describe('facts that were asked about repeatedly', () => {
     ]);
     for (let i = 1; i <= 15; i++) {
       await memory.capture('s', [
-        { text: asked, source: 'user', time: start + i * day },
+        { text: question, source: 'user', time: start + i * day },
         { text: reply, source: 'assistant', time: start + i * day + 1 },
       ]);
     }
@@ -171,10 +171,10 @@ describe('facts that were asked about repeatedly', () => {
   test('all in one space: each is among the first five', async () => {
     const { memory, recalled } = files.open({ path: files.path() });
     const time = Date.now() - 86_400_000;
-    for (const [at, [fact, , asked, reply]] of PAIRS.entries()) {
+    for (const [at, [fact, , query, reply]] of PAIRS.entries()) {
       await memory.capture('s', [
         { text: fact, source: 'user', time: time + at },
-        { text: asked, source: 'user', time: time + at },
+        { text: query, source: 'user', time: time + at },
         { text: reply, source: 'assistant', time: time + at + 1 },
       ]);
     }
@@ -196,7 +196,7 @@ describe('facts that were asked about repeatedly', () => {
 });
 
 test('questions are distinguished from statements', () => {
-  for (const [, , asked] of PAIRS) expect([asked, isQuestion(asked)]).toEqual([asked, true]);
+  for (const [, , query] of PAIRS) expect([query, isQuestion(query)]).toEqual([query, true]);
   for (const [fact, , , reply] of PAIRS) {
     expect([fact, isQuestion(fact)]).toEqual([fact, false]);
     expect([reply, isQuestion(reply)]).toEqual([reply, false]);

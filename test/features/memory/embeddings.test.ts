@@ -27,7 +27,7 @@ const MEANINGS: readonly (readonly string[])[] = [
   ['car', 'Kia', 'vehicle'],
 ];
 const vectorOf = (text: string) => [
-  ...MEANINGS.map((words) => (words.some((word) => text.includes(word)) ? 1 : -0.1)),
+  ...MEANINGS.map((messages) => (messages.some((word) => text.includes(word)) ? 1 : -0.1)),
   0.01,
 ];
 
@@ -117,10 +117,10 @@ describe('hybrid recall', () => {
     expect((await recalled('s', 'shrimp party'))[0]).toContain('shrimp');
     expect((await recalled('s', 'Kia'))[0]).toContain('Kia');
     expect([watch.kinds, failures.length]).toEqual([['fallback', 'fallback'], 1]);
-    const asked = sent.length;
+    const requestCount = sent.length;
     later(30_001);
     await recalled('s', 'Kia');
-    expect([failures.length, sent.length - asked]).toEqual([2, 1]);
+    expect([failures.length, sent.length - requestCount]).toEqual([2, 1]);
   });
 
   test('a recall waits for the endpoint no longer than configured', async () => {

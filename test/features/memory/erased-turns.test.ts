@@ -28,15 +28,21 @@ const newFile = (name: string) => {
 };
 
 /** Starts a turn; the returned function ends it. */
-function turn(memory: Memory, said: string, reply: string): () => Promise<void> {
-  const asked = {
-    turns: [{ role: 'user', blocks: [{ type: 'text', text: said }] }],
+function turn(memory: Memory, text: string, reply: string): () => Promise<void> {
+  const request = {
+    turns: [{ role: 'user', blocks: [{ type: 'text', text: text }] }],
   } as unknown as Conversation;
   const onFailed = (thrown: unknown) => {
     throw thrown;
   };
-  const feature = capture({ memory, space: 's', round: undefined, request: () => asked, onFailed });
-  const interceptor = feature.intercept!(asked, {} as FeatureContext)!;
+  const feature = capture({
+    memory,
+    space: 's',
+    round: undefined,
+    request: () => request,
+    onFailed,
+  });
+  const interceptor = feature.intercept!(request, {} as FeatureContext)!;
   return async () => {
     for (const event of [
       { type: 'block-start', index: 0, head: { type: 'text' } },

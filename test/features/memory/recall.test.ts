@@ -154,20 +154,20 @@ describe('what is found', () => {
         }),
         fc.string({ unit: 'binary' }),
         async (space, given, query) => {
-          const kept = given
+          const stored = given
             .map((text) => text.toWellFormed().trim())
             .filter((text) => text !== '');
-          if (kept.length === 0) return;
+          if (stored.length === 0) return;
           book.add(
             space,
-            kept.map((text) => ({ text })),
+            stored.map((text) => ({ text })),
             inList,
           );
-          expect(texts(space)).toEqual(kept);
+          expect(texts(space)).toEqual(stored);
           await recalled(space, query);
-          const said = kept[0]!;
-          if (/[\p{L}\p{N}]{2}/u.test(said))
-            expect(await recalled(space, said, 100)).toContain(said);
+          const message = stored[0]!;
+          if (/[\p{L}\p{N}]{2}/u.test(message))
+            expect(await recalled(space, message, 100)).toContain(message);
         },
       ),
       { numRuns: 60 },
@@ -219,9 +219,9 @@ describe('spaces', () => {
         async (names, events, erased) => {
           const { memory, book, texts, recalled } = files.open({ path: files.path(), dedupeMs: 0 });
           const of = new Map<string, string[]>(names.map((name) => [name, []]));
-          for (const [at, [whose, words]] of events.entries()) {
+          for (const [at, [whose, messages]] of events.entries()) {
             const space = names[whose % names.length]!;
-            const text = `${words.join(' ')} #${at}`;
+            const text = `${messages.join(' ')} #${at}`;
             of.get(space)!.push(text);
             if (at % 2 === 0) book.add(space, [{ text }], alone);
             else await memory.capture(space, [{ text }]);

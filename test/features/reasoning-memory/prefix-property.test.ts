@@ -42,12 +42,12 @@ const steps = fc.array(
 /** The answer of step `n`; text that only its maker may see again is spelled `secret-<vendor>-<n>`. */
 function answer({ vendor, calls, reasons, text, stream }: Step, n: number) {
   const ids = Array.from({ length: calls }, (_, i) => `call_${n}f7a${i}c1e90b8d2a64${n}${i}`);
-  const said = text || calls === 0 ? `step ${n}` : undefined;
+  const message = text || calls === 0 ? `step ${n}` : undefined;
   const secret = `secret-${vendor}-${n}`;
   if (vendor === 0) {
     return messagesReply([
       ...(reasons ? [{ type: 'thinking', thinking: secret, signature: seal(n) }] : []),
-      ...(said === undefined ? [] : [{ type: 'text', text: said }]),
+      ...(message === undefined ? [] : [{ type: 'text', text: message }]),
       ...ids.map((id) => ({ type: 'tool_use', id, name: 'read', input: {} })),
     ]);
   }
@@ -57,11 +57,11 @@ function answer({ vendor, calls, reasons, text, stream }: Step, n: number) {
       ? { extra_content: { google: { thought_signature: secret } } }
       : {};
   const made = ids.map((id, i) => call(id, signed(i)));
-  const words: JsonObject = said === undefined ? {} : { content: said };
+  const textPart: JsonObject = message === undefined ? {} : { content: message };
   if (!stream)
-    return chatReply({ ...thought, ...words, ...(calls > 0 ? { tool_calls: made } : {}) });
+    return chatReply({ ...thought, ...textPart, ...(calls > 0 ? { tool_calls: made } : {}) });
   const indexed = made.map((one, index) => ({ index, ...one }));
-  const deltas = [thought, words, ...(calls > 0 ? [{ tool_calls: indexed }] : [])];
+  const deltas = [thought, textPart, ...(calls > 0 ? [{ tool_calls: indexed }] : [])];
   return chatStream(
     deltas.filter((delta) => Object.keys(delta).length > 0),
     calls > 0 ? 'tool_calls' : 'stop',

@@ -121,11 +121,11 @@ describe('the file', () => {
     for (const suffix of ['-wal', '-shm']) {
       if (existsSync(path + suffix)) rmSync(path + suffix);
     }
-    const told: string[] = [];
-    const ledger = openSessionLedger({ path, warn: (message) => told.push(message) });
+    const reported: string[] = [];
+    const ledger = openSessionLedger({ path, warn: (message) => reported.push(message) });
     ledger.put(['k'], entry('e'));
     expect(ledger.find(['k'])).toEqual(entry('e'));
-    expect(told).toHaveLength(1);
+    expect(reported).toHaveLength(1);
     ledger.close();
   });
 });
@@ -171,13 +171,13 @@ describe('the stream', () => {
   } as const;
 
   function hear(events: readonly StreamEvent[]): CollectedAnswer | undefined {
-    let heard: CollectedAnswer | undefined;
+    let reply: CollectedAnswer | undefined;
     const interceptor = answerCollector((all) => {
-      heard = all;
+      reply = all;
     });
     for (const event of events) expect(interceptor.event(event)).toBe(event);
     expect(interceptor.end()).toEqual([]);
-    return heard;
+    return reply;
   }
 
   test('events pass as the same objects, and their order is stored', () => {
@@ -216,7 +216,7 @@ test('bodies without stored reasoning go out unchanged', async () => {
     { role: 'assistant', content: 'ok', reasoning_content: 'own', tool_calls: [call(A)] },
     { role: 'tool', tool_call_id: A, content: 'x' },
   );
-  const asked = structuredClone(session.messages) as unknown as JsonObject[];
+  const requests = structuredClone(session.messages) as unknown as JsonObject[];
   const sent = await session.ask(DEEPSEEK, chatReply({ content: 'done' }));
-  expect(sent.messages).toEqual(asked);
+  expect(sent.messages).toEqual(requests);
 });

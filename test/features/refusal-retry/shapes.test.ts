@@ -201,9 +201,9 @@ describe('unknown fields', () => {
       },
     ],
   ];
-  for (const [what, protocol, body, words, expected] of rows) {
+  for (const [what, protocol, body, message, expected] of rows) {
     test(what, async () => {
-      const { first, second } = await afterWords(protocol, body, words);
+      const { first, second } = await afterWords(protocol, body, message);
       expect(first).toEqual(body);
       expect(second).toEqual(expected);
     });
@@ -211,8 +211,8 @@ describe('unknown fields', () => {
 
   test('a field that a request needs is never removed', () => {
     for (const name of ['messages', 'model', 'input', 'messages.0.role', 'messages.0.content']) {
-      const words = `${name}: Extra inputs are not permitted`;
-      const refused = new GatewayError('invalid_request', words, {
+      const message = `${name}: Extra inputs are not permitted`;
+      const refused = new GatewayError('invalid_request', message, {
         status: 400,
         fromUpstream: true,
       });
@@ -276,9 +276,13 @@ describe('shapes that a Messages vendor refuses are repaired in one retry', () =
           return thrown instanceof Error ? thrown.message : String(thrown);
         }
       };
-      const words = complaint(body);
-      expect(words).toBeDefined();
-      const { first, second, notes, count } = await afterWords('anthropic-messages', body, words!);
+      const message = complaint(body);
+      expect(message).toBeDefined();
+      const { first, second, notes, count } = await afterWords(
+        'anthropic-messages',
+        body,
+        message!,
+      );
       expect(first).toEqual(body);
       expect(complaint(second)).toBeUndefined();
       expect(notes.length).toBeGreaterThan(0);

@@ -208,19 +208,19 @@ describe('bounds', () => {
           s.put(row(`resp_${i}`, alive ? previous : undefined));
           s.flush();
           threads.set(thread, next);
-          let kept = 0;
+          let storedCount = 0;
           for (const list of threads.values()) {
             const chain = s.chain(list.at(-1)!, '');
             // The whole chain, or a clear answer that names the missing link.
             if ('missing' in chain) expect(list).toContain(chain.missing);
             else {
               expect(chain.items).toHaveLength(list.length * 2);
-              kept += list.length;
+              storedCount += list.length;
             }
           }
           // A conversation larger than the limit loses its beginning.
           if (next.length <= 25) expect(itemsOf(s, `resp_${i}`)).toHaveLength(next.length * 2);
-          expect(kept).toBeLessThanOrEqual(25);
+          expect(storedCount).toBeLessThanOrEqual(25);
         });
         s.close();
       }),
@@ -440,21 +440,21 @@ describe('the file', () => {
 
 describe('erasing a memory space', () => {
   const path = (file: string) => [file, `${file}-wal`];
-  const holds = (file: string, words: string) =>
-    path(file).some((one) => existsSync(one) && readFileSync(one).includes(words));
+  const holds = (file: string, message: string) =>
+    path(file).some((one) => existsSync(one) && readFileSync(one).includes(message));
 
   test('erasing removes what the space made, written or queued, and nothing else', () => {
     const file = newPath();
-    const kept = store({ path: file });
-    kept.put(row('a1', undefined, { space: nameHash('alice'), input: [say('the zebra')] }));
-    kept.put(row('b1', undefined, { space: nameHash('bob') }));
-    kept.put(row('c1'));
-    kept.flush();
-    kept.put(row('a2', 'a1', { space: nameHash('alice') }));
+    const stored = store({ path: file });
+    stored.put(row('a1', undefined, { space: nameHash('alice'), input: [say('the zebra')] }));
+    stored.put(row('b1', undefined, { space: nameHash('bob') }));
+    stored.put(row('c1'));
+    stored.flush();
+    stored.put(row('a2', 'a1', { space: nameHash('alice') }));
     expect(holds(file, 'the zebra')).toBe(true);
-    kept.eraseSpace('alice');
-    kept.flush();
-    expect(['a1', 'a2', 'b1', 'c1'].map((id) => kept.get(id, '')?.id)).toEqual([
+    stored.eraseSpace('alice');
+    stored.flush();
+    expect(['a1', 'a2', 'b1', 'c1'].map((id) => stored.get(id, '')?.id)).toEqual([
       undefined,
       undefined,
       'b1',

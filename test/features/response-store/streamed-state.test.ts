@@ -119,13 +119,13 @@ async function secondTurn(model: string, tools: boolean, stream: boolean, parts:
     { previous_response_id: first.id, input: [...results, go] },
   ]) {
     await ask({ model, ...declared, ...more }, stream);
-    const heard = JSON.stringify(upstream.modelRequests.at(-1)!.body);
-    expect(heard).not.toContain('item_reference');
+    const received = JSON.stringify(upstream.modelRequests.at(-1)!.body);
+    expect(received).not.toContain('item_reference');
     for (const part of parts) {
-      if (part.kind === 'text') expect(heard).toContain(part.text.split('\n')[0]!);
-      if (part.kind === 'call') expect(heard).toContain(part.name);
+      if (part.kind === 'text') expect(received).toContain(part.text.split('\n')[0]!);
+      if (part.kind === 'call') expect(received).toContain(part.name);
     }
-    if (results.length > 0) expect(heard).toContain('minus three');
+    if (results.length > 0) expect(received).toContain('minus three');
   }
   return first;
 }

@@ -15,8 +15,8 @@ import {
   expectLegal,
   fakeSearch,
   PROTOCOLS,
-  type ScriptedBlock,
   type Script,
+  type ScriptedBlock,
   target,
 } from './script.ts';
 import { readBySdk } from './sdk.ts';
@@ -35,7 +35,7 @@ const hops = fc.array(fc.array(part, { minLength: 1, maxLength: 5 }), { maxLengt
 
 function scriptsOf(parts: readonly (readonly Part[])[]): Script[] {
   let ids = 0;
-  const said = ({ kind, word: text }: Part): ScriptedBlock => {
+  const contentOf = ({ kind, word: text }: Part): ScriptedBlock => {
     if (kind === 'text') return { text };
     if (kind === 'reasoning') return { reasoning: text };
     const id = `call_${++ids}`;
@@ -45,13 +45,13 @@ function scriptsOf(parts: readonly (readonly Part[])[]): Script[] {
   };
   const usage = { input: 7, output: 3 };
   return [
-    ...parts.map((one) => ({ say: one.map(said), usage })),
+    ...parts.map((one) => ({ say: one.map(contentOf), usage })),
     { say: [{ text: `In the end it rains [1], says ${ids}.` }], usage },
   ];
 }
 
-const isServer = (said: ScriptedBlock) => 'call' in said && said.call === 'web_search';
-const isClient = (said: ScriptedBlock) => 'call' in said && said.call === 'Bash';
+const isServer = (message: ScriptedBlock) => 'call' in message && message.call === 'web_search';
+const isClient = (message: ScriptedBlock) => 'call' in message && message.call === 'Bash';
 
 /** The hops that are really sent: a hop without server calls, or with client calls, is the last. */
 function made(scripts: readonly Script[]): readonly Script[] {
@@ -95,21 +95,21 @@ describe.each(CLIENTS)('a client of %s', (client) => {
         const ledger = memoryLedger();
         const search = fakeSearch({ inject: 'force' });
         const body = bodies[client](declared);
-        const told = await exchange({ client, body, tools: [search], ledger, hops: scripts });
-        const said = real.flatMap(({ say }) => say);
+        const response = await exchange({ client, body, tools: [search], ledger, hops: scripts });
+        const messages = real.flatMap(({ say }) => say);
 
-        expectLegal(told.events);
-        const read = await readBySdk(client, told.sse);
+        expectLegal(response.events);
+        const read = await readBySdk(client, response.sse);
         expect(read.calls).toEqual(
-          said.flatMap((one) => (isClient(one) ? [(one as { id: string }).id] : [])),
+          messages.flatMap((one) => (isClient(one) ? [(one as { id: string }).id] : [])),
         );
-        const words = said.map((one) => ('text' in one ? one.text : '')).join('');
+        const content = messages.map((one) => ('text' in one ? one.text : '')).join('');
         const bare = (text: string) => text.replace(/\s*\[\d\]|\s+/g, '');
-        expect(bare(read.text)).toBe(bare(words));
-        const searches = said.filter(isServer).length;
+        expect(bare(read.text)).toBe(bare(content));
+        const searches = messages.filter(isServer).length;
         expect(read.searches).toBe(declared && client !== 'openai-chat' ? searches : 0);
         if (!declared) expect(read.cited).toEqual([]);
-        const usage = told.events.findLast((event) => event.type === 'usage');
+        const usage = response.events.findLast((event) => event.type === 'usage');
         expect(usage).toMatchObject({
           usage: {
             input: 7 * real.length,
@@ -118,27 +118,27 @@ describe.each(CLIENTS)('a client of %s', (client) => {
         });
 
         // Every hop begins with the whole previous hop and changes nothing else.
-        expect(told.bodies).toHaveLength(real.length);
-        for (let at = 1; at < told.bodies.length; at++) {
-          const { messages: before, ...first } = told.bodies[at - 1]!;
-          const { messages: after, ...second } = told.bodies[at]!;
+        expect(response.bodies).toHaveLength(real.length);
+        for (let at = 1; at < response.bodies.length; at++) {
+          const { messages: before, ...first } = response.bodies[at - 1]!;
+          const { messages: after, ...second } = response.bodies[at]!;
           expect((after as unknown[]).slice(0, (before as unknown[]).length)).toEqual(
             before as unknown[],
           );
           expect((after as unknown[]).length).toBeGreaterThan((before as unknown[]).length);
           expect(second).toEqual(first);
         }
-        const asked = PROTOCOLS[client].decodeRequest({ model: 'm', ...body });
-        expect(told.sent[0]!.turns.slice(0, asked.turns.length).map((turn) => turn.blocks)).toEqual(
-          asked.turns.map((turn) => turn.blocks),
-        );
+        const request = PROTOCOLS[client].decodeRequest({ model: 'm', ...body });
+        expect(
+          response.sent[0]!.turns.slice(0, request.turns.length).map((turn) => turn.blocks),
+        ).toEqual(request.turns.map((turn) => turn.blocks));
 
         // A client without streaming gets the same content.
         const fold = new ReplyBuilder();
-        for (const event of told.events) fold.push(event);
+        for (const event of response.events) fold.push(event);
         const whole = JSON.stringify(
           PROTOCOLS[client].encodeReply(fold.reply, {
-            request: asked,
+            request: request,
             requestId: 'req_1_abcdef',
             provider: 'up',
             notes: new Notes(),
@@ -162,13 +162,13 @@ describe.each(CLIENTS)('a client of %s', (client) => {
           ledger,
           hops: [{ say: [{ text: 'Still.' }] }],
         });
-        const before = messagesOf(told.bodies.at(-1));
+        const before = messagesOf(response.bodies.at(-1));
         expect(messagesOf(again.bodies[0]).slice(0, before.length)).toEqual([...before]);
         const sent = messagesOf(again.bodies[0]);
         const calls = sent.flatMap((message) =>
           ((message.tool_calls ?? []) as { id: string }[]).map(({ id }) => id),
         );
-        expect(calls).toEqual(said.flatMap((one) => ('call' in one ? [one.id] : [])));
+        expect(calls).toEqual(messages.flatMap((one) => ('call' in one ? [one.id] : [])));
         const results = sent
           .filter(({ role }) => role === 'tool')
           .map((m) => String(m.tool_call_id));
@@ -206,8 +206,8 @@ describe.each(CLIENTS)('an upstream of %s', (upstream) => {
           upstream: target(upstream),
         };
         const body = bodies[client](true);
-        const told = await exchange({ ...given, body, hops: scripts });
-        const read = await readBySdk(client, told.sse);
+        const response = await exchange({ ...given, body, hops: scripts });
+        const read = await readBySdk(client, response.sse);
         const visible = read.text !== '' || read.calls.length > 0 || read.searches > 0;
         const own = listKey(client);
         const following = [
@@ -222,7 +222,7 @@ describe.each(CLIENTS)('an upstream of %s', (upstream) => {
               hops: [{ say: [{ text: 'Still.' }] }],
             })
           : undefined;
-        const sent = [...told.bodies, ...(again?.bodies ?? [])].map((one) =>
+        const sent = [...response.bodies, ...(again?.bodies ?? [])].map((one) =>
           partsOf(one[key] as JsonObject[]),
         );
         for (let at = 1; at < sent.length; at++) {

@@ -46,24 +46,24 @@ export interface Script {
 
 export function eventsOf(script: Script, id = 'up_1'): StreamEvent[] {
   const events: StreamEvent[] = [{ type: 'start', id, model: 'up-model' }];
-  script.say.forEach((said, index) => {
-    if ('text' in said) {
+  script.say.forEach((message, index) => {
+    if ('text' in message) {
       events.push({ type: 'block-start', index, head: { type: 'text' } });
-      for (const text of pieces(said.text)) events.push({ type: 'delta', index, text });
-    } else if ('reasoning' in said) {
+      for (const text of pieces(message.text)) events.push({ type: 'delta', index, text });
+    } else if ('reasoning' in message) {
       events.push({ type: 'block-start', index, head: { type: 'reasoning' } });
-      events.push({ type: 'delta', index, text: said.reasoning });
+      events.push({ type: 'delta', index, text: message.reasoning });
     } else {
-      const { id: callId, call: name } = said;
+      const { id: callId, call: name } = message;
       const head = { type: 'tool-call', id: callId, name, kind: 'function', by: 'client' } as const;
       events.push({ type: 'block-start', index, head });
-      for (const text of pieces(said.input)) events.push({ type: 'delta', index, text });
+      for (const text of pieces(message.input)) events.push({ type: 'delta', index, text });
     }
     events.push({ type: 'block-stop', index });
   });
   if (script.cut) return events;
   if (script.usage) events.push({ type: 'usage', usage: script.usage });
-  const calls = script.say.some((said) => 'call' in said);
+  const calls = script.say.some((message) => 'call' in message);
   const reason = script.finish ?? (calls ? 'tool-calls' : 'stop');
   events.push({ type: 'finish', reason }, { type: 'end' });
   return events;
@@ -145,20 +145,20 @@ export async function exchange(given: Exchange): Promise<ExchangeResult> {
     log: (event, fields) => log.push({ event, fields }),
     ...given.options,
   });
-  const asked = PROTOCOLS[client].decodeRequest({ model: 'm', stream: true, ...given.body });
-  const context = { request: asked, requestId: 'req_1_abcdef', provider: 'up', notes };
+  const request = PROTOCOLS[client].decodeRequest({ model: 'm', stream: true, ...given.body });
+  const context = { request: request, requestId: 'req_1_abcdef', provider: 'up', notes };
   const encoder = PROTOCOLS[client].encodeStream(context);
   const events: StreamEvent[] = [];
   const sent: Conversation[] = [];
   const bodies: JsonObject[] = [];
   let sse = '';
-  const tell = (list: readonly StreamEvent[]) => {
+  const emit = (list: readonly StreamEvent[]) => {
     for (const event of list) {
       events.push(event);
       sse += encoder.event(event);
     }
   };
-  let conversation = asked;
+  let conversation = request;
   const signal = given.signal ?? new AbortController().signal;
   for (let hop = 1; ; hop++) {
     const script = hops[hop - 1];
@@ -172,12 +172,12 @@ export async function exchange(given: Exchange): Promise<ExchangeResult> {
     const interceptor = feature.intercept?.(passed, at);
     for (const event of eventsOf(script, `up_${hop}`)) {
       const out = interceptor?.event(event) ?? event;
-      tell(Array.isArray(out) ? out : [out as StreamEvent]);
+      emit(Array.isArray(out) ? out : [out as StreamEvent]);
     }
-    tell(interceptor?.end() ?? []);
+    emit(interceptor?.end() ?? []);
     const next = interceptor?.continuation?.();
     if (next === undefined) break;
-    conversation = await next.run(signal, tell);
+    conversation = await next.run(signal, emit);
     if (next.last) break;
   }
   return { sse, events, sent, bodies, log, notes };

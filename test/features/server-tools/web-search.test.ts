@@ -157,11 +157,11 @@ describe('the order of engines', () => {
   });
 
   test('a model engine declares the search tool in every protocol', () => {
-    const asked = searchConversation('p', 'm');
+    const request = searchConversation('p', 'm');
     const bodyAt = (protocol: ProtocolName) =>
       JSON.stringify(
         PROTOCOLS[protocol].encodeRequest(
-          asked,
+          request,
           target(protocol, { hostedTools: ['web_search'] }),
           new Notes(),
         ).tools,
@@ -290,16 +290,16 @@ describe('selective', () => {
 
 describe("Codex's search", () => {
   test('several queries give one text with continuous numbers', async () => {
-    const asked = readCodexSearch({
+    const request = readCodexSearch({
       id: '1',
       model: 'm',
       commands: { search_query: [{ q: 'a' }, { q: ' ' }, { q: 'b' }] },
       settings: {},
       max_output_tokens: 5000,
     });
-    expect(asked).toEqual({ queries: ['a', 'b'], limit: 20_000 });
+    expect(request).toEqual({ queries: ['a', 'b'], limit: 20_000 });
     const { made } = tool({ one: () => page('https://a.example') });
-    const answer = await answerCodexSearch(asked!, made, {
+    const answer = await answerCodexSearch(request!, made, {
       signal: new AbortController().signal,
       log: () => {},
     });

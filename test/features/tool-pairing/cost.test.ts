@@ -7,7 +7,7 @@ import { NO_PROFILE } from '../../../src/conversation/target.ts';
 import { repairBody, repairHistory } from '../../../src/features/tool-pairing/index.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { MESSAGES_DAMAGE } from './damage.ts';
-import { Random, type Mutable } from './histories.ts';
+import { type Mutable, Random } from './histories.ts';
 
 const target = {
   provider: 'p',
@@ -66,14 +66,14 @@ describe('200 messages take less than a millisecond', () => {
       string,
       Json
     >;
-    const dice = new Random(3);
+    const random = new Random(3);
     for (const kind of [
       'a result is missing',
       'a result stands inline behind its call',
       'a result stands in a later user message',
       'a text is blank',
     ]) {
-      for (let i = 0; i < 5; i++) MESSAGES_DAMAGE[kind]!(body.messages as Mutable[], dice);
+      for (let i = 0; i < 5; i++) MESSAGES_DAMAGE[kind]!(body.messages as Mutable[], random);
     }
     expect(cost(body, 200)).toBeLessThan(1);
   });

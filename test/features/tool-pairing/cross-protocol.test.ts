@@ -12,10 +12,10 @@ import { CHAT_DAMAGE, RESPONSES_DAMAGE } from './damage-openai.ts';
 import {
   chatBody,
   chatVoice,
-  Random,
   type Mutable,
   messagesBody,
   messagesVoice,
+  Random,
   requests,
   responsesBody,
   responsesVoice,
@@ -82,9 +82,9 @@ describe('a history broken at the client is valid at the vendor, and stays valid
             fc.nat(),
             fc.array(fc.constantFrom(...Object.keys(damage)), { maxLength: 5 }),
             (seed, kinds) => {
-              const dice = new Random(seed);
-              const body = structuredClone(dice.pick(bodies(seed))) as Record<string, Json>;
-              for (const kind of kinds) damage[kind]!(body[list] as Mutable[], dice);
+              const random = new Random(seed);
+              const body = structuredClone(random.pick(bodies(seed))) as Record<string, Json>;
+              for (const kind of kinds) damage[kind]!(body[list] as Mutable[], random);
               const { body: sent } = run(body, from, { to });
               expect(CHECKS[to](sent)).toBeUndefined();
               expect(run(sent, to)).toMatchObject({ same: true, names: [] });

@@ -56,29 +56,29 @@ export interface Round {
 const NAMES = ['Read', 'Bash', 'exec_command', 'mcp__files__list'];
 
 /** A signature that these tests treat as the vendor's own. */
-export function genuineSignature(dice: Random): string {
-  const bytes = Uint8Array.from({ length: 72 }, () => dice.below(256));
+export function genuineSignature(random: Random): string {
+  const bytes = Uint8Array.from({ length: 72 }, () => random.below(256));
   return `EuYB${Buffer.from(bytes).toString('base64')}`;
 }
 
 /** `T…` marks text, `R…` results, `H…` thinking, so that a test can search for what must not get lost. */
 export function session(seed: number, rounds: number): readonly Round[] {
-  const dice = new Random(seed);
+  const random = new Random(seed);
   let serial = 0;
   const mark = (letter: string) => `${letter}${++serial}.`;
-  const thinks = dice.chance(0.5);
+  const thinks = random.chance(0.5);
   return Array.from({ length: rounds }, () => {
-    const steps: Step[] = Array.from({ length: dice.below(4) }, () => ({
+    const steps: Step[] = Array.from({ length: random.below(4) }, () => ({
       ...(thinks ? { thinking: mark('H') } : {}),
-      ...(dice.chance(0.5) ? { text: `${mark('T')} let me look` } : {}),
-      calls: Array.from({ length: 1 + dice.below(3) }, () => {
+      ...(random.chance(0.5) ? { text: `${mark('T')} let me look` } : {}),
+      calls: Array.from({ length: 1 + random.below(3) }, () => {
         const key = mark('K');
         return {
           id: `toolu_${key.slice(1, -1)}x${seed % 997}`,
           key,
-          name: dice.pick(NAMES),
-          result: dice.chance(0.1) ? '' : `${mark('R')} done`,
-          error: dice.chance(0.1),
+          name: random.pick(NAMES),
+          result: random.chance(0.1) ? '' : `${mark('R')} done`,
+          error: random.chance(0.1),
         };
       }),
     }));
@@ -123,16 +123,18 @@ export interface Voice {
 const TOOLS = NAMES.map((name) => ({ name, input_schema: { type: 'object' } }));
 
 export function messagesVoice(seed: number): Voice {
-  const dice = new Random(seed ^ 0x5eed);
+  const random = new Random(seed ^ 0x5eed);
   return {
-    user: (text) => [{ role: 'user', content: dice.chance(0.5) ? text : [{ type: 'text', text }] }],
+    user: (text) => [
+      { role: 'user', content: random.chance(0.5) ? text : [{ type: 'text', text }] },
+    ],
     assistant: ({ thinking, text, calls }) => [
       {
         role: 'assistant',
         content: [
           ...(thinking === undefined
             ? []
-            : [{ type: 'thinking', thinking, signature: genuineSignature(dice) }]),
+            : [{ type: 'thinking', thinking, signature: genuineSignature(random) }]),
           ...(text === undefined ? [] : [{ type: 'text', text }]),
           ...calls.map(({ id, key, name }) => ({ type: 'tool_use', id, name, input: { key } })),
         ],
@@ -144,7 +146,7 @@ export function messagesVoice(seed: number): Voice {
         content: calls.map(({ id, result, error }) => ({
           type: 'tool_result',
           tool_use_id: id,
-          content: dice.chance(0.7) || result === '' ? result : [{ type: 'text', text: result }],
+          content: random.chance(0.7) || result === '' ? result : [{ type: 'text', text: result }],
           ...(error && result !== '' ? { is_error: true } : {}),
         })),
       },

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { MESSAGES_DAMAGE } from './damage.ts';
-import { Random, type Mutable } from './histories.ts';
+import { type Mutable, Random } from './histories.ts';
 import { validRequest } from './messages-property.ts';
 import { marksIn, run } from './support.ts';
 import { complaint } from './validate-messages.ts';
@@ -14,8 +14,8 @@ const RUNS = Number(process.env.PAIRING_RUNS ?? 600);
 
 function damaged(seed: number, kinds: readonly string[]): JsonObject {
   const body = structuredClone(validRequest(seed)) as Record<string, Json>;
-  const dice = new Random(seed ^ 0xdada);
-  for (const kind of kinds) MESSAGES_DAMAGE[kind]!(body.messages as Mutable[], dice);
+  const random = new Random(seed ^ 0xdada);
+  for (const kind of kinds) MESSAGES_DAMAGE[kind]!(body.messages as Mutable[], random);
   return body;
 }
 
@@ -74,8 +74,8 @@ function law(body: JsonObject): void {
   expect(complaint(sent)).toBeUndefined();
   const wasValid = complaint(body) === undefined;
   expect(same).toBe(wasValid);
-  const kept = marksIn(sent);
-  for (const mark of marksIn(body)) expect(kept).toContain(mark);
+  const stored = marksIn(sent);
+  for (const mark of marksIn(body)) expect(stored).toContain(mark);
   const after = answers(sent);
   for (const [key, results] of answers(body)) {
     const given = after.get(key);

@@ -9,8 +9,8 @@ import { CHAT_DAMAGE, RESPONSES_DAMAGE } from './damage-openai.ts';
 import {
   chatBody,
   chatVoice,
-  Random,
   type Mutable,
+  Random,
   requests,
   responsesBody,
   responsesVoice,
@@ -94,12 +94,12 @@ function answers(side: Side, body: JsonObject): Map<string, (string | undefined)
 }
 
 function broken(side: Side, seed: number, kinds: readonly string[]): JsonObject {
-  const dice = new Random(seed);
-  const body = structuredClone(dice.pick(side.bodies(seed, 1 + dice.below(4)))) as Record<
+  const random = new Random(seed);
+  const body = structuredClone(random.pick(side.bodies(seed, 1 + random.below(4)))) as Record<
     string,
     Json
   >;
-  for (const kind of kinds) side.damage[kind]!(body[side.list] as Mutable[], dice);
+  for (const kind of kinds) side.damage[kind]!(body[side.list] as Mutable[], random);
   return body;
 }
 
@@ -111,8 +111,8 @@ function law(side: Side, body: JsonObject): void {
   if (side.protocol === 'openai-chat' || body.store === false) {
     expect(same).toBe(side.complaint(body) === undefined);
   }
-  const kept = marksIn(sent);
-  for (const mark of marksIn(body)) expect(kept).toContain(mark);
+  const stored = marksIn(sent);
+  for (const mark of marksIn(body)) expect(stored).toContain(mark);
   const after = answers(side, sent);
   for (const [key, marks] of answers(side, body)) {
     const given = after.get(key);

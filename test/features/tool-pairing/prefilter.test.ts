@@ -9,7 +9,7 @@ import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { MESSAGES_DAMAGE } from './damage.ts';
 import { CHAT_DAMAGE, RESPONSES_DAMAGE } from './damage-openai.ts';
-import { Random, type Mutable } from './histories.ts';
+import { type Mutable, Random } from './histories.ts';
 import { run } from './support.ts';
 
 const DAMAGE = {
@@ -88,8 +88,8 @@ describe('a body that the pass would change is never skipped', () => {
             const list = (
               protocol === 'openai-responses' ? body.input : body.messages
             ) as Mutable[];
-            const dice = new Random(seed);
-            for (const kind of some) DAMAGE[protocol][kind]!(list, dice);
+            const random = new Random(seed);
+            for (const kind of some) DAMAGE[protocol][kind]!(list, random);
             if (looks(body, protocol, spaces)) return;
             const { names, same } = run(body, protocol);
             // A body that no decoder reads never reaches the pass.

@@ -9,10 +9,10 @@ import { CHAT_DAMAGE, RESPONSES_DAMAGE } from './damage-openai.ts';
 import {
   chatBody,
   chatVoice,
-  Random,
   type Mutable,
   messagesBody,
   messagesVoice,
+  Random,
   type Round,
   responsesBody,
   responsesVoice,
@@ -56,7 +56,7 @@ const SIDES: Readonly<Record<ProtocolName, Side>> = {
 function damagedSession(from: ProtocolName, seed: number, kinds: readonly string[]): JsonObject[] {
   const side = SIDES[from];
   const rounds: readonly Round[] = session(seed, 3);
-  const dice = new Random(seed ^ 0xbead);
+  const random = new Random(seed ^ 0xbead);
   const voice = side.voice(seed);
   const done: Mutable[][] = [];
   const out: JsonObject[] = [];
@@ -74,7 +74,7 @@ function damagedSession(from: ProtocolName, seed: number, kinds: readonly string
       const last = step.calls.length === 0;
       const entries = [...voice.assistant(step), ...(last ? [] : voice.results(step))];
       const broken = structuredClone(entries);
-      if (dice.chance(0.6)) side.damage[dice.pick(kinds)]!(broken, dice);
+      if (random.chance(0.6)) side.damage[random.pick(kinds)]!(broken, random);
       // New messages begin with the model's answer, since clients do not extend an answered turn.
       done.push(isModels(broken[0]) ? broken : entries);
       if (!last) write();
@@ -99,9 +99,9 @@ function prefixLaw(from: ProtocolName, to: ProtocolName, bodies: readonly JsonOb
   let broken = 0;
   for (const body of bodies) {
     const { body: sent, notes } = run(body, from, { to });
-    const said = sent[key];
+    const message = sent[key];
     const entries =
-      typeof said === 'string' ? [{ role: 'user', content: said }] : (said as Mutable[]);
+      typeof message === 'string' ? [{ role: 'user', content: message }] : (message as Mutable[]);
     const now = entries.flatMap(blocksOf);
     const first = before.findIndex((entry, i) => now[i] !== entry);
     if (first >= 0) {

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
-import { Random, genuineSignature } from './histories.ts';
+import { genuineSignature, Random } from './histories.ts';
 import { type Repaired, run } from './support.ts';
 import { complaint } from './validate-messages.ts';
 
@@ -21,7 +21,7 @@ const result = (id: string, content: Json = 'ok'): Block => ({
   tool_use_id: id,
   content,
 });
-const text = (said: string): Block => ({ type: 'text', text: said });
+const text = (text: string): Block => ({ type: 'text', text: text });
 const thinking = (signature = ''): Block => ({ type: 'thinking', thinking: 'hm', signature });
 const genuine = thinking(genuineSignature(new Random(1)));
 const user = (content: Json): Message => ({ role: 'user', content });
@@ -156,7 +156,7 @@ describe('cache marks', () => {
   });
 
   test('with six marks, the earliest in the messages are removed', () => {
-    const marked = (said: string) => user([{ ...text(said), ...mark }]);
+    const marked = (message: string) => user([{ ...text(message), ...mark }]);
     const { messages, names } = repair(
       [
         marked('a'),

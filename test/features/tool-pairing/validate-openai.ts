@@ -10,7 +10,7 @@ function refuse(message: string): never {
   throw new Refusal(message);
 }
 
-const told = (check: () => void): string | undefined => {
+const reportsOf = (check: () => void): string | undefined => {
   try {
     check();
     return undefined;
@@ -24,11 +24,12 @@ const isRecord = (value: unknown): value is Item =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The error for a Chat body's messages. */
-export const chatComplaint = (body: JsonObject): string | undefined => told(() => checkChat(body));
+export const chatComplaint = (body: JsonObject): string | undefined =>
+  reportsOf(() => checkChat(body));
 
 /** The error for a Responses body's input. */
 export const responsesComplaint = (body: JsonObject): string | undefined =>
-  told(() => checkResponses(body));
+  reportsOf(() => checkResponses(body));
 
 function checkChat(body: JsonObject): void {
   const messages = body.messages as readonly Item[];

@@ -77,16 +77,16 @@ describe('in a file', () => {
 
   test('a file that is not a database is reported once, and memory is used', () => {
     writeFileSync(join(folder, 'junk.db'), 'this is no database, and long enough to be told apart');
-    const told: string[] = [];
+    const reported: string[] = [];
     const ledger = openShortResultLedger({
       path: join(folder, 'junk.db'),
-      warn: (m) => told.push(m),
+      warn: (m) => reported.push(m),
     });
     ledger.put('a', 5);
     expect(ledger.limitOf('a')).toBe(5);
     ledger.close();
-    expect(told.length).toBe(1);
-    expect(told[0]).toContain('keeping it in memory');
+    expect(reported.length).toBe(1);
+    expect(reported[0]).toContain('keeping it in memory');
   });
 
   test('after close, nothing is stored and nothing throws', () => {

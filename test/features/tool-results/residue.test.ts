@@ -91,7 +91,7 @@ function stream(deltas: readonly string[], cut = false) {
   return { out, text, events, notes: notes.all.map((note) => note.name) };
 }
 
-const words = (text: string) => text.replace(/\s+/g, ' ').trim();
+const textOf = (text: string) => text.replace(/\s+/g, ' ').trim();
 
 describe('in an answer', () => {
   const streamed = cases.filter(([what]) => !what.includes('lost') && !what.includes('last'));
@@ -101,14 +101,14 @@ describe('in an answer', () => {
         fc.property(fc.array(fc.nat(text.length), { maxLength: 12 }), (cuts) => {
           const at = [...new Set([0, ...cuts, text.length])].sort((a, b) => a - b);
           const deltas = at.slice(1).map((end, i) => text.slice(at[i], end));
-          const { text: said, notes } = stream(deltas);
-          expect(words(said)).toBe(words(left));
+          const { text: message, notes } = stream(deltas);
+          expect(textOf(message)).toBe(textOf(left));
           expect(notes).toContain('tool_residue_removed');
         }),
         { numRuns: 60 },
       );
-      const { text: said } = stream([...text]);
-      expect(words(said)).toBe(words(left));
+      const { text: spokenText } = stream([...text]);
+      expect(textOf(spokenText)).toBe(textOf(left));
     });
   }
 
@@ -142,7 +142,7 @@ describe('in an answer', () => {
 
   test('a cut stream releases held text, but no half record', () => {
     expect(stream(['Use {"tool'], true).text).toBe('Use {"tool');
-    expect(words(stream(['Use ', whole.slice(0, 60)], true).text)).toBe('Use');
+    expect(textOf(stream(['Use ', whole.slice(0, 60)], true).text)).toBe('Use');
   });
 
   test('a long object without the mark does not stop the stream', () => {

@@ -16,11 +16,11 @@ const content = fc.oneof(
   fc
     .record({ ok: fc.boolean(), text: output, nested: fc.boolean() })
     .map(({ ok, text, nested }) => {
-      const said = nested ? record({ exit_code: 0, output: text }) : text;
+      const message = nested ? record({ exit_code: 0, output: text }) : text;
       return record(
         ok
-          ? { success: true, exit_code: 0, output: said }
-          : { exit_code: 2, stdout: said, stderr: text },
+          ? { success: true, exit_code: 0, output: message }
+          : { exit_code: 2, stdout: message, stderr: text },
       );
     }),
 );
@@ -35,14 +35,14 @@ const limits = fc.constantFrom(0, 5, 12, 8192);
 
 const messagesOf = (rounds: readonly { results: string[]; words?: string; residue: boolean }[]) => {
   const messages: JsonObject[] = [user('go')];
-  rounds.forEach(({ results, words, residue }, r) => {
+  rounds.forEach(({ results, words: message, residue }, r) => {
     const ids = results.map((_, i) => `call_${r}_${i}`);
-    const said = residue ? `I ran it. ${record({ exit_code: 0 })}` : null;
-    messages.push({ ...assistant(...ids), content: said });
+    const content = residue ? `I ran it. ${record({ exit_code: 0 })}` : null;
+    messages.push({ ...assistant(...ids), content: content });
     results.forEach((text, i) => {
       messages.push(result(ids[i]!, text));
     });
-    if (words !== undefined) messages.push({ role: 'assistant', content: 'So.' }, user(words));
+    if (message !== undefined) messages.push({ role: 'assistant', content: 'So.' }, user(message));
   });
   return messages;
 };
@@ -66,11 +66,11 @@ describe('over a session', () => {
   test('only texts change, and a second pass changes nothing', () => {
     fc.assert(
       fc.property(session, limits, (rounds, limit) => {
-        const asked = messagesOf(rounds);
-        const { messages, again, conversation } = pass(asked, { limit });
+        const requests = messagesOf(rounds);
+        const { messages, again, conversation } = pass(requests, { limit });
         const bare = (list: readonly JsonObject[]) =>
           list.map(({ content: _, ...rest }) => JSON.stringify(rest));
-        expect(bare(messages)).toEqual(bare(asked));
+        expect(bare(messages)).toEqual(bare(requests));
         expect(again).toBe(conversation);
       }),
       { numRuns: 200 },
@@ -84,10 +84,10 @@ describe('over a session', () => {
         const last = messages.findLastIndex(({ tool_calls: calls }) => calls !== undefined);
         for (const { role, content: text } of messages.slice(last)) {
           if (role !== 'tool') continue;
-          const said = String(text);
-          const body = said.endsWith('...(truncated)') ? said.slice(0, -14) : said;
+          const message = String(text);
+          const body = message.endsWith('...(truncated)') ? message.slice(0, -14) : message;
           expect([...body].length).toBeLessThanOrEqual(limit);
-          expect(said.isWellFormed()).toBe(true);
+          expect(message.isWellFormed()).toBe(true);
         }
       }),
       { numRuns: 200 },

@@ -71,14 +71,14 @@ export function pass(
     limit: options.limit ?? 8192,
     ledger: options.ledger ?? memoryShortResultLedger(),
   });
-  const asked = openaiChat.decodeRequest({ model: 'glm-4.7', messages });
+  const request = openaiChat.decodeRequest({ model: 'glm-4.7', messages });
   const here = context(target);
-  const sent = feature.request!(asked, here);
+  const sent = feature.request!(request, here);
   const body = openaiChat.encodeRequest(sent, target, new Notes());
   return {
     messages: body.messages as JsonObject[],
     notes: here.notes.all.map((note) => note.name),
-    same: sent === asked,
+    same: sent === request,
     conversation: sent,
     again: feature.request!(sent, context(target)),
   };

@@ -97,7 +97,7 @@ describe('the last round', () => {
     });
   }
 
-  const kept: readonly (readonly [what: string, sent: string])[] = [
+  const stored: readonly (readonly [what: string, sent: string])[] = [
     ['plain text', 'total 3\n-rw-r--r-- a.txt'],
     ['other JSON', '{"temperature": 21, "unit": "C"}'],
     [
@@ -109,7 +109,7 @@ describe('the last round', () => {
     ['an empty result', ''],
     ['an array', '[{"exit_code":0,"stdout":"x"}]'],
   ];
-  for (const [what, sent] of kept) {
+  for (const [what, sent] of stored) {
     test(`${what} stays unchanged`, () => {
       const sentMessages = [user('go'), assistant('call_1'), result('call_1', sent)];
       const { same, notes } = pass(sentMessages);

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { PROFILES } from '../../../src/config/vendors/profiles.ts';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
-import { call, chat, vendorRequest, targetOf, withTool } from './vendor.ts';
+import { call, chat, targetOf, vendorRequest, withTool } from './vendor.ts';
 
 const messages = (more: JsonObject = {}): JsonObject => ({
   model: 'claude',
@@ -17,14 +17,18 @@ const tools = [{ name: 'look', input_schema: { type: 'object', properties: {} } 
 
 describe('a Messages client on another vendor', () => {
   test('a forced tool turns thinking off', () => {
-    const asked = messages({ tools, tool_choice: { type: 'any' } });
-    const seen = vendorRequest(targetOf('deepseek', 'deepseek-v4-flash'), asked, 'anthropic-messages');
-    expect(seen.body).toMatchObject({ tool_choice: 'required', thinking: { type: 'disabled' } });
-    expect(seen.notes).toContain('parameter_mapped reasoning');
+    const request = messages({ tools, tool_choice: { type: 'any' } });
+    const result = vendorRequest(
+      targetOf('deepseek', 'deepseek-v4-flash'),
+      request,
+      'anthropic-messages',
+    );
+    expect(result.body).toMatchObject({ tool_choice: 'required', thinking: { type: 'disabled' } });
+    expect(result.notes).toContain('parameter_mapped reasoning');
   });
 
   test('answers get reasoning, one message per run', () => {
-    const asked = messages({
+    const request = messages({
       messages: [
         { role: 'user', content: 'Hi' },
         {
@@ -35,13 +39,13 @@ describe('a Messages client on another vendor', () => {
       ],
       tools,
     });
-    const seen = vendorRequest(targetOf('kimi', 'kimi-k2.5'), asked, 'anthropic-messages');
-    const [, assistant] = seen.body.messages as JsonObject[];
+    const result = vendorRequest(targetOf('kimi', 'kimi-k2.5'), request, 'anthropic-messages');
+    const [, assistant] = result.body.messages as JsonObject[];
     expect(assistant!.reasoning_content).toBe(' ');
   });
 
   test('results and text of one turn are separated for Mistral', () => {
-    const asked = messages({
+    const request = messages({
       messages: [
         { role: 'user', content: 'Hi' },
         {
@@ -58,8 +62,8 @@ describe('a Messages client on another vendor', () => {
       ],
       tools,
     });
-    const seen = vendorRequest(targetOf('mistral', 'm'), asked, 'anthropic-messages');
-    const roles = (seen.body.messages as JsonObject[]).map(({ role }) => role);
+    const result = vendorRequest(targetOf('mistral', 'm'), request, 'anthropic-messages');
+    const roles = (result.body.messages as JsonObject[]).map(({ role }) => role);
     expect(roles).toEqual(['user', 'assistant', 'tool', 'assistant', 'user']);
   });
 });
@@ -114,7 +118,7 @@ describe('Messages endpoints of other vendors', () => {
       type: 'image',
       source: { type: 'base64', media_type: 'image/png', data: 'AAAA' },
     };
-    const asked = messages({
+    const request = messages({
       messages: [
         { role: 'user', content: [{ type: 'text', text: 'Look' }, image] },
         { role: 'assistant', content: [{ type: 'tool_use', id: 't1', name: 'look', input: {} }] },
@@ -122,15 +126,19 @@ describe('Messages endpoints of other vendors', () => {
       ],
       tools,
     });
-    const seen = vendorRequest(targetOf('glm-anthropic', 'glm-4.7'), asked, 'anthropic-messages');
-    expect(JSON.stringify(seen.body)).not.toContain('base64');
-    expect(JSON.stringify(seen.body).match(/image not shown/g)?.length).toBe(2);
-    expect(seen.body.tools).toEqual(tools);
-    expect(seen.again).toBe(true);
+    const result = vendorRequest(
+      targetOf('glm-anthropic', 'glm-4.7'),
+      request,
+      'anthropic-messages',
+    );
+    expect(JSON.stringify(result.body)).not.toContain('base64');
+    expect(JSON.stringify(result.body).match(/image not shown/g)?.length).toBe(2);
+    expect(result.body.tools).toEqual(tools);
+    expect(result.again).toBe(true);
   });
 
   test('system turns in the middle become user turns, and the system prompt stays', () => {
-    const asked = messages({
+    const request = messages({
       system: 'Be brief.',
       messages: [
         { role: 'user', content: 'Hi' },
@@ -138,35 +146,47 @@ describe('Messages endpoints of other vendors', () => {
         { role: 'user', content: 'So?' },
       ],
     });
-    const seen = vendorRequest(targetOf('kimi-anthropic', 'kimi-k2.5'), asked, 'anthropic-messages');
-    expect(seen.body.system).toBe('Be brief.');
-    expect((seen.body.messages as JsonObject[]).every(({ role }) => role === 'user')).toBe(true);
-    expect(seen.notes).toEqual(['content_bridged /messages']);
+    const result = vendorRequest(
+      targetOf('kimi-anthropic', 'kimi-k2.5'),
+      request,
+      'anthropic-messages',
+    );
+    expect(result.body.system).toBe('Be brief.');
+    expect((result.body.messages as JsonObject[]).every(({ role }) => role === 'user')).toBe(true);
+    expect(result.notes).toEqual(['content_bridged /messages']);
   });
 
   test('settings on such a turn do not move to a user message', () => {
-    const asked = messages({
+    const request = messages({
       messages: [
         { role: 'user', content: 'Hi' },
         { role: 'system', content: 'Think less.', output_config: { effort: 'low' } },
       ],
     });
-    const seen = vendorRequest(targetOf('glm-anthropic', 'glm-4.7'), asked, 'anthropic-messages');
-    expect(JSON.stringify(seen.body)).toContain('Think less.');
-    expect(JSON.stringify(seen.body.messages)).not.toContain('output_config');
-    expect(seen.notes).toContain('parameter_dropped /messages/output_config');
-    expect(seen.again).toBe(true);
+    const result = vendorRequest(
+      targetOf('glm-anthropic', 'glm-4.7'),
+      request,
+      'anthropic-messages',
+    );
+    expect(JSON.stringify(result.body)).toContain('Think less.');
+    expect(JSON.stringify(result.body.messages)).not.toContain('output_config');
+    expect(result.notes).toContain('parameter_dropped /messages/output_config');
+    expect(result.again).toBe(true);
   });
 });
 
 describe('Responses', () => {
   test('reasoning models lose sampling settings, others keep them', () => {
-    const asked = { model: 'x', input: 'Hi', temperature: 0.2, top_p: 0.9 };
-    const seen = vendorRequest(targetOf('openai', 'o3', 'openai-responses'), asked, 'openai-responses');
-    expect(['temperature' in seen.body, 'top_p' in seen.body]).toEqual([false, false]);
+    const request = { model: 'x', input: 'Hi', temperature: 0.2, top_p: 0.9 };
+    const result = vendorRequest(
+      targetOf('openai', 'o3', 'openai-responses'),
+      request,
+      'openai-responses',
+    );
+    expect(['temperature' in result.body, 'top_p' in result.body]).toEqual([false, false]);
     const other = vendorRequest(
       targetOf('openai', 'gpt-4o', 'openai-responses'),
-      asked,
+      request,
       'openai-responses',
     );
     expect(other).toMatchObject({ same: true, notes: [] });
@@ -235,10 +255,10 @@ describe('laws', () => {
         fc.constantFrom(...names),
         fc.constantFrom(...models),
         fc.constantFrom(...protocols),
-        (asked, vendor, model, protocol) => {
-          const seen = vendorRequest(targetOf(vendor, model, protocol), asked);
-          expect(seen.again).toBe(true);
-          if (seen.idle) expect(seen.same).toBe(true);
+        (request, vendor, model, protocol) => {
+          const result = vendorRequest(targetOf(vendor, model, protocol), request);
+          expect(result.again).toBe(true);
+          if (result.idle) expect(result.same).toBe(true);
         },
       ),
       { numRuns: 600 },
@@ -251,9 +271,9 @@ describe('laws', () => {
         body,
         fc.constantFrom(...names),
         fc.constantFrom(...models),
-        (asked, vendor, model) => {
+        (request, vendor, model) => {
           const target = targetOf(vendor, model, 'openai-chat');
-          const first = vendorRequest(target, asked);
+          const first = vendorRequest(target, request);
           const second = vendorRequest(target, first.body);
           expect(second.notes).toEqual([]);
           expect(second.body).toEqual(first.body);

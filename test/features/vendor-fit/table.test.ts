@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
-import { call, chat, vendorRequest, targetOf, withTool } from './vendor.ts';
+import { call, chat, targetOf, vendorRequest, withTool } from './vendor.ts';
 
 type Row = readonly [
   what: string,
@@ -376,18 +376,18 @@ const ROWS: readonly Row[] = [
 ];
 
 describe('a Chat client', () => {
-  for (const [what, vendor, model, asked, sent, notes] of ROWS) {
-    const { messages: _, model: __, tools: ___, ...rest } = asked;
+  for (const [what, vendor, model, request, sent, notes] of ROWS) {
+    const { messages: _, model: __, tools: ___, ...rest } = request;
     test(`${what}: ${vendor}/${model} ← ${JSON.stringify(rest).slice(0, 70)}`, () => {
-      const seen = vendorRequest(targetOf(vendor, model), asked);
+      const result = vendorRequest(targetOf(vendor, model), request);
       for (const [key, value] of Object.entries(sent)) {
-        expect([key, seen.body[key]]).toEqual([key, value as never]);
+        expect([key, result.body[key]]).toEqual([key, value as never]);
       }
-      expect(seen.notes.toSorted()).toEqual(notes.toSorted());
-      expect(seen.again).toBe(true);
+      expect(result.notes.toSorted()).toEqual(notes.toSorted());
+      expect(result.again).toBe(true);
       // A request that needs no change must be skipped, or at least the reverse never happens.
-      if (!seen.same) expect(seen.idle).toBe(false);
-      if (notes.length === 0) expect(seen.same).toBe(true);
+      if (!result.same) expect(result.idle).toBe(false);
+      if (notes.length === 0) expect(result.same).toBe(true);
     });
   }
 
@@ -413,17 +413,22 @@ describe('a Chat client', () => {
       'openai',
       'none',
     ]) {
-      const seen = vendorRequest(targetOf(vendor, 'some-model', 'openai-chat'), plain);
-      expect([vendor, seen.same, seen.notes.length, seen.idle]).toEqual([vendor, true, 0, true]);
+      const result = vendorRequest(targetOf(vendor, 'some-model', 'openai-chat'), plain);
+      expect([vendor, result.same, result.notes.length, result.idle]).toEqual([
+        vendor,
+        true,
+        0,
+        true,
+      ]);
     }
   });
 
   test('an unknown vendor gets everything unchanged', () => {
-    const seen = vendorRequest(
+    const result = vendorRequest(
       targetOf('none', 'm'),
       withTool({ temperature: 9, stop: [...'abcdef'], tool_choice: 'required', ...structured }),
     );
-    expect([seen.same, seen.idle, seen.notes]).toEqual([true, true, []]);
+    expect([result.same, result.idle, result.notes]).toEqual([true, true, []]);
   });
 
   for (const vendor of [
@@ -440,42 +445,42 @@ describe('a Chat client', () => {
     'sglang',
   ]) {
     test(`the role developer becomes system for ${vendor}`, () => {
-      const asked = chat({
+      const request = chat({
         messages: [
           { role: 'developer', content: 'Be brief' },
           { role: 'user', content: 'Hi' },
         ],
       });
-      const seen = vendorRequest(targetOf(vendor, 'm'), asked);
-      expect((seen.body.messages as JsonObject[])[0]).toEqual({
+      const result = vendorRequest(targetOf(vendor, 'm'), request);
+      expect((result.body.messages as JsonObject[])[0]).toEqual({
         role: 'system',
         content: 'Be brief',
       });
-      expect(seen.notes).toEqual(['parameter_mapped role']);
-      expect(vendorRequest(targetOf('openai-chat', 'gpt-4o'), asked).same).toBe(true);
+      expect(result.notes).toEqual(['parameter_mapped role']);
+      expect(vendorRequest(targetOf('openai-chat', 'gpt-4o'), request).same).toBe(true);
     });
   }
 
   for (const vendor of ['glm', 'deepseek', 'qwen', 'minimax']) {
     test(`a JSON schema goes into the prompt for ${vendor}`, () => {
-      const seen = vendorRequest(targetOf(vendor, 'm'), chat(structured));
-      expect(seen.body.response_format).toEqual({ type: 'json_object' });
-      const [system, user] = seen.body.messages as JsonObject[];
+      const result = vendorRequest(targetOf(vendor, 'm'), chat(structured));
+      expect(result.body.response_format).toEqual({ type: 'json_object' });
+      const [system, user] = result.body.messages as JsonObject[];
       expect(system!.role).toBe('system');
       expect(system!.content).toContain(JSON.stringify(schema));
       expect(user).toEqual({ role: 'user', content: 'Hi' });
-      expect(seen.notes).toContain('content_bridged response_format');
-      expect(seen.again).toBe(true);
+      expect(result.notes).toContain('content_bridged response_format');
+      expect(result.again).toBe(true);
     });
   }
 
   test('strict is removed from declarations for vendors without it', () => {
     const strict = { type: 'function', function: { name: 'f', parameters: {}, strict: true } };
-    const seen = vendorRequest(targetOf('glm', 'glm-4.7'), chat({ tools: [strict] }));
-    expect(seen.body.tools).toEqual([
+    const result = vendorRequest(targetOf('glm', 'glm-4.7'), chat({ tools: [strict] }));
+    expect(result.body.tools).toEqual([
       { type: 'function', function: { name: 'f', parameters: {} } },
     ]);
-    expect(seen.notes).toEqual(['parameter_dropped strict']);
+    expect(result.notes).toEqual(['parameter_dropped strict']);
   });
 
   test('pictures become a mention for text models, in any position', () => {
@@ -484,32 +489,32 @@ describe('a Chat client', () => {
       type: 'file',
       file: { file_data: 'data:application/pdf;base64,AAAA', filename: 'a.pdf' },
     };
-    const asked = chat({
+    const request = chat({
       messages: [
         { role: 'user', content: [{ type: 'text', text: 'What?' }, image, file] },
         { role: 'assistant', content: 'A cat.' },
         { role: 'user', content: 'Sure?' },
       ],
     });
-    const seen = vendorRequest(targetOf('glm', 'glm-4.7'), asked);
-    const [first] = seen.body.messages as JsonObject[];
+    const result = vendorRequest(targetOf('glm', 'glm-4.7'), request);
+    const [first] = result.body.messages as JsonObject[];
     expect(JSON.stringify(first)).toContain('[image not shown]');
     expect(JSON.stringify(first)).toContain('[document not shown: a.pdf]');
-    expect(JSON.stringify(seen.body)).not.toContain('base64');
-    expect(seen.notes).toEqual(['content_bridged /messages', 'content_bridged /messages']);
-    const sees = vendorRequest(targetOf('glm', 'glm-4.5v'), asked);
+    expect(JSON.stringify(result.body)).not.toContain('base64');
+    expect(result.notes).toEqual(['content_bridged /messages', 'content_bridged /messages']);
+    const sees = vendorRequest(targetOf('glm', 'glm-4.5v'), request);
     expect(JSON.stringify(sees.body)).toContain('data:image/png');
   });
 
   test('a conversation without a user message gets one for vendors that refuse it', () => {
-    const asked = chat({ messages: [{ role: 'system', content: 'Say hello.' }] });
-    const seen = vendorRequest(targetOf('glm', 'glm-4.7'), asked);
-    expect((seen.body.messages as JsonObject[]).map(({ role }) => role)).toEqual([
+    const request = chat({ messages: [{ role: 'system', content: 'Say hello.' }] });
+    const result = vendorRequest(targetOf('glm', 'glm-4.7'), request);
+    expect((result.body.messages as JsonObject[]).map(({ role }) => role)).toEqual([
       'system',
       'user',
     ]);
-    expect(seen.notes).toEqual(['user_turn_added /messages']);
-    expect([seen.again, seen.idle]).toEqual([true, false]);
+    expect(result.notes).toEqual(['user_turn_added /messages']);
+    expect([result.again, result.idle]).toEqual([true, false]);
   });
 });
 
@@ -518,10 +523,10 @@ describe('histories', () => {
     chat({ messages: [{ role: 'user', content: 'Hi' }, assistant, ...rest] });
   const called = { role: 'assistant', content: null, tool_calls: [call('call_0123456789abcdef')] };
   const answered = { role: 'tool', tool_call_id: 'call_0123456789abcdef', content: 'x' };
-  const messagesOf = (vendor: string, model: string, asked: JsonObject) => {
-    const seen = vendorRequest(targetOf(vendor, model), asked);
-    expect(seen.again).toBe(true);
-    return { ...seen, messages: seen.body.messages as JsonObject[] };
+  const messagesOf = (vendor: string, model: string, request: JsonObject) => {
+    const result = vendorRequest(targetOf(vendor, model), request);
+    expect(result.again).toBe(true);
+    return { ...result, messages: result.body.messages as JsonObject[] };
   };
 
   for (const [vendor, model] of [
@@ -543,14 +548,14 @@ describe('histories', () => {
   }
 
   test('V4 gets reasoning on every answer, and none where it does not think', () => {
-    const asked = history(
+    const request = history(
       { role: 'assistant', content: 'Hello.' },
       { role: 'user', content: 'So?' },
     );
-    const { messages } = messagesOf('deepseek', 'deepseek-v4-pro', asked);
+    const { messages } = messagesOf('deepseek', 'deepseek-v4-pro', request);
     expect(messages[1]).toEqual({ role: 'assistant', content: 'Hello.', reasoning_content: ' ' });
-    expect(messagesOf('kimi', 'kimi-k2.5', asked).same).toBe(true);
-    const off = { ...asked, thinking: { type: 'disabled' } };
+    expect(messagesOf('kimi', 'kimi-k2.5', request).same).toBe(true);
+    const off = { ...request, thinking: { type: 'disabled' } };
     expect(messagesOf('deepseek', 'deepseek-v4-pro', off).same).toBe(true);
     expect(messagesOf('deepseek', 'deepseek-chat', history(called, answered)).same).toBe(true);
   });
@@ -564,8 +569,8 @@ describe('histories', () => {
     const second = messagesOf('mistral', 'm', history(called, answered, more));
     expect(second.messages.slice(0, 3)).toEqual(first.messages);
     const legal = { ...called, tool_calls: [call('abcDEF123')] };
-    const kept = history(legal, { ...answered, tool_call_id: 'abcDEF123' });
-    expect(messagesOf('mistral', 'm', kept).same).toBe(true);
+    const stored = history(legal, { ...answered, tool_call_id: 'abcDEF123' });
+    expect(messagesOf('mistral', 'm', stored).same).toBe(true);
   });
 
   test('Mistral: a user message never follows a tool message directly', () => {

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
 import { isObject, type JsonObject } from '../../../src/lib/json/json.ts';
-import { vendorRequest, targetOf } from './vendor.ts';
+import { targetOf, vendorRequest } from './vendor.ts';
 
 const SERVERS = ['llamacpp', 'vllm', 'sglang', 'ollama', 'lmstudio', 'together'];
 const MISTRAL = 'Mistral-Small-3.2-24B-Instruct-2506';
@@ -149,21 +149,21 @@ const ASKED: readonly (readonly [string, ProtocolName, JsonObject])[] = [
 for (const model of [MISTRAL, LLAMA, 'qwen3.5-4b']) {
   describe(model, () => {
     for (const server of SERVERS) {
-      for (const [what, client, asked] of ASKED) {
+      for (const [what, client, request] of ASKED) {
         test(`${server}: ${what}`, () => {
-          const seen = vendorRequest(targetOf(server, model), { model, ...asked }, client);
-          expect(refusal(seen.body, model)).toBeUndefined();
-          expect(seen.again).toBe(true);
-          if (client === 'openai-chat' && refusal(asked, model) !== undefined) {
-            expect(seen.same).toBe(false);
+          const result = vendorRequest(targetOf(server, model), { model, ...request }, client);
+          expect(refusal(result.body, model)).toBeUndefined();
+          expect(result.again).toBe(true);
+          if (client === 'openai-chat' && refusal(request, model) !== undefined) {
+            expect(result.same).toBe(false);
           }
-          expect(seen.idle).toBe(seen.idle && seen.same);
+          expect(result.idle).toBe(result.idle && result.same);
           // No text gets lost.
-          const sent = JSON.stringify(seen.body);
-          for (const said of JSON.stringify(asked).match(
+          const sent = JSON.stringify(result.body);
+          for (const text of JSON.stringify(request).match(
             /found call_\d|found toolu_\d|reminder|environment|prompt|late|let me see/g,
           ) ?? []) {
-            expect(sent).toContain(said);
+            expect(sent).toContain(text);
           }
         });
       }
@@ -194,19 +194,19 @@ test('adjacent messages become one text with a blank line between', () => {
 });
 
 test('a choice of a named tool becomes a choice of any tool', () => {
-  const asked = {
+  const request = {
     model: 'm',
     messages: [{ role: 'user', content: 'a' }],
     tools,
     tool_choice: { type: 'function', function: { name: 'look' } },
   };
-  const { body, notes } = vendorRequest(targetOf('llamacpp', 'm'), asked);
+  const { body, notes } = vendorRequest(targetOf('llamacpp', 'm'), request);
   expect(body.tool_choice).toBe('required');
   expect(notes.join()).toContain('parameter_mapped');
 });
 
 test('a dialogue in turns passes unchanged, without a decode', () => {
-  const asked = {
+  const request = {
     model: 'm',
     messages: [
       { role: 'system', content: 's' },
@@ -216,7 +216,7 @@ test('a dialogue in turns passes unchanged, without a decode', () => {
     ],
   };
   for (const server of SERVERS) {
-    const seen = vendorRequest(targetOf(server, 'm'), asked);
-    expect([server, seen.same, seen.idle]).toEqual([server, true, true]);
+    const result = vendorRequest(targetOf(server, 'm'), request);
+    expect([server, result.same, result.idle]).toEqual([server, true, true]);
   }
 });

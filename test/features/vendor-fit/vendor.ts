@@ -44,17 +44,17 @@ export interface VendorRequest {
 /** A client's request as the vendor gets it. */
 export function vendorRequest(
   target: Target,
-  asked: JsonObject,
+  request: JsonObject,
   client: ProtocolName = 'openai-chat',
 ): VendorRequest {
   const notes = new Notes();
   const feature = vendorFit();
   const context: FeatureContext = { target, client, notes, hop: 1 };
-  const conversation = PROTOCOLS[client].decodeRequest(asked as Json);
-  const bytes = new TextEncoder().encode(JSON.stringify(asked));
+  const conversation = PROTOCOLS[client].decodeRequest(request as Json);
+  const bytes = new TextEncoder().encode(JSON.stringify(request));
   const sent = feature.request!(conversation, context);
   const same = sent === conversation && client === target.protocol;
-  const written = same ? asked : encoded(sent, target, notes);
+  const written = same ? request : encoded(sent, target, notes);
   const repeated = feature.request!(sent, { ...context, notes: new Notes() });
   return {
     body: shapeBody(written, target.profile, notes),

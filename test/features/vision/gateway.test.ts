@@ -107,14 +107,14 @@ describe.each(['openai-chat', 'anthropic-messages'] as const)(
     test.each(['openai-chat', 'openai-responses', 'anthropic-messages'] as const)(
       'the session of a %s client continues turn after turn, and no image is described twice',
       async (client) => {
-        const { feature, asked } = eyes();
+        const { feature, requests } = eyes();
         const script = Array.from({ length: 3 }, () => UPSTREAMS[upstream]);
         const gateway = scriptedGateway(upstream, script, [feature], BLIND);
         for (const turns of [1, 2, 3]) {
           const { status, headers } = await gateway.ask(client, HISTORIES[client](turns));
           expect(status).toBe(200);
           expect(headers.get('x-hopgate-notes')).toContain('content_bridged');
-          expect(asked).toHaveLength(turns);
+          expect(requests).toHaveLength(turns);
         }
         const prompts = gateway.sent.map((body) => {
           expect(JSON.stringify(body)).not.toMatch(/base64|image_url|not shown/);
@@ -161,12 +161,12 @@ describe('a target without a profile that refuses images', () => {
   ];
   for (const [status, message] of refusals) {
     test(`the target gets descriptions after one refusal: ${message}`, async () => {
-      const { feature, asked } = eyes();
+      const { feature, requests } = eyes();
       const refusal = { json: { error: { message } }, status };
       const gateway = scriptedGateway('openai-chat', [refusal, reply], [feature]);
       const answered = await gateway.ask('openai-chat', body());
       expect(answered.status).toBe(200);
-      expect([asked.length, gateway.sent.length]).toEqual([1, 2]);
+      expect([requests.length, gateway.sent.length]).toEqual([1, 2]);
       expect(JSON.stringify(gateway.sent[1])).toContain('seen 1');
       expect(JSON.stringify(gateway.sent[1])).not.toContain('image_url');
       expect(answered.headers.get('x-hopgate-notes')).toContain('content_bridged');
@@ -196,8 +196,8 @@ test('a description is reported to the exchange that waited for it, with tokens 
     async () => ({ text: 'a cat', usage: { input: 11, output: 7 } }),
   );
   const runs: ToolRun[] = [];
-  const told = withRunReport(feature, (run) => runs.push(run));
-  const gateway = scriptedGateway('openai-chat', [reply], [told], BLIND);
+  const response = withRunReport(feature, (run) => runs.push(run));
+  const gateway = scriptedGateway('openai-chat', [reply], [response], BLIND);
   expect((await gateway.ask('openai-chat', HISTORIES['openai-chat'](1))).status).toBe(200);
   expect(runs).toMatchObject([{ name: 'vision', result: 'a cat' }]);
   expect(runs[0]!.arguments).toContain('"target":"v/eyes"');

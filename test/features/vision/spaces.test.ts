@@ -54,8 +54,8 @@ async function show(space?: string): Promise<void> {
     }),
   });
   expect(await response.text()).toContain('Nice picture.');
-  const told = upstream.modelRequests.findLast(({ body }) => body.model === 'blind')!;
-  expect(JSON.stringify(told.body)).toContain('zebra');
+  const reported = upstream.modelRequests.findLast(({ body }) => body.model === 'blind')!;
+  expect(JSON.stringify(reported.body)).toContain('zebra');
 }
 const looks = () => upstream.modelRequests.filter(({ body }) => body.model === 'see').length;
 const onDisk = async () =>

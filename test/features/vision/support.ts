@@ -39,13 +39,13 @@ export function context(
 
 export const signal = () => new AbortController().signal;
 
-/** A feature whose model answers `seen <n>` to its n-th question; `asked` holds its requests. */
+/** A feature whose model answers `seen <n>` to its n-th question; `requests` holds what it got. */
 export function eyes(more: Partial<VisionOptions> = {}, answer?: AskVisionModel) {
-  const asked: { target: string; conversation: Conversation }[] = [];
+  const requests: { target: string; conversation: Conversation }[] = [];
   const events: string[] = [];
   const ask: AskVisionModel = async (target, conversation, abort) => {
-    asked.push({ target, conversation });
-    return answer === undefined ? `seen ${asked.length}` : answer(target, conversation, abort);
+    requests.push({ target, conversation });
+    return answer === undefined ? `seen ${requests.length}` : answer(target, conversation, abort);
   };
   const feature = visionFeature({
     settings: () => ({ target: 'v/eyes', timeoutMs: 1000 }),
@@ -66,5 +66,5 @@ export function eyes(more: Partial<VisionOptions> = {}, answer?: AskVisionModel)
       wire: PROTOCOLS[client].encodeRequest(sent, where.target, where.notes),
     };
   };
-  return { feature, asked, events, send };
+  return { feature, requests, events, send };
 }

@@ -176,9 +176,9 @@ describe('every candidate is valid for its protocol', () => {
     expect(refused).toEqual([]);
     expect(report.cause?.at).toBe('/messages/40/content/1/content');
     expect(report.words).toContain('the last tool result');
-    const kept = JSON.stringify(report.minimal.messages);
-    expect(kept).not.toContain('toolu_20a');
-    expect(kept.match(/toolu_20b/g)).toHaveLength(2);
+    const stored = JSON.stringify(report.minimal.messages);
+    expect(stored).not.toContain('toolu_20a');
+    expect(stored.match(/toolu_20b/g)).toHaveLength(2);
     expect(list(report.minimal.tools)).toHaveLength(1);
   });
 

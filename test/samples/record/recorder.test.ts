@@ -229,8 +229,8 @@ describe('limits', () => {
   test('an exchange that does not fit is dropped whole and counted, and its memory is released', async () => {
     const warned: string[] = [];
     open({ limits: { memory: 1_000_000 }, warn: (message) => warned.push(message) });
-    const kept = exchange();
-    const first = recorder!.begin(kept)!;
+    const stored = exchange();
+    const first = recorder!.begin(stored)!;
     const second = recorder!.begin(exchange())!;
     play(second, {
       answer: [new Uint8Array(900_000).fill(0x61), new Uint8Array(200_000).fill(0x62)],
@@ -242,7 +242,7 @@ describe('limits', () => {
     first.end(told());
     await recorder!.flush();
     expect(recorder!.counters()).toMatchObject({ written: 1, dropped: 1, held: 0, open: 0 });
-    expect(disk.files().every((name) => name.includes(kept.id))).toBe(true);
+    expect(disk.files().every((name) => name.includes(stored.id))).toBe(true);
     expect(warned).toHaveLength(1);
   });
 
@@ -356,8 +356,8 @@ describe('a key that a model streams in parts', () => {
         `data: {"type":"response.output_text.delta","delta":${JSON.stringify(bit)}}\n\n`,
     ],
   ] as const)('the key is masked in every event: %s', async (_name, frame) => {
-    const said = 'The key is sk-proj-A1b2C3d4E5f6G7h8, ok?';
-    const sse = (said.match(/.{1,4}/g) ?? []).map(frame);
+    const text = 'The key is sk-proj-A1b2C3d4E5f6G7h8, ok?';
+    const sse = (text.match(/.{1,4}/g) ?? []).map(frame);
     const given = exchange({ headers: { authorization: 'Bearer my-own-plain-key' } });
     const recording = open().begin(given)!;
     play(recording, { sse: true, answer: sse });

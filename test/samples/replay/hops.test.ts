@@ -77,7 +77,7 @@ describe('the usage of a hop', () => {
       },
     },
   } as unknown as Parameters<typeof pricesOf>[0]);
-  const said = { read: () => new TextEncoder().encode(answer) };
+  const message = { read: () => new TextEncoder().encode(answer) };
   const response = (stage: string, target: string) =>
     edge(stage, { target, protocol: 'openai-chat', status: 200 });
 
@@ -86,7 +86,7 @@ describe('the usage of a hop', () => {
       response('provider-response', 'p/a'),
       response('hop2-provider-response', 'p/b'),
     ]);
-    const hops = hopsOf(said, whole, prices, parts);
+    const hops = hopsOf(message, whole, prices, parts);
     expect(hops.map(({ cost }) => cost)).toEqual([15, 15]);
     expect(hops[0]).toMatchObject({ usage: { input: 10, output: 5 }, finish: 'stop' });
     expect(costOfExchange(whole, hops, prices)).toBe(30);
@@ -100,7 +100,7 @@ describe('the usage of a hop', () => {
         usage: { input: 1, output: 1 },
       },
     );
-    expect(costOfExchange(mixed, hopsOf(said, mixed, prices, parts), prices)).toBe(2);
+    expect(costOfExchange(mixed, hopsOf(message, mixed, prices, parts), prices)).toBe(2);
   });
 
   test('an answer that its codec cannot read has no usage, and causes no error', () => {

@@ -30,23 +30,23 @@ function record(
   space: string | undefined,
   done = true,
 ): { id: string; end(): void } {
-  const asked = exchange({ body: `{"model":"m","said":"words of ${space}"}` });
-  const recording = recorder.begin(asked)!;
+  const request = exchange({ body: `{"model":"m","said":"words of ${space}"}` });
+  const recording = recorder.begin(request)!;
   if (space !== undefined) recording.space?.(space);
   play(recording, { answer: [`{"answer":"to ${space}"}`] });
   recording.clientStart(200, JSON_TYPE);
   recording.clientChunk('{}');
   const end = () => recording.end(told());
   if (done) end();
-  return { id: asked.id, end };
+  return { id: request.id, end };
 }
 const files = (root: string) =>
   readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => name.includes('req_'));
-const traces = (root: string, words: string) =>
+const traces = (root: string, message: string) =>
   readdirSync(root, { recursive: true, encoding: 'utf8', withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
-    .filter((path) => readFileSync(path).includes(words));
+    .filter((path) => readFileSync(path).includes(message));
 
 describe('erasing a space', () => {
   test('erasing removes the samples of the space and no others; no byte of them stays in the index', async () => {

@@ -14,8 +14,8 @@ const WANTED: Readonly<Record<string, string>> = {
 };
 
 /** @throws Refusal `path: message` */
-export function fail(at: string, words: string): never {
-  refuseWith(at === '' ? words : `${at}: ${words}`);
+export function fail(at: string, message: string): never {
+  refuseWith(at === '' ? message : `${at}: ${message}`);
 }
 
 /** @throws Refusal unless `value` has the type */

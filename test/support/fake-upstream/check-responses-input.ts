@@ -214,7 +214,7 @@ const PAIRS = [
 
 function checkPairs(items: readonly Item[], body: JsonObject): void {
   const continued = body.previous_response_id ?? body.conversation;
-  for (const [callType, outputType, words] of PAIRS) {
+  for (const [callType, outputType, textPart] of PAIRS) {
     const open = new Set<string>();
     for (const item of items) {
       const id = String(item.call_id);
@@ -223,11 +223,11 @@ function checkPairs(items: readonly Item[], body: JsonObject): void {
       if (typeOf(item) === callType && typeof item.call_id === 'string' && !own) open.add(id);
       if (typeOf(item) !== outputType || typeof item.call_id !== 'string' || own) continue;
       if (!open.delete(id) && (continued === undefined || continued === null)) {
-        refuseWith(`No tool call found for ${words} output with call_id ${id}.`, 'input');
+        refuseWith(`No tool call found for ${textPart} output with call_id ${id}.`, 'input');
       }
     }
     const [first] = open;
-    if (first !== undefined) refuseWith(`No tool output found for ${words} ${first}.`, 'input');
+    if (first !== undefined) refuseWith(`No tool output found for ${textPart} ${first}.`, 'input');
   }
 }
 

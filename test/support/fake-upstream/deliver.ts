@@ -53,9 +53,9 @@ export function planStream(rendered: Rendered, protocol: Protocol, delivery: Del
 /** A whole answer (or raw bytes), cut as its delivery says. */
 export function planWhole(bytes: Uint8Array, contentType: string, delivery: Delivery): Plan {
   const { cut } = delivery;
-  const kept = cut === undefined ? bytes : bytes.subarray(0, upTo(cut.at, bytes.length));
+  const stored = cut === undefined ? bytes : bytes.subarray(0, upTo(cut.at, bytes.length));
   const end = cut === undefined || cut.by === 'error' ? 'end' : cut.by;
-  return { contentType, ...packed([kept], delivery), end };
+  return { contentType, ...packed([stored], delivery), end };
 }
 
 function packed(writes: Uint8Array[], delivery: Delivery): { writes: Uint8Array[] } {

@@ -75,16 +75,16 @@ export function errorBody(
 export function contextOverflow(protocol: Protocol): { status: number; body: JsonObject } {
   const status = 400;
   if (protocol === 'anthropic-messages') {
-    const words = 'prompt is too long: 210000 tokens > 200000 maximum';
-    return { status, body: errorBody(protocol, status, words) };
+    const message = 'prompt is too long: 210000 tokens > 200000 maximum';
+    return { status, body: errorBody(protocol, status, message) };
   }
-  const words =
+  const textPart =
     protocol === 'openai-chat'
       ? "This model's maximum context length is 128000 tokens. However, your messages resulted in 140000 tokens. Please reduce the length of the messages."
       : 'Your input exceeds the context window of this model. Please adjust your input and try again.';
   const param = protocol === 'openai-chat' ? 'messages' : 'input';
   return {
     status,
-    body: errorBody(protocol, status, words, { param, code: 'context_length_exceeded' }),
+    body: errorBody(protocol, status, textPart, { param, code: 'context_length_exceeded' }),
   };
 }

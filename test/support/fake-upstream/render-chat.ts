@@ -70,12 +70,12 @@ function deltas(part: Part, index: number, id: string, size?: number): JsonObjec
   return [];
 }
 
-export const renderChat: Render = (answer, asked) => {
-  const { body, id } = asked;
+export const renderChat: Render = (answer, request) => {
+  const { body, id } = request;
   const head = {
     id: id('chatcmpl-'),
     created: 1_790_000_000,
-    model: asked.model,
+    model: request.model,
     service_tier: 'default',
     system_fingerprint: 'fp_fake',
   };

@@ -26,4 +26,4 @@ export interface Rendered {
   json: JsonObject;
 }
 
-export type Render = (answer: Answer, asked: RenderRequest) => Rendered;
+export type Render = (answer: Answer, request: RenderRequest) => Rendered;

@@ -249,7 +249,7 @@ export async function startFakeUpstream(options: Options = {}): Promise<FakeUpst
 
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const asked = () =>
+  const requestFor = () =>
     received.filter((one) => one.protocol !== undefined && !one.path.endsWith('/count_tokens'));
 
   return {
@@ -264,7 +264,7 @@ export async function startFakeUpstream(options: Options = {}): Promise<FakeUpst
     },
     received,
     get modelRequests() {
-      return asked();
+      return requestFor();
     },
     get refusals() {
       return received.flatMap((one) => (one.refused === undefined ? [] : [one.refused]));
@@ -272,7 +272,7 @@ export async function startFakeUpstream(options: Options = {}): Promise<FakeUpst
     request: async (n, timeoutMs = 4000) => {
       const until = performance.now() + timeoutMs;
       for (;;) {
-        const found = asked()[n];
+        const found = requestFor()[n];
         if (found !== undefined) return found;
         if (performance.now() > until) throw new Error(`the vendor got no request number ${n}`);
         await Bun.sleep(5);

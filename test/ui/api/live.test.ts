@@ -15,14 +15,14 @@ const ask = (content: string, more = {}) => ({
   ...more,
 });
 
-let world: ApiSetup;
+let setup: ApiSetup;
 beforeAll(async () => {
-  world = await startApiSetup();
+  setup = await startApiSetup();
 });
-afterAll(() => world.stop());
+afterAll(() => setup.stop());
 
 const listen = async (query = '') => {
-  const events = eventsIn<LiveEvent>(await world.api(`live?${query}`));
+  const events = eventsIn<LiveEvent>(await setup.api(`live?${query}`));
   expect(await events.next()).toMatchObject({ value: { type: 'hello' } });
   return events;
 };
@@ -33,38 +33,40 @@ const over = (id: string) => (event: LiveEvent) =>
 describe('the live feed', () => {
   test('the feed shows an exchange while it runs, and again when it is over', async () => {
     const events = await listen();
-    world.upstream.enqueue(say('slow '.repeat(30), { delivery: { paceMs: 20 } }));
-    const asked = world.post(CHAT, ask('Slowly.', { stream: true }));
+    setup.upstream.enqueue(say('slow '.repeat(30), { delivery: { paceMs: 20 } }));
+    const request = setup.post(CHAT, ask('Slowly.', { stream: true }));
     const first = await events.next();
     expect(first.value).toMatchObject({ type: 'row', row: { state: 'open', target: 'chat/m1' } });
-    const id = await asked;
-    const seen = await eventsUntil(events, over(id));
-    expect(seen.at(-1)).toMatchObject({ row: { id, status: 200, model: 'via-chat', cost: null } });
+    const id = await request;
+    const received = await eventsUntil(events, over(id));
+    expect(received.at(-1)).toMatchObject({
+      row: { id, status: 200, model: 'via-chat', cost: null },
+    });
   });
 
   test('a later page sees exchanges that are already running', async () => {
-    world.upstream.enqueue(say('slow '.repeat(40), { delivery: { paceMs: 25 } }));
-    const asked = world.post(CHAT, ask('Still going.', { stream: true }));
+    setup.upstream.enqueue(say('slow '.repeat(40), { delivery: { paceMs: 25 } }));
+    const request = setup.post(CHAT, ask('Still going.', { stream: true }));
     await Bun.sleep(400);
     const events = await listen();
     expect((await events.next()).value).toMatchObject({ type: 'row', row: { state: 'open' } });
-    await eventsUntil(events, over(await asked));
+    await eventsUntil(events, over(await request));
   });
 
   test('the feed passes only rows that match the filter', async () => {
     const events = await listen('status=failed');
-    world.upstream.enqueue(say('Fine.'), refuse(400, {}, { error: { message: 'No.' } }));
-    const fine = await world.post(CHAT, ask('One.'));
-    const bad = await world.post(CHAT, ask('Two.'));
-    const seen = await eventsUntil(events, over(bad));
-    expect(JSON.stringify(seen)).not.toContain(fine);
-    expect((await world.api('live?status=teapot')).status).toBe(400);
+    setup.upstream.enqueue(say('Fine.'), refuse(400, {}, { error: { message: 'No.' } }));
+    const fine = await setup.post(CHAT, ask('One.'));
+    const bad = await setup.post(CHAT, ask('Two.'));
+    const received = await eventsUntil(events, over(bad));
+    expect(JSON.stringify(received)).not.toContain(fine);
+    expect((await setup.api('live?status=teapot')).status).toBe(400);
   });
 
   test('a hundred exchanges at once are all sent, each finally as done', async () => {
     const events = await listen();
     const ids = await Promise.all(
-      Array.from({ length: 100 }, (_, i) => world.post(CHAT, ask(`Number ${i}.`))),
+      Array.from({ length: 100 }, (_, i) => setup.post(CHAT, ask(`Number ${i}.`))),
     );
     const waiting = new Set(ids);
     await eventsUntil(events, (event) => {
@@ -76,7 +78,7 @@ describe('the live feed', () => {
   test('disconnected pages leave nothing behind: a new page always finds room', async () => {
     for (let i = 0; i < 150; i++) {
       const abort = new AbortController();
-      const response = await world.api('live', { signal: abort.signal });
+      const response = await setup.api('live', { signal: abort.signal });
       expect(response.status).toBe(200);
       abort.abort();
     }
@@ -129,7 +131,7 @@ describe('with several processes on one port', () => {
 
 describe('the end of the server', () => {
   test('the server does not wait for pages that follow the list', async () => {
-    const gateway = await startGateway({ ...world.config, limits: { drain: 20 } });
+    const gateway = await startGateway({ ...setup.config, limits: { drain: 20 } });
     const own = client(gateway);
     const streams = await Promise.all([own.api('live'), own.api('live')]);
     const readers = streams.map(async (stream) => (await stream.text()).length);

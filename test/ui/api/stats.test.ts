@@ -135,8 +135,8 @@ function byHand(rows: readonly SampleRow[]): StatsFigures {
   };
   const costs = rows.map(costByHand).filter((cost) => cost !== null);
   const counted = rows.filter((one) => one.input_tokens !== null);
-  const told = rows.filter((one) => one.cached_tokens !== null);
-  const cacheable = told.reduce((sum, one) => sum + one.input_tokens!, 0);
+  const reported = rows.filter((one) => one.cached_tokens !== null);
+  const cacheable = reported.reduce((sum, one) => sum + one.input_tokens!, 0);
   return {
     requests: rows.length,
     failed: rows.filter(({ failed }) => failed).length,
@@ -179,19 +179,21 @@ describe('statistics', () => {
           const query = { since: String(since), until: String(until), buckets };
           const stats = await statsFor(book, query, { key: owner ?? '', owner }, prices);
           book.close();
-          const seen = rows.filter(
+          const received = rows.filter(
             (one) =>
               one.time >= since && one.time < until && (owner === undefined || one.owner === owner),
           );
-          expect(rounded(stats.all)).toEqual(rounded(byHand(seen)));
+          expect(rounded(stats.all)).toEqual(rounded(byHand(received)));
           expect(stats.buckets.length).toBeLessThanOrEqual(buckets);
           for (const [i, { time, ...figures }] of stats.buckets.entries()) {
             expect(time).toBe(since + i * stats.bucket_ms);
-            const own = seen.filter((one) => one.time >= time && one.time < time + stats.bucket_ms);
+            const own = received.filter(
+              (one) => one.time >= time && one.time < time + stats.bucket_ms,
+            );
             expect(rounded(figures)).toEqual(rounded(byHand(own)));
           }
           for (const { target: name, ...figures } of stats.targets) {
-            const own = seen.filter((one) => one.target === name);
+            const own = received.filter((one) => one.target === name);
             expect(rounded(figures)).toEqual(rounded(byHand(own)));
           }
           expect(stats.targets.map((one) => one.requests)).toEqual(

@@ -185,9 +185,9 @@ describe('a prompt that is too long gets the message that Claude Code parses', (
     ['Prompt exceeds max length', 'prompt is too long: Prompt exceeds max length'],
     ['prompt is too long', 'prompt is too long'],
   ];
-  for (const [said, expected] of cases) {
-    test(said.slice(0, 60), () => {
-      const error = new GatewayError('context_overflow', said, { status: 413 });
+  for (const [text, expected] of cases) {
+    test(text.slice(0, 60), () => {
+      const error = new GatewayError('context_overflow', text, { status: 413 });
       const answer = anthropicMessages.encodeError(error, 'r');
       expect(answer.status).toBe(400);
       expect(answer.body.error).toEqual({ type: 'invalid_request_error', message: expected });

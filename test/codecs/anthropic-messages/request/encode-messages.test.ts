@@ -46,14 +46,14 @@ describe('instructions', () => {
       },
     ]);
     expect(plain.notes).toBe('content_bridged');
-    const kept = send(turns, { profile: { systemTurns: true } });
-    expect((kept.body.messages as readonly JsonObject[]).map(({ role }) => role)).toEqual([
+    const stored = send(turns, { profile: { systemTurns: true } });
+    expect((stored.body.messages as readonly JsonObject[]).map(({ role }) => role)).toEqual([
       'user',
       'assistant',
       'system',
       'user',
     ]);
-    expect(kept.notes).toBe('');
+    expect(stored.notes).toBe('');
   });
 });
 
@@ -96,8 +96,8 @@ describe('messages', () => {
       [HI, say('assistant', call('a')), say('assistant', 'reading'), say('user', result('a'))],
       { tools: [READ] },
     );
-    const [, said] = body.messages as readonly { content: readonly JsonObject[] }[];
-    expect(said?.content.map(({ type }) => type)).toEqual(['text', 'tool_use']);
+    const [, message] = body.messages as readonly { content: readonly JsonObject[] }[];
+    expect(message?.content.map(({ type }) => type)).toEqual(['text', 'tool_use']);
   });
 
   test('blank text and empty messages are not sent', () => {
@@ -133,8 +133,8 @@ describe('messages', () => {
 describe('calls', () => {
   const inputOf = (block: Block) => {
     const { body, notes } = send([HI, say('assistant', block)], { tools: [READ] });
-    const [, said] = body.messages as readonly { content: readonly JsonObject[] }[];
-    return { input: said?.content[0]?.input as unknown, notes };
+    const [, message] = body.messages as readonly { content: readonly JsonObject[] }[];
+    return { input: message?.content[0]?.input as unknown, notes };
   };
 
   test('arguments become an object, whatever the model wrote', () => {

@@ -154,8 +154,8 @@ describe('reasoning', () => {
   });
   const thought = (block: Block) => {
     const { body, notes } = send([HI, say('assistant', block, 'x'), HI]);
-    const [, said] = body.messages as readonly { content: readonly JsonObject[] }[];
-    return { first: said?.content[0], notes };
+    const [, message] = body.messages as readonly { content: readonly JsonObject[] }[];
+    return { first: message?.content[0], notes };
   };
 
   test('only reasoning that this provider sealed goes back as thinking', () => {

@@ -70,13 +70,15 @@ describe('decoding a stream', () => {
   });
 
   test('a stream without its terminal event is complete; without a stop reason it is cut', () => {
-    const said = [START, open(0, { type: 'text', text: '' }), say(0, 'a'), close(0)];
-    expect(types(decode([...said, done('end_turn')]))).toBe(
+    const messages = [START, open(0, { type: 'text', text: '' }), say(0, 'a'), close(0)];
+    expect(types(decode([...messages, done('end_turn')]))).toBe(
       'start block-start delta block-stop usage finish end',
     );
-    expect(types(decode(said))).toBe('start block-start delta block-stop');
-    expect(types(decode(said.slice(0, 3)))).toBe('start block-start delta block-stop');
-    expect(types(decode([...said, STOP]))).toBe('start block-start delta block-stop finish end');
+    expect(types(decode(messages))).toBe('start block-start delta block-stop');
+    expect(types(decode(messages.slice(0, 3)))).toBe('start block-start delta block-stop');
+    expect(types(decode([...messages, STOP]))).toBe(
+      'start block-start delta block-stop finish end',
+    );
   });
 
   test('lost starts and stops are replaced', () => {

@@ -277,8 +277,8 @@ describe('vendor errors', () => {
       const error = decode(status, body);
       expect(error.kind).toBe('context_overflow');
       expect(error.retryable).toBe(false);
-      const { body: said } = openaiChat.encodeError(error, 'req_1');
-      expect((said.error as { code: string }).code).toBe('context_length_exceeded');
+      const { body: message } = openaiChat.encodeError(error, 'req_1');
+      expect((message.error as { code: string }).code).toBe('context_length_exceeded');
     });
   }
   for (const [vendor, status, body, kind, message] of CASES) {

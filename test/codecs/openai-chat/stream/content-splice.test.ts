@@ -48,7 +48,7 @@ function agrees(frames: readonly Pick<SseFrame, 'event' | 'data'>[], name = ''):
   expect({ name, said: decoded(frames) }).toEqual({ name, said: decoded(unlike(frames)) });
 }
 
-const words = fc.oneof(
+const anyText = fc.oneof(
   fc.string(),
   fc.string({ unit: 'grapheme' }),
   fc.constantFrom(
@@ -79,13 +79,13 @@ const writers: ((chunk: object) => string)[] = [
 ];
 
 const deltas = fc.oneof(
-  { weight: 12, arbitrary: words.map((content) => ({ content }) as object) },
-  { weight: 2, arbitrary: words.map((content) => ({ role: 'assistant', content }) as object) },
-  { weight: 1, arbitrary: words.map((text) => ({ content: null, reasoning_content: text })) },
-  { weight: 1, arbitrary: words.map((refusal) => ({ content: '', refusal })) },
+  { weight: 12, arbitrary: anyText.map((content) => ({ content }) as object) },
+  { weight: 2, arbitrary: anyText.map((content) => ({ role: 'assistant', content }) as object) },
+  { weight: 1, arbitrary: anyText.map((text) => ({ content: null, reasoning_content: text })) },
+  { weight: 1, arbitrary: anyText.map((refusal) => ({ content: '', refusal })) },
   {
     weight: 1,
-    arbitrary: words.map((args) => ({
+    arbitrary: anyText.map((args) => ({
       tool_calls: [{ index: 0, id: 'c', function: { name: 'f', arguments: args } }],
     })),
   },
@@ -208,14 +208,14 @@ describe('content without a parse', () => {
               at += frames[i++]!.length;
               continue;
             }
-            let said = '';
+            let message = '';
             for (; at < run.to; i++) {
-              said += JSON.parse(frames[i]!.slice(6)).choices[0].delta.content;
+              message += JSON.parse(frames[i]!.slice(6)).choices[0].delta.content;
               at += frames[i]!.length;
               pieces++;
             }
             expect(at).toBe(run.to);
-            expect(run.content).toBe(said);
+            expect(run.content).toBe(message);
           }
         },
       ),

@@ -200,12 +200,12 @@ describe('calls', () => {
   });
 
   test('a client of functions gets function_call', async () => {
-    const asked = openaiChat.decodeRequest({
+    const request = openaiChat.decodeRequest({
       model: 'm',
       messages: [{ role: 'user', content: 'x' }],
       functions: [{ name: 'f' }],
     });
-    const text = encodeAll([START, ...block(0, call('c', 'f'), '{"a":1}'), ...CALLED], asked);
+    const text = encodeAll([START, ...block(0, call('c', 'f'), '{"a":1}'), ...CALLED], request);
     const { message, finish_reason } = (await accumulate(text)).choices[0]!;
     expect(message.function_call).toEqual({ name: 'f', arguments: '{"a":1}' });
     expect(finish_reason as string).toBe('function_call');
@@ -226,12 +226,12 @@ describe('vendor-specific content', () => {
       ...block(1, { type: 'text' }, 'ok'),
       ...END,
     ]);
-    const [, said, seal] = deltas(text) as [
+    const [, message, seal] = deltas(text) as [
       unknown,
       object,
       { reasoning_details: [{ data: string }] },
     ];
-    expect(said).toEqual({ reasoning_content: 'hm' });
+    expect(message).toEqual({ reasoning_content: 'hm' });
     expect(openSeal(seal.reasoning_details[0].data)).toEqual(sealed);
     const next = openaiChat.decodeRequest({
       model: 'm',

@@ -149,18 +149,18 @@ describe('digests of streams', () => {
   const end = (type: string, response: object) =>
     `event: ${type}\ndata: ${JSON.stringify({ type, response })}\n\n`;
   const usage = { input_tokens: 3, output_tokens: 4 };
-  const said = { type: 'message', content: [{ type: 'output_text', text: 'x' }] };
+  const message = { type: 'message', content: [{ type: 'output_text', text: 'x' }] };
 
   test('a terminal event completes a stream', () => {
-    expect(look(end('response.completed', { status: 'completed', output: [said], usage }))).toEqual(
-      {
-        complete: true,
-        semantic: true,
-        answered: true,
-        usage: { input: 3, output: 4 },
-        finish: 'stop',
-      },
-    );
+    expect(
+      look(end('response.completed', { status: 'completed', output: [message], usage })),
+    ).toEqual({
+      complete: true,
+      semantic: true,
+      answered: true,
+      usage: { input: 3, output: 4 },
+      finish: 'stop',
+    });
   });
 
   test('a terminal event has no content', () => {
@@ -174,7 +174,7 @@ describe('digests of streams', () => {
   });
 
   test('minimal streams are judged by their deltas and items', () => {
-    const item = `data: ${JSON.stringify({ type: 'response.output_item.done', item: said })}\n\n`;
+    const item = `data: ${JSON.stringify({ type: 'response.output_item.done', item: message })}\n\n`;
     expect(look(item + end('response.completed', { id: 'x' })).semantic).toBe(true);
     expect(look('data: {"type":"response.output_text.delta","delta":"x"}\n\n')).toEqual({
       complete: false,

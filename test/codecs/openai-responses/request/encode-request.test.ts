@@ -10,9 +10,9 @@ import type { Block, Conversation, Tool, Turn } from '../../../../src/conversati
 import type { JsonObject } from '../../../../src/lib/json/json.ts';
 import { conversation, target } from '../material.ts';
 
-function encode(asked: Conversation, profile: Profile = NO_PROFILE) {
+function encode(request: Conversation, profile: Profile = NO_PROFILE) {
   const notes = new Notes();
-  const body = openaiResponses.encodeRequest(asked, target('gpt', profile), notes);
+  const body = openaiResponses.encodeRequest(request, target('gpt', profile), notes);
   return { body, items: body.input as readonly JsonObject[], notes: notes.summary() };
 }
 
@@ -85,10 +85,10 @@ describe('an edited conversation in the same protocol', () => {
     reasoning: { effort: 'low', context: 'all_turns' },
     unknown_field: { kept: true },
   };
-  const asked = conversation(body);
+  const request = conversation(body);
   const changed = (index: number, change: (block: Block) => Block): Conversation =>
-    withParts(asked, {
-      turns: asked.turns.map((turn, i) =>
+    withParts(request, {
+      turns: request.turns.map((turn, i) =>
         i === index ? editNode(turn, { blocks: turn.blocks.map(change) }) : turn,
       ),
     });
@@ -121,7 +121,7 @@ describe('an edited conversation in the same protocol', () => {
   });
 
   test('reasoning whose call is removed is removed with it', () => {
-    const { items, notes } = encode(withParts(asked, { turns: asked.turns.slice(0, 2) }));
+    const { items, notes } = encode(withParts(request, { turns: request.turns.slice(0, 2) }));
     expect(items).toEqual([body.input[0] as JsonObject]);
     expect(notes).toBe('reasoning_dropped');
   });
@@ -132,8 +132,8 @@ describe('an edited conversation in the same protocol', () => {
       name: 'web_search',
       schema: { type: 'object', properties: {} },
     };
-    const tools = asked.tools.map((tool) => (tool.type === 'hosted' ? search : tool));
-    const { body: sent } = encode(withParts(asked, { tools }));
+    const tools = request.tools.map((tool) => (tool.type === 'hosted' ? search : tool));
+    const { body: sent } = encode(withParts(request, { tools }));
     expect(sent.tools).toEqual([
       body.tools[0] as JsonObject,
       {
@@ -160,11 +160,11 @@ describe('an edited conversation in the same protocol', () => {
 
   test('a changed setting changes only its field', () => {
     const settings = {
-      ...asked.settings,
+      ...request.settings,
       reasoning: { enabled: true, effort: 'high' },
       maxTokens: 7,
     };
-    const { body: sent } = encode(withParts(asked, { settings }));
+    const { body: sent } = encode(withParts(request, { settings }));
     expect(sent).toEqual({
       ...body,
       model: 'gpt',
@@ -174,7 +174,7 @@ describe('an edited conversation in the same protocol', () => {
   });
 
   test('the profile drops and renames fields, with a note', () => {
-    const { body: sent, notes } = encode(asked, {
+    const { body: sent, notes } = encode(request, {
       name: 'p',
       dropParams: ['unknown_field', 'model'],
       renameParams: { reasoning: 'thinking' },
@@ -316,16 +316,16 @@ describe("other protocols' turns", () => {
     source: { type: 'base64', mediaType: 'image/png', data: 'aGk=' },
   };
   const shown = { type: 'input_image', detail: 'auto', image_url: 'data:image/png;base64,aGk=' };
-  const seen = [assistant(call('a')), user(result('a', [text('see'), image]))];
+  const received = [assistant(call('a')), user(result('a', [text('see'), image]))];
 
   test('an image in a result becomes a part of the output, a following message, or text', () => {
-    expect(encode(other(seen)).items[1]!.output).toEqual([
+    expect(encode(other(received)).items[1]!.output).toEqual([
       { type: 'input_text', text: 'see' },
       shown,
     ]);
-    const apart = encode(other(seen), { name: 'p', imagesInResults: false });
+    const apart = encode(other(received), { name: 'p', imagesInResults: false });
     expect(apart.items[2]).toEqual({ type: 'message', role: 'user', content: [shown] });
-    const blind = encode(other(seen), { name: 'p', images: false });
+    const blind = encode(other(received), { name: 'p', images: false });
     expect(JSON.stringify(blind.items)).not.toContain('base64');
     expect(JSON.stringify(blind.items)).toContain('[image omitted]');
     expect(blind.notes).toBe('content_bridged');

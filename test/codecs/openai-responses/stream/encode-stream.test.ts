@@ -262,7 +262,7 @@ describe('calls keep the declared kind and namespace', () => {
   });
 
   test("Codex's namespaced tools survive a flat vendor", () => {
-    const asked = conversation({
+    const request = conversation({
       ...PLAIN,
       input: [
         { type: 'message', role: 'user', content: 'hi' },
@@ -289,7 +289,7 @@ describe('calls keep the declared kind and namespace', () => {
         },
       ],
     });
-    const names = toolNames(asked.tools, 64);
+    const names = toolNames(request.tools, 64);
     const flat = ['multi_agent_v1__spawn_agent', 'functions__exec', 'functions__wait'];
     expect([
       names.flat('spawn_agent', 'multi_agent_v1'),

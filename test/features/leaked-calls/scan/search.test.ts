@@ -6,12 +6,12 @@ import { eventsOf, fn, play } from '../transcript.ts';
 
 const TOOLS = [fn('run', { cmd: { type: 'string' } })];
 const CALL = '<tool_call>{"name":"run","arguments":{"cmd":"x"}}</tool_call>\n';
-const said = (text: string) =>
+const contentOf = (text: string) =>
   play(eventsOf([{ text: [text] }]), { tools: TOOLS, profile: { leakFamilies: FAMILIES } });
 
 describe('calls in a reply', () => {
   test('hundreds of calls are found', () => {
-    const { calls, text } = said(CALL.repeat(300));
+    const { calls, text } = contentOf(CALL.repeat(300));
     expect(calls.length).toBe(300);
     expect(text).toBe('');
   });
@@ -25,9 +25,9 @@ describe('calls in a reply', () => {
     '<invoke name="run"><parameter name="cmd">x</parameter></invoke>\n',
   ])('thousands of pieces stay text: %j', (piece) => {
     const text = piece.repeat(20_000);
-    const told = said(text);
-    expect(told.calls).toEqual([]);
-    expect(told.text.trim()).toBe(text.trim());
+    const response = contentOf(text);
+    expect(response.calls).toEqual([]);
+    expect(response.text.trim()).toBe(text.trim());
   });
 });
 
@@ -36,7 +36,7 @@ describe('the cost of a reply full of markup', () => {
     let least = Number.POSITIVE_INFINITY;
     for (let i = 0; i < 4; i++) {
       const before = process.threadCpuUsage();
-      said(text);
+      contentOf(text);
       const { user, system } = process.threadCpuUsage(before);
       least = Math.min(least, (user + system) / 1000);
     }

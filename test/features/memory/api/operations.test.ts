@@ -34,9 +34,9 @@ async function ask(
   const text =
     typeof body === 'string' ? body : body === undefined ? undefined : JSON.stringify(body);
   const response = await fetch(`${gateway.url}/v1/memory${path}`, { method, headers, body: text });
-  const told = (await response.json()) as JsonObject;
-  const { message = '' } = (told.error ?? {}) as { message?: string };
-  return { status: response.status, body: told, message };
+  const reported = (await response.json()) as JsonObject;
+  const { message = '' } = (reported.error ?? {}) as { message?: string };
+  return { status: response.status, body: reported, message };
 }
 const LINES = { headers: { 'content-type': 'application/x-ndjson' } };
 const line = (text: unknown) => JSON.stringify({ text });

@@ -35,7 +35,7 @@ describe('marks', () => {
     ['half [1, 9] known', 'half«1» known'],
     ['at the end [3]', 'at the end«3»'],
     ['a [1]b', 'a «1»b'],
-  ])('%s', (text, told) => expect(read([text])).toBe(told));
+  ])('%s', (text, reported) => expect(read([text])).toBe(reported));
 
   test.each([
     'a link [1](https://x.example)',

@@ -28,7 +28,7 @@ const result = (callId: string): Block => ({
   isError: false,
   by: 'client',
 });
-const text = (said: string): Block => ({ type: 'text', text: said });
+const text = (text: string): Block => ({ type: 'text', text: text });
 const assistant = (...blocks: Block[]): Turn => ({ role: 'assistant', blocks });
 const user = (...blocks: Block[]): Turn => ({ role: 'user', blocks });
 
@@ -125,8 +125,8 @@ describe('an unanswered call', () => {
 test('the check moves and removes nothing, and a second run finds nothing', () => {
   const turns = [user(result('stray')), assistant(call('x'), text('after')), user(text('a'))];
   const once = pass(turns);
-  const kept = once.out.flatMap(({ blocks }) => blocks);
-  for (const block of turns.flatMap(({ blocks }) => blocks)) expect(kept).toContain(block);
+  const stored = once.out.flatMap(({ blocks }) => blocks);
+  for (const block of turns.flatMap(({ blocks }) => blocks)) expect(stored).toContain(block);
   const twice = pass(once.out);
   expect(twice.out).toBe(once.out);
   expect(twice.names).toEqual([]);

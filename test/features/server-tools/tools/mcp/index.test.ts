@@ -118,7 +118,7 @@ describe('a server', () => {
     await tools.ready(signal());
     const [tool] = tools.tools;
     expect(tool!.inject).toBe('selective');
-    const wanted = ['my INVOICES', '开发票', 'a voice'].map((said) => tool!.wanted!(said));
+    const wanted = ['my INVOICES', '开发票', 'a voice'].map((text) => tool!.wanted!(text));
     expect(wanted).toEqual([true, true, false]);
   });
 
@@ -345,15 +345,15 @@ describe('the public server-everything', () => {
       await child.exited;
       await expect(run('echo', { message: 'x' })).rejects.toThrow(/failed/);
       child = await spawn();
-      let said: unknown;
-      for (let i = 0; i < 10 && said === undefined; i++) {
-        said = await run('echo', { message: 'back' }).then(
+      let message: unknown;
+      for (let i = 0; i < 10 && message === undefined; i++) {
+        message = await run('echo', { message: 'back' }).then(
           ({ text }) => text,
           () => undefined,
         );
-        if (said === undefined) await Bun.sleep(500);
+        if (message === undefined) await Bun.sleep(500);
       }
-      expect(said).toBe('Echo: back');
+      expect(message).toBe('Echo: back');
     } finally {
       child.kill('SIGKILL');
     }
@@ -390,13 +390,13 @@ const rpcError = (status: number, code: number, message: string) => () =>
   Response.json({ jsonrpc: '2.0', id: null, error: { code, message } }, { status });
 
 describe('a server behind an address', () => {
-  const words: readonly (readonly [string, () => Response])[] = [
+  const texts: readonly (readonly [string, () => Response])[] = [
     ['404', () => new Response('gone', { status: 404 })],
     ['400 of the SDK', rpcError(400, -32_000, 'Bad Request: No valid session ID provided')],
     ['400 of others', rpcError(400, -32_000, 'Bad Request: Server not initialized')],
     ['400 in plain words', () => new Response('unknown session', { status: 400 })],
   ];
-  for (const [name, lost] of words) {
+  for (const [name, lost] of texts) {
     test(`a server that forgot the session (${name}) gets a new one, and the call runs once`, async () => {
       const { state, url, stop } = forgetful(lost);
       const { tools } = start({ command: undefined, url });
@@ -452,8 +452,8 @@ describe('a server behind an address', () => {
     expect(events.filter((line) => line.startsWith('mcp.tool_skipped'))).toHaveLength(bad.length);
     expect(events).toContain('mcp.tool_skipped: it has no inputSchema');
     state.result = { content: [{ type: 'novelty', x: 1 }, { type: 'text', text: 'and words' }, 5] };
-    const said = await named(tools.tools, 'mcp__fake__good').run({}, context());
-    expect(said.text).toBe('{"type":"novelty","x":1}\n\nand words');
+    const message = await named(tools.tools, 'mcp__fake__good').run({}, context());
+    expect(message.text).toBe('{"type":"novelty","x":1}\n\nand words');
     await stop();
   });
 

@@ -432,23 +432,23 @@ describe('addresses that are not public', () => {
   test('a name is resolved once for each connection', async () => {
     // One lookup per hop: the connection goes to the checked address, whatever the resolver says later.
     const answers = ['203.0.113.1', '127.0.0.1'];
-    let asked = 0;
+    let requestCount = 0;
     hits = [];
-    const resolve = async () => [answers[Math.min(asked++, 1)]!];
+    const resolve = async () => [answers[Math.min(requestCount++, 1)]!];
     const options = { allow: ['203.0.113.0/24'], resolve, timeoutMs: 400 };
     await refused(get(`http://rebind.test:${port}/page`, options));
-    expect({ asked, hits }).toEqual({ asked: 1, hits: [] });
+    expect({ asked: requestCount, hits }).toEqual({ asked: 1, hits: [] });
   });
 
   test('a redirect to the same name resolves and checks it again', async () => {
-    let asked = 0;
-    const resolve = async () => [asked++ === 0 ? '127.0.0.1' : '10.0.0.1'];
+    let requestCount = 0;
+    const resolve = async () => [requestCount++ === 0 ? '127.0.0.1' : '10.0.0.1'];
     hits = [];
     const error = await refused(
       get(`http://rebind.test:${port}/hop`, { allow: ['127.0.0.1'], resolve }),
     );
     expect(error.code).toBe('url_not_allowed');
-    expect({ asked, hits }).toEqual({ asked: 2, hits: [`rebind.test:${port}/hop`] });
+    expect({ asked: requestCount, hits }).toEqual({ asked: 2, hits: [`rebind.test:${port}/hop`] });
   });
 
   test.each(['/to-metadata', '/to-file', '/to-other'])('a redirect %s is refused', async (path) => {
