@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { chromium, type Page } from 'playwright-core';
 import { startGateway } from '../test/support/binary.ts';
 import { call, say, startFakeUpstream } from '../test/support/fake-upstream/index.ts';
-import { startToolServers, toolsOf } from '../test/support/tool-world.ts';
+import { startToolServers, toolsOf } from '../test/support/tool-servers.ts';
 
 const FOLDER = join(import.meta.dir, '../docs/img');
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';

@@ -12,7 +12,7 @@ import {
   toolNames,
   toolResults,
 } from '../../test/support/fake-upstream/index.ts';
-import { pagesFor, startToolServers, toolsOf } from '../../test/support/tool-world.ts';
+import { pagesFor, startToolServers, toolsOf } from '../../test/support/tool-servers.ts';
 import type { Agent } from './agent.ts';
 import { runAgent } from './round.ts';
 

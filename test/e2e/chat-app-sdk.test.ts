@@ -15,7 +15,7 @@ import type { JsonObject } from '../../src/lib/json/json.ts';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
 import { type FakeUpstream, startFakeUpstream } from '../support/fake-upstream/index.ts';
 import { leakyVendor, type Plan } from '../support/leaky-vendor.ts';
-import { stopAll } from '../support/tool-world.ts';
+import { stopAll } from '../support/tool-servers.ts';
 import { remember } from './chat-app-clients.ts';
 
 setDefaultTimeout(60_000);

@@ -16,7 +16,7 @@ import fc from 'fast-check';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
 import { call, type FakeUpstream, say, startFakeUpstream } from '../support/fake-upstream/index.ts';
 import { leakyVendor, type Plan } from '../support/leaky-vendor.ts';
-import { stopAll } from '../support/tool-world.ts';
+import { stopAll } from '../support/tool-servers.ts';
 import { type AppReply, ask, CLIENTS, remember, remembered } from './chat-app-clients.ts';
 
 setDefaultTimeout(120_000);

@@ -17,7 +17,7 @@ import {
   type Plan,
   type PlannedCall,
 } from '../support/leaky-vendor.ts';
-import { stopAll } from '../support/tool-world.ts';
+import { stopAll } from '../support/tool-servers.ts';
 import { type AppRequest, ask, CLIENTS, remember, remembered, VIA } from './chat-app-clients.ts';
 
 setDefaultTimeout(60_000);

@@ -18,7 +18,7 @@ import {
   stopAll,
   type ToolServers,
   toolsOf,
-} from '../support/tool-world.ts';
+} from '../support/tool-servers.ts';
 import { PROTOCOLS, VIA } from './clients.ts';
 import { framing, OWN, SEARCH_CHATS, type SearchReply } from './search-clients.ts';
 import { sentHistory } from './sent-history.ts';

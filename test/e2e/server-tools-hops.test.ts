@@ -11,7 +11,7 @@ import {
   say,
   startFakeUpstream,
 } from '../support/fake-upstream/index.ts';
-import { startToolServers, stopAll, type ToolServers, toolsOf } from '../support/tool-world.ts';
+import { startToolServers, stopAll, type ToolServers, toolsOf } from '../support/tool-servers.ts';
 import { CLIENT_CHATS, PROTOCOLS, plainRequest, post, VIA } from './clients.ts';
 import { framing } from './search-clients.ts';
 import { sentHistory } from './sent-history.ts';

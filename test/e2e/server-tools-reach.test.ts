@@ -10,7 +10,7 @@ import {
   startFakeUpstream,
   toolNames,
 } from '../support/fake-upstream/index.ts';
-import { startToolServers, stopAll, type ToolServers } from '../support/tool-world.ts';
+import { startToolServers, stopAll, type ToolServers } from '../support/tool-servers.ts';
 import { PROTOCOLS, post, VIA } from './clients.ts';
 import { framing, OWN, SEARCH_CHATS } from './search-clients.ts';
 import { sentHistory } from './sent-history.ts';

@@ -16,7 +16,7 @@ import {
   stopAll,
   type ToolServers,
   toolsOf,
-} from '../support/tool-world.ts';
+} from '../support/tool-servers.ts';
 import { PROTOCOLS, plainRequest, post, VIA } from './clients.ts';
 import { OWN, SEARCH_CHATS } from './search-clients.ts';
 import { sentHistory } from './sent-history.ts';

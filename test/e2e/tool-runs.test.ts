@@ -11,7 +11,7 @@ import {
   stopAll,
   type ToolServers,
   toolsOf,
-} from '../support/tool-world.ts';
+} from '../support/tool-servers.ts';
 
 setDefaultTimeout(60_000);
 

@@ -11,7 +11,7 @@ import {
   type Step,
   startFakeUpstream,
 } from '../support/fake-upstream/index.ts';
-import { startToolServers, type ToolServers } from '../support/tool-world.ts';
+import { startToolServers, type ToolServers } from '../support/tool-servers.ts';
 
 export const ROOT = join(import.meta.dir, '../../samples');
 export const ENTRIES: readonly ProtocolName[] = [

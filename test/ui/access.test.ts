@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import type { Info, LiveEvent, SampleDetail, SamplesPage, Stats } from '../../src/ui/api/api.ts';
 import { refuse, say } from '../support/fake-upstream/index.ts';
 import { until } from '../support/until.ts';
-import { type ApiSetup, eventsIn, eventsUntil, startApiSetup } from './api-world.ts';
+import { type ApiSetup, eventsIn, eventsUntil, startApiSetup } from './api-setup.ts';
 
 setDefaultTimeout(60_000);
 

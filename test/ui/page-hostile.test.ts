@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { say } from '../support/fake-upstream/index.ts';
 import { until } from '../support/until.ts';
 import { browserSuite } from './page-browser.ts';
-import { type PageSetup, startPageSetup } from './page-world.ts';
+import { type PageSetup, startPageSetup } from './page-setup.ts';
 
 const MARKUP = [
   '<script>alert(1)</script>',

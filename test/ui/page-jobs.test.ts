@@ -8,7 +8,7 @@ import { chatHistory } from '../samples/record/histories.ts';
 import { refuse, say } from '../support/fake-upstream/index.ts';
 import { until } from '../support/until.ts';
 import { browserSuite } from './page-browser.ts';
-import { type PageSetup, startPageSetup } from './page-world.ts';
+import { type PageSetup, startPageSetup } from './page-setup.ts';
 
 /** Whether GLM fails on the body: its last tool result is a large record of an executed tool. */
 function glmFails(body: JsonObject): boolean {

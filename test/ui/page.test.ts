@@ -6,7 +6,7 @@ import { say } from '../support/fake-upstream/index.ts';
 import { until } from '../support/until.ts';
 import { browserSuite } from './page-browser.ts';
 import { faintTexts } from './page-contrast.ts';
-import { type PageSetup, startPageSetup, TIDES } from './page-world.ts';
+import { type PageSetup, startPageSetup, TIDES } from './page-setup.ts';
 
 browserSuite('the page', (browser) => {
   let setup: PageSetup;

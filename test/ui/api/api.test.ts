@@ -15,8 +15,8 @@ import type {
 } from '../../../src/ui/api/api.ts';
 import { runBinary } from '../../support/binary.ts';
 import { call, refuse, say, think } from '../../support/fake-upstream/index.ts';
-import { startToolServers, type ToolServers, toolsOf } from '../../support/tool-world.ts';
-import { type ApiSetup, startApiSetup } from '../api-world.ts';
+import { startToolServers, type ToolServers, toolsOf } from '../../support/tool-servers.ts';
+import { type ApiSetup, startApiSetup } from '../api-setup.ts';
 
 setDefaultTimeout(60_000);
 

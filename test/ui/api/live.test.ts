@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import type { LiveEvent } from '../../../src/ui/api/api.ts';
 import { startGateway } from '../../support/binary.ts';
 import { refuse, say } from '../../support/fake-upstream/index.ts';
-import { type ApiSetup, client, eventsIn, eventsUntil, startApiSetup } from '../api-world.ts';
+import { type ApiSetup, client, eventsIn, eventsUntil, startApiSetup } from '../api-setup.ts';
 
 setDefaultTimeout(60_000);
 

@@ -15,7 +15,7 @@ import { chatHistory } from '../../../samples/record/histories.ts';
 import { startGateway } from '../../../support/binary.ts';
 import { refuse, say } from '../../../support/fake-upstream/index.ts';
 import { until } from '../../../support/until.ts';
-import { type ApiSetup, client, eventsIn, eventsUntil, startApiSetup } from '../../api-world.ts';
+import { type ApiSetup, client, eventsIn, eventsUntil, startApiSetup } from '../../api-setup.ts';
 
 setDefaultTimeout(60_000);
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
 import { call, type FakeUpstream, say, startFakeUpstream } from '../support/fake-upstream/index.ts';
-import { startToolServers, type ToolServers, toolsOf } from '../support/tool-world.ts';
+import { startToolServers, type ToolServers, toolsOf } from '../support/tool-servers.ts';
 
 export interface PageSetup {
   readonly gateway: Gateway;
