@@ -6,14 +6,14 @@ import { join } from 'node:path';
 import { chromium, type Page } from 'playwright-core';
 import { startGateway } from '../test/support/binary.ts';
 import { call, say, startFakeUpstream } from '../test/support/fake-upstream/index.ts';
-import { startToolWorld, toolsOf } from '../test/support/tool-world.ts';
+import { startToolServers, toolsOf } from '../test/support/tool-servers.ts';
 
 const FOLDER = join(import.meta.dir, '../docs/img');
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const SIZE = { width: 1280, height: 620 };
 
 const upstream = await startFakeUpstream();
-const tools = await startToolWorld();
+const tools = await startToolServers();
 const samples = mkdtempSync(join(tmpdir(), 'hopgate-pictures-'));
 const keys = ['sk-upstream'];
 const prices = { input: 0.6, cached: 0.11, output: 2.2 };

@@ -1,4 +1,4 @@
-/** Every regular expression of the sources takes linear time on any text, or says why its texts are short. */
+/** Every regular expression of the sources takes linear time on any text, or states why its texts are short. */
 
 import { expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
@@ -9,8 +9,8 @@ import { check } from 'recheck';
 const ROOT = join(import.meta.dir, '..');
 
 /**
- * Files whose patterns may take more than linear time, and what keeps their texts short. That a client, a
- * vendor, a tool or a page chooses a text is never a reason by itself.
+ * Files whose patterns may take more than linear time, and what limits their texts. A text from a client, a vendor, a
+ * tool or a page is never short by itself.
  */
 const BOUNDED: readonly (readonly [file: string, reason: string])[] = [
   ['src/cli/commands/doctor/diagnosis.ts', 'one answer, read up to a limit, in a command'],
@@ -50,7 +50,7 @@ const BOUNDED: readonly (readonly [file: string, reason: string])[] = [
   ['src/samples/replay/outcome.ts', 'the first 2000 characters'],
 ];
 
-/** Patterns that are put together when the program runs: their parts were looked at by hand. */
+/** Patterns that are assembled at run time: their parts were checked by hand. */
 const COMPOSED: readonly (readonly [file: string, count: number, reason: string])[] = [
   ['src/codecs/openai-chat/reply/error-kinds.ts', 1, 'words with bounded gaps'],
   ['src/config/file/check.ts', 2, "the schema's own patterns, over values of the operator's file"],
@@ -129,28 +129,28 @@ for (const file of [...new Bun.Glob('src/**/*.ts').scanSync({ cwd: ROOT })].sort
   });
 }
 
-/** Without a repetition that has no end nothing can grow: most patterns need no analysis. */
+/** Without an unbounded repetition no growth is possible, so most patterns need no analysis. */
 const repeats = ({ pattern }: Pattern) => /[*+]|\{\d+,\}|\{\d*,\d{3,}\}/.test(pattern);
 
-/** Is it known to be slow? What the analysis cannot decide in its time is not. */
+/** Whether the pattern is known to be slow; a pattern that the analysis cannot decide in time is not. */
 async function slow(one: Pattern): Promise<boolean> {
   const result = await check(one.pattern, one.flags, { timeout: 30_000 });
   return result.status === 'vulnerable';
 }
 
-test('there are patterns to look at', () => {
+test('the sources contain patterns', () => {
   expect(literals.length).toBeGreaterThan(300);
   expect(literals.some(({ file }) => file === 'src/lib/text/redact.ts')).toBe(true);
 });
 
-test('the analysis knows a slow pattern from a fast one', async () => {
+test('the analysis tells a slow pattern from a fast one', async () => {
   const of = (pattern: string) => slow({ file: '', line: 0, pattern, flags: '' });
   expect(await of('\\s+$')).toBe(true);
   expect(await of('(?:a+)+$')).toBe(true);
   expect(await of('^\\s+')).toBe(false);
 });
 
-test('no pattern takes more than linear time, but for those whose texts are short', async () => {
+test('every pattern takes linear time, except on texts of limited length', async () => {
   const known = new Set(BOUNDED.map(([file]) => file));
   const found: string[] = [];
   for (const one of literals.filter((each) => repeats(each) && !known.has(each.file))) {
@@ -159,12 +159,12 @@ test('no pattern takes more than linear time, but for those whose texts are shor
   expect(found).toEqual([]);
 }, 600_000);
 
-test('what is said of short texts is said of files with patterns', () => {
+test('every listed exception names a file with patterns', () => {
   const files = new Set(literals.filter(repeats).map(({ file }) => file));
   expect(BOUNDED.filter(([file]) => !files.has(file))).toEqual([]);
 });
 
-test('patterns that are put together were looked at', () => {
+test('every assembled pattern is listed', () => {
   const reviewed = COMPOSED.map(([file, count]): [string, number] => [file, count]);
   expect([...composed].toSorted()).toEqual(reviewed.toSorted());
 });

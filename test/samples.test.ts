@@ -1,4 +1,4 @@
-/** The samples of this repository, played again on the gateway: what was sent and what came back are what the files say. */
+/** The repository's samples played again on the gateway: requests and answers must equal the files. */
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { isObject, type Json, type JsonObject } from '../src/lib/json/json.ts';
@@ -39,12 +39,14 @@ for (const sample of SAMPLES) {
     const { meta, read } = sample;
     const played = await again(sample);
     const whole = [...played.sent, played.text].join('\n');
-    const told = [...providerStages(sample, 'request'), read('client-response') ?? ''].join('\n');
-    expect(timeless(whole)).toBe(timeless(told));
+    const reported = [...providerStages(sample, 'request'), read('client-response') ?? ''].join(
+      '\n',
+    );
+    expect(timeless(whole)).toBe(timeless(reported));
     expect(played.status).toBe(meta.status!);
     expect(played.reset).toBe(meta.error !== undefined && meta.status === 200);
-    // What the recorder keeps of it, but for clocks.
-    const kept = ({ meta: one }: Pick<Played, 'meta'>) => ({
+    // Everything that the recorder stores, except clocks.
+    const storedFields = ({ meta: one }: Pick<Played, 'meta'>) => ({
       entry: one.entry,
       model: one.model,
       target: one.target,
@@ -56,19 +58,19 @@ for (const sample of SAMPLES) {
       usage: one.usage,
       notes: one.notes,
       edges: one.edges.map(({ stage: edge, status, hop }) => [edge, status, hop]),
-      tools: one.tools?.map(({ name, hop, arguments: asked, result }) => [
+      tools: one.tools?.map(({ name, hop, arguments: query, result }) => [
         name,
         hop,
-        asked,
+        query,
         result,
       ]),
     });
-    expect(kept(played)).toEqual(kept(sample));
+    expect(storedFields(played)).toEqual(storedFields(sample));
   });
 }
 
-describe('what they show', () => {
-  test('a search over three hops: what each hop was told, and one stream with nothing of the hops in it', () => {
+describe('the content of the samples', () => {
+  test('a search over three hops: the request of each hop, and one client stream without traces of the hops', () => {
     const sample = named('search');
     const { meta, read } = sample;
     expect(meta.hops).toBe(3);
@@ -80,7 +82,7 @@ describe('what they show', () => {
       (text) => list(json(text).messages).length,
     );
     expect([first, second, third]).toEqual([1, 3, 5]);
-    // The vendor gets a function in place of the hosted tool, the client its own blocks.
+    // The vendor gets a function in place of the hosted tool, the client gets the hosted blocks.
     expect(list(json(read('provider-request')).tools)[0]).toMatchObject({ type: 'function' });
     const events = read('client-response')!;
     expect(events.match(/"type":"message_start"/g)).toHaveLength(1);
@@ -92,7 +94,7 @@ describe('what they show', () => {
     expect(events.match(/"type":"web_search_result_location"/g)).toHaveLength(2);
   });
 
-  test('a vendor’s failure: its own status and words for the client, and nothing invented', () => {
+  test('a vendor’s failure: the client gets its status and message, and nothing invented', () => {
     const { meta, read } = named('glm500');
     expect(meta.status).toBe(500);
     expect(read('client-response')).toBe(read('provider-error')!);
@@ -107,9 +109,9 @@ describe('what they show', () => {
     expect(read('provider-request')).toBe(read('client-request')!);
   });
 
-  test('… which GLM as it is known is never sent: the last result goes out short, the history stays', async () => {
+  test('… which the glm profile prevents: the last result goes out short, the history stays', async () => {
     const body = json(named('glm500').read('client-request'));
-    const asked = list(body.messages);
+    const requests = list(body.messages);
     const glm = (one: JsonObject) => {
       const last = list(one.messages).at(-1);
       const content = isObject(last) ? String(last.content) : '';
@@ -129,15 +131,15 @@ describe('what they show', () => {
     });
     expect(response.status).toBe(200);
     expect(await response.text()).toContain('Trees, all of them ripe.');
-    const sent = list(stage.upstream.asked.at(-1)?.body.messages);
-    expect(sent.slice(0, -1)).toEqual(asked.slice(0, -1));
+    const sent = list(stage.upstream.modelRequests.at(-1)?.body.messages);
+    expect(sent.slice(0, -1)).toEqual(requests.slice(0, -1));
     const last = sent.at(-1) as JsonObject;
     expect(last).toMatchObject({ role: 'tool', tool_call_id: 'call_2' });
     expect(String(last.content)).toContain('\norchard/row-0/tree-0.txt  ripe\n');
     expect(String(last.content)).not.toMatch(/rcc\.tool|exit_code/);
   });
 
-  test('misordered results: every call is answered behind it, in order, before the user’s words', () => {
+  test('misordered results: every result follows its call, in order, before the user’s text', () => {
     const sample = named('order');
     const messages = list(json(sample.read('provider-request')).messages);
     expect(messages.map((message) => (message as JsonObject).role)).toEqual([
@@ -165,7 +167,7 @@ describe('what they show', () => {
     ]);
   });
 
-  test('a leaked call: the client reads a call with typed arguments, and not one mark of the markup', () => {
+  test('a leaked call: the client reads a call with typed arguments, and no markup', () => {
     const sample = named('dsml');
     expect(sample.read('provider-response')).toContain('DSML');
     const chunks = sample
@@ -181,31 +183,31 @@ describe('what they show', () => {
     const calls = deltas.flatMap(({ tool_calls: parts }) => list(parts)) as readonly JsonObject[];
     const functions = calls.map((part) => part.function as JsonObject);
     expect(functions[0]?.name).toBe('read_file');
-    const asked = functions.map((part) => part.arguments ?? '').join('');
-    expect(JSON.parse(asked)).toEqual({ path: 'notes.txt', lines: 20 });
+    const query = functions.map((part) => part.arguments ?? '').join('');
+    expect(JSON.parse(query)).toEqual({ path: 'notes.txt', lines: 20 });
     expect(JSON.stringify(chunks)).toContain('"finish_reason":"tool_calls"');
     expect(sample.read('client-response')).not.toMatch(/DSML|<|invoke/);
     expect(notes(sample)).toEqual(['leaked_call_recovered']);
   });
 
-  test('a cut stream: the client gets what was said and an error, never an end', () => {
+  test('a cut stream: the client gets the text so far and an error, never an end', () => {
     const { meta, read } = named('cutoff');
-    const said = read('client-response')!;
-    expect(said).toContain('event: error');
-    expect(said).not.toContain('message_stop');
-    expect(said).not.toContain('stop_reason":"end_turn"');
+    const text = read('client-response')!;
+    expect(text).toContain('event: error');
+    expect(text).not.toContain('message_stop');
+    expect(text).not.toContain('stop_reason":"end_turn"');
     expect(meta.error).toMatchObject({ kind: 'upstream' });
   });
 
-  test('the same protocol on both sides: the very bytes, both ways', () => {
+  test('the same protocol on both sides: unchanged bytes, both ways', () => {
     const { read } = named('direct');
     expect(read('provider-request')).toBe(read('client-request')!);
     expect(read('client-response')).toBe(read('provider-response')!);
   });
 });
 
-describe('the files', () => {
-  test('hold what their cases say, and no secret, name or address of a machine', () => {
+describe('the sample files', () => {
+  test('files match their cases, and contain no secret, name or address of a machine', () => {
     for (const made of CASES) {
       expect(SAMPLES.find(({ id }) => id === made.id)?.read('client-request')).toBe(made.body);
     }

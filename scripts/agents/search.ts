@@ -12,7 +12,7 @@ import {
   toolNames,
   toolResults,
 } from '../../test/support/fake-upstream/index.ts';
-import { pagesFor, startToolWorld, toolsOf } from '../../test/support/tool-world.ts';
+import { pagesFor, startToolServers, toolsOf } from '../../test/support/tool-servers.ts';
 import type { Agent } from './agent.ts';
 import { runAgent } from './round.ts';
 
@@ -41,7 +41,7 @@ export async function searchRound(agent: Agent): Promise<string | undefined> {
   const home = join(scratch, 'home');
   await mkdir(work);
   await mkdir(home);
-  const world = await startToolWorld();
+  const world = await startToolServers();
   const upstream = await startFakeUpstream({
     protocols: ['openai-chat'],
     keys: ['sk-upstream'],
@@ -74,7 +74,7 @@ export async function searchRound(agent: Agent): Promise<string | undefined> {
     const queries = world.reached.map(({ query: asked }) => asked.get('q'));
     if (queries.join() !== query) return `the engine was asked ${JSON.stringify(queries)}${told()}`;
     const links = pagesFor(query).map(({ url }) => url);
-    const results = upstream.asked.flatMap(({ body }) => [
+    const results = upstream.modelRequests.flatMap(({ body }) => [
       ...toolResults('openai-chat', body).values(),
     ]);
     const unseen = links.find((link) => !results.some((text) => text.includes(link)));

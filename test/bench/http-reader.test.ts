@@ -1,11 +1,11 @@
-/** The load generator's HTTP reader: whatever the chunk borders, no byte is lost, none is counted twice. */
+/** The load generator's HTTP reader: at any chunk border, it loses no byte and counts none twice. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { createReplyReader } from '../../bench/http-reader.ts';
 import { burst, httpChunk, json, LAST_CHUNK } from '../../bench/replies.ts';
 
-/** Feeds bytes cut at the given places; gives the bodies and how each answer ended. */
+/** Feeds bytes cut at the given offsets; returns the bodies and how each answer ended. */
 function read(bytes: Buffer, cuts: readonly number[] = []) {
   const answers: { status: number; body: string; keepAlive: boolean }[] = [];
   let status = 0;
@@ -33,7 +33,7 @@ function read(bytes: Buffer, cuts: readonly number[] = []) {
 }
 
 describe('the reply reader', () => {
-  test('gives the same answers wherever the bytes are cut', () => {
+  test('the reader gives the same answers wherever the bytes are cut', () => {
     const stream = burst('messages', 'm', 3);
     const both = Buffer.concat([stream, json('chat', 'm'), stream]);
     const expected = read(both).answers;
@@ -50,21 +50,21 @@ describe('the reply reader', () => {
     );
   });
 
-  test('does not take a chunk extension or a trailer for body', () => {
+  test('the reader does not take a chunk extension or a trailer for body', () => {
     const head = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
     const bytes = Buffer.from(`${head}5;a=ff\r\nhello\r\n0\r\nx-trailer: 1\r\n\r\n`);
     const cuts = [...bytes.keys()];
     expect(read(bytes, cuts).answers).toEqual([{ status: 200, body: 'hello', keepAlive: true }]);
   });
 
-  test('passes over 100 Continue and keeps the status of a failure', () => {
+  test('the reader skips 100 Continue and reports the status of a failure', () => {
     const bytes = Buffer.from(
       'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 502 Bad\r\nconnection: close\r\ncontent-length: 2\r\n\r\nno',
     );
     expect(read(bytes).answers).toEqual([{ status: 502, body: 'no', keepAlive: false }]);
   });
 
-  test('an answer without a length ends with the connection, a chunked one that is cut does not end', () => {
+  test('an answer without a length ends with the connection, and a cut chunked one does not end', () => {
     const open = read(Buffer.from('HTTP/1.1 200 OK\r\n\r\nall there is'));
     expect(open.answers).toEqual([]);
     expect(open.reader.closed()).toBe(true);
@@ -78,7 +78,7 @@ describe('the reply reader', () => {
     expect(ended.answers.length).toBe(1);
   });
 
-  test('refuses what is not HTTP instead of counting it', () => {
+  test('the reader refuses what is not HTTP instead of counting it', () => {
     expect(() => read(Buffer.from('SSH-2.0-OpenSSH\r\n\r\n'))).toThrow('not HTTP');
   });
 });

@@ -1,4 +1,4 @@
-/** The mock's replies: every text delta holds the mark once, and a stamp finds its hole. */
+/** The mock's replies: every text delta holds the mark once, and the timestamp goes into its slot. */
 
 import { describe, expect, test } from 'bun:test';
 import {
@@ -15,7 +15,7 @@ const count = (bytes: Buffer) => bytes.toString().split(EVENT_MARK).length - 1;
 
 describe('the mock replies', () => {
   for (const dialect of ['chat', 'messages'] as const) {
-    test(`${dialect}: marks equal text deltas, so a lost event cannot hide`, () => {
+    test(`${dialect}: marks equal text deltas, so a lost event is noticed`, () => {
       expect(count(burst(dialect, 'm', 100))).toBe(100);
       expect(count(burst(dialect, 'm', 0))).toBe(0);
       expect(count(json(dialect, 'm'))).toBe(0);
@@ -23,7 +23,7 @@ describe('the mock replies', () => {
   }
 
   for (const dialect of ['chat', 'messages', 'responses'] as Dialect[]) {
-    test(`${dialect}: a stamp written into the hole stands behind the mark and leaves JSON whole`, () => {
+    test(`${dialect}: a timestamp in its slot follows the mark, and the JSON stays valid`, () => {
       const [template] = pacedTemplates(dialect, 'm', 1);
       const bytes = Buffer.from(template!.bytes);
       const stamp = '1234567890123456'.slice(0, STAMP_DIGITS);
@@ -39,7 +39,7 @@ describe('the mock replies', () => {
 });
 
 describe('statistics', () => {
-  test('a median of an even count is the mean of the two in the middle, order does not matter', () => {
+  test('the median of an even count is the mean of the middle two, in any order', () => {
     expect(median([9, 1, 3, 5])).toBe(4);
     expect(median([2, 100, 1])).toBe(2);
     expect(median([])).toBeNaN();

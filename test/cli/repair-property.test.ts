@@ -10,7 +10,7 @@ import { repairBody, repairHistory } from '../../src/features/tool-pairing/index
 import { fitTurnOrder } from '../../src/features/vendor-fit/index.ts';
 import type { Json, JsonObject } from '../../src/lib/json/json.ts';
 import { type Damage, MESSAGES_DAMAGE } from '../features/tool-pairing/damage.ts';
-import { Dice, type Mutable } from '../features/tool-pairing/histories.ts';
+import { Random, type Mutable } from '../features/tool-pairing/histories.ts';
 import { validRequest } from '../features/tool-pairing/messages-property.ts';
 import { complaint } from '../features/tool-pairing/validate-messages.ts';
 import { checkMessages } from '../support/fake-upstream/check-messages.ts';
@@ -124,7 +124,7 @@ const MODELS = ['m', 'claude-sonnet-4-5', 'claude-opus-4-6', 'claude-opus-5', 'g
 
 function damagedBody(seed: number): { body: JsonObject; kinds: readonly string[] } {
   const body = structuredClone(validRequest(seed)) as Record<string, Json>;
-  const dice = new Dice(seed ^ 0x5eed);
+  const dice = new Random(seed ^ 0x5eed);
   body.model = dice.pick(MODELS);
   const kinds = Array.from({ length: 1 + dice.below(6) }, () => dice.pick(KINDS));
   for (const kind of kinds) DAMAGE[kind]!(body.messages as Mutable[], dice);

@@ -66,25 +66,25 @@ const ASKED: Readonly<Record<ProtocolName, JsonObject>> = {
   'openai-responses': { model: 'm', input: 'a' },
 };
 
-interface Told {
-  /** The whole reply, and the frames of the same as a stream, as text. */
+interface ClientView {
+  /** The whole reply, and its stream frames as text. */
   readonly whole: string;
   readonly streamed: string;
   readonly notes: readonly string[];
   readonly streamNotes: readonly string[];
 }
 
-/** What a client of `to` gets of a reply of `from`. */
-function told(from: ProtocolName, to: ProtocolName, body: JsonObject): Told {
+/** The reply of a `from` upstream as a client of `to` gets it. */
+function encodedFor(from: ProtocolName, to: ProtocolName, body: JsonObject): ClientView {
   const target = { provider: 'p', model: 'm', protocol: from, profile: NO_PROFILE };
   const sent = PROTOCOLS[from].decodeRequest(ASKED[from]);
-  const asked = PROTOCOLS[to].decodeRequest(ASKED[to]);
+  const request = PROTOCOLS[to].decodeRequest(ASKED[to]);
   const answers = [new Notes(), new Notes()];
   const [whole, streamed] = answers.map((notes, i) => {
     const reply = PROTOCOLS[from].decodeReply(body, { sent, target, notes });
-    const context = { request: asked, requestId: 'req_1', provider: 'p', notes };
+    const context = { request: request, requestId: 'req_1', provider: 'p', notes };
     if (i === 0) return JSON.stringify(PROTOCOLS[to].encodeReply(reply, context));
-    // The same answer as this protocol streams it, read by its decoder and told to the client.
+    // The same answer as this protocol streams it, decoded and encoded for the client.
     const first = PROTOCOLS[from].encodeStream({ ...context, request: sent, notes: new Notes() });
     const decoder = PROTOCOLS[from].decodeStream({ sent, target, notes: new Notes() });
     const encoder = PROTOCOLS[to].encodeStream(context);
@@ -110,28 +110,36 @@ describe('an answer that is only an image', () => {
     });
   }
 
-  test('reaches a Responses client as a generated image', () => {
-    const { whole, streamed, notes } = told('openai-chat', 'openai-responses', chatImage(DATA));
-    for (const said of [whole, streamed]) {
-      expect(said).toContain('"image_generation_call"');
-      expect(said).toContain(BASE64);
+  test('it reaches a Responses client as a generated image', () => {
+    const { whole, streamed, notes } = encodedFor(
+      'openai-chat',
+      'openai-responses',
+      chatImage(DATA),
+    );
+    for (const text of [whole, streamed]) {
+      expect(text).toContain('"image_generation_call"');
+      expect(text).toContain(BASE64);
     }
     expect(notes).toEqual([]);
   });
 
-  test('reaches a Messages client as text, with a note', () => {
-    const link = told('openai-chat', 'anthropic-messages', chatImage(LINK));
+  test('it reaches a Messages client as text, with a note', () => {
+    const link = encodedFor('openai-chat', 'anthropic-messages', chatImage(LINK));
     expect(link.whole).toContain(LINK);
     expect(link.streamed).toContain(LINK);
-    const data = told('openai-chat', 'anthropic-messages', chatImage(DATA));
+    const data = encodedFor('openai-chat', 'anthropic-messages', chatImage(DATA));
     for (const { notes, streamNotes } of [link, data]) {
       expect(notes).toEqual(['content_bridged']);
       expect(streamNotes).toEqual(['content_bridged']);
     }
   });
 
-  test('stays what it is for a Chat client', () => {
-    const { whole, streamed, notes } = told('openai-chat', 'openai-chat', chatImage(DATA, 'Here:'));
+  test('it stays unchanged for a Chat client', () => {
+    const { whole, streamed, notes } = encodedFor(
+      'openai-chat',
+      'openai-chat',
+      chatImage(DATA, 'Here:'),
+    );
     expect(whole).toContain(DATA);
     expect(streamed).toContain(DATA);
     expect(notes).toEqual([]);
@@ -140,7 +148,7 @@ describe('an answer that is only an image', () => {
 
 test("an image that Responses' own tool made reaches a Chat client", () => {
   const item = { type: 'image_generation_call', id: 'ig_1', status: 'completed', result: BASE64 };
-  const { whole, streamed, notes } = told('openai-responses', 'openai-chat', response(item));
+  const { whole, streamed, notes } = encodedFor('openai-responses', 'openai-chat', response(item));
   expect(whole).toContain(DATA);
   expect(streamed).toContain(DATA);
   expect(notes).toEqual([]);
@@ -175,7 +183,7 @@ describe('hosted calls that a Chat client does not get have a note', () => {
   ];
   for (const item of items) {
     test(String(item.type), () => {
-      const { notes, streamNotes, whole, streamed } = told(
+      const { notes, streamNotes, whole, streamed } = encodedFor(
         'openai-responses',
         'openai-chat',
         response(item),
@@ -219,7 +227,11 @@ describe('hosted calls that a Chat client does not get have a note', () => {
   };
   for (const [what, content] of Object.entries(blocks)) {
     test(`Messages: ${what}`, () => {
-      const { notes, streamNotes } = told('anthropic-messages', 'openai-chat', message(...content));
+      const { notes, streamNotes } = encodedFor(
+        'anthropic-messages',
+        'openai-chat',
+        message(...content),
+      );
       expect(notes).toEqual(['provider_call_dropped']);
       expect(streamNotes).toEqual(['provider_call_dropped']);
     });

@@ -1,4 +1,4 @@
-/** Cache marks that the target's protocol does not have get a note, in every position and with every lifetime. */
+/** Cache marks that the target's protocol lacks get a note, in every position and with every lifetime. */
 
 import { expect, test } from 'bun:test';
 import { Notes } from '../../src/conversation/notes.ts';
@@ -15,8 +15,8 @@ function notesOf(from: ProtocolName, body: JsonObject): readonly string[] {
     protocol: 'openai-responses',
     profile: NO_PROFILE,
   } as const;
-  const asked = PROTOCOLS[from].decodeRequest({ model: 'm', max_tokens: 99, ...body });
-  PROTOCOLS['openai-responses'].encodeRequest(asked, target, notes);
+  const request = PROTOCOLS[from].decodeRequest({ model: 'm', max_tokens: 99, ...body });
+  PROTOCOLS['openai-responses'].encodeRequest(request, target, notes);
   return notes.all.map(({ name }) => name);
 }
 

@@ -18,7 +18,7 @@ const ids = fc.oneof(
   fc.string({ minLength: 1 }).map((id) => wrapCallId(id)),
 );
 
-test('every id has one of its own that Messages takes, and is found again from it', () => {
+test('every id gets a unique valid one for Messages, and can be restored from it', () => {
   fc.assert(
     fc.property(ids, ids, (a, b) => {
       expect(wrapCallId(a)).toMatch(LEGAL);
@@ -38,7 +38,7 @@ test('ids that Messages accepts stay, and unknown ids are not changed', () => {
 function idFor(id: string, from: ProtocolName): readonly string[] {
   const target = { provider: 'p', model: 'm', protocol: from, profile: NO_PROFILE };
   const notes = new Notes();
-  const asked = PROTOCOLS['anthropic-messages'].decodeRequest({
+  const request = PROTOCOLS['anthropic-messages'].decodeRequest({
     model: 'm',
     max_tokens: 9,
     messages: [],
@@ -62,8 +62,8 @@ function idFor(id: string, from: ProtocolName): readonly string[] {
           status: 'completed',
           output: [{ type: 'function_call', call_id: id, name: 'f', arguments: '{}' }],
         };
-  const decoded = PROTOCOLS[from].decodeReply(reply, { sent: asked, target, notes });
-  const context = { request: asked, requestId: 'req_1', provider: 'p', notes };
+  const decoded = PROTOCOLS[from].decodeReply(reply, { sent: request, target, notes });
+  const context = { request: request, requestId: 'req_1', provider: 'p', notes };
   const whole = PROTOCOLS['anthropic-messages'].encodeReply(decoded, context);
   const encoder = PROTOCOLS['anthropic-messages'].encodeStream(context);
   const block = decoded.blocks.find(({ type }) => type === 'tool-call');
@@ -87,7 +87,7 @@ const history = (id: string, answered = true): JsonObject => ({
 
 describe.each(['openai-chat', 'openai-responses'] as const)('%s', (vendor) => {
   for (const id of ODD) {
-    test(`${JSON.stringify(id)} goes to the client in its form and comes back as it was`, () => {
+    test(`${JSON.stringify(id)} goes to the client in its form and comes back unchanged`, () => {
       const given = idFor(id, vendor);
       for (const one of given) expect(one).toMatch(LEGAL);
       expect(given[0]).toBe(given[1]!);
@@ -104,7 +104,7 @@ describe.each(['openai-chat', 'openai-responses'] as const)('%s', (vendor) => {
   }
 });
 
-test('another Messages vendor gets the very bytes, and a missing result under the same id', () => {
+test('another Messages vendor gets the same bytes, and a missing result under the same id', () => {
   for (const id of ODD) {
     const carried = wrapCallId(id);
     expect(run(history(carried), 'anthropic-messages').same).toBe(true);

@@ -27,7 +27,7 @@ const LEAST = {
   },
 } satisfies Record<ProtocolName, JsonObject>;
 
-/** A client's least request with more fields, as an upstream of another protocol is sent it. */
+/** A client's smallest request with more fields, as an upstream of another protocol gets it. */
 function sent(
   from: ProtocolName,
   to: ProtocolName,
@@ -72,20 +72,20 @@ const ANSWERS = {
   },
 } satisfies Record<ProtocolName, JsonObject>;
 
-/** An upstream's answer with other fields, as a client of another protocol is told it, whole. */
-function told(from: ProtocolName, to: ProtocolName, fields: JsonObject) {
+/** An upstream's answer with other fields, as a client of another protocol gets it, whole. */
+function encodedReply(from: ProtocolName, to: ProtocolName, fields: JsonObject) {
   const notes = new Notes();
-  const asked = PROTOCOLS[to].decodeRequest(LEAST[to]);
+  const request = PROTOCOLS[to].decodeRequest(LEAST[to]);
   const reply = PROTOCOLS[from].decodeReply(
     { ...ANSWERS[from], ...fields },
     {
-      sent: asked,
+      sent: request,
       target: { provider: 'p', model: 'm', protocol: from, profile: NO_PROFILE },
       notes,
     },
   );
   const body = PROTOCOLS[to].encodeReply(reply, {
-    request: asked,
+    request: request,
     requestId: 'req_1',
     provider: 'p',
     notes,
@@ -95,7 +95,7 @@ function told(from: ProtocolName, to: ProtocolName, fields: JsonObject) {
 
 describe('a choice of allowed tools', () => {
   const get = { type: 'function', name: 'get', parameters: { type: 'object', properties: {} } };
-  const asked = (name: string) => ({
+  const requestFor = (name: string) => ({
     tools: [
       { type: 'namespace', name: 'crm', tools: [get, { ...get, name: 'put' }] },
       { ...get, name: 'other' },
@@ -107,21 +107,21 @@ describe('a choice of allowed tools', () => {
     },
   });
 
-  test('that names one in a namespace does not end as a ban of all tools on Messages', () => {
-    const { body } = sent('openai-responses', 'anthropic-messages', asked('get'));
+  test('a choice of one tool in a namespace does not ban all tools on Messages', () => {
+    const { body } = sent('openai-responses', 'anthropic-messages', requestFor('get'));
     expect(body.tool_choice).toEqual({ type: 'any' });
     expect(body.tools.map((tool: JsonObject) => tool.name)).toEqual(['crm__get']);
   });
 
-  test('of which none is declared allows none', () => {
-    const { body } = sent('openai-responses', 'anthropic-messages', asked('gone'));
+  test('a choice of undeclared tools allows none', () => {
+    const { body } = sent('openai-responses', 'anthropic-messages', requestFor('gone'));
     expect(body.tool_choice).toEqual({ type: 'none' });
   });
 });
 
-describe('a user', () => {
+describe('a user id', () => {
   for (const to of ['openai-chat', 'openai-responses'] as const) {
-    test(`that is longer than OpenAI takes is not sent to ${to}, and noted`, () => {
+    test(`a user id over OpenAI's limit is not sent to ${to}, with a note`, () => {
       const of = (length: number) =>
         sent('anthropic-messages', to, { metadata: { user_id: 'u'.repeat(length) } });
       expect(of(64)).toMatchObject({ body: { user: 'u'.repeat(64) }, notes: [] });
@@ -131,7 +131,7 @@ describe('a user', () => {
     });
   }
 
-  test('of a Chat client goes to a Chat upstream as it came, however long', () => {
+  test("a Chat client's user id of any length reaches a Chat upstream unchanged", () => {
     const { body, notes } = sent('openai-chat', 'openai-chat', { user: 'u'.repeat(150) });
     expect(body.user).toHaveLength(150);
     expect(notes).toEqual([]);
@@ -147,8 +147,9 @@ describe('the tier that served an answer', () => {
     ['openai-chat', undefined],
     ['openai-responses', null],
   ] as const) {
-    test(`of Anthropic is told to ${to} in words of OpenAI or not at all`, () => {
-      const tier = (name: string) => told('anthropic-messages', to, served(name)).body.service_tier;
+    test(`Anthropic's tier reaches ${to} as an OpenAI tier or not at all`, () => {
+      const tier = (name: string) =>
+        encodedReply('anthropic-messages', to, served(name)).body.service_tier;
       expect([tier('standard'), tier('priority'), tier('batch')]).toEqual([
         'default',
         'priority',
@@ -156,8 +157,8 @@ describe('the tier that served an answer', () => {
       ]);
     });
 
-    test(`of Anthropic is told to ${to} in words of OpenAI in a stream too`, () => {
-      const { reply } = told('anthropic-messages', to, served('standard'));
+    test(`Anthropic's tier reaches ${to} as an OpenAI tier in a stream too`, () => {
+      const { reply } = encodedReply('anthropic-messages', to, served('standard'));
       const encoder = PROTOCOLS[to].encodeStream({
         request: PROTOCOLS[to].decodeRequest({ ...LEAST[to], stream: true }),
         requestId: 'req_1',
@@ -173,25 +174,25 @@ describe('the tier that served an answer', () => {
 
 describe('the grammar of a freeform tool', () => {
   const grammar = { syntax: 'lark', definition: 'start: "a"' };
-  // Chat's form; compatible servers of Responses take it too.
+  // Chat's form; compatible Responses servers accept it too.
   const custom = { name: 't', format: { type: 'grammar', grammar } };
   const fields = { tools: [{ type: 'custom', custom }] };
 
   for (const from of ['openai-chat', 'openai-responses'] as const) {
-    test(`that ${from} nests is not lost on Messages`, () => {
+    test(`a grammar nested by ${from} is not lost on Messages`, () => {
       const [tool] = sent(from, 'anthropic-messages', fields).body.tools;
       expect(tool.description).toBe('The input follows this grammar:\nstart: "a"');
     });
   }
 
-  test('that a Responses client nests is not lost on Chat', () => {
+  test('a grammar nested by a Responses client is not lost on Chat', () => {
     const [tool] = sent('openai-responses', 'openai-chat', fields).body.tools;
     expect(tool.function.description).toBe(
       'The value of "input" must follow this lark grammar:\nstart: "a"',
     );
   });
 
-  test('that Chat nests goes flat to Responses', () => {
+  test('a grammar nested by Chat goes flat to Responses', () => {
     const [tool] = sent('openai-chat', 'openai-responses', fields).body.tools;
     expect(tool).toEqual({ type: 'custom', name: 't', format: { type: 'grammar', ...grammar } });
   });
@@ -218,38 +219,39 @@ describe('a citation of a file, which has no address', () => {
     ],
   });
 
-  /** What a client of this protocol gets of the answer as a stream. */
+  /** The answer as a stream for a client of this protocol. */
   const streamed = (to: Codec, body: JsonObject) => {
-    const { reply } = told('openai-responses', to.name, body);
+    const { reply } = encodedReply('openai-responses', to.name, body);
     const notes = new Notes();
-    const asked = to.decodeRequest(LEAST[to.name]);
-    const encoder = to.encodeStream({ request: asked, requestId: 'req_1', provider: 'p', notes });
+    const request = to.decodeRequest(LEAST[to.name]);
+    const encoder = to.encodeStream({ request: request, requestId: 'req_1', provider: 'p', notes });
     return { stream: [...replyEvents(reply)].map((event) => encoder.event(event)).join(''), notes };
   };
 
-  test('becomes no web result without an address for a Messages client, but a note', () => {
-    const { body, notes } = told('openai-responses', 'anthropic-messages', cited(file));
+  test('it becomes a note for a Messages client, not a web result without an address', () => {
+    const { body, notes } = encodedReply('openai-responses', 'anthropic-messages', cited(file));
     expect(body.content).toEqual([{ type: 'text', text: 'hello' }]);
     expect(notes.map(({ name }) => name)).toEqual(['citation_dropped']);
-    const both = told('openai-responses', 'anthropic-messages', cited(file, site)).body.content[0];
+    const both = encodedReply('openai-responses', 'anthropic-messages', cited(file, site)).body
+      .content[0];
     expect(both.citations.map((one: JsonObject) => one.url)).toEqual(['https://a.b']);
   });
 
-  test('becomes no web result in a stream for a Messages client either', () => {
+  test('it becomes a note for a Messages client in a stream too', () => {
     const { stream, notes } = streamed(anthropicMessages, cited(file));
     expect(stream).toContain('hello');
     expect(stream).not.toContain('citations_delta');
     expect(notes.summary()).toBe('citation_dropped');
   });
 
-  test('does not vanish without a note for a Chat client', () => {
-    const { body, notes } = told('openai-responses', 'openai-chat', cited(file, site));
+  test('a Chat client gets a note for it', () => {
+    const { body, notes } = encodedReply('openai-responses', 'openai-chat', cited(file, site));
     const { annotations } = body.choices[0].message;
     expect(annotations.map((one: JsonObject) => one.type)).toEqual(['url_citation']);
     expect(notes.map(({ name }) => name)).toEqual(['citation_dropped']);
   });
 
-  test('nor in a stream for one', () => {
+  test('a Chat client gets a note for it in a stream', () => {
     const { stream, notes } = streamed(openaiChat, cited(file, site));
     expect(stream.match(/"type":"\w+_citation"/g)).toEqual(['"type":"url_citation"']);
     expect(notes.summary()).toBe('citation_dropped');
@@ -272,22 +274,22 @@ describe("an error of Anthropic's", () => {
   const code = (to: ProtocolName, status: number, type: string, message: string) => {
     const body = JSON.stringify({ type: 'error', error: { type, message } });
     const error = anthropicMessages.decodeError(status, body, new Headers());
-    const { error: said } = PROTOCOLS[to].encodeError(error, 'req_1').body;
-    return (said as JsonObject).code;
+    const { error: content } = PROTOCOLS[to].encodeError(error, 'req_1').body;
+    return (content as JsonObject).code;
   };
 
   for (const [status, type, message, expected] of cases) {
-    test(`with the type ${type} is not told to a Chat client under that as its code`, () => {
+    test(`the type ${type} is not the code of a Chat error`, () => {
       expect(code('openai-chat', status, type, message)).toBe(expected);
     });
   }
 
-  test('is not told to a Responses client under its type as the code', () => {
+  test('the type is not the code of a Responses error', () => {
     expect(code('openai-responses', 401, 'authentication_error', 'x')).toBe('invalid_api_key');
     expect(code('openai-responses', 404, 'not_found_error', 'model: x')).toBe(null);
   });
 
-  test('keeps the code of a vendor who writes it where the type stands', () => {
+  test("a vendor's code in place of the type stays", () => {
     expect(code('openai-chat', 400, '1210', 'x')).toBe('1210');
   });
 });

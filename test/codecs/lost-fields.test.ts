@@ -22,11 +22,11 @@ function sent(
   profile: Profile = NO_PROFILE,
 ): { readonly body: JsonObject; readonly text: string; readonly notes: readonly string[] } {
   const notes = new Notes();
-  const asked = PROTOCOLS[from].decodeRequest({ model: 'm', ...ASKED[from], ...more });
+  const request = PROTOCOLS[from].decodeRequest({ model: 'm', ...ASKED[from], ...more });
   const target = { provider: 'p', model: 'm', protocol: to, profile };
-  const body = PROTOCOLS[to].encodeRequest(asked, target, notes);
-  const told = notes.all.map(({ name, where }) => `${name} ${where}`);
-  return { body, text: JSON.stringify(body), notes: told };
+  const body = PROTOCOLS[to].encodeRequest(request, target, notes);
+  const reported = notes.all.map(({ name, where }) => `${name} ${where}`);
+  return { body, text: JSON.stringify(body), notes: reported };
 }
 
 describe('tools', () => {
@@ -90,8 +90,8 @@ test('the name of a speaker', () => {
   }
 });
 
-describe('settings with a place of another name', () => {
-  test('what Chat and Responses share', () => {
+describe("settings with another name in the target's protocol", () => {
+  test('Chat and Responses share settings under other names', () => {
     const rest = { prompt_cache_retention: '24h', safety_identifier: 'who' };
     for (const [from, to] of [
       ['openai-responses', 'openai-chat'],
@@ -106,7 +106,7 @@ describe('settings with a place of another name', () => {
     expect(refusing.notes).toContain('parameter_dropped prompt_cache_retention');
   });
 
-  test('who asks, towards Messages', () => {
+  test('the user id towards Messages', () => {
     for (const from of ['openai-chat', 'openai-responses'] as const) {
       const alone = sent(from, 'anthropic-messages', { safety_identifier: 'who' });
       expect(alone.body.metadata).toEqual({ user_id: 'who' });
@@ -118,7 +118,7 @@ describe('settings with a place of another name', () => {
   });
 });
 
-test('a file that Responses names by its id', () => {
+test('a file that Responses references by its id', () => {
   const content = [
     { type: 'input_text', text: 'a' },
     { type: 'input_file', file_id: 'file-1' },

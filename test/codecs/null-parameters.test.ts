@@ -26,8 +26,8 @@ const responses = {
 function encoded(from: Codec, body: JsonObject, to: Codec) {
   const notes = new Notes();
   const target = { provider: 'vendor', model: 'm', protocol: to.name, profile: NO_PROFILE };
-  const asked = from.decodeRequest(body);
-  return { asked, body: to.encodeRequest(asked, target, notes), notes: notes.summary() };
+  const request = from.decodeRequest(body);
+  return { request, body: to.encodeRequest(request, target, notes), notes: notes.summary() };
 }
 
 const messages = [{ role: 'user', content: 'x' }];
@@ -68,27 +68,27 @@ describe('a null parameter is neither sent nor noted as dropped', () => {
 });
 
 test('a field that is set still gets its note', () => {
-  const told = (from: Codec, body: JsonObject, to: Codec) => encoded(from, body, to).notes;
+  const reportsOf = (from: Codec, body: JsonObject, to: Codec) => encoded(from, body, to).notes;
   const parameter = 'parameter_dropped';
-  expect(told(openaiResponses, { ...responses, truncation: 'auto' }, openaiChat)).toContain(
+  expect(reportsOf(openaiResponses, { ...responses, truncation: 'auto' }, openaiChat)).toContain(
     parameter,
   );
-  expect(told(openaiChat, { ...chat, web: 1 }, anthropicMessages)).toContain(parameter);
-  expect(told(anthropicMessages, { ...anthropic, container: 'c' }, openaiChat)).toContain(
+  expect(reportsOf(openaiChat, { ...chat, web: 1 }, anthropicMessages)).toContain(parameter);
+  expect(reportsOf(anthropicMessages, { ...anthropic, container: 'c' }, openaiChat)).toContain(
     parameter,
   );
 });
 
 test.each(BODIES.map(([protocol, body]) => [protocol.name, protocol, body] as const))(
-  'an own body of %s keeps its nulls, settings changed or not',
+  'a body in its own protocol (%s) keeps its nulls, settings changed or not',
   (name, protocol, own) => {
-    const { asked, body } = encoded(protocol, own, protocol);
+    const { request, body } = encoded(protocol, own, protocol);
     expect(body).toEqual(own);
     const target = { provider: 'vendor', model: 'm', protocol: name, profile: NO_PROFILE };
-    const warmer = { ...asked.settings, temperature: 1 };
+    const warmer = { ...request.settings, temperature: 1 };
     const more = { ...warmer, rest: { ...warmer.rest, new: 2 } };
-    const sent = (settings: typeof asked.settings) =>
-      protocol.encodeRequest(withParts(asked, { settings }), target, new Notes());
+    const sent = (settings: typeof request.settings) =>
+      protocol.encodeRequest(withParts(request, { settings }), target, new Notes());
     expect(sent(warmer)).toEqual({ ...own, temperature: 1 });
     expect(sent(more)).toEqual({ ...own, temperature: 1, new: 2 });
   },

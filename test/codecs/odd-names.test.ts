@@ -30,7 +30,7 @@ const targetOf = (protocol: ProtocolName, vendor = 'none'): Target => ({
   profile: profileFor(PROFILES[vendor]!, 'm'),
 });
 
-/** What would not come out of JSON.stringify as it stands: inherited functions, changed prototypes. */
+/** Traces that JSON.stringify would not show: inherited functions, changed prototypes. */
 function unsound(value: unknown, at = ''): readonly string[] {
   if (typeof value === 'function') return [`${at} is a function`];
   if (typeof value === 'string') return value.includes('[native code]') ? [`${at}: ${value}`] : [];
@@ -41,7 +41,7 @@ function unsound(value: unknown, at = ''): readonly string[] {
   return plain ? own : [...own, `${at} has another prototype`];
 }
 
-/** Runs it; what the caller did wrong may be said as such, and nothing else may be thrown. */
+/** Runs the function; it may throw a client or upstream error, and nothing else. */
 function attempt(what: string, run: () => unknown): readonly string[] {
   try {
     return unsound(run()).map((found) => `${what}: ${found}`);
@@ -52,16 +52,16 @@ function attempt(what: string, run: () => unknown): readonly string[] {
 
 describe('a request with an inherited name', () => {
   for (const from of NAMES) {
-    test(`${from}: becomes one for every target, or is refused in words`, () => {
+    test(`${from}: the request is encoded for every target, or refused with a message`, () => {
       const wrong = mutants(BODIES[from]).flatMap(([what, body]) =>
         NAMES.flatMap((to) =>
           VENDORS[to].flatMap((vendor) =>
             attempt(`${what}, for ${vendor} (${to})`, () => {
               const notes = new Notes();
-              const asked = PROTOCOLS[from].decodeRequest(repairBody(body, from, notes));
+              const request = PROTOCOLS[from].decodeRequest(repairBody(body, from, notes));
               const target = targetOf(to, vendor);
               const context = { target, client: from, notes, hop: 1 };
-              const paired = toolPairing.request!(asked, context);
+              const paired = toolPairing.request!(request, context);
               const fitted = vendorFit().request!(paired, context);
               return PROTOCOLS[to].encodeRequest(fitted, target, notes);
             }),
@@ -71,15 +71,15 @@ describe('a request with an inherited name', () => {
       expect(wrong).toEqual([]);
     });
 
-    test(`${from}: members that nobody knows are still there when another one is changed`, () => {
+    test(`${from}: unknown members survive a change of another one`, () => {
       const body = JSON.parse(
         `${JSON.stringify(BODIES[from]).slice(0, -1)},"__proto__":{"a":1},"constructor":2}`,
       );
-      const asked = PROTOCOLS[from].decodeRequest(body);
-      const rest = { ...asked.settings.rest };
-      const settings = { ...asked.settings, temperature: 0.5, rest };
+      const request = PROTOCOLS[from].decodeRequest(body);
+      const rest = { ...request.settings.rest };
+      const settings = { ...request.settings, temperature: 0.5, rest };
       const sent = PROTOCOLS[from].encodeRequest(
-        withParts(asked, { settings }),
+        withParts(request, { settings }),
         targetOf(from),
         new Notes(),
       );
@@ -88,7 +88,7 @@ describe('a request with an inherited name', () => {
       expect(sent.temperature).toBe(0.5);
     });
 
-    test(`${from}: the linter reads it`, () => {
+    test(`${from}: the linter accepts it as input`, () => {
       const wrong = mutants(BODIES[from]).flatMap(([what, body]) => [
         ...attempt(what, () => LINT.linters[from].request(body)),
         ...attempt(what, () => LINT.vendor(body, targetOf(from, VENDORS[from][1]))),
@@ -111,7 +111,7 @@ describe('an answer with an inherited name', () => {
       notes: new Notes(),
     });
 
-    test(`${from}: a stream becomes one for every client, or fails in words`, () => {
+    test(`${from}: the stream is encoded for every client, or fails with a message`, () => {
       const frames = STREAMS[from];
       const wrong = frames.flatMap((frame, i) =>
         mutants(frame).flatMap(([what, mutant]) =>
@@ -133,7 +133,7 @@ describe('an answer with an inherited name', () => {
       expect(wrong).toEqual([]);
     });
 
-    test(`${from}: an error in its words is told to every client`, () => {
+    test(`${from}: the error is encoded for every client`, () => {
       const wrong = mutants(ERROR).flatMap(([what, body]) =>
         NAMES.flatMap((to) =>
           attempt(`${what}, for ${to}`, () => {
@@ -145,7 +145,7 @@ describe('an answer with an inherited name', () => {
       expect(wrong).toEqual([]);
     });
 
-    test(`${from}: the linter reads a stream`, () => {
+    test(`${from}: the linter accepts the stream as input`, () => {
       const frames = STREAMS[from];
       const wrong = frames.flatMap((frame, i) =>
         mutants(frame).flatMap(([what, mutant]) =>
@@ -159,7 +159,7 @@ describe('an answer with an inherited name', () => {
       expect(wrong).toEqual([]);
     });
 
-    test(`${from}: a whole reply becomes one for every client, or fails in words`, () => {
+    test(`${from}: a whole reply is encoded for every client, or fails with a message`, () => {
       const wrong = mutants(REPLIES[from]).flatMap(([what, body]) =>
         NAMES.flatMap((to) =>
           attempt(`${what}, for ${to}`, () => {

@@ -114,7 +114,7 @@ const item = {
 };
 const response = { id: 'resp_1', object: 'response', model: 'm', status: 'completed', output: [] };
 
-/** The JSON of the frames of one stream each. */
+/** The JSON of the frames, one stream each. */
 export const STREAMS: Readonly<Record<ProtocolName, readonly JsonObject[]>> = {
   'openai-chat': [
     {
@@ -269,8 +269,8 @@ export const REPLIES: Readonly<Record<ProtocolName, JsonObject>> = {
 const ODD = ['__proto__', 'constructor', 'toString'];
 
 /**
- * The value once per text in it and per object in it: the text replaced by an inherited name, or a
- * member of such a name added.
+ * Variants of the value, one per text and per object in it: the text becomes an inherited name, or a member with such
+ * a name is added.
  */
 export function mutants(value: Json): readonly (readonly [what: string, mutant: Json])[] {
   const out: (readonly [string, Json])[] = [];

@@ -27,8 +27,8 @@ function schemaOf(
   profile: Profile,
 ): [JsonObject, readonly string[]] {
   const notes = new Notes();
-  // As a tool of an MCP server joins a conversation: without a wire.
-  const asked: Conversation = {
+  // As an MCP server's tool joins a conversation: without a wire.
+  const request: Conversation = {
     model: 'm',
     system: [],
     turns: [{ role: 'user', blocks: [{ type: 'text', text: 'a' }] }],
@@ -36,7 +36,7 @@ function schemaOf(
     settings: { stream: false, maxTokens: 32 },
   };
   const target = { provider: 'p', model: 'm', protocol: to, profile };
-  const body = PROTOCOLS[to].encodeRequest(asked, target, notes);
+  const body = PROTOCOLS[to].encodeRequest(request, target, notes);
   const tool = (body.tools as JsonObject[])[0]!;
   const found = (tool.input_schema ??
     (tool.function as JsonObject)?.parameters ??

@@ -1,4 +1,4 @@
-/** An encoder that was only told of text by `pass` continues like one that wrote the text. */
+/** An encoder that skips text which passes unchanged continues like one that wrote the text. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -76,14 +76,14 @@ function stepsOf({
   return steps;
 }
 
-// Ids that an encoder makes up, and the second at which it does.
+// Ids that an encoder makes up, and its timestamp in seconds.
 const settled = (text: string) =>
   text
     .replace(/(?:msg|rs|fc|ctc|resp|call|toolu)_[A-Za-z0-9]+/g, 'ID')
     .replace(/"(?:created|completed)(?:_at)?":\d+/g, '');
 
-describe('text that goes out as the vendor’s bytes', () => {
-  test('leaves the encoder as if it had written it', () => {
+describe('text that passes as the vendor’s bytes', () => {
+  test('skipped text leaves the encoder in the same state as written text', () => {
     fc.assert(
       fc.property(answer, fc.constantFrom(...ASKED), (made, [protocol, body]) => {
         const encoder = () =>

@@ -32,18 +32,18 @@ const seal: fc.Arbitrary<Sealed> = fc.record(
 );
 
 describe('seals through a client of another protocol', () => {
-  test('come back as they were', () => {
+  test('seals come back unchanged', () => {
     fc.assert(fc.property(seal, (sealed) => expect(openSeal(wrapSeal(sealed))).toEqual(sealed)));
   });
 
-  test('hold the span they were made for, and open as the same seal without it', () => {
+  test('seals hold the span they were made for, and open as the same seal without it', () => {
     const span = fc.record({ from: fc.nat(), to: fc.nat() });
     fc.assert(
       fc.property(seal, span, (sealed, span) => {
         const carrier = wrapSeal(sealed, span);
         expect(openEnvelope(carrier)).toEqual({ sealed, span });
         expect(openSeal(carrier)).toEqual(sealed);
-        // Nothing but the place stands behind the carriers that were given out without one.
+        // An envelope with a span is the plain one with the span at its end.
         expect(carrier).toBe(`${wrapSeal(sealed)}.${span.from}-${span.to}`);
       }),
     );
@@ -81,7 +81,7 @@ describe('tool names on a flat protocol', () => {
     }),
   );
 
-  test('are legal, never shared by two tools, and lead back', () => {
+  test('flat names are valid, unique, and reversible', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(tool, {
@@ -107,14 +107,14 @@ describe('tool names on a flat protocol', () => {
     );
   });
 
-  test('do not depend on what other tools there are', () => {
+  test('flat names do not depend on other tools', () => {
     const long: Tool = { type: 'function', name: 'mcp__server__'.repeat(8) };
     const alone = toolNames([long], 64).flat(long.name);
     const among = toolNames([{ type: 'function', name: 'a' }, long], 64).flat(long.name);
     expect(among).toBe(alone);
   });
 
-  test('freeform input survives the function that stands in for it', () => {
+  test('freeform input survives as a function argument', () => {
     fc.assert(
       fc.property(fc.string(), (text) => expect(unwrapFreeform(wrapFreeform(text))).toBe(text)),
     );
@@ -182,7 +182,7 @@ describe('edits', () => {
 });
 
 describe('counts', () => {
-  test('notes are told by name and number', () => {
+  test('notes are reported by name and number', () => {
     const notes = new Notes();
     expect(notes.summary()).toBe('');
     notes.add('a');

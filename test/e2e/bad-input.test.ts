@@ -1,4 +1,6 @@
-/** What clients get wrong: each a clear error in their protocol, and a process that goes on serving. */
+/**
+ * What clients send wrong: each mistake gets a clear error in the client's protocol, and the process goes on serving.
+ */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
@@ -28,17 +30,20 @@ for (const protocol of PROTOCOLS) {
   const send = (more: unknown, headers?: Record<string, string>) =>
     post(gateway.url, path, more, { headers });
 
-  /** The error, which must be in the client's protocol. */
+  /** The error object, in the client's protocol. */
   const refusal = async (response: Response) => {
     const text = await response.text();
-    const told = JSON.parse(text) as { type?: string; error: { message: string; type: string } };
-    expect(told.error.message.length).toBeGreaterThan(10);
-    expect(typeof told.error.type).toBe('string');
-    if (protocol === 'anthropic-messages') expect(told.type).toBe('error');
+    const reported = JSON.parse(text) as {
+      type?: string;
+      error: { message: string; type: string };
+    };
+    expect(reported.error.message.length).toBeGreaterThan(10);
+    expect(typeof reported.error.type).toBe('string');
+    if (protocol === 'anthropic-messages') expect(reported.type).toBe('error');
     expect(response.headers.get('x-hopgate-request-id')).toMatch(/^req_/);
-    // Nothing of the inside: no stack, no path of a source file.
+    // No internals: no stack, no path of a source file.
     expect(text).not.toMatch(/\bat .*\.ts|node_modules|\/src\//);
-    return { status: response.status, ...told.error };
+    return { status: response.status, ...reported.error };
   };
 
   describe(protocol, () => {
@@ -68,14 +73,14 @@ for (const protocol of PROTOCOLS) {
       expect((await refusal(await send(wrong))).status).toBe(400);
     });
 
-    test('an unknown model is a 404 that names it, and no vendor is asked', async () => {
-      const told = await refusal(await send({ ...body, model: 'no-such-model' }));
-      expect(told.status).toBe(404);
-      expect(told.message).toContain('no-such-model');
+    test('an unknown model is a 404 that names the model, and no vendor gets the request', async () => {
+      const response = await refusal(await send({ ...body, model: 'no-such-model' }));
+      expect(response.status).toBe(404);
+      expect(response.message).toContain('no-such-model');
       expect(upstream.received).toHaveLength(0);
     });
 
-    test('a body beyond the limit is a 413, with and without its length told', async () => {
+    test('a body over the limit is a 413, with and without Content-Length', async () => {
       const large = JSON.stringify({ ...body, [list]: 'x'.repeat(LIMIT) });
       expect((await refusal(await send(large))).status).toBe(413);
       const stream = new Blob([large]).stream();
@@ -87,14 +92,14 @@ for (const protocol of PROTOCOLS) {
       expect((await refusal(response)).status).toBe(413);
     });
 
-    test('a small compressed body that unfolds beyond the limit is a 413', async () => {
+    test('a small compressed body that expands over the limit is a 413', async () => {
       const bomb = Bun.gzipSync(Buffer.alloc(LIMIT * 20, 0x20));
       expect(bomb.length).toBeLessThan(LIMIT);
-      const told = await refusal(await send(bomb, { 'content-encoding': 'gzip' }));
-      expect(told.status).toBe(413);
+      const response = await refusal(await send(bomb, { 'content-encoding': 'gzip' }));
+      expect(response.status).toBe(413);
     });
 
-    test.each(['gzip', 'zstd'] as const)('a body in %s is read', async (coding) => {
+    test.each(['gzip', 'zstd'] as const)('a body encoded as %s is read', async (coding) => {
       upstream.enqueue(say('read'));
       const bytes = Buffer.from(JSON.stringify(body));
       const packed = coding === 'gzip' ? Bun.gzipSync(bytes) : Bun.zstdCompressSync(bytes);
@@ -103,19 +108,21 @@ for (const protocol of PROTOCOLS) {
       expect(response.status).toBe(200);
     });
 
-    test('a body that is not what its content-encoding says is a 400', async () => {
-      const told = await refusal(await send(JSON.stringify(body), { 'content-encoding': 'gzip' }));
-      expect(told.status).toBe(400);
+    test('a body that does not match its Content-Encoding is a 400', async () => {
+      const response = await refusal(
+        await send(JSON.stringify(body), { 'content-encoding': 'gzip' }),
+      );
+      expect(response.status).toBe(400);
     });
 
-    test('the wrong method is an error in JSON', async () => {
+    test('a wrong method is an error in JSON', async () => {
       const response = await fetch(gateway.url + path);
       expect([404, 405, 426]).toContain(response.status);
       expect(JSON.parse(await response.text())).toHaveProperty('error');
     });
 
     for (const vendor of PROTOCOLS) {
-      test(`ten thousand messages go through to ${vendor}`, async () => {
+      test(`ten thousand messages reach ${vendor}`, async () => {
         upstream.enqueue(say('counted'));
         const many = Array.from({ length: 10_000 }, (_, i) => ({
           role: i % 2 === 0 ? 'user' : 'assistant',
@@ -128,11 +135,11 @@ for (const protocol of PROTOCOLS) {
         });
         expect(await response.text()).toContain('counted');
         expect(upstream.refusals).toEqual([]);
-        expect(JSON.stringify(upstream.asked[0]?.body)).toContain('message 9999');
+        expect(JSON.stringify(upstream.modelRequests[0]?.body)).toContain('message 9999');
       }, 15_000);
     }
 
-    test('after all of this the process serves as before', async () => {
+    test('after all these errors the process still serves', async () => {
       upstream.enqueue(say('still here'));
       expect(await (await send(body)).text()).toContain('still here');
       expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
@@ -140,7 +147,7 @@ for (const protocol of PROTOCOLS) {
   });
 }
 
-describe('histories that no strict vendor takes', () => {
+describe('histories that strict vendors refuse', () => {
   const call = (id: string) => ({
     id,
     type: 'function',
@@ -186,7 +193,7 @@ describe('histories that no strict vendor takes', () => {
   }
 
   test.each(['', '{"city": "Par', 'nonsense', '[1]'])(
-    'arguments %p in the history do not stop a Messages vendor',
+    'a Messages vendor accepts a history with the arguments %p',
     async (args) => {
       upstream.enqueue(say('taken'));
       const broken = { ...call('a'), function: { name: 'get', arguments: args } };
@@ -202,7 +209,7 @@ describe('histories that no strict vendor takes', () => {
     },
   );
 
-  test('a history of calls without tools is taken by a Messages vendor', async () => {
+  test('a Messages vendor accepts a history of calls without tools', async () => {
     upstream.enqueue(say('taken'));
     const messages = [user('x'), calls(null, 'a'), tool('a'), user('sum it up')];
     const body = { model: 'via-messages', messages };

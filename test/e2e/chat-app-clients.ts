@@ -1,4 +1,7 @@
-/** A chat app in front of the binary, in each of the three protocols: what it sends, what it gets to see. */
+/**
+ * A chat app as a client of the binary, in each of the three protocols: the requests it sends and the replies it
+ * reads.
+ */
 
 import { SseParser } from '../../src/lib/bytes/sse.ts';
 import { isObject, type JsonObject, tryParse } from '../../src/lib/json/json.ts';
@@ -23,11 +26,11 @@ const PATHS: Readonly<Record<Protocol, string>> = {
   'anthropic-messages': '/v1/messages',
 };
 
-export interface Asked {
+export interface AppRequest {
   readonly client: Protocol;
   readonly model?: string;
-  /** Alternately the user's and the model's, the user first. */
-  readonly words: readonly string[];
+  /** Alternating turns, the user's first. */
+  readonly messages: readonly string[];
   readonly system?: string;
   readonly stream?: boolean;
   readonly hopgate?: JsonObject;
@@ -35,31 +38,42 @@ export interface Asked {
   readonly more?: JsonObject;
 }
 
-export interface Heard {
+export interface AppReply {
   readonly status: number;
   readonly headers: Headers;
   readonly raw: string;
-  /** What a reader of the chat sees. */
+  /** The text that a reader of the chat sees. */
   readonly text: string;
   /** Calls that the client would have to run. */
   readonly calls: readonly string[];
-  /** Tool events, as they stand on the wire. */
+  /** Tool events as the wire carries them. */
   readonly events: readonly JsonObject[];
 }
 
-export function bodyOf({ client, model, words, system, stream = true, hopgate, more }: Asked) {
-  const said = words.map((content, at) => ({ role: at % 2 === 0 ? 'user' : 'assistant', content }));
+export function bodyOf({
+  client,
+  model,
+  messages,
+  system,
+  stream = true,
+  hopgate,
+  more,
+}: AppRequest) {
+  const parts = messages.map((content, at) => ({
+    role: at % 2 === 0 ? 'user' : 'assistant',
+    content,
+  }));
   const own: Record<Protocol, JsonObject> = {
     'openai-chat': {
-      messages: [...(system === undefined ? [] : [{ role: 'system', content: system }]), ...said],
+      messages: [...(system === undefined ? [] : [{ role: 'system', content: system }]), ...parts],
     },
     'openai-responses': {
-      input: said,
+      input: parts,
       ...(system === undefined ? {} : { instructions: system }),
     },
     'anthropic-messages': {
       max_tokens: 1000,
-      messages: said,
+      messages: parts,
       ...(system === undefined ? {} : { system }),
     },
   };
@@ -72,12 +86,12 @@ export function bodyOf({ client, model, words, system, stream = true, hopgate, m
   } as JsonObject;
 }
 
-export async function ask(gateway: Gateway, asked: Asked): Promise<Heard> {
-  const { client, stream = true, headers = {} } = asked;
+export async function ask(gateway: Gateway, request: AppRequest): Promise<AppReply> {
+  const { client, stream = true, headers = {} } = request;
   const response = await fetch(gateway.url + PATHS[client], {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'anthropic-version': '2023-06-01', ...headers },
-    body: JSON.stringify(bodyOf(asked)),
+    body: JSON.stringify(bodyOf(request)),
   });
   const raw = await response.text();
   const common = { status: response.status, headers: response.headers, raw };
@@ -107,7 +121,7 @@ interface Item {
   readonly content?: readonly Item[];
 }
 
-function wholeOf(client: Protocol, body: JsonObject): Pick<Heard, 'text' | 'calls'> {
+function wholeOf(client: Protocol, body: JsonObject): Pick<AppReply, 'text' | 'calls'> {
   if (client === 'openai-chat') {
     const { message } = (body.choices as unknown as { message: ChatMessage }[])[0]!;
     return { text: message.content ?? '', calls: (message.tool_calls ?? []).map(({ id }) => id) };
@@ -126,7 +140,7 @@ interface ChatMessage {
   readonly tool_calls?: readonly { readonly id: string }[];
 }
 
-/** Puts events into a space. */
+/** Adds events to a space. */
 export async function remember(
   gateway: Gateway,
   space: string,
@@ -143,7 +157,7 @@ export async function remember(
   }
 }
 
-/** The texts of a space's events, once there are so many. */
+/** Waits until a space holds that many events, then returns their texts. */
 export async function remembered(
   gateway: Gateway,
   space: string,

@@ -1,4 +1,4 @@
-/** The worked example: one command of the binary plays a group chat whose members really remember. */
+/** The worked example: one command of the binary plays a group chat whose members remember. */
 
 import { expect, setDefaultTimeout, test } from 'bun:test';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
@@ -26,7 +26,7 @@ for (const [lang, facts] of [
     },
   ],
 ] as const) {
-  test(`${lang}: who is asked answers out of its own memory, of before and of this very talk`, async () => {
+  test(`${lang}: a member answers from its own memory of earlier chats and of this one`, async () => {
     const scratch = mkdtempSync(join(tmpdir(), 'hopgate-e2e-demo-'));
     const { code, stdout, stderr } = await runBinary(
       ['demo', 'group-chat', '--lang', lang, '--script'],
@@ -36,21 +36,21 @@ for (const [lang, facts] of [
     );
     expect([code, stderr]).toEqual([0, '']);
     const lines = stdout.split('\n');
-    const said = (who: string, what: string) =>
+    const contentOf = (who: string, what: string) =>
       lines.some((line) => line.startsWith(`${who}  `) && line.includes(what));
     const [ben, momo, ada] = lang === 'zh' ? ['老陈', 'Momo', '小雨'] : ['Ben', 'Momo', 'Ada'];
-    expect(said(ben, facts.teahouse)).toBe(true);
-    // Said in the first round, captured, recalled in the third.
-    expect(said(momo, facts.birthday)).toBe(true);
-    expect(said(ada, facts.sunrise)).toBe(true);
-    // Four rounds of three turns, each with its line of three forced calls; four of them recall once more.
+    expect(contentOf(ben, facts.teahouse)).toBe(true);
+    // Spoken in the first round, captured, recalled in the third.
+    expect(contentOf(momo, facts.birthday)).toBe(true);
+    expect(contentOf(ada, facts.sunrise)).toBe(true);
+    // Four rounds of three turns, each with three forced calls; four of the turns recall once more.
     const events = lines.filter((line) => line.startsWith('  ⚙ '));
     expect(events).toHaveLength(12);
     for (const name of ['is_mentioned', 'get_other_members_messages', 'recall_memory']) {
       expect(events.filter((line) => line.includes(name))).toHaveLength(12);
     }
     expect(events.filter((line) => line.includes('recall_memory ×2'))).toHaveLength(3);
-    // What one remembers of before, the others never get to see.
+    // What one member remembers from earlier chats never reaches the others.
     for (const line of events) {
       if (line.includes(facts.teahouse) && line.includes('recall_memory')) {
         const speaker = lines.slice(lines.indexOf(line)).find((next) => !next.startsWith('  ⚙ '));
@@ -58,13 +58,13 @@ for (const [lang, facts] of [
       }
     }
     expect(stdout).not.toMatch(/DSML|function_calls|undefined|\[object/);
-    // Nothing is left behind.
+    // The demo leaves no files behind.
     expect(readdirSync(scratch)).toEqual([]);
     rmSync(scratch, { recursive: true });
   });
 }
 
-test('an unknown piece is refused, and so is a configuration that is not there', async () => {
+test('an unknown scenario and a missing configuration are refused', async () => {
   const wrong = await runBinary(['demo', 'opera']);
   expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('group-chat')]);
   const args = ['demo', '--model', 'm', '--config', '/nowhere/hopgate.yaml', '--script'];

@@ -1,4 +1,4 @@
-/** The extension from the official SDKs, through the binary: they send it, and take the answer as if nothing had been. */
+/** The chat app extension used from the official SDKs, through the binary: they send it and read the reply as usual. */
 
 import {
   afterAll,
@@ -15,7 +15,7 @@ import type { JsonObject } from '../../src/lib/json/json.ts';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
 import { type FakeUpstream, startFakeUpstream } from '../support/fake-upstream/index.ts';
 import { leakyVendor, type Plan } from '../support/leaky-vendor.ts';
-import { stopAll } from '../support/tool-world.ts';
+import { stopAll } from '../support/tool-servers.ts';
 import { remember } from './chat-app-clients.ts';
 
 setDefaultTimeout(60_000);
@@ -49,7 +49,7 @@ const answer = () =>
       { leaks: (n) => n === 0 },
     ),
   );
-/** What the SDK's types do not know. */
+/** Fields that the SDK's types do not know. */
 const eventOf = (value: unknown) => (value as { hopgate?: { event: string } }).hopgate?.event;
 const toolEvents = (value: unknown) =>
   ((value as { hopgate?: { tool_events: JsonObject[] } }).hopgate?.tool_events ?? []).map(
@@ -63,17 +63,17 @@ for (const events of [true, false]) {
     const openai = () => new OpenAI({ apiKey: 'k', baseURL: `${gateway.url}/v1`, maxRetries: 0 });
     const anthropic = () => new Anthropic({ apiKey: 'k', baseURL: gateway.url, maxRetries: 0 });
 
-    test('openai, chat completions: iterated, accumulated, whole', async () => {
+    test('OpenAI Chat Completions reads the reply iterated, accumulated and whole', async () => {
       const body = { model: 'via-chat', messages, ...extension(events) };
       answer();
-      const seen: string[] = [];
+      const received: string[] = [];
       let text = '';
       for await (const chunk of await openai().chat.completions.create({ ...body, stream: true })) {
         const event = eventOf(chunk);
-        if (event !== undefined) seen.push(event);
+        if (event !== undefined) received.push(event);
         text += chunk.choices[0]?.delta.content ?? '';
       }
-      expect([seen, text]).toEqual([expected, expect.stringMatching(TEXT)]);
+      expect([received, text]).toEqual([expected, expect.stringMatching(TEXT)]);
       answer();
       const final = await openai().chat.completions.stream(body).finalChatCompletion();
       expect(final.choices[0]!.message.content).toMatch(TEXT);
@@ -85,17 +85,17 @@ for (const events of [true, false]) {
       expect(toolEvents(whole)).toEqual(expected);
     });
 
-    test('openai, responses: iterated, accumulated, whole', async () => {
+    test('OpenAI Responses reads the reply iterated, accumulated and whole', async () => {
       const body = { model: 'via-responses', input: messages, ...extension(events) };
       answer();
       const stream = openai().responses.stream(body);
-      const seen: string[] = [];
+      const received: string[] = [];
       for await (const event of stream) {
         const one = eventOf(event);
-        if (one !== undefined) seen.push(one);
+        if (one !== undefined) received.push(one);
       }
       const final = await stream.finalResponse();
-      expect(seen).toEqual(expected);
+      expect(received).toEqual(expected);
       expect(final.output_text).toMatch(/想想。\s*是一只橘猫。/);
       expect(final.output.every(({ type }) => type === 'message')).toBe(true);
       answer();
@@ -104,7 +104,7 @@ for (const events of [true, false]) {
       expect(toolEvents(whole)).toEqual(expected);
     });
 
-    test('anthropic: iterated, accumulated, whole, and the raw lines of a stream', async () => {
+    test('Anthropic reads the reply iterated, accumulated, whole, and as raw lines of a stream', async () => {
       const body = { model: 'via-messages', max_tokens: 500, messages, ...extension(events) };
       answer();
       const stream = anthropic().messages.stream(body);
@@ -127,11 +127,11 @@ for (const events of [true, false]) {
       const raw = await anthropic()
         .messages.create({ ...body, stream: true })
         .asResponse();
-      const told = (await raw.text()).matchAll(/"hopgate":\{"event":"(\w+)"/g);
-      expect([...told].map(([, event]) => event!)).toEqual(expected);
+      const response = (await raw.text()).matchAll(/"hopgate":\{"event":"(\w+)"/g);
+      expect([...response].map(([, event]) => event!)).toEqual(expected);
     });
 
-    test('headers of a request do the same', async () => {
+    test('request headers have the same effect as the body', async () => {
       answer();
       const headers = {
         'x-hopgate-memory-space': 'sdk',
@@ -148,7 +148,7 @@ for (const events of [true, false]) {
   });
 }
 
-test('a wrong field is the SDK’s own error, with the field in it', async () => {
+test('a wrong field raises the SDK’s own error, which names the field', async () => {
   const client = new OpenAI({ apiKey: 'k', baseURL: `${gateway.url}/v1`, maxRetries: 0 });
   const hopgate = { memory: { space: 'sdk', recall: 'never' } };
   try {

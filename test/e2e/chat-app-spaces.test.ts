@@ -1,4 +1,4 @@
-/** Spaces and groups that talk at the same time: nobody ever sees what is another's. */
+/** Spaces and groups that talk at the same time: no data crosses from one to another. */
 
 import { Database } from 'bun:sqlite';
 import {
@@ -16,14 +16,14 @@ import fc from 'fast-check';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
 import { call, type FakeUpstream, say, startFakeUpstream } from '../support/fake-upstream/index.ts';
 import { leakyVendor, type Plan } from '../support/leaky-vendor.ts';
-import { stopAll } from '../support/tool-world.ts';
-import { ask, CLIENTS, type Heard, remember, remembered } from './chat-app-clients.ts';
+import { stopAll } from '../support/tool-servers.ts';
+import { type AppReply, ask, CLIENTS, remember, remembered } from './chat-app-clients.ts';
 
 setDefaultTimeout(120_000);
 
 let upstream: FakeUpstream;
 let gateway: Gateway;
-/** With keys for spaces. */
+/** A configuration whose keys are bound to spaces. */
 let keyed: Gateway;
 
 beforeAll(async () => {
@@ -46,7 +46,7 @@ beforeAll(async () => {
 afterEach(() => upstream.clear());
 afterAll(() => stopAll(gateway, keyed, upstream));
 
-/** A group with a word that stands nowhere else, in its memory, its messages and its members. */
+/** A group with a unique word in its memory, its messages and its members. */
 const groupOf = (n: number, run: string) => ({
   secret: `秘密${run}${String.fromCodePoint(0x4e00 + 97 * n)}${n}x`,
   space: `g${run}-${n}`,
@@ -65,8 +65,8 @@ const hopgateOf = ({ secret, space }: Group, recall: string, capture: boolean) =
   tool_events: true,
 });
 
-describe('property', () => {
-  test('groups that say the same words at the same time get their own memories alone', async () => {
+describe('isolation as a property', () => {
+  test('groups that say the same words at the same time see only their own memories', async () => {
     let run = 0;
     const turn = fc.record({
       group: fc.integer({ min: 0, max: 2 }),
@@ -83,7 +83,7 @@ describe('property', () => {
         run++;
         for (const { space, secret } of groups)
           await remember(gateway, space, [`记得吗 ${secret}`]);
-        // The model asks for everything it can get, and repeats none of it: all replies are the same.
+        // The model asks for everything it can get and repeats nothing, so all replies are equal.
         upstream.answerWith(
           leakyVendor(
             ({ text }): Plan =>
@@ -99,29 +99,29 @@ describe('property', () => {
             { leaks: (n) => turns[n % turns.length]!.leaks },
           ),
         );
-        const words = ['记得吗', '好的，我知道了。', '记得吗'];
-        const heard: Heard[] = await Promise.all(
+        const messages = ['记得吗', '好的，我知道了。', '记得吗'];
+        const replies: AppReply[] = await Promise.all(
           turns.map(({ group, client, recall, capture, stream }) =>
             ask(gateway, {
               client,
-              words,
+              messages: messages,
               stream,
               hopgate: hopgateOf(groups[group]!, recall, capture),
             }),
           ),
         );
-        for (const [at, { raw, status, text }] of heard.entries()) {
+        for (const [at, { raw, status, text }] of replies.entries()) {
           expect(status).toBe(200);
           expect(text).toContain('好的，我知道了。');
           const own = groups[turns[at]!.group]!;
           for (const other of groups) if (other !== own) expect(raw).not.toContain(other.secret);
           expect(raw).toContain(own.secret);
         }
-        // Nor does the vendor see two of them in one request.
-        for (const { body } of upstream.asked) {
+        // No request to the vendor mixes two groups.
+        for (const { body } of upstream.modelRequests) {
           const text = JSON.stringify(body);
-          const seen = groups.filter(({ secret }) => text.includes(secret));
-          expect(seen.length).toBeLessThanOrEqual(1);
+          const received = groups.filter(({ secret }) => text.includes(secret));
+          expect(received.length).toBeLessThanOrEqual(1);
         }
         for (const { space, secret } of groups) {
           const events = JSON.stringify(await remembered(gateway, space, 1));
@@ -136,18 +136,18 @@ describe('property', () => {
   });
 });
 
-describe('spaces of keys', () => {
+describe('spaces bound to keys', () => {
   const asking = (client: (typeof CLIENTS)[number], key: string, space: string) =>
     ask(keyed, {
       client,
-      words: ['你好'],
+      messages: ['你好'],
       stream: true,
       headers: { authorization: `Bearer ${key}` },
       hopgate: { memory: { space, recall: 'always', capture: true } },
     });
 
   for (const client of CLIENTS) {
-    test(`${client}: another's space is a 403 in its own words, and no vendor is asked`, async () => {
+    test(`${client}: another key's space is a 403 in the client's protocol, and no vendor gets the request`, async () => {
       upstream.answerWith(() => say('好'));
       const refused = await asking(client, 'key-of-bob', 'ann-1');
       expect(refused.status).toBe(403);
@@ -156,22 +156,22 @@ describe('spaces of keys', () => {
       expect(body.error.type).toBe(
         client === 'anthropic-messages' ? 'permission_error' : 'invalid_request_error',
       );
-      expect(upstream.asked).toEqual([]);
+      expect(upstream.modelRequests).toEqual([]);
       expect((await asking(client, 'key-of-ann', 'ann-1')).status).toBe(200);
       expect((await asking(client, 'key-of-all', 'ann-1')).status).toBe(200);
       expect((await asking(client, 'wrong', 'ann-1')).status).toBe(401);
-      // A header says no other than the body.
+      // A header cannot override the body.
       const headers = { authorization: 'Bearer key-of-bob', 'x-hopgate-memory-space': 'ann-1' };
-      expect((await ask(keyed, { client, words: ['你好'], headers })).status).toBe(403);
+      expect((await ask(keyed, { client, messages: ['你好'], headers })).status).toBe(403);
     });
   }
 
-  test('what one key’s chat remembered is in its own space', async () => {
+  test('memories of one key’s chat stay in that key’s space', async () => {
     upstream.answerWith(() => say('收到'));
     for (const who of ['ann', 'bob']) {
       await ask(keyed, {
         client: 'openai-chat',
-        words: [`我是${who}`],
+        messages: [`我是${who}`],
         stream: false,
         headers: { authorization: `Bearer key-of-${who}` },
         hopgate: { memory: { space: `${who}-chat`, recall: 'off', capture: true } },
@@ -185,7 +185,7 @@ describe('spaces of keys', () => {
 
 describe('a wrong field', () => {
   for (const client of CLIENTS) {
-    test(`${client}: 400 in its own words that names it`, async () => {
+    test(`${client}: a wrong field is a 400 in the client's protocol that names it`, async () => {
       for (const [hopgate, headers, name] of [
         [{ memory: { space: 's', recall: 'maybe' } }, {}, 'hopgate.memory.recall'],
         [
@@ -200,21 +200,21 @@ describe('a wrong field', () => {
         ],
         [undefined, { 'x-hopgate-extension': 'e30x' }, 'x-hopgate-extension'],
       ] as const) {
-        const heard = await ask(gateway, { client, words: ['你好'], hopgate, headers });
-        expect(heard.status).toBe(400);
-        const { error } = JSON.parse(heard.raw) as { error: Record<string, string> };
+        const reply = await ask(gateway, { client, messages: ['你好'], hopgate, headers });
+        expect(reply.status).toBe(400);
+        const { error } = JSON.parse(reply.raw) as { error: Record<string, string> };
         expect(error.message).toContain(name);
         expect(error.type).toBe('invalid_request_error');
         if (client !== 'anthropic-messages') expect(error.param).toBe(name);
       }
-      expect(upstream.asked).toEqual([]);
+      expect(upstream.modelRequests).toEqual([]);
     });
   }
 });
 
-describe('headers', () => {
+describe('extension headers', () => {
   for (const client of CLIENTS) {
-    test(`${client}: do what the body would, and go no further`, async () => {
+    test(`${client}: headers do what the body would, and are not forwarded`, async () => {
       const space = `头 ${client}`;
       await remember(gateway, space, ['猫叫豆豆']);
       upstream.answerWith(leakyVendor(({ results }) => ({ text: results.join('|') })));
@@ -225,9 +225,9 @@ describe('headers', () => {
         mentions: ['a'],
         locale: 'en',
       };
-      const heard = await ask(gateway, {
+      const reply = await ask(gateway, {
         client,
-        words: ['猫叫什么'],
+        messages: ['猫叫什么'],
         headers: {
           'x-hopgate-extension': Buffer.from(JSON.stringify({ conversation })).toString(
             'base64url',
@@ -238,10 +238,10 @@ describe('headers', () => {
           'x-hopgate-tool-events': 'true',
         },
       });
-      expect(heard.text).toContain('乙: 喵|You were mentioned and need to speak|{"events":[');
-      expect(heard.text).toContain('猫叫豆豆');
-      expect(heard.events).toHaveLength(6);
-      const { headers, bytes } = upstream.asked[0]!;
+      expect(reply.text).toContain('乙: 喵|You were mentioned and need to speak|{"events":[');
+      expect(reply.text).toContain('猫叫豆豆');
+      expect(reply.events).toHaveLength(6);
+      const { headers, bytes } = upstream.modelRequests[0]!;
       expect(Object.keys(headers).filter((name) => name.includes('hopgate'))).toEqual([]);
       const sent = Buffer.from(bytes).toString();
       expect(sent).not.toContain('hopgate');
@@ -250,7 +250,7 @@ describe('headers', () => {
   }
 });
 
-/** Files of the gateway's state that hold a text, in rows of databases too, packed or not. */
+/** Files of the gateway's state that hold a text, including database rows, compressed or not. */
 function holding(text: string): readonly string[] {
   const state = join(gateway.home, 'state');
   const files = readdirSync(state, { recursive: true, withFileTypes: true })
@@ -289,13 +289,13 @@ function unpacked(value: unknown): string {
   }
 }
 
-describe('a turn that goes on with the client’s own calls', () => {
+describe('a turn that continues with the client’s own calls', () => {
   const OWN = {
     type: 'function',
     function: { name: 'roll_dice', parameters: { type: 'object', properties: {} } },
   };
 
-  test('what was recalled beside them is there when the results come, and nowhere else', async () => {
+  test('recalled memories return with the client’s results, and appear nowhere else', async () => {
     await remember(gateway, 'mixed', ['骰子上次是六点']);
     const both = call(
       { name: 'recall_memory', arguments: { query: '骰子' }, id: 'call_rec0000000000000000001' },
@@ -305,7 +305,7 @@ describe('a turn that goes on with the client’s own calls', () => {
     const hopgate = { memory: { space: 'mixed', recall: 'auto' } };
     const first = await ask(gateway, {
       client: 'openai-chat',
-      words: ['掷骰子'],
+      messages: ['掷骰子'],
       hopgate,
       more: { tools: [OWN] },
     });
@@ -329,23 +329,23 @@ describe('a turn that goes on with the client’s own calls', () => {
     const go = (space: string) =>
       ask(gateway, {
         client: 'openai-chat',
-        words: [],
+        messages: [],
         hopgate: { memory: { space, recall: 'auto' } },
         more: { tools: [OWN], messages },
       });
     await go('mixed');
-    expect(JSON.stringify(upstream.asked.at(-1)!.body)).toContain('骰子上次是六点');
+    expect(JSON.stringify(upstream.modelRequests.at(-1)!.body)).toContain('骰子上次是六点');
     upstream.enqueue(say('四点。'));
     await go('mixed2');
-    expect(JSON.stringify(upstream.asked.at(-1)!.body)).not.toContain('骰子上次是六点');
-    // An erased space is gone from turns that are under way, too.
+    expect(JSON.stringify(upstream.modelRequests.at(-1)!.body)).not.toContain('骰子上次是六点');
+    // An erased space also disappears from turns in progress.
     await fetch(`${gateway.url}/v1/memory/mixed`, { method: 'DELETE' });
     upstream.enqueue(say('四点。'));
     await go('mixed');
-    expect(JSON.stringify(upstream.asked.at(-1)!.body)).not.toContain('骰子上次是六点');
+    expect(JSON.stringify(upstream.modelRequests.at(-1)!.body)).not.toContain('骰子上次是六点');
   });
 
-  test('nothing that was recalled lies in the gateway’s own ledgers on disk', async () => {
+  test('recalled memories do not reach the gateway’s state on disk', async () => {
     await remember(gateway, 'disk', ['磁盘金丝雀一二三']);
     for (const client of CLIENTS) {
       for (const stream of [true, false]) {
@@ -354,12 +354,12 @@ describe('a turn that goes on with the client’s own calls', () => {
           say('这是一个很长的回答，'.repeat(12)),
         );
         const hopgate = { memory: { space: 'disk', recall: 'always' }, tool_events: true };
-        const heard = await ask(gateway, { client, words: ['说说金丝雀'], stream, hopgate });
-        expect(heard.raw).toContain('磁盘金丝雀');
+        const reply = await ask(gateway, { client, messages: ['说说金丝雀'], stream, hopgate });
+        expect(reply.raw).toContain('磁盘金丝雀');
       }
     }
     await Bun.sleep(300);
-    // It is found where it may be: this search is able to fail.
+    // The search does find the text where it may be, so it is able to fail.
     expect(holding('磁盘金丝雀').map((file) => basename(file))).toContain('memory.db');
     expect((await fetch(`${gateway.url}/v1/memory/disk`, { method: 'DELETE' })).ok).toBe(true);
     await Bun.sleep(300);

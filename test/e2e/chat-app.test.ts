@@ -1,4 +1,4 @@
-/** A group chat and a chat of two through the binary, against a model that leaks its calls as text. */
+/** A group chat and a two-person chat through the binary, against a model that leaks its calls as text. */
 
 import {
   afterAll,
@@ -11,9 +11,14 @@ import {
 } from 'bun:test';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
 import { type FakeUpstream, startFakeUpstream, toolNames } from '../support/fake-upstream/index.ts';
-import { leakyVendor, type Plan, type PlannedCall, type Seen } from '../support/leaky-vendor.ts';
-import { stopAll } from '../support/tool-world.ts';
-import { type Asked, ask, CLIENTS, remember, remembered, VIA } from './chat-app-clients.ts';
+import {
+  leakyVendor,
+  type ModelView,
+  type Plan,
+  type PlannedCall,
+} from '../support/leaky-vendor.ts';
+import { stopAll } from '../support/tool-servers.ts';
+import { type AppRequest, ask, CLIENTS, remember, remembered, VIA } from './chat-app-clients.ts';
 
 setDefaultTimeout(60_000);
 
@@ -22,7 +27,7 @@ const PARTY = '小红的生日聚会在三月五日，大家吃了草莓蛋糕';
 
 let upstream: FakeUpstream;
 let gateway: Gateway;
-/** One follow-up hop; it goes out without tools. */
+/** Allows one follow-up hop, which goes out without tools. */
 let capped: Gateway;
 
 beforeAll(async () => {
@@ -65,10 +70,10 @@ const single = (memory: object = {}) => ({
 const recall = (query: string): PlannedCall => ({ name: 'recall_memory', arguments: { query } });
 const plain = (name: string): PlannedCall => ({ name, arguments: {} });
 
-/** Calls after each other behind so many forced results, then words made of the last result. */
+/** Scripts consecutive calls after that many forced results, then text made from the last result. */
 const calling =
   (forced: number, ...rounds: readonly (readonly PlannedCall[])[]) =>
-  ({ results }: Seen): Plan => {
+  ({ results }: ModelView): Plan => {
     let before = forced;
     for (const calls of rounds) {
       if (results.length === before) return { text: '让我看看。', calls };
@@ -78,8 +83,8 @@ const calling =
   };
 
 const leaksSometimes = (n: number) => n % 2 === 0;
-const say = (client: Asked['client'], words: string, more: Partial<Asked> = {}) =>
-  ask(gateway, { client, words: [words], system: '你是小明。', ...more });
+const say = (client: AppRequest['client'], message: string, more: Partial<AppRequest> = {}) =>
+  ask(gateway, { client, messages: [message], system: '你是小明。', ...more });
 
 for (const client of CLIENTS) {
   describe(`through ${client}`, () => {
@@ -88,7 +93,7 @@ for (const client of CLIENTS) {
       ['always leaked', () => true],
       ['sometimes leaked', leaksSometimes],
     ] as const) {
-      test(`a group's talk, calls ${how}: they run for real, and no markup is in the reply`, async () => {
+      test(`a group chat with calls ${how} runs them and shows no markup in the reply`, async () => {
         const rounds = [
           [plain('get_other_members_messages')],
           [recall('豆豆'), plain('is_mentioned')],
@@ -97,71 +102,71 @@ for (const client of CLIENTS) {
         for (const piece of [1, 3, 9, 2000]) {
           upstream.clear();
           upstream.answerWith(leakyVendor(calling(3, ...rounds), { leaks, piece }));
-          const heard = await say(client, '还记得草莓蛋糕吗？', { hopgate: group() });
-          expect(heard.status).toBe(200);
-          expect(heard.raw).not.toMatch(MARKUP);
-          expect(heard.calls).toEqual([]);
-          expect(heard.text).toContain('我看到了：{"events":[');
-          expect(heard.text).toContain(PARTY);
+          const reply = await say(client, '还记得草莓蛋糕吗？', { hopgate: group() });
+          expect(reply.status).toBe(200);
+          expect(reply.raw).not.toMatch(MARKUP);
+          expect(reply.calls).toEqual([]);
+          expect(reply.text).toContain('我看到了：{"events":[');
+          expect(reply.text).toContain(PARTY);
           expect(upstream.refusals).toEqual([]);
-          expect(upstream.asked).toHaveLength(4);
+          expect(upstream.modelRequests).toHaveLength(4);
         }
       });
     }
 
-    test('mentioned or not: the model asks and is told the truth, its own way', async () => {
-      for (const [mentions, words] of [
+    test('is_mentioned tells the model whether the speaker is mentioned', async () => {
+      for (const [mentions, textPart] of [
         [['ming'], '被提及，需要发言'],
         [['hong'], '未被提及，可自行判断'],
       ] as const) {
         upstream.clear();
         upstream.answerWith(leakyVendor(calling(3, [plain('is_mentioned')])));
-        const heard = await say(client, '@小明 你来吗', {
+        const reply = await say(client, '@小明 你来吗', {
           hopgate: { ...group({ mentions }), tool_events: true },
         });
-        expect(heard.text).toContain(`我看到了：${words}`);
-        const own = heard.events.filter(({ name }) => name === 'is_mentioned').slice(2);
+        expect(reply.text).toContain(`我看到了：${textPart}`);
+        const own = reply.events.filter(({ name }) => name === 'is_mentioned').slice(2);
         expect(own.map(({ event }) => event)).toEqual(['tool_call', 'tool_result']);
-        expect(own[1]!.result).toBe(words);
+        expect(own[1]!.result).toBe(textPart);
       }
     });
 
-    test('a chat of two: recall_memory alone is declared, and the model may call it', async () => {
+    test('a two-person chat declares only recall_memory, and the model may call it', async () => {
       for (const recalls of ['always', 'auto']) {
         for (const leaks of [() => false, () => true]) {
           upstream.clear();
           const forced = recalls === 'always' ? 1 : 0;
           upstream.answerWith(leakyVendor(calling(forced, [recall('豆豆')]), { leaks, piece: 2 }));
-          const heard = await say(client, '你还记得什么？', {
+          const reply = await say(client, '你还记得什么？', {
             hopgate: single({ recall: recalls }),
           });
-          expect(heard.raw).not.toMatch(MARKUP);
-          expect(heard.text).toContain('叫豆豆的猫');
-          for (const { protocol, body } of upstream.asked) {
+          expect(reply.raw).not.toMatch(MARKUP);
+          expect(reply.text).toContain('叫豆豆的猫');
+          for (const { protocol, body } of upstream.modelRequests) {
             expect(toolNames(protocol!, body)).toEqual(['recall_memory']);
           }
         }
       }
     });
 
-    test('every turn is recalled for before it is answered, whatever the model does', async () => {
+    test('every turn recalls memories before its answer, whatever the model does', async () => {
       upstream.answerWith(leakyVendor(() => ({ text: '好的。' })));
-      const words: string[] = [];
+      const messages: string[] = [];
       for (const next of ['生日聚会', '草莓蛋糕', '豆豆']) {
-        words.push(next);
-        const heard = await ask(gateway, { client, words, hopgate: single() });
-        words.push(heard.text);
-        const { body, protocol } = upstream.asked.at(-1)!;
+        messages.push(next);
+        const reply = await ask(gateway, { client, messages: messages, hopgate: single() });
+        messages.push(reply.text);
+        const { body, protocol } = upstream.modelRequests.at(-1)!;
         const text = JSON.stringify(body);
         expect(text).toContain(next === '豆豆' ? '叫豆豆的猫' : PARTY);
-        // One pair, of this turn: the ones before are not dragged along.
+        // One pair for this turn; pairs of earlier turns are not carried along.
         expect(text.match(/events\\?":\[\{/g)).toHaveLength(1);
         expect(toolNames(protocol!, body)).toEqual(['recall_memory']);
       }
     });
 
-    test('the limit is the prompt’s: a model that keeps to it recalls so often, one that does not is not cut off', async () => {
-      const obedient = ({ results, text }: Seen): Plan => {
+    test('only the prompt limits recalls: a model that ignores the limit is not cut off', async () => {
+      const obedient = ({ results, text }: ModelView): Plan => {
         const limit = Number(/最多回忆（recall_memory）(\d+) 次/.exec(text)?.[1] ?? 99);
         const recalled = results.filter((result) => result.startsWith('{"events"')).length;
         return recalled < limit
@@ -175,48 +180,48 @@ for (const client of CLIENTS) {
       ] as const) {
         upstream.clear();
         upstream.answerWith(leakyVendor(obedient, { leaks: leaksSometimes }));
-        const heard = await say(client, '豆豆呢？', { hopgate: single({ max_recalls: max }) });
-        expect(heard.text.trim()).toBe(`${expected} 次`);
-        expect(heard.headers.get('x-hopgate-notes')).toContain('recall_limit_told');
+        const reply = await say(client, '豆豆呢？', { hopgate: single({ max_recalls: max }) });
+        expect(reply.text.trim()).toBe(`${expected} 次`);
+        expect(reply.headers.get('x-hopgate-notes')).toContain('recall_limit_told');
       }
       upstream.clear();
-      const greedy = ({ results }: Seen): Plan =>
+      const greedy = ({ results }: ModelView): Plan =>
         results.length < 6 ? { calls: [recall(`豆豆 ${results.length}`)] } : { text: '够了' };
       upstream.answerWith(leakyVendor(greedy));
-      const heard = await say(client, '豆豆呢？', { hopgate: single({ max_recalls: 2 }) });
-      expect(heard.text).toContain('够了');
-      expect(upstream.asked).toHaveLength(6);
+      const collector = await say(client, '豆豆呢？', { hopgate: single({ max_recalls: 2 }) });
+      expect(collector.text).toContain('够了');
+      expect(upstream.modelRequests).toHaveLength(6);
     });
 
-    test('the last hop declares no tools, so the model leaks: it is suppressed, logged and counted', async () => {
-      const seen = () =>
+    test('the last hop declares no tools, and a leaked call is suppressed, logged and counted', async () => {
+      const describe = () =>
         capped
           .logs()
           .filter(({ event, outcome }) => event === 'leaked_call' && outcome === 'removed').length;
-      const before = seen();
+      const before = describe();
       upstream.answerWith(
         leakyVendor(({ results }) => ({
           text: `想起来了${results.length}`,
           calls: [recall('草莓')],
         })),
       );
-      const heard = await ask(capped, { client, words: ['草莓蛋糕'], hopgate: single() });
-      expect(heard.status).toBe(200);
-      expect(heard.raw).not.toMatch(MARKUP);
-      expect(heard.text).toContain('想起来了2');
-      const last = upstream.asked.at(-1)!;
-      // Messages takes no history of calls without declarations; there the choice says that none may follow.
+      const reply = await ask(capped, { client, messages: ['草莓蛋糕'], hopgate: single() });
+      expect(reply.status).toBe(200);
+      expect(reply.raw).not.toMatch(MARKUP);
+      expect(reply.text).toContain('想起来了2');
+      const last = upstream.modelRequests.at(-1)!;
+      // Messages refuses a history of calls without declarations, so the tool choice forbids calls instead.
       const left = client === 'anthropic-messages' ? ['recall_memory'] : [];
       expect(toolNames(last.protocol!, last.body)).toEqual(left);
       expect(last.body.tool_choice).toEqual(left.length > 0 ? { type: 'none' } : undefined);
       await Bun.sleep(50);
-      expect(seen()).toBe(before + 1);
+      expect(describe()).toBe(before + 1);
       expect(capped.logs().find(({ event }) => event === 'leaked_call')!.level).toBe('error');
       const metrics = await (await fetch(`${capped.url}/metrics`)).text();
       expect(metrics).toMatch(/leaked_calls_total\{family="dsml",outcome="removed"\} [1-9]/);
     });
 
-    test('an unknown tool’s leaked call, one in a code fence and one cut off are suppressed', async () => {
+    test('a leaked call is suppressed when its tool is unknown, when it sits in a code fence, and when it is cut off', async () => {
       const calls = [{ name: 'send_red_packet', arguments: { to: '小红' } }];
       upstream.answerWith(leakyVendor(() => ({ text: '发红包。', calls }), { piece: 1 }));
       const unknown = await say(client, '发个红包', { hopgate: group() });
@@ -228,22 +233,22 @@ for (const client of CLIENTS) {
       ]) {
         upstream.clear();
         upstream.answerWith(leakyVendor(() => ({ text }), { piece: 2 }));
-        const heard = await say(client, '随便', { hopgate: group() });
-        expect(heard.raw).not.toMatch(MARKUP);
-        expect(heard.text.trim()).not.toBe('');
+        const reply = await say(client, '随便', { hopgate: group() });
+        expect(reply.raw).not.toMatch(MARKUP);
+        expect(reply.text.trim()).not.toBe('');
       }
     });
 
-    test('whole answers: the same reply, and events only for who asked', async () => {
+    test('a whole answer holds the same reply, and tool events only for clients that asked for them', async () => {
       const rounds = [[recall('豆豆')], [plain('is_mentioned')]];
       for (const events of [true, false]) {
         upstream.clear();
         upstream.answerWith(leakyVendor(calling(3, ...rounds), { leaks: leaksSometimes }));
         const hopgate = { ...group(), ...(events ? { tool_events: true } : {}) };
-        const heard = await say(client, '豆豆', { hopgate, stream: false });
-        expect(heard.raw).not.toMatch(MARKUP);
-        expect(heard.text).toContain('未被提及');
-        expect(heard.events.map(({ event, name }) => `${event} ${name}`)).toEqual(
+        const reply = await say(client, '豆豆', { hopgate, stream: false });
+        expect(reply.raw).not.toMatch(MARKUP);
+        expect(reply.text).toContain('未被提及');
+        expect(reply.events.map(({ event, name }) => `${event} ${name}`)).toEqual(
           events
             ? [
                 'get_other_members_messages',
@@ -257,7 +262,7 @@ for (const client of CLIENTS) {
       }
     });
 
-    test('capture: what was said and answered is remembered by who said it, and found in the next turn', async () => {
+    test('capture stores the messages under their speakers, and the next turn finds them', async () => {
       const space = `capture ${client}`;
       upstream.answerWith(
         leakyVendor(calling(3, [recall('无人机')]), { leaks: () => true, piece: 3 }),
@@ -268,13 +273,13 @@ for (const client of CLIENTS) {
       );
       await say(client, '你会飞无人机吗', { hopgate });
       const events = await remembered(gateway, space, 3);
-      const said = events.map(({ source, text }) => [source, text]);
-      expect(said).toContainEqual(['小红', '我买了一架无人机']);
-      expect(said).toContainEqual(['user', '你会飞无人机吗']);
-      expect(said.find(([source]) => source === '小明')?.[1]).toContain('我看到了');
-      // Neither instructions nor pairs nor markup.
-      expect(said).toHaveLength(3);
-      expect(JSON.stringify(said)).not.toMatch(/你是小明|DSML|get_other_members/);
+      const messages = events.map(({ source, text }) => [source, text]);
+      expect(messages).toContainEqual(['小红', '我买了一架无人机']);
+      expect(messages).toContainEqual(['user', '你会飞无人机吗']);
+      expect(messages.find(([source]) => source === '小明')?.[1]).toContain('我看到了');
+      // Neither instructions nor call pairs nor markup.
+      expect(messages).toHaveLength(3);
+      expect(JSON.stringify(messages)).not.toMatch(/你是小明|DSML|get_other_members/);
 
       upstream.clear();
       upstream.answerWith(leakyVendor(({ results }) => ({ text: results.at(-1)! })));
@@ -282,7 +287,7 @@ for (const client of CLIENTS) {
       expect(later.text).toContain('我买了一架无人机');
     });
 
-    test('an answer that broke off is not remembered', async () => {
+    test('an answer that broke off is not stored', async () => {
       const space = `broken ${client}`;
       upstream.answerWith(() => ({
         parts: [{ kind: 'text', text: '说到一半就断了，真的很可惜啊，大家都没听完' }],
@@ -290,7 +295,7 @@ for (const client of CLIENTS) {
       }));
       await ask(gateway, {
         client,
-        words: ['讲个故事'],
+        messages: ['讲个故事'],
         hopgate: single({ space, capture: true }),
       }).catch(() => undefined);
       upstream.answerWith(() => ({ parts: [{ kind: 'text', text: '好了。' }] }));
@@ -301,26 +306,29 @@ for (const client of CLIENTS) {
   });
 }
 
-test('DeepSeek: forced pairs carry what its thinking needs, calls come structured, nothing leaks', async () => {
+test('DeepSeek: forced pairs carry the reasoning it needs, calls arrive structured, and nothing leaks', async () => {
   upstream.answerWith(leakyVendor(calling(3, [recall('豆豆')])));
-  const heard = await say('openai-chat', '豆豆呢', { hopgate: group() });
-  expect(heard.text).toContain('叫豆豆的猫');
-  const messages = upstream.asked[0]!.body.messages as { tool_calls?: unknown[]; role: string }[];
+  const reply = await say('openai-chat', '豆豆呢', { hopgate: group() });
+  expect(reply.text).toContain('叫豆豆的猫');
+  const messages = upstream.modelRequests[0]!.body.messages as {
+    tool_calls?: unknown[];
+    role: string;
+  }[];
   const forced = messages.find(({ tool_calls: calls }) => calls !== undefined)!;
   expect(forced.tool_calls).toHaveLength(3);
   expect(messages.filter(({ role }) => role === 'tool')).toHaveLength(3);
 });
 
-test('an app that forges its pairs itself and declares nothing: the vendor leaks, the reader sees none of it', async () => {
+test('an app writes its own pairs and declares no tools: the vendor leaks calls, and the reader sees none', async () => {
   upstream.answerWith(leakyVendor(() => ({ text: '我想想。', calls: [recall('豆豆')] })));
   const call = {
     id: 'call_1',
     type: 'function',
     function: { name: 'recall_memory', arguments: '{}' },
   };
-  const heard = await ask(gateway, {
+  const reply = await ask(gateway, {
     client: 'openai-chat',
-    words: [],
+    messages: [],
     more: {
       messages: [
         { role: 'user', content: '豆豆呢' },
@@ -329,11 +337,11 @@ test('an app that forges its pairs itself and declares nothing: the vendor leaks
       ],
     },
   });
-  expect(heard.raw).not.toMatch(MARKUP);
-  expect(heard.text.trim()).toBe('我想想。');
+  expect(reply.raw).not.toMatch(MARKUP);
+  expect(reply.text.trim()).toBe('我想想。');
 });
 
-test('streams with tool events break no rule of their protocol', async () => {
+test('streams with tool events follow every rule of their protocol', async () => {
   await Bun.sleep(100);
   expect(gateway.logs().filter(({ event }) => event === 'stream.violation')).toEqual([]);
   const metrics = await (await fetch(`${gateway.url}/metrics`)).text();

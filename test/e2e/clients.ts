@@ -1,11 +1,11 @@
-/** The three official clients behind one face: ask, hear what was told, answer the calls, ask on. */
+/** The three official clients behind one interface: send a message, read the reply, answer the calls, continue. */
 
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import type { Protocol } from '../support/fake-upstream/index.ts';
 
-/** What a client heard, in no protocol's words. Counts as OpenAI counts them. */
-export interface Told {
+/** A reply in no protocol's terms. Tokens are counted as OpenAI counts them. */
+export interface ClientReply {
   text: string;
   reasoning: string;
   calls: { id: string; name: string; arguments: unknown }[];
@@ -13,14 +13,14 @@ export interface Told {
   usage: { input: number; cached: number; output: number };
 }
 
-export interface Talk {
-  /** Says something and waits for the whole answer. */
-  say(text: string): Promise<Told>;
-  /** Answers every call of the last answer with what `result` gives for it. */
-  answer(result: (call: Told['calls'][number]) => string): Promise<Told>;
+export interface ClientChat {
+  /** Sends a message and waits for the whole reply. */
+  say(text: string): Promise<ClientReply>;
+  /** Answers every call of the last reply with the value that `result` returns for it. */
+  answer(result: (call: ClientReply['calls'][number]) => string): Promise<ClientReply>;
 }
 
-export interface TalkOptions {
+export interface ClientChatOptions {
   model: string;
   stream: boolean;
   tools?: boolean;
@@ -38,11 +38,11 @@ const TOOL = {
   },
 };
 
-function chatTalk(base: string, options: TalkOptions): Talk {
+function chatCompletionsChat(base: string, options: ClientChatOptions): ClientChat {
   const client = new OpenAI({ apiKey: 'sk-client', baseURL: `${base}/v1`, maxRetries: 0 });
   const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'system', content: 'Be brief.' }];
-  let last: Told['calls'] = [];
-  const ask = async (): Promise<Told> => {
+  let last: ClientReply['calls'] = [];
+  const ask = async (): Promise<ClientReply> => {
     const body = {
       model: options.model,
       messages,
@@ -116,15 +116,15 @@ function chatTalk(base: string, options: TalkOptions): Talk {
   };
 }
 
-/** Protocols without namespaces put them before the name. */
+/** Protocols without namespaces put the namespace before the name. */
 const nameOf = (item: OpenAI.Responses.ResponseFunctionToolCall) =>
   item.namespace === undefined ? item.name : `${item.namespace}__${item.name}`;
 
-function responsesTalk(base: string, options: TalkOptions): Talk {
+function responsesChat(base: string, options: ClientChatOptions): ClientChat {
   const client = new OpenAI({ apiKey: 'sk-client', baseURL: `${base}/v1`, maxRetries: 0 });
   const input: OpenAI.Responses.ResponseInputItem[] = [];
-  let last: Told['calls'] = [];
-  const ask = async (): Promise<Told> => {
+  let last: ClientReply['calls'] = [];
+  const ask = async (): Promise<ClientReply> => {
     const body = {
       model: options.model,
       instructions: 'Be brief.',
@@ -151,7 +151,7 @@ function responsesTalk(base: string, options: TalkOptions): Talk {
     const response = options.stream
       ? await client.responses.stream(body).finalResponse()
       : await client.responses.create(body);
-    // What the SDK's accumulator adds to the items is not the API's.
+    // The SDK's accumulator adds fields to the items that the API does not know.
     const output = JSON.parse(
       JSON.stringify(response.output, (key, value: unknown) =>
         key === 'parsed' || key === 'parsed_arguments' ? undefined : value,
@@ -204,11 +204,11 @@ function responsesTalk(base: string, options: TalkOptions): Talk {
   };
 }
 
-function messagesTalk(base: string, options: TalkOptions): Talk {
+function messagesChat(base: string, options: ClientChatOptions): ClientChat {
   const client = new Anthropic({ apiKey: 'sk-client', baseURL: base, maxRetries: 0 });
   const messages: Anthropic.MessageParam[] = [];
-  let last: Told['calls'] = [];
-  const ask = async (): Promise<Told> => {
+  let last: ClientReply['calls'] = [];
+  const ask = async (): Promise<ClientReply> => {
     const body = {
       model: options.model,
       max_tokens: 8000,
@@ -264,11 +264,11 @@ function messagesTalk(base: string, options: TalkOptions): Talk {
   };
 }
 
-/** Each protocol's official client, as a conversation. */
-export const TALK: Readonly<Record<Protocol, (base: string, options: TalkOptions) => Talk>> = {
-  'openai-chat': chatTalk,
-  'openai-responses': responsesTalk,
-  'anthropic-messages': messagesTalk,
+/** Each protocol's official client as a conversation. */
+export const CLIENT_CHATS: Readonly<Record<Protocol, (base: string, options: ClientChatOptions) => ClientChat>> = {
+  'openai-chat': chatCompletionsChat,
+  'openai-responses': responsesChat,
+  'anthropic-messages': messagesChat,
 };
 
 export const PROTOCOLS: readonly Protocol[] = [
@@ -277,14 +277,14 @@ export const PROTOCOLS: readonly Protocol[] = [
   'anthropic-messages',
 ];
 
-/** The model that the test configuration sends to an upstream of this protocol. */
+/** The model that the test configuration routes to an upstream of this protocol. */
 export const VIA: Readonly<Record<Protocol, string>> = {
   'openai-chat': 'via-chat',
   'openai-responses': 'via-responses',
   'anthropic-messages': 'via-messages',
 };
 
-/** The path and the least body of a request in a protocol, for tests below the SDKs. */
+/** The path and the smallest body of a request in a protocol, for tests below the SDKs. */
 export function plainRequest(protocol: Protocol, model: string, stream: boolean) {
   const hi = [{ role: 'user', content: 'hi' }];
   const bodies = {
@@ -298,7 +298,7 @@ export function plainRequest(protocol: Protocol, model: string, stream: boolean)
   return bodies[protocol] as { path: string; body: Record<string, unknown> };
 }
 
-/** Sends a body as it stands, with the headers a client of the protocol sends. */
+/** Sends a body unchanged, with the headers that a client of the protocol sends. */
 export function post(
   base: string,
   path: string,

@@ -1,4 +1,6 @@
-/** Connections as clients hold them: idle, slow, half closed, too many; and hosts and names as nobody should write them. */
+/**
+ * Client connections in unusual states: idle, slow, half closed, too many; and malformed Host headers and model names.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
@@ -11,7 +13,7 @@ import { plainRequest, post } from './clients.ts';
 let upstream: FakeUpstream;
 let gateway: Gateway;
 
-// The runtime looks at its timers every four seconds.
+// The runtime checks its timers every four seconds.
 const LIMITS = { idle_connection: 2, idle_body: 2, unfinished_bytes: 1_000_000 };
 
 beforeAll(async () => {
@@ -29,27 +31,27 @@ const streamed = plainRequest('openai-chat', 'via-chat', true);
 interface Open {
   readonly socket: Socket;
   said(): string;
-  /** Milliseconds until the other side closed it. */
+  /** Milliseconds until the other side closed the connection. */
   readonly closed: Promise<number>;
 }
 
 function open(url: string, ...lines: string[]): Open {
   const began = performance.now();
   const { promise, resolve } = Promise.withResolvers<number>();
-  let said = '';
+  let text = '';
   const socket = connect({
     port: Number(new URL(url).port),
     host: '127.0.0.1',
     allowHalfOpen: true,
   });
   socket.on('data', (data) => {
-    said += data.toString('latin1');
+    text += data.toString('latin1');
   });
   socket.on('error', () => {});
   socket.on('end', () => socket.destroy());
   socket.on('close', () => resolve(performance.now() - began));
   if (lines.length > 0) socket.write(`${lines.join('\r\n')}\r\n\r\n`);
-  return { socket, said: () => said, closed: promise };
+  return { socket, said: () => text, closed: promise };
 }
 
 const head = (method: string, path: string, ...more: string[]) => [
@@ -63,9 +65,9 @@ const withBody = (body: unknown) => {
 };
 const request = (body: unknown) => head('POST', chat.path, ...withBody(body)).join('\r\n');
 
-describe('a connection', () => {
+describe('a client connection', () => {
   test(
-    'that does nothing is closed: without a request, with half a head, after an answer, in the middle of a body',
+    'an idle connection is closed: without a request, with half a head, after an answer, in the middle of a body',
     async () => {
       const all = [
         open(gateway.url, ...head('GET', '/healthz')),
@@ -85,7 +87,7 @@ describe('a connection', () => {
   );
 
   test(
-    'waits for a slow answer and a slow stream, and is closed behind them',
+    'a connection stays open during a slow answer and a slow stream, and closes afterwards',
     async () => {
       upstream.clear();
       upstream.enqueue(
@@ -107,7 +109,7 @@ describe('a connection', () => {
   );
 
   test(
-    'may bring a large body slowly, as long as it goes on',
+    'a connection may send a large body slowly while bytes keep coming',
     async () => {
       upstream.clear();
       upstream.enqueue(say('all of it'));
@@ -129,22 +131,22 @@ describe('a connection', () => {
     { timeout: 30_000 },
   );
 
-  test('of two requests at once is closed before a vendor is asked', async () => {
+  test('a connection with two requests at once is closed before a vendor gets either', async () => {
     upstream.clear();
     upstream.enqueue(say('one'), say('two'));
     const one = open(gateway.url);
     one.socket.write(request(chat.body) + request(chat.body));
     await one.closed;
     await Bun.sleep(100);
-    expect(upstream.asked).toHaveLength(0);
+    expect(upstream.modelRequests).toHaveLength(0);
   });
 });
 
-test('unfinished bodies fill no more memory than they may, and those refused are told when to come again', async () => {
+test('unfinished bodies stay within the memory limit, and refused ones get a Retry-After', async () => {
   const waiting = [0, 1, 2].map(() =>
     open(gateway.url, ...head('POST', chat.path, 'content-length: 400000')),
   );
-  const refused = await until(() => waiting.find(({ said }) => said() !== ''));
+  const refused = await until(() => waiting.find(({ said: contentOf }) => contentOf() !== ''));
   expect(refused.said()).toStartWith('HTTP/1.1 503');
   expect(refused.said()).toMatch(/^retry-after: \d+/im);
   upstream.clear();
@@ -154,7 +156,7 @@ test('unfinished bodies fill no more memory than they may, and those refused are
 });
 
 test.skipIf(process.platform !== 'linux')(
-  'more connections than descriptors: those that are open are answered, nothing spins, and the log names the limit',
+  'with more connections than descriptors, open ones are served, the CPU stays idle, and the log names the limit',
   async () => {
     const limited = await startGateway(threeProviders(upstream), { descriptors: 256 });
     const crowd: Open[] = [];
@@ -171,7 +173,7 @@ test.skipIf(process.platform !== 'linux')(
       const before = cpuTicks(limited.pid);
       await Bun.sleep(1000);
       expect(cpuTicks(limited.pid) - before).toBeLessThan(30);
-      // A vendor can still be reached from a connection that is there.
+      // An open connection can still reach a vendor.
       upstream.clear();
       upstream.enqueue(say('there is room'));
       first.socket.write(request(chat.body));
@@ -186,14 +188,14 @@ test.skipIf(process.platform !== 'linux')(
   { timeout: 30_000 },
 );
 
-/** Hundredths of a second of CPU that a process has used. */
+/** CPU time that a process has used, in hundredths of a second. */
 function cpuTicks(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return Number(fields[11]) + Number(fields[12]);
 }
 
-describe('a Host that is none', () => {
+describe('a malformed Host', () => {
   const paths = [
     ['GET', '/ui/api/info'],
     ['GET', '/v1/memory/a/events'],
@@ -206,7 +208,7 @@ describe('a Host that is none', () => {
     ['POST', chat.path],
   ] as const;
   test.each(['', '127.0.0.1@evil', 'a b', '[::1', 'x/y', 'x?y', '%', 'x:99999'])(
-    '"%s" is the client’s error on every route',
+    'the Host "%s" is a client error on every route',
     async (host) => {
       for (const [method, path] of paths) {
         const one = open(
@@ -222,13 +224,13 @@ describe('a Host that is none', () => {
     },
   );
 
-  test('CONNECT is refused in words', async () => {
+  test('CONNECT is refused with a message', async () => {
     const one = open(gateway.url, 'CONNECT example.com:443 HTTP/1.1', 'host: example.com:443');
     await until(() => one.said().includes('This is no proxy'));
     expect(one.said()).toStartWith('HTTP/1.1 405');
   });
 
-  test('/metrics tells a foreign name nothing', async () => {
+  test('/metrics reveals nothing to a foreign Host', async () => {
     const headers = { host: 'evil.example' };
     const answer = await fetch(`${gateway.url}/metrics`, { headers });
     expect(answer.status).toBe(403);
@@ -236,7 +238,7 @@ describe('a Host that is none', () => {
   });
 });
 
-describe('a model’s name', () => {
+describe('a model name', () => {
   const anyModel = () => ({
     providers: {
       any: { protocol: 'openai-chat', base_url: vendor.baseUrl('openai-chat'), models: ['*'] },
@@ -255,16 +257,16 @@ describe('a model’s name', () => {
   });
 
   test.each(['通义千问', '🙂', 'p/日本', 'модель', 'a b', '50%', 'نموذج‮'])(
-    'in any script is asked for, and told as a header can carry it: %s',
+    'a name in any script reaches the vendor, and headers carry it encoded: %s',
     async (model) => {
       for (const stream of [false, true]) {
         vendor.clear();
         vendor.enqueue(say('hello'));
         const answer = await post(open.url, chat.path, { ...chat.body, model, stream });
         await answer.text();
-        expect(vendor.asked[0]!.body.model).toBe(model);
-        const told = answer.headers.get('x-hopgate-target') ?? '';
-        expect(decodeURIComponent(told)).toBe(`any/${model}`);
+        expect(vendor.modelRequests[0]!.body.model).toBe(model);
+        const reported = answer.headers.get('x-hopgate-target') ?? '';
+        expect(decodeURIComponent(reported)).toBe(`any/${model}`);
       }
     },
   );
@@ -279,10 +281,10 @@ describe('a model’s name', () => {
     '\ud800',
     '\u2028',
     'x'.repeat(400_000),
-  ])('that is none is refused before a vendor is asked', async (model) => {
+  ])('a malformed name is refused before a vendor gets the request', async (model) => {
     vendor.clear();
     const answer = await post(open.url, chat.path, { ...chat.body, model });
-    expect([answer.status, vendor.asked.length]).toEqual([400, 0]);
+    expect([answer.status, vendor.modelRequests.length]).toEqual([400, 0]);
     expect(await answer.json()).toMatchObject({ error: { param: 'model' } });
   });
 });

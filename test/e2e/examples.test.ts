@@ -1,4 +1,7 @@
-/** Every folder under `examples/` is checked, started and asked what its README promises, with stand-ins for the vendors. */
+/**
+ * Checks and starts every folder under `examples/` and sends the requests of its README, with stand-ins for the
+ * vendors.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -21,13 +24,13 @@ interface Example {
   readonly path: string;
   readonly body: { readonly model?: string };
   readonly headers?: Record<string, string>;
-  /** The status of the answer; 200 when left out. */
+  /** The status of the answer; 200 by default. */
   readonly status?: number;
-  /** Where the answer comes from. */
+  /** The provider that answers. */
   readonly target?: string;
   /** Providers that refuse this request. */
   readonly fails?: readonly string[];
-  /** A text that the vendor must have been sent. */
+  /** A text that the vendor's request must hold. */
   readonly sent?: string;
 }
 
@@ -59,7 +62,7 @@ describe('examples', () => {
     for (const vendor of Object.values(vendors)) await vendor.stop();
   });
 
-  test('each says in a README how it is started, and is listed', () => {
+  test('every example has a README that says how to start it, and is listed', () => {
     const list = readFileSync(join(FOLDER, 'README.md'), 'utf8');
     for (const name of NAMES) {
       expect(list).toContain(`](${name})`);
@@ -78,16 +81,16 @@ describe('examples', () => {
     expect(`${stdout}${stderr}`).not.toContain('warning');
   });
 
-  test.each(NAMES)('%s answers its requests from where it should', async (name) => {
+  test.each(NAMES)('the right provider answers the requests of %s', async (name) => {
     const config = parse(text(name)) as Written;
     vendors = {};
     for (const [provider, settings] of Object.entries(config.providers)) {
       const vendor = await startFakeUpstream();
       vendors[provider] = vendor;
       settings.preset ??= provider;
-      // A local server asks for no key, its stand-in does.
+      // A local server needs no key, but its stand-in does.
       settings.keys ??= ['sk-stand-in'];
-      // Pauses between tries are not what is tried here.
+      // This test is not about the pauses between tries.
       settings.retry = { attempts: 1 };
       const messages = settings.protocol === 'anthropic-messages' || provider === 'anthropic';
       settings.base_url = vendor.baseUrl(messages ? 'anthropic-messages' : 'openai-chat');
@@ -120,7 +123,7 @@ describe('examples', () => {
         expect(response.headers.get('x-hopgate-target')).toBe(one.target);
       }
       if (one.sent !== undefined) {
-        const sent = Object.values(vendors).flatMap((vendor) => vendor.asked);
+        const sent = Object.values(vendors).flatMap((vendor) => vendor.modelRequests);
         expect(JSON.stringify(sent.map(({ body }) => body))).toContain(one.sent);
       }
     }

@@ -1,4 +1,4 @@
-/** What vendors do wrong, and what the client must see: retries before the first byte, never a clean end after a cut. */
+/** Vendor faults and what the client must see: retries before the first byte, never a clean end after a cut. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
@@ -84,48 +84,48 @@ for (const [client, vendor] of pairs) {
     for (const stream of [true, false]) {
       const how = stream ? 'streamed' : 'whole';
       test.each(PASSING)(
-        `%s is tried again before the client hears of it (${how})`,
+        `%s is retried before the client sees it (${how})`,
         async (_name, fault) => {
           upstream.enqueue(fault, say('Second try.'));
-          const seen = await ask(client, vendor, stream);
-          expect(seen).toMatchObject({ status: 200, broken: false });
-          const words = stream ? seen.text.replaceAll(/\n/g, '') : seen.text;
-          expect(upstream.asked).toHaveLength(2);
-          expect(words).toMatch(stream ? TERMINAL[client] : /Second try\./);
-          expect(seen.text).not.toContain('<html>');
+          const result = await ask(client, vendor, stream);
+          expect(result).toMatchObject({ status: 200, broken: false });
+          const message = stream ? result.text.replaceAll(/\n/g, '') : result.text;
+          expect(upstream.modelRequests).toHaveLength(2);
+          expect(message).toMatch(stream ? TERMINAL[client] : /Second try\./);
+          expect(result.text).not.toContain('<html>');
         },
       );
 
-      test(`an empty completion, again and again, is an error, not an answer (${how})`, async () => {
+      test(`repeated empty completions are an error, not an answer (${how})`, async () => {
         upstream.answerWith(() => ({ parts: [] }));
-        const seen = await ask(client, vendor, stream);
-        expect(upstream.asked.length).toBeGreaterThan(1);
-        if (seen.status === 200) {
-          expect(seen.text).not.toMatch(TERMINAL[client]);
-          expect(seen.text).toMatch(ERROR[client]);
+        const result = await ask(client, vendor, stream);
+        expect(upstream.modelRequests.length).toBeGreaterThan(1);
+        if (result.status === 200) {
+          expect(result.text).not.toMatch(TERMINAL[client]);
+          expect(result.text).toMatch(ERROR[client]);
         } else {
-          expect(seen.status).toBeGreaterThanOrEqual(500);
-          errorOf(client, seen.text);
+          expect(result.status).toBeGreaterThanOrEqual(500);
+          errorOf(client, result.text);
         }
       });
 
-      test(`a vendor that stays down is an error in the client’s protocol, after few tries (${how})`, async () => {
+      test(`a vendor that stays down is an error in the client’s protocol after a few tries (${how})`, async () => {
         upstream.answerWith(() => refuse(503));
-        const seen = await ask(client, vendor, stream);
-        expect(seen.status).toBeGreaterThanOrEqual(500);
-        errorOf(client, seen.text);
-        expect(upstream.asked.length).toBeGreaterThan(1);
-        expect(upstream.asked.length).toBeLessThanOrEqual(5);
-        expect(seen.took).toBeLessThan(4000);
+        const result = await ask(client, vendor, stream);
+        expect(result.status).toBeGreaterThanOrEqual(500);
+        errorOf(client, result.text);
+        expect(upstream.modelRequests.length).toBeGreaterThan(1);
+        expect(upstream.modelRequests.length).toBeLessThanOrEqual(5);
+        expect(result.took).toBeLessThan(4000);
       });
 
-      test(`a context that is too long says so and is not tried again (${how})`, async () => {
+      test(`a context that is too long is reported as such and not retried (${how})`, async () => {
         upstream.answerWith(() => contextOverflow(vendor));
-        const seen = await ask(client, vendor, stream);
-        expect(seen.status).toBe(400);
-        const error = errorOf(client, seen.text);
-        expect(upstream.asked).toHaveLength(1);
-        // The words by which clients know it: Claude Code's, and the code of the OpenAI kinds.
+        const result = await ask(client, vendor, stream);
+        expect(result.status).toBe(400);
+        const error = errorOf(client, result.text);
+        expect(upstream.modelRequests).toHaveLength(1);
+        // Clients recognize this error by these texts: Claude Code's, and the code of the OpenAI protocols.
         if (client === 'anthropic-messages') expect(error.message).toMatch(/prompt is too long/);
         else expect(error.code).toBe('context_length_exceeded');
       });
@@ -135,57 +135,57 @@ for (const [client, vendor] of pairs) {
       'a stream cut by %s never ends cleanly',
       async (by) => {
         upstream.enqueue(say(TEXT, { delivery: { piece: 4, cut: { at: 0.7, by } } }));
-        const seen = await ask(client, vendor, true);
-        expect(seen.text).toContain('A te');
-        expect(seen.text).not.toMatch(TERMINAL[client]);
-        expect(seen.broken || ERROR[client].test(seen.text)).toBe(true);
-        expect(upstream.asked).toHaveLength(1);
+        const result = await ask(client, vendor, true);
+        expect(result.text).toContain('A te');
+        expect(result.text).not.toMatch(TERMINAL[client]);
+        expect(result.broken || ERROR[client].test(result.text)).toBe(true);
+        expect(upstream.modelRequests).toHaveLength(1);
       },
     );
 
-    test('a stream that lacks only its ending does not end cleanly', async () => {
+    test('a stream that lacks only its terminal event does not end cleanly', async () => {
       upstream.enqueue(say(TEXT, { delivery: { dropTerminal: true } }));
-      const seen = await ask(client, vendor, true);
-      expect(seen.text).not.toMatch(TERMINAL[client]);
-      expect(seen.broken || ERROR[client].test(seen.text)).toBe(true);
+      const result = await ask(client, vendor, true);
+      expect(result.text).not.toMatch(TERMINAL[client]);
+      expect(result.broken || ERROR[client].test(result.text)).toBe(true);
     });
 
-    test('an error event in mid-stream reaches the client as one, and nothing follows', async () => {
+    test('an error event in mid-stream reaches the client as an error, and nothing follows', async () => {
       upstream.enqueue(say(TEXT, { delivery: { piece: 4, cut: { at: 0.7, by: 'error' } } }));
-      const seen = await ask(client, vendor, true);
-      expect(seen.broken || ERROR[client].test(seen.text)).toBe(true);
-      expect(seen.text).not.toMatch(TERMINAL[client]);
+      const result = await ask(client, vendor, true);
+      expect(result.broken || ERROR[client].test(result.text)).toBe(true);
+      expect(result.text).not.toMatch(TERMINAL[client]);
       // Codex gives up at this code.
-      expect(seen.text).not.toContain('server_is_overloaded');
+      expect(result.text).not.toContain('server_is_overloaded');
     });
 
-    test('a whole answer that holds reasoning alone is tried again', async () => {
+    test('a whole answer with reasoning alone is retried', async () => {
       upstream.enqueue({ parts: [{ kind: 'reasoning', text: 'Hm.' }] }, say('Second try.'));
-      const seen = await ask(client, vendor, false);
-      expect(seen.text).toContain('Second try.');
-      expect(upstream.asked).toHaveLength(2);
+      const result = await ask(client, vendor, false);
+      expect(result.text).toContain('Second try.');
+      expect(upstream.modelRequests).toHaveLength(2);
     });
 
-    test('a whole answer cut in its middle is tried again or an error, never half an answer', async () => {
+    test('a whole answer that is cut is retried or an error, never half an answer', async () => {
       const cut = { at: 0.5, by: 'truncate' as const };
       upstream.answerWith(() => say(TEXT, { delivery: { cut } }));
-      const seen = await ask(client, vendor, false);
-      expect(seen.status).toBeGreaterThanOrEqual(500);
-      errorOf(client, seen.text);
+      const result = await ask(client, vendor, false);
+      expect(result.status).toBeGreaterThanOrEqual(500);
+      errorOf(client, result.text);
     });
 
-    test('retry-after is obeyed', async () => {
-      // In seconds once for every vendor; far longer than the pause that would be made without it.
+    test('Retry-After is obeyed', async () => {
+      // In seconds, once for every vendor; far longer than the default pause.
       const [header, ms] =
         client === vendor ? [{ 'retry-after': '1' }, 1000] : [{ 'retry-after-ms': '250' }, 250];
       upstream.enqueue(refuse(429, header), say('ok'));
       await ask(client, vendor, false);
-      const [first, second] = upstream.asked;
+      const [first, second] = upstream.modelRequests;
       expect(second!.at - first!.at).toBeGreaterThanOrEqual(ms * 0.95);
       expect(second!.at - first!.at).toBeLessThan(ms + 10_000);
     });
 
-    test('a vendor’s redirect leads no client elsewhere with its key and its words', async () => {
+    test('a vendor’s redirect is not followed, so key and request stay with the vendor', async () => {
       let visits = 0;
       const elsewhere = Bun.serve({
         hostname: '127.0.0.1',
@@ -198,41 +198,41 @@ for (const [client, vendor] of pairs) {
       try {
         const place = { location: `http://127.0.0.1:${elsewhere.port}/v1?key=s3cret` };
         upstream.answerWith(() => refuse(307, place, ''));
-        // `fetch` follows what it is given.
-        const seen = await ask(client, vendor, false);
-        expect(seen.status).toBe(502);
-        expect(errorOf(client, seen.text).message).toContain('redirect (307)');
-        expect(seen.text).not.toContain('s3cret');
+        // `fetch` follows redirects by default.
+        const result = await ask(client, vendor, false);
+        expect(result.status).toBe(502);
+        expect(errorOf(client, result.text).message).toContain('redirect (307)');
+        expect(result.text).not.toContain('s3cret');
         expect(visits).toBe(0);
-        expect(upstream.asked).toHaveLength(1);
+        expect(upstream.modelRequests).toHaveLength(1);
       } finally {
         await elsewhere.stop(true);
       }
     });
 
-    test('a long retry-after is handed to the client at once', async () => {
+    test('a long Retry-After goes to the client at once', async () => {
       upstream.answerWith(() => refuse(429, { 'retry-after': '3600' }));
-      const seen = await ask(client, vendor, true);
-      expect(seen.status).toBe(429);
-      expect(Number(seen.headers.get('retry-after'))).toBeGreaterThan(3000);
-      expect(seen.took).toBeLessThan(3000);
-      errorOf(client, seen.text);
+      const result = await ask(client, vendor, true);
+      expect(result.status).toBe(429);
+      expect(Number(result.headers.get('retry-after'))).toBeGreaterThan(3000);
+      expect(result.took).toBeLessThan(3000);
+      errorOf(client, result.text);
     });
 
-    test('a wrong key of the provider is told without the key, and not tried for long', async () => {
+    test('a provider’s wrong key is reported without the key, and soon given up', async () => {
       upstream.answerWith(() => refuse(401));
-      const seen = await ask(client, vendor, false);
-      expect(seen.status).toBeGreaterThanOrEqual(400);
-      errorOf(client, seen.text);
-      expect(seen.text).not.toContain('sk-upstream');
-      expect(upstream.asked.length).toBeLessThanOrEqual(2);
+      const result = await ask(client, vendor, false);
+      expect(result.status).toBeGreaterThanOrEqual(400);
+      errorOf(client, result.text);
+      expect(result.text).not.toContain('sk-upstream');
+      expect(upstream.modelRequests.length).toBeLessThanOrEqual(2);
     });
 
     test.each([
       ['before the headers', { before: 'hang' }],
       ['in mid-stream', { piece: 4, cut: { at: 0.5, by: 'hang' } }],
     ] as const)(
-      'a client that leaves %s ends the upstream request too',
+      'a client that disconnects %s cancels the upstream request',
       async (_when, delivery) => {
         upstream.enqueue(say(TEXT, { delivery }));
         const abort = new AbortController();
@@ -245,11 +245,11 @@ for (const [client, vendor] of pairs) {
         expect(request.abortedAfterMs).toBeDefined();
         expect(request.abortedAfterMs! - left).toBeLessThan(1000);
         await asking;
-        expect(upstream.asked).toHaveLength(1);
+        expect(upstream.modelRequests).toHaveLength(1);
       },
     );
 
-    test('a client that leaves a whole answer ends the upstream request too', async () => {
+    test('a client that disconnects during a whole answer cancels the upstream request', async () => {
       upstream.enqueue(say(TEXT, { delivery: { before: 'hang' } }));
       const abort = new AbortController();
       const asking = ask(client, vendor, false, abort.signal).catch(() => undefined);

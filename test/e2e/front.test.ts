@@ -1,4 +1,6 @@
-/** What an operator relies on: who asked, what failed, sums over processes, a stop that a balancer sees, paths with slips. */
+/**
+ * What an operator relies on: callers by name, failures by kind, sums over processes, graceful stops, tolerant paths.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
@@ -31,8 +33,8 @@ const chat = plainRequest('openai-chat', 'via-chat', false);
 const as = (key: string) => ({ headers: { authorization: `Bearer ${key}` } });
 const metricsOf = async (url: string) => (await fetch(`${url}/metrics`)).text();
 
-describe('who asked', () => {
-  test('stands in the log and the metrics by name, and the key nowhere', async () => {
+describe('the caller', () => {
+  test('log and metrics name the caller, and never show the key', async () => {
     upstream.clear();
     upstream.enqueue(say('for ann'), say('for bob'));
     await (await post(gateway.url, chat.path, chat.body, as('sk-ann-0001'))).text();
@@ -50,7 +52,7 @@ describe('who asked', () => {
     expect(gateway.stderr() + metrics).not.toContain('sk-ann');
   });
 
-  test('failures are counted by kind, a stream that broke off among them', async () => {
+  test('failures are counted by kind, including streams that broke off', async () => {
     upstream.clear();
     const cut = say('This is cut in its middle.', { delivery: { cut: { at: 3, by: 'reset' } } });
     upstream.enqueue(cut);
@@ -67,7 +69,7 @@ describe('who asked', () => {
   });
 });
 
-describe('a path', () => {
+describe('request paths', () => {
   const ask = (path: string, init: RequestInit = {}) =>
     fetch(gateway.url + path, {
       ...init,
@@ -82,7 +84,7 @@ describe('a path', () => {
     ['/v1/v1/responses', 'openai-responses'],
     ['/messages', 'anthropic-messages'],
     ['//v1/messages', 'anthropic-messages'],
-  ] as const)('that is a slip of a base URL is understood: %s', async (path, protocol) => {
+  ] as const)('a small mistake in a base URL is understood: %s', async (path, protocol) => {
     upstream.clear();
     upstream.enqueue(say('understood'));
     const { body } = plainRequest(protocol, 'via-chat', false);
@@ -93,7 +95,7 @@ describe('a path', () => {
     ]);
   });
 
-  test('of models is the same with and without /v1, and a name may be encoded', async () => {
+  test('model paths work with and without /v1, and names may be encoded', async () => {
     for (const path of ['/v1/models', '/models', '//v1/models', '/v1/v1/models']) {
       const { data } = (await (await ask(path)).json()) as { data: { id: string }[] };
       expect(data.length).toBeGreaterThan(0);
@@ -103,21 +105,21 @@ describe('a path', () => {
     }
   });
 
-  test('of models is paged as Anthropic’s clients ask', async () => {
+  test('the model list is paged as Anthropic’s clients expect', async () => {
     const headers = { 'anthropic-version': '2023-06-01' };
     type List = { data: { id: string }[]; has_more: boolean; first_id: string; last_id: string };
     const page = async (query: string) =>
       (await (await ask(`/v1/models${query}`, { headers })).json()) as List;
     const all = (await page('')).data.map(({ id }) => id);
     expect(all.length).toBeGreaterThan(2);
-    const seen: string[] = [];
+    const received: string[] = [];
     for (let query = '?limit=1'; ; ) {
       const { data, has_more, last_id } = await page(query);
-      seen.push(...data.map(({ id }) => id));
+      received.push(...data.map(({ id }) => id));
       if (!has_more) break;
       query = `?limit=1&after_id=${encodeURIComponent(last_id)}`;
     }
-    expect(seen).toEqual(all);
+    expect(received).toEqual(all);
     const back = await page(`?limit=1&before_id=${encodeURIComponent(all[2]!)}`);
     expect([back.data[0]?.id, back.has_more]).toEqual([all[1], true]);
     expect((await ask('/v1/models?limit=0', { headers })).status).toBe(400);
@@ -133,24 +135,24 @@ describe('a path', () => {
     ['POST', '/v1/responses/a/b/c', {}, 'openai'],
     ['GET', '/v1/memories', {}, 'openai'],
   ])(
-    'that is none is told in the shape of its API: %s %s',
+    'an unknown path gets an error in the shape of its API: %s %s',
     async (method, path, headers, shape) => {
       const answer = await fetch(gateway.url + path, {
         method,
         headers: headers as Record<string, string>,
       });
       expect(answer.status).toBe(404);
-      const told = (await answer.json()) as object;
-      expect(told).toMatchObject(
+      const response = (await answer.json()) as object;
+      expect(response).toMatchObject(
         shape === 'openai'
           ? { error: { type: 'invalid_request_error', code: 'unknown_url' } }
           : { type: 'error', error: { type: 'not_found_error' } },
       );
-      expect(JSON.stringify(told)).toContain('POST /v1/messages');
+      expect(JSON.stringify(response)).toContain('POST /v1/messages');
     },
   );
 
-  test('with a method that it does not take is a 405 that names those it does', async () => {
+  test('a wrong method is a 405 that lists the allowed methods', async () => {
     for (const [method, path, allow] of [
       ['GET', '/v1/messages', 'POST'],
       ['GET', '/v1/responses', 'POST'],
@@ -163,7 +165,7 @@ describe('a path', () => {
     }
   });
 
-  test('a page of another site that asks first is refused, and gets no CORS header', async () => {
+  test('a preflight from a foreign page is refused without CORS headers', async () => {
     const headers = { origin: 'https://evil.example', 'access-control-request-method': 'POST' };
     const answer = await fetch(gateway.url + chat.path, { method: 'OPTIONS', headers });
     expect(answer.status).toBe(403);
@@ -173,7 +175,7 @@ describe('a path', () => {
   });
 });
 
-test('metrics are the sum of all processes, whichever is asked', async () => {
+test('metrics are the sum of all processes, whichever process answers', async () => {
   const several = await startGateway(threeProviders(upstream, { workers: 3 }));
   try {
     upstream.clear();
@@ -194,8 +196,8 @@ test('metrics are the sum of all processes, whichever is asked', async () => {
   }
 });
 
-describe('a start and a stop', () => {
-  test('are in the log, and a balancer sees the stop before the door is closed', async () => {
+describe('start and stop', () => {
+  test('the log reports start and stop, and readiness fails before the port closes', async () => {
     const run = await startGateway(threeProviders(upstream, { limits: { drain_delay: 1 } }));
     const named = (name: string) => run.logs().find(({ event }) => event === name);
     expect(await until(() => named('server.started'))).toMatchObject({

@@ -1,4 +1,6 @@
-/** Clients that declare the hosted web search, against vendors that have none: each is shown it in its own words. */
+/**
+ * Clients that declare the hosted web search, against vendors without one: each client reads it in its own protocol.
+ */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
@@ -12,32 +14,32 @@ import {
 } from '../support/fake-upstream/index.ts';
 import {
   pagesFor,
-  startToolWorld,
+  startToolServers,
   stopAll,
-  type ToolWorld,
+  type ToolServers,
   toolsOf,
-} from '../support/tool-world.ts';
+} from '../support/tool-servers.ts';
 import { PROTOCOLS, VIA } from './clients.ts';
-import { framing, type Heard, OWN, SEARCH_TALK } from './search-clients.ts';
+import { framing, OWN, SEARCH_CHATS, type SearchReply } from './search-clients.ts';
 import { sentHistory } from './sent-history.ts';
 
 let upstream: FakeUpstream;
-let world: ToolWorld;
+let toolServers: ToolServers;
 let gateway: Gateway;
 
 beforeAll(async () => {
   upstream = await startFakeUpstream({ keys: ['sk-upstream'], models: ['m1'] });
-  world = await startToolWorld();
-  const { web_search } = toolsOf(world, 'declared');
+  toolServers = await startToolServers();
+  const { web_search } = toolsOf(toolServers, 'declared');
   gateway = await startGateway(
     threeProviders(upstream, { keep_alive: 0.1, server_tools: { web_search } }),
   );
 }, 120_000);
 afterEach(() => {
   upstream.clear();
-  world.clear();
+  toolServers.clear();
 });
-afterAll(() => stopAll(gateway, upstream, world));
+afterAll(() => stopAll(gateway, upstream, toolServers));
 
 const search = (query: string): Answer => ({
   parts: [
@@ -49,9 +51,9 @@ const search = (query: string): Answer => ({
 const [FIRST, SECOND] = pagesFor('tides').map(({ url }) => url) as [string, string];
 const cited = say('High at noon [1]. Low at six [2].', { usage: { input: 700, output: 30 } });
 
-/** What each client is shown of one search and an answer with two citations. */
-const SHAPE: Readonly<Record<Protocol, Partial<Heard>>> = {
-  // Chat has no item for a call that somebody else ran.
+/** What each client reads of one search and an answer with two citations. */
+const SHAPE: Readonly<Record<Protocol, Partial<SearchReply>>> = {
+  // Chat has no item for a call that the server ran.
   'openai-chat': {
     shape: ['annotations', 'content', 'role'],
     searches: [],
@@ -87,40 +89,40 @@ for (const client of PROTOCOLS) {
   for (const vendor of PROTOCOLS) {
     for (const stream of [true, false]) {
       describe(`${client} → ${vendor}, ${stream ? 'streamed' : 'whole'}`, () => {
-        const talk = (declares = true) =>
-          SEARCH_TALK[client](gateway.url, { model: VIA[vendor], stream, search: declares });
-        const sound = (heard: Heard) => {
+        const openChat = (declares = true) =>
+          SEARCH_CHATS[client](gateway.url, { model: VIA[vendor], stream, search: declares });
+        const sound = (reply: SearchReply) => {
           expect(upstream.refusals).toEqual([]);
           if (!stream) return;
-          expect(framing(client, heard.wire)).toEqual({ starts: 1, terminals: 1, gapless: true });
+          expect(framing(client, reply.wire)).toEqual({ starts: 1, terminals: 1, gapless: true });
         };
 
-        test('a search and its citations are shown in the client’s own shapes', async () => {
+        test('a search and its citations arrive in the client’s own shapes', async () => {
           upstream.enqueue(search('tides'), cited);
-          const heard = await talk().say('When is high tide?');
-          sound(heard);
-          expect(heard).toMatchObject({ ...SHAPE[client], calls: [], finish: 'stop' });
-          expect(heard.usage).toEqual({ input: 1200, output: 50 });
+          const reply = await openChat().say('When is high tide?');
+          sound(reply);
+          expect(reply).toMatchObject({ ...SHAPE[client], calls: [], finish: 'stop' });
+          expect(reply.usage).toEqual({ input: 1200, output: 50 });
           if (client === 'anthropic-messages') {
-            expect(heard.wire).toContain('"server_tool_use":{"web_search_requests":1');
+            expect(reply.wire).toContain('"server_tool_use":{"web_search_requests":1');
           }
-          expect(toolNames(vendor, upstream.asked[0]!.body)).toEqual([OWN, 'web_search']);
+          expect(toolNames(vendor, upstream.modelRequests[0]!.body)).toEqual([OWN, 'web_search']);
         });
 
-        test('sent back on the next turn, the vendor knows call, result and answer again', async () => {
+        test('on the next turn, the vendor gets the call, the result and the answer again', async () => {
           upstream.enqueue(search('tides'), cited, say('At eighteen hours.'));
-          const conversation = talk();
+          const conversation = openChat();
           await conversation.say('When is high tide?');
-          const heard = await conversation.say('And low?');
-          sound(heard);
-          expect(heard.text).toBe('At eighteen hours.');
-          const [, , last] = upstream.asked;
+          const reply = await conversation.say('And low?');
+          sound(reply);
+          expect(reply.text).toBe('At eighteen hours.');
+          const [, , last] = upstream.modelRequests;
           expect(new TextDecoder().decode(last!.bytes)).not.toMatch(
             /hopgate-hit1|srvtoolu|web_search_call|url_citation|encrypted/,
           );
-          const told = sentHistory(vendor, last!.body);
-          const id = told.flatMap((one) => (one.role === 'tool' ? [one.id] : []))[0];
-          expect(told).toMatchObject([
+          const reported = sentHistory(vendor, last!.body);
+          const id = reported.flatMap((one) => (one.role === 'tool' ? [one.id] : []))[0];
+          expect(reported).toMatchObject([
             { role: 'user', text: 'When is high tide?' },
             {
               role: 'assistant',
@@ -131,51 +133,53 @@ for (const client of PROTOCOLS) {
             { role: 'assistant', text: 'High at noon [1]. Low at six [2].', calls: [] },
             { role: 'user', text: 'And low?' },
           ]);
-          expect(told.slice(0, 3)).toEqual([...sentHistory(vendor, upstream.asked[1]!.body)]);
+          expect(reported.slice(0, 3)).toEqual([
+            ...sentHistory(vendor, upstream.modelRequests[1]!.body),
+          ]);
         });
 
-        test('a search that fails is shown as failed, and the answer goes on', async () => {
-          world.fail();
+        test('a failed search is shown as failed, and the answer continues', async () => {
+          toolServers.fail();
           upstream.enqueue(search('tides'), say('I do not know.'));
-          const heard = await talk().say('When is high tide?');
-          sound(heard);
-          expect(heard.text).toEndWith('I do not know.');
-          expect(heard.cited).toEqual([]);
+          const reply = await openChat().say('When is high tide?');
+          sound(reply);
+          expect(reply.text).toEndWith('I do not know.');
+          expect(reply.cited).toEqual([]);
           const results = {
             'openai-chat': [],
             'openai-responses': ['failed'],
             'anthropic-messages': ['unavailable'],
           };
-          expect(heard.results).toEqual(results[client]);
+          expect(reply.results).toEqual(results[client]);
         });
 
-        test('nothing is offered where nothing was declared', async () => {
+        test('no search is offered when none is declared', async () => {
           upstream.enqueue(say('Hello.'));
-          const heard = await talk(false).say('Search the web for the latest news.');
-          sound(heard);
-          expect(toolNames(vendor, upstream.asked[0]!.body)).toEqual([OWN]);
+          const reply = await openChat(false).say('Search the web for the latest news.');
+          sound(reply);
+          expect(toolNames(vendor, upstream.modelRequests[0]!.body)).toEqual([OWN]);
         });
       });
     }
   }
 
-  test(`${client}: while a slow search runs, the stream is kept alive, and the SDK reads past it`, async () => {
-    world.slow(450);
+  test(`${client}: a keep-alive holds the stream during a slow search, and the SDK skips it`, async () => {
+    toolServers.slow(450);
     upstream.enqueue(search('tides'), cited);
-    const talk = SEARCH_TALK[client](gateway.url, {
+    const chat = SEARCH_CHATS[client](gateway.url, {
       model: 'via-chat',
       stream: true,
       search: true,
     });
-    const heard = await talk.say('When is high tide?');
-    expect(heard).toMatchObject({ ...SHAPE[client], finish: 'stop' });
+    const reply = await chat.say('When is high tide?');
+    expect(reply).toMatchObject({ ...SHAPE[client], finish: 'stop' });
     const ping = client === 'anthropic-messages' ? /^event: ping$/gm : /^:/gm;
-    const between = heard.wire.slice(heard.wire.indexOf('look.'), heard.wire.indexOf('High'));
+    const between = reply.wire.slice(reply.wire.indexOf('look.'), reply.wire.indexOf('High'));
     expect(between.match(ping)?.length).toBeGreaterThanOrEqual(3);
   });
 }
 
-test('a request that only spells out a search is searched for, though the model calls nothing', async () => {
+test('a request that only describes a search gets one, even when the model calls nothing', async () => {
   upstream.enqueue(say('High at noon [1].'));
   const response = await fetch(`${gateway.url}/v1/messages?beta=true`, {
     method: 'POST',
@@ -198,44 +202,41 @@ test('a request that only spells out a search is searched for, though the model 
     'text',
   ]);
   expect(JSON.stringify(body.content[1])).toContain(FIRST);
-  expect(world.reached).toHaveLength(1);
-  expect(upstream.asked).toHaveLength(1);
+  expect(toolServers.reached).toHaveLength(1);
+  expect(upstream.modelRequests).toHaveLength(1);
 });
 
-describe.each(PROTOCOLS)(
-  'a vendor that pauses in the middle of a search of its own: %s',
-  (client) => {
-    test.each([true, false])(
-      'is asked to go on, though no tool is configured here; streamed: %p',
-      async (stream) => {
-        const plain = await startGateway({
-          providers: {
-            claude: {
-              protocol: 'anthropic-messages',
-              profile: 'anthropic',
-              base_url: upstream.baseUrl('anthropic-messages'),
-              keys: ['sk-upstream'],
-              models: ['m1'],
-            },
+describe.each(PROTOCOLS)('a vendor that pauses during its own search: %s', (client) => {
+  test.each([true, false])(
+    'the gateway continues the paused turn even without configured tools; streamed: %p',
+    async (stream) => {
+      const plain = await startGateway({
+        providers: {
+          claude: {
+            protocol: 'anthropic-messages',
+            profile: 'anthropic',
+            base_url: upstream.baseUrl('anthropic-messages'),
+            keys: ['sk-upstream'],
+            models: ['m1'],
           },
-          samples: { mode: 'off' },
-        });
-        try {
-          const paused: Answer = { ...say('Let me look. '), finish: 'pause' };
-          upstream.enqueue(paused, say('High at noon.'));
-          const heard = await SEARCH_TALK[client](plain.url, {
-            model: 'claude/m1',
-            stream,
-            search: true,
-          }).say('When is high tide?');
-          expect(heard.text.replace(/\s+/g, ' ')).toBe('Let me look. High at noon.');
-          expect(heard.finish).toBe('stop');
-          expect(upstream.asked).toHaveLength(2);
-          expect(upstream.refusals).toEqual([]);
-        } finally {
-          await plain.stop();
-        }
-      },
-    );
-  },
-);
+        },
+        samples: { mode: 'off' },
+      });
+      try {
+        const paused: Answer = { ...say('Let me look. '), finish: 'pause' };
+        upstream.enqueue(paused, say('High at noon.'));
+        const reply = await SEARCH_CHATS[client](plain.url, {
+          model: 'claude/m1',
+          stream,
+          search: true,
+        }).say('When is high tide?');
+        expect(reply.text.replace(/\s+/g, ' ')).toBe('Let me look. High at noon.');
+        expect(reply.finish).toBe('stop');
+        expect(upstream.modelRequests).toHaveLength(2);
+        expect(upstream.refusals).toEqual([]);
+      } finally {
+        await plain.stop();
+      }
+    },
+  );
+});

@@ -1,4 +1,4 @@
-/** Same protocol on both sides: the bytes that go up and come down are the client's and the vendor's own. */
+/** Same protocol on both sides: request and response bytes pass through unchanged. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
@@ -27,9 +27,9 @@ afterAll(async () => {
 });
 
 const sha = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
-const sent = () => Buffer.concat(upstream.asked[0]?.sent ?? []);
+const sent = () => Buffer.concat(upstream.modelRequests[0]?.sent ?? []);
 
-// What a parse and a print would change: spacing, key order, escapes, long and odd numbers.
+// What parsing and printing would change: spacing, key order, escapes, long and odd numbers.
 const ODD: Readonly<Record<Protocol, string>> = {
   'openai-chat': `{ "messages" : [ {"content":"G\\u00fc\\u006e \\/ x","role":"user"} ],\n\t"seed":1234567890123456789,
     "temperature":1.0, "metadata":{"10":"b","2":"a"}, "model" : "via-chat" , "stream":STREAM  }`,
@@ -63,13 +63,13 @@ for (const protocol of PROTOCOLS) {
   const body = (stream: boolean) => ODD[protocol].replace('STREAM', String(stream));
   describe(protocol, () => {
     test.each([true, false])(
-      'the request goes up byte for byte but for the model (stream: %p)',
+      'the request goes up byte for byte except the model (stream: %p)',
       async (stream) => {
-        const asked = body(stream);
-        await (await post(gateway.url, path, asked)).arrayBuffer();
+        const query = body(stream);
+        await (await post(gateway.url, path, query)).arrayBuffer();
         expect(upstream.refusals).toEqual([]);
-        const got = Buffer.from(upstream.asked[0]!.bytes).toString();
-        expect(got).toBe(asked.replace(`"${VIA[protocol]}"`, '"m1"'));
+        const got = Buffer.from(upstream.modelRequests[0]!.bytes).toString();
+        expect(got).toBe(query.replace(`"${VIA[protocol]}"`, '"m1"'));
       },
     );
 
@@ -88,7 +88,7 @@ for (const protocol of PROTOCOLS) {
       },
     );
 
-    test('a whole answer goes down byte for byte, vendor members and spacing too', async () => {
+    test('a whole answer goes down byte for byte, vendor fields and spacing included', async () => {
       upstream.enqueue(RICH);
       await (await post(gateway.url, path, body(false))).arrayBuffer();
       const answer = sent()
@@ -101,27 +101,28 @@ for (const protocol of PROTOCOLS) {
       expect(response.headers.get('content-type')).toContain('application/json');
     });
 
-    test('a compressed stream is the same text', async () => {
+    test('a compressed stream arrives as the same text', async () => {
       upstream.enqueue({ ...RICH, delivery: { gzip: true } });
       const response = await post(gateway.url, path, body(true));
       const text = await response.text();
       expect(text).toBe(Buffer.from(Bun.gunzipSync(sent() as Uint8Array<ArrayBuffer>)).toString());
     });
 
-    test('a vendor’s error goes down with its own status, words and headers', async () => {
-      const words = '{"error" : {"message":"odd \\u0061", "type":"invalid_request_error","x":1.0}}';
-      upstream.enqueue({ status: 422, body: words, headers: { 'x-ratelimit-left': '7' } });
+    test('a vendor’s error goes down with its own status, message and headers', async () => {
+      const message =
+        '{"error" : {"message":"odd \\u0061", "type":"invalid_request_error","x":1.0}}';
+      upstream.enqueue({ status: 422, body: message, headers: { 'x-ratelimit-left': '7' } });
       const response = await post(gateway.url, path, body(false));
       expect(response.status).toBe(422);
-      expect(await response.text()).toBe(words);
+      expect(await response.text()).toBe(message);
       expect(response.headers.get('x-ratelimit-left')).toBe('7');
     });
 
-    test('the key that goes up is the provider’s, never the client’s', async () => {
+    test('the upstream gets the provider’s key, never the client’s', async () => {
       await (
         await post(gateway.url, path, body(false), { headers: { 'x-api-key': 'sk-client' } })
       ).arrayBuffer();
-      const headers = JSON.stringify(upstream.asked[0]?.headers);
+      const headers = JSON.stringify(upstream.modelRequests[0]?.headers);
       expect(headers).toContain('sk-upstream');
       expect(headers).not.toContain('sk-client');
     });

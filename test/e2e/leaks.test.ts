@@ -24,7 +24,7 @@ interface Expected {
   calls: { name: string; arguments: unknown }[];
 }
 
-/** What an OpenAI client makes of a leaked answer that comes in pieces of this size. */
+/** What an OpenAI client reads from a leaked answer split into pieces of this size. */
 async function hear(leak: LeakCase, piece: number, stream: boolean) {
   upstream.clear();
   upstream.enqueue({
@@ -67,13 +67,13 @@ describe('leaked calls', () => {
         for (const leak of leakCases()) {
           const wanted = leak.expect as unknown as Expected;
           if (wanted.kind !== 'calls' && wanted.kind !== 'unchanged') continue;
-          const heard = await hear(leak, piece, stream);
+          const reply = await hear(leak, piece, stream);
           const content = wanted.kind === 'unchanged' ? leak.text.trim() : wanted.content?.trim();
           const good =
-            Bun.deepEquals(heard.calls, wanted.calls) &&
-            (content === undefined || heard.content === content) &&
-            heard.finish === (wanted.calls.length > 0 ? 'tool_calls' : 'stop');
-          if (!good) wrong.push({ id: leak.id, wanted, heard });
+            Bun.deepEquals(reply.calls, wanted.calls) &&
+            (content === undefined || reply.content === content) &&
+            reply.finish === (wanted.calls.length > 0 ? 'tool_calls' : 'stop');
+          if (!good) wrong.push({ id: leak.id, wanted, heard: reply });
         }
         expect(wrong).toEqual([]);
       },

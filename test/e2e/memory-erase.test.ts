@@ -1,4 +1,4 @@
-/** Erasing a space through the compiled binary: what was remembered and what was recorded of it, in every process. */
+/** Erasing a space through the compiled binary: its memories and its recordings disappear, in every process. */
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -24,7 +24,7 @@ afterAll(async () => {
 async function turn(
   gateway: Gateway,
   space: string,
-  words: string,
+  message: string,
   stream: boolean,
 ): Promise<void> {
   const response = await fetch(`${gateway.url}/v1/chat/completions`, {
@@ -33,15 +33,15 @@ async function turn(
     body: JSON.stringify({
       model: 'via-chat',
       stream,
-      messages: [{ role: 'user', content: words }],
+      messages: [{ role: 'user', content: message }],
       hopgate: { memory: { space, recall: 'always', capture: true } },
     }),
   });
   expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('Noted')]);
 }
 
-/** Files below a folder in which these words stand. */
-const traces = (root: string, words: string): readonly string[] =>
+/** Files in a folder that contain these words. */
+const traces = (root: string, message: string): readonly string[] =>
   !existsSync(root)
     ? []
     : readdirSync(root, { recursive: true, withFileTypes: true })
@@ -49,15 +49,15 @@ const traces = (root: string, words: string): readonly string[] =>
         .map((entry) => join(entry.parentPath, entry.name))
         .filter((path) => {
           try {
-            return readFileSync(path).includes(words);
+            return readFileSync(path).includes(message);
           } catch {
-            // A file in the making, renamed since it was listed.
+            // A temporary file that was renamed after it was listed.
             return false;
           }
         });
 
 test.each([1, 2])(
-  'with %i workers, nothing of the space stays, and nothing of another goes',
+  'with %i workers, erasing a space removes all its data and leaves other spaces alone',
   async (workers) => {
     upstream.answerWith(() => say('Noted.'));
     const root = join(folder, `${workers}`);
@@ -80,7 +80,7 @@ test.each([1, 2])(
         );
       };
       const late = performance.now() + 10_000;
-      // Captures and samples are written behind the answers.
+      // Captures and samples are written after the answers.
       while (
         traces(join(root, 'samples'), 'quagga').length < 12 ||
         (await listed('alice-space')).length < 6
@@ -106,7 +106,7 @@ test.each([1, 2])(
   },
 );
 
-test('a stored response that was made with the space is not to be had any more', async () => {
+test('a stored response made with the space is gone', async () => {
   upstream.answerWith(() => say('The quokka smiles.'));
   const gateway = await startGateway(
     threeProviders(upstream, { memory: { path: join(folder, 'stored.db') } }),
@@ -126,12 +126,12 @@ test('a stored response that was made with the space is not to be had any more',
   };
   const status = async (id: string) => (await fetch(`${gateway.url}/v1/responses/${id}`)).status;
   try {
-    const [gone, kept] = [await ask('alice-space'), await ask('bob-space')];
-    expect([await status(gone), await status(kept)]).toEqual([200, 200]);
+    const [gone, remaining] = [await ask('alice-space'), await ask('bob-space')];
+    expect([await status(gone), await status(remaining)]).toEqual([200, 200]);
     await Bun.sleep(500);
     const erased = await fetch(`${gateway.url}/v1/memory/alice-space`, { method: 'DELETE' });
     expect(erased.status).toBe(200);
-    expect([await status(gone), await status(kept)]).toEqual([404, 200]);
+    expect([await status(gone), await status(remaining)]).toEqual([404, 200]);
     const stored = join(gateway.home, 'state');
     expect(traces(stored, 'quokka of alice-space')).toEqual([]);
     expect(traces(stored, 'quokka of bob-space')).not.toEqual([]);

@@ -1,9 +1,9 @@
-/** Holds answers against an OpenAPI document: the path, the status, the content type and the schema. */
+/** Compares responses with an OpenAPI document: the path, the status, the content type and the schema. */
 
 import { isObject, type Json, type JsonObject } from '../../src/lib/json/json.ts';
 
 export interface OpenApi {
-  /** What in an answer is not as the document says. @param path with its query */
+  /** Differences between a response and the document. @param path with its query */
   faults(
     method: string,
     path: string,
@@ -51,7 +51,7 @@ export function described(document: JsonObject): OpenApi {
   };
 }
 
-/** JSON Schema, as far as the document uses it; a keyword that is not known here is a fault as well. */
+/** JSON Schema as far as the document uses it; an unknown keyword is a fault, too. */
 function mismatches(root: JsonObject, schema: JsonObject, value: Json, path: string): string[] {
   const found: string[] = [];
   const say = (what: string) => found.push(`${path || '/'}: ${what}`);

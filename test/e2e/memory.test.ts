@@ -1,4 +1,4 @@
-/** The memory API through the compiled binary: what OpenAPI says against what it answers, who may, crashes, vectors. */
+/** The memory API through the compiled binary: responses against the OpenAPI document, access, crashes, vectors. */
 
 import { Database } from 'bun:sqlite';
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
@@ -30,7 +30,7 @@ interface Send {
   readonly headers?: Record<string, string>;
 }
 
-/** One request of the API, below `/v1/memory`. */
+/** One request to the API, below `/v1/memory`. */
 async function send(gateway: Gateway, method: string, path: string, { body, headers }: Send = {}) {
   const response = await fetch(`${gateway.url}/v1/memory${path}`, {
     method,
@@ -65,14 +65,14 @@ describe('every operation', () => {
   });
   afterAll(() => gateway.stop());
 
-  /** Sends, and holds the answer against the document. */
+  /** Sends a request and compares the response with the document. */
   async function call(method: string, path: string, more?: Send): Promise<Answer> {
     const answer = await send(gateway, method, path, more);
     expect(api.faults(method, `/v1/memory${path}`, answer)).toEqual([]);
     return answer;
   }
 
-  test('answers what the document says: add, list, get, recall, export, add again, delete, erase', async () => {
+  test('every operation answers as documented: add, list, get, recall, export, add again, delete, erase', async () => {
     const space = '/%E7%BB%84%2F1%20%26';
     const one = await call('POST', `${space}/events`, {
       body: {
@@ -183,7 +183,7 @@ describe('every operation', () => {
     ],
     [
       'POST',
-      // What stands before the wrong line is in.
+      // The lines before the wrong one are stored.
       '/lines/events',
       { body: '{"text":"a"}\n{"text":', headers: { 'content-type': 'application/x-ndjson' } },
       400,
@@ -211,16 +211,16 @@ describe('every operation', () => {
     ['GET', '/%FF/events', {}, 400, 'space', /percent-encoded/],
     ['GET', '/a%0Ab/events', {}, 400, 'space', /control/],
     ['GET', `/${'x'.repeat(201)}/events`, {}, 400, 'space', /200/],
-  ])('%s %s with %j is %i and names %p', async (method, path, more, status, param, words) => {
+  ])('%s %s with %j is %i and names %p', async (method, path, more, status, param, textPart) => {
     const answer = await call(method, path, more);
     expect([answer.status, answer.body.error]).toMatchObject([
       status,
-      { param, message: expect.stringMatching(words) },
+      { param, message: expect.stringMatching(textPart) },
     ]);
     expect(texts(await call('GET', '/s/events'))).toEqual([]);
   });
 
-  test('a request that names no operation says so, and other pages of the gateway are there', async () => {
+  test("an unknown operation is reported as such, and the gateway's other pages still work", async () => {
     expect((await send(gateway, 'PUT', '/s/events')).status).toBe(405);
     expect((await send(gateway, 'GET', '/s')).status).toBe(405);
     expect((await send(gateway, 'GET', '/s/nothing')).status).toBe(404);
@@ -228,8 +228,8 @@ describe('every operation', () => {
   });
 });
 
-describe('who may', () => {
-  test('keys, their spaces, foreign pages, large bodies', async () => {
+describe('access', () => {
+  test('keys open only their spaces; foreign pages and large bodies are refused', async () => {
     const gateway = await startGateway({
       providers: PROVIDERS,
       limits: { body_bytes: 2048 },
@@ -278,7 +278,7 @@ describe('who may', () => {
       expect(await status('POST', '/bob/events', as('key-of-admin', event))).toBe(201);
       const large = { body: { text: 'x'.repeat(3000) } };
       expect(await status('POST', '/alice/events', as('key-of-alice', large))).toBe(413);
-      // Names of spaces and keys stay out of the log.
+      // The log holds no names of spaces and keys.
       const refused = () => gateway.logs().filter(({ event }) => event === 'memory.refused').length;
       await until(() => refused() === 11);
       expect(gateway.stderr()).not.toMatch(/family-1|key-of/);
@@ -287,7 +287,7 @@ describe('who may', () => {
     }
   });
 
-  test('without keys: pages of other sites and foreign names may not', async () => {
+  test('without keys, foreign pages and foreign Hosts are refused', async () => {
     const gateway = await startGateway({ providers: PROVIDERS });
     try {
       const refused = await send(gateway, 'GET', '/s/events', {
@@ -305,7 +305,7 @@ describe('who may', () => {
   });
 });
 
-test('kill -9: what was answered is there, nothing is there by half, the file is sound', async () => {
+test('after kill -9, every acknowledged event is stored whole and the file is sound', async () => {
   const path = join(folder, 'crash', 'memory.db');
   const config = { providers: PROVIDERS, memory: { path } };
   const answered = new Set<number>();
@@ -355,15 +355,17 @@ test('kill -9: what was answered is there, nothing is there by half, the file is
   const db = new Database(path);
   expect(db.query('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
   db.run("INSERT INTO words(words) VALUES ('integrity-check')");
-  const { events, said } = db
+  const { events, said: position } = db
     .query('SELECT events, (SELECT count(*) FROM events) AS said FROM spaces')
     .get() as { events: number; said: number };
-  expect(events).toBe(said);
-  expect(db.query("SELECT doc FROM vocabulary WHERE term = '1:火锅'").get()).toEqual({ doc: said });
+  expect(events).toBe(position);
+  expect(db.query("SELECT doc FROM vocabulary WHERE term = '1:火锅'").get()).toEqual({
+    doc: position,
+  });
   db.close();
 });
 
-test('an erasure that kill -9 cuts short is ended by the next process, and nothing of it is served meanwhile', async () => {
+test('the next process completes an erasure that kill -9 cut short, and serves none of its data meanwhile', async () => {
   const path = join(folder, 'half', 'memory.db');
   const config = { providers: PROVIDERS, memory: { path } };
   const first = await startGateway(config);
@@ -396,9 +398,9 @@ test('an erasure that kill -9 cuts short is ended by the next process, and nothi
   }
 });
 
-/** A provider with /embeddings: texts about cars are near each other. */
+/** A provider with /embeddings: texts about cars are close to each other. */
 function embeddings() {
-  const seen: { key: string | null; body: JsonObject }[] = [];
+  const received: { key: string | null; body: JsonObject }[] = [];
   const state = { status: 200 };
   const server = Bun.serve({
     port: 0,
@@ -406,7 +408,7 @@ function embeddings() {
     async fetch(request) {
       const body = (await request.json()) as JsonObject;
       if (!request.url.endsWith('/v1/embeddings')) return new Response('no', { status: 404 });
-      seen.push({ key: request.headers.get('authorization'), body });
+      received.push({ key: request.headers.get('authorization'), body });
       if (state.status !== 200)
         return Response.json({ error: { message: 'no more' } }, { status: state.status });
       const data = (body.input as string[]).map((text, index) => ({
@@ -420,11 +422,11 @@ function embeddings() {
       return Response.json({ data });
     },
   });
-  return { server, seen, state, url: `http://127.0.0.1:${server.port}/v1` };
+  return { server, received, state, url: `http://127.0.0.1:${server.port}/v1` };
 }
 
-test('vectors of a provider with its key; its failure leaves words alone, and the log and the metrics say so', async () => {
-  const { server, seen, state, url } = embeddings();
+test('vectors come from a provider with its key; when it fails, word search goes on and log and metrics say so', async () => {
+  const { server, received, state, url } = embeddings();
   const gateway = await startGateway({
     providers: {
       vectors: { protocol: 'openai-chat', base_url: url, keys: ['sk-vec-1'], models: ['x'] },
@@ -446,9 +448,9 @@ test('vectors of a provider with its key; its failure leaves words alone, and th
       await Bun.sleep(50);
     }
     expect(first).toBe('ordered a used Kia');
-    expect(seen.every(({ key, body }) => key === 'Bearer sk-vec-1' && body.model === 'e5')).toBe(
-      true,
-    );
+    expect(
+      received.every(({ key, body }) => key === 'Bearer sk-vec-1' && body.model === 'e5'),
+    ).toBe(true);
     state.status = 500;
     const found = await send(gateway, 'POST', '/s/recall', { body: { query: 'boat' } });
     expect([found.status, texts(found)]).toEqual([200, ['the boat is red']]);
@@ -467,14 +469,14 @@ test('vectors of a provider with its key; its failure leaves words alone, and th
   }
 });
 
-test('a store elsewhere: recall and events go there with its key, the rest says why not', async () => {
-  const asked: { method: string; key: string | null; body: JsonObject }[] = [];
+test('an external store gets recall and events with its key, and other operations say why they are unavailable', async () => {
+  const requests: { method: string; key: string | null; body: JsonObject }[] = [];
   const server = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
     async fetch(request) {
       const body = (await request.json()) as JsonObject;
-      asked.push({ method: request.method, key: request.headers.get('authorization'), body });
+      requests.push({ method: request.method, key: request.headers.get('authorization'), body });
       return Response.json({ events: ['她喜欢洋桔梗'] });
     },
   });
@@ -498,19 +500,19 @@ test('a store elsewhere: recall and events go there with its key, the rest says 
       body: { error: { code: 'memory_is_external' } },
     });
     expect((await call('GET', '/s/export')).status).toBe(501);
-    for (let tries = 0; asked.length < 2 && tries < 50; tries++) await Bun.sleep(20);
+    for (let tries = 0; requests.length < 2 && tries < 50; tries++) await Bun.sleep(20);
     expect((await call('DELETE', '/s')).body).toEqual({
       space: 's',
       erased: true,
       events: null,
       samples: 0,
     });
-    expect(asked.map(({ method, body }) => [method, body])).toEqual([
+    expect(requests.map(({ method, body }) => [method, body])).toEqual([
       ['POST', { space: 's', query: '花', limit: 2 }],
       ['POST', { space: 's', events: [{ text: 'x', time: 5, tags: [], importance: 0.5 }] }],
       ['DELETE', { space: 's' }],
     ]);
-    expect(asked.every(({ key }) => key === 'Bearer memo-key-12345')).toBe(true);
+    expect(requests.every(({ key }) => key === 'Bearer memo-key-12345')).toBe(true);
     expect(existsSync(join(gateway.home, 'state', 'memory.db'))).toBe(false);
   } finally {
     await gateway.stop();
@@ -518,7 +520,7 @@ test('a store elsewhere: recall and events go there with its key, the rest says 
   }
 });
 
-test('a reload switches the memory off and on, with the same events; no use, no file', async () => {
+test('a reload switches memory off and on with the same events, and an unused memory creates no file', async () => {
   const config = (memory: object) => JSON.stringify({ providers: PROVIDERS, memory });
   const gateway = await startGateway(config({}));
   const file = join(gateway.home, 'state', 'memory.db');

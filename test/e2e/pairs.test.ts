@@ -1,4 +1,4 @@
-/** Every client against every vendor, through the binary: what was said arrives, and what is sent back is valid. */
+/** Every client against every vendor, through the binary: content arrives complete, and histories go back valid. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
@@ -11,7 +11,7 @@ import {
   think,
   toolResults,
 } from '../support/fake-upstream/index.ts';
-import { PROTOCOLS, TALK, VIA } from './clients.ts';
+import { CLIENT_CHATS, PROTOCOLS, VIA } from './clients.ts';
 
 let upstream: FakeUpstream;
 let gateway: Gateway;
@@ -33,34 +33,34 @@ for (const client of PROTOCOLS) {
   for (const vendor of PROTOCOLS) {
     for (const stream of [true, false]) {
       describe(`${client} → ${vendor}, ${stream ? 'streamed' : 'whole'}`, () => {
-        const talk = (more: { tools?: boolean; think?: boolean } = {}) =>
-          TALK[client](gateway.url, { model: VIA[vendor], stream, ...more });
+        const openChat = (more: { tools?: boolean; think?: boolean } = {}) =>
+          CLIENT_CHATS[client](gateway.url, { model: VIA[vendor], stream, ...more });
         const valid = () => expect(upstream.refusals).toEqual([]);
 
-        test('text arrives as it was said, with its finish and counts', async () => {
+        test('text arrives unchanged, with its finish reason and counts', async () => {
           upstream.enqueue(say(GREETING, { usage: COUNTS, delivery: { piece: 3 } }));
-          const told = await talk().say('Hello?');
-          expect(told).toMatchObject({ text: GREETING, calls: [], finish: 'stop' });
-          expect(told.usage).toEqual({ input: 1000, cached: 600, output: 90 });
+          const response = await openChat().say('Hello?');
+          expect(response).toMatchObject({ text: GREETING, calls: [], finish: 'stop' });
+          expect(response.usage).toEqual({ input: 1000, cached: 600, output: 90 });
           valid();
-          expect(upstream.asked[0]?.body.model).toBe('m1');
-          expect(upstream.asked[0]?.body.stream ?? false).toBe(stream);
+          expect(upstream.modelRequests[0]?.body.model).toBe('m1');
+          expect(upstream.modelRequests[0]?.body.stream ?? false).toBe(stream);
         });
 
         test('a second turn extends the first', async () => {
           upstream.enqueue(say('One.'), say('Two.'));
-          const conversation = talk();
+          const conversation = openChat();
           await conversation.say('First?');
-          const told = await conversation.say('Second?');
-          expect(told.text).toBe('Two.');
+          const response = await conversation.say('Second?');
+          expect(response.text).toBe('Two.');
           valid();
-          const sent = JSON.stringify(upstream.asked[1]?.body);
-          for (const words of ['First?', 'One.', 'Second?', 'Be brief.']) {
-            expect(sent).toContain(words);
+          const sent = JSON.stringify(upstream.modelRequests[1]?.body);
+          for (const message of ['First?', 'One.', 'Second?', 'Be brief.']) {
+            expect(sent).toContain(message);
           }
         });
 
-        test('reasoning and a call: both arrive, and the result goes back in a valid history', async () => {
+        test('reasoning and a call arrive, and the result goes back in a valid history', async () => {
           const first: Answer = {
             parts: [
               { kind: 'reasoning', text: 'I should look.' },
@@ -69,22 +69,22 @@ for (const client of PROTOCOLS) {
             ],
           };
           upstream.enqueue(first, think('Now I know.', 'It is 12°.'));
-          const conversation = talk({ tools: true, think: true });
-          const told = await conversation.say('Weather?');
-          expect(told.reasoning).toBe('I should look.');
-          expect(told.text).toBe('Let me look.');
-          expect(told.finish).toBe('calls');
-          expect(told.calls).toMatchObject([
+          const conversation = openChat({ tools: true, think: true });
+          const response = await conversation.say('Weather?');
+          expect(response.reasoning).toBe('I should look.');
+          expect(response.text).toBe('Let me look.');
+          expect(response.finish).toBe('calls');
+          expect(response.calls).toMatchObject([
             { name: 'get_weather', arguments: { city: 'Zürich' } },
           ]);
           const end = await conversation.answer(() => '12° and “windy”');
           valid();
           expect(end).toMatchObject({ text: 'It is 12°.', finish: 'stop' });
-          const results = toolResults(vendor, upstream.asked[1]!.body);
+          const results = toolResults(vendor, upstream.modelRequests[1]!.body);
           expect([...results.values()]).toEqual(['12° and “windy”']);
         });
 
-        test('parallel calls stay apart and are answered each', async () => {
+        test('parallel calls stay apart, and each gets its result', async () => {
           upstream.enqueue(
             call(
               { name: 'get_weather', arguments: { city: 'Oslo' } },
@@ -93,28 +93,28 @@ for (const client of PROTOCOLS) {
             ),
             say('Done.'),
           );
-          const conversation = talk({ tools: true });
-          const told = await conversation.say('Weather?');
-          expect(told.calls.map((one) => one.arguments)).toEqual([
+          const conversation = openChat({ tools: true });
+          const response = await conversation.say('Weather?');
+          expect(response.calls.map((one) => one.arguments)).toEqual([
             { city: 'Oslo' },
             { city: 'Rome' },
             { city: 'Oslo' },
           ]);
-          expect(new Set(told.calls.map((one) => one.id)).size).toBe(3);
+          expect(new Set(response.calls.map((one) => one.id)).size).toBe(3);
           const end = await conversation.answer((one) => `result of ${one.id}`);
           valid();
           expect(end.text).toBe('Done.');
-          const results = [...toolResults(vendor, upstream.asked[1]!.body).values()];
-          expect(results).toEqual(told.calls.map((one) => `result of ${one.id}`));
+          const results = [...toolResults(vendor, upstream.modelRequests[1]!.body).values()];
+          expect(results).toEqual(response.calls.map((one) => `result of ${one.id}`));
         });
 
-        test('an answer cut by its limit says so', async () => {
+        test('an answer cut by its limit is reported as cut', async () => {
           upstream.enqueue(say('Cut in the mid', { finish: 'length' }));
-          const told = await talk().say('Long?');
-          expect(told).toMatchObject({ text: 'Cut in the mid', finish: 'length' });
+          const response = await openChat().say('Long?');
+          expect(response).toMatchObject({ text: 'Cut in the mid', finish: 'length' });
         });
 
-        test('a refusal in the vendor’s words arrives as an error with its status', async () => {
+        test('a vendor’s refusal arrives as an error with its message and status', async () => {
           upstream.enqueue({
             status: 400,
             body:
@@ -132,10 +132,10 @@ for (const client of PROTOCOLS) {
                     },
                   },
           });
-          const failing = talk().say('x');
+          const failing = openChat().say('x');
           await expect(failing).rejects.toMatchObject({ status: 400 });
           await expect(failing).rejects.toThrow(/the model dislikes this/);
-          expect(upstream.asked).toHaveLength(1);
+          expect(upstream.modelRequests).toHaveLength(1);
         });
       });
     }

@@ -1,4 +1,4 @@
-/** The binary as a process: what it reads, whom it serves, how it starts, reloads and stops. */
+/** The binary as a process: its inputs, its endpoints, how it starts, reloads and stops. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { existsSync, readFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ afterAll(async () => {
   await upstream?.stop();
 });
 
-/** A request written by hand, where `fetch` would not send it; the first bytes of the answer. */
+/** A handwritten request that `fetch` would not send; returns the first bytes of the answer. */
 function raw(url: string, lines: string[]): Promise<string> {
   const { port } = new URL(url);
   return new Promise((resolve, reject) => {
@@ -41,28 +41,25 @@ function raw(url: string, lines: string[]): Promise<string> {
 const chat = plainRequest('openai-chat', 'via-chat', true);
 
 describe('serving', () => {
-  test('stdout holds the one line that says where, and nothing else', () => {
+  test('stdout holds only the line with the address', () => {
     expect(gateway.stdout()).toBe(`hopgate listening on ${gateway.url}\n`);
   });
 
-  test.skipIf(process.platform !== 'linux')(
-    'what only the start needed of the program does not stay in memory',
-    async () => {
-      const fresh = await startGateway(threeProviders(upstream));
-      const resident = () =>
-        Number(/RssFile:\s+(\d+)/.exec(readFileSync(`/proc/${fresh.pid}/status`, 'latin1'))?.[1]);
-      try {
-        const most = resident();
-        for (let tries = 0; resident() > most - 8192 && tries < 100; tries++) await Bun.sleep(50);
-        expect(resident()).toBeLessThan(most - 8192);
-        expect((await fetch(`${fresh.url}/healthz`)).status).toBe(200);
-      } finally {
-        await fresh.stop();
-      }
-    },
-  );
+  test.skipIf(process.platform !== 'linux')('memory used only at start is released', async () => {
+    const fresh = await startGateway(threeProviders(upstream));
+    const resident = () =>
+      Number(/RssFile:\s+(\d+)/.exec(readFileSync(`/proc/${fresh.pid}/status`, 'latin1'))?.[1]);
+    try {
+      const most = resident();
+      for (let tries = 0; resident() > most - 8192 && tries < 100; tries++) await Bun.sleep(50);
+      expect(resident()).toBeLessThan(most - 8192);
+      expect((await fetch(`${fresh.url}/healthz`)).status).toBe(200);
+    } finally {
+      await fresh.stop();
+    }
+  });
 
-  test('health, readiness, metrics and the root answer', async () => {
+  test('health, readiness, metrics and the root page answer', async () => {
     expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
     expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200);
     expect((await fetch(gateway.url, { method: 'HEAD' })).status).toBe(200);
@@ -72,7 +69,7 @@ describe('serving', () => {
     expect(metrics).toMatch(/^# TYPE \w+ (counter|histogram|gauge)$/m);
   });
 
-  test('models are listed for each kind of client', async () => {
+  test('models are listed in each protocol', async () => {
     const openai = (await (await fetch(`${gateway.url}/v1/models`)).json()) as {
       data: { id: string }[];
     };
@@ -94,7 +91,7 @@ describe('serving', () => {
     }
   });
 
-  test('a path with a slash at its end is the same path, a wrong method or path is told in JSON', async () => {
+  test('a trailing slash is ignored, and a wrong method or path is an error in JSON', async () => {
     upstream.enqueue(say('slashed'));
     const answer = await post(gateway.url, `${chat.path}/`, chat.body);
     expect(answer.status).toBe(200);
@@ -112,7 +109,7 @@ describe('serving', () => {
     );
   });
 
-  test('the first requests for what is loaded late may come together', async () => {
+  test('concurrent first requests work on parts that load on demand', async () => {
     const fresh = await startGateway(threeProviders(upstream));
     try {
       const paths = ['/v1/models', '/metrics', '/docs', '/ui', '/v1/memory/openapi.json', '/'];
@@ -123,7 +120,7 @@ describe('serving', () => {
     }
   });
 
-  test('a WebSocket upgrade is a 426, so that clients fall back at once', async () => {
+  test('a WebSocket upgrade is a 426, so clients fall back at once', async () => {
     const answer = await raw(gateway.url, [
       'GET /v1/responses HTTP/1.1',
       'host: 127.0.0.1',
@@ -135,7 +132,7 @@ describe('serving', () => {
     expect(answer).toStartWith('HTTP/1.1 426');
   });
 
-  test('a thread of the Messages beta is refused in the words that make the SDK send all of it', async () => {
+  test('a thread of the Messages beta is refused with the message that makes the SDK send all messages', async () => {
     const { path, body } = plainRequest('anthropic-messages', 'via-messages', false);
     const response = await post(gateway.url, path, { ...body, thread: { type: 'create' } });
     expect(response.status).toBe(400);
@@ -145,7 +142,7 @@ describe('serving', () => {
     });
   });
 
-  test('a foreign Host or Origin is turned away on loopback', async () => {
+  test('a foreign Host or Origin is refused on loopback', async () => {
     const host = await raw(gateway.url, ['GET /v1/models HTTP/1.1', 'host: evil.example']);
     expect(host).toMatch(/^HTTP\/1\.1 (403|421)/);
     const origin = await post(gateway.url, chat.path, chat.body, {
@@ -154,7 +151,7 @@ describe('serving', () => {
     expect(origin.status).toBe(403);
   });
 
-  test('a client that leaves in the middle of its body is told of as one that left, not as a failure', async () => {
+  test('a client that leaves in the middle of its body is logged as gone, not as a failure', async () => {
     const { port } = new URL(gateway.url);
     const agent = 'leaves-early/1.0';
     const socket = connect(Number(port), '127.0.0.1');
@@ -173,7 +170,7 @@ describe('serving', () => {
 });
 
 describe('keys', () => {
-  test('with keys configured, only they open the door, in either header', async () => {
+  test('configured keys alone give access, in either header', async () => {
     const config = threeProviders(upstream, { auth: { keys: ['sk-door'] } });
     const guarded = await startGateway(config);
     try {
@@ -191,7 +188,7 @@ describe('keys', () => {
     }
   });
 
-  test('off loopback without keys it does not start', async () => {
+  test('without keys it does not start on a public address', async () => {
     const home = await mkdtemp(join(tmpdir(), 'hopgate-open-'));
     const path = join(home, 'hopgate.yaml');
     const open = { ...threeProviders(upstream), listen: '0.0.0.0:0' };
@@ -208,7 +205,7 @@ describe('keys', () => {
   });
 });
 
-describe('an address that others reach', () => {
+describe('a public address', () => {
   const guarded = () => ({
     ...threeProviders(upstream),
     listen: '0.0.0.0:0',
@@ -220,18 +217,18 @@ describe('an address that others reach', () => {
   test.each([
     ['as it is', {}],
     ['and the address, which needs a restart', { listen: '127.0.0.1:0' }],
-  ])('a reload that takes the keys away is not taken: %s', async (_, more) => {
+  ])('a reload that removes the keys is refused: %s', async (_, more) => {
     const run = await startGateway(guarded());
     try {
       const { auth: _keys, ...open } = guarded();
       await Bun.write(run.configPath, JSON.stringify({ ...open, ...more }));
       run.signal('SIGHUP');
       await until(() => rejected(run) > 0);
-      const asked = () => post(run.url, chat.path, chat.body).then(({ status }) => status);
-      expect(await asked()).toBe(401);
-      // By the watch, too.
+      const requestFor = () => post(run.url, chat.path, chat.body).then(({ status }) => status);
+      expect(await requestFor()).toBe(401);
+      // The file watcher refuses it, too.
       await until(() => rejected(run) > 1);
-      expect(await asked()).toBe(401);
+      expect(await requestFor()).toBe(401);
       expect(run.stderr()).toContain('without gateway keys');
     } finally {
       await run.stop();
@@ -241,7 +238,7 @@ describe('an address that others reach', () => {
 
 describe('a port', () => {
   test.each([1, 2])(
-    'that several processes share is taken for a second start; workers: %i',
+    'a second start on a port shared by several processes is detected; workers: %i',
     async (workers) => {
       const run = await startGateway({ ...threeProviders(upstream), workers: 2 });
       try {
@@ -263,8 +260,8 @@ describe('a port', () => {
   );
 });
 
-describe('a folder that means harm', () => {
-  test('neither .env nor bunfig.toml of the working directory is read', async () => {
+describe('an untrusted working directory', () => {
+  test('.env and bunfig.toml of the working directory are ignored', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'hopgate-hostile-'));
     const trap = join(folder, 'trapped');
     await Bun.write(join(folder, 'bunfig.toml'), 'preload = ["./preload.ts"]\n');
@@ -291,7 +288,7 @@ describe('a folder that means harm', () => {
 describe('stopping and reloading', () => {
   const slow = () => say('One word after the other.', { delivery: { piece: 2, paceMs: 40 } });
 
-  test('SIGTERM lets an open stream finish, takes no new ones, and exits with 0', async () => {
+  test('SIGTERM lets an open stream finish, refuses new requests, and exits with 0', async () => {
     const run = await startGateway(threeProviders(upstream));
     upstream.clear();
     upstream.enqueue(slow());
@@ -310,7 +307,7 @@ describe('stopping and reloading', () => {
     await run.stop();
   });
 
-  test('SIGTERM without work exits at once', async () => {
+  test('SIGTERM exits at once when no request is open', async () => {
     const run = await startGateway(threeProviders(upstream));
     const started = performance.now();
     run.signal('SIGTERM');
@@ -319,7 +316,7 @@ describe('stopping and reloading', () => {
     await run.stop();
   });
 
-  test('a second SIGTERM ends it even while a stream hangs', async () => {
+  test('a second SIGTERM exits even while a stream hangs', async () => {
     const run = await startGateway(threeProviders(upstream));
     upstream.clear();
     upstream.enqueue(say('x', { delivery: { cut: { at: 2, by: 'hang' } } }));
@@ -334,7 +331,7 @@ describe('stopping and reloading', () => {
     await run.stop();
   });
 
-  test('SIGHUP puts a changed file in force, and a broken one is not taken', async () => {
+  test('SIGHUP applies a changed file and refuses a broken one', async () => {
     const run = await startGateway(threeProviders(upstream));
     try {
       const ask = async (model: string) => {
@@ -360,7 +357,7 @@ describe('stopping and reloading', () => {
   test.each([
     ['of a provider', { providers: { concurrency: 1 } }],
     ['of all together', { limits: { concurrency: 1 } }],
-  ])('a reload lets no second request in where the limit %s is one', async (_whose, limit) => {
+  ])('a reload does not let a second request past the limit %s', async (_whose, limit) => {
     const config = threeProviders(upstream) as { providers: { chat: object } };
     const { providers, limits = {} } = limit as Record<string, object>;
     const chatOnly = { ...config.providers, chat: { ...config.providers.chat, ...providers } };
@@ -379,7 +376,7 @@ describe('stopping and reloading', () => {
       const second = ask();
       expect(await first).toContain('first');
       expect(await second).toContain('second');
-      const [one, two] = upstream.asked;
+      const [one, two] = upstream.modelRequests;
       expect(two!.at - one!.at).toBeGreaterThanOrEqual(slowMs * 0.95);
     } finally {
       await run.stop();

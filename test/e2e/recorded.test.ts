@@ -1,4 +1,7 @@
-/** Recorded answers of real vendors through the binary: byte for byte to their own kind of client, the same meaning to others. */
+/**
+ * Recorded answers of real vendors through the binary: unchanged bytes for their own protocol, the same meaning for
+ * others.
+ */
 
 import { afterAll, afterEach, beforeAll, describe, expect } from 'bun:test';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
@@ -9,7 +12,7 @@ import {
   startFakeUpstream,
 } from '../support/fake-upstream/index.ts';
 import { type Fixture, fixtureBytes, fixtures, fixtureTest } from '../support/fixtures.ts';
-import { PROTOCOLS, plainRequest, post, TALK, VIA } from './clients.ts';
+import { CLIENT_CHATS, PROTOCOLS, plainRequest, post, VIA } from './clients.ts';
 
 let upstream: FakeUpstream;
 let gateway: Gateway;
@@ -39,15 +42,15 @@ const streams = (protocol: Protocol) =>
       one.sdk_accumulator === 'ok',
   );
 
-/** Recordings whose meaning other protocols tell in another way, each with the reason. */
+/** Recordings that other protocols express differently, each with the reason. */
 const OTHERWISE = [
-  // A search among the client's own tools is a kind of item there, an ordinary call elsewhere.
+  // A search among the client's own tools is a separate kind of item there, an ordinary call elsewhere.
   /openai_client_tool_search/,
-  // Arguments cut in their middle: the Messages SDK reads what there is, the others have a text.
+  // Cut arguments: the Messages SDK parses what is there, the others keep the text.
   /incomplete_partial_json/,
-  // Content in parts, which the Chat SDK glues as objects.
+  // Content in parts, which the Chat SDK joins as objects.
   /mistral-reasoning/,
-  // The final object holds less than its events did, and the SDK believes it.
+  // The final object holds less than the events did, and the SDK trusts it.
   /raw_cot_stream_openrouter/,
 ];
 
@@ -92,7 +95,7 @@ describe('to a client of another protocol', () => {
             if (OTHERWISE.some((one) => one.test(fixture.file))) continue;
             serve(fixture);
             const hear = (base: string, who: Protocol, model: string) =>
-              TALK[who](base, { model, stream: true })
+              CLIENT_CHATS[who](base, { model, stream: true })
                 .say('x')
                 .then(
                   ({ text, calls }) => ({
@@ -101,9 +104,10 @@ describe('to a client of another protocol', () => {
                   }),
                   (error: Error) => `error: ${error.message.slice(0, 200)}`,
                 );
-            const said = await hear(upstream.origin, vendor, 'm1');
-            const heard = await hear(gateway.url, client, VIA[vendor]);
-            if (!Bun.deepEquals(said, heard)) wrong.push({ file: fixture.file, said, heard });
+            const message = await hear(upstream.origin, vendor, 'm1');
+            const reply = await hear(gateway.url, client, VIA[vendor]);
+            if (!Bun.deepEquals(message, reply))
+              wrong.push({ file: fixture.file, said: message, heard: reply });
           }
           expect(wrong).toEqual([]);
         },

@@ -1,4 +1,4 @@
-/** Recorded exchanges through the compiled binary: the old script's 500, found by a command; kill -9; canaries. */
+/** Recorded exchanges through the compiled binary: a command finds the cause of a 500; kill -9; canary credentials. */
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -39,7 +39,7 @@ afterAll(async () => {
 
 const list = (value: Json | undefined) => (Array.isArray(value) ? (value as readonly Json[]) : []);
 
-/** GLM: a large record of an executed tool as the last tool result. */
+/** Whether GLM fails on the body: its last tool result is a large record of an executed tool. */
 function glmFails(body: JsonObject): boolean {
   const last = list(body.messages).findLast((one) => isObject(one) && one.role === 'tool');
   const content = isObject(last) ? last.content : undefined;
@@ -48,7 +48,7 @@ function glmFails(body: JsonObject): boolean {
 
 const OPERATION_FAILED = { error: { code: '500', message: 'Operation failed' } };
 
-/** Answers as GLM does; `rate`: how often it fails when it can. */
+/** Answers as GLM does; `rate` is the share of failing requests among those that can fail. */
 function asGlm(rate = 1): void {
   let state = 4711;
   upstream.answerWith(({ body }) => {
@@ -81,7 +81,7 @@ const command = (gateway: Gateway, ...args: string[]) =>
     env: { HOPGATE_HOME: join(gateway.home, 'state') },
   });
 
-/** Waits until so many samples are complete. */
+/** Waits until that many samples are complete. */
 async function recorded(
   gateway: Gateway,
   count: number,
@@ -99,8 +99,8 @@ async function recorded(
   );
 }
 
-describe('the 500 that the old script hunted with curl and jq', () => {
-  test('is recorded, replayed, bisected to the tool result, and the file is the postable body', async () => {
+describe('a vendor’s 500 caused by one tool result', () => {
+  test('the 500 is recorded, replayed and bisected to the tool result, and the file is a body that curl can post', async () => {
     asGlm();
     const setup = config();
     const gateway = await startGateway(setup);
@@ -113,9 +113,9 @@ describe('the 500 that the old script hunted with curl and jq', () => {
       const id = sample!.id;
       expect(id).toBe(response.headers.get('x-hopgate-request-id')!);
 
-      // Lines of the old script work on the file as it is.
+      // Shell one-liners with jq work on the file.
       const file = join(setup.samples.dir, 'openai-chat', `${id}_provider-request.json`);
-      expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(upstream.asked.at(-1)!.body);
+      expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(upstream.modelRequests.at(-1)!.body);
 
       const replayed = await command(
         gateway,
@@ -138,7 +138,7 @@ describe('the 500 that the old script hunted with curl and jq', () => {
         settings: [{ runs: 1, failed: 1 }],
       });
 
-      const before = upstream.asked.length;
+      const before = upstream.modelRequests.length;
       const found = await command(gateway, 'bisect', id, '--budget', '40', '--json');
       expect(found.stderr).not.toContain('internal error');
       expect(found.code).toBe(0);
@@ -146,13 +146,13 @@ describe('the 500 that the old script hunted with curl and jq', () => {
         cause: { at: string; bytes: number };
         samples: { minimal: string; passing: string };
       };
-      expect(upstream.asked.length - before).toBe(report.probes as number);
+      expect(upstream.modelRequests.length - before).toBe(report.probes as number);
       expect(report.probes).toBeLessThanOrEqual(40);
       expect(report.cause.at).toBe('/messages/59/content');
       expect(report.words).toMatch(/^the last tool result: 4\d KB JSON at messages\[59\]\.content/);
       expect(upstream.refusals).toEqual([]);
 
-      // Both are samples now: the one fails, the other passes.
+      // Both are samples now: one fails, the other passes.
       const { minimal, passing } = report.samples;
       const shown = await command(gateway, 'samples', 'show', minimal, '--json');
       expect(JSON.parse(shown.stdout)).toMatchObject({
@@ -167,7 +167,7 @@ describe('the 500 that the old script hunted with curl and jq', () => {
     }
   });
 
-  test('is named although it comes only 6 times in 10', async () => {
+  test('bisect finds the cause of a 500 that happens 6 times in 10', async () => {
     asGlm();
     const gateway = await startGateway(config());
     try {
@@ -186,7 +186,7 @@ describe('the 500 that the old script hunted with curl and jq', () => {
     }
   });
 
-  test('a profile that shortens results is told from luck', async () => {
+  test('bisect tells a profile that shortens results from chance', async () => {
     asGlm(0.9);
     const gateway = await startGateway(config());
     try {
@@ -218,7 +218,7 @@ describe('the 500 that the old script hunted with curl and jq', () => {
   });
 });
 
-describe('failures without a status', () => {
+describe('failures without an error status', () => {
   test('a stream that breaks off is bisected', async () => {
     upstream.answerWith(({ body }) =>
       JSON.stringify(body.messages).includes('rcc.tool.v1')
@@ -247,7 +247,7 @@ describe('failures without a status', () => {
     }
   });
 
-  test('an empty answer with a natural stop is bisected', async () => {
+  test('an empty answer with a normal finish is bisected', async () => {
     upstream.answerWith(({ body }) => (glmFails(body) ? { parts: [] } : say('Fine.')));
     const gateway = await startGateway(config());
     try {
@@ -262,8 +262,8 @@ describe('failures without a status', () => {
   });
 });
 
-describe('looking while the gateway runs', () => {
-  test('list, show, diff, export and import tell what happened', async () => {
+describe('commands while the gateway runs', () => {
+  test('list, show, diff, export and import report the exchange', async () => {
     upstream.answerWith(() => say('Hello there.'));
     const setup = config();
     const gateway = await startGateway(setup);
@@ -290,7 +290,7 @@ describe('looking while the gateway runs', () => {
       expect(samples.map(({ status }) => status)).toEqual([200, 200]);
       const [chat, messages] = samples;
 
-      // The byte lane, proved from the sample: what went out and what came back, byte for byte.
+      // The passthrough, proved from the sample: sent and received bytes are equal.
       const stored = (id: string, entry: string, stage: string) =>
         readFileSync(join(setup.samples.dir, entry, `${id}_${stage}`));
       expect(stored(messages!.id, 'anthropic-messages', 'client-response.sse').toString()).toBe(
@@ -301,7 +301,7 @@ describe('looking while the gateway runs', () => {
       );
       expect(
         stored(messages!.id, 'anthropic-messages', 'provider-request.json').equals(
-          upstream.asked.at(-2)!.bytes,
+          upstream.modelRequests.at(-2)!.bytes,
         ),
       ).toBe(true);
 
@@ -323,7 +323,7 @@ describe('looking while the gateway runs', () => {
       expect(imported.stdout.trim()).toBe(chat!.id);
       const again = await command(gateway, 'replay', out, '--json');
       expect(JSON.parse(again.stdout)).toMatchObject({ runs: [{ status: 200 }] });
-      // Dashed words name the edge that is missing.
+      // The message names the missing stage.
       const wrong = await command(
         gateway,
         'samples',
@@ -340,22 +340,22 @@ describe('looking while the gateway runs', () => {
   });
 });
 
-describe('a bisection that is interrupted', () => {
-  test('ends with what it knows, and the same command goes on from there', async () => {
+describe('an interrupted bisection', () => {
+  test('an interrupted bisection reports its progress, and the same command resumes it', async () => {
     asGlm();
     const gateway = await startGateway(config());
     try {
       await post(gateway, '/v1/chat/completions', { ...chatHistory(60), model: 'via-chat' });
       const [sample] = await recorded(gateway, 1);
-      let asked = 0;
+      let requestCount = 0;
       upstream.answerWith(async ({ body }) => {
-        if (++asked > 4) await Bun.sleep(200);
+        if (++requestCount > 4) await Bun.sleep(200);
         return glmFails(body) ? refuse(500, {}, OPERATION_FAILED) : say('Fine.');
       });
       const argv = [await binary(), 'bisect', sample!.id, '--json', '--config', gateway.configPath];
       const env = cleanEnv(gateway.home);
       const child = Bun.spawn(argv, { env, stdout: 'pipe', stderr: 'ignore' });
-      while (asked < 6) await Bun.sleep(10);
+      while (requestCount < 6) await Bun.sleep(10);
       child.kill('SIGINT');
       const first = JSON.parse(await new Response(child.stdout).text()) as {
         probes: number;
@@ -364,20 +364,20 @@ describe('a bisection that is interrupted', () => {
       expect(first.result).toBe('partial');
       expect(first.probes).toBeLessThanOrEqual(6);
       asGlm();
-      const before = upstream.asked.length;
+      const before = upstream.modelRequests.length;
       const second = await command(gateway, 'bisect', sample!.id, '--json');
       expect(second.stderr).toContain('Going on with an earlier run');
       const report = JSON.parse(second.stdout) as { probes: number; cause: { at: string } };
       expect(report.cause.at).toBe('/messages/59/content');
-      expect(upstream.asked.length - before).toBe(report.probes);
+      expect(upstream.modelRequests.length - before).toBe(report.probes);
     } finally {
       await gateway.stop();
     }
   });
 });
 
-describe('modes by route', () => {
-  test('a route that keeps nothing leaves no file, another keeps all, the rest only errors', async () => {
+describe('sample modes by route', () => {
+  test('one route keeps nothing, another keeps everything, the others keep only errors', async () => {
     upstream.answerWith(({ body }) =>
       body.model === 'bad' ? refuse(400, {}, { error: { message: 'no' } }) : say('Fine.'),
     );
@@ -421,7 +421,7 @@ describe('modes by route', () => {
 });
 
 describe('kill -9', () => {
-  test('under 50 streams: every finished exchange is complete and listed, the others are marked as cut', async () => {
+  test('under 50 streams, every finished exchange is complete and listed, and the others are marked as cut', async () => {
     const fast = 6;
     upstream.answerWith((_request, n) =>
       say('word '.repeat(200), { delivery: { paceMs: n < fast ? 2 : 150 } }),
@@ -440,21 +440,20 @@ describe('kill -9', () => {
         const text = await response.text();
         finished.push({ id: response.headers.get('x-hopgate-request-id')!, text });
       } catch {
-        // Killed in the middle.
+        // The process is killed in the middle.
       }
     });
     await until(() => finished.length >= fast);
     const sure = [...finished];
     const fileOf = (id: string, stage: string) =>
       join(setup.samples.dir, 'openai-chat', `${id}_${stage}`);
-    // Written behind their backs, while the others go on: at once, but not before the client has its end.
+    // Samples are written in the background: soon, but not before the client has its end.
     const stateOf = (id: string) => {
       const meta = readJson(fileOf(id, 'meta.json'));
       return isObject(meta) ? meta.state : undefined;
     };
     const isWritten = ({ id }: { id: string }) => stateOf(id) === 'done';
-    // Those under way are visited one after another, their files written in no order: which have their
-    // request by now is looked up before the end, not guessed behind it.
+    // Open exchanges are written one after another, in no fixed order, so the test looks up which have their request.
     const underWay = () =>
       [...new Set(namesOf(setup.samples.dir, 'openai-chat').map((name) => parseName(name)?.id))]
         .filter((id) => id !== undefined)
@@ -487,7 +486,7 @@ describe('kill -9', () => {
       const cut = samples.filter(({ state }) => state === 'cut').map(({ id }) => id);
       expect(begun.filter((id) => !cut.includes(id))).toEqual([]);
       expect(samples.filter(({ state }) => state !== 'done' && state !== 'cut')).toEqual([]);
-      // What was written of a cut one can be read and sent again.
+      // The written part of a cut exchange can be read and sent again.
       expect(readJson(fileOf(begun[0]!, 'client-request.json'))).toMatchObject({
         model: 'via-chat',
       });
@@ -500,18 +499,18 @@ describe('kill -9', () => {
   });
 });
 
-describe('canaries', () => {
-  test('no credential reaches a file or the log, from whichever edge it comes', async () => {
+describe('canary credentials', () => {
+  test('no credential reaches a file or the log, at any stage', async () => {
     const canary = (name: string) => `sk-canary-${name}-A1b2C3d4E5f6G7h8`;
     const plain = 'plainest-secret-of-mine';
     const inQuery = 'query-secret-0815';
-    const words = `Incorrect API key provided: ${plain}, see also ${canary('errortext')}`;
+    const message = `Incorrect API key provided: ${plain}, see also ${canary('errortext')}`;
     upstream.answerWith((_request, n) =>
       n === 0
         ? refuse(
             401,
             { 'x-echo': canary('vendorheader') },
-            { error: { message: words, type: 'invalid_request_error', code: 'invalid_api_key' } },
+            { error: { message: message, type: 'invalid_request_error', code: 'invalid_api_key' } },
           )
         : say(`Your key is ${canary('answer')}, and ${plain}.`, { delivery: { piece: 10_000 } }),
     );

@@ -1,37 +1,37 @@
-/** The official clients with a tool of their own and, where wanted, the hosted web search declared. */
+/** The official clients with their own tool and, on request, the hosted web search declared. */
 
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import type { Protocol } from '../support/fake-upstream/index.ts';
 
-/** One answer, as the official client accumulated it, and its bytes. */
-export interface Heard {
+/** One reply as the official client accumulated it, and its bytes. */
+export interface SearchReply {
   readonly text: string;
-  /** Calls that are the client's to run. */
+  /** Calls that the client must run. */
   readonly calls: readonly {
     readonly id: string;
     readonly name: string;
     readonly input: unknown;
   }[];
   readonly finish: 'stop' | 'calls' | string;
-  /** As OpenAI counts. */
+  /** Counted as OpenAI counts. */
   readonly usage: { readonly input: number; readonly output: number };
-  /** Types of blocks or items, in order; of a Chat message its keys that hold something. */
+  /** Types of blocks or items, in order; for a Chat message, its keys with a value. */
   readonly shape: readonly string[];
-  /** Queries of searches that the client was shown. */
+  /** Queries of the searches shown to the client. */
   readonly searches: readonly string[];
-  /** What the client was shown as results: addresses, or an error's code. */
+  /** The results shown to the client: addresses, or an error code. */
   readonly results: readonly string[];
-  /** Cited pages, each with the mark or the text that the citation is on. */
+  /** Cited pages, each with the marker or the text that carries the citation. */
   readonly cited: readonly { readonly url: string; readonly on: string }[];
-  /** The body as it came. */
+  /** The body as received. */
   readonly wire: string;
 }
 
-export interface SearchTalk {
-  say(text: string): Promise<Heard>;
-  /** Answers the client's own calls and asks on. */
-  answer(result: string): Promise<Heard>;
+export interface SearchChat {
+  say(text: string): Promise<SearchReply>;
+  /** Answers the client's own calls and continues. */
+  answer(result: string): Promise<SearchReply>;
 }
 
 export interface SearchTalkOptions {
@@ -46,7 +46,7 @@ export interface SearchTalkOptions {
 export const OWN = 'get_weather';
 const SCHEMA = { type: 'object' as const, properties: { city: { type: 'string' } } };
 
-/** A fetch that keeps what comes back. */
+/** A fetch that stores the response body. */
 function tape() {
   let text: Promise<string> = Promise.resolve('');
   const taped = async (...given: Parameters<typeof fetch>): Promise<Response> => {
@@ -60,7 +60,7 @@ function tape() {
   return { fetch: taped as typeof fetch, text: () => text };
 }
 
-/** Without what an SDK's accumulator adds, as a program would send it back. */
+/** Removes what an SDK's accumulator adds, so that the item can be sent back. */
 const plain = <T>(value: T): T =>
   JSON.parse(
     JSON.stringify(value, (key, inner: unknown) =>
@@ -68,17 +68,17 @@ const plain = <T>(value: T): T =>
     ),
   ) as T;
 
-function chat(base: string, options: SearchTalkOptions): SearchTalk {
-  const kept = tape();
+function chat(base: string, options: SearchTalkOptions): SearchChat {
+  const stored = tape();
   const client = new OpenAI({
     apiKey: 'sk-client',
     baseURL: `${base}/v1`,
     maxRetries: 0,
-    fetch: kept.fetch,
+    fetch: stored.fetch,
   });
   const messages: OpenAI.ChatCompletionMessageParam[] = [];
-  let last: Heard['calls'] = [];
-  const ask = async (): Promise<Heard> => {
+  let last: SearchReply['calls'] = [];
+  const ask = async (): Promise<SearchReply> => {
     const body = {
       model: options.model,
       messages,
@@ -123,7 +123,7 @@ function chat(base: string, options: SearchTalkOptions): SearchTalk {
           on: text.slice(start_index, end_index),
         }),
       ),
-      wire: await kept.text(),
+      wire: await stored.text(),
     };
   };
   return {
@@ -138,17 +138,17 @@ function chat(base: string, options: SearchTalkOptions): SearchTalk {
   };
 }
 
-function responses(base: string, options: SearchTalkOptions): SearchTalk {
-  const kept = tape();
+function responses(base: string, options: SearchTalkOptions): SearchChat {
+  const stored = tape();
   const client = new OpenAI({
     apiKey: 'sk-client',
     baseURL: `${base}/v1`,
     maxRetries: 0,
-    fetch: kept.fetch,
+    fetch: stored.fetch,
   });
   const input: OpenAI.Responses.ResponseInputItem[] = [];
-  let last: Heard['calls'] = [];
-  const ask = async (): Promise<Heard> => {
+  let last: SearchReply['calls'] = [];
+  const ask = async (): Promise<SearchReply> => {
     const body = {
       model: options.model,
       input,
@@ -169,14 +169,14 @@ function responses(base: string, options: SearchTalkOptions): SearchTalk {
         ? [{ id: item.call_id, name: item.name, input: JSON.parse(item.arguments) as unknown }]
         : [],
     );
-    const said = output.flatMap((item) =>
+    const messages = output.flatMap((item) =>
       item.type === 'message'
         ? item.content.flatMap((part) => (part.type === 'output_text' ? [part] : []))
         : [],
     );
     const stopped = response.status === 'completed' ? 'stop' : String(response.status);
     return {
-      text: said.map((part) => part.text).join(''),
+      text: messages.map((part) => part.text).join(''),
       calls: last,
       finish: last.length > 0 && stopped === 'stop' ? 'calls' : stopped,
       usage: {
@@ -192,14 +192,14 @@ function responses(base: string, options: SearchTalkOptions): SearchTalk {
       results: output.flatMap((item) =>
         item.type === 'web_search_call' && item.status !== 'completed' ? [item.status] : [],
       ),
-      cited: said.flatMap((part) =>
+      cited: messages.flatMap((part) =>
         part.annotations.flatMap((note) =>
           note.type === 'url_citation'
             ? [{ url: note.url, on: part.text.slice(note.start_index, note.end_index) }]
             : [],
         ),
       ),
-      wire: await kept.text(),
+      wire: await stored.text(),
     };
   };
   return {
@@ -214,17 +214,17 @@ function responses(base: string, options: SearchTalkOptions): SearchTalk {
   };
 }
 
-function messages(base: string, options: SearchTalkOptions): SearchTalk {
-  const kept = tape();
+function messages(base: string, options: SearchTalkOptions): SearchChat {
+  const stored = tape();
   const client = new Anthropic({
     apiKey: 'sk-client',
     baseURL: base,
     maxRetries: 0,
-    fetch: kept.fetch,
+    fetch: stored.fetch,
   });
   const history: Anthropic.MessageParam[] = [];
-  let last: Heard['calls'] = [];
-  const ask = async (): Promise<Heard> => {
+  let last: SearchReply['calls'] = [];
+  const ask = async (): Promise<SearchReply> => {
     const body = {
       model: options.model,
       max_tokens: 4000,
@@ -277,7 +277,7 @@ function messages(base: string, options: SearchTalkOptions): SearchTalk {
             )
           : [],
       ),
-      wire: await kept.text(),
+      wire: await stored.text(),
     };
   };
   return {
@@ -295,8 +295,8 @@ function messages(base: string, options: SearchTalkOptions): SearchTalk {
   };
 }
 
-export const SEARCH_TALK: Readonly<
-  Record<Protocol, (base: string, options: SearchTalkOptions) => SearchTalk>
+export const SEARCH_CHATS: Readonly<
+  Record<Protocol, (base: string, options: SearchTalkOptions) => SearchChat>
 > = {
   'openai-chat': chat,
   'openai-responses': responses,
@@ -310,7 +310,7 @@ const data = (wire: string) =>
     .filter((line) => line.startsWith('data: {'))
     .map((line) => JSON.parse(line.slice(6)) as Record<string, unknown>);
 
-/** Starts, terminals and breaks in the counting of blocks or sequence numbers of one stream. */
+/** Start events, terminal events, and gaps in the block or sequence numbers of one stream. */
 export function framing(client: Protocol, wire: string) {
   const frames = data(wire);
   const numbered = (of: readonly unknown[]) => of.every((value, at) => value === at);

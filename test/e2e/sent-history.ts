@@ -1,9 +1,9 @@
-/** What an upstream was sent, message by message, in one shape for the three protocols. */
+/** The history that an upstream received, message by message, in one shape for the three protocols. */
 
 import type { Json, JsonObject } from '../../src/lib/json/json.ts';
 import type { Protocol } from '../support/fake-upstream/index.ts';
 
-/** One message; calls and results with the ids that bind them. */
+/** One message; calls and results carry the ids that link them. */
 export type Sent =
   | { readonly role: 'user'; readonly text: string }
   | {
@@ -28,7 +28,7 @@ function textOf(content: Json | undefined): string {
     .join('');
 }
 
-/** The history of a request's body, system prompts left out, nothing merged that the wire keeps apart. */
+/** The history of a request's body without system prompts; messages that are separate on the wire stay separate. */
 export function sentHistory(protocol: Protocol, body: JsonObject): readonly Sent[] {
   switch (protocol) {
     case 'openai-chat':
@@ -73,7 +73,7 @@ function fromMessages(message: JsonObject): readonly Sent[] {
   return text === '' ? results : [...results, { role: 'user', text }];
 }
 
-/** Items of one answer stand side by side: they are one message. */
+/** Adjacent items of one answer are one message. */
 function fromItems(items: readonly JsonObject[]): readonly Sent[] {
   const out: Sent[] = [];
   let last: { text: string; calls: { id: string; name: string; input: Json }[] } | undefined;
@@ -81,7 +81,7 @@ function fromItems(items: readonly JsonObject[]): readonly Sent[] {
     if (last === undefined) {
       last = { text: '', calls: [] };
       out.push({ role: 'assistant', ...last });
-      // The very object, so that what is said later is in it.
+      // The same object, so that later items are added to it.
       last = out.at(-1) as unknown as typeof last;
     }
     return last!;

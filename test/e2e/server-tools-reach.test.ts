@@ -1,4 +1,4 @@
-/** Tools that reach out of the gateway, through the binary: an MCP server, pages, and eyes for text models. */
+/** Server tools with outside access, through the binary: an MCP server, web pages, and vision for text models. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
@@ -10,25 +10,25 @@ import {
   startFakeUpstream,
   toolNames,
 } from '../support/fake-upstream/index.ts';
-import { startToolWorld, stopAll, type ToolWorld } from '../support/tool-world.ts';
+import { startToolServers, stopAll, type ToolServers } from '../support/tool-servers.ts';
 import { PROTOCOLS, post, VIA } from './clients.ts';
-import { framing, OWN, SEARCH_TALK } from './search-clients.ts';
+import { framing, OWN, SEARCH_CHATS } from './search-clients.ts';
 import { sentHistory } from './sent-history.ts';
 
 const NOTES = Bun.fileURLToPath(new URL('../support/mcp-notes-server.ts', import.meta.url));
 
 let upstream: FakeUpstream;
-let world: ToolWorld;
+let toolServers: ToolServers;
 
 beforeAll(async () => {
   upstream = await startFakeUpstream({ keys: ['sk-upstream'], models: ['m1'] });
-  world = await startToolWorld();
+  toolServers = await startToolServers();
 });
 afterEach(() => {
   upstream.clear();
-  world.clear();
+  toolServers.clear();
 });
-afterAll(() => stopAll(upstream, world));
+afterAll(() => stopAll(upstream, toolServers));
 
 describe('an MCP server', () => {
   let gateway: Gateway;
@@ -47,7 +47,7 @@ describe('an MCP server', () => {
   afterAll(() => stopAll(gateway));
 
   for (const client of PROTOCOLS) {
-    test(`${client}: its tools are offered from the first request on, called, and unseen`, async () => {
+    test(`${client}: its tools are offered from the first request, called, and hidden`, async () => {
       upstream.enqueue(
         call(
           { name: 'mcp__notes__read_note', arguments: { name: 'list' } },
@@ -55,15 +55,15 @@ describe('an MCP server', () => {
         ),
         say('Buy milk.'),
       );
-      const talk = SEARCH_TALK[client](gateway.url, { model: 'via-chat', stream: true });
-      const heard = await talk.say('What is on my list?');
+      const chat = SEARCH_CHATS[client](gateway.url, { model: 'via-chat', stream: true });
+      const reply = await chat.say('What is on my list?');
       expect(upstream.refusals).toEqual([]);
-      expect(heard).toMatchObject({ text: 'Buy milk.', calls: [], finish: 'stop' });
-      expect(framing(client, heard.wire)).toEqual({ starts: 1, terminals: 1, gapless: true });
-      expect(heard.wire).not.toContain('mcp__');
-      const offered = toolNames('openai-chat', upstream.asked[0]!.body);
+      expect(reply).toMatchObject({ text: 'Buy milk.', calls: [], finish: 'stop' });
+      expect(framing(client, reply.wire)).toEqual({ starts: 1, terminals: 1, gapless: true });
+      expect(reply.wire).not.toContain('mcp__');
+      const offered = toolNames('openai-chat', upstream.modelRequests[0]!.body);
       expect(offered.sort()).toEqual([OWN, 'mcp__notes__delete_note', 'mcp__notes__read_note']);
-      const [, , read, deleted] = sentHistory('openai-chat', upstream.asked[1]!.body);
+      const [, , read, deleted] = sentHistory('openai-chat', upstream.modelRequests[1]!.body);
       expect(read?.text).toBe('list: buy milk (anna, no secret)');
       expect(deleted?.text).toContain('list is locked');
       expect(deleted?.text).toStartWith('Error: ');
@@ -77,45 +77,45 @@ describe('web_fetch', () => {
       threeProviders(upstream, { server_tools: { web_fetch: { inject: 'force', allow } } }),
     );
   const read = async (gateway: Gateway) => {
-    const url = `${world.origin}/page`;
+    const url = `${toolServers.origin}/page`;
     upstream.enqueue(call({ name: 'web_fetch', arguments: { url } }), say('High at noon.'));
-    const talk = SEARCH_TALK['anthropic-messages'](gateway.url, {
+    const chat = SEARCH_CHATS['anthropic-messages'](gateway.url, {
       model: 'via-chat',
       stream: true,
     });
-    const heard = await talk.say('When is high tide?');
-    expect(heard).toMatchObject({ text: 'High at noon.', calls: [], finish: 'stop' });
-    return sentHistory('openai-chat', upstream.asked[1]!.body)[2]!.text;
+    const reply = await chat.say('When is high tide?');
+    expect(reply).toMatchObject({ text: 'High at noon.', calls: [], finish: 'stop' });
+    return sentHistory('openai-chat', upstream.modelRequests[1]!.body)[2]!.text;
   };
 
-  test('a page on this machine is not read unless its host is allowed', async () => {
+  test('a page on this machine is read only if its host is allowed', async () => {
     const gateway = await fetching([]);
     try {
       const text = await read(gateway);
       expect(text).toStartWith('Error: ');
       expect(text).not.toContain('High at noon.');
-      expect(world.reached).toEqual([]);
+      expect(toolServers.reached).toEqual([]);
     } finally {
       await gateway.stop();
     }
   }, 60_000);
 
   test('an allowed page arrives as Markdown', async () => {
-    const gateway = await fetching([new URL(world.origin).host]);
+    const gateway = await fetching([new URL(toolServers.origin).host]);
     try {
       const text = await read(gateway);
       expect(text).toContain('Tide table');
       expect(text).toContain('# Tides\n\nHigh at noon.');
-      expect(world.reached.map(({ path }) => path)).toEqual(['/page']);
+      expect(toolServers.reached.map(({ path }) => path)).toEqual(['/page']);
     } finally {
       await gateway.stop();
     }
   }, 60_000);
 
-  test('a client that declared it is shown the page as the vendor would show it', async () => {
-    const gateway = await fetching([new URL(world.origin).host]);
+  test('a client that declared web_fetch reads the page in the vendor’s shape', async () => {
+    const gateway = await fetching([new URL(toolServers.origin).host]);
     try {
-      const url = `${world.origin}/page`;
+      const url = `${toolServers.origin}/page`;
       upstream.enqueue(call({ name: 'web_fetch', arguments: { url } }), say('High at noon.'));
       const response = await post(gateway.url, '/v1/messages', {
         model: 'via-chat',
@@ -140,7 +140,7 @@ const PIXEL =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 const DATA_URL = `data:image/png;base64,${PIXEL}`;
 
-/** One request with words and a picture, in each protocol. */
+/** One request with a text and a picture, in each protocol. */
 const PICTURE: Readonly<Record<Protocol, { path: string; body: Record<string, unknown> }>> = {
   'openai-chat': {
     path: '/v1/chat/completions',
@@ -187,7 +187,7 @@ const PICTURE: Readonly<Record<Protocol, { path: string; body: Record<string, un
   },
 };
 
-describe('eyes for a text model', () => {
+describe('vision for a text model', () => {
   let eyes: FakeUpstream;
   let gateway: Gateway;
   beforeAll(async () => {
@@ -208,27 +208,29 @@ describe('eyes for a text model', () => {
   }, 120_000);
   afterAll(() => stopAll(gateway, eyes));
 
-  test('one look serves every client, every vendor and every later turn, in the same words', async () => {
+  test('one description serves every client, every vendor and every later turn, unchanged', async () => {
     for (const client of PROTOCOLS) {
       for (const vendor of PROTOCOLS) {
         const { path, body } = PICTURE[client];
-        const asked = upstream.asked.length;
+        const requestCount = upstream.modelRequests.length;
         upstream.enqueue(say('A dot.'));
         const response = await post(gateway.url, path, { ...body, model: VIA[vendor] });
         expect(response.status).toBe(200);
         expect(await response.text()).toContain('A dot.');
-        const [user] = sentHistory(vendor, upstream.asked[asked]!.body);
+        const [user] = sentHistory(vendor, upstream.modelRequests[requestCount]!.body);
         expect(user?.text).toContain('What is this?');
         expect(user?.text).toContain('A single blue dot.');
-        expect(new TextDecoder().decode(upstream.asked[asked]!.bytes)).not.toContain(PIXEL);
+        expect(new TextDecoder().decode(upstream.modelRequests[requestCount]!.bytes)).not.toContain(
+          PIXEL,
+        );
       }
     }
     expect(upstream.refusals).toEqual([]);
     expect(eyes.refusals).toEqual([]);
-    // The vision target saw the picture and the question, once.
-    expect(eyes.asked).toHaveLength(1);
-    const seen = new TextDecoder().decode(eyes.asked[0]!.bytes);
-    expect(seen).toContain(PIXEL);
-    expect(seen).toContain('What is this?');
+    // The vision target got the picture and the question once.
+    expect(eyes.modelRequests).toHaveLength(1);
+    const received = new TextDecoder().decode(eyes.modelRequests[0]!.bytes);
+    expect(received).toContain(PIXEL);
+    expect(received).toContain('What is this?');
   });
 });

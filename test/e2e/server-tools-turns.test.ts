@@ -1,4 +1,4 @@
-/** Turns with server tools that are not the plain case: mixed later on, ids used twice, many at once, limits and names. */
+/** Special turns with server tools: mixed calls in later rounds, repeated ids, concurrency, limits and names. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import type { JsonObject } from '../../src/lib/json/json.ts';
@@ -12,34 +12,34 @@ import {
 } from '../support/fake-upstream/index.ts';
 import {
   pagesFor,
-  startToolWorld,
+  startToolServers,
   stopAll,
-  type ToolWorld,
+  type ToolServers,
   toolsOf,
-} from '../support/tool-world.ts';
+} from '../support/tool-servers.ts';
 import { PROTOCOLS, plainRequest, post, VIA } from './clients.ts';
-import { OWN, SEARCH_TALK } from './search-clients.ts';
+import { OWN, SEARCH_CHATS } from './search-clients.ts';
 import { sentHistory } from './sent-history.ts';
 
 let upstream: FakeUpstream;
-let world: ToolWorld;
+let toolServers: ToolServers;
 let gateway: Gateway;
-/** The same with little patience for searches. */
+/** The same with a short timeout for searches. */
 let hasty: Gateway;
 
 beforeAll(async () => {
   upstream = await startFakeUpstream({ keys: ['sk-upstream'], models: ['m1'] });
-  world = await startToolWorld();
-  const server_tools = toolsOf(world);
+  toolServers = await startToolServers();
+  const server_tools = toolsOf(toolServers);
   gateway = await startGateway(threeProviders(upstream, { server_tools }));
   const web_search = { ...server_tools.web_search, timeout: 0.1 };
   hasty = await startGateway(threeProviders(upstream, { server_tools: { web_search } }));
 }, 120_000);
 afterEach(() => {
   upstream.clear();
-  world.clear();
+  toolServers.clear();
 });
-afterAll(() => stopAll(gateway, hasty, upstream, world));
+afterAll(() => stopAll(gateway, hasty, upstream, toolServers));
 
 const search = (query: string, id?: string) => ({
   name: 'web_search',
@@ -52,24 +52,25 @@ for (const client of PROTOCOLS) {
   for (const vendor of PROTOCOLS) {
     for (const stream of [true, false]) {
       describe(`${client} → ${vendor}, ${stream ? 'streamed' : 'whole'}`, () => {
-        const talk = (on = gateway) => SEARCH_TALK[client](on.url, { model: VIA[vendor], stream });
-        const history = (at: number) => sentHistory(vendor, upstream.asked[at]!.body);
+        const openChat = (on = gateway) =>
+          SEARCH_CHATS[client](on.url, { model: VIA[vendor], stream });
+        const history = (at: number) => sentHistory(vendor, upstream.modelRequests[at]!.body);
         const rolesOf = (at: number) => history(at).map(({ role }) => role);
 
-        test('mixed in the second round, the client’s calls first: both rounds are made whole again', async () => {
+        test('mixed calls in the second round, the client’s first: both rounds are restored', async () => {
           upstream.enqueue(
             call(search('one')),
             call(weather('Oslo'), search('two'), weather('Rome')),
             call(search('three')),
             say('All is known.'),
           );
-          const conversation = talk();
-          const heard = await conversation.say('Everything?');
-          expect(heard.calls).toMatchObject([
+          const conversation = openChat();
+          const reply = await conversation.say('Everything?');
+          expect(reply.calls).toMatchObject([
             { name: OWN, input: { city: 'Oslo' } },
             { name: OWN, input: { city: 'Rome' } },
           ]);
-          expect(heard.finish).toBe('calls');
+          expect(reply.finish).toBe('calls');
           const end = await conversation.answer('rain');
           expect(upstream.refusals).toEqual([]);
           expect(end).toMatchObject({ text: 'All is known.', calls: [], finish: 'stop' });
@@ -91,12 +92,12 @@ for (const client of PROTOCOLS) {
           expect(results.map(({ id }) => id).sort()).toEqual([...ids].sort());
           expect(results.find(({ id }) => id === ids[0])?.text).toBe('rain');
           expect(results.find(({ id }) => id === ids[1])?.text).toContain('/two');
-          // What was sent before is the beginning of what is sent now.
+          // Each request starts with the previous one.
           expect(history(2).slice(0, 3)).toEqual([...history(1)]);
           expect(sent.slice(0, 7)).toEqual([...history(2)]);
         });
 
-        test('a vendor that counts its calls anew in each round is sent ids that fit', async () => {
+        test('a vendor that restarts its call ids in each round gets unique ids', async () => {
           upstream.enqueue(
             call(search('one', 'call_0')),
             call(search('two', 'call_0')),
@@ -105,23 +106,23 @@ for (const client of PROTOCOLS) {
             call({ ...weather('Oslo'), id: 'call_0' }),
             say('Bye.'),
           );
-          const conversation = talk();
-          const heard = await conversation.say('One, two?');
+          const conversation = openChat();
+          const reply = await conversation.say('One, two?');
           expect(upstream.refusals).toEqual([]);
-          expect(heard).toMatchObject({ text: 'Both.', finish: 'stop' });
+          expect(reply).toMatchObject({ text: 'Both.', finish: 'stop' });
           expect(rolesOf(2)).toEqual(['user', 'assistant', 'tool', 'assistant', 'tool']);
           const [, one, first, two, second] = history(2);
           expect(first?.text).toContain('/one');
           expect(second?.text).toContain('/two');
-          for (const [said, result] of [
+          for (const [message, result] of [
             [one, first],
             [two, second],
           ]) {
-            const id = said?.role === 'assistant' ? said.calls[0]!.id : '';
+            const id = message?.role === 'assistant' ? message.calls[0]!.id : '';
             expect(result).toMatchObject({ role: 'tool', id });
           }
-          const asked = await conversation.say('Three, and the weather?');
-          expect(asked.calls).toMatchObject([{ name: OWN, input: { city: 'Oslo' } }]);
+          const request = await conversation.say('Three, and the weather?');
+          expect(request.calls).toMatchObject([{ name: OWN, input: { city: 'Oslo' } }]);
           expect(history(3).slice(0, 5)).toEqual([...history(2)]);
           const end = await conversation.answer('rain');
           expect(upstream.refusals).toEqual([]);
@@ -133,17 +134,17 @@ for (const client of PROTOCOLS) {
           expect(last.at(-1)).toMatchObject({ role: 'tool', id: ids[3]!.id, text: 'rain' });
         });
 
-        test('twelve at the same time: nobody is told what another searched', async () => {
+        test("twelve concurrent exchanges never see each other's searches", async () => {
           upstream.answerWith(({ protocol, body }) => {
             const sent = sentHistory(protocol!, body);
-            const asked = sent[0]!.text;
+            const query = sent[0]!.text;
             const result = sent.find(({ role }) => role === 'tool')?.text;
-            return result === undefined ? call(search(asked)) : say(`${asked}: ${result.length}`);
+            return result === undefined ? call(search(query)) : say(`${query}: ${result.length}`);
           });
-          const asked = Array.from({ length: 12 }, (_, at) => `query-${'x'.repeat(at)}`);
-          const heard = await Promise.all(asked.map((query) => talk().say(query)));
+          const queries = Array.from({ length: 12 }, (_, at) => `query-${'x'.repeat(at)}`);
+          const replies = await Promise.all(queries.map((query) => openChat().say(query)));
           expect(upstream.refusals).toEqual([]);
-          for (const [at, query] of asked.entries()) {
+          for (const [at, query] of queries.entries()) {
             const length = JSON.stringify({
               query,
               results: pagesFor(query).map((page, n) => ({
@@ -153,53 +154,53 @@ for (const client of PROTOCOLS) {
                 snippet: `Text of ${page.title}`,
               })),
             }).length;
-            expect(heard[at]!.text).toBe(`${query}: ${length}`);
+            expect(replies[at]!.text).toBe(`${query}: ${length}`);
           }
         });
 
-        test('a tool that takes too long is given up; the model hears that, and goes on', async () => {
-          world.slow(2000);
+        test('a tool that takes too long is stopped; the model is informed and continues', async () => {
+          toolServers.slow(2000);
           upstream.enqueue(call(search('slow')), say('It took too long.'));
           const started = performance.now();
-          const heard = await talk(hasty).say('Slow?');
+          const reply = await openChat(hasty).say('Slow?');
           expect(performance.now() - started).toBeLessThan(1500);
-          expect(heard).toMatchObject({ text: 'It took too long.', finish: 'stop' });
+          expect(reply).toMatchObject({ text: 'It took too long.', finish: 'stop' });
           expect(history(1)[2]!.text).toContain('"ok":false');
           expect(history(1)[2]!.text).toContain('"retryable":true');
         });
 
-        // A whole answer of Messages holds arguments as JSON, which cannot be broken.
+        // A whole Messages answer holds arguments as JSON, which cannot be malformed.
         if (vendor !== 'anthropic-messages' || stream) {
-          test('a call whose arguments nobody can read is told to the model, which asks again', async () => {
+          test('malformed arguments are reported to the model, which calls again', async () => {
             upstream.enqueue(
               call({ name: 'web_search', arguments: '{"query": oops' }),
               call(search('tides')),
               say('High at noon.'),
             );
-            const heard = await talk().say('Tide?');
+            const reply = await openChat().say('Tide?');
             expect(upstream.refusals).toEqual([]);
-            expect(heard).toMatchObject({ text: 'High at noon.', calls: [], finish: 'stop' });
+            expect(reply).toMatchObject({ text: 'High at noon.', calls: [], finish: 'stop' });
             expect(rolesOf(1)).toEqual(['user', 'assistant', 'tool']);
             expect(JSON.stringify(history(1))).toContain('not a JSON object');
             expect(rolesOf(2)).toEqual(['user', 'assistant', 'tool', 'assistant', 'tool']);
-            expect(world.reached).toHaveLength(1);
+            expect(toolServers.reached).toHaveLength(1);
           });
         }
 
-        test('an answer cut by its limit in the middle of a call is not run', async () => {
+        test('a call cut by the token limit does not run', async () => {
           upstream.enqueue({ ...call(search('cut')), finish: 'length' });
           const { path, body } = plainRequest(client, VIA[vendor], stream);
           const response = await post(gateway.url, path, body);
           await response.text();
-          expect(world.reached).toEqual([]);
-          expect(upstream.asked.length).toBeLessThanOrEqual(2);
+          expect(toolServers.reached).toEqual([]);
+          expect(upstream.modelRequests.length).toBeLessThanOrEqual(2);
         });
       });
     }
   }
 }
 
-test('empty pieces of a hidden call say nothing to the client', async () => {
+test('empty deltas of a hidden call send nothing to the client', async () => {
   const chunk = (delta: JsonObject, finish: string | null = null) =>
     `data: ${JSON.stringify({
       id: 'c1',
@@ -221,10 +222,10 @@ test('empty pieces of a hidden call say nothing to the client', async () => {
     'data: [DONE]\n\n',
   ].join('');
   upstream.enqueue({ raw }, say('High at noon.'));
-  const talk = SEARCH_TALK['openai-chat'](gateway.url, { model: 'via-chat', stream: true });
-  const heard = await talk.say('Tide?');
-  expect(heard).toMatchObject({ text: 'High at noon.', calls: [], finish: 'stop' });
-  expect(heard.wire).not.toContain('tool_calls');
+  const chat = SEARCH_CHATS['openai-chat'](gateway.url, { model: 'via-chat', stream: true });
+  const reply = await chat.say('Tide?');
+  expect(reply).toMatchObject({ text: 'High at noon.', calls: [], finish: 'stop' });
+  expect(reply.wire).not.toContain('tool_calls');
 });
 
 describe('names and choices', () => {
@@ -235,60 +236,60 @@ describe('names and choices', () => {
   };
   const own = { name: 'web_search', input_schema: { type: 'object' } };
 
-  test('a function of the client’s own called web_search is the client’s', async () => {
+  test('a client’s own function named web_search stays the client’s', async () => {
     upstream.enqueue(call(search('mine')));
-    const heard = await ask({ tools: [own] });
-    expect(heard.content).toMatchObject([{ type: 'tool_use', name: 'web_search' }]);
-    expect(heard.stop_reason).toBe('tool_use');
-    expect(world.reached).toEqual([]);
-    const names = toolNames('openai-chat', upstream.asked[0]!.body);
+    const reply = await ask({ tools: [own] });
+    expect(reply.content).toMatchObject([{ type: 'tool_use', name: 'web_search' }]);
+    expect(reply.stop_reason).toBe('tool_use');
+    expect(toolServers.reached).toEqual([]);
+    const names = toolNames('openai-chat', upstream.modelRequests[0]!.body);
     expect(names).toEqual(['web_search', 'stock_price']);
   });
 
-  test('an alias that nobody else has is the tool', async () => {
+  test('a unique alias selects the tool', async () => {
     upstream.enqueue(call({ ...search('x'), name: 'google_search' }), say('Found.'));
-    const heard = await ask({});
-    expect(heard.content).toMatchObject([{ type: 'text', text: 'Found.' }]);
-    expect(world.reached).toHaveLength(1);
+    const reply = await ask({});
+    expect(reply.content).toMatchObject([{ type: 'text', text: 'Found.' }]);
+    expect(toolServers.reached).toHaveLength(1);
   });
 
-  test('no tools wanted: none are offered', async () => {
+  test('tool_choice none offers no tools', async () => {
     upstream.enqueue(say('Plain.'));
     await ask({ tools: [{ ...own, name: OWN }], tool_choice: { type: 'none' } });
-    expect(toolNames('openai-chat', upstream.asked[0]!.body)).toEqual([OWN]);
+    expect(toolNames('openai-chat', upstream.modelRequests[0]!.body)).toEqual([OWN]);
   });
 
-  test('a forced hosted search is forced once, and the model is free to answer behind it', async () => {
+  test('a forced hosted search is forced once, and then the model chooses freely', async () => {
     upstream.enqueue(call(search('tides')), say('High at noon.'));
     await ask({
       tools: [{ type: 'web_search_20250305', name: 'web_search' }],
       tool_choice: { type: 'tool', name: 'web_search' },
     });
-    const [first, second] = upstream.asked.map(({ body }) => body.tool_choice);
+    const [first, second] = upstream.modelRequests.map(({ body }) => body.tool_choice);
     expect(first).toEqual({ type: 'function', function: { name: 'web_search' } });
     expect(second ?? 'auto').toBe('auto');
   });
 
-  test('max_uses of the declaration holds, and is told in the vendor’s words', async () => {
+  test("the declaration's max_uses is enforced, with the vendor’s error", async () => {
     upstream.enqueue(call(search('a')), call(search('b')), say('Enough.'));
-    const heard = await ask({
+    const reply = await ask({
       tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 1 }],
     });
-    expect(heard.content.map(({ type }) => type)).toEqual([
+    expect(reply.content.map(({ type }) => type)).toEqual([
       'server_tool_use',
       'web_search_tool_result',
       'server_tool_use',
       'web_search_tool_result',
       'text',
     ]);
-    expect(heard.content[3]!.content).toEqual({
+    expect(reply.content[3]!.content).toEqual({
       type: 'web_search_tool_result_error',
       error_code: 'max_uses_exceeded',
     });
-    expect(world.reached).toHaveLength(1);
+    expect(toolServers.reached).toHaveLength(1);
   });
 
-  test('Codex’s search endpoint answers with what was found', async () => {
+  test('Codex’s search endpoint returns the results', async () => {
     const response = await post(gateway.url, '/v1/alpha/search', {
       id: 's1',
       model: 'via-chat',

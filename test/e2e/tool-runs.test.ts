@@ -1,30 +1,36 @@
-/** Tools that the gateway ran, in the recorded exchange: what was asked, what came of it, when and how long. */
+/** Tool runs of the gateway in the recorded exchange: arguments, result, start and duration. */
 
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { join } from 'node:path';
 import type { SampleMeta } from '../../src/samples/sample.ts';
 import { type Gateway, runBinary, startGateway, threeProviders } from '../support/binary.ts';
 import { call, type FakeUpstream, say, startFakeUpstream } from '../support/fake-upstream/index.ts';
-import { PRICE, startToolWorld, stopAll, type ToolWorld, toolsOf } from '../support/tool-world.ts';
+import {
+  PRICE,
+  startToolServers,
+  stopAll,
+  type ToolServers,
+  toolsOf,
+} from '../support/tool-servers.ts';
 
 setDefaultTimeout(60_000);
 
 let upstream: FakeUpstream;
-let world: ToolWorld;
+let toolServers: ToolServers;
 let gateway: Gateway;
 
 beforeAll(async () => {
   upstream = await startFakeUpstream({ keys: ['sk-upstream'], models: ['m1'] });
-  world = await startToolWorld();
+  toolServers = await startToolServers();
   gateway = await startGateway(
-    threeProviders(upstream, { server_tools: toolsOf(world), samples: { mode: 'all' } }),
+    threeProviders(upstream, { server_tools: toolsOf(toolServers), samples: { mode: 'all' } }),
   );
 }, 120_000);
 afterEach(() => {
   upstream.clear();
-  world.clear();
+  toolServers.clear();
 });
-afterAll(() => stopAll(gateway, upstream, world));
+afterAll(() => stopAll(gateway, upstream, toolServers));
 
 async function metaOf(id: string): Promise<SampleMeta> {
   const file = join(gateway.home, 'state/samples/openai-chat', `${id}_meta.json`);
@@ -39,9 +45,9 @@ async function metaOf(id: string): Promise<SampleMeta> {
   }
 }
 
-const ask = async (stream: boolean, hopgate?: object) => (await asked(stream, hopgate)).id;
+const ask = async (stream: boolean, hopgate?: object) => (await runExchange(stream, hopgate)).id;
 
-async function asked(stream: boolean, hopgate?: object) {
+async function runExchange(stream: boolean, hopgate?: object) {
   const response = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -57,8 +63,8 @@ async function asked(stream: boolean, hopgate?: object) {
 }
 
 for (const stream of [true, false]) {
-  test(`runs are recorded with begin, duration and result, ${stream ? 'streamed' : 'whole'}`, async () => {
-    world.slow(60);
+  test(`a sample records start, duration and result of each run, ${stream ? 'streamed' : 'whole'}`, async () => {
+    toolServers.slow(60);
     upstream.enqueue(
       call(
         { name: 'stock_price', arguments: { symbol: 'KO' } },
@@ -83,7 +89,7 @@ for (const stream of [true, false]) {
       expect(run.ms).toBeGreaterThanOrEqual(55);
       expect(run.ms).toBeLessThan(2000);
     }
-    // What was asked for together ran together, and all of it between the hops.
+    // Calls requested together run together, between the hops.
     expect(Math.abs(first!.at! - second!.at!)).toBeLessThan(50);
     expect(third!.at).toBeGreaterThanOrEqual(first!.at! + first!.ms!);
     const hopEnd = meta.edges.find(({ stage }) => stage === 'provider-response')!.until!;
@@ -93,8 +99,8 @@ for (const stream of [true, false]) {
   });
 }
 
-test('a run that failed is recorded with its error, and the command line shows all of them', async () => {
-  world.fail();
+test('a failed run is recorded with its error, and the command line shows all runs', async () => {
+  toolServers.fail();
   upstream.enqueue(call({ name: 'stock_price', arguments: { symbol: 'KO' } }), say('Not known.'));
   const id = await ask(true);
   const meta = await metaOf(id);
@@ -107,7 +113,7 @@ test('a run that failed is recorded with its error, and the command line shows a
   expect(stdout).toMatch(/^tool stock_price after hop 1, at \d+ ms: .*503.* in \d+ ms$/m);
 });
 
-test('forced recalls are recorded as run before the first hop, with the space that was used', async () => {
+test('forced recalls are recorded before the first hop, with the space they used', async () => {
   upstream.enqueue(say('Nothing.'));
   const hopgate = { memory: { space: 'shop', recall: 'always' } };
   const meta = await metaOf(await ask(true, hopgate));
@@ -125,14 +131,14 @@ test('forced recalls are recorded as run before the first hop, with the space th
   expect(stdout).toMatch(/^tool recall_memory before hop 1, at \d+ ms: done in \d+ ms$/m);
 });
 
-test('an app that watches sees web searches and HTTP tools, too', async () => {
+test('an app that subscribes to tool events sees web searches and HTTP tools, too', async () => {
   const steps = () => [
     call({ name: 'web_search', arguments: { query: 'tides' } }),
     call({ name: 'stock_price', arguments: { symbol: 'KO' } }),
     say('Done.'),
   ];
   upstream.enqueue(...steps());
-  const { text } = await asked(true, { tool_events: true });
+  const { text } = await runExchange(true, { tool_events: true });
   const events = [...text.matchAll(/"hopgate":(\{.*\})\}\n/g)].map(
     ([, found]) => JSON.parse(found!) as Record<string, unknown>,
   );
@@ -144,5 +150,5 @@ test('an app that watches sees web searches and HTTP tools, too', async () => {
   ]);
   expect(events[3]!.result).toMatchObject({ symbol: 'KO', price: PRICE });
   upstream.enqueue(...steps());
-  expect((await asked(true)).text).not.toContain('hopgate');
+  expect((await runExchange(true)).text).not.toContain('hopgate');
 });

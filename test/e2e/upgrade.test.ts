@@ -1,4 +1,4 @@
-/** A program that meets what a newer one left behind, compiled: every file of state is refused in words, and service goes on. */
+/** The compiled program meets state files of a newer version: it names and refuses each, and goes on serving. */
 
 import { Database } from 'bun:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { CONFIG_VERSION } from '../../src/config/file/migrations.ts';
 import { runBinary, startGateway } from '../support/binary.ts';
 
-// Made anew from the samples beside it, whatever stands in it.
+// Rebuilt from the samples beside it, so its content does not matter.
 const DERIVED = /samples\/.*\.db$/;
 const FUTURE = 99;
 
@@ -45,16 +45,16 @@ async function ask(url: string): Promise<number> {
   return response.status;
 }
 
-describe('state', () => {
+describe('state files', () => {
   beforeAll(async () => {
     const gateway = await startGateway(CONFIG, { env });
     expect(await ask(gateway.url)).toBe(200);
-    // What the request did not need is opened a moment behind the start.
+    // Files that the request does not need are opened shortly after the start.
     for (let i = 0; i < 100 && databases().length < 6; i++) await Bun.sleep(50);
     expect(await gateway.stop()).toBe(0);
   }, 120_000);
 
-  test('of every kind carries a version', () => {
+  test('every kind of state file carries a version', () => {
     const names = databases().map((path) => path.slice(home.length + 1));
     for (const name of ['responses', 'hops', 'session', 'sent-short', 'descriptions']) {
       expect(names).toContain(`state/${name}.db`);
@@ -62,30 +62,30 @@ describe('state', () => {
     for (const path of databases()) expect(versionOf(path).user_version).toBeGreaterThan(0);
   });
 
-  test('of a newer program is named, left as it is, and done without', async () => {
+  test('a file of a newer version is named, left unchanged, and not used', async () => {
     for (const path of databases()) {
       withDatabase(path, (db) => {
         db.run(`PRAGMA user_version = ${FUTURE}`);
         db.run('PRAGMA wal_checkpoint(TRUNCATE)');
       });
     }
-    const kept = databases().filter((path) => !DERIVED.test(path));
-    const before = kept.map(sum);
+    const stored = databases().filter((path) => !DERIVED.test(path));
+    const before = stored.map(sum);
     const gateway = await startGateway(CONFIG, { env });
     expect(await ask(gateway.url)).toBe(200);
     const messages = () => gateway.logs().map(({ message }) => String(message));
     const named = (path: string) => messages().some((one) => one.includes(path));
-    for (let i = 0; i < 100 && !kept.every(named); i++) await Bun.sleep(50);
-    const said = messages();
+    for (let i = 0; i < 100 && !stored.every(named); i++) await Bun.sleep(50);
+    const texts = messages();
     expect(await gateway.stop()).toBe(0);
-    for (const path of kept) {
-      const words = said.filter((one) => one.includes(path));
-      expect([path, words]).toEqual([
+    for (const path of stored) {
+      const messages = texts.filter((one) => one.includes(path));
+      expect([path, messages]).toEqual([
         path,
         [expect.stringContaining(`made by a newer version of hopgate (schema ${FUTURE}, this one`)],
       ]);
     }
-    expect(kept.map(sum)).toEqual(before);
+    expect(stored.map(sum)).toEqual(before);
     expect([...new Bun.Glob('**/*.backup').scanSync({ cwd: home })]).toEqual([]);
     for (const path of databases().filter((one) => DERIVED.test(one))) {
       expect(versionOf(path).user_version).toBeLessThan(FUTURE);
@@ -93,7 +93,7 @@ describe('state', () => {
   }, 60_000);
 });
 
-test('a configuration of a newer program stops the start, with its place, and is left as it is', async () => {
+test('a configuration of a newer version stops the start with its position, and stays unchanged', async () => {
   const file = join(home, 'newer.yaml');
   const text = `listen: 127.0.0.1:0\nversion: ${CONFIG_VERSION + 1}\n`;
   await Bun.write(file, text);

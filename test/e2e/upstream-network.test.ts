@@ -1,4 +1,4 @@
-/** The binary's way to its upstreams: TLS with its proofs, proxies, and many streams at a time by either client. */
+/** The network path to upstreams, through the binary: TLS verification, proxies, and many concurrent streams. */
 
 import { afterAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
@@ -51,7 +51,7 @@ const ask = (gateway: Gateway, stream = false) =>
 
 describe('an upstream behind TLS', () => {
   function vendor(certificate: string, clients = false) {
-    let asked = 0;
+    let requestCount = 0;
     const server = Bun.serve({
       hostname: '127.0.0.1',
       port: 0,
@@ -63,7 +63,7 @@ describe('an upstream behind TLS', () => {
           : {}),
       },
       async fetch(request) {
-        asked++;
+        requestCount++;
         if (!((await request.json()) as { stream?: boolean }).stream) return Response.json(REPLY);
         return new Response(`${delta('Hel')}${delta('lo.', 'stop')}data: [DONE]\n\n`, {
           headers: { 'content-type': 'text/event-stream' },
@@ -71,17 +71,17 @@ describe('an upstream behind TLS', () => {
       },
     });
     stops.push(() => server.stop(true));
-    return { url: `https://localhost:${server.port}/v1`, asked: () => asked };
+    return { url: `https://localhost:${server.port}/v1`, asked: () => requestCount };
   }
 
-  test('that is known is asked, streaming and not', async () => {
+  test('a trusted upstream is used, with and without streaming', async () => {
     const { url } = vendor('localhost');
     const gateway = await gatewayTo({ base_url: url, tls: { ca_file: pem('authority') } });
     expect(await (await ask(gateway)).json()).toEqual(REPLY);
     expect(await (await ask(gateway, true)).text()).toContain('[DONE]');
   });
 
-  test('is connected to once: a sample tells how long that took, the next one that it was kept', async () => {
+  test('a connection is reused: the first sample holds the connect time, the next one says that it was reused', async () => {
     const { url } = vendor('localhost');
     const tls = { ca_file: pem('authority') };
     const gateway = await gatewayTo({ base_url: url, tls }, {}, { samples: { mode: 'all' } });
@@ -112,7 +112,7 @@ describe('an upstream behind TLS', () => {
     expect(again).not.toHaveProperty('connected');
   });
 
-  test('that wants to know its clients is shown the configured certificate', async () => {
+  test('an upstream that asks for a client certificate gets the configured one', async () => {
     const { url } = vendor('localhost', true);
     const gateway = await gatewayTo({
       base_url: url,
@@ -134,21 +134,21 @@ describe('an upstream behind TLS', () => {
     ],
     ['whom nobody vouches for', 'localhost', {}, 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
   ] as const) {
-    test(`${name} sees no request, and the client is told why`, async () => {
-      const { url, asked } = vendor(certificate);
+    test(`${name} gets no request, and the client reads why`, async () => {
+      const { url, asked: requestFor } = vendor(certificate);
       const gateway = await gatewayTo({ base_url: url, tls });
       const response = await ask(gateway);
       expect(response.status).toBe(502);
       expect(await response.text()).toContain(`could not be reached (${code})`);
-      expect(asked()).toBe(0);
+      expect(requestFor()).toBe(0);
     });
   }
 });
 
 describe('a proxy', () => {
-  /** Answers for whatever it is asked to fetch. */
+  /** Answers every request it proxies. */
   function proxy() {
-    const seen: string[] = [];
+    const received: string[] = [];
     const server = Bun.listen({
       hostname: '127.0.0.1',
       port: 0,
@@ -156,7 +156,7 @@ describe('a proxy', () => {
         data(socket, bytes) {
           const line = bytes.toString().split('\r\n')[0]!;
           if (!/^[A-Z]+ /.test(line)) return;
-          seen.push(line);
+          received.push(line);
           const body = JSON.stringify(REPLY);
           socket.write(
             `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
@@ -165,41 +165,41 @@ describe('a proxy', () => {
       },
     });
     stops.push(() => server.stop(true));
-    return { url: `http://127.0.0.1:${server.port}`, seen };
+    return { url: `http://127.0.0.1:${server.port}`, seen: received };
   }
 
-  test('that the environment names is used', async () => {
-    const { url, seen } = proxy();
+  test('the proxy named in the environment is used', async () => {
+    const { url, seen: received } = proxy();
     const gateway = await gatewayTo({ base_url: 'http://vendor.test/v1' }, { http_proxy: url });
     expect(await (await ask(gateway)).json()).toEqual(REPLY);
-    expect(seen).toEqual(['POST http://vendor.test/v1/chat/completions HTTP/1.1']);
+    expect(received).toEqual(['POST http://vendor.test/v1/chat/completions HTTP/1.1']);
   });
 
-  test('that the provider names is used', async () => {
-    const { url, seen } = proxy();
+  test('the proxy named in the provider is used', async () => {
+    const { url, seen: received } = proxy();
     const gateway = await gatewayTo({ base_url: 'http://vendor.test/v1', proxy: url });
     expect(await (await ask(gateway)).json()).toEqual(REPLY);
-    expect(seen).toEqual(['POST http://vendor.test/v1/chat/completions HTTP/1.1']);
+    expect(received).toEqual(['POST http://vendor.test/v1/chat/completions HTTP/1.1']);
   });
 
-  test('for other schemes is left alone', async () => {
-    const { url, seen } = proxy();
+  test('a proxy for another scheme is ignored', async () => {
+    const { url, seen: received } = proxy();
     const vendor = proxy();
     const gateway = await gatewayTo({ base_url: `${vendor.url}/v1` }, { https_proxy: url });
     expect((await ask(gateway)).status).toBe(200);
-    expect(seen).toEqual([]);
+    expect(received).toEqual([]);
     expect(vendor.seen).toEqual(['POST /v1/chat/completions HTTP/1.1']);
   });
 });
 
-describe('more streams at a time than a process may fetch by default', () => {
+describe('more concurrent streams than fetch allows by default', () => {
   const STREAMS = 300;
 
   for (const [name, env] of [
     ['by the own client', {}],
     ['by fetch, behind a proxy', { http_proxy: 'set' }],
   ] as const) {
-    test(`${name}: none waits for another to end`, async () => {
+    test(`${name}: no stream waits for another to end`, async () => {
       let open = 0;
       let most = 0;
       const all = Promise.withResolvers<void>();
@@ -231,7 +231,7 @@ describe('more streams at a time than a process may fetch by default', () => {
         { base_url: `${'http_proxy' in env ? 'http://vendor.test' : address}/v1` },
         'http_proxy' in env ? { http_proxy: address } : {},
       );
-      // This very process fetches 256 at a time, too: the clients are processes of their own.
+      // This process, too, can fetch only 256 at a time, so the clients are separate processes.
       const client = `
         const ask = () => fetch('${gateway.url}/v1/chat/completions', { method: 'POST', body: '{"model":"m","stream":true,"messages":[{"role":"user","content":"Hi"}]}' }).then((r) => r.text());
         const texts = await Promise.all(Array.from({ length: ${STREAMS / 2} }, ask));

@@ -1,4 +1,4 @@
-/** Every codec reads and writes in linear time: requests, replies and streams of each protocol, made to hurt it. */
+/** Every codec reads and writes in linear time, even hostile requests, replies and streams. */
 
 import { describe, test } from 'bun:test';
 import { lintRequest as lintMessages } from '../../src/codecs/anthropic-messages/lint/lint-request.ts';
@@ -27,11 +27,11 @@ const LINT_STREAM = {
   'openai-chat': lintChatStream,
   'openai-responses': lintResponsesStream,
 } as const;
-/** Characters of the largest request or answer that is tried. */
+/** Characters of the largest request or answer in these tests. */
 const MOST = 1024 * 1024;
 const TIME = 120_000;
 
-/** Every fact that makes a codec do more. */
+/** Every profile fact that makes a codec do more. */
 const FULL: Profile = {
   name: 'full',
   rootUnions: false,
@@ -58,10 +58,10 @@ const deep = (n: number, wrap: (inner: JsonObject) => JsonObject): JsonObject =>
   for (let i = 0; i < n; i++) value = wrap(value);
   return value;
 };
-/** No parser of anybody goes deeper. */
+/** No parser here goes deeper. */
 const DEEP = 400;
 
-/** A string member of a body: what a hostile one may be. */
+/** A string member of a body: the hostile values. */
 const STRINGS: Readonly<Record<string, (size: number) => string>> = {
   escapes: (size) => '\n"\\'.repeat(size / 3),
   spaces: (size) => `a${' '.repeat(size)}b${' '.repeat(size)}`,
@@ -385,7 +385,7 @@ const withModel = (from: ProtocolName, body: JsonObject): JsonObject => ({
   ...body,
 });
 
-/** The same hostile text in every place of a request that takes one. */
+/** The same hostile text in every place of a request that holds one. */
 function everywhere(from: ProtocolName, text: string): JsonObject {
   switch (from) {
     case 'openai-chat':
@@ -486,7 +486,7 @@ for (const [from, shapes] of REQUESTS) {
             run: (body) => {
               LINT[from](body);
               const conversation = PROTOCOLS[from].decodeRequest(body);
-              // Written anew, as after any change.
+              // Encoded anew, as after a change.
               const turns = conversation.turns.map(({ wire: _, ...turn }) => turn);
               const changed: Conversation = {
                 ...conversation,
@@ -665,7 +665,7 @@ const REPLIES: Readonly<Record<ProtocolName, Readonly<Record<string, (n: number)
     },
   };
 
-const asked = (protocol: ProtocolName, tools = 0): Conversation => {
+const requestFor = (protocol: ProtocolName, tools = 0): Conversation => {
   const body =
     protocol === 'openai-chat'
       ? { messages: [user('a')], tools: list(tools, (i) => fn(`f${i}`, {})) }
@@ -676,7 +676,11 @@ const asked = (protocol: ProtocolName, tools = 0): Conversation => {
 };
 
 describe.each(NAMES)('replies of %s', (from) => {
-  const context = { sent: asked(from, 10), target: target(from, NO_PROFILE), notes: new Notes() };
+  const context = {
+    sent: requestFor(from, 10),
+    target: target(from, NO_PROFILE),
+    notes: new Notes(),
+  };
   for (const [what, make] of Object.entries(REPLIES[from])) {
     test(
       what,
@@ -690,7 +694,7 @@ describe.each(NAMES)('replies of %s', (from) => {
             const { wire: _, ...reply } = PROTOCOLS[from].decodeReply(body, context);
             for (const to of NAMES) {
               const client = {
-                request: asked(to),
+                request: requestFor(to),
                 requestId: 'req_1',
                 provider: 'p',
                 notes: new Notes(),
@@ -724,7 +728,7 @@ const named = (index: number, more: JsonObject = {}): JsonObject =>
     function: { name: 'f', arguments: '' },
     ...more,
   });
-const said = (index: number, args: string): JsonObject =>
+const contentOf = (index: number, args: string): JsonObject =>
   part(index, { function: { arguments: args } });
 const event = (value: JsonObject): string => data(value, String(value.type));
 const messageStart = event({
@@ -761,23 +765,25 @@ const STREAMS: Readonly<Record<ProtocolName, Readonly<Record<string, (n: number)
     'text and reasoning by turns': (n) =>
       list(n / 220, () => chunk({ content: 'a' }) + chunk({ reasoning_content: 'b' })).join(''),
     'calls, one after another': (n) =>
-      list(n / 320, (i) => chunk(named(i)) + chunk(said(i, '{}'))).join(''),
+      list(n / 320, (i) => chunk(named(i)) + chunk(contentOf(i, '{}'))).join(''),
     'calls that are opened first': (n) =>
       list(n / 320, (i) => chunk(named(i))).join('') +
-      list(n / 320, (i) => chunk(said(i, '{}'))).join(''),
+      list(n / 320, (i) => chunk(contentOf(i, '{}'))).join(''),
     'calls that are filled from the last on': (n) =>
       list(n / 320, (i) => chunk(named(i))).join('') +
-      list(n / 320, (i) => chunk(said(Math.floor(n / 320) - 1 - i, '{}'))).join(''),
+      list(n / 320, (i) => chunk(contentOf(Math.floor(n / 320) - 1 - i, '{}'))).join(''),
     'two calls whose arguments come by turns': (n) =>
       chunk(named(0)) +
       chunk(named(1)) +
-      chunk(said(0, '{"a":"')) +
-      chunk(said(1, '{"a":"')) +
-      list(n / 280, () => chunk(said(0, 'xxxxxxxx')) + chunk(said(1, 'yyyyyyyy'))).join(''),
+      chunk(contentOf(0, '{"a":"')) +
+      chunk(contentOf(1, '{"a":"')) +
+      list(n / 280, () => chunk(contentOf(0, 'xxxxxxxx')) + chunk(contentOf(1, 'yyyyyyyy'))).join(
+        '',
+      ),
     'a call without an end, and others behind it': (n) =>
       chunk(named(0)) +
-      chunk(said(0, '{"a":"'.padEnd(n / 4, 'x'))) +
-      list(n / 320, (i) => chunk(named(i + 1)) + chunk(said(i + 1, '{'))).join(''),
+      chunk(contentOf(0, '{"a":"'.padEnd(n / 4, 'x'))) +
+      list(n / 320, (i) => chunk(named(i + 1)) + chunk(contentOf(i + 1, '{'))).join(''),
     'calls without an index': (n) =>
       list(n / 200, (i) =>
         chunk({
@@ -976,7 +982,7 @@ const frames = (text: string): readonly SseFrame[] => {
 };
 
 describe.each(NAMES)('streams of %s', (from) => {
-  const sent = asked(from, 10);
+  const sent = requestFor(from, 10);
   const read = (all: readonly SseFrame[]): readonly StreamEvent[] => {
     const decoder = PROTOCOLS[from].decodeStream({
       sent,
@@ -1004,7 +1010,7 @@ describe.each(NAMES)('streams of %s', (from) => {
             const events = read(all);
             for (const to of NAMES) {
               const client = {
-                request: asked(to),
+                request: requestFor(to),
                 requestId: 'req_1',
                 provider: 'p',
                 notes: new Notes(),

@@ -1,4 +1,6 @@
-/** A configuration is read in proportion to its size, however hostile it is: a running gateway reads it beside its streams. */
+/**
+ * Reading a configuration takes linear time, however hostile the file: a running gateway reads it beside its streams.
+ */
 
 import { describe, expect, test } from 'bun:test';
 import { suggest } from '../../src/lib/text/did-you-mean.ts';
@@ -9,7 +11,7 @@ import { cpuTime } from '../support/cpu-time.ts';
 const lines = (count: number, one: (n: number) => string) =>
   Array.from({ length: count }, (_, n) => one(n)).join('');
 
-/** Sizes near the largest that is taken; a square of them would be seconds to hours. */
+/** Sizes near the largest accepted; quadratic work would take seconds to hours. */
 const files: Readonly<Record<string, string>> = {
   'aliases in a row': `${PROVIDER}aliases:\n${lines(20_000, (n) => `  a${n}: a${n + 1}\n`)}`,
   'aliases in one circle': `${PROVIDER}aliases:\n${lines(20_000, (n) => `  a${n}: a${(n + 1) % 20_000}\n`)}`,

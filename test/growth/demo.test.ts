@@ -1,4 +1,4 @@
-/** The demo model answers hostile prompts and schemas in time: what has no cheap answer gets a plain one. */
+/** The demo model answers hostile prompts and schemas in bounded time: expensive ones get a plain answer. */
 
 import { describe, expect, test } from 'bun:test';
 import { demoTransport } from '../../src/upstream/demo/index.ts';
@@ -16,7 +16,7 @@ const send = async (body: unknown): Promise<Response> => {
   if (response.status !== 200) throw new Error(await response.text());
   return response;
 };
-/** Milliseconds of CPU for a body of a megabyte, its parsing included: a square of that takes minutes. */
+/** Milliseconds of CPU for a body of a megabyte, including its parsing; quadratic work takes minutes. */
 const MOST_MS = 500;
 const MEGABYTE = 1024 * 1024;
 const user = (content: string) => [{ role: 'user', content }];
@@ -86,7 +86,7 @@ describe('prompts', () => {
       });
     }
   }
-  test('many tools and many stops', async () => {
+  test('many tools and many stops take linear time', async () => {
     const tool = (n: number) => ({
       type: 'function',
       function: { name: `tool_${n}`, description: 'weather words' },
@@ -109,7 +109,7 @@ describe('prompts', () => {
   });
 });
 
-describe('schemas that have no cheap answer', () => {
+describe('schemas without a cheap answer', () => {
   const nested = (depth: number, wrap: (inner: unknown) => unknown): unknown => {
     let out: unknown = { type: 'string' };
     for (let i = 0; i < depth; i++) out = wrap(out);
@@ -177,7 +177,7 @@ describe('schemas that have no cheap answer', () => {
     'branching conjunctions': nested(16, (inner) => ({ allOf: [inner, inner] })),
     'conditions within conditions': nested(8, (inner) => ({
       if: inner,
-      // biome-ignore lint/suspicious/noThenProperty: a word of JSON Schema
+      // biome-ignore lint/suspicious/noThenProperty: a JSON Schema keyword
       then: inner,
       else: inner,
     })),
@@ -227,7 +227,7 @@ describe('schemas that have no cheap answer', () => {
           }));
         });
         expect(status).toBe(200);
-        // A busy machine counts the collector's threads, too.
+        // On a busy machine the measurement includes the garbage collector's threads.
         expect(cost - parsing).toBeLessThan(400);
       }
     });

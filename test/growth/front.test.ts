@@ -1,4 +1,4 @@
-/** What clients and vendors write grows the work at the front no faster than itself. */
+/** Work on raw client and vendor bytes grows no faster than their size. */
 
 import { describe, expect, test } from 'bun:test';
 import { cutWords, encodeHeaderText, printableLine } from '../../src/lib/text/printable-text.ts';
@@ -122,7 +122,7 @@ const WORK: readonly (readonly [string, (text: string) => unknown])[] = [
   ],
 ];
 
-// Longer than whatever reaches one of these, and long enough for quadratic work to take seconds.
+// Longer than any real input here, and long enough that quadratic work takes seconds.
 const MOST = 1 << 17;
 
 for (const [work, run] of WORK) {
@@ -133,7 +133,7 @@ for (const [work, run] of WORK) {
   });
 }
 
-test('a thousand long names in any order fill no page of metrics', () => {
+test('a thousand long names in any order do not fill the metrics', () => {
   const metrics = createGatewayMetrics('1');
   for (let i = 0; i < 3000; i++) {
     const name = `${i}${'x'.repeat(10_000)}`;
@@ -144,7 +144,7 @@ test('a thousand long names in any order fill no page of metrics', () => {
   expect(metrics.render().length).toBeLessThan(12_000_000);
 });
 
-test('a body in many pieces or many encodings is read in one go', async () => {
+test('a body in many pieces or many encodings is read in linear time', async () => {
   const connections = new Connections({ idleMs: 0, bodyIdleMs: 0, unfinishedBytes: 0 });
   await expectLinear({
     name: 'pieces',
@@ -177,7 +177,7 @@ test('a body in many pieces or many encodings is read in one go', async () => {
   });
 }, 60_000);
 
-test('a small body that unfolds into a large one keeps nobody waiting', async () => {
+test('a small body that expands into a large one does not block other requests', async () => {
   const zlib = process.getBuiltinModule('node:zlib');
   const bomb = zlib.brotliCompressSync(Buffer.alloc(49_000_000), {
     params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 4 },

@@ -1,4 +1,4 @@
-/** Work on answers that may leak calls grows with the answer, whatever stands in it and however it comes. */
+/** Work on answers that may leak calls grows linearly with the answer, whatever its content and chunks. */
 
 import { describe, test } from 'bun:test';
 import type { Tool } from '../../src/conversation/types.ts';
@@ -28,7 +28,7 @@ const GLM = '<tool_call>run<arg_key>cmd</arg_key><arg_value>x</arg_value></tool_
 const DSML =
   '<｜DSML｜invoke name="run"><｜DSML｜parameter name="cmd">x</｜DSML｜parameter></｜DSML｜invoke>';
 
-/** Pieces of which a whole reply consists. */
+/** Pieces that fill a whole reply. */
 const PIECES: readonly string[] = [
   '{', '{"', '[{', '[', ']', ']<]minimax[>[', ']<]minimax[>[<a>', '<', '</', '<|', '<｜', '<think>', '</think>', ' </think>',
   '<tool_call>', '</tool_call>', '<tool_call></tool_call>', '<tool_call>{', '<tool_call>run', '<function=', '<function=run>',
@@ -42,7 +42,7 @@ const PIECES: readonly string[] = [
   '=', '"\n', '{"a":"<|python_tag|>', '◁think▷', '(', '))', ';', 'a', '｜', '▁',
 ]; // biome-ignore format: a list of pieces
 
-/** Openers behind which one of the pieces goes on and on. */
+/** Openers that are followed by endless copies of one piece. */
 const OPENERS: readonly string[] = [
   '<tool_call>', '<tool_call>run', '<tool_call>run<arg_key>', '<tool_call>run<arg_key>cmd</arg_key><arg_value>',
   '<tool_call>{"name":"run","arguments":{"cmd":"', '<tool_call>{"name":"run","arguments":{"n":', '<tool_call>{"name": "run", "arguments": {',
@@ -67,7 +67,7 @@ const WHOLE = 512 * 1024;
 const STREAMED = 64 * 1024;
 const repeated = (piece: string) => (size: number) => piece.repeat(Math.ceil(size / piece.length));
 
-describe('replies of one piece', () => {
+describe('replies of one repeated piece', () => {
   PIECES.forEach((piece, i) => {
     const name = JSON.stringify(piece);
     const input = repeated(piece);
@@ -82,7 +82,7 @@ describe('replies of one piece', () => {
 const pairs = OPENERS.flatMap((opener, i) =>
   BEHIND.flatMap((piece, j) => ((i + j) % 41 === 0 ? [[opener, piece] as const] : [])),
 );
-describe('an opener and what goes on behind it', () => {
+describe('an opener followed by repeated pieces', () => {
   for (const [opener, piece] of pairs) {
     const name = JSON.stringify(opener + piece);
     const input = (size: number) => opener + repeated(piece)(size);
@@ -123,7 +123,7 @@ describe('arguments of leaked calls', () => {
       }));
   }
 
-  test('schemas that refer to each other', () =>
+  test('schemas that refer to each other take linear time', () =>
     expectLinear({
       name: 'references',
       input: (size) => {
@@ -133,7 +133,7 @@ describe('arguments of leaked calls', () => {
       run: (tools) => play(eventsOf([{ text: [glm('5', 'a')] }]), { tools }),
     }));
 
-  test('many repairs in one reply', () =>
+  test('many repairs in one reply take linear time', () =>
     expectLinear({
       name: 'repairs',
       input: repeated(
@@ -146,7 +146,7 @@ describe('arguments of leaked calls', () => {
 
 describe('tools, structured calls, quotations', () => {
   const named = (size: number) => Array.from({ length: size / 100 }, (_, i) => fn(`tool_${i}`));
-  test('ten thousand tools', () =>
+  test('ten thousand tools take linear time', () =>
     expectLinear({
       name: 'tools',
       input: named,
@@ -183,7 +183,7 @@ describe('tools, structured calls, quotations', () => {
       }));
   }
 
-  test('many arguments in Python', () =>
+  test('many arguments in Python take linear time', () =>
     expectLinear({
       name: 'python',
       input: (size) => `[${'run(a=1, b="x"), '.repeat(size / 17)}]`,

@@ -1,4 +1,4 @@
-/** The work of the memory grows linearly with what clients send, and long work lets others have their turn. */
+/** Memory work grows linearly with the client's input, and long work yields to other requests. */
 
 import { afterEach, describe, expect, test } from 'bun:test';
 import { joinedExtension } from '../../src/features/chat-apps/headers.ts';
@@ -88,7 +88,7 @@ describe('bodies', () => {
               try {
                 read(body);
               } catch {
-                // What it says is tested elsewhere.
+                // Other tests check the output.
               }
             },
           }),
@@ -105,7 +105,7 @@ describe('bodies', () => {
     }));
 });
 
-/** The longest that others had to wait while something ran, in ms. */
+/** The longest delay for other work while something ran, in ms. */
 async function longestWait(run: () => Promise<unknown>): Promise<number> {
   let longest = 0;
   let last = performance.now();
@@ -124,7 +124,7 @@ async function longestWait(run: () => Promise<unknown>): Promise<number> {
 const countOf = (book: EventStore, space: string): number =>
   book.spaces('', 10).find((one) => one.space === space)?.events ?? 0;
 
-describe('work on many long texts is done in steps', () => {
+describe('work on many long texts runs in steps', () => {
   const text = (i: number) =>
     Array.from({ length: 1300 }, (_, at) => `w${((i * 31 + at) * 7919) % 9973}`)
       .join(' ')
@@ -132,7 +132,7 @@ describe('work on many long texts is done in steps', () => {
   // In one piece it would take a second; the machine may be busy.
   const PATIENCE = 400;
 
-  test('adding, capturing, recalling', async () => {
+  test('adding, capturing and recalling yield to other requests', async () => {
     const { book, memory } = files.open({ path: files.path() });
     book.add('s', [{ text: 'begin' }], alone);
     const events = Array.from({ length: 200 }, (_, i) => ({ text: text(i) }));
@@ -145,7 +145,7 @@ describe('work on many long texts is done in steps', () => {
     expect([countOf(book, 's'), countOf(book, 't')]).toEqual([201, 200]);
   }, 60_000);
 
-  test('events that were added are taken back when a later one finds no room', async () => {
+  test('added events are rolled back when a later one does not fit', async () => {
     const limits = { text: 8000, tags: 32, events: 20, bytes: 2 ** 30 };
     const { book } = files.open({ path: files.path(), limits });
     const events = Array.from({ length: 30 }, (_, i) => ({ text: text(i) }));

@@ -1,4 +1,4 @@
-/** The repair of tool histories is linear in what it repairs, however a history is made to hurt it. */
+/** The repair of tool histories is linear in their size, however hostile they are. */
 
 import { describe, test } from 'bun:test';
 import { GatewayError } from '../../src/conversation/errors.ts';
@@ -16,7 +16,7 @@ import { expectLinear } from '../support/growth.ts';
 
 const NAMES = Object.keys(PROTOCOLS) as ProtocolName[];
 
-/** Blocks of a Messages history: `n` of them, by kind. */
+/** `n` blocks of a Messages history, by kind. */
 const use = (id: string, more: JsonObject = {}): JsonObject => ({
   type: 'tool_use',
   id,
@@ -29,7 +29,7 @@ const result = (id: string, content: Json = 'x'): JsonObject => ({
   tool_use_id: id,
   content,
 });
-const said = (text: string): JsonObject => ({ type: 'text', text });
+const contentOf = (text: string): JsonObject => ({ type: 'text', text });
 const user = (...content: Json[]): JsonObject => ({ role: 'user', content });
 const model = (...content: Json[]): JsonObject => ({ role: 'assistant', content });
 const list = <T>(n: number, make: (i: number) => T): T[] =>
@@ -38,11 +38,11 @@ const list = <T>(n: number, make: (i: number) => T): T[] =>
 /** Messages histories of about `n` blocks. */
 const MESSAGES: Readonly<Record<string, (n: number) => readonly Json[]>> = {
   'calls and results of one id, inline': (n) => [
-    user(said('a')),
+    user(contentOf('a')),
     model(...list(n, (i) => (i % 2 === 0 ? use('a') : result('a')))),
   ],
   'calls of one id, then results of one id': (n) => [
-    user(said('a')),
+    user(contentOf('a')),
     model(...list(n / 2, () => use('a'))),
     user(...list(n / 2, () => result('a'))),
   ],
@@ -51,36 +51,36 @@ const MESSAGES: Readonly<Record<string, (n: number) => readonly Json[]>> = {
     model(...list(n / 2, () => use('a'))),
   ],
   'rounds of one id whose results are all at the end': (n) => [
-    ...list(n / 2, () => [user(said('a')), model(use('a'))]).flat(),
+    ...list(n / 2, () => [user(contentOf('a')), model(use('a'))]).flat(),
     user(...list(n / 2, () => result('a'))),
   ],
   'results inline before their calls, and words between': (n) => [
-    user(said('a')),
+    user(contentOf('a')),
     model(
       ...list(n / 3, (i) => result(`t${i}`)),
       ...list(n / 3, (i) => use(`t${i}`)),
-      ...list(n / 3, () => said('b')),
+      ...list(n / 3, () => contentOf('b')),
     ),
   ],
   'stray results of one id that is paired elsewhere': (n) => [
-    user(said('a')),
+    user(contentOf('a')),
     model(use('a')),
     user(result('a', 'long '.repeat(n)), ...list(n, () => result('a', 'short'))),
   ],
   'stray results that say the same at length': (n) => [
-    user(said('a')),
+    user(contentOf('a')),
     model(use('a')),
     user(
       ...list(n, () =>
         result(
           'a',
-          list(3, (i) => said(`part ${i}`)),
+          list(3, (i) => contentOf(`part ${i}`)),
         ),
       ),
     ),
   ],
   'server calls without answers': (n) => [
-    user(said('a')),
+    user(contentOf('a')),
     model(
       ...list(n, (i) => ({
         type: 'server_tool_use',
@@ -91,7 +91,7 @@ const MESSAGES: Readonly<Record<string, (n: number) => readonly Json[]>> = {
     ),
   ],
   'server calls and answers of one id': (n) => [
-    user(said('a')),
+    user(contentOf('a')),
     model(
       ...list(n / 2, () => ({
         type: 'server_tool_use',
@@ -107,7 +107,7 @@ const MESSAGES: Readonly<Record<string, (n: number) => readonly Json[]>> = {
     ),
   ],
   'server calls, and their answers in a turn far behind': (n) => [
-    user(said('a')),
+    user(contentOf('a')),
     ...list(n / 3, (i) =>
       model({ type: 'server_tool_use', id: `srvtoolu_${i}`, name: 'web_search', input: {} }),
     ),
@@ -120,9 +120,10 @@ const MESSAGES: Readonly<Record<string, (n: number) => readonly Json[]>> = {
       })),
     ),
   ],
-  'messages of one role': (n) => list(n, (i) => user(i % 2 === 0 ? said('a') : result(`s${i}`))),
+  'messages of one role': (n) =>
+    list(n, (i) => user(i % 2 === 0 ? contentOf('a') : result(`s${i}`))),
   'messages of the assistant alone': (n) =>
-    list(n, (i) => model(i % 2 === 0 ? said('a') : use(`t${i}`))),
+    list(n, (i) => model(i % 2 === 0 ? contentOf('a') : use(`t${i}`))),
   'instructions everywhere': (n) =>
     list(n, (i) =>
       i % 3 === 0
@@ -132,27 +133,34 @@ const MESSAGES: Readonly<Record<string, (n: number) => readonly Json[]>> = {
           : user(result(`t${i - 1}`)),
     ),
   'ids that are refused': (n) => [
-    user(said('a')),
+    user(contentOf('a')),
     model(...list(n / 2, (i) => use(`f.x:${i}`))),
     user(...list(n / 2, (i) => result(`f.x:${n - i}`))),
   ],
-  'calls in user messages': (n) => list(n / 2, (i) => user(said('a'), use(`t${i}`))),
+  'calls in user messages': (n) => list(n / 2, (i) => user(contentOf('a'), use(`t${i}`))),
   'thinking everywhere': (n) =>
     list(n / 2, (i) =>
       i % 2 === 0
-        ? user(said('a'))
-        : model(said('b'), { type: 'thinking', thinking: 'c', signature: 'd' }, said('e')),
+        ? user(contentOf('a'))
+        : model(
+            contentOf('b'),
+            { type: 'thinking', thinking: 'c', signature: 'd' },
+            contentOf('e'),
+          ),
     ),
   'cache marks everywhere': (n) => [
-    user(...list(n, () => ({ ...said('a'), cache_control: { type: 'ephemeral' } }))),
+    user(...list(n, () => ({ ...contentOf('a'), cache_control: { type: 'ephemeral' } }))),
   ],
-  'blank texts': (n) => [user(...list(n, () => said(' '))), model(...list(n, () => said('\n')))],
+  'blank texts': (n) => [
+    user(...list(n, () => contentOf(' '))),
+    model(...list(n, () => contentOf('\n'))),
+  ],
   'broken pieces': (n) => [
     user(...list(n, (i) => [null, 5, {}, [], { type: 7 }][i % 5]!)),
     model(),
   ],
   'results in results': (n) => [
-    user(said('a')),
+    user(contentOf('a')),
     model(use('a')),
     user(
       result(
@@ -170,7 +178,7 @@ const bodies = (messages: readonly Json[]): JsonObject => ({
   messages,
 });
 
-/** The blocks of so many characters. */
+/** The number of blocks that fit in so many characters. */
 const blocksIn = (size: number) => Math.max(6, Math.floor(size / 60));
 
 const target = (protocol: ProtocolName, profile: Profile = NO_PROFILE): Target => ({
@@ -261,7 +269,7 @@ const RESPONSES: Readonly<Record<string, (n: number) => readonly Json[]>> = {
   'assistant messages only': (n) => list(n, () => ({ role: 'assistant', content: 'a' })),
 };
 
-/** What templates and vendors may be: every fact about turns at once. */
+/** Every profile fact about turns at once. */
 const STRICT: Profile = {
   name: 'strict',
   systemTurns: false,
@@ -323,7 +331,7 @@ for (const [from, histories, wrap] of OTHERS) {
 const refused = (message: string): GatewayError =>
   new GatewayError('invalid_request', message, { status: 400, fromUpstream: true });
 
-describe('the words of a refusal', () => {
+describe('the message of a refusal', () => {
   const ids = (n: number) => list(n, (i) => `toolu_${i}`);
   const texts: Readonly<Record<string, (size: number) => string>> = {
     'ids, all of them unknown': (size) =>
@@ -346,7 +354,7 @@ describe('the words of a refusal', () => {
       });
     });
   }
-  test('ids that are looked for in it', async () => {
+  test('ids are searched in the refusal in linear time', async () => {
     for (const id of [
       (i: number) => `toolu_${i}`,
       (i: number) => `f.x:${i}`,
@@ -357,13 +365,13 @@ describe('the words of a refusal', () => {
         most: MOST / 2,
         input: (size) => {
           const n = blocksIn(size);
-          const words = `\`tool_use\` ids were found without \`tool_result\` blocks: ${list(n, (i) => `t${i}`).join(', ')}`;
+          const message = `\`tool_use\` ids were found without \`tool_result\` blocks: ${list(n, (i) => `t${i}`).join(', ')}`;
           const body = bodies([
-            user(said('a')),
+            user(contentOf('a')),
             model(...list(n / 2, (i) => use(id(i)))),
             user(...list(n / 2, (i) => result(id(i)))),
           ]);
-          return { conversation: decoded(body, 'anthropic-messages'), error: refused(words) };
+          return { conversation: decoded(body, 'anthropic-messages'), error: refused(message) };
         },
         run: ({ conversation, error }) =>
           refusalRetry.request!(conversation, {

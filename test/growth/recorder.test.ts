@@ -1,4 +1,4 @@
-/** The recorder under floods, in full folders and beside damaged files: limits hold, and the event loop stays free. */
+/** The recorder under floods, in full folders and with damaged files: limits hold, and the event loop stays free. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import {
@@ -44,7 +44,7 @@ afterEach(async () => {
   disk.remove();
 });
 
-/** Closes what is open and begins with an empty folder. */
+/** Closes the open recorder and starts with an empty folder. */
 async function emptied(): Promise<void> {
   await recorder?.close();
   disk.remove();
@@ -65,7 +65,7 @@ function twoTries(at: Recorder, body = '{"model":"m"}'): void {
   recording.end(told({ ...failure, tries: 2 }));
 }
 
-/** Samples as files, without a recorder: as an earlier process left them. */
+/** Samples as files of an earlier process, without a recorder. */
 function lay(many: number, space: (i: number) => string | undefined = () => undefined): void {
   const folder = join(disk.root, 'openai-chat');
   mkdirSync(folder, { recursive: true });
@@ -94,7 +94,7 @@ function lay(many: number, space: (i: number) => string | undefined = () => unde
 }
 
 describe('limits', () => {
-  test('one exchange in a full folder does not stop the event loop, and all that is too much goes', async () => {
+  test('one exchange in a full folder does not block the event loop, and the excess is removed', async () => {
     await expectSlices(
       'one exchange in a full folder',
       async () => {
@@ -113,7 +113,7 @@ describe('limits', () => {
     ).toHaveLength(500);
   }, 60_000);
 
-  test('hold while exchanges fail faster than anybody looks', async () => {
+  test('limits hold while exchanges fail faster than they are written', async () => {
     const body = JSON.stringify({ model: 'm', text: 'x'.repeat(10_000) });
     const maxBytes = 2_000_000;
     open({ retention: { ...NONE, maxBytes } });
@@ -142,7 +142,7 @@ describe('limits', () => {
     expect(purged).toBeGreaterThan(0);
   }, 60_000);
 
-  test('by number hold too, and old ones go although nothing is too much', async () => {
+  test('limits by number hold too, and old samples expire below every limit', async () => {
     open({ retention: { ...NONE, maxCount: 50 } });
     for (let i = 0; i < 1000; i++) {
       twoTries(recorder!);
@@ -160,7 +160,7 @@ describe('limits', () => {
 });
 
 describe('thousands of samples', () => {
-  test('are taken into a lost index, and those of a space erased, between the turns of everybody else', async () => {
+  test('samples enter a rebuilt index, and an erased space leaves it, without blocking the event loop', async () => {
     let book!: ReturnType<typeof openSampleStore>;
     const prepare = async () => {
       await emptied();
@@ -180,7 +180,7 @@ describe('thousands of samples', () => {
   }, 60_000);
 });
 
-describe('an index that is damaged', () => {
+describe('a damaged index', () => {
   const damage = () => {
     const path = join(disk.root, 'index.db');
     const { size } = statSync(path);
@@ -190,7 +190,7 @@ describe('an index that is damaged', () => {
     closeSync(file);
   };
 
-  test('in its middle is made anew once, told, while the page asks and while a space is erased', async () => {
+  test('an index damaged in the middle is rebuilt once, with a log line, while the page reads and a space is erased', async () => {
     lay(300, (i) => (i < 100 ? 'alice-space' : undefined));
     const warned: string[] = [];
     open();
@@ -211,7 +211,7 @@ describe('an index that is damaged', () => {
     book.close();
   }, 30_000);
 
-  test('or removed while it is open is made anew as well', async () => {
+  test('an index removed while it is open is rebuilt, too', async () => {
     open();
     twoTries(recorder!);
     await recorder!.flush();
@@ -225,7 +225,7 @@ describe('an index that is damaged', () => {
   });
 });
 
-test('what a process that was killed left beside a file is removed', async () => {
+test('leftovers of a killed process beside a file are removed', async () => {
   lay(1);
   const beside = join(disk.root, 'openai-chat', 'req_1790000000000_000000_meta.json.tmp');
   const fresh = join(disk.root, 'openai-chat', 'req_1790000000009_000009_meta.json.tmp');
@@ -238,7 +238,7 @@ test('what a process that was killed left beside a file is removed', async () =>
   expect([existsSync(fresh), existsSync(foreign)]).toEqual([true, true]);
 });
 
-describe('nobody keeps an exchange from being recorded', () => {
+describe('no client value prevents the recording of an exchange', () => {
   const PARTS = [
     'A -----BEGIN PRIVATE KEY-----',
     'zz-----END',
@@ -317,7 +317,7 @@ describe('nobody keeps an exchange from being recorded', () => {
   );
 });
 
-/** A body with so many tiny frames, deep nests, escapes: each in a shape that a client or vendor can send. */
+/** A body with many tiny frames, deep nesting or escapes, in shapes that a client or vendor can send. */
 const SHAPES: Readonly<Record<string, (size: number) => string>> = {
   'one long text': (size) => `{"content":"${'a'.repeat(size)}"}`,
   escapes: (size) => `{"content":"${'\\"'.repeat(size / 2)}"}`,
@@ -330,7 +330,7 @@ const SHAPES: Readonly<Record<string, (size: number) => string>> = {
   'a long name': (size) => `{"${'k'.repeat(size)}":"x"}`,
 };
 
-describe('bodies are blanked and masked in time that grows with their length', () => {
+describe('bodies are blanked and masked in time that grows linearly with their length', () => {
   const often =
     <T>(work: (input: T) => unknown) =>
     (input: T) => {
@@ -347,7 +347,7 @@ describe('bodies are blanked and masked in time that grows with their length', (
   }
 
   test(
-    'a stream of tiny frames',
+    'a stream of tiny frames takes linear time',
     () =>
       expectLinear({
         name: 'frames',
@@ -361,10 +361,10 @@ describe('bodies are blanked and masked in time that grows with their length', (
   );
 
   test.each([false, true])(
-    'large ones leave the event loop to others, blanked: %j',
+    'large bodies do not block the event loop, blanked: %j',
     async (blank) => {
       const size = 8 * 2 ** 20;
-      // The exchange itself is played in one turn: a hundred thousand chunks.
+      // The exchange itself is reported in one turn: a hundred thousand chunks.
       await expectSlices(
         'large bodies',
         () => recorder!.flush(),
@@ -392,7 +392,7 @@ describe('diffs are bounded', () => {
         content: `${text}${(i * 7919 + n) % 5000}`,
       }));
   };
-  test('of lists whose elements begin alike, and of lists of lists', () => {
+  test('a diff of lists with similar elements, or of nested lists, takes bounded time', () => {
     const of = lists(2 ** 20);
     const nested = (n: number) =>
       Array.from({ length: 200 }, (_, i) =>
@@ -408,13 +408,13 @@ describe('diffs are bounded', () => {
     }
   });
 
-  test('of values nested deep: a change, or an error in words', () => {
+  test('a diff of deeply nested values is a change, or a readable error', () => {
     const deep = (n: number, inner: string) =>
       JSON.parse('['.repeat(n) + inner + ']'.repeat(n)) as Json;
     expect(diffJson(deep(500, '1'), deep(500, '2'))).toHaveLength(1);
   });
 
-  test('of thousands of changes with thousands of notes', () => {
+  test('a diff of thousands of changes with thousands of notes takes bounded time', () => {
     const notes = Array.from({ length: 20_000 }, (_, i) => ({
       name: 'moved',
       where: `/messages/${i % 5000}`,

@@ -1,4 +1,4 @@
-/** Credential masks: linear on any text, at least as thorough as a table of patterns, and harmless to JSON. */
+/** Credential masks: linear on any text, at least as thorough as a table of patterns, and valid on JSON. */
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test';
 import fc from 'fast-check';
@@ -9,11 +9,11 @@ import { KnownSecrets } from '../../src/samples/mask/known-secrets.ts';
 import { createLog, event, maskedFor } from '../../src/telemetry/log.ts';
 import { expectLinear } from '../support/growth.ts';
 
-// A busy machine takes its time; what is slow here is found by its growth.
+// A busy machine is slow; these tests measure growth instead.
 setDefaultTimeout(60_000);
 
-// The patterns as a table of regular expressions: short to read and slow on hostile texts. What the
-// scan finds is compared with them on short texts.
+// The patterns as regular expressions: short to read and slow on hostile texts. The tests compare the scan with them on
+// short texts.
 interface Kind {
   readonly marker: string;
   readonly pattern: RegExp;
@@ -144,10 +144,10 @@ const PIECES = [
 ] as const;
 const hostile = fc.array(fc.constantFrom(...PIECES), { maxLength: 14 }).map((all) => all.join(''));
 
-describe('what is masked', () => {
-  // Texts without backslashes and private keys: those are told apart from what stands around them on purpose.
-  // A number behind a name in quotation marks is left alone, since asterisks would be no JSON.
-  test('is what the table of patterns masks', () => {
+describe('masked texts', () => {
+  // Texts without backslashes and private keys, which the scan separates from their surroundings on purpose. A number
+  // after a quoted name stays, since asterisks would be invalid JSON.
+  test('the scan masks what the table of patterns masks', () => {
     fc.assert(
       fc.property(hostile, (text) => {
         fc.pre(!/"\s*[:=]\s*[-+.\deE]{16}/.test(text));
@@ -157,7 +157,7 @@ describe('what is masked', () => {
     );
   });
 
-  test('stays as it is with a second mask, and as long as it was', () => {
+  test('a second mask changes nothing, and the length stays', () => {
     const pieces = [...PIECES, '\\', '\\n', '\\u0041', '-----BEGIN PRIVATE KEY-----', '-----END'];
     const text = fc.array(fc.constantFrom(...pieces), { maxLength: 14 }).map((all) => all.join(''));
     fc.assert(
@@ -177,7 +177,7 @@ const structureOf = (value: unknown): unknown => {
   return Object.values(value).map(structureOf);
 };
 
-describe('JSON stays the same JSON', () => {
+describe('JSON stays valid', () => {
   const bits = [
     '-----BEGIN PRIVATE KEY-----',
     '-----END',
@@ -220,7 +220,7 @@ describe('JSON stays the same JSON', () => {
   })).any;
   const shapes = (text: string) => structureOf(JSON.parse(text));
 
-  test('whatever stands in its strings', () => {
+  test('any string content leaves the JSON valid', () => {
     fc.assert(
       fc.property(value, fc.boolean(), (one, pretty) => {
         const text = JSON.stringify(one, null, pretty ? 1 : 0);
@@ -233,7 +233,7 @@ describe('JSON stays the same JSON', () => {
     );
   });
 
-  test('whatever a client calls its secret', () => {
+  test("any name of a client's secret leaves the JSON valid", () => {
     const secret = fc.oneof(
       word,
       fc.constantFrom(
@@ -263,7 +263,7 @@ describe('JSON stays the same JSON', () => {
     );
   });
 
-  test('two halves of a private key in two strings are two strings', () => {
+  test('two halves of a private key in two strings stay two strings', () => {
     const text = JSON.stringify([
       { a: 'A -----BEGIN PRIVATE KEY-----' },
       { b: 'kept' },
@@ -284,7 +284,7 @@ describe('JSON stays the same JSON', () => {
 });
 
 describe('a body in pieces', () => {
-  test('comes out as it does in one piece', () => {
+  test('a body in pieces comes out as it does whole', () => {
     const keys = [
       `-----BEGIN PRIVATE KEY-----\\n${'MIIEvQIBADANBgkq\\n'.repeat(900)}-----END`,
       `eyJ${'h1'.repeat(9)}.eyJ${'x1'.repeat(6000)}.${'s2'.repeat(40)}`,
@@ -322,14 +322,14 @@ describe('known secrets', () => {
     form: encodeURIComponent(odd).replaceAll('%20', '+'),
   };
   for (const [name, form] of Object.entries(forms)) {
-    test(`are masked as ${name}`, () => {
+    test(`secrets are masked as ${name}`, () => {
       expect(maskSecrets(`<${form}>`, secretSpellings(odd, false))).toBe(
         `<${'*'.repeat(form.length)}>`,
       );
     });
   }
 
-  test('user:password is masked as Basic authorization spells it, and so is what such a header tells', () => {
+  test('user:password is masked in Basic authorization, and so is the content of such a header', () => {
     const pair = 'someone:long-password-of-his';
     const base64 = Buffer.from(pair).toString('base64');
     expect(maskSecrets(base64, secretSpellings(pair))).toBe('*'.repeat(base64.length));
@@ -340,7 +340,7 @@ describe('known secrets', () => {
     );
   });
 
-  test('one that holds another, or that a pattern knows in part, is masked to its end', () => {
+  test('a secret that contains another one, or a part that a pattern knows, is masked to its end', () => {
     const longer = 'sk-abcdefghijkl1234"tail-of-it';
     const all = new KnownSecrets([...spellings('sk-abcdefghijkl1234'), ...spellings(longer)])
       .literals;
@@ -360,14 +360,14 @@ describe('known secrets', () => {
   });
 });
 
-/** The work so many times that even a small input is more than a tick of the clock of CPU time. */
+/** Repeats the work until even a small input takes more than a tick of the CPU clock. */
 const often =
   <T>(work: (input: T) => unknown) =>
   (input: T) => {
     for (let i = 0; i < 1500; i++) work(input);
   };
 
-describe('time grows with the length only', () => {
+describe('time grows linearly with the length', () => {
   const UNITS = [
     'API_KEY=1',
     'client_secret=1',
@@ -408,7 +408,7 @@ describe('time grows with the length only', () => {
   ];
   for (const unit of UNITS) {
     test(
-      `${JSON.stringify(unit)} again and again`,
+      `${JSON.stringify(unit)} repeated takes linear time`,
       () =>
         expectLinear({
           name: unit,
@@ -419,7 +419,7 @@ describe('time grows with the length only', () => {
     );
   }
 
-  test('each before one long run, and before many blanks', () => {
+  test('a unit before one long run, and before many blanks, takes linear time', () => {
     const many = 2 ** 18;
     for (const unit of UNITS) {
       const text = `${unit}${'a'.repeat(many)} ${`${unit}${' '.repeat(many)}`.repeat(2)}x`;
@@ -429,7 +429,7 @@ describe('time grows with the length only', () => {
     }
   });
 
-  test('known secrets: many occurrences, near misses, backslashes', async () => {
+  test('known secrets: many occurrences, near misses and backslashes take linear time', async () => {
     const texts: [string, (size: number) => string][] = [
       ['abababab', (size) => 'ab'.repeat(size / 2)],
       [`${'ab'.repeat(5000)}ba`, (size) => 'ab'.repeat(size / 2)],
@@ -447,7 +447,7 @@ describe('time grows with the length only', () => {
     }
   });
 
-  test('a stranger names at most some secrets', () => {
+  test('a client adds only a limited number of secrets', () => {
     const secrets = new KnownSecrets();
     secrets.url(`/v1?${Array.from({ length: 10_000 }, (_, i) => `p${i}=value-${i}-x`).join('&')}`);
     expect(secrets.literals.length).toBeLessThan(1000);
@@ -455,7 +455,7 @@ describe('time grows with the length only', () => {
   });
 
   test(
-    'bodies in tiny pieces',
+    'bodies in tiny pieces take linear time',
     () =>
       expectLinear({
         name: 'one open credential',

@@ -1,4 +1,4 @@
-/** The work on stored responses grows linearly with chains, items and references, and lets others have their turn. */
+/** Work on stored responses grows linearly with chains, items and references, and yields to other requests. */
 
 import { describe, expect, test } from 'bun:test';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
@@ -24,7 +24,7 @@ const message = (id: string): JsonObject => ({
 });
 const LIMITS = { memoryRows: 1_000_000, memoryBytes: 2 ** 40 };
 
-/** A chain of so many responses, with so many items each. */
+/** A chain of that many responses, each with that many items. */
 function storeOf(rows: number, each: number): ResponseStore {
   const store = openResponseStore({ limits: LIMITS, flushAfter: 1_000_000 });
   for (let i = 0; i < rows; i++) {
@@ -42,13 +42,13 @@ function storeOf(rows: number, each: number): ResponseStore {
   }
   return store;
 }
-/** An item counts as so many characters. */
+/** The size of one item, in characters. */
 const ITEM = 100;
 const itemsIn = (size: number) => Math.ceil(size / ITEM);
 
 describe('chains and items', () => {
   test(
-    'a chain of many responses',
+    'a chain of many responses takes linear time',
     () =>
       expectLinear({
         name: 'chain',
@@ -60,7 +60,7 @@ describe('chains and items', () => {
   );
 
   test.each([true, false])(
-    'many references, all to one response: %p',
+    'many references to one response take linear time: %p',
     (one) =>
       expectLinear({
         name: 'references',
@@ -77,7 +77,7 @@ describe('chains and items', () => {
   );
 
   test(
-    'an unknown reference of any length',
+    'an unknown reference of any length takes linear time',
     () =>
       expectLinear({
         name: 'long ids',
@@ -91,7 +91,7 @@ describe('chains and items', () => {
   );
 
   test(
-    'a page of very many input items',
+    'a page of very many input items takes linear time',
     () =>
       expectLinear({
         name: 'input items',
@@ -102,7 +102,7 @@ describe('chains and items', () => {
     60_000,
   );
 
-  test('a conversation with very many earlier items, and one streamed again', async () => {
+  test('a conversation with very many earlier items takes linear time, also streamed from the store', async () => {
     const made = (size: number) =>
       Array.from({ length: itemsIn(size) }, (_, i) => message(`msg_${i}`));
     await expectLinear({
@@ -111,7 +111,7 @@ describe('chains and items', () => {
         items: made(size),
         asked: openaiResponses.decodeRequest({ model: 'm', input: 'on' }),
       }),
-      run: ({ items, asked }) => prependItems(asked, items),
+      run: ({ items, asked: request }) => prependItems(request, items),
     });
     await expectLinear({
       name: 'replay',
@@ -120,7 +120,7 @@ describe('chains and items', () => {
     });
   }, 60_000);
 
-  test('frames without names', () =>
+  test('frames without names take linear time', () =>
     expectLinear({
       name: 'carriesItemIds',
       input: (size) => ({ event: '', data: '"response.'.repeat(size / 10) }),
@@ -128,7 +128,7 @@ describe('chains and items', () => {
     }));
 });
 
-test('a chain of ten thousand responses lets others have their turn', async () => {
+test('a chain of ten thousand responses yields to other requests', async () => {
   const store = storeOf(10_000, 1);
   let beats = 0;
   let over = false;

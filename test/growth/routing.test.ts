@@ -1,4 +1,4 @@
-/** Routing takes time in proportion to what a client sends and to what an operator writes, and never to both at once. */
+/** Routing time is linear in the client's input and in the operator's configuration, and never in their product. */
 
 import { describe, expect, test } from 'bun:test';
 import type { Config } from '../../src/config/index.ts';
@@ -18,7 +18,7 @@ import { cpuTime } from '../support/cpu-time.ts';
 
 const MEGABYTE = 1024 * 1024;
 
-/** For a megabyte: what takes the square of it takes minutes. */
+/** For a megabyte: quadratic work takes minutes. */
 async function expectQuick(work: () => unknown): Promise<void> {
   expect(await cpuTime(work)).toBeLessThan(500);
 }
@@ -50,7 +50,7 @@ describe('globs', () => {
     }
   }
 
-  test('the same as trying every way, on many small texts', () => {
+  test('the matcher agrees with trying every split, on many small texts', () => {
     const slow = (pattern: string): RegExp =>
       new RegExp(
         `^${[...pattern].map((c) => (c === '*' ? '.*' : c === '?' ? '.' : c === 'a' ? 'a' : 'b')).join('')}$`,
@@ -86,7 +86,7 @@ const asking = (model: string, more: Partial<RouteRequest> = {}): RouteRequest =
 describe('ten thousand routes', () => {
   const globs = routingTable(many(10_000, (n) => `{ when: { model: "*m${n}*x" }, to: [p/x] }`));
 
-  test('a name of a megabyte is refused without being held against any', async () => {
+  test('a name of a megabyte is refused before any route is compared', async () => {
     const model = 'm'.repeat(1024 * 1024);
     let decision: ReturnType<typeof route> | undefined;
     const cost = await cpuTime(() => {
@@ -96,7 +96,7 @@ describe('ten thousand routes', () => {
     expect(cost).toBeLessThan(50);
   });
 
-  test('a name that nobody takes costs milliseconds, each time', async () => {
+  test('an unknown name costs milliseconds, each time', async () => {
     route(asking('warm'), globs);
     const cost = await cpuTime(() => {
       for (let i = 0; i < 10; i++) expect(route(asking(`unknown-${i}`), globs).ok).toBe(false);
@@ -104,7 +104,7 @@ describe('ten thousand routes', () => {
     expect(cost / 10).toBeLessThan(50);
   });
 
-  test('the category of a request with very many tools is found once', async () => {
+  test('the category of a request with very many tools is computed once', async () => {
     const config = many(
       2000,
       (n) => `{ when: { category: vision, model: "m${n % 2}" }, to: [p/x] }`,
@@ -116,7 +116,7 @@ describe('ten thousand routes', () => {
     expect(cost).toBeLessThan(100);
   });
 
-  test('a list of ten thousand vendor names is laid over them in bounded time', async () => {
+  test('a list of ten thousand vendor names is applied in bounded time', async () => {
     const names = Array.from({ length: 10_000 }, (_, n) => `vendor-${n}`);
     const config = many(10_000, (n) => `{ when: { model: "r${n}-*" }, to: ["p/*"] }`);
     const cost = await cpuTime(() => modelsWith(config, new Map([['p', names]])));
@@ -144,7 +144,7 @@ describe('facts of a request', () => {
         conversation: { system: [], turns, tools, settings: {} } as unknown as Conversation,
       },
     });
-  const text = (words: string): Block => ({ type: 'text', text: words }) as Block;
+  const text = (message: string): Block => ({ type: 'text', text: message }) as Block;
   const user = (...blocks: Block[]): Turn => ({ role: 'user', blocks }) as Turn;
   const result = { type: 'tool-result', callId: 'c', content: [text('r')] } as unknown as Block;
   const inputs: Readonly<Record<string, (size: number) => RouteRequest>> = {

@@ -1,4 +1,4 @@
-/** What models, vendors, servers and histories say to server tools is read in linear time. */
+/** Server tools read the output of models, vendors, servers and histories in linear time. */
 
 import { describe, test } from 'bun:test';
 import { Notes } from '../../src/conversation/notes.ts';
@@ -74,7 +74,7 @@ describe('citation marks in', () => {
   }
 });
 
-describe('the words of a user', () => {
+describe('user text', () => {
   for (const [name, input] of Object.entries(TEXTS)) {
     test(name, () => expectLinear({ name, input, run: wantsSearch, most: MOST }));
   }
@@ -167,8 +167,14 @@ describe('a history of', () => {
           notes,
         });
         latestUserText(all);
-        const asked = { model: 'm', system: [], turns: all, tools: [], settings: { stream: true } };
-        return offerFor(asked, at, registry);
+        const request = {
+          model: 'm',
+          system: [],
+          turns: all,
+          tools: [],
+          settings: { stream: true },
+        };
+        return offerFor(request, at, registry);
       };
       await expectLinear({ name, input, run, most: MOST });
     });
@@ -280,7 +286,7 @@ describe("a search engine's answer of", () => {
 });
 
 describe('hits', () => {
-  test('of many pages, many rules', async () => {
+  test('many pages and many rules take linear time', async () => {
     const input = (size: number) =>
       Array.from({ length: size / 32 }, (_, at) => ({
         title: 't',
@@ -341,7 +347,7 @@ describe('arguments of an HTTP tool of', () => {
           try {
             buildRequest({ method: 'POST', url, schema }, { a: 'x', ...args });
           } catch {
-            // Refused is what some of them are.
+            // Some of them are refused.
           }
         }
       };
@@ -365,7 +371,7 @@ describe('a pattern', () => {
     });
   }
 
-  test('schemas of many members', () => {
+  test('schemas with many members take linear time', () => {
     const input = (size: number): JsonObject => ({
       type: 'object',
       properties: Object.fromEntries(

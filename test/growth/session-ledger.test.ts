@@ -1,4 +1,4 @@
-/** Work of the session ledger grows with the history and the answer, whatever their ids and texts are. */
+/** Work of the session ledger grows linearly with the history and the answer, whatever their ids and texts. */
 
 import { describe, test } from 'bun:test';
 import { Notes } from '../../src/conversation/notes.ts';
@@ -35,11 +35,11 @@ const TEXTS: Readonly<Record<string, string>> = {
 for (const [what, piece] of Object.entries(TEXTS)) {
   const input = (size: number) => piece.repeat(size / piece.length);
   describe(what, () => {
-    test('as an id', () =>
+    test('a hostile text as an id takes linear time', () =>
       expectLinear({ name: what, input, run: (id) => callKey(SCOPE, id, () => '') }));
-    test('as an answer', () =>
+    test('a hostile text as an answer takes linear time', () =>
       expectLinear({ name: what, input, run: (text) => textKeys(SCOPE, text, () => '') }));
-    test('as the words before one', () =>
+    test('a hostile text before an answer takes linear time', () =>
       expectLinear({
         name: what,
         input: (size): Turn[] => [
@@ -64,7 +64,7 @@ const result = (callId: string) =>
     by: 'client',
   }) as const;
 
-/** A ledger that knows one answer of so many calls, each with its own reasoning. */
+/** A ledger with one answer of that many calls, each with its own reasoning. */
 function knowing(count: number) {
   const ledger = memorySessionLedger();
   const pieces: AnswerPiece[] = [];
@@ -115,8 +115,8 @@ const restoring = (
   most: 2 * 1024 * 1024,
 });
 
-describe('a history is completed', () => {
-  test('one answer of many calls', () =>
+describe('restoring a history', () => {
+  test('one answer of many calls takes linear time', () =>
     expectLinear({
       name: 'calls',
       ...restoring(
@@ -127,7 +127,7 @@ describe('a history is completed', () => {
         'anthropic-messages',
       ),
     }));
-  test('one answer of many items', () =>
+  test('one answer of many items takes linear time', () =>
     expectLinear({
       name: 'items',
       ...restoring(
@@ -138,7 +138,7 @@ describe('a history is completed', () => {
         'openai-responses',
       ),
     }));
-  test('many answers', () =>
+  test('many answers take linear time', () =>
     expectLinear({
       name: 'answers',
       ...restoring(
@@ -150,7 +150,7 @@ describe('a history is completed', () => {
         'openai-chat',
       ),
     }));
-  test('one answer whose reasoning the client holds', () =>
+  test('one answer whose reasoning the client returns takes linear time', () =>
     expectLinear({
       name: 'held reasoning',
       ...restoring(
@@ -167,19 +167,19 @@ describe('a history is completed', () => {
     }));
 });
 
-test('an answer in many small pieces is heard', () =>
+test('storing an answer in many small pieces takes linear time', () =>
   expectLinear({
     name: 'pieces',
     input: (size) => size,
     run: (size) => {
-      const heard = answerCollector(() => {});
-      heard.event({ type: 'block-start', index: 0, head: { type: 'reasoning' } });
-      for (let i = 0; i < size; i++) heard.event({ type: 'delta', index: 0, text: 'x' });
-      heard.event({ type: 'block-stop', index: 0 });
-      heard.event({ type: 'block-start', index: 1, head: { type: 'text' } });
-      for (let i = 0; i < size; i++) heard.event({ type: 'delta', index: 1, text: 'y' });
-      heard.event({ type: 'block-stop', index: 1 });
-      heard.end();
+      const reply = answerCollector(() => {});
+      reply.event({ type: 'block-start', index: 0, head: { type: 'reasoning' } });
+      for (let i = 0; i < size; i++) reply.event({ type: 'delta', index: 0, text: 'x' });
+      reply.event({ type: 'block-stop', index: 0 });
+      reply.event({ type: 'block-start', index: 1, head: { type: 'text' } });
+      for (let i = 0; i < size; i++) reply.event({ type: 'delta', index: 1, text: 'y' });
+      reply.event({ type: 'block-stop', index: 1 });
+      reply.end();
     },
     most: 1024 * 1024,
   }));

@@ -1,4 +1,4 @@
-/** Answers near the limit that are errors: what is done with their words costs little beside reading them. */
+/** Huge error answers: handling their messages costs little beside reading them. */
 
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
@@ -28,7 +28,7 @@ const ERRORS: Readonly<Record<string, () => Json>> = {
   'names of members': () => ({ error: { message: 'no room', details: { [long('n')]: 1 } } }),
 };
 
-/** The least milliseconds of CPU of three runs. */
+/** The lowest CPU time of three runs, in milliseconds. */
 function least(work: () => unknown): number {
   return Math.min(
     ...[1, 2, 3].map(() => {
@@ -39,7 +39,7 @@ function least(work: () => unknown): number {
   );
 }
 
-describe('an error of many megabytes in the place of an answer', () => {
+describe('an error of many megabytes in place of an answer', () => {
   for (const protocol of PROTOCOLS) {
     for (const [name, make] of Object.entries(ERRORS)) {
       test(`${protocol.name}: ${name}`, () => {
@@ -49,7 +49,7 @@ describe('an error of many megabytes in the place of an answer', () => {
         expect(error).toBeDefined();
         const { message, code = '', param = '', details = null } = error!;
         if (name !== 'a message without a blank') expect(message).toStartWith('no room');
-        for (const said of [message, code, param]) expect(said.length).toBeLessThan(MOST + 10);
+        for (const text of [message, code, param]) expect(text.length).toBeLessThan(MOST + 10);
         expect(JSON.stringify(details).length).toBeLessThan(2 ** 20 + 200_000);
         const parsing = least(() => parseJson(text));
         expect(least(() => protocol.digestReply(value))).toBeLessThan(2 * Math.max(parsing, 20));
@@ -58,14 +58,21 @@ describe('an error of many megabytes in the place of an answer', () => {
   }
 });
 
-describe('an error is taken', () => {
-  test('as the very value where it fits', () => {
-    for (const said of [undefined, null, 1, 'words', [1, { a: [] }], { error: { message: 'm' } }]) {
-      expect(boundedError<Json | undefined>(said)).toBe(said);
+describe('the value of an error', () => {
+  test('a small error value is used unchanged', () => {
+    for (const message of [
+      undefined,
+      null,
+      1,
+      'words',
+      [1, { a: [] }],
+      { error: { message: 'm' } },
+    ]) {
+      expect(boundedError<Json | undefined>(message)).toBe(message);
     }
   });
 
-  test('not deeper than anybody reads, and without its prototype being set', () => {
+  test('an error value is cut at a depth limit, and its prototype stays unset', () => {
     const deep = `${'{"a":'.repeat(3000)}1${'}'.repeat(3000)}`;
     expect(JSON.stringify(boundedError(parseJson(deep))).length).toBeLessThan(1000);
     const odd = boundedError(parseJson(`{"__proto__":{"x":"${long('w')}"}}`));
@@ -73,7 +80,7 @@ describe('an error is taken', () => {
   });
 });
 
-describe('a failed exchange of many megabytes is recorded between the turns of everybody else', () => {
+describe('a failed exchange of many megabytes is recorded without blocking the event loop', () => {
   const SIZE = 32 * 2 ** 20;
   const BEGINNING = 'data: {"choices":[{"delta":{"content":"';
   const fill = (before: string, word: string, behind = '') =>

@@ -1,4 +1,4 @@
-/** Work on tool results and on records in a model's text grows with their size, whatever stands in them. */
+/** Work on tool results and on records in a model's text grows linearly with their size, whatever they contain. */
 
 import { describe, test } from 'bun:test';
 import type { StreamEvent } from '../../src/conversation/events.ts';
@@ -80,7 +80,7 @@ const SHAPES: Readonly<Record<string, (size: number) => string>> = {
       (size: number) => piece.repeat(size / piece.length),
     ]),
   ),
-  // An object is waited for at first: the work begins behind that.
+  // An object is held at first: the work begins after that.
   'heads of tools': (size) => '{"tool":'.repeat((size + 256 * 1024) / 8),
   'records in records': (size) => `{"tool":`.repeat(size / 40) + `,${VERSION}}`.repeat(size / 40),
   'records in records, their marks first': (size) =>
@@ -102,14 +102,16 @@ const answer = (deltas: Iterable<string>) => {
 
 for (const [name, input] of Object.entries(SHAPES)) {
   describe(name, () => {
-    test('in the history', () => expectLinear({ name, input, run: withoutResidue }));
-    test('in a whole reply', () => expectLinear({ name, input, run: (text) => answer([text]) }));
-    test('in a stream of characters', () =>
+    test('records in the history take linear time', () =>
+      expectLinear({ name, input, run: withoutResidue }));
+    test('records in a whole reply take linear time', () =>
+      expectLinear({ name, input, run: (text) => answer([text]) }));
+    test('records in a stream of characters take linear time', () =>
       expectLinear({ name, input, run: (text) => answer(text), most: 512 * 1024 }));
   });
 }
 
-test('many results of one round are made short in linear time', () =>
+test('many results of one round are shortened in linear time', () =>
   expectLinear({
     name: 'results',
     input: (size) => {

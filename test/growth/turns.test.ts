@@ -1,4 +1,4 @@
-/** What is large is worked on in slices: the longest turn of the event loop does not grow with it. */
+/** Large input is processed in slices: the longest turn of the event loop does not grow with it. */
 
 import { describe, expect, test } from 'bun:test';
 import { topLevelInSlices } from '../../src/lib/json/large-json.ts';
@@ -6,28 +6,28 @@ import { startInProcess } from '../support/in-process.ts';
 import { turnsOf } from '../support/longest-turn.ts';
 
 const MB = 1024 * 1024;
-/** Four times the input; work in one turn takes four times as long. */
+/** Four times the input; work in a single turn takes four times as long. */
 const GROWS = 2.5;
-/** Below so many milliseconds a turn is whatever else the process does. */
+/** A turn below this many milliseconds counts as noise. */
 const LEAST = 6;
 
-/** Throws when the longest turn grows with the size; a bad measurement is repeated. */
+/** Throws when the longest turn grows with the input; a bad measurement is repeated. */
 async function expectEvenTurns(
   work: (size: number) => Promise<unknown>,
   size: number,
 ): Promise<void> {
-  let seen: readonly number[] = [];
+  let previous: readonly number[] = [];
   for (let i = 0; i < 3; i++) {
     await work(size);
     const { longest: small } = await turnsOf(() => work(size));
     const { longest: large } = await turnsOf(() => work(4 * size));
-    seen = [small, large];
+    previous = [small, large];
     if (large < GROWS * Math.max(small, LEAST)) return;
   }
-  throw new Error(`the longest turn takes ${seen.map((ms) => ms.toFixed(1)).join(' and ')} ms`);
+  throw new Error(`the longest turn takes ${previous.map((ms) => ms.toFixed(1)).join(' and ')} ms`);
 }
 
-describe('a large body is looked through', () => {
+describe('slices over a large body', () => {
   const FILLS: Readonly<Record<string, readonly [string, string, string]>> = {
     brackets: ['{"a":[', '[],', '1]}'],
     numbers: ['{"a":[', '1,', '1]}'],
@@ -57,7 +57,7 @@ describe('a large body is looked through', () => {
   );
 });
 
-test('comments of a vendor that says nothing', async () => {
+test('comments of a silent vendor are read in slices', async () => {
   const flood = Buffer.from(': nothing\n\n'.repeat(6000));
   const vendor = Bun.serve({
     hostname: '127.0.0.1',

@@ -1,4 +1,4 @@
-/** Reading of what upstreams send takes time in proportion to its size, whatever its pieces are. */
+/** Reading upstream data takes time linear in its size, whatever its pieces. */
 
 import { describe, test } from 'bun:test';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
@@ -36,7 +36,7 @@ function pieces(bytes: Uint8Array, size: number): Uint8Array[] {
 }
 
 interface Case extends Omit<GrowthCase<readonly Uint8Array[]>, 'input'> {
-  /** What stands before, again and again in the middle, and behind. */
+  /** A start, a repeated middle, and an end. */
   readonly of: readonly [string, string, string];
   readonly piece: number;
 }
@@ -194,7 +194,7 @@ describe('answers', () => {
   );
 
   test(
-    'that are held for a slow reader',
+    'answers held for a slow reader take linear time',
     async () => {
       await expectLinear({
         name: 'chunks of one byte',
@@ -216,7 +216,7 @@ describe('answers', () => {
   );
 
   test(
-    'that are collected',
+    'answers that are collected take linear time',
     async () => {
       for (const piece of [1, 1400]) {
         await expectLinear({
@@ -269,7 +269,7 @@ describe('answers', () => {
 
 describe('lists', () => {
   test(
-    'of headers with many names',
+    'lists of headers with many names take linear time',
     async () => {
       await expectLinear({
         name: 'append, set and get',
@@ -288,7 +288,7 @@ describe('lists', () => {
   );
 
   test.each([1, 70, 5000])(
-    'the end of a stream in pieces of %d',
+    'the end of a stream in pieces of %d takes linear time',
     async (piece) => {
       for (const mark of [[], ['event: end']]) {
         await expectLinear({
@@ -311,7 +311,7 @@ describe('lists', () => {
   );
 
   test(
-    'of frames that are held back',
+    'lists of held frames take linear time',
     async () => {
       await expectLinear({
         name: 'taken in order',
@@ -331,7 +331,7 @@ describe('lists', () => {
   );
 
   test(
-    'of secrets in an error',
+    'lists of secrets in an error take linear time',
     async () => {
       const secrets = secretLiterals(['aaaaaaaab', 'key"with/slash']);
       for (const text of ['a', 'aaaaaaaab', '\\']) {

@@ -1,4 +1,4 @@
-/** Images in long histories, and the heads of images, are read in linear time. */
+/** Images in long histories, and image headers, are read in linear time. */
 
 import { describe, expect, test } from 'bun:test';
 import type { Block, Conversation, MediaBlock, Turn } from '../../src/conversation/types.ts';
@@ -20,7 +20,7 @@ const conversation = (turns: readonly Turn[]): Conversation => ({
   settings: { stream: false },
 });
 const user = (...blocks: readonly Block[]): Turn => ({ role: 'user', blocks });
-const text = (words: string): Block => ({ type: 'text', text: words });
+const text = (message: string): Block => ({ type: 'text', text: message });
 const many = <T>(size: number, make: (at: number) => T) =>
   Array.from({ length: Math.ceil(size / 64) }, (_, at) => make(at));
 
@@ -56,7 +56,7 @@ describe('a history of', () => {
     });
   }
 
-  test('ten thousand images has them all found', () => {
+  test('ten thousand images are all found', () => {
     const history = conversation(Array.from({ length: 10_000 }, (_, at) => user(image(`${at}`))));
     expect(imagesOf(history)).toHaveLength(10_000);
   });
@@ -79,7 +79,7 @@ describe('the head of', () => {
   }
 });
 
-test('a description of blanks', () =>
+test('a description of blanks takes linear time', () =>
   expectLinear({
     name: 'blanks',
     input: (size) => `x${' '.repeat(size)}x`,

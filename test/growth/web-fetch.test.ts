@@ -1,4 +1,4 @@
-/** Pages that strangers wrote are read in linear time, in steps that let others run, and never to more than was asked. */
+/** Hostile web pages are read in linear time, in steps that let other work run, and within the requested length. */
 
 import { describe, expect, test } from 'bun:test';
 import { htmlToMarkdown } from '../../src/features/server-tools/tools/web-fetch/html-to-markdown.ts';
@@ -80,7 +80,7 @@ describe('a page of', () => {
       await expectLinear({ name, input, run, most: 512 * 1024 });
     }, 60_000);
 
-    test(`${name} stops nobody else, and gives no more than was asked`, async () => {
+    test(`${name} blocks no other work, and returns at most the requested length`, async () => {
       const hostile = page(input(4 * 1024 * 1024));
       await expectSlices(name, async () => {
         const read = await pageText(hostile, 40_000);
@@ -112,7 +112,7 @@ describe('an address of', () => {
         try {
           urlHost(text);
         } catch {
-          // Refused is what it should be.
+          // It may be refused.
         }
       };
       await expectLinear({ name, input, run, most: 1024 * 1024 });

@@ -1,4 +1,4 @@
-/** The Debian package through its life in a scratch root: install, run, upgrade, remove, purge; and lintian. */
+/** The Debian package in a scratch root: install, run, upgrade, remove, purge; and lintian. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -27,11 +27,11 @@ function build(version: string, program: Uint8Array): string {
   return path;
 }
 
-const small = (words: string) => new TextEncoder().encode(`#!/bin/sh\necho ${words}\n`);
+const small = (message: string) => new TextEncoder().encode(`#!/bin/sh\necho ${message}\n`);
 
 describe.skipIf(missing || !isRoot)(`the Debian package${why}`, () => {
   let root: string;
-  // Maintainer scripts run outside of the root, told where it is by DPKG_ROOT.
+  // Maintainer scripts run outside of the root; DPKG_ROOT names it.
   const dpkg = (...args: string[]): Promise<Ran> =>
     ran(
       [
@@ -55,7 +55,7 @@ describe.skipIf(missing || !isRoot)(`the Debian package${why}`, () => {
       writeFileSync(at(file), '');
   });
 
-  test('installs the program, makes account and state folder, and it runs', async () => {
+  test('the package installs the program, creates account and state folder, and the program runs', async () => {
     await binary();
     const { code, err } = await dpkg('--install', build('0.1.0', readFileSync(BINARY)));
     expect([code, err]).toEqual([0, expect.any(String)]);
@@ -77,22 +77,22 @@ describe.skipIf(missing || !isRoot)(`the Debian package${why}`, () => {
     expect([check.code, check.err]).toEqual([0, '']);
   }, 60_000);
 
-  test('brings an example of the file for keys, and no such file itself', () => {
+  test('the package brings an example of the key file, and no key file', () => {
     const example = readFileSync(at('usr/share/doc/hopgate/examples/hopgate.env'), 'utf8');
     expect(example).toBe(
       readFileSync(join(import.meta.dir, '../../packaging/hopgate.env'), 'utf8'),
     );
     expect(existsSync(at('etc/hopgate/hopgate.env'))).toBe(false);
-    // As it stands it sets nothing.
+    // The example sets nothing.
     expect(example.split('\n').filter((line) => line !== '' && !line.startsWith('#'))).toEqual([]);
   });
 
-  test('enables nothing without being told', () => {
+  test('the package enables no service by itself', () => {
     expect(existsSync(at('usr/lib/systemd/system/hopgate.service'))).toBe(true);
     expect(existsSync(at('etc/systemd'))).toBe(false);
   });
 
-  test('the service it brings runs the program it brings, as the account it made', () => {
+  test('its service runs its program as the account it created', () => {
     const unit = readFileSync(at('usr/lib/systemd/system/hopgate.service'), 'utf8');
     expect(unit).toContain('\nExecStart=/usr/bin/hopgate serve ');
     expect(unit).toContain('\nUser=hopgate\nGroup=hopgate\n');
@@ -109,7 +109,7 @@ describe.skipIf(missing || !isRoot)(`the Debian package${why}`, () => {
     expect(readFileSync(at('var/lib/hopgate/ledger'), 'utf8')).toBe('state');
   });
 
-  test('a removal takes the program and leaves configuration, state and account', async () => {
+  test('a removal deletes the program and leaves configuration, state and account', async () => {
     expect((await dpkg('--remove', 'hopgate')).code).toBe(0);
     expect(existsSync(at('usr/bin/hopgate'))).toBe(false);
     expect(existsSync(at('etc/hopgate/hopgate.yaml'))).toBe(true);
@@ -130,7 +130,7 @@ describe.skipIf(missing || !isRoot)(`the Debian package${why}`, () => {
 
 const LINT = ['lintian', 'dpkg-deb'];
 describe.skipIf(LINT.some((name) => tool(name) === undefined))(`lintian${without(...LINT)}`, () => {
-  test('has neither errors nor warnings to tell', async () => {
+  test('lintian has neither errors nor warnings', async () => {
     await binary();
     const path = build('0.1.0', readFileSync(BINARY));
     const lintian = [tool('lintian')!, '--fail-on', 'none', '--allow-root', '--display-info'];

@@ -1,4 +1,4 @@
-/** The Homebrew formula against the archives that it installs from, read by Ruby itself. */
+/** The Homebrew formula and the archives that it installs from, read by Ruby itself. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
@@ -28,7 +28,7 @@ beforeAll(() => {
   writeFileSync(path, formula({ version: VERSION, sums }));
 });
 
-// Homebrew's words as far as the formula uses them: they write down what they are given.
+// Stand-ins for Homebrew's methods that the formula calls: they record their arguments.
 const STUB = `require 'json'
 $out = { archives: {}, installs: [], service: {} }
 class Recorder
@@ -66,11 +66,11 @@ puts JSON.generate($out)
 
 const ruby = tool('ruby');
 describe.skipIf(ruby === undefined)(`hopgate.rb${without('ruby')}`, () => {
-  test('is Ruby', async () => {
+  test('the formula is valid Ruby', async () => {
     expect(await ran([ruby!, '-wc', path])).toEqual({ code: 0, out: 'Syntax OK\n', err: '' });
   });
 
-  test('names each archive with its own sum, and installs only what is in it', async () => {
+  test('the formula names each archive with its checksum, and installs only files in it', async () => {
     writeFileSync(join(folder, 'stub.rb'), STUB);
     const { code, out, err } = await ran([ruby!, join(folder, 'stub.rb'), path]);
     expect([code, err]).toEqual([0, '']);
@@ -108,7 +108,7 @@ describe.skipIf(ruby === undefined)(`hopgate.rb${without('ruby')}`, () => {
 });
 
 describe('the formula', () => {
-  test('points at the address that the release was given', () => {
+  test('the formula uses the address of the release', () => {
     const text = formula({ version: VERSION, sums, baseUrl: 'https://downloads.test/hopgate/v3/' });
     expect(text).toContain(
       `url "https://downloads.test/hopgate/v3/${archiveName(VERSION, 'linux-x64')}.tar.gz"`,
@@ -117,7 +117,7 @@ describe('the formula', () => {
     expect(text).not.toMatch(/@[A-Z]/);
   });
 
-  test('is not made with an archive missing', () => {
+  test('a missing archive stops the formula', () => {
     const some = new Map([...sums].slice(1));
     expect(() => formula({ version: VERSION, sums: some })).toThrow('no archive for darwin-arm64');
   });

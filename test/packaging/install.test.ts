@@ -1,4 +1,4 @@
-/** install.sh against a local file server: under several shells, with what can go wrong on the way. */
+/** install.sh against a local file server: under several shells, with download faults. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
@@ -22,13 +22,13 @@ afterAll(removeScratch);
 const SCRIPT = join(import.meta.dir, '../../packaging/install.sh');
 const target = hostTarget();
 
-// A small program stands for the real one: what is tested is the way it takes.
+// A small program stands for the real one, since only the installation is tested.
 const program = (version: string) =>
   new TextEncoder().encode(`#!/bin/sh\necho "hopgate ${version}, small"\n`);
 
 let served: string;
 let server: Bun.Server<undefined>;
-/** What the server does to a file's bytes on the way. */
+/** What the server does to a file's bytes during the download. */
 let damage: (name: string, bytes: Uint8Array) => Uint8Array = (_name, bytes) => bytes;
 
 function publish(version: string, targets: readonly string[] = [target]): void {
@@ -63,13 +63,13 @@ beforeAll(() => {
 });
 afterAll(() => server.stop(true));
 
-interface Place {
+interface InstallHome {
   readonly home: string;
   run(...args: string[]): Promise<Ran>;
 }
 
-/** A home of its own; `shell` runs the script. */
-function place(shell: readonly string[], path = process.env.PATH ?? ''): Place {
+/** A separate home; `shell` runs the script. */
+function place(shell: readonly string[], path = process.env.PATH ?? ''): InstallHome {
   const home = scratchFolder('home');
   return {
     home,
@@ -80,7 +80,7 @@ function place(shell: readonly string[], path = process.env.PATH ?? ''): Place {
 
 const url = () => `http://127.0.0.1:${server.port}`;
 
-/** A PATH in which only busybox is. */
+/** A PATH with only busybox. */
 function busyboxPath(): string {
   const folder = scratchFolder('busybox');
   const applets =
@@ -89,7 +89,7 @@ function busyboxPath(): string {
   return folder;
 }
 
-const SHELLS: readonly (readonly [name: string, needs: string, shell: () => Place])[] = [
+const SHELLS: readonly (readonly [name: string, needs: string, shell: () => InstallHome])[] = [
   ['dash', 'dash', () => place([tool('dash')!])],
   ['bash as sh', 'bash', () => place([tool('bash')!, '--posix'])],
   [
@@ -101,7 +101,7 @@ const SHELLS: readonly (readonly [name: string, needs: string, shell: () => Plac
 
 for (const [name, needs, make] of SHELLS) {
   describe.skipIf(tool(needs) === undefined)(`install.sh under ${name}${without(needs)}`, () => {
-    test('installs into ~/.local, runs, upgrades, and takes back exactly that', async () => {
+    test('the script installs into ~/.local, runs, upgrades, and uninstalls exactly its own files', async () => {
       damage = (_name, bytes) => bytes;
       publish('1.0.0');
       const { home, run } = make();
@@ -156,7 +156,7 @@ for (const [name, needs, make] of SHELLS) {
       ],
     ];
     for (const [what, how, says] of broken) {
-      test(`a download that is ${what} is refused and nothing is put anywhere`, async () => {
+      test(`a download that is ${what} is refused, and no file is installed`, async () => {
         publish('1.0.0');
         damage = how;
         const { home, run } = make();
@@ -173,7 +173,7 @@ for (const [name, needs, make] of SHELLS) {
 describe.skipIf(tool('sh') === undefined)(`install.sh${without('sh')}`, () => {
   const sh = () => place([tool('sh')!]);
 
-  test('takes a local folder, a prefix with a space, and leaves an older copy running', async () => {
+  test('the script takes a local folder and a prefix with a space, and leaves an older running copy', async () => {
     publish('1.0.0');
     const { home, run } = sh();
     const { code, err } = await run(`--base-url=${served}`, '--prefix=my tools');
@@ -183,7 +183,7 @@ describe.skipIf(tool('sh') === undefined)(`install.sh${without('sh')}`, () => {
     expect(readdirSync(join(home, 'my tools'))).toEqual([]);
   });
 
-  test('picks its own machine out of all, and none that only looks alike', async () => {
+  test('the script picks its own machine among similar ones', async () => {
     const all = [
       'linux-x64',
       'linux-arm64',
@@ -221,7 +221,7 @@ describe.skipIf(tool('sh') === undefined)(`install.sh${without('sh')}`, () => {
     ['Darwin', 'x86_64', '', 'darwin-x64'],
   ];
   for (const [system, hardware, ldd, is] of machines) {
-    test(`${system} on ${hardware}${ldd && ` with "${ldd}"`} takes ${is}`, async () => {
+    test(`${system} on ${hardware}${ldd && ` with "${ldd}"`} installs ${is}`, async () => {
       publish('1.0.0', [is]);
       const folder = scratchFolder('machine');
       const fake = (name: string, body: string) => {
@@ -230,7 +230,7 @@ describe.skipIf(tool('sh') === undefined)(`install.sh${without('sh')}`, () => {
       };
       fake('uname', `[ "$1" = -s ] && echo ${system} || echo ${hardware}`);
       fake('ldd', `echo "${ldd}" >&2; exit 1`);
-      // Says that the signature does not fit, and notes what it is asked.
+      // Reports a wrong signature, and records its arguments.
       fake('codesign', `echo "$@" >>${folder}/signed; [ "$1" != --verify ]`);
       const { run } = place([tool('sh')!], `${folder}:${process.env.PATH}`);
       const { code, out, err } = await run('--base-url', url());
@@ -247,7 +247,7 @@ describe.skipIf(tool('sh') === undefined)(`install.sh${without('sh')}`, () => {
     });
   }
 
-  test('says what is missing or wrong, with code 1', async () => {
+  test('an error names its cause, with code 1', async () => {
     const { run } = sh();
     expect((await run()).err).toContain('where from? --base-url URL');
     expect((await run('--prefix')).err).toContain('--prefix needs a value');
@@ -256,7 +256,7 @@ describe.skipIf(tool('sh') === undefined)(`install.sh${without('sh')}`, () => {
     expect([code, err]).toEqual([1, expect.stringContaining('cannot get')]);
   });
 
-  test('a list of files that somebody changed leads to nothing else', async () => {
+  test('a changed list of files installs nothing else', async () => {
     publish('1.0.0');
     const { home, run } = sh();
     await run('--base-url', url());
@@ -273,7 +273,7 @@ describe.skipIf(tool('sh') === undefined)(`install.sh${without('sh')}`, () => {
     expect(existsSync(join(home, '.local/etc/precious'))).toBe(true);
   });
 
-  test('a script that was cut off on its way does nothing', async () => {
+  test('a script that was cut during the download does nothing', async () => {
     const text = readFileSync(SCRIPT, 'utf8');
     for (const part of [0.3, 0.6, 0.9, 0.99]) {
       const { home } = sh();

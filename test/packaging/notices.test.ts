@@ -1,4 +1,4 @@
-/** The notices: licence texts in full, sources of what is under the LGPL, and no package without its text. */
+/** The notices: full licence texts, sources of LGPL parts, and no package without its text. */
 
 import { describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -10,16 +10,16 @@ import { PUBLISHER } from '../../scripts/release/publisher.ts';
 const text = notices([{ name: 'one', version: '1.0.0', license: 'MIT', text: 'Its own words.' }]);
 
 describe('the notices', () => {
-  test('hold every licence that the runtime is under, in full', () => {
+  test('the notices hold every licence of the runtime, in full', () => {
     const ids = new Set(RUNTIME_PARTS.flatMap(({ license }) => licensesIn(license)));
     expect(ids.size).toBeGreaterThan(8);
     for (const id of ids) expect(text).toContain(`\n${id}\n\n${licenseText(id)}\n`);
-    // The whole of them, not a summary.
+    // The full text, not a summary.
     expect(text).toContain('How to Apply These Terms to Your New Libraries');
     expect(text).toContain('END OF TERMS AND CONDITIONS');
   });
 
-  test('hold no licence text that nothing is under', () => {
+  test('the notices hold no unused licence text', () => {
     const used = RUNTIME_PARTS.flatMap(({ license }) => licensesIn(license)).map(
       (id) => `${id.replace(/-or-later$/, '')}.txt`,
     );
@@ -27,7 +27,7 @@ describe('the notices', () => {
     expect(there.filter((name) => name.endsWith('.txt') && !used.includes(name))).toEqual([]);
   });
 
-  test('name the very sources of what is under the LGPL, and how to exchange it', () => {
+  test('the notices name the exact sources of LGPL parts, and how to replace them', () => {
     const { webkit, tinycc } = process.versions as Record<string, string>;
     for (const part of [`oven-sh/WebKit, commit ${webkit}`, `oven-sh/tinycc, commit ${tinycc}`]) {
       expect(text).toMatch(new RegExp(`${part.replaceAll('/', '\\/')}[0-9a-f]*$`, 'm'));
@@ -39,26 +39,26 @@ describe('the notices', () => {
     );
   });
 
-  test('name each part of the runtime with its copyright', () => {
+  test('the notices name each part of the runtime with its copyright', () => {
     for (const { name, by } of RUNTIME_PARTS) {
       expect(by.length).toBeGreaterThan(0);
       expect(text).toContain(`\n${name}`);
     }
   });
 
-  test('hold the words that a package brings; one that brings none stops the release', () => {
+  test("the notices hold each package's licence text, and a package without one stops the release", () => {
     expect(text).toContain('\none 1.0.0 (MIT)\n\nIts own words.\n');
     const silent = { name: 'silent', version: '2.0.0', license: 'MIT', text: '' };
     expect(() => notices([silent])).toThrow('silent 2.0.0 brings no licence text');
   });
 
-  test('are the same whenever they are made', () => {
+  test('the notices are the same on every build', () => {
     expect(notices([])).toBe(notices([]));
     expect(text).not.toMatch(/\/(home|tmp|work|root)\//);
   });
 });
 
-test('the bill of materials names the parts of the runtime and who publishes the whole', () => {
+test('the bill of materials names the parts of the runtime and the publisher of the whole', () => {
   const about = { version: '1.2.3', license: 'Apache-2.0', commit: '' };
   const bill = JSON.parse(billOfMaterials([], about, 0));
   const bun = bill.components.find(({ name }: { name: string }) => name === 'bun');
@@ -69,7 +69,7 @@ test('the bill of materials names the parts of the runtime and who publishes the
   expect(bill.metadata.component.externalReferences[0].url).toBe(PUBLISHER.homepage);
 });
 
-test('nobody is named anywhere but in package.json', () => {
+test('package.json alone names the publisher', () => {
   const root = join(import.meta.dir, '../..');
   const address = PUBLISHER.maintainer.match(/<(.*)>/)![1]!;
   const host = new URL(PUBLISHER.homepage).hostname;

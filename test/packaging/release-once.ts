@@ -1,4 +1,4 @@
-/** One release of the host's target, built twice from the same files in two different folders. */
+/** One release for the host's target, built twice from the same files in two different folders. */
 
 import {
   cpSync,
@@ -15,11 +15,11 @@ import { hostTarget } from '../../build.ts';
 
 const ROOT = join(import.meta.dir, '../..');
 
-/** A program of this machine, or undefined: then tests that need it skip and say so. */
+/** A program of this machine, or undefined: tests that need it then skip and say so. */
 export const tool = (name: string): string | undefined =>
   Bun.which(name, { PATH: `${process.env.PATH}:/usr/sbin:/sbin` }) ?? undefined;
 
-/** Why tests skip, for their names; '' when everything is there. */
+/** The reason for a skip, for test names; '' when everything is available. */
 export const without = (...names: string[]): string => {
   const missing = names.filter((name) => tool(name) === undefined);
   return missing.length === 0 ? '' : ` [SKIPPED: no ${missing.join(', no ')} on this machine]`;
@@ -52,19 +52,19 @@ export async function ran(
 
 const scratch: string[] = [];
 
-/** For `afterAll` of every file that makes scratch folders. */
+/** For `afterAll` of every file that creates scratch folders. */
 export function removeScratch(): void {
   for (const folder of scratch.splice(0)) rmSync(folder, { recursive: true, force: true });
 }
 
-/** A new folder, until `removeScratch`. */
+/** A new folder, removed by `removeScratch`. */
 export function scratchFolder(name: string): string {
   const folder = mkdtempSync(join(tmpdir(), `hopgate-${name}-`));
   scratch.push(folder);
   return folder;
 }
 
-/** The files of this checkout as they are, committed or not, with modules of its own. */
+/** The files of this checkout in their current state, committed or not, with their own modules. */
 async function copyTree(from: string, to: string): Promise<void> {
   const list = await ran(['git', 'ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
     cwd: ROOT,
@@ -76,14 +76,14 @@ async function copyTree(from: string, to: string): Promise<void> {
     mkdirSync(dirname(join(to, path)), { recursive: true });
     cpSync(join(from, path), join(to, path));
   }
-  // Links cost no space; where they cannot be had (another disk), copies.
+  // Links cost no space; copies replace them across disks.
   const modules = [join(ROOT, 'node_modules'), join(to, 'node_modules')];
   const linked = await ran(['cp', '-al', ...modules]);
   if (linked.code !== 0) {
     rmSync(modules[1]!, { recursive: true, force: true });
     await ran(['cp', '-a', ...modules]);
   }
-  // So that both know the commit, and the same one: somebody may commit meanwhile.
+  // Both builds need the same commit, and the checkout may change meanwhile.
   const commit = await ran(['git', 'rev-parse', 'HEAD'], { cwd: ROOT });
   const objects = await ran(['git', 'rev-parse', '--git-path', 'objects'], { cwd: ROOT });
   mkdirSync(join(to, '.git/objects/info'), { recursive: true });
@@ -96,7 +96,7 @@ async function copyTree(from: string, to: string): Promise<void> {
 }
 
 export interface Release {
-  /** What `dist/release` holds, of both builds. */
+  /** The contents of `dist/release`, of both builds. */
   readonly folders: readonly [string, string];
   readonly target: string;
 }
@@ -104,7 +104,7 @@ export interface Release {
 async function make(): Promise<Release> {
   const work = scratchFolder('release');
   const trees = [join(work, 'first'), join(work, 'another/place')] as const;
-  // The second from the first, not from here: somebody may be editing.
+  // The second copy comes from the first, since the checkout may change meanwhile.
   await copyTree(ROOT, trees[0]);
   await copyTree(trees[0], trees[1]);
   const target = hostTarget();

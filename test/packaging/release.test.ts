@@ -1,4 +1,4 @@
-/** The release as a whole: what is in it, that its sums are true, and that a second build gives the same bytes. */
+/** The release as a whole: its contents, its checksums, and that a second build gives the same bytes. */
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { ar, file, gzip, tar, withFolders } from '../../scripts/release/tar.ts';
 import { binary } from '../support/binary.ts';
 import { type Release, ran, releaseOnce, removeScratch, scratchFolder } from './release-once.ts';
 
-// Gigabytes are read, unpacked and removed.
+// These tests read, unpack and remove gigabytes.
 setDefaultTimeout(120_000);
 afterAll(removeScratch, 120_000);
 
@@ -34,7 +34,7 @@ describe('a release', () => {
     }
   });
 
-  test('sha256sum finds every file as SHA256SUMS says, and no file is left out', async () => {
+  test('SHA256SUMS lists every file with the right sum', async () => {
     const [folder] = release.folders;
     const { code, out } = await ran(['sha256sum', '-c', 'SHA256SUMS'], { cwd: folder });
     expect([code, out]).toEqual([0, expect.not.stringContaining('FAILED')]);
@@ -45,7 +45,7 @@ describe('a release', () => {
     expect([...listed, 'SHA256SUMS'].sort()).toEqual(readdirSync(folder).sort());
   });
 
-  test('the archive holds what is promised, and its program says its version', async () => {
+  test('the archive holds the documented files, and its program prints its version', async () => {
     const name = `hopgate-${version}-${release.target}`;
     const to = scratchFolder('archive');
     const archive = join(release.folders[0], `${name}.tar.gz`);
@@ -77,7 +77,7 @@ describe('a release', () => {
     expect(JSON.parse(out).commit).toBe(head);
   });
 
-  test('the bill of materials names what is bundled and nothing that is only for development', () => {
+  test('the bill of materials names bundled packages and no development ones', () => {
     const bill = JSON.parse(read(release.folders[0], 'sbom.cdx.json')) as {
       bomFormat: string;
       metadata: { component: { version: string } };
@@ -126,7 +126,7 @@ describe('a release', () => {
     for (const part of own) {
       const at = out.indexOf(`\n${part.name} ${part.version} (`);
       const text = out.slice(at, out.indexOf('-'.repeat(80), at));
-      // Every licence says of itself what may be done, or that nothing is warranted.
+      // Every licence states permissions, or disclaims a warranty.
       expect([part.name, at > 0, /permi|redistribut|warrant/i.test(text)]).toEqual([
         part.name,
         true,
@@ -143,14 +143,14 @@ test('the executable stays below 140 MB and answers within a second', async () =
   expect(start).toBeLessThan(1000);
 }, 60_000);
 
-describe('archives made here', () => {
+describe('archives built by this repository', () => {
   const entries = withFolders([
     file('top/b.txt', 'b\n'),
     file('top/deep/run', '#!/bin/sh\necho hello\n', 0o755),
     file('top/a.bin', new Uint8Array(1025).fill(7)),
   ]);
 
-  test('tar unpacks them with their modes, times and folders', async () => {
+  test('tar unpacks the archives with their modes, times and folders', async () => {
     const to = scratchFolder('tar');
     await Bun.write(join(to, 'x.tar.gz'), gzip(tar(entries, 1_700_000_000)));
     const { code, err } = await ran(['tar', '-xzf', 'x.tar.gz'], { cwd: to });
@@ -165,7 +165,7 @@ describe('archives made here', () => {
     expect(() => tar([file('a'.repeat(101), '')], 0)).toThrow('too long');
   });
 
-  test('ar pads odd members, so that the next one begins where readers look', () => {
+  test('ar pads odd members, so that the next one starts where readers expect it', () => {
     const bytes = ar(
       [
         ['odd', new TextEncoder().encode('123')],

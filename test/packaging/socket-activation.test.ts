@@ -1,4 +1,4 @@
-/** Why there is no socket activation: what packaging/README.md says of Bun, asked of the Bun that is here. */
+/** Checks packaging/README.md's reason for no socket activation against the Bun in use. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';
@@ -7,7 +7,7 @@ import { removeScratch, scratchFolder } from './release-once.ts';
 
 afterAll(removeScratch);
 
-// Started as systemd would: somebody else's listening socket is descriptor 3.
+// Started as systemd does: descriptor 3 is a listening socket of another process.
 const PROBE = `import http from 'node:http';
 import net from 'node:net';
 const wanted = Number(process.argv[2]);
@@ -31,7 +31,7 @@ process.exit(0);
 `;
 
 describe.skipIf(process.platform !== 'linux')('a listening socket as descriptor 3', () => {
-  let said: Record<string, string>;
+  let message: Record<string, string>;
   const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });
   afterAll(() => listener.stop(true));
 
@@ -43,10 +43,10 @@ describe.skipIf(process.platform !== 'linux')('a listening socket as descriptor 
       env: { PATH: process.env.PATH!, LISTEN_FDS: '1' },
       stdio: ['ignore', 'pipe', 'inherit', fd],
     });
-    said = JSON.parse(await new Response(child.stdout as ReadableStream).text());
+    message = JSON.parse(await new Response(child.stdout as ReadableStream).text());
   }, 30_000);
 
-  test('is a real one', async () => {
+  test('descriptor 3 is a real listening socket', async () => {
     const open = await new Promise<boolean>((resolve) => {
       const socket = connect(listener.port, '127.0.0.1', () => {
         socket.destroy();
@@ -57,8 +57,8 @@ describe.skipIf(process.platform !== 'linux')('a listening socket as descriptor 
     expect(open).toBe(true);
   });
 
-  // When this fails, Bun has learnt it: socket activation can be built, and the note goes.
-  test('is not taken by any HTTP server that Bun has, only by raw ones', () => {
-    expect(said).toEqual({ serve: 'binds its own', http: 'binds its own', net: 'takes it' });
+  // If this fails, Bun supports it: socket activation can be built, and the note in the README goes.
+  test('no HTTP server of Bun accepts descriptor 3, only raw ones do', () => {
+    expect(message).toEqual({ serve: 'binds its own', http: 'binds its own', net: 'takes it' });
   });
 });

@@ -1,4 +1,4 @@
-/** The systemd units as systemd itself judges them, and what no judge would notice. */
+/** The systemd units: systemd's own checks, and further checks that it lacks. */
 
 import { afterAll, describe, expect, test } from 'bun:test';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { ran, removeScratch, scratchFolder, tool, without } from './release-once
 
 afterAll(removeScratch);
 
-// A program that exists: verify looks for it.
+// An existing program, since verify looks for it.
 const common = { program: ['/bin/true'], drain: DRAIN_SECONDS };
 const UNITS = {
   'of the machine': systemdUnit({ ...common, scope: 'system' }),
@@ -29,7 +29,7 @@ describe.skipIf(analyze === undefined)(`systemd-analyze${without('systemd-analyz
       const scope = name === 'of a user' ? ['--user'] : [];
       const runtime = scratchFolder('run');
       mkdirSync(join(runtime, 'systemd'));
-      // The manual page is not installed where this runs.
+      // The manual page is not installed here.
       const { code, out, err } = await ran(
         [analyze!, ...scope, 'verify', '--man=no', written(text)],
         {
@@ -39,7 +39,7 @@ describe.skipIf(analyze === undefined)(`systemd-analyze${without('systemd-analyz
       expect([code, out, err]).toEqual([0, '', '']);
     });
 
-    // A user's manager cannot give most of what is counted.
+    // A user's manager cannot provide most of the counted settings.
     if (name === 'of a user') continue;
     test(`exposure is at most 2.0: the unit ${name}`, async () => {
       const { out } = await ran([
@@ -59,17 +59,17 @@ describe.skipIf(analyze === undefined)(`systemd-analyze${without('systemd-analyz
 describe('every unit', () => {
   for (const [name, text] of Object.entries(UNITS)) {
     const value = (key: string) => new RegExp(`^${key}=(.*)$`, 'm').exec(text)?.[1];
-    test(`${name}: waits longer than the server drains`, () => {
+    test(`${name}: the stop timeout is longer than the server's drain`, () => {
       const drain = Number(/ --drain (\d+)/.exec(value('ExecStart')!)![1]);
       expect(drain).toBeGreaterThanOrEqual(900);
       expect(Number(value('TimeoutStopSec'))).toBeGreaterThan(drain);
     });
 
-    test(`${name}: leaves the JavaScript compiler working`, () => {
+    test(`${name}: the JavaScript compiler is allowed to work`, () => {
       expect(text).not.toMatch(/^MemoryDenyWriteExecute/m);
     });
 
-    test(`${name}: ready by word, watched, reloaded by SIGHUP`, () => {
+    test(`${name}: readiness by notification, a watchdog, and reload by SIGHUP`, () => {
       expect(value('Type')).toBe('notify');
       expect(value('NotifyAccess')).toBe('main');
       expect(Number(value('WatchdogSec'))).toBeGreaterThan(0);
@@ -77,7 +77,7 @@ describe('every unit', () => {
     });
   }
 
-  test('words with blanks, dollars and percents reach the program as they are', () => {
+  test('arguments with blanks, dollars and percents reach the program unchanged', () => {
     expect(UNITS['of a user']).toContain(' --config "/home/a user/$$x 100%%.yaml"\n');
   });
 });
@@ -86,7 +86,7 @@ const TRACE = ['strace', 'systemd-analyze'];
 describe.skipIf(TRACE.some((name) => tool(name) === undefined))(
   `system calls${without(...TRACE)}`,
   () => {
-    test('the filter lets through all that a serving process asks for', async () => {
+    test('the filter allows every system call of a serving process', async () => {
       const { binary } = await import('../support/binary.ts');
       const home = scratchFolder('traced');
       const log = join(home, 'calls');
@@ -109,7 +109,7 @@ describe.skipIf(TRACE.some((name) => tool(name) === undefined))(
       });
       expect(await response.text()).toContain('[DONE]');
       child.kill('SIGTERM');
-      // strace passes the signal on to nobody: its child is told by itself.
+      // strace does not forward the signal, so the child gets it directly.
       const { out: children } = await ran(['pgrep', '-P', String(child.pid)]);
       for (const pid of children.split('\n')) if (pid !== '') process.kill(Number(pid), 'SIGTERM');
       await child.exited;
@@ -128,15 +128,15 @@ describe.skipIf(TRACE.some((name) => tool(name) === undefined))(
       const denied = new Set([...(await group('@privileged')), ...(await group('@resources'))]);
       const allowed = new Set((await group('@system-service')).filter((one) => !denied.has(one)));
       expect(allowed.size).toBeGreaterThan(200);
-      const asked = new Set(
+      const requestedCalls = new Set(
         [...(await Bun.file(log).text()).matchAll(/^\d+ +([a-z_0-9]+)\(/gm)].map(
           ([, name]) => name!,
         ),
       );
-      expect(asked.has('epoll_ctl') || asked.has('epoll_pwait2')).toBe(true);
-      // SQLite hands its files to their owner, only when root, and does not mind being refused.
-      asked.delete('fchown');
-      expect([...asked].filter((name) => !allowed.has(name))).toEqual([]);
+      expect(requestedCalls.has('epoll_ctl') || requestedCalls.has('epoll_pwait2')).toBe(true);
+      // SQLite changes a file's owner only when root, and ignores a refusal.
+      requestedCalls.delete('fchown');
+      expect([...requestedCalls].filter((name) => !allowed.has(name))).toEqual([]);
     }, 60_000);
   },
 );

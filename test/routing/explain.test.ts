@@ -26,7 +26,7 @@ routes:
   - { name: rest, to: [local/*] }
 `);
 
-  test('shows for every rule which conditions held, and which rule decided', () => {
+  test('every rule shows which conditions held, and which rule decided', () => {
     const { rules, category, model } = explain(request({ model: 'opus', tokens: 10 }), of);
     expect({ category, model }).toEqual({ category: 'default', model: 'claude-opus' });
     expect(rules.map(({ matched, used }) => [matched, used])).toEqual([
@@ -40,7 +40,7 @@ routes:
     ]);
   });
 
-  test('as text', () => {
+  test('the explanation is readable as text', () => {
     expect(explainText(explain(request({ model: 'opus', tokens: 10 }), of))).toBe(
       `model     opus → claude-opus
 category  default
@@ -66,7 +66,7 @@ then      claude/claude-opus (anthropic-messages, profile anthropic)`,
     expect(JSON.stringify(route(keyed, secret).reason)).not.toContain('sk-live');
   });
 
-  test('a name that no provider takes is explained too', () => {
+  test('an unknown name is explained too', () => {
     const none = explain(request({ model: 'glm-4.8' }), table(PROVIDERS));
     expect(explainText(none)).toContain('does not exist');
   });
@@ -139,7 +139,7 @@ describe('categories', () => {
     expect(of.classify(request(changes))).toBe(wanted as never);
   });
 
-  test('the commented rules are a legal configuration once uncommented, and route every category', () => {
+  test('the commented rules are a valid configuration once uncommented, and route every category', () => {
     const rules = CATEGORY_ROUTES.slice(CATEGORY_ROUTES.indexOf('# routes:'))
       .split('\n')
       .map((line) => line.replace(/^# ?/, ''))
@@ -158,7 +158,7 @@ ${rules}`);
 });
 
 describe('globs', () => {
-  test('match the same texts as the equivalent regular expressions', () => {
+  test('globs match the same texts as the equivalent regular expressions', () => {
     const pattern = fc.stringMatching(/^[ab*?.]{0,8}$/);
     fc.assert(
       fc.property(pattern, fc.stringMatching(/^[ab.\n]{0,10}$/), (glob, text) => {
@@ -169,7 +169,7 @@ describe('globs', () => {
     );
   });
 
-  test('take no long time on hostile names', async () => {
+  test('hostile names take no long time', async () => {
     const spent = await cpuTime(() =>
       expect(globTest(`${'*a'.repeat(20)}b`)('a'.repeat(20_000))).toBe(false),
     );

@@ -12,7 +12,7 @@ import type {
 import { requestFacts, route } from '../../src/routing/index.ts';
 import { PROVIDERS, table } from './support.ts';
 
-const text = (words: string): Block => ({ type: 'text', text: words });
+const text = (message: string): Block => ({ type: 'text', text: message });
 const image = (data = 'AAAA'): Block => ({
   type: 'media',
   media: 'image',
@@ -106,17 +106,17 @@ describe('images', () => {
 });
 
 describe('tokens', () => {
-  test('are four bytes each', () => {
+  test('text tokens are four bytes each', () => {
     expect(facts({}).request(4001).tokens).toBe(1001);
   });
 
-  test('leave images out, so that a screenshot is no long context', () => {
+  test('images do not count, so that a screenshot is not a long context', () => {
     const data = 'A'.repeat(400_000);
     const { request } = facts({ turns: [turn('user', image(data), text('x'))] });
     expect(request(400_400).tokens).toBe(100);
   });
 
-  test('of a small body need no decoding', () => {
+  test('tokens of a small body need no decoding', () => {
     const { request, decoded } = facts({});
     expect(request(60_000).tokens).toBe(15_000);
     expect(decoded()).toBe(0);
@@ -132,7 +132,7 @@ describe('tools, documents and text', () => {
       turn('user', text('and'), text('now')),
     ],
   });
-  test('are counted separately', () => {
+  test('tools, documents and text are counted separately', () => {
     expect(request.toolNames).toEqual(['Read']);
     expect(request.hostedTools).toEqual(['web_search']);
     expect(request.documents).toBe(1);

@@ -67,7 +67,7 @@ describe('the size of an image', () => {
     ['WebP, extended', webp('VP8X', 1024, 768)],
   ])('%s', (_, data) => expect(imageSize(data)).toEqual({ width: 1024, height: 768 }));
 
-  test('is unknown for anything else, and for cut or empty files', () => {
+  test('the size is unknown for anything else, and for cut or empty files', () => {
     const bad = [
       '',
       'AAAA',
@@ -77,7 +77,7 @@ describe('the size of an image', () => {
       webp('VP8 ', 9, 9).slice(0, 30),
     ];
     for (const data of bad) expect(imageSize(data)).toBeUndefined();
-    // Segments of no length lead nowhere.
+    // Segments of length zero must not loop.
     expect(
       imageSize(Buffer.from([0xff, 0xd8, ...new Array(90).fill(0xff)]).toString('base64')),
     ).toBeUndefined();
@@ -89,28 +89,28 @@ describe('tokens', () => {
   const openai = (data: string, detail?: string) =>
     estimateMedia(image(data, detail === undefined ? {} : { detail }), 'openai-chat', 'gpt-4o');
 
-  test("by Anthropic's rule", () => {
+  test("Anthropic's rule gives the tokens of an image", () => {
     expect(claude(png(1024, 1024))).toBe(1399);
     expect(claude(png(200, 200))).toBe(54);
     expect(claude(png(4000, 4000))).toBe(1600);
     expect(estimateMedia(image(png(1024, 1024)), 'openai-chat', 'claude-x')).toBe(1399);
   });
 
-  test("by OpenAI's rule", () => {
+  test("OpenAI's rule gives the tokens of an image", () => {
     expect(openai(png(1024, 1024))).toBe(765);
     expect(openai(png(2048, 4096))).toBe(1105);
     expect(openai(png(512, 512))).toBe(255);
     expect(openai(png(4096, 8192), 'low')).toBe(85);
   });
 
-  test('for an image at a URL those of a common size, for data that is no image none', () => {
+  test('an image at a URL counts as one of a common size, and invalid image data as none', () => {
     const url = { source: { type: 'url', url: 'https://a.example/x.png' } } as const;
     expect(estimateMedia(image('', url), 'openai-chat', 'm')).toBe(765);
     expect(estimateMedia(image('', url), 'anthropic-messages', 'm')).toBe(1600);
     expect(openai('AAAA')).toBe(0);
   });
 
-  test('for documents, by their pages', () => {
+  test('documents count by their pages', () => {
     const pdf = (pages: number) =>
       Buffer.from(`%PDF-1.7 ${'/Type /Page /X '.repeat(pages)}/Type /Pages`).toString('base64');
     const document = (data: string) =>
@@ -143,7 +143,7 @@ describe('the estimate', () => {
     }).tokens;
   }
 
-  test('counts an image of a small body', () => {
+  test('an image in a small body is counted', () => {
     const source = { type: 'base64', media_type: 'image/png', data: png(1024, 1024) };
     const content = [
       { type: 'text', text: 'What is this?' },
@@ -160,11 +160,11 @@ describe('the estimate', () => {
     expect(chat).toBeLessThan(820);
   });
 
-  test('counts two-byte letters by a rate of their own', () => {
+  test('two-byte letters have a separate rate', () => {
     const of = (content: string) =>
       tokens(openaiChat, { model: 'm', messages: [{ role: 'user', content }] });
     const russian = 'Сегодня хорошая погода, и мы идём гулять в парк. '.repeat(200);
-    // o200k: 2.8 characters a token.
+    // o200k: 2.8 characters per token.
     expect(Math.abs(of(russian) / (russian.length / 2.8) - 1)).toBeLessThan(0.15);
     const english = 'Today the weather is fine, and we go for a walk. '.repeat(200);
     expect(Math.abs(of(english) / (english.length / 4) - 1)).toBeLessThan(0.05);

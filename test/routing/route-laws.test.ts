@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { type RouteRequest, route } from '../../src/routing/index.ts';
 import { PROVIDERS, table } from './support.ts';
 
-// Hundreds of tables and requests: on a busy machine more than five seconds.
+// Hundreds of tables and requests take more than five seconds on a busy machine.
 setDefaultTimeout(60_000);
 
 describe('laws', () => {
@@ -74,7 +74,7 @@ describe('laws', () => {
         .join('')}`,
     );
 
-  test('any request gets a decision, always the same one, and no target twice', () => {
+  test('every request gets one decision, always the same, and no target twice', () => {
     fc.assert(
       fc.property(rules, anyRequest, (some, incoming) => {
         const of = compiled(some);
@@ -114,7 +114,7 @@ describe('laws', () => {
     );
   });
 
-  test('of all rules that match, the first one decides', () => {
+  test('the first matching rule decides', () => {
     fc.assert(
       fc.property(rules, anyRequest, (some, incoming) => {
         const decision = route(incoming, compiled(some));

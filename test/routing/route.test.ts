@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import { type Fact, type RouteRequest, route } from '../../src/routing/index.ts';
 import { PROVIDERS, places, request, table } from './support.ts';
 
-/** Whether a rule with this `when` takes the request. */
+/** Whether a rule with this `when` matches the request. */
 const takes = (when: string, changes: Partial<RouteRequest>) =>
   places(changes, table(`${PROVIDERS}routes: [{ when: ${when}, to: [glm/hit] }]`))[0] === 'glm/hit';
 
@@ -193,7 +193,7 @@ routes: [{ to: [{ target: glm/a, weight: 3 }, { target: local/b, weight: 1 }, { 
     counts.set(first, (counts.get(first) ?? 0) + 1);
   }
 
-  test('requests are shared as the weights say', () => {
+  test('requests are shared in proportion to the weights', () => {
     expect(counts.get('glm/a')! / 4000).toBeCloseTo(0.75, 1);
     expect(counts.get('local/b')! / 4000).toBeCloseTo(0.25, 1);
     expect(counts.get('claude/c')).toBeUndefined();

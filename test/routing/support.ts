@@ -15,7 +15,7 @@ export function table(yaml: string): RoutingTable {
   return routingTable(result.config);
 }
 
-/** Two vendors and a local server, as most tests want them. */
+/** Two vendors and a local server, the setup of most tests. */
 export const PROVIDERS = `
 providers:
   glm: { keys: [k], models: [glm-4.7, glm-4.5v] }

@@ -1,4 +1,4 @@
-/** The exchanges that the samples show: what a client asks, and what the vendor says to it. Everything is made up. */
+/** The exchanges that the samples show: the client's request and the vendor's answer. Everything is made up. */
 
 import type { ProtocolName } from '../../src/conversation/types.ts';
 import type { JsonObject } from '../../src/lib/json/json.ts';
@@ -23,7 +23,7 @@ const chunk = (delta: JsonObject, finish: string | null = null, more: JsonObject
     ...more,
   })}\n\n`;
 
-/** A model that writes its call into its text, in pieces that part its marks. */
+/** A model that writes its call as text, in chunks that split the markup. */
 const leak: Raw = {
   raw: [
     chunk({ role: 'assistant', content: 'I will look.\n\n<｜DS' }),
@@ -39,7 +39,7 @@ const leak: Raw = {
   ].join(''),
 };
 
-/** What some gateways wrap the result of a tool in, with far more in it than anybody reads. */
+/** The envelope that some gateways put around a tool result, with many unneeded fields. */
 const record = JSON.stringify({
   version: 'rcc.tool.v1',
   tool: { name: 'shell', call_id: 'call_2' },

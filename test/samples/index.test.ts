@@ -32,7 +32,7 @@ const NOW = 1_800_000_000_000;
 const NONE = { keepDays: 0, keepFailedDays: 0, maxBytes: 0, maxCount: 0 };
 const limited = new GatewayError('rate_limit', 'Too many requests');
 
-/** Records exchanges `age` days old; their ids. */
+/** Records exchanges `age` days old; returns their ids. */
 async function record(
   all: readonly { age?: number; body?: string; told?: Partial<ExchangeOutcome> }[],
   root = disk.root,
@@ -209,7 +209,7 @@ describe('the files are the truth', () => {
     runAtOnce(reconcile(index, disk.root, { own: 'this one', mark: true }));
     expect(existsSync(file('meta'))).toBe(false);
     expect(stateOf(id)).toBe('open');
-    // Nobody came back for it: the process that wrote it is gone.
+    // The process that wrote it no longer runs.
     const old = new Date(Date.now() - 60_000);
     utimesSync(file('provider-request'), old, old);
     runAtOnce(reconcile(index, disk.root, { own: 'this one', mark: true }));

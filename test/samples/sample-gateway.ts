@@ -1,4 +1,4 @@
-/** The gateway that records and replays samples: every feature on, vendors that answer by script. */
+/** A gateway that records and replays samples: every feature on, scripted vendors. */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import {
   type Step,
   startFakeUpstream,
 } from '../support/fake-upstream/index.ts';
-import { startToolWorld, type ToolWorld } from '../support/tool-world.ts';
+import { startToolServers, type ToolServers } from '../support/tool-servers.ts';
 
 export const ROOT = join(import.meta.dir, '../../samples');
 export const ENTRIES: readonly ProtocolName[] = [
@@ -28,25 +28,25 @@ const PATHS: Readonly<Record<ProtocolName, string>> = {
 export interface Stage {
   readonly gateway: Gateway;
   readonly upstream: FakeUpstream;
-  readonly world: ToolWorld;
+  readonly world: ToolServers;
   stop(): Promise<void>;
 }
 
-/** What became of one request: as the client, the vendor and the recorder saw it. */
+/** One request as the client, the vendor and the recorder saw it. */
 export interface Played {
   readonly id: string;
   readonly status: number;
   readonly text: string;
   readonly reset: boolean;
-  /** Bodies that the vendor was sent, hop by hop. */
+  /** Bodies of the vendor's requests, hop by hop. */
   readonly sent: readonly string[];
   readonly meta: SampleMeta;
 }
 
-/** Models named claude-… go to a Messages vendor, all others to a Chat vendor; `glm/…` to GLM as it is known. */
+/** Models named claude-… go to a Messages vendor, `glm/…` to one with the glm profile, all others to a Chat vendor. */
 export async function startStage(): Promise<Stage> {
   const upstream = await startFakeUpstream({ keys: ['sk-upstream'] });
-  const world = await startToolWorld();
+  const toolServers = await startToolServers();
   const vendor = (protocol: ProtocolName, profile: string) => ({
     protocol,
     profile,
@@ -67,7 +67,7 @@ export async function startStage(): Promise<Stage> {
     server_tools: {
       web_search: {
         inject: 'declared',
-        engines: [{ type: 'searxng', base_url: world.origin }],
+        engines: [{ type: 'searxng', base_url: toolServers.origin }],
       },
     },
     retry: { attempts: 1 },
@@ -76,16 +76,16 @@ export async function startStage(): Promise<Stage> {
   return {
     gateway,
     upstream,
-    world,
+    world: toolServers,
     stop: async () => {
       await gateway.stop();
       await upstream.stop();
-      await world.stop();
+      await toolServers.stop();
     },
   };
 }
 
-/** Sends one request while the vendor answers by `steps`, in order. */
+/** Sends one request while the vendor answers with `steps`, in order. */
 export async function play(
   { gateway, upstream }: Stage,
   entry: ProtocolName,
@@ -109,11 +109,11 @@ export async function play(
   }
   if (upstream.refusals.length > 0) throw new Error(`refused: ${upstream.refusals.join('\n')}`);
   const id = response.headers.get('x-hopgate-request-id') ?? '';
-  const sent = upstream.asked.map(({ bytes }) => new TextDecoder().decode(bytes));
+  const sent = upstream.modelRequests.map(({ bytes }) => new TextDecoder().decode(bytes));
   return { id, status: response.status, text, reset, sent, meta: await metaOf(gateway, entry, id) };
 }
 
-/** What the recorder kept, once it is complete. */
+/** The recorded exchange, once it is complete. */
 async function metaOf(gateway: Gateway, entry: ProtocolName, id: string): Promise<SampleMeta> {
   const file = join(gateway.home, 'state/samples', entry, `${id}_meta.json`);
   const until = performance.now() + 20_000;
@@ -133,7 +133,7 @@ export interface Sample {
   readonly entry: ProtocolName;
   readonly id: string;
   readonly meta: SampleMeta & { readonly about: string };
-  /** The text of a stage; undefined where the sample has none. */
+  /** The text of a stage; undefined if the sample has none. */
   read(stage: string): string | undefined;
 }
 
@@ -154,7 +154,7 @@ export function allSamples(): readonly Sample[] {
   });
 }
 
-/** The stages of a vendor's side: `hop2-provider-request` and its like, hop by hop. */
+/** The vendor's stages: `hop2-provider-request` and similar ones, hop by hop. */
 export function providerStages({ meta, read }: Sample, what: 'request' | 'response') {
   const hops = Array.from({ length: meta.hops ?? 1 }, (_, i) => (i === 0 ? '' : `hop${i + 1}-`));
   return hops.map((hop) => {
@@ -166,7 +166,7 @@ export function providerStages({ meta, read }: Sample, what: 'request' | 'respon
   });
 }
 
-/** The answers that the vendor gave in a sample, byte for byte, with its status and its end. */
+/** The vendor's answers in a sample, byte for byte, with status and ending. */
 export function recordedSteps(sample: Sample): readonly Raw[] {
   const answers = sample.meta.edges.filter(({ stage }) => /provider-(response|error)$/.test(stage));
   return answers.map(({ stage, status, file, error }): Raw => {
@@ -183,10 +183,10 @@ export function recordedSteps(sample: Sample): readonly Raw[] {
   });
 }
 
-// Ids that the gateway makes up are others each time; what they stand for is not.
+// The gateway's generated ids differ on every run, and their relations do not.
 const MADE_UP = /\b(?:(?:srv)?toolu|call|msg|resp|ws|fc|ctc|rs|req)_[0-9A-Za-z_]{12,}/g;
 
-/** The text with made-up ids numbered in order, and without clocks. */
+/** The text with generated ids numbered in order, and without clocks. */
 export function timeless(text: string): string {
   const ids = new Map<string, string>();
   return text

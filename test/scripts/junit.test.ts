@@ -1,4 +1,4 @@
-/** The test command's counts are those of the run: nothing that fails is lost on the way. */
+/** The test command counts every result of a run: no failure gets lost. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -21,12 +21,12 @@ async function outcomeOf(name: string, files: Record<string, string>): Promise<O
     [process.execPath, 'test', '--reporter=junit', `--reporter-outfile=${report}`],
     { cwd: root, stdout: 'ignore', stderr: 'pipe', env: { ...process.env, NO_COLOR: '1' } },
   );
-  const words = await new Response(child.stderr).text();
+  const message = await new Response(child.stderr).text();
   const code = await child.exited;
   const xml = await Bun.file(report)
     .text()
     .catch(() => '');
-  return withRunErrors(readJunit(xml), words, code);
+  return withRunErrors(readJunit(xml), message, code);
 }
 
 const MIXED = `import { describe, expect, test } from 'bun:test';
@@ -39,7 +39,7 @@ describe('a "group" <of> things & more', () => {
 });`;
 
 describe('counting', () => {
-  test('passes, failures, time-outs and skips are told apart, in groups too', async () => {
+  test('passes, failures, time-outs and skips are counted separately, in groups too', async () => {
     const outcome = await outcomeOf('mixed', { 'a.test.ts': MIXED });
     expect(outcome).toMatchObject({ passed: 1, failed: 2, skipped: 2 });
     expect(outcome.failures.map((one) => one.name)).toEqual([
@@ -58,7 +58,7 @@ describe('counting', () => {
     expect(both.failures.at(-1)?.words).toContain('nowhere.ts');
   });
 
-  test('a run that dies without a word is a failure', () => {
+  test('a run that dies silently is a failure', () => {
     expect(withRunErrors(readJunit(''), '', 137)).toMatchObject({ passed: 0, failed: 1 });
     expect(withRunErrors(readJunit(''), '', 0)).toMatchObject({ passed: 0, failed: 0 });
   });

@@ -32,7 +32,7 @@ function newestSource(): number {
 let built: Promise<string> | undefined;
 
 async function build(): Promise<string> {
-  // Another binary to test: a release's, or a cross-built one on its own machine.
+  // Tests another binary: a release's, or a cross-built one on its own machine.
   if (process.env.HOPGATE_TEST_BINARY) return process.env.HOPGATE_TEST_BINARY;
   if (existsSync(BINARY) && statSync(BINARY).mtimeMs >= newestSource()) return BINARY;
   const run = Bun.spawn([process.execPath, 'build.ts'], {
@@ -45,7 +45,7 @@ async function build(): Promise<string> {
   return BINARY;
 }
 
-/** The path of an up-to-date binary; builds it the first time, when sources are newer. */
+/** The path of an up-to-date binary; builds it on first use, when sources are newer. */
 export function binary(): Promise<string> {
   built ??= build();
   return built;
@@ -55,7 +55,7 @@ export interface Gateway {
   /** `http://127.0.0.1:PORT` */
   readonly url: string;
   readonly pid: number;
-  /** `$HOME`; state lies in `home/state` (`$HOPGATE_HOME`). */
+  /** `$HOME`; the state is in `home/state` (`$HOPGATE_HOME`). */
   readonly home: string;
   readonly configPath: string;
   stdout(): string;
@@ -73,19 +73,19 @@ export interface GatewayOptions {
   env?: Record<string, string>;
   cwd?: string;
   args?: string[];
-  /** Milliseconds to wait for the line that says it listens. */
+  /** Milliseconds to wait for the line with the address. */
   patience?: number;
-  /** File descriptors that the process may have; what the system gives when left out. */
+  /** The limit of file descriptors; the system's default when absent. */
   descriptors?: number;
 }
 
 const running = new Set<Bun.Subprocess>();
-// A test run that dies must not leave gateways behind.
+// A test run that dies must not leave gateways running.
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** An environment without keys, proxies or settings of the person who runs the tests. */
+/** An environment without keys, proxies or settings of the developer. */
 export function cleanEnv(home: string, more: Record<string, string> = {}): Record<string, string> {
   return {
     PATH: process.env.PATH ?? '',
@@ -133,7 +133,7 @@ function collect(stream: ReadableStream<Uint8Array>): {
       wake.resolve();
       wake = Promise.withResolvers<void>();
     }
-    // Told once: a stream that is over changes no more, and one who asks again and again would take the whole loop.
+    // Waits once: a closed stream changes no more, and polling it would block the loop.
     wake.resolve();
     wake = Promise.withResolvers<void>();
   })();
@@ -142,15 +142,15 @@ function collect(stream: ReadableStream<Uint8Array>): {
 
 const LISTENING = /^hopgate listening on http:\/\/(?:127\.0\.0\.1|0\.0\.0\.0):(\d+)$/m;
 
-/** Where to reach what said that it listens; undefined when nothing has said so. */
+/** The address in the output; undefined before the server listens. */
 function urlIn(text: string): string | undefined {
   const port = LISTENING.exec(text)?.[1];
   return port === undefined ? undefined : `http://127.0.0.1:${port}`;
 }
 
 /**
- * Starts `hopgate serve` with this configuration (a value, written as JSON, which YAML takes; or text).
- * @throws Error with the process's output when it exits or keeps silent
+ * Starts `hopgate serve` with this configuration (a value, written as JSON, which is valid YAML; or text). @throws
+ * Error with the process's output when it exits or stays silent
  */
 export async function startGateway(
   config: unknown,
@@ -195,13 +195,13 @@ export async function startGateway(
       child.exited.then(() => 'gone' as const),
       gaveUp,
     ]);
-    // What was written just before the exit may still be under way.
+    // Output from just before the exit may still arrive.
     if (what === 'gone') await Bun.sleep(20);
     url = urlIn(out.text());
     if (url !== undefined || what === 'more') continue;
-    const said = `${out.text()}${err.text()}`;
+    const text = `${out.text()}${err.text()}`;
     await stop();
-    throw new Error(`hopgate did not start (${what}):\n${said}`);
+    throw new Error(`hopgate did not start (${what}):\n${text}`);
   }
   return {
     url,
@@ -234,8 +234,8 @@ const PROVIDERS: Readonly<Record<string, Protocol>> = {
 };
 
 /**
- * A configuration with one provider for each protocol, all of them the same fake vendor: the models
- * `via-chat`, `via-responses`, `via-messages` go out as `m1` of that provider.
+ * A configuration with one provider per protocol, all served by the same fake vendor: the models `via-chat`,
+ * `via-responses`, `via-messages` go out as `m1` of their provider.
  */
 export function threeProviders(upstream: FakeUpstream, more: Record<string, unknown> = {}): object {
   const providers = Object.entries(PROVIDERS).map(([name, protocol]) => [
@@ -249,7 +249,7 @@ export function threeProviders(upstream: FakeUpstream, more: Record<string, unkn
       to: [`${name}/m1`],
     })),
     samples: { mode: 'off' },
-    // Faults are many in tests; the pauses between tries need not be long.
+    // Tests cause many faults, so the pauses between tries are short.
     retry: { base_delay: 0.02, max_delay: 2 },
     ...more,
   };

@@ -7,7 +7,7 @@ const text = 'event: a\ndata: {"x":"Grüße 👋🏽"}\n\ndata: [DONE]\n\n: c\r\
 const bytes = new TextEncoder().encode(text);
 const glued = (chunks: Uint8Array[]) => Buffer.concat(chunks).toString();
 
-describe('chunkings', () => {
+describe('chunkings of a byte stream', () => {
   test.each(chunkings.map((one) => [one.name, one] as const))(
     '%s: the pieces are the bytes, none of them empty',
     (_name, one) => {
@@ -19,7 +19,7 @@ describe('chunkings', () => {
     },
   );
 
-  test('every split: one per inner position, two pieces each', () => {
+  test('every split gives one chunking per inner position, with two pieces each', () => {
     const splits = everySplit(bytes);
     expect(splits).toHaveLength(bytes.length - 1);
     for (const one of splits) {
@@ -29,12 +29,12 @@ describe('chunkings', () => {
     expect(everySplit(bytes, 10).length).toBeLessThanOrEqual(10);
   });
 
-  test('bytewise gives as many pieces as bytes; eventwise one per blank line and a rest', () => {
+  test('bytewise gives one piece per byte; eventwise one per blank line, and a rest', () => {
     expect(bytewise.cut(bytes)).toHaveLength(bytes.length);
     expect(eventwise.cut(bytes)).toHaveLength(3);
   });
 
-  test('random pieces are the same for a seed and differ between seeds', () => {
+  test('random pieces are equal for equal seeds and differ between seeds', () => {
     const lengths = (seed: number) =>
       random(seed)
         .cut(bytes)

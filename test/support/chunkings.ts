@@ -1,6 +1,6 @@
-/** Ways to cut a byte stream into chunks, for tests that the cuts must not change anything. */
+/** Ways to cut a byte stream into chunks, for tests of results that must not depend on the cuts. */
 
-/** A way to cut, with a name for the test's message. */
+/** A chunking, with a name for the test's message. */
 export interface Chunking {
   readonly name: string;
   readonly cut: (bytes: Uint8Array) => Uint8Array[];
@@ -26,13 +26,13 @@ export const bytewise: Chunking = {
   cut: (bytes) => views(bytes, bytes.keys()),
 };
 
-/** Two chunks, parted before byte `at`. */
+/** Two chunks, split before byte `at`. */
 export const splitAt = (at: number): Chunking => ({
   name: `split at ${at}`,
   cut: (bytes) => views(bytes, [at]),
 });
 
-/** Every way to part `bytes` in two; with `most`, that many of them, spread evenly. */
+/** Every way to split `bytes` in two; with `most`, that many of them, spread evenly. */
 export function everySplit(bytes: Uint8Array, most = Number.POSITIVE_INFINITY): Chunking[] {
   const step = Math.max(1, Math.ceil((bytes.length - 1) / most));
   const out: Chunking[] = [];
@@ -40,7 +40,7 @@ export function everySplit(bytes: Uint8Array, most = Number.POSITIVE_INFINITY): 
   return out;
 }
 
-/** A small generator with a seed, so that a failure can be run again (mulberry32). */
+/** A small generator with a seed, so that a failure can be repeated (mulberry32). */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -87,7 +87,7 @@ export const tokens = (longest = 6): Chunking => ({
   },
 });
 
-/** Cuts behind every blank line: one event a chunk. */
+/** Cuts after every blank line: one event per chunk. */
 export const eventwise: Chunking = {
   name: 'one event at a time',
   cut: (bytes) => {

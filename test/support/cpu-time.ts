@@ -1,6 +1,6 @@
-/** What work costs, whoever else wants the machine meanwhile. */
+/** Measures work in CPU time, independent of other load on the machine. */
 
-/** Milliseconds of CPU that this process spends on it. */
+/** Milliseconds of CPU that this process spends on the work. */
 export async function cpuTime(work: () => unknown): Promise<number> {
   const before = process.cpuUsage();
   await work();

@@ -1,4 +1,4 @@
-/** The fake vendor's checks against recorded exchanges: what the real vendors took must pass, what they refused must not. */
+/** The fake vendor's checks against recorded exchanges: they accept what real vendors accepted, and refuse the rest. */
 
 import { describe, expect } from 'bun:test';
 import type { JsonObject } from '../../src/lib/json/json.ts';
@@ -17,7 +17,7 @@ const VENDORS: Readonly<Record<string, readonly string[]>> = {
 };
 const BETAS = 'context-management mcp-client structured-outputs compact fallback';
 
-/** The refusal's words, or undefined; seals of the recordings cannot be checked here. */
+/** The refusal's message, or undefined; seals of the recordings cannot be checked here. */
 function verdict(kind: Kind, body: JsonObject, headers: Record<string, string>) {
   try {
     CHECK[kind](body, headers, { anySeal: true });
@@ -28,7 +28,7 @@ function verdict(kind: Kind, body: JsonObject, headers: Record<string, string>) 
   }
 }
 
-// The vendor took an id that stood in two turns; public reports have it refused. We stay strict.
+// The vendor accepted an id that appeared in two turns; others report a refusal, so the check stays strict.
 const STRICTER = /cross_provider_capability_replay/;
 
 function recorded(kind: Kind, status: (code: number) => boolean) {
@@ -48,8 +48,10 @@ describe('requests that the real vendors answered', () => {
         const all = recorded(kind, (code) => code === 200);
         expect(all.length).toBeGreaterThan(100);
         const wrong = all.flatMap(({ fixture, body }) => {
-          const words = verdict(kind, body, { 'anthropic-beta': BETAS });
-          return words === undefined || STRICTER.test(fixture.file) ? [] : [[fixture.file, words]];
+          const message = verdict(kind, body, { 'anthropic-beta': BETAS });
+          return message === undefined || STRICTER.test(fixture.file)
+            ? []
+            : [[fixture.file, message]];
         });
         expect(wrong).toEqual([]);
       },
@@ -65,20 +67,20 @@ describe('requests that the real vendors refused for their shape', () => {
     ['responses', 'test_openai_responses_model_http_error', /decimal below minimum value/],
     ['responses', 'thinking_with_modified_history', /without its required following item/],
   ];
-  for (const [kind, name, words] of wanted) {
+  for (const [kind, name, textPart] of wanted) {
     fixtureTest(`${kind}: ${name}`, () => {
       const cases = recorded(kind, (code) => code === 400).filter(({ fixture }) =>
         fixture.file.includes(name),
       );
       expect(cases.length).toBeGreaterThan(0);
-      for (const { body } of cases) expect(verdict(kind, body, {})).toMatch(words);
+      for (const { body } of cases) expect(verdict(kind, body, {})).toMatch(textPart);
     });
   }
 });
 
 describe('requests that real clients send', () => {
-  // Their scripted vendor did not think, so these histories lack the thinking that the rule wants;
-  // Qwen's numbers are its own; WebSocket frames are no requests.
+  // Their scripted vendor did not think, so these histories lack the required thinking; Qwen's numbers differ;
+  // WebSocket frames are not requests.
   const KNOWN =
     /^messages\.\d+\.content\.0\.type: Expected `thinking`|^`max_tokens` must be greater/;
   const clients = ['claude-code', 'codex', 'opencode', 'pi', 'qwen', 'cline', 'sdk-openai-agents'];
@@ -92,8 +94,8 @@ describe('requests that real clients send', () => {
         )[path.split('/').at(-1) as 'messages'];
         if (kind === undefined || !body || name.includes('-WS-')) return [];
         count++;
-        const words = verdict(kind, body, headers);
-        return words === undefined || KNOWN.test(words) ? [] : [[name, words]];
+        const message = verdict(kind, body, headers);
+        return message === undefined || KNOWN.test(message) ? [] : [[name, message]];
       });
       expect(count).toBeGreaterThan(200);
       expect(wrong).toEqual([]);

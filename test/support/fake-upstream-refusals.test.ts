@@ -1,4 +1,4 @@
-/** The fake vendor refuses what the real ones refuse, with their status and words. */
+/** The fake vendor refuses what the real ones refuse, with their status and message. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Json, JsonObject } from '../../src/lib/json/json.ts';
@@ -68,8 +68,8 @@ describe('Messages', () => {
     content,
     ...more,
   });
-  const text = (words: string) => ({ type: 'text', text: words });
-  const talk = (...messages: Json[]): JsonObject => ({
+  const text = (message: string) => ({ type: 'text', text: message });
+  const openChat = (...messages: Json[]): JsonObject => ({
     model: 'm',
     max_tokens: 2000,
     tools,
@@ -81,126 +81,130 @@ describe('Messages', () => {
   const cases: [string, JsonObject, RegExp][] = [
     [
       'a call without a result',
-      talk(user('x'), assistant([use('a')]), user('y')),
+      openChat(user('x'), assistant([use('a')]), user('y')),
       /^messages\.1: `tool_use` ids were found without `tool_result` blocks immediately after: a\. /,
     ],
     [
       'a result behind the text',
-      talk(user('x'), assistant([use('a')]), user([text('y'), result('a')])),
+      openChat(user('x'), assistant([use('a')]), user([text('y'), result('a')])),
       /without `tool_result` blocks immediately after: a/,
     ],
     [
       'words after the last call',
-      talk(user('x'), assistant([use('a'), text('and')]), user([result('a')])),
+      openChat(user('x'), assistant([use('a'), text('and')]), user([result('a')])),
       /without `tool_result` blocks immediately after: a/,
     ],
     [
       'a stray result',
-      talk(user('x'), assistant('y'), user([result('b')])),
+      openChat(user('x'), assistant('y'), user([result('b')])),
       /^messages\.2\.content\.0: unexpected `tool_use_id` found in `tool_result` blocks: b\./,
     ],
     [
       'two results for a call',
-      talk(user('x'), assistant([use('a')]), user([result('a'), result('a')])),
+      openChat(user('x'), assistant([use('a')]), user([result('a'), result('a')])),
       /each tool_use must have a single result\. Found multiple `tool_result` blocks with id: a/,
     ],
     [
       'an id twice',
-      talk(user('x'), assistant([use('a'), use('a')]), user([result('a')])),
+      openChat(user('x'), assistant([use('a'), use('a')]), user([result('a')])),
       /messages\.1\.content\.1: `tool_use` ids must be unique/,
     ],
     [
       'characters in an id',
-      talk(user('x'), assistant([use('functions.get:0')]), user([result('functions.get:0')])),
+      openChat(user('x'), assistant([use('functions.get:0')]), user([result('functions.get:0')])),
       /tool_use\.id: String should match pattern '\^\[a-zA-Z0-9_-\]\+\$'/,
     ],
     [
       'a result in the assistant’s turn',
-      talk(user('x'), assistant([use('a'), result('a')])),
+      openChat(user('x'), assistant([use('a'), result('a')])),
       /`tool_result` blocks can only be in `user` messages/,
     ],
     [
       'an empty error result',
-      talk(user('x'), assistant([use('a')]), user([result('a', '', { is_error: true })])),
+      openChat(user('x'), assistant([use('a')]), user([result('a', '', { is_error: true })])),
       /tool_result: content cannot be empty if `is_error` is true/,
     ],
     [
       'input that is no object',
-      talk(user('x'), assistant([use('a', { input: '{}' })]), user([result('a')])),
+      openChat(user('x'), assistant([use('a', { input: '{}' })]), user([result('a')])),
       /tool_use\.input: Input should be a valid dictionary/,
     ],
     [
       'an unknown block',
-      talk(user([{ type: 'server_tool_use_delta', x: 1 }])),
+      openChat(user([{ type: 'server_tool_use_delta', x: 1 }])),
       /^messages\.0\.content\.0: Input tag 'server_tool_use_delta' found using 'type'/,
     ],
     [
       'an unknown block in a result',
-      talk(user('x'), assistant([use('a')]), user([result('a', [{ type: 'thinking' }])])),
+      openChat(user('x'), assistant([use('a')]), user([result('a', [{ type: 'thinking' }])])),
       /'document', 'image', 'search_result', 'text', 'tool_reference'/,
     ],
     [
       'an unknown field',
-      { ...talk(user('x')), hopgate: {} },
+      { ...openChat(user('x')), hopgate: {} },
       /^hopgate: Extra inputs are not permitted/,
     ],
     [
       'an unknown field of a block',
-      talk(user([{ ...text('x'), index: 0 }])),
+      openChat(user([{ ...text('x'), index: 0 }])),
       /^messages\.0\.content\.0\.text\.index: Extra inputs are not permitted/,
     ],
     [
       'a beta field without its beta',
-      { ...talk(user('x')), context_management: {} },
+      { ...openChat(user('x')), context_management: {} },
       /^context_management: Extra inputs are not permitted/,
     ],
     ['no max_tokens', { model: 'm', messages: [user('x')] }, /^max_tokens: Field required/],
-    ['empty text', talk(user([text('')])), /^messages: text content blocks must be non-empty/],
-    ['blank text', talk(user([text(' ')])), /must contain non-whitespace text/],
+    ['empty text', openChat(user([text('')])), /^messages: text content blocks must be non-empty/],
+    ['blank text', openChat(user([text(' ')])), /must contain non-whitespace text/],
     [
       'an empty message',
-      talk(user(''), assistant('x'), user('y')),
+      openChat(user(''), assistant('x'), user('y')),
       /^messages\.0: all messages must have non-empty content/,
     ],
     [
       'a trailing blank',
-      talk(user('x'), assistant('y ')),
+      openChat(user('x'), assistant('y ')),
       /final assistant content cannot end with trailing whitespace/,
     ],
     [
       'a foreign signature',
-      talk(user('x'), assistant([{ ...think, signature: 'hopgate1.cs..' }, text('y')]), user('z')),
+      openChat(
+        user('x'),
+        assistant([{ ...think, signature: 'hopgate1.cs..' }, text('y')]),
+        user('z'),
+      ),
       /^messages\.1\.content\.0: Invalid `signature` in `thinking` block/,
     ],
     [
       'a missing signature',
-      talk(user('x'), assistant([{ type: 'thinking', thinking: 'hm' }, text('y')]), user('z')),
+      openChat(user('x'), assistant([{ type: 'thinking', thinking: 'hm' }, text('y')]), user('z')),
       /thinking\.signature: Field required/,
     ],
     [
       'a loop that lacks its thinking',
-      { ...talk(user('x'), assistant([use('a')]), user([result('a')])), thinking },
+      { ...openChat(user('x'), assistant([use('a')]), user([result('a')])), thinking },
       /Expected `thinking` or `redacted_thinking`, but found `tool_use`/,
     ],
     [
       'thinking last in a message',
-      talk(user('x'), assistant([think]), user('y')),
+      openChat(user('x'), assistant([think]), user('y')),
       /The final block in an assistant message cannot be `thinking`/,
     ],
     [
       'thinking with a forced tool',
-      { ...talk(user('x')), thinking, tool_choice: { type: 'any' } },
+      { ...openChat(user('x')), thinking, tool_choice: { type: 'any' } },
       /Thinking may not be enabled when tool_choice forces tool use/,
     ],
     [
       'a budget beyond max_tokens',
-      { ...talk(user('x')), thinking: { type: 'enabled', budget_tokens: 5000 } },
+      { ...openChat(user('x')), thinking: { type: 'enabled', budget_tokens: 5000 } },
       /`max_tokens` must be greater than `thinking\.budget_tokens`/,
     ],
-    ['too hot', { ...talk(user('x')), temperature: 1.5 }, /less than or equal to 1/],
+    ['too hot', { ...openChat(user('x')), temperature: 1.5 }, /less than or equal to 1/],
     [
       'five cache marks',
-      talk(
+      openChat(
         user(
           Array.from({ length: 5 }, () => ({ ...text('x'), cache_control: { type: 'ephemeral' } })),
         ),
@@ -209,17 +213,17 @@ describe('Messages', () => {
     ],
     [
       'a history of calls without tools',
-      { ...talk(user('x'), assistant([use('a')]), user([result('a')])), tools: [] },
+      { ...openChat(user('x'), assistant([use('a')]), user([result('a')])), tools: [] },
       /must define tools/,
     ],
     [
       'a chat tool',
-      { ...talk(user('x')), tools: [{ type: 'function', function: { name: 'get' } }] },
+      { ...openChat(user('x')), tools: [{ type: 'function', function: { name: 'get' } }] },
       /^tools\.0: Input tag 'function'/,
     ],
     [
       'a server call without its result',
-      talk(
+      openChat(
         user('x'),
         assistant([
           { type: 'server_tool_use', id: 'srvtoolu_a', name: 'web_search', input: {} },
@@ -230,24 +234,24 @@ describe('Messages', () => {
       /`web_search` tool use with id `srvtoolu_a` was found without a corresponding `web_search_tool_result`/,
     ],
   ];
-  test.each(cases)('%s is refused', async (_name, body, words) => {
+  test.each(cases)('%s is refused', async (_name, body, textPart) => {
     const answer = await ask('anthropic-messages', body);
-    expect(answer.message).toMatch(words);
+    expect(answer.message).toMatch(textPart);
     expect(answer.status).toBe(400);
   });
 
-  test('what a strict deployment refuses, the first-party one takes', async () => {
-    const prefill = talk(user('x'), assistant('y'));
+  test('the first-party deployment accepts what a strict deployment refuses', async () => {
+    const prefill = openChat(user('x'), assistant('y'));
     expect((await ask('anthropic-messages', prefill)).status).toBe(200);
     expect((await ask('anthropic-messages', prefill, {}, strict)).message).toMatch(/prefill/);
-    const twice = talk(user('x'), user('y'));
+    const twice = openChat(user('x'), user('y'));
     expect((await ask('anthropic-messages', twice)).status).toBe(200);
     expect((await ask('anthropic-messages', twice, {}, strict)).message).toMatch(/alternate/);
   });
 
-  test('a sound history with thinking, calls and server tools is taken', async () => {
+  test('a valid history with thinking, calls and server tools is accepted', async () => {
     const body = {
-      ...talk(
+      ...openChat(
         user('x'),
         assistant([think, text('first'), use('a'), use('b')]),
         user([result('a'), result('b'), text('go on')]),
@@ -270,45 +274,53 @@ describe('Chat', () => {
     content,
   });
   const calls = (...tool_calls: Json[]) => assistant(null, { tool_calls });
-  const talk = (...messages: Json[]): JsonObject => ({ model: 'm', messages });
+  const openChat = (...messages: Json[]): JsonObject => ({ model: 'm', messages });
   const cases: [string, JsonObject, RegExp][] = [
     [
       'a call without a tool message',
-      talk(user('x'), calls(call('a'), call('b')), tool('a'), user('y')),
+      openChat(user('x'), calls(call('a'), call('b')), tool('a'), user('y')),
       /did not have response messages: b$/,
     ],
     [
       'a tool message without a call',
-      talk(user('x'), tool('a')),
+      openChat(user('x'), tool('a')),
       /messages with role 'tool' must be a response to a preceeding message with 'tool_calls'/,
     ],
     [
       'a tool message for another call',
-      talk(user('x'), calls(call('a')), tool('b')),
+      openChat(user('x'), calls(call('a')), tool('b')),
       /'tool_call_id' of 'b' not found/,
     ],
     [
       'a message between call and result',
-      talk(user('x'), calls(call('a')), user('y'), tool('a')),
+      openChat(user('x'), calls(call('a')), user('y'), tool('a')),
       /did not have response messages: a$/,
     ],
-    ['no calls in tool_calls', talk(user('x'), calls(), user('y')), /empty array/],
+    ['no calls in tool_calls', openChat(user('x'), calls(), user('y')), /empty array/],
     [
       'arguments that are no string',
-      talk(user('x'), calls(call('a', { arguments: {} })), tool('a')),
+      openChat(user('x'), calls(call('a', { arguments: {} })), tool('a')),
       /arguments': expected a string, but got an object/,
     ],
-    ['content null', talk(user(null)), /Invalid value for 'content': expected a string, got null/],
-    ['an unknown argument', { ...talk(user('x')), hopgate: {} }, /Unrecognized request argument/],
-    ['a long id', talk(user('x'), calls(call('a'.repeat(65))), tool('a')), /maximum length 64/],
+    [
+      'content null',
+      openChat(user(null)),
+      /Invalid value for 'content': expected a string, got null/,
+    ],
+    [
+      'an unknown argument',
+      { ...openChat(user('x')), hopgate: {} },
+      /Unrecognized request argument/,
+    ],
+    ['a long id', openChat(user('x'), calls(call('a'.repeat(65))), tool('a')), /maximum length 64/],
     [
       'a Messages part',
-      talk(user([{ type: 'tool_result', tool_use_id: 'a' }])),
+      openChat(user([{ type: 'tool_result', tool_use_id: 'a' }])),
       /Supported values are: 'text', 'image_url'/,
     ],
     [
       'an image in a tool message',
-      talk(
+      openChat(
         user('x'),
         calls(call('a')),
         tool('a', [{ type: 'image_url', image_url: { url: 'https://e.com/a.png' } }]),
@@ -317,37 +329,37 @@ describe('Chat', () => {
     ],
     [
       'a tool choice without tools',
-      { ...talk(user('x')), tool_choice: 'auto' },
+      { ...openChat(user('x')), tool_choice: 'auto' },
       /'tool_choice' is only allowed when 'tools' are specified/,
     ],
     [
       'stream options without a stream',
-      { ...talk(user('x')), stream_options: { include_usage: true } },
+      { ...openChat(user('x')), stream_options: { include_usage: true } },
       /only allowed when 'stream' is enabled/,
     ],
     [
       'a flat tool',
-      { ...talk(user('x')), tools: [{ type: 'function', name: 'get' }] },
+      { ...openChat(user('x')), tools: [{ type: 'function', name: 'get' }] },
       /Unknown parameter: 'tools\[0\]\.name'/,
     ],
     [
       'a schema that is no object',
       {
-        ...talk(user('x')),
+        ...openChat(user('x')),
         tools: [{ type: 'function', function: { name: 'get', parameters: {} } }],
       },
       /schema must be a JSON Schema of 'type: "object"'/,
     ],
-    ['a temperature as text', { ...talk(user('x')), temperature: '1' }, /expected a decimal/],
+    ['a temperature as text', { ...openChat(user('x')), temperature: '1' }, /expected a decimal/],
   ];
-  test.each(cases)('%s is refused', async (_name, body, words) => {
+  test.each(cases)('%s is refused', async (_name, body, textPart) => {
     const answer = await ask('openai-chat', body);
-    expect(answer.message).toMatch(words);
+    expect(answer.message).toMatch(textPart);
     expect(answer.status).toBe(400);
   });
 
-  test('reasoning in the history is a matter of the vendor', async () => {
-    const body = talk(user('x'), assistant('y', { reasoning_content: 'hm' }), user('z'));
+  test('reasoning in the history is accepted or refused by vendor', async () => {
+    const body = openChat(user('x'), assistant('y', { reasoning_content: 'hm' }), user('z'));
     expect((await ask('openai-chat', body)).status).toBe(200);
     expect((await ask('openai-chat', body, {}, strict)).status).toBe(400);
   });
@@ -362,71 +374,74 @@ describe('Responses', () => {
     ...more,
   });
   const output = (call_id: string) => ({ type: 'function_call_output', call_id, output: 'ok' });
-  const talk = (...input: Json[]): JsonObject => ({ model: 'm', input, store: false });
+  const openChat = (...input: Json[]): JsonObject => ({ model: 'm', input, store: false });
   const cases: [string, JsonObject, RegExp][] = [
     [
       'a call without output',
-      talk(user('x'), call('a')),
+      openChat(user('x'), call('a')),
       /^No tool output found for function call a/,
     ],
     [
       'an output without call',
-      talk(user('x'), output('a')),
+      openChat(user('x'), output('a')),
       /^No tool call found for function call output with call_id a/,
     ],
     [
       'a foreign item id',
-      talk(user('x'), call('a', { id: 'call_a' }), output('a')),
+      openChat(user('x'), call('a', { id: 'call_a' }), output('a')),
       /Invalid 'input\[1\]\.id': 'call_a'\. Expected an ID that begins with 'fc'/,
     ],
-    ['a long call id', talk(call('a'.repeat(65)), output('a')), /maximum length 64/],
+    ['a long call id', openChat(call('a'.repeat(65)), output('a')), /maximum length 64/],
     [
       'input_text from the assistant',
-      talk(assistant([{ type: 'input_text', text: 'x' }])),
+      openChat(assistant([{ type: 'input_text', text: 'x' }])),
       /Supported values are: 'output_text', and 'refusal'/,
     ],
     [
       'output_text from the user',
-      talk(user([{ type: 'output_text', text: 'x' }])),
+      openChat(user([{ type: 'output_text', text: 'x' }])),
       /Invalid value: 'output_text'/,
     ],
     [
       'reasoning that leads nowhere',
-      talk(user('x'), { type: 'reasoning', summary: [] }, user('y')),
+      openChat(user('x'), { type: 'reasoning', summary: [] }, user('y')),
       /of type 'reasoning' was provided without its required following item/,
     ],
     [
       'a seal of another vendor',
-      talk({ type: 'reasoning', summary: [], encrypted_content: 'hopgate1.me..' }, assistant('y')),
+      openChat(
+        { type: 'reasoning', summary: [], encrypted_content: 'hopgate1.me..' },
+        assistant('y'),
+      ),
       /could not be verified/,
     ],
     [
       'reasoning that was not stored',
-      talk({ type: 'reasoning', id: 'rs_1', summary: [] }, { ...assistant('y'), id: 'msg_1' }),
+      openChat({ type: 'reasoning', id: 'rs_1', summary: [] }, { ...assistant('y'), id: 'msg_1' }),
       /Items are not persisted when `store` is set to false/,
     ],
     [
       'an item twice',
-      talk({ ...user('x'), id: 'msg_1' }, { ...user('x'), id: 'msg_1' }),
+      openChat({ ...user('x'), id: 'msg_1' }, { ...user('x'), id: 'msg_1' }),
       /Duplicate item found with id msg_1/,
     ],
-    ['an unknown field', { ...talk(user('x')), messages: [] }, /Unknown parameter: 'messages'/],
+    ['an unknown field', { ...openChat(user('x')), messages: [] }, /Unknown parameter: 'messages'/],
     [
       'an unknown field of a part',
-      talk(user([{ type: 'input_text', text: 'x', cache_control: {} }])),
+      openChat(user([{ type: 'input_text', text: 'x', cache_control: {} }])),
       /Unknown parameter: 'input\[0\]\.content\[0\]\.cache_control'/,
     ],
     [
       'a nested tool',
-      { ...talk(user('x')), tools: [{ type: 'function', function: { name: 'get' } }] },
+      { ...openChat(user('x')), tools: [{ type: 'function', function: { name: 'get' } }] },
       /Unknown parameter: 'tools\[0\]\.function'/,
     ],
     ['no input', { model: 'm' }, /must be provided/],
-    ['a tiny cap', { ...talk(user('x')), max_output_tokens: 5 }, /Expected a value >= 16/],
+    ['a tiny cap', { ...openChat(user('x')), max_output_tokens: 5 }, /Expected a value >= 16/],
   ];
-  test.each(cases)('%s is refused', async (_name, body, words) => {
+  test.each(cases)('%s is refused', async (_name, body, textPart) => {
     const answer = await ask('openai-responses', body);
-    expect(answer.message).toMatch(words);
+    expect(answer.message).toMatch(textPart);
     expect(answer.status).toBe(400);
   });
 });

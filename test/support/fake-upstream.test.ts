@@ -1,4 +1,4 @@
-/** The fake vendor can be talked to with the official SDK clients, and plays its faults as told. */
+/** The fake vendor works with the official SDK clients, and plays its scripted faults. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import Anthropic from '@anthropic-ai/sdk';
@@ -75,7 +75,7 @@ describe('official clients', () => {
     expect(upstream.refusals).toEqual([]);
   });
 
-  test('Responses: the SDK accumulator takes every kind of item', async () => {
+  test('Responses: the SDK accumulator accepts every kind of item', async () => {
     upstream.enqueue({
       parts: [
         { kind: 'reasoning', text: 'Thinking about it.' },
@@ -99,7 +99,7 @@ describe('official clients', () => {
     expect(response.status).toBe('completed');
   });
 
-  test('Responses: what a whole answer says can be sent back', async () => {
+  test('Responses: the output of a whole answer can be sent back', async () => {
     upstream.enqueue(
       {
         parts: [
@@ -131,7 +131,7 @@ describe('official clients', () => {
     expect(upstream.refusals).toEqual([]);
   });
 
-  test('Messages: the SDK accumulator takes every kind of block, and signatures hold on the way back', async () => {
+  test('Messages: the SDK accumulator accepts every kind of block, and signatures are valid on the way back', async () => {
     upstream.enqueue({
       parts: [
         { kind: 'reasoning', text: 'Thinking about it.' },
@@ -201,30 +201,35 @@ describe('faults', () => {
   test.each([
     ['reset', 'ECONNRESET'],
     ['truncate', 'ECONNRESET'],
-  ] as const)('a stream cut by %s fails the read, after what came before', async (by, code) => {
-    upstream.enqueue(say('A longer text to cut.', { delivery: { piece: 1, cut: { at: 6, by } } }));
-    const response = await ask('/v1/chat/completions', chat);
-    expect(response.status).toBe(200);
-    const reader = response.body!.getReader();
-    let text = '';
-    const read = async () => {
-      for (;;) {
-        const { done, value } = await reader.read();
-        if (done) return;
-        text += Buffer.from(value).toString();
-      }
-    };
-    await expect(read()).rejects.toMatchObject({ code });
-    expect(text).toContain('"content":"A"');
-    expect(upstream.received[0]?.abortedAfterMs).toBeUndefined();
-  });
+  ] as const)(
+    'a stream cut by %s fails the read, after the content before it',
+    async (by, code) => {
+      upstream.enqueue(
+        say('A longer text to cut.', { delivery: { piece: 1, cut: { at: 6, by } } }),
+      );
+      const response = await ask('/v1/chat/completions', chat);
+      expect(response.status).toBe(200);
+      const reader = response.body!.getReader();
+      let text = '';
+      const read = async () => {
+        for (;;) {
+          const { done, value } = await reader.read();
+          if (done) return;
+          text += Buffer.from(value).toString();
+        }
+      };
+      await expect(read()).rejects.toMatchObject({ code });
+      expect(text).toContain('"content":"A"');
+      expect(upstream.received[0]?.abortedAfterMs).toBeUndefined();
+    },
+  );
 
   test('a reset before the status line fails the request', async () => {
     upstream.enqueue(say('x', { delivery: { before: 'reset' } }));
     await expect(ask('/v1/chat/completions', chat)).rejects.toMatchObject({ code: 'ECONNRESET' });
   });
 
-  test('a clean end in mid-stream lacks the terminal', async () => {
+  test('a clean end in mid-stream lacks the terminal event', async () => {
     upstream.enqueue(say('A longer text.', { delivery: { cut: { at: 0.5, by: 'end' } } }));
     const text = await (await ask('/v1/messages', messages)).text();
     expect(text).toContain('event: message_start');
@@ -237,11 +242,11 @@ describe('faults', () => {
       upstream.enqueue(say('x', { delivery }));
       const abort = new AbortController();
       const asking = ask('/v1/messages', messages, abort.signal).then((one) => one.text());
-      const seen = await upstream.request(0);
+      const result = await upstream.request(0);
       setTimeout(() => abort.abort(), 40);
       await expect(asking).rejects.toThrow();
-      await seen.over;
-      expect(seen.abortedAfterMs).toBeGreaterThan(20);
+      await result.over;
+      expect(result.abortedAfterMs).toBeGreaterThan(20);
     }
   });
 
@@ -255,7 +260,7 @@ describe('faults', () => {
     expect(text.trimEnd().split('\n\n').at(-1)).toStartWith('event: response.failed');
   });
 
-  test('splits, CRLF, comments and gzip leave the same events', async () => {
+  test('splits, CRLF, comments and gzip do not change the events', async () => {
     const answers: string[] = [];
     for (const delivery of [
       {},

@@ -1,4 +1,4 @@
-/** The recorded provider exchanges, where they lie beside the checkout; tests that want them skip loudly when absent. */
+/** The recorded provider exchanges beside the checkout; tests that need them skip visibly when they are absent. */
 
 import { test } from 'bun:test';
 import { existsSync, readFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ export interface Fixture {
   readonly status: number;
   readonly model: string;
   readonly features: readonly string[];
-  /** File of the request's body, where the source had it. */
+  /** File of the request's body, if the source had it. */
   readonly request?: string;
   /** `raw` | `reserialised-json` | `sse-reconstructed` */
   readonly wire: string;
@@ -40,14 +40,14 @@ export interface LeakCase {
   readonly chunks: readonly string[];
 }
 
-/** Whether the recorded exchanges are there. */
+/** Whether the recorded exchanges are available. */
 export const haveFixtures = existsSync(new URL('index.json', FIXTURES));
-/** Whether the captured client requests are there. */
+/** Whether the captured client requests are available. */
 export const haveCaptures = existsSync(new URL('codex/', CAPTURES));
 
 let index: readonly Fixture[] | undefined;
 
-/** The recorded exchanges that `keep` takes; none where the recordings are absent. */
+/** The recorded exchanges that pass the filter `keep`; none if the recordings are absent. */
 export function fixtures(keep: (fixture: Fixture) => boolean = () => true): readonly Fixture[] {
   if (!haveFixtures) return [];
   index ??= JSON.parse(readFileSync(new URL('index.json', FIXTURES), 'utf8')) as Fixture[];
@@ -59,19 +59,19 @@ export function fixtureBytes(file: string): Uint8Array {
   return new Uint8Array(readFileSync(new URL(file, FIXTURES)));
 }
 
-/** The body of the request that was answered so; undefined where it was not recorded. */
+/** The body of the request behind a recorded response; undefined where it was not recorded. */
 export function fixtureRequest(fixture: Fixture): JsonObject | undefined {
   if (fixture.request === undefined || fixture.request === null) return undefined;
   return JSON.parse(readFileSync(new URL(fixture.request, FIXTURES), 'utf8')) as JsonObject;
 }
 
-/** The constructed leak cases; none where absent. */
+/** The constructed leak cases; none if absent. */
 export function leakCases(): readonly LeakCase[] {
   if (!existsSync(new URL('leaks/cases.json', FIXTURES))) return [];
   return JSON.parse(readFileSync(new URL('leaks/cases.json', FIXTURES), 'utf8')) as LeakCase[];
 }
 
-/** One request of a real client, as captured. Long strings are cut and end in `…[length]`. */
+/** One captured request of a real client. Long strings are cut and end in `…[length]`. */
 export interface Capture {
   /** `client/variant/file` */
   readonly name: string;
@@ -82,7 +82,7 @@ export interface Capture {
   readonly body?: JsonObject;
 }
 
-/** The captured requests of a client (`codex`, `claude-code`, …); none where absent. */
+/** The captured requests of a client (`codex`, `claude-code`, …); none if absent. */
 export function captures(client: string): readonly Capture[] {
   if (!haveCaptures) return [];
   const folder = new URL(`${client}/`, CAPTURES);
@@ -93,7 +93,7 @@ export function captures(client: string): readonly Capture[] {
   }));
 }
 
-/** A test over recorded material; without the material, a skipped one that says so. */
+/** A test over recorded material; without the material, a visibly skipped one. */
 export function fixtureTest(name: string, run: () => void | Promise<void>, timeout?: number): void {
   if (haveFixtures && haveCaptures) test(name, run, timeout);
   else test.skip(`SKIPPED, recorded exchanges not found beside the checkout: ${name}`, run);

@@ -6,7 +6,7 @@ import { expectLinear, growthOf } from './growth.ts';
 const text = (size: number) => 'a'.repeat(size);
 
 describe('growth', () => {
-  test('work that is linear passes', async () => {
+  test('linear work passes', async () => {
     const run = (input: string) => {
       let sum = 0;
       for (let i = 0; i < input.length; i++) sum = (sum * 31 + input.charCodeAt(i)) | 0;
@@ -15,19 +15,19 @@ describe('growth', () => {
     await expectLinear({ name: 'a sum', input: text, run });
   });
 
-  test('work that is next to nothing passes', async () => {
+  test('negligible work passes', async () => {
     const growth = await growthOf({ name: 'a length', input: text, run: (input) => input.length });
     expect(growth.exponent).toBe(0);
   });
 
-  test('a pattern that looks at the rest from every place fails', async () => {
+  test('a pattern that scans the rest from every position fails', async () => {
     const run = (input: string) => /a+$/.test(`${input}b`);
     const failure = await expectLinear({ name: 'a pattern', input: text, run }).catch((e) => e);
     expect(failure).toBeInstanceOf(Error);
     expect(String(failure)).toContain('more than linear');
   });
 
-  test('a copy of all that came before with each piece fails', async () => {
+  test('copying all earlier pieces with each piece fails', async () => {
     const run = (input: string) => {
       let all = new Uint8Array(0);
       for (let at = 0; at < input.length; at += 64) {

@@ -3,30 +3,30 @@
 /** One kind of hostile input, for one function that reads what a client or a vendor sent. */
 export interface GrowthCase<T> {
   readonly name: string;
-  /** An input of about `size` characters or bytes. Its making is not measured. */
+  /** An input of about `size` characters or bytes. Its construction is not measured. */
   readonly input: (size: number) => T;
   /** The work. */
   readonly run: (input: T) => unknown;
-  /** The largest input that is tried, in characters; by default 4 MiB. */
+  /** The largest input, in characters; 4 MiB by default. */
   readonly most?: number;
 }
 
 export interface Growth {
   /** Characters of the smaller and the larger input. */
   readonly sizes: readonly [number, number];
-  /** Milliseconds of CPU of this thread, the least of several runs. */
+  /** CPU milliseconds of this thread, the lowest of several runs. */
   readonly times: readonly [number, number];
-  /** The exponent e in time ~ size^e; 1 is linear, 2 quadratic. 0 where even the largest input costs next to nothing. */
+  /** The exponent e in time ~ size^e; 1 is linear, 2 quadratic. 0 if even the largest input costs next to nothing. */
   readonly exponent: number;
 }
 
 const SMALLEST = 1024;
 const MOST = 4 * 1024 * 1024;
-/** The larger input has this many times the size of the smaller. */
+/** The ratio of the larger size to the smaller. */
 const STEP = 8;
-/** The smaller input takes at least this long, else the clock is all that is measured. */
+/** The smaller input takes at least this long, else only clock noise is measured. */
 const LEAST_MS = 1;
-/** Systems count a thread's time in ticks of 1 to 10 ms: what takes less is run as often as adds up to this. */
+/** Systems count a thread's time in ticks of 1 to 10 ms, so shorter work repeats until it adds up to this. */
 const COUNTED_MS = 12;
 const MOST_TIMES = 60;
 /** Linear work measures up to 1.2 on a busy machine, n log n up to 1.3, quadratic work 1.7 and more. */
@@ -62,15 +62,15 @@ export async function growthOf<T>(one: GrowthCase<T>): Promise<Growth> {
   const large = await milliseconds(one, size * STEP, 3);
   const sizes = [size, size * STEP] as const;
   const times = [small, large] as const;
-  // The largest input is done before anybody could notice.
+  // Even the largest input takes a negligible time.
   if (large < 4 * LEAST_MS) return { sizes, times, exponent: 0 };
   const exponent = Math.log(large / Math.max(small, LEAST_MS / 4)) / Math.log(STEP);
   return { sizes, times, exponent };
 }
 
 /**
- * Throws when the work of `one` grows faster than its input. A bad measurement is repeated: other
- * programs on the machine can spoil one, but not three in a row.
+ * Throws when the work of `one` grows faster than its input. A bad measurement is repeated, since other load can spoil
+ * one, but not three in a row.
  */
 export async function expectLinear<T>(one: GrowthCase<T>): Promise<void> {
   let growth = await growthOf(one);

@@ -1,4 +1,4 @@
-/** The whole gateway in the process of the test, on a free port: quicker to start than the program. */
+/** The whole gateway inside the test's process, on a free port: it starts faster than the program. */
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -16,11 +16,11 @@ export interface InProcess {
   readonly home: string;
   /** Log lines so far. */
   readonly lines: readonly string[];
-  /** Writes what waits and stops; the home stays where `home` was given. */
+  /** Writes pending data and stops; a home from the options stays. */
   stop(): Promise<void>;
 }
 
-/** @param home of a gateway that runs, or ran, before; a new one when left out */
+/** @param home of a gateway that runs, or ran, before; a new one by default */
 export async function startInProcess(config: unknown, home?: string): Promise<InProcess> {
   const own = home ?? (await mkdtemp(join(tmpdir(), 'hopgate-in-process-')));
   const environment = environmentFrom({ HOPGATE_HOME: own }, own);

@@ -1,16 +1,16 @@
-/** A vendor of Responses that keeps what it answers: by id it continues, gives, deletes and cancels. */
+/** A Responses vendor that stores its answers: it continues, returns, deletes and cancels them by id. */
 
 import { isObject, type JsonObject } from '../../src/lib/json/json.ts';
 
 export interface KeepingVendor {
   readonly origin: string;
   /** Method, path with query, and body of every request. */
-  readonly asked: readonly { readonly line: string; readonly body: JsonObject }[];
-  /** What it keeps, by id. */
-  readonly kept: ReadonlyMap<string, JsonObject>;
-  /** Settles when the reader of a job's stream has gone; such a stream says that it is queued, and no more. */
+  readonly requests: readonly { readonly line: string; readonly body: JsonObject }[];
+  /** Stored responses, by id. */
+  readonly stored: ReadonlyMap<string, JsonObject>;
+  /** Settles when the reader of a job's stream has left; such a stream says that it is queued, and no more. */
   readonly left: Promise<void>;
-  /** Streams of jobs close behind their first words. */
+  /** Closes streams of jobs after their first events. */
   breakJobs(on: boolean): void;
   clear(): void;
   stop(): Promise<void>;
@@ -22,11 +22,11 @@ const refused = (status: number, message: string, code: string | null = null) =>
     { status },
   );
 
-/** @param name stands in its ids and words */
+/** @param name appears in its ids and texts */
 export function startKeepingVendor(name = 'v'): KeepingVendor {
-  const asked: { line: string; body: JsonObject }[] = [];
-  const kept = new Map<string, JsonObject>();
-  const heard = new Map<string, string>();
+  const requests: { line: string; body: JsonObject }[] = [];
+  const stored = new Map<string, JsonObject>();
+  const histories = new Map<string, string>();
   const items = new Set<string>();
   let count = 0;
   let breaks = false;
@@ -73,7 +73,7 @@ export function startKeepingVendor(name = 'v'): KeepingVendor {
 
   function create(body: JsonObject, signal: AbortSignal): Response {
     const previous = body.previous_response_id;
-    if (typeof previous === 'string' && !kept.has(previous)) {
+    if (typeof previous === 'string' && !stored.has(previous)) {
       return refused(
         400,
         `Previous response with id '${previous}' not found.`,
@@ -85,14 +85,14 @@ export function startKeepingVendor(name = 'v'): KeepingVendor {
       if (!items.has(String(item.id))) return refused(404, `Item with id '${item.id}' not found.`);
     }
     const id = `resp_${name}${++count}`;
-    const words = `${heard.get(String(previous)) ?? ''}${JSON.stringify(body.input)};`;
-    heard.set(id, words);
+    const message = `${histories.get(String(previous)) ?? ''}${JSON.stringify(body.input)};`;
+    histories.set(id, message);
     const item = {
       id: `msg_${name}${count}`,
       type: 'message',
       role: 'assistant',
       status: 'completed',
-      content: [{ type: 'output_text', text: `${name} heard ${words}`, annotations: [] }],
+      content: [{ type: 'output_text', text: `${name} heard ${message}`, annotations: [] }],
     };
     items.add(item.id);
     const done = {
@@ -105,7 +105,7 @@ export function startKeepingVendor(name = 'v'): KeepingVendor {
       output: [item],
       usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
     };
-    if (body.store !== false) kept.set(id, done);
+    if (body.store !== false) stored.set(id, done);
     if (body.background === true && body.stream === true) return jobStream(done, signal);
     if (body.background === true) return Response.json({ ...done, status: 'queued', output: [] });
     return body.stream === true ? sse(done) : Response.json(done);
@@ -119,15 +119,15 @@ export function startKeepingVendor(name = 'v'): KeepingVendor {
       const value: unknown =
         request.method === 'POST' ? await request.json().catch(() => ({})) : {};
       const body = isObject(value) ? value : {};
-      asked.push({ line: `${request.method} ${path}${url.search}`, body });
+      requests.push({ line: `${request.method} ${path}${url.search}`, body });
       if (path === '/responses') return create(body, request.signal);
       const [, , id = '', more = ''] = path.split('/');
-      const response = kept.get(id);
+      const response = stored.get(id);
       if (response === undefined) return refused(404, `Response with id '${id}' not found.`);
       if (more === 'cancel') return Response.json({ ...response, status: 'cancelled' });
       if (more === 'input_items') return Response.json({ object: 'list', data: [], from: name });
       if (request.method === 'DELETE') {
-        kept.delete(id);
+        stored.delete(id);
         return Response.json({ id, object: 'response', deleted: true });
       }
       return url.searchParams.get('stream') === 'true' ? sse(response) : Response.json(response);
@@ -135,14 +135,14 @@ export function startKeepingVendor(name = 'v'): KeepingVendor {
   });
   return {
     origin: `http://127.0.0.1:${server.port}`,
-    asked,
-    kept,
+    requests: requests,
+    stored: stored,
     left,
     breakJobs: (on) => {
       breaks = on;
     },
     clear: () => {
-      asked.length = 0;
+      requests.length = 0;
     },
     stop: () => server.stop(true),
   };

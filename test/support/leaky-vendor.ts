@@ -1,4 +1,4 @@
-/** A model that writes its calls as DSML text whenever their tools are not declared, and now and then when they are. */
+/** A model that writes its calls as DSML text whenever their tools are not declared, and sometimes when they are. */
 
 import type { Json, JsonObject } from '../../src/lib/json/json.ts';
 import type { Step } from './fake-upstream/answer.ts';
@@ -10,28 +10,28 @@ export interface PlannedCall {
   readonly arguments: Readonly<Record<string, string>>;
 }
 
-/** What the model knows when it is asked. */
-export interface Seen {
+/** The model's view of the request. */
+export interface ModelView {
   readonly protocol: Protocol;
   readonly body: JsonObject;
-  /** Names of the tools that it may call. */
+  /** Names of the declared tools. */
   readonly tools: readonly string[];
   /** Results of tools in its context, in order. */
   readonly results: readonly string[];
-  /** All of the request as text. */
+  /** The whole request as text. */
   readonly text: string;
 }
 
-/** What it does: calls, or words; both in this order where it talks before it calls. */
+/** The model's action: calls, or text; text, then calls, if both are present. */
 export interface Plan {
   readonly text?: string;
   readonly calls?: readonly PlannedCall[];
 }
 
 export interface LeakyOptions {
-  /** Does it leak the nth request's calls although they are declared? */
+  /** Whether the nth request's calls leak although they are declared. */
   readonly leaks?: (n: number) => boolean;
-  /** Characters of a delta. */
+  /** Characters per delta. */
   readonly piece?: number;
 }
 
@@ -47,7 +47,7 @@ export function dsml(calls: readonly PlannedCall[]): string {
   return `<｜DSML｜function_calls>\n${invokes.join('')}</｜DSML｜function_calls>`;
 }
 
-export function leakyVendor(plan: (seen: Seen) => Plan, options: LeakyOptions = {}): Script {
+export function leakyVendor(plan: (result: ModelView) => Plan, options: LeakyOptions = {}): Script {
   return ({ protocol = 'openai-chat', body }: Received, n): Step => {
     const tools = toolNames(protocol, body);
     const results = [...toolResults(protocol, body).values()];

@@ -1,4 +1,4 @@
-/** How evenly work is spread over turns of the event loop, by the CPU time of its thread. */
+/** Measures how evenly work is spread over turns of the event loop, in CPU time of its thread. */
 
 interface Turns {
   /** Milliseconds of CPU of the longest turn. */
@@ -7,7 +7,7 @@ interface Turns {
   readonly total: number;
 }
 
-/** Work that costs less in all (ms of CPU) may take one turn. */
+/** Work with less CPU time in all (ms) may take one turn. */
 const SMALL = 60;
 /** No turn takes more than this share of the whole. Work in one turn has a share of 1. */
 const SHARE = 0.4;
@@ -37,9 +37,8 @@ export async function turnsOf(work: () => Promise<unknown>): Promise<Turns> {
 const uneven = ({ longest, total }: Turns) => total > SMALL && longest > SHARE * total;
 
 /**
- * Throws when one turn of `work` takes a large share of the whole, so that others wait. It compares
- * times of the same run. A bad measurement is repeated, with what `prepare` does before each run; its
- * own time is not measured.
+ * Throws when one turn of `work` takes a large share of the whole and so blocks other work. It compares times of the
+ * same run. A bad measurement is repeated; `prepare` runs before each and is not measured.
  */
 export async function expectSlices(
   name: string,

@@ -24,7 +24,7 @@ server.setRequestHandler(CallToolRequestSchema, ({ params }) => {
   if (params.name !== 'read_note') {
     return { isError: true, content: [{ type: 'text', text: `${name} is locked` }] };
   }
-  // The environment shows that the configuration's reached the process, and nothing else did.
+  // The environment shows that the process got the configured variables, and nothing else.
   const text = `${name}: buy milk (${process.env.NOTES_OWNER ?? 'nobody'}, ${process.env.HOPGATE_SECRET ?? 'no secret'})`;
   return { content: [{ type: 'text', text }] };
 });

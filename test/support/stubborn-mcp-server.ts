@@ -1,17 +1,17 @@
-/** An MCP server over stdin and stdout, with one tool, that does not end as it should. */
+/** An MCP server over stdin and stdout, with one tool, that resists its end. */
 
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
 /**
- * stdin: goes on when stdin ends; term: ignores SIGTERM, too; child: has a child; fork: has a grandchild in a
- * session of its own. The children sleep so many seconds, by which they are found.
+ * stdin: continues when stdin ends; term: ignores SIGTERM, too; child: has a child; fork: has a grandchild in a
+ * separate session. The children sleep for a given number of seconds, which identifies them.
  */
 const [kind = 'stdin', seconds = '600'] = process.argv.slice(2);
 setInterval(() => {}, 1000);
 if (kind === 'term') process.on('SIGTERM', () => {});
 if (kind === 'child') spawn('sleep', [seconds], { stdio: 'inherit' });
-// The shell in between ends at once: nobody's child any more.
+// The shell in between ends at once, which orphans the child.
 if (kind === 'fork') spawn('sh', ['-c', `(setsid sleep ${seconds} >/dev/null 2>&1 </dev/null &)`]);
 
 const tool = { name: kind, description: kind, inputSchema: { type: 'object', properties: {} } };

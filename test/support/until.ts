@@ -1,22 +1,21 @@
-/** Waits for what comes by itself, as long as a busy machine may take. */
+/** Waits for a condition, as long as a busy machine may need. */
 
-/** Only what hangs is to fail by the clock. */
+/** The limit catches only what hangs. */
 const PATIENCE_MS = 30_000;
 
 /**
- * What `look` gives, once it is neither undefined nor false; asked every millisecond.
- * @param seen told when it never came: what there was instead
- * @throws Error that names what was waited for
+ * The value of `look` once it is neither undefined nor false; polled every millisecond. @param seen describes the
+ * state for the error @throws Error that names the awaited condition
  */
 export async function until<T>(
   look: () => T | undefined | false | Promise<T | undefined | false>,
-  seen: () => string = () => '',
+  describe: () => string = () => '',
 ): Promise<T> {
   const end = performance.now() + PATIENCE_MS;
   for (;;) {
     const found = await look();
     if (found !== undefined && found !== false) return found;
-    if (performance.now() > end) throw new Error(`it never came to ${look} ${seen()}`);
+    if (performance.now() > end) throw new Error(`it never came to ${look} ${describe()}`);
     await Bun.sleep(1);
   }
 }

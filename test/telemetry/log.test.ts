@@ -1,4 +1,4 @@
-/** The log: one line for each event, JSON or readable, never a credential. */
+/** The log: one line per event, JSON or readable, never a credential. */
 
 import { describe, expect, test } from 'bun:test';
 import { EventEmitter } from 'node:events';
@@ -40,7 +40,7 @@ describe('JSON lines', () => {
     expect(new Date(entry.time).toISOString()).toBe(entry.time);
   });
 
-  test('not a terminal: JSON; a terminal: readable; either can be forced', () => {
+  test('without a terminal lines are JSON, on a terminal readable; either can be forced', () => {
     for (const [options, json] of [
       [{}, true],
       [{ isTTY: true }, false],
@@ -71,7 +71,7 @@ describe('JSON lines', () => {
     });
   });
 
-  test('credentials are masked wherever they stand, children included', () => {
+  test('credentials are masked everywhere, including children', () => {
     const key = 'sk-ant-api03-AbCdEfGh12345678901234567890';
     for (const format of ['json', 'pretty'] as const) {
       const { lines, log } = capture({ format });
@@ -88,7 +88,7 @@ describe('JSON lines', () => {
 });
 
 describe('the exchange line', () => {
-  test('has every field', () => {
+  test('the line has every field', () => {
     const { lines, log } = capture();
     logExchange(log, RECORD);
     const { time: _, ...entry } = JSON.parse(lines[0]!);
@@ -176,7 +176,7 @@ describe('the exchange line', () => {
     expect(entries[0]).toMatchObject({ error: 'rate_limit', error_message: 'slow' });
   });
 
-  test('readable: the outcome first, then the rest, on one line', () => {
+  test('readable: the outcome comes first, then the rest, on one line', () => {
     const { lines, log } = capture({ format: 'pretty' });
     logExchange(log, RECORD);
     expect(lines[0]).toMatch(
@@ -195,7 +195,7 @@ describe('the exchange line', () => {
     'a\rb',
     '\u2028',
     'x'.repeat(400_000),
-  ])('readable: no text forges a line, reaches the terminal or is endless', (text) => {
+  ])('readable: no text forges a line, controls the terminal or is endless', (text) => {
     const { lines, log } = capture({ format: 'pretty' });
     const odd = { ...RECORD, target: `v/${text}`, userAgent: text, notes: text, key: text };
     logExchange(log, { ...odd, status: 502, error: { kind: text, message: text } });
@@ -226,7 +226,7 @@ describe('the exchange line', () => {
     expect(lines[0]).toMatch(/ERROR it failed\n {4}TypeError: boom\n {4}/);
   });
 
-  test('readable with colours only where asked for', () => {
+  test('readable lines have colours only on request', () => {
     const plain = capture({ format: 'pretty' });
     plain.log.warn('x');
     expect(plain.lines[0]).not.toContain('\u001b');
@@ -235,7 +235,7 @@ describe('the exchange line', () => {
     expect(colour.lines[0]).toContain('\u001b[');
   });
 
-  test('a user agent is cut to the program', () => {
+  test('a user agent is cut to the program name', () => {
     expect(shortAgent('OpenAI/JS 6.49.0')).toBe('OpenAI/JS 6.49.0');
     expect(shortAgent('claude-cli/2.1 (external)')).toBe('claude-cli/2.1');
     expect(shortAgent('x'.repeat(100))).toHaveLength(40);
@@ -254,20 +254,20 @@ describe('lines are on stderr, and stdout stays empty', () => {
   const many = `for (let i = 0; i < 200; i++) { log.info({ i }, 'x'.repeat(1000));`;
   const turn = `await new Promise((done) => setImmediate(done));`;
 
-  test('before the process is killed, except for those of its last turn', () => {
+  test('lines are written before the process is killed, except those of its last turn', () => {
     const lines = run(`${many} ${turn} } process.kill(process.pid, 'SIGKILL');`);
     expect(lines).toHaveLength(200);
     expect(JSON.parse(lines[199]!).i).toBe(199);
   });
 
-  test('an event is written before the call returns, after the lines of exchanges that waited', () => {
+  test('an event is written before the call returns, after the pending exchange lines', () => {
     const lines = run(
       `maskedEvent(log, 'exchange', '"i":0', 'info'); log.info({ i: 1 }); maskedEvent(log, 'exchange', '"i":2', 'info'); process.kill(process.pid, 'SIGKILL');`,
     );
     expect(lines.map((line) => JSON.parse(line).i)).toEqual([0, 1]);
   });
 
-  test('without the secrets of the configuration, in single lines and in batches', () => {
+  test('single lines and batches hold no secrets of the configuration', () => {
     for (const format of ['json', 'pretty']) {
       const script = `import { createLog, maskedEvent } from ${path};
         const log = createLog({ format: '${format}', secrets: () => ['hunter-two'] });
@@ -282,10 +282,8 @@ describe('lines are on stderr, and stdout stays empty', () => {
   });
 
   const FULL = '/dev/full';
-  test.skipIf(!existsSync(FULL))(
-    'a full disk fails nobody who has something to tell, and fills no memory',
-    () => {
-      const script = `import { createLog, maskedEvent } from ${path};
+  test.skipIf(!existsSync(FULL))('a full disk fails no caller, and fills no memory', () => {
+    const script = `import { createLog, maskedEvent } from ${path};
       const log = createLog({ format: 'json' });
       log.info('first');
       const before = process.memoryUsage.rss();
@@ -296,15 +294,14 @@ describe('lines are on stderr, and stdout stays empty', () => {
       }
       log.info('last');
       console.log(process.memoryUsage.rss() - before < 50e6);`;
-      const { stdout, exitCode } = Bun.spawnSync([process.execPath, '-e', script], {
-        stderr: Bun.file(FULL),
-      });
-      expect([stdout.toString(), exitCode]).toEqual(['true\n', 0]);
-    },
-  );
+    const { stdout, exitCode } = Bun.spawnSync([process.execPath, '-e', script], {
+      stderr: Bun.file(FULL),
+    });
+    expect([stdout.toString(), exitCode]).toEqual(['true\n', 0]);
+  });
 
   test.skipIf(process.platform !== 'linux')(
-    'a pipe that nobody reads holds up nobody, and one that is read late gets all that was held',
+    'an unread pipe blocks no caller, and a late reader gets every held line',
     () => {
       const folder = mkdtempSync(join(tmpdir(), 'hopgate-log-'));
       const script = `import { createLog } from ${path}; import { existsSync, writeFileSync } from 'node:fs';
@@ -356,7 +353,7 @@ describe('lines are on stderr, and stdout stays empty', () => {
     expect([written, lost]).toEqual([['a\n'], [3]]);
   });
 
-  test('all of them, in order, when the process ends or calls exit', () => {
+  test('every line is written, in order, when the process ends or calls exit', () => {
     for (const end of ['', 'process.exit(3);']) {
       const lines = run(`${many} } ${end}`);
       expect(lines.map((line) => JSON.parse(line).i)).toEqual(

@@ -9,7 +9,7 @@ const LINE =
   /^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{([a-z_]+="(\\.|[^"\\\n])*",?)+\})? -?[0-9.e+-]+)$/;
 
 describe('the registry', () => {
-  test('counters, gauges and values that are read when rendered', () => {
+  test('counters, gauges and values computed at render time are rendered', () => {
     const registry = createRegistry();
     const hits = registry.counter('hits_total', 'Hits.', ['who', 'what']);
     hits.add(1, 'a', 'x');
@@ -52,7 +52,7 @@ s_count{p="x"} 4
     );
   });
 
-  test('quotes, backslashes and line breaks in labels', () => {
+  test('quotes, backslashes and line breaks in labels are escaped', () => {
     const registry = createRegistry();
     registry.counter('c', 'C.', ['l']).add(1, 'a"b\\c\nd');
     expect(registry.render()).toContain('c{l="a\\"b\\\\c\\nd"} 1');
@@ -71,7 +71,7 @@ s_count{p="x"} 4
 });
 
 describe('the gateway’s metrics', () => {
-  test('an exchange is counted everywhere it should be', () => {
+  test('an exchange is counted in every metric', () => {
     const metrics = createGatewayMetrics('1.2.3');
     countExchange(metrics, {
       id: 'req_1',

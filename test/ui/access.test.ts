@@ -5,14 +5,14 @@ import { connect } from 'node:net';
 import type { Info, LiveEvent, SampleDetail, SamplesPage, Stats } from '../../src/ui/api/api.ts';
 import { refuse, say } from '../support/fake-upstream/index.ts';
 import { until } from '../support/until.ts';
-import { type ApiWorld, eventsIn, eventsUntil, startApiWorld } from './api-world.ts';
+import { type ApiSetup, eventsIn, eventsUntil, startApiSetup } from './api-setup.ts';
 
 setDefaultTimeout(60_000);
 
 const CHAT = '/v1/chat/completions';
 const ask = (content: string) => ({ model: 'via-chat', messages: [{ role: 'user', content }] });
 
-/** Sends a request with headers that `fetch` would not let one set; status and body. */
+/** Sends a request with headers that `fetch` forbids; returns status and body. */
 function raw(url: string, lines: readonly string[]): Promise<{ status: number; text: string }> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
@@ -28,14 +28,14 @@ function raw(url: string, lines: readonly string[]): Promise<{ status: number; t
 }
 
 describe('without keys', () => {
-  let world: ApiWorld;
+  let setup: ApiSetup;
   let id: string;
   beforeAll(async () => {
-    world = await startApiWorld();
-    id = await world.post(CHAT, ask('Hello.'));
-    await world.rows(1);
+    setup = await startApiSetup();
+    id = await setup.post(CHAT, ask('Hello.'));
+    await setup.rows(1);
   });
-  afterAll(() => world.stop());
+  afterAll(() => setup.stop());
 
   const paths = () => [
     'info',
@@ -54,7 +54,7 @@ describe('without keys', () => {
 
   test('DNS rebinding: a foreign host name is refused on every path', async () => {
     for (const path of paths()) {
-      const got = await raw(world.gateway.url, [
+      const got = await raw(setup.gateway.url, [
         `GET /ui/api/${path} HTTP/1.1`,
         'host: rebound.example:5520',
       ]);
@@ -65,18 +65,18 @@ describe('without keys', () => {
   });
 
   test('pages of other sites are refused, also those on other ports of this machine', async () => {
-    const own = new URL(world.gateway.url);
+    const own = new URL(setup.gateway.url);
     for (const path of paths()) {
       for (const origin of ['https://evil.example', `http://${own.hostname}:1`, 'null']) {
-        const response = await world.api(path, { headers: { origin } });
+        const response = await setup.api(path, { headers: { origin } });
         expect([path, origin, response.status]).toEqual([path, origin, 403]);
       }
       for (const site of ['cross-site', 'same-site']) {
-        const response = await world.api(path, { headers: { 'sec-fetch-site': site } });
+        const response = await setup.api(path, { headers: { 'sec-fetch-site': site } });
         expect([path, site, response.status]).toEqual([path, site, 403]);
       }
     }
-    const fine = await world.api('info', {
+    const fine = await setup.api('info', {
       headers: { origin: own.origin, 'sec-fetch-site': 'same-origin' },
     });
     expect(fine.status).toBe(200);
@@ -84,7 +84,7 @@ describe('without keys', () => {
   });
 
   test('requests that a foreign page can send start nothing: a form, a text, no header', async () => {
-    const asked = world.upstream.asked.length;
+    const requestCount = setup.upstream.modelRequests.length;
     const body = JSON.stringify({ id });
     const tries: [string, RequestInit][] = [
       ['text', { headers: { 'content-type': 'text/plain', 'x-hopgate-ui': '1' } }],
@@ -107,13 +107,13 @@ describe('without keys', () => {
     ];
     for (const [name, init] of tries) {
       for (const path of ['replay', 'bisect']) {
-        const response = await world.api(path, { method: 'POST', body, ...init });
+        const response = await setup.api(path, { method: 'POST', body, ...init });
         expect([name, path, response.status >= 400]).toEqual([name, path, true]);
       }
     }
-    const removal = await world.api('jobs/job_1_a', { method: 'DELETE' });
+    const removal = await setup.api('jobs/job_1_a', { method: 'DELETE' });
     expect(removal.status).toBe(403);
-    expect(world.upstream.asked.length).toBe(asked);
+    expect(setup.upstream.modelRequests.length).toBe(requestCount);
   });
 
   test('invalid requests are refused with a message', async () => {
@@ -131,7 +131,7 @@ describe('without keys', () => {
       [{ id, repeat: 150, compare: ['repair=on', 'repair=off'] }, 400],
       [{ id, repair: 'yes' }, 400],
       [{ id, compare: 'repair=on' }, 400],
-      // Settings that say where keys are sent are for who can edit the file.
+      // Settings that decide where keys are sent are only for users who can edit the file.
       [{ id, compare: ['providers.chat.base_url=http://evil.example'] }, 400],
       [{ id, compare: ['providers.chat.headers.x=1'] }, 400],
       [{ id, compare: ['to=nowhere/m'] }, 400],
@@ -139,19 +139,19 @@ describe('without keys', () => {
       ['x', 400],
     ];
     for (const [body, status] of calls) {
-      const response = await world.send('POST', 'replay', body);
+      const response = await setup.send('POST', 'replay', body);
       expect([body, response.status]).toEqual([body, status]);
       expect(await response.json()).toMatchObject({ error: { message: expect.any(String) } });
     }
-    const large = await world.send('POST', 'replay', { id, to: 'x'.repeat(100_000) });
+    const large = await setup.send('POST', 'replay', { id, to: 'x'.repeat(100_000) });
     expect(large.status).toBe(413);
-    expect((await world.send('PUT', 'replay', {})).status).toBe(404);
-    expect((await world.api('nothing')).status).toBe(404);
-    expect((await world.api('samples/a/b/c/d/e/f')).status).toBe(404);
+    expect((await setup.send('PUT', 'replay', {})).status).toBe(404);
+    expect((await setup.api('nothing')).status).toBe(404);
+    expect((await setup.api('samples/a/b/c/d/e/f')).status).toBe(404);
   });
 
   test('the page and its files may only load each other', async () => {
-    const page = await fetch(`${world.gateway.url}/ui`);
+    const page = await fetch(`${setup.gateway.url}/ui`);
     const html = await page.text();
     expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
     const policy = page.headers.get('content-security-policy')!;
@@ -175,16 +175,16 @@ describe('without keys', () => {
     const files = [...html.matchAll(/(?:src|href)="(\/ui\/[^"]+)"/g)].map(([, path]) => path!);
     expect(files.length).toBeGreaterThanOrEqual(2);
     for (const path of files) {
-      const file = await fetch(world.gateway.url + path);
+      const file = await fetch(setup.gateway.url + path);
       expect([path, file.status]).toEqual([path, 200]);
       expect(file.headers.get('x-content-type-options')).toBe('nosniff');
       const tag = file.headers.get('etag')!;
-      const again = await fetch(world.gateway.url + path, { headers: { 'if-none-match': tag } });
+      const again = await fetch(setup.gateway.url + path, { headers: { 'if-none-match': tag } });
       expect(again.status).toBe(304);
       await file.text();
     }
     for (const path of ['/ui/../etc/passwd', '/ui/main.ts', '/ui/page-files.ts', '/ui/__proto__']) {
-      expect((await fetch(world.gateway.url + path)).status).toBe(404);
+      expect((await fetch(setup.gateway.url + path)).status).toBe(404);
     }
   });
 });
@@ -193,11 +193,11 @@ describe('with keys', () => {
   const ANN = { authorization: 'Bearer ann-secret-key' };
   const BOB = { 'x-api-key': 'bob-secret-key' };
   const ROOT = { authorization: 'Bearer root-secret-key' };
-  let world: ApiWorld;
+  let setup: ApiSetup;
   let anns: string;
   let bobs: string;
   beforeAll(async () => {
-    world = await startApiWorld({
+    setup = await startApiSetup({
       auth: {
         keys: [
           { name: 'ann', key: 'ann-secret-key' },
@@ -206,35 +206,35 @@ describe('with keys', () => {
         ],
       },
     });
-    anns = await world.post(CHAT, ask("Ann's words."), ANN);
-    bobs = await world.post(CHAT, ask("Bob's words."), BOB);
+    anns = await setup.post(CHAT, ask("Ann's words."), ANN);
+    bobs = await setup.post(CHAT, ask("Bob's words."), BOB);
     await until(async () => {
-      const { rows } = await world.json<SamplesPage>('samples', ROOT);
+      const { rows } = await setup.json<SamplesPage>('samples', ROOT);
       return rows.filter(({ state }) => state === 'done').length === 2;
     });
   });
-  afterAll(() => world.stop());
+  afterAll(() => setup.stop());
 
   test('without a key the page is served, but no data', async () => {
-    expect((await fetch(`${world.gateway.url}/ui`)).status).toBe(200);
+    expect((await fetch(`${setup.gateway.url}/ui`)).status).toBe(200);
     for (const path of ['info', 'samples', 'live', 'stats', 'jobs', `samples/${anns}`]) {
-      expect((await world.api(path)).status).toBe(401);
-      const wrong = await world.api(path, { headers: { authorization: 'Bearer wrong' } });
+      expect((await setup.api(path)).status).toBe(401);
+      const wrong = await setup.api(path, { headers: { authorization: 'Bearer wrong' } });
       expect(wrong.status).toBe(401);
       expect(await wrong.text()).not.toContain('Ann');
     }
-    expect((await world.send('POST', 'replay', { id: anns })).status).toBe(401);
+    expect((await setup.send('POST', 'replay', { id: anns })).status).toBe(401);
   });
 
   test('a key sees its own exchanges, in every form, and no others', async () => {
-    expect(await world.json<Info>('info', ANN)).toMatchObject({
+    expect(await setup.json<Info>('info', ANN)).toMatchObject({
       key: 'ann',
       sees: 'own',
       auth: true,
     });
-    const { rows } = await world.json<SamplesPage>('samples', ANN);
+    const { rows } = await setup.json<SamplesPage>('samples', ANN);
     expect(rows.map(({ id }) => id)).toEqual([anns]);
-    expect((await world.json<Stats>('stats', ANN)).all.requests).toBe(1);
+    expect((await setup.json<Stats>('stats', ANN)).all.requests).toBe(1);
     for (const rest of [
       '',
       '/edges/client-request',
@@ -244,52 +244,52 @@ describe('with keys', () => {
       '/edges/client-request/conversation',
     ]) {
       const [own, other] = await Promise.all([
-        world.api(`samples/${anns}${rest}`, { headers: ANN }),
-        world.api(`samples/${bobs}${rest}`, { headers: ANN }),
+        setup.api(`samples/${anns}${rest}`, { headers: ANN }),
+        setup.api(`samples/${bobs}${rest}`, { headers: ANN }),
       ]);
       expect([rest, own.status, other.status]).toEqual([rest, 200, 404]);
       expect(await other.text()).not.toContain('Bob');
     }
     for (const path of ['replay', 'bisect']) {
-      expect((await world.send('POST', path, { id: bobs }, ANN)).status).toBe(404);
+      expect((await setup.send('POST', path, { id: bobs }, ANN)).status).toBe(404);
     }
-    // Asking by q or by owner opens nothing either.
-    const found = await world.json<SamplesPage>(`samples?q=${bobs}&owner=bob`, ANN);
+    // Neither q nor owner gives access.
+    const found = await setup.json<SamplesPage>(`samples?q=${bobs}&owner=bob`, ANN);
     expect(found.rows).toEqual([]);
   });
 
   test('a key with `sees: all` sees all exchanges', async () => {
-    expect(await world.json<Info>('info', ROOT)).toMatchObject({ key: 'root', sees: 'all' });
-    const { rows } = await world.json<SamplesPage>('samples', ROOT);
+    expect(await setup.json<Info>('info', ROOT)).toMatchObject({ key: 'root', sees: 'all' });
+    const { rows } = await setup.json<SamplesPage>('samples', ROOT);
     expect(rows.map(({ id }) => id).sort()).toEqual([anns, bobs].sort());
-    expect((await world.json<SampleDetail>(`samples/${bobs}`, ROOT)).meta.owner).toBe('bob');
+    expect((await setup.json<SampleDetail>(`samples/${bobs}`, ROOT)).meta.owner).toBe('bob');
   });
 
   test('the live feed shows a key only its own exchanges', async () => {
     const listen = async (headers: Record<string, string>) =>
-      eventsIn<LiveEvent>(await world.api('live', { headers }));
+      eventsIn<LiveEvent>(await setup.api('live', { headers }));
     const [own, all] = [await listen(ANN), await listen(ROOT)];
-    const third = await world.post(CHAT, ask("Bob's again."), BOB);
-    const fourth = await world.post(CHAT, ask("Ann's again."), ANN);
+    const third = await setup.post(CHAT, ask("Bob's again."), BOB);
+    const fourth = await setup.post(CHAT, ask("Ann's again."), ANN);
     const isOver = (id: string) => (event: LiveEvent) =>
       event.type === 'row' && event.row.id === id && event.row.state === 'done';
-    const heard = JSON.stringify(await eventsUntil(own, isOver(fourth)));
-    expect(heard).not.toContain(third);
+    const received = JSON.stringify(await eventsUntil(own, isOver(fourth)));
+    expect(received).not.toContain(third);
     expect(JSON.stringify(await eventsUntil(all, isOver(fourth)))).toContain(third);
   });
 
   test('jobs belong to the key that started them', async () => {
-    const { job } = (await (await world.send('POST', 'replay', { id: anns }, ANN)).json()) as {
+    const { job } = (await (await setup.send('POST', 'replay', { id: anns }, ANN)).json()) as {
       job: string;
     };
-    expect((await world.api(`jobs/${job}`, { headers: BOB })).status).toBe(404);
-    expect((await world.send('DELETE', `jobs/${job}`, undefined, BOB)).status).toBe(404);
+    expect((await setup.api(`jobs/${job}`, { headers: BOB })).status).toBe(404);
+    expect((await setup.send('DELETE', `jobs/${job}`, undefined, BOB)).status).toBe(404);
     const events = eventsIn<{ type: string; result?: unknown }>(
-      await world.api(`jobs/${job}`, { headers: ANN }),
+      await setup.api(`jobs/${job}`, { headers: ANN }),
     );
-    const seen = await eventsUntil(events, ({ type }) => type === 'end');
-    expect(seen.at(-1)).toMatchObject({ job: { state: 'done' }, result: { kind: 'replay' } });
-    const list = await world.json<{ jobs: { id: string }[] }>('jobs', BOB);
+    const received = await eventsUntil(events, ({ type }) => type === 'end');
+    expect(received.at(-1)).toMatchObject({ job: { state: 'done' }, result: { kind: 'replay' } });
+    const list = await setup.json<{ jobs: { id: string }[] }>('jobs', BOB);
     expect(list.jobs).toEqual([]);
   });
 });
@@ -298,14 +298,14 @@ describe('content of clients and models', () => {
   const HOSTILE =
     '"><script>alert(1)</script><img src=x onerror=alert(1)>\u2028#{7*7}{{7*7}}javascript:alert(1)';
 
-  test('is data in every answer: JSON or plain text, never a page', async () => {
-    const world = await startApiWorld();
+  test('content is data in every answer: JSON or plain text, never a page', async () => {
+    const setup = await startApiSetup();
     try {
-      world.upstream.enqueue(
+      setup.upstream.enqueue(
         refuse(500, {}, { error: { message: HOSTILE, type: '<b>' } }),
         refuse(500, {}, { error: { message: HOSTILE, type: '<b>' } }),
       );
-      const id = await world.post(
+      const id = await setup.post(
         CHAT,
         {
           model: 'via-chat',
@@ -314,7 +314,7 @@ describe('content of clients and models', () => {
         },
         { 'x-session-id': '<i>session</i>', 'user-agent': '<script>ua</script>' },
       );
-      await world.rows(1);
+      await setup.rows(1);
       for (const path of [
         'samples',
         `samples/${id}`,
@@ -327,7 +327,7 @@ describe('content of clients and models', () => {
         `samples/%3Cscript%3E`,
         `samples?status=%3Cscript%3E`,
       ]) {
-        const response = await world.api(path);
+        const response = await setup.api(path);
         expect(response.headers.get('content-type')).toMatch(
           /^(application\/json|text\/plain; charset=utf-8)$/,
         );
@@ -336,12 +336,12 @@ describe('content of clients and models', () => {
         await response.text();
       }
     } finally {
-      await world.stop();
+      await setup.stop();
     }
   });
 
-  test('may be huge, deeply nested, or not text at all', async () => {
-    const world = await startApiWorld({ limits: { body_bytes: 200_000_000 } });
+  test('content may be huge, deeply nested, or not text at all', async () => {
+    const setup = await startApiSetup({ limits: { body_bytes: 200_000_000 } });
     try {
       const deep = `${'['.repeat(5000)}${']'.repeat(5000)}`;
       const bodies: [string, string | Uint8Array][] = [
@@ -354,13 +354,13 @@ describe('content of clients and models', () => {
         ['huge', JSON.stringify(ask('z'.repeat(30_000_000)))],
       ];
       for (const [name, body] of bodies) {
-        const id = await world.post(CHAT, body as string);
-        for (let i = 0; (await world.api(`samples/${id}`)).status !== 200; i++) {
+        const id = await setup.post(CHAT, body as string);
+        for (let i = 0; (await setup.api(`samples/${id}`)).status !== 200; i++) {
           // A body that was refused before it became an exchange is not recorded.
           if (i > 60) break;
           await Bun.sleep(30);
         }
-        if ((await world.api(`samples/${id}`)).status !== 200) continue;
+        if ((await setup.api(`samples/${id}`)).status !== 200) continue;
         for (const rest of [
           '',
           '/edges/client-request',
@@ -369,7 +369,7 @@ describe('content of clients and models', () => {
           '/curl',
           '/edges/client-request/events',
         ]) {
-          const response = await world.api(`samples/${id}${rest}`);
+          const response = await setup.api(`samples/${id}${rest}`);
           expect([name, rest, [200, 400, 404, 413].includes(response.status)]).toEqual([
             name,
             rest,
@@ -379,16 +379,16 @@ describe('content of clients and models', () => {
           expect([name, rest, length < 6_000_000]).toEqual([name, rest, true]);
         }
       }
-      // All the while, others are served.
-      expect((await fetch(`${world.gateway.url}/healthz`)).status).toBe(200);
+      // Other requests are served meanwhile.
+      expect((await fetch(`${setup.gateway.url}/healthz`)).status).toBe(200);
     } finally {
-      await world.stop();
+      await setup.stop();
     }
   });
 
   test('no answer contains a credential, wherever it came from', async () => {
     const canary = (name: string) => `sk-canary-${name}-A1b2C3d4E5f6G7h8`;
-    const world = await startApiWorld(
+    const setup = await startApiSetup(
       {},
       {
         headers: { 'x-team': canary('config') },
@@ -397,7 +397,7 @@ describe('content of clients and models', () => {
       },
     );
     try {
-      world.upstream.enqueue(
+      setup.upstream.enqueue(
         refuse(
           401,
           { 'x-echo': canary('vendorheader') },
@@ -413,32 +413,32 @@ describe('content of clients and models', () => {
       const ids: string[] = [];
       for (const stream of [false, true]) {
         const body = { ...ask(`My key: ${canary('body')}`), stream };
-        ids.push(await world.post(`${CHAT}?key=${canary('search')}`, body, headers));
+        ids.push(await setup.post(`${CHAT}?key=${canary('search')}`, body, headers));
       }
-      await world.rows(2);
+      await setup.rows(2);
       const texts: string[] = [];
       for (const path of ['info', 'samples', 'stats', 'jobs']) {
-        texts.push(await (await world.api(path)).text());
+        texts.push(await (await setup.api(path)).text());
       }
       for (const id of ids) {
-        const { meta } = await world.json<SampleDetail>(`samples/${id}`);
+        const { meta } = await setup.json<SampleDetail>(`samples/${id}`);
         texts.push(JSON.stringify(meta));
         for (const rest of ['diff', 'export', 'curl', 'curl?stage=provider-request']) {
-          texts.push(await (await world.api(`samples/${id}/${rest}`)).text());
+          texts.push(await (await setup.api(`samples/${id}/${rest}`)).text());
         }
         for (const { stage } of meta.edges) {
           for (const view of ['', '/conversation', '/events']) {
-            texts.push(await (await world.api(`samples/${id}/edges/${stage}${view}`)).text());
+            texts.push(await (await setup.api(`samples/${id}/edges/${stage}${view}`)).text());
           }
         }
       }
-      // A replay is answered by the vendor anew: what it says then passes through no recorder.
+      // The vendor answers a replay anew, and that answer passes no recorder.
       const all = texts.join('\n');
       expect(all.length).toBeGreaterThan(5000);
       expect(all).not.toContain('canary');
-      expect(world.gateway.stderr()).not.toContain('canary');
+      expect(setup.gateway.stderr()).not.toContain('canary');
     } finally {
-      await world.stop();
+      await setup.stop();
     }
   });
 });

@@ -23,7 +23,7 @@ browserSuite('coming to the page', (browser) => {
     await upstream.stop();
   });
 
-  // What a browser remarks on answers with an error status is no complaint of the page.
+  // The browser's remarks on error statuses are not faults of the page.
   beforeEach(() => browser.tolerate(/Failed to load resource/));
 
   test('with keys a form asks once, reports a wrong key, and keeps the key in this tab only', async () => {
@@ -42,28 +42,28 @@ browserSuite('coming to the page', (browser) => {
     const id = answer.headers.get('x-hopgate-request-id')!;
     await answer.text();
 
-    const seen = await browser.visit(gateway.url);
-    const { page } = seen;
-    await seen.open(`#/x/${id}`);
+    const visit = await browser.visit(gateway.url);
+    const { page } = visit;
+    await visit.open(`#/x/${id}`);
     const field = page.getByLabel('Key of this gateway');
     await field.fill('not-the-key');
     await page.getByRole('button', { name: 'Open' }).click();
     await page.getByRole('alert').getByText('not one of the gateway').waitFor();
     await field.fill(KEY);
     await page.keyboard.press('Enter');
-    // The place that the address named was not forgotten, and the live feed works with a key.
+    // The page returns to the address, and the live feed works with a key.
     await page.locator('.waterfall').waitFor();
     await page.locator(`.row[data-id="${id}"]`).waitFor();
     await page.locator('.feed[data-state="live"]').waitFor();
     await page.reload();
     await page.locator('.waterfall').waitFor();
     expect(page.url()).not.toContain(KEY);
-    const kept: unknown = await page.locator('body').evaluate((body) => {
+    const stored: unknown = await page.locator('body').evaluate((body) => {
       const view = body.ownerDocument.defaultView;
       return [view.localStorage.length, view.document.cookie];
     });
-    expect(kept).toEqual([0, '']);
-    // Another tab has to ask for itself.
+    expect(stored).toEqual([0, '']);
+    // Another tab asks for its own key.
     const other = await browser.visit(gateway.url);
     await other.open('#/');
     await other.page.getByLabel('Key of this gateway').waitFor();
@@ -71,17 +71,17 @@ browserSuite('coming to the page', (browser) => {
 
   test('without recording the page says how to switch it on', async () => {
     gateway = await startGateway(threeProviders(upstream, { samples: { mode: 'off' } }));
-    const seen = await browser.visit(gateway.url);
-    await seen.open('#/');
-    await seen.page.getByRole('heading', { name: 'Recording is off' }).waitFor();
-    expect(await seen.page.locator('.snippet').textContent()).toContain('mode: all');
+    const visit = await browser.visit(gateway.url);
+    await visit.open('#/');
+    await visit.page.getByRole('heading', { name: 'Recording is off' }).waitFor();
+    expect(await visit.page.locator('.snippet').textContent()).toContain('mode: all');
   });
 
   test('with nothing recorded it shows a working command line, and then its exchange', async () => {
     gateway = await startGateway(threeProviders(upstream, { samples: { mode: 'all' } }));
-    const seen = await browser.visit(gateway.url);
-    const { page } = seen;
-    await seen.open('#/');
+    const visit = await browser.visit(gateway.url);
+    const { page } = visit;
+    await visit.open('#/');
     await page.getByRole('heading', { name: 'Waiting for the first exchange' }).waitFor();
     const line = (await page.locator('.snippet pre').textContent())!;
     upstream.enqueue(say('Fine.'));
@@ -102,9 +102,9 @@ browserSuite('coming to the page', (browser) => {
         body: JSON.stringify({ model: 'via-chat', messages: [{ role: 'user', content: 'Hello' }] }),
       })
     ).text();
-    const seen = await browser.visit(gateway.url);
-    const { page } = seen;
-    await seen.open('#/');
+    const visit = await browser.visit(gateway.url);
+    const { page } = visit;
+    await visit.open('#/');
     await page.locator('.row').waitFor();
     await gateway.stop();
     gateway = undefined;

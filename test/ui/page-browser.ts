@@ -1,4 +1,4 @@
-/** A real browser for tests of the page: one for a test file, a fresh profile for each visit, every complaint kept. */
+/** A real browser for tests of the page: one per test file, a fresh profile per visit, every complaint recorded. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout } from 'bun:test';
 import { existsSync } from 'node:fs';
@@ -7,14 +7,14 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const hasBrowser = existsSync(CHROMIUM);
 
-/** The suffix of the name of a suite that cannot run here. */
+/** The suffix for a suite that cannot run here. */
 const noBrowser = `SKIPPED, NO BROWSER at ${CHROMIUM} (set CHROMIUM)`;
 
 export interface Visit {
   readonly page: Page;
-  /** Dialogs, errors of scripts, violations of the policy, requests to elsewhere: none is expected, ever. */
+  /** Dialogs, script errors, policy violations, requests to other hosts: every one fails the test. */
   readonly complaints: readonly string[];
-  /** Opens an address of the page: `#/x/req_1`. */
+  /** Opens an address of the page, such as `#/x/req_1`. */
   open(hash: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -77,15 +77,15 @@ async function visit(origin: string, options: BrowserContextOptions = {}): Promi
 
 /** The browser of one suite. */
 export interface Visits {
-  /** Opens a page for the test under way, which closes with it. Whatever it complains of fails the test. */
+  /** Opens a page for the current test, which closes with it. Every complaint fails the test. */
   visit(origin: string, options?: BrowserContextOptions): Promise<Visit>;
-  /** The page that the test under way opened first. */
+  /** The page that the current test opened first. */
   readonly seen: Visit;
-  /** What the browser remarks of this kind is no complaint of the page in the test under way. */
+  /** Ignores this kind of browser remark in the current test. */
   tolerate(remark: RegExp): void;
 }
 
-/** A suite that drives a real browser; where there is none it is skipped, and its name says so. */
+/** A suite that drives a real browser; without one it is skipped, and its name says so. */
 export function browserSuite(name: string, body: (visits: Visits) => void): void {
   setDefaultTimeout(120_000);
   const suite = hasBrowser ? describe : describe.skip;
@@ -107,9 +107,9 @@ export function browserSuite(name: string, body: (visits: Visits) => void): void
     afterAll(stopBrowser);
     body({
       async visit(origin, options) {
-        const seen = await visit(origin, options);
-        open.push(seen);
-        return seen;
+        const page = await visit(origin, options);
+        open.push(page);
+        return page;
       },
       get seen() {
         return open[0]!;

@@ -1,6 +1,6 @@
-/** A measurement that runs inside the browser: is every text of the page easy to read? */
+/** Measures, inside the browser, whether every text of the page has enough contrast. */
 
-/** As much of the browser's elements as this needs; its types are not among those of the tests. */
+/** The members of the browser's elements that this file needs; the tests do not include the browser's types. */
 interface Box {
   readonly className: unknown;
   readonly tagName: string;
@@ -28,12 +28,12 @@ interface Body extends Box {
   };
 }
 
-/** Texts whose contrast to what is behind them is less than 4.5 to 1. Uses nothing from outside of it. */
+/** Texts with a contrast below 4.5 to 1. The function uses no outside variables, since it runs in the browser. */
 export function faintTexts(body: Body): string[] {
   const doc = body.ownerDocument;
   const view = doc.defaultView;
   const canvas = doc.createElement('canvas').getContext('2d', { willReadFrequently: true });
-  // A canvas knows every notation of colours that style sheets know.
+  // A canvas parses every colour notation of style sheets.
   const known = new Map<string, readonly number[]>();
   const rgba = (color: string): readonly number[] => {
     const found = known.get(color);

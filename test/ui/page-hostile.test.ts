@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { say } from '../support/fake-upstream/index.ts';
 import { until } from '../support/until.ts';
 import { browserSuite } from './page-browser.ts';
-import { type PageWorld, startPageWorld } from './page-world.ts';
+import { type PageSetup, startPageSetup } from './page-setup.ts';
 
 const MARKUP = [
   '<script>alert(1)</script>',
@@ -21,13 +21,13 @@ const BIDI = 'invoice_\u202egpj.exe \u2066\u0000\u001b[31m\u200b\ufeff\ud800 end
 const NAME = `m1"><img src=x onerror=alert(8)>\u202e`;
 
 browserSuite('hostile samples', (browser) => {
-  let world: PageWorld;
+  let setup: PageSetup;
   let hostile: string;
   let huge: string;
 
   beforeAll(async () => {
-    world = await startPageWorld({ server_tools: {} });
-    world.upstream.enqueue(
+    setup = await startPageSetup({ server_tools: {} });
+    setup.upstream.enqueue(
       {
         parts: [
           { kind: 'reasoning', text: MARKUP },
@@ -65,31 +65,31 @@ browserSuite('hostile samples', (browser) => {
       ],
       metadata: { session: MARKUP.slice(0, 60) },
     });
-    hostile = await world.post('/v1/chat/completions', body(`${MARKUP}\n${BIDI}`), {
+    hostile = await setup.post('/v1/chat/completions', body(`${MARKUP}\n${BIDI}`), {
       'user-agent': MARKUP.replaceAll('\n', ' '),
       'session-id': '<script>alert(9)</script>',
     });
-    huge = await world.post('/v1/chat/completions', {
+    huge = await setup.post('/v1/chat/completions', {
       model: 'via-chat',
       messages: Array.from({ length: 50 }, (_, i) => ({
         role: i % 2 === 0 ? 'user' : 'assistant',
         content: `${MARKUP} ${'0123456789 '.repeat(9500)}`,
       })),
     });
-    expect(world.upstream.refusals).toEqual([]);
-    // A model's name is told wherever an exchange is.
-    await world.post('/v1/chat/completions', {
+    expect(setup.upstream.refusals).toEqual([]);
+    // Every view of an exchange shows the model's name.
+    await setup.post('/v1/chat/completions', {
       model: NAME,
       messages: [{ role: 'user', content: 'Hello' }],
     });
   }, 180_000);
   afterAll(async () => {
-    await world?.stop();
+    await setup?.stop();
   });
 
   test('every view shows only text: no element, no dialog, no request, no violation', async () => {
-    const seen = await browser.visit(world.gateway.url);
-    const { page } = seen;
+    const visit = await browser.visit(setup.gateway.url);
+    const { page } = visit;
     const views = [
       ['#/', '.row'],
       [`#/?q=${encodeURIComponent(MARKUP)}&model=${encodeURIComponent(NAME)}`, '.blank'],
@@ -108,7 +108,7 @@ browserSuite('hostile samples', (browser) => {
       ['#/charts', '.chart rect.mark'],
     ] as const;
     for (const [hash, ready] of views) {
-      await seen.open(hash);
+      await visit.open(hash);
       await page.locator(ready).first().waitFor();
       await until(async () => (await page.locator('[aria-busy=true]').count()) === 0);
       const button = page.getByRole('button', { name: 'Expand all' });
@@ -128,14 +128,14 @@ browserSuite('hostile samples', (browser) => {
       expect(links.filter((link) => !/^(#|\/docs|\/ui)/.test(link))).toEqual([]);
     }
     await page.waitForTimeout(200);
-    // A view of what does not exist answers 404; that is the only thing the browser may remark.
+    // A missing page answers 404, which is the only remark the browser may make.
     browser.tolerate(/Failed to load resource.*40[04]/);
   });
 
   test('invisible and direction-changing characters are shown by their codes', async () => {
-    const seen = await browser.visit(world.gateway.url);
-    await seen.open(`#/x/${hostile}/messages`);
-    const turn = seen.page.locator('.turn[data-role="user"]').first();
+    const visit = await browser.visit(setup.gateway.url);
+    await visit.open(`#/x/${hostile}/messages`);
+    const turn = visit.page.locator('.turn[data-role="user"]').first();
     await turn.waitFor();
     const signs = await turn.locator('.ctl').allTextContents();
     expect(signs).toEqual(
@@ -146,8 +146,8 @@ browserSuite('hostile samples', (browser) => {
   });
 
   test('a body of 5 MB is read in parts and keeps the page quick', async () => {
-    const seen = await browser.visit(world.gateway.url);
-    const { page } = seen;
+    const visit = await browser.visit(setup.gateway.url);
+    const { page } = visit;
     const views = [
       [`#/x/${huge}/messages`, '.turn'],
       [`#/x/${huge}/messages?as=json`, '.content p'],
@@ -155,17 +155,17 @@ browserSuite('hostile samples', (browser) => {
       [`#/x/${huge}/diff`, '.rulebar .counts'],
     ] as const;
     for (const [hash, ready] of views) {
-      await seen.open(hash);
+      await visit.open(hash);
       await page.locator(ready).first().waitFor();
       const { length } = (await page.locator('body').textContent())!;
       expect([hash, length < 700_000]).toEqual([hash, true]);
-      // It answers to a key at once.
+      // The page answers a key at once.
       const began = performance.now();
       await page.keyboard.press('1');
       await page.locator('.waterfall').waitFor();
       expect([hash, performance.now() - began < 1500]).toEqual([hash, true]);
     }
-    await seen.open(`#/x/${huge}/messages`);
+    await visit.open(`#/x/${huge}/messages`);
     const more = page.locator('.turn .more').first();
     await more.click();
     await page.waitForTimeout(300);
@@ -175,7 +175,7 @@ browserSuite('hostile samples', (browser) => {
   });
 
   test('the content security policy covers the page and its files, and forbids everything unneeded', async () => {
-    const response = await fetch(`${world.gateway.url}/ui`);
+    const response = await fetch(`${setup.gateway.url}/ui`);
     const policy = response.headers.get('content-security-policy') ?? '';
     expect(policy).toContain("default-src 'none'");
     expect(policy).toContain("script-src 'self'");

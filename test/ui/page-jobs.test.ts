@@ -8,9 +8,9 @@ import { chatHistory } from '../samples/record/histories.ts';
 import { refuse, say } from '../support/fake-upstream/index.ts';
 import { until } from '../support/until.ts';
 import { browserSuite } from './page-browser.ts';
-import { type PageWorld, startPageWorld } from './page-world.ts';
+import { type PageSetup, startPageSetup } from './page-setup.ts';
 
-/** GLM: a large record of an executed tool as the last tool result. */
+/** Whether GLM fails on the body: its last tool result is a large record of an executed tool. */
 function glmFails(body: JsonObject): boolean {
   const messages = Array.isArray(body.messages) ? (body.messages as readonly Json[]) : [];
   const last = messages.findLast((one) => isObject(one) && one.role === 'tool');
@@ -19,14 +19,14 @@ function glmFails(body: JsonObject): boolean {
 }
 
 browserSuite('jobs of the page', (browser) => {
-  let world: PageWorld;
+  let setup: PageSetup;
   let failed: string;
   /** Milliseconds until the vendor answers. */
   let slow = 0;
 
   beforeAll(async () => {
-    world = await startPageWorld({ server_tools: {} });
-    world.upstream.answerWith(({ body }) =>
+    setup = await startPageSetup({ server_tools: {} });
+    setup.upstream.answerWith(({ body }) =>
       glmFails(body)
         ? {
             status: 500,
@@ -35,19 +35,19 @@ browserSuite('jobs of the page', (browser) => {
           }
         : say('Fine.', { usage: { input: 4711 }, delivery: { firstByteMs: slow } }),
     );
-    failed = await world.post('/v1/chat/completions', { ...chatHistory(60), model: 'via-chat' });
+    failed = await setup.post('/v1/chat/completions', { ...chatHistory(60), model: 'via-chat' });
   }, 180_000);
   afterEach(async () => {
     slow = 0;
   });
   afterAll(async () => {
-    await world?.stop();
+    await setup?.stop();
   });
 
   const open = async (hash: string, options?: BrowserContextOptions): Promise<Page> => {
-    const seen = await browser.visit(world.gateway.url, options);
-    await seen.open(hash);
-    return seen.page;
+    const visit = await browser.visit(setup.gateway.url, options);
+    await visit.open(hash);
+    return visit.page;
   };
 
   test('a failure is found among others, replayed, and shown beside the recorded answer', async () => {
@@ -56,10 +56,10 @@ browserSuite('jobs of the page', (browser) => {
     await page.locator('.banner').getByText('Operation failed').waitFor();
     await page.getByRole('link', { name: 'Replay' }).first().click();
     await page.getByLabel('Repeat', { exact: true }).fill('2');
-    const asked = world.upstream.asked.length;
+    const requestCount = setup.upstream.modelRequests.length;
     await page.locator('.jobform').getByRole('button', { name: 'Replay' }).click();
     await page.getByText('Done: 2 requests of 2').waitFor();
-    expect(world.upstream.asked.length).toBe(asked + 2);
+    expect(setup.upstream.modelRequests.length).toBe(requestCount + 2);
     const rows = await page.locator('table.runs tbody tr').allTextContents();
     expect(rows).toHaveLength(3);
     expect(rows[0]).toStartWith('recorded500');
@@ -68,23 +68,23 @@ browserSuite('jobs of the page', (browser) => {
     // The address leads back to the job.
     await page.reload();
     await page.getByText('Done: 2 requests of 2').waitFor();
-    expect(world.upstream.asked.length).toBe(asked + 2);
+    expect(setup.upstream.modelRequests.length).toBe(requestCount + 2);
   });
 
   test('a replay shows the recorded answer beside the new one', async () => {
-    world.upstream.enqueue(say('The old words.'));
-    const id = await world.post('/v1/chat/completions', {
+    setup.upstream.enqueue(say('The old words.'));
+    const id = await setup.post('/v1/chat/completions', {
       model: 'via-chat',
       messages: [{ role: 'user', content: 'Say something' }],
     });
-    world.upstream.enqueue(say('Quite other words.'));
+    setup.upstream.enqueue(say('Quite other words.'));
     const page = await open(`#/x/${id}/replay`);
     await page.locator('.jobform').getByRole('button', { name: 'Replay' }).click();
     await page.getByText('Done: 1 request of 1').waitFor();
     const texts = await page.locator('.answer-text').allTextContents();
     expect(texts).toEqual(['The old words.', 'Quite other words.']);
     const [recorded] = await page.locator('table.runs tbody tr').allTextContents();
-    // The recorded time stands in the table.
+    // The table shows the recorded time.
     expect(recorded).toMatch(/\d ?(ms|s)/);
   });
 
@@ -109,7 +109,7 @@ browserSuite('jobs of the page', (browser) => {
     const alert = page.locator('.problem:visible, table.runs .message').first();
     await alert.waitFor();
     expect(await page.locator('.replay-tab').textContent()).toContain('nobody');
-    // A refused request is an error of the network panel, no complaint of the page.
+    // A refused request is an error of the network panel, not of the page.
     browser.tolerate(/Failed to load resource/);
   });
 
@@ -125,7 +125,7 @@ browserSuite('jobs of the page', (browser) => {
     expect(await page.locator('.found .words').textContent()).toMatch(
       /^the last tool result: 4\d KB JSON at messages\[59\]\.content/,
     );
-    // The curve only falls.
+    // The curve never rises.
     const path = (await page.locator('path.best').getAttribute('d'))!;
     const heights = [...path.matchAll(/[V ]([\d.]+)/g)].map(([, y]) => Number(y));
     const lows = [...path.matchAll(/V([\d.]+)/g)].map(([, y]) => Number(y));
@@ -152,14 +152,14 @@ browserSuite('jobs of the page', (browser) => {
   test('a bisection can be stopped', async () => {
     slow = 300;
     const page = await open(`#/x/${failed}/bisect`);
-    // Another body than before, so that no earlier answers are known.
+    // A different body, so that no earlier answers are known.
     await page.getByLabel('Send').selectOption({ index: 1 });
     await page.locator('.jobform').getByRole('button', { name: 'Bisect' }).click();
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.getByText(/^(Stopped|Done): /).waitFor();
-    const asked = world.upstream.asked.length;
+    const requestCount = setup.upstream.modelRequests.length;
     await Bun.sleep(700);
-    expect(world.upstream.asked.length).toBeLessThanOrEqual(asked + 1);
+    expect(setup.upstream.modelRequests.length).toBeLessThanOrEqual(requestCount + 1);
   });
 
   test('the curl command line is copied, and the exchange is exported with and without its texts', async () => {
@@ -189,14 +189,14 @@ browserSuite('jobs of the page', (browser) => {
   });
 
   test('a running exchange appears, and then its end', async () => {
-    world.upstream.enqueue(
+    setup.upstream.enqueue(
       say('Slowly, slowly, it comes along.', {
         delivery: { firstByteMs: 200, paceMs: 250, piece: 4 },
       }),
     );
     const page = await open('#/');
     await page.locator('.feed[data-state="live"]').waitFor();
-    const done = world.post('/v1/chat/completions', {
+    const done = setup.post('/v1/chat/completions', {
       model: 'via-chat',
       stream: true,
       messages: [{ role: 'user', content: 'Take your time.' }],
@@ -212,8 +212,8 @@ browserSuite('jobs of the page', (browser) => {
   });
 
   test('vendor refusals are shown in the list and the timeline', async () => {
-    world.upstream.enqueue(refuse(429), refuse(429), refuse(429));
-    const id = await world.post('/v1/chat/completions', {
+    setup.upstream.enqueue(refuse(429), refuse(429), refuse(429));
+    const id = await setup.post('/v1/chat/completions', {
       model: 'via-chat',
       messages: [{ role: 'user', content: 'Hello' }],
     });

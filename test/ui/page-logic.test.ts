@@ -17,11 +17,11 @@ import { hides, pieces, plain } from '../../src/ui/page/kit/visible.ts';
 
 const FOLDER = join(import.meta.dir, '../../src/ui/page');
 
-/** Rows with everything that is folded opened. */
+/** Rows with every fold opened. */
 const unfolded = (rows: readonly DiffRow[]): readonly DiffRow[] =>
   rows.flatMap((row) => row.folded?.() ?? [row]);
 
-/** The value that one side of the picture shows, read back from its lines. */
+/** The value that one side of the diff shows, read back from its lines. */
 function readBack(rows: readonly DiffRow[], side: 'left' | 'right'): Json {
   const cells = unfolded(rows).flatMap((row) => row[side] ?? []);
   let next = 0;
@@ -43,7 +43,7 @@ function readBack(rows: readonly DiffRow[], side: 'left' | 'right'): Json {
 }
 
 const plainJson = fc.jsonValue({ maxDepth: 4 }) as fc.Arbitrary<Json>;
-/** Pairs that have much in common, as bodies before and after a rule have. */
+/** Pairs with much in common, like bodies before and after a rule. */
 const pairs = fc.oneof(
   fc.tuple(plainJson, plainJson),
   fc
@@ -78,7 +78,7 @@ describe('a diff as lines', () => {
           diffJson(a, b).map((change) => ({ ...change, rules: [] })),
         );
         expect(JSON.stringify(readBack(rows, 'left'))).toBe(JSON.stringify(a));
-        // Members that were added stand behind the others on this side; their order is the diff's.
+        // Added members follow the others on this side; the diff decides their order.
         expect(readBack(rows, 'right')).toEqual(b);
       }),
       { numRuns: 400 },
@@ -196,7 +196,7 @@ describe('the steps of the stream tab', () => {
     ]);
   });
 
-  test('every event of both sides is one step, and nothing goes back', () => {
+  test('every event of both sides is one step, and no step goes back', () => {
     const tape = fc
       .array(
         fc.record({
@@ -246,7 +246,7 @@ describe('the steps of the stream tab', () => {
 });
 
 describe('invisible characters', () => {
-  test('none is left in the shown text; all others stay', () => {
+  test('shown text holds no invisible character; all others stay', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         for (const { text: piece, hidden } of pieces(text)) {
@@ -258,7 +258,7 @@ describe('invisible characters', () => {
     );
   });
 
-  test('overrides, isolates, zero widths, controls and lone surrogates are named', () => {
+  test('overrides, isolates, zero widths, controls and lone surrogates have names', () => {
     expect(plain('a\u202eb\u2066c\u200bd\u0000e\u001bf\ufeffg\ud800h')).toBe(
       'a⟨U+202E⟩b⟨U+2066⟩c⟨U+200B⟩d⟨␀⟩e⟨␛⟩f⟨U+FEFF⟩g⟨U+D800⟩h',
     );
@@ -314,19 +314,19 @@ describe('axes', () => {
     );
   });
 
-  test('the top of an axis is above what it shows, but not far', () => {
+  test('the top of an axis is above its values, but not far', () => {
     fc.assert(
       fc.property(positive, (value) => {
         const top = roundUp(value);
         expect(top).toBeGreaterThanOrEqual(value * 0.999999);
         expect(top).toBeLessThan(value * 1.7);
       }),
-      // A value so small that what it is above 1.5 was less than a fixed tolerance.
+      // For a value this small, the difference to 1.5 was below a fixed tolerance.
       { examples: [[0.0000015000015000015003]] },
     );
   });
 
-  test('times stand at full minutes, hours and days', () => {
+  test('time ticks are full minutes, hours and days', () => {
     const from = Date.parse('2026-11-22T10:07:31');
     const minutes = timeTicks(from, from + 3_600_000, 6).map((time) => new Date(time).getMinutes());
     expect(minutes).toEqual([10, 20, 30, 40, 50, 0]);
@@ -344,7 +344,7 @@ describe('the sources of the page', () => {
   const isOwn = (name: string, from: string) =>
     from.startsWith('.') && files.includes(normalize(join(dirname(name), from)));
 
-  test('import only each other, and types from elsewhere', () => {
+  test('the sources import only each other, and types from elsewhere', () => {
     const foreign = sources.flatMap(([name, text]) =>
       [...text.matchAll(/^(import|export)( type)?[^;]*? from '([^']+)';/gm)]
         .filter(([, , type, from]) => type === undefined && !isOwn(name, from!))
@@ -354,7 +354,7 @@ describe('the sources of the page', () => {
     expect(foreign).toEqual([]);
   });
 
-  test('turn no text into markup or code anywhere', () => {
+  test('the sources turn no text into markup or code', () => {
     const risky =
       /innerHTML|outerHTML|insertAdjacentHTML|setHTML|document\.write|DOMParser|createContextualFragment|\beval\(|new Function|localStorage|\.cookie/;
     expect(sources.filter(([, text]) => risky.test(text)).map(([name]) => name)).toEqual([]);

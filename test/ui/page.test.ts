@@ -6,31 +6,31 @@ import { say } from '../support/fake-upstream/index.ts';
 import { until } from '../support/until.ts';
 import { browserSuite } from './page-browser.ts';
 import { faintTexts } from './page-contrast.ts';
-import { type PageWorld, startPageWorld, TIDES } from './page-world.ts';
+import { type PageSetup, startPageSetup, TIDES } from './page-setup.ts';
 
 browserSuite('the page', (browser) => {
-  let world: PageWorld;
+  let setup: PageSetup;
   let tides: string;
 
   beforeAll(async () => {
-    world = await startPageWorld();
-    tides = await world.threeHops();
+    setup = await startPageSetup();
+    tides = await setup.threeHops();
   }, 180_000);
   afterEach(async () => {
-    // Whatever a test did: nothing may have gone wrong in the browser.
-    world.upstream.clear();
+    // No test may cause a complaint of the browser.
+    setup.upstream.clear();
   });
   afterAll(async () => {
-    await world?.stop();
+    await setup?.stop();
   });
 
   const open = async (hash: string, options?: BrowserContextOptions): Promise<Page> => {
-    const seen = await browser.visit(world.gateway.url, options);
-    await seen.open(hash);
-    return seen.page;
+    const visit = await browser.visit(setup.gateway.url, options);
+    await visit.open(hash);
+    return visit.page;
   };
 
-  /** Every view, and what is there once it is ready. */
+  /** Every view, and an element that is present once it is ready. */
   const states = () =>
     [
       ['#/', '.row'],
@@ -57,7 +57,7 @@ browserSuite('the page', (browser) => {
     expect(new URL(page.url()).hash).toBe(`#/x/${tides}`);
     const names = await page.locator('.line-name b').allTextContents();
     expect(names).toEqual(['client', 'hop 1', 'web_search', 'hop 2', 'stock_price', 'hop 3']);
-    // Hops and tools follow each other: each bar begins where the one before it is over.
+    // Hops and tools are consecutive: each bar begins where the previous one ends.
     const bars = await page
       .locator('.waterfall li')
       .evaluateAll((lines) =>
@@ -144,13 +144,13 @@ browserSuite('the page', (browser) => {
     expect(total).toBeGreaterThan(20);
     await page.keyboard.press('ArrowRight');
     expect(await place.textContent()).toBe(`1 / ${total}`);
-    // At every place, what went out is the beginning of what had come in.
+    // At every step, the output is the beginning of the input so far.
     const texts: [string, string][] = [];
     for (let n = 1; n < total; n++) {
       await page.keyboard.press('ArrowRight');
-      const said = (tape: typeof inside) =>
+      const contentOf = (tape: typeof inside) =>
         tape.locator('.speech[data-of="text"]').allTextContents();
-      texts.push([(await said(inside)).join(''), (await said(outside)).join('')]);
+      texts.push([(await contentOf(inside)).join(''), (await contentOf(outside)).join('')]);
     }
     expect(texts.every(([came, went]) => came.startsWith(went))).toBe(true);
     expect(new Set(texts.map(([, went]) => went)).size).toBeGreaterThan(5);
@@ -165,9 +165,9 @@ browserSuite('the page', (browser) => {
   });
 
   test('new rows appear at the top, and the scroll position stays', async () => {
-    world.upstream.answerWith(() => say('Fine.'));
+    setup.upstream.answerWith(() => say('Fine.'));
     const ask = (n: number) =>
-      world.post('/v1/chat/completions', {
+      setup.post('/v1/chat/completions', {
         model: 'via-chat',
         messages: [{ role: 'user', content: `Number ${n}` }],
       });
@@ -177,7 +177,7 @@ browserSuite('the page', (browser) => {
     const top = page.locator('.row[aria-rowindex="1"]');
     const first = await ask(60);
     await page.locator(`.row[aria-rowindex="1"][data-id="${first}"]`).waitFor();
-    // Only what is in sight (and some around it) exists.
+    // Only visible rows (and some around them) exist.
     expect(await page.locator('.row').count()).toBeLessThan(50);
     await page.locator('.scroller').evaluate((box) => {
       box.scrollTop = 600;
@@ -197,12 +197,12 @@ browserSuite('the page', (browser) => {
   test('a long list is loaded while scrolling, and the open exchange is scrolled into view', async () => {
     const page = await open('#/');
     await page.locator('.row').first().waitFor();
-    world.upstream.answerWith(() => say('Fine.'));
+    setup.upstream.answerWith(() => say('Fine.'));
     const more = Array.from({ length: 250 }, (_, n) => n);
     while (more.length > 0) {
       await Promise.all(
         more.splice(0, 25).map((n) =>
-          world.post('/v1/chat/completions', {
+          setup.post('/v1/chat/completions', {
             model: 'via-chat',
             messages: [{ role: 'user', content: `Number ${n} of many` }],
           }),
@@ -231,8 +231,8 @@ browserSuite('the page', (browser) => {
     await page.getByPlaceholder('Search id').fill('session-of-the-tides');
     await until(async () => (await page.locator('.row').count()) === 1);
     expect(page.url()).toContain('q=session-of-the-tides');
-    world.upstream.enqueue(say('Not for this list.'));
-    await world.post('/v1/chat/completions', {
+    setup.upstream.enqueue(say('Not for this list.'));
+    await setup.post('/v1/chat/completions', {
       model: 'via-chat',
       messages: [{ role: 'user', content: 'Hello' }],
     });
@@ -258,8 +258,8 @@ browserSuite('the page', (browser) => {
   });
 
   test('a running exchange shows its elapsed time, never a negative one', async () => {
-    world.upstream.enqueue(say('At last.', { delivery: { firstByteMs: 4000 } }));
-    const sent = world.post('/v1/chat/completions', {
+    setup.upstream.enqueue(say('At last.', { delivery: { firstByteMs: 4000 } }));
+    const sent = setup.post('/v1/chat/completions', {
       model: 'via-chat',
       stream: true,
       messages: [{ role: 'user', content: 'Take your time' }],
@@ -270,13 +270,13 @@ browserSuite('the page', (browser) => {
     await page.locator('.row[data-tone="open"] .model', { hasText: 'via-chat' }).waitFor();
     await row.click();
     await page.locator('.facts', { hasText: 'Elapsed' }).waitFor();
-    const words = async () => (await page.locator('.line-words').allTextContents()).join(' ');
-    await until(async () => /[1-9]\.\d* s so far/.test(await words()));
-    expect(await words()).not.toContain('-');
+    const textOf = async () => (await page.locator('.line-words').allTextContents()).join(' ');
+    await until(async () => /[1-9]\.\d* s so far/.test(await textOf()));
+    expect(await textOf()).not.toContain('-');
     await page.keyboard.press('4');
     await page.getByText('This exchange is still running').waitFor();
     await sent;
-    // The tab that waited shows the stream by itself.
+    // The waiting tab shows the stream by itself.
     await page.locator('.tape-line').first().waitFor();
   });
 
@@ -309,7 +309,7 @@ browserSuite('the page', (browser) => {
     await page.keyboard.press('Escape');
     await page.keyboard.press('/');
     expect(await page.evaluate("document.activeElement?.getAttribute('name')")).toBe('q');
-    // The first stop of Tab is the way past the navigation.
+    // The first stop of Tab is the link that skips the navigation.
     await page.reload();
     await page.locator('.chart').first().waitFor();
     await page.keyboard.press('Tab');
@@ -341,7 +341,7 @@ browserSuite('the page', (browser) => {
   });
 
   for (const colorScheme of ['light', 'dark'] as const) {
-    test(`every text stands out from its ground (${colorScheme})`, async () => {
+    test(`every text has enough contrast (${colorScheme})`, async () => {
       const page = await open('#/', { colorScheme });
       const all: unknown[] = [];
       for (const [hash, ready] of states()) {

@@ -18,7 +18,7 @@ function refusal(body: Json): GatewayError {
   throw new Error('it was not refused');
 }
 
-describe('a broken request is refused at the field that is broken', () => {
+describe('a broken request is refused, and the error names the broken field', () => {
   const cases: readonly (readonly [string, Json, string, string?])[] = [
     ['a list', [], 'body'],
     ['null', null, 'body'],
@@ -100,19 +100,19 @@ describe('a broken request is refused at the field that is broken', () => {
     ['thinking true', { ...base, thinking: true }, 'thinking', 'valid dictionary'],
     ['metadata text', { ...base, metadata: 'x' }, 'metadata', 'valid dictionary'],
   ];
-  for (const [name, body, param, words = ''] of cases) {
+  for (const [name, body, param, message = ''] of cases) {
     test(name, () => {
       const error = refusal(body);
       expect(error.kind).toBe('invalid_request');
       expect(error.status).toBe(400);
       expect(error.param).toBe(param);
       expect(error.message).toStartWith(`${param}: `);
-      expect(error.message).toContain(words);
+      expect(error.message).toContain(message);
     });
   }
 });
 
-describe('what the real API takes is not refused', () => {
+describe('a request that the real API accepts is not refused', () => {
   const cases: readonly (readonly [string, Json])[] = [
     ['empty messages', { ...base, messages: [] }],
     ['empty content', withContent('')],

@@ -9,7 +9,7 @@ import type { Block, Conversation } from '../../../src/conversation/types.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { target } from './recorded.ts';
 
-describe('edits of a request that came on this wire', () => {
+describe('edits of a request in its own protocol', () => {
   const body = {
     model: 'm',
     max_tokens: 4000,
@@ -60,7 +60,7 @@ describe('edits of a request that came on this wire', () => {
       ],
     },
   };
-  const asked = anthropicMessages.decodeRequest(body);
+  const request = anthropicMessages.decodeRequest(body);
   const encode = (conversation: Conversation) =>
     JSON.parse(
       JSON.stringify(
@@ -69,14 +69,14 @@ describe('edits of a request that came on this wire', () => {
     );
 
   test('the billing header has no text, client-run tools have a schema, hosted ones a name', () => {
-    expect(asked.system[0]).toMatchObject({ type: 'opaque', name: 'billing_header' });
-    expect(asked.system[0]).not.toHaveProperty('text');
-    expect(asked.tools[0]).toMatchObject({
+    expect(request.system[0]).toMatchObject({ type: 'opaque', name: 'billing_header' });
+    expect(request.system[0]).not.toHaveProperty('text');
+    expect(request.tools[0]).toMatchObject({
       type: 'function',
       name: 'bash',
       schema: { type: 'object' },
     });
-    expect(asked.tools[1]).toMatchObject({
+    expect(request.tools[1]).toMatchObject({
       type: 'hosted',
       name: 'web_search',
       kind: 'web_search_20250305',
@@ -85,7 +85,7 @@ describe('edits of a request that came on this wire', () => {
   });
 
   test('after a changed result everything else stays unchanged', () => {
-    const turns = asked.turns.map((turn, i) => {
+    const turns = request.turns.map((turn, i) => {
       if (i !== 3) return turn;
       const block = turn.blocks[0] as Extract<Block, { type: 'tool-result' }>;
       return editNode(turn, {
@@ -100,18 +100,18 @@ describe('edits of a request that came on this wire', () => {
       is_error: false,
       cache_control: { type: 'ephemeral', ttl: '1h' },
     };
-    expect(encode(withParts(asked, { turns }))).toEqual(expected);
+    expect(encode(withParts(request, { turns }))).toEqual(expected);
   });
 
   test('a changed call keeps its fields without a common meaning', () => {
-    const turns = asked.turns.map((turn) =>
+    const turns = request.turns.map((turn) =>
       editNode(turn, {
         blocks: turn.blocks.map((block) =>
           block.type === 'tool-call' ? editNode(block, { id: 'b' }) : block,
         ),
       }),
     );
-    const messages = encode(withParts(asked, { turns })).messages;
+    const messages = encode(withParts(request, { turns })).messages;
     expect(messages[2].content[1]).toEqual({
       type: 'tool_use',
       id: 'b',
@@ -122,23 +122,25 @@ describe('edits of a request that came on this wire', () => {
     expect(messages[0]).toEqual(body.messages[0]);
   });
 
-  test('thinking taken away in the open loop: the parameter goes too, and the edit that needs it', () => {
-    const turns = asked.turns.map((turn) =>
+  test('thinking removed in the open loop removes its parameter and the dependent context edit', () => {
+    const turns = request.turns.map((turn) =>
       turn.role === 'assistant' ? editNode(turn, { blocks: turn.blocks.slice(1) }) : turn,
     );
-    const sent = encode(withParts(asked, { turns }));
+    const sent = encode(withParts(request, { turns }));
     expect(sent.thinking).toBeUndefined();
     expect(sent.context_management).toEqual({ edits: [{ type: 'clear_tool_uses_20250919' }] });
   });
 
   test('after a changed setting the others stay unchanged', () => {
     const sent = encode(
-      withParts(asked, {
-        settings: { ...asked.settings, temperature: 1, maxTokens: 5000, user: 'v' },
+      withParts(request, {
+        settings: { ...request.settings, temperature: 1, maxTokens: 5000, user: 'v' },
       }),
     );
     expect(sent).toEqual({ ...body, max_tokens: 5000, temperature: 1, metadata: { user_id: 'v' } });
-    const off = encode(withParts(asked, { settings: { ...asked.settings, reasoning: undefined } }));
+    const off = encode(
+      withParts(request, { settings: { ...request.settings, reasoning: undefined } }),
+    );
     expect(off.thinking).toBeUndefined();
     expect(off.output_config).toEqual({ task_budget: 5 });
   });
@@ -158,7 +160,7 @@ describe('edits of a request that came on this wire', () => {
     expect(sent).not.toHaveProperty('tool_choice');
   });
 
-  test("thinking that carries another vendor's seal never reaches a Messages upstream", () => {
+  test("thinking with another vendor's seal never reaches a Messages upstream", () => {
     const signature = wrapSeal({
       protocol: 'openai-responses',
       provider: 'oa',

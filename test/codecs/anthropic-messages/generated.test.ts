@@ -18,7 +18,7 @@ import { isObject, type JsonObject } from '../../../src/lib/json/json.ts';
 import { target } from './recorded.ts';
 import { faults } from './strict.ts';
 
-const words = fc.oneof(fc.string(), fc.constantFrom('', ' ', '\n\n', 'hello', 'bye  ', '日本 '));
+const anyText = fc.oneof(fc.string(), fc.constantFrom('', ' ', '\n\n', 'hello', 'bye  ', '日本 '));
 const ids = fc.constantFrom(
   'call_1',
   'functions.x:0',
@@ -82,18 +82,18 @@ const media = fc.record({
       data: fc.constant('aGk='),
     }),
     fc.record({ type: fc.constant('file-id'), id: fc.constant('file-1') }),
-    fc.record({ type: fc.constant('text'), mediaType: fc.constant('text/plain'), text: words }),
+    fc.record({ type: fc.constant('text'), mediaType: fc.constant('text/plain'), text: anyText }),
   ),
 });
 
 const opaque = fc.record({
   type: fc.constant('opaque'),
   name: fc.constant('item'),
-  text: fc.option(words, { nil: undefined }),
+  text: fc.option(anyText, { nil: undefined }),
   wire: fc.constant({ protocol: 'openai-responses', value: { type: 'item' } }),
 });
 
-const text = fc.record({ type: fc.constant('text'), text: words });
+const text = fc.record({ type: fc.constant('text'), text: anyText });
 const result = fc.record({
   type: fc.constant('tool-result'),
   callId: ids,
@@ -111,8 +111,8 @@ const call = fc.record({
   input: inputs,
   by: fc.constantFrom('client', 'gateway', 'provider'),
 });
-const reasoning = fc.record({ type: fc.constant('reasoning'), text: words, sealed: seals });
-const refusal = fc.record({ type: fc.constant('refusal'), text: words });
+const reasoning = fc.record({ type: fc.constant('reasoning'), text: anyText, sealed: seals });
+const refusal = fc.record({ type: fc.constant('refusal'), text: anyText });
 
 const some = (...kinds: readonly fc.Arbitrary<unknown>[]) =>
   fc.array(fc.oneof(...kinds), { maxLength: 4 }) as fc.Arbitrary<Block[]>;
@@ -181,7 +181,7 @@ const settings = fc.record(
     temperature: fc.constantFrom(0, 0.7, 1, 2),
     topP: fc.constantFrom(0.5, 1),
     topK: fc.constant(5),
-    stop: fc.array(words, { maxLength: 3 }),
+    stop: fc.array(anyText, { maxLength: 3 }),
     seed: fc.constant(1),
     n: fc.constantFrom(1, 3),
     toolChoice: choices,
@@ -253,7 +253,7 @@ test('encoding is deterministic, notes included', () => {
   );
 });
 
-test('what is sent decodes, and goes out again as it was', () => {
+test('an encoded request decodes, and encodes again unchanged', () => {
   fc.assert(
     fc.property(conversations, (conversation) => {
       const request = anthropicMessages.encodeRequest(conversation, target(), new Notes());
@@ -299,7 +299,7 @@ test('a longer conversation begins with the messages of the shorter one', () => 
   );
 });
 
-test('ids of calls stay apart, and results keep theirs', () => {
+test('call ids stay distinct, and results keep theirs', () => {
   const wild = fc.uniqueArray(fc.string({ maxLength: 12 }), { minLength: 1, maxLength: 8 });
   fc.assert(
     fc.property(wild, (list) => {
@@ -335,12 +335,12 @@ test('ids of calls stay apart, and results keep theirs', () => {
         settings: { stream: false },
       };
       const body = anthropicMessages.encodeRequest(conversation, target(), new Notes());
-      const [, said, answered] = body.messages as readonly JsonObject[];
+      const [, content, answered] = body.messages as readonly JsonObject[];
       const idsOf = (message: JsonObject | undefined, key: string) =>
         ((message?.content ?? []) as readonly JsonObject[])
           .filter(isObject)
           .map((block) => String(block[key]));
-      const made = idsOf(said, 'id');
+      const made = idsOf(content, 'id');
       expect(new Set(made).size).toBe(list.length);
       expect(idsOf(answered, 'tool_use_id')).toEqual(made);
       list.forEach((id, i) => {

@@ -11,7 +11,7 @@ import { bytes, client, EMPTY, sse } from './recorded.ts';
 import { close, delta, done, encode, open, START, STOP, say } from './scenes.ts';
 
 describe('a web search of another protocol', () => {
-  const asked: Conversation = {
+  const request: Conversation = {
     ...EMPTY,
     tools: [{ type: 'hosted', name: 'web_search', kind: 'web_search_20250305', options: {} }],
   };
@@ -61,16 +61,16 @@ describe('a web search of another protocol', () => {
   };
   const answer: Block = { type: 'text', text: 'See Bun.' };
 
-  test("is told in this wire's words to a client that declared it", () => {
+  test("a search is sent in this protocol's blocks to a client that declared it", () => {
     const expected = [
       { ...use, input: { query: 'bun' } },
       hits([hit]),
       { type: 'text', text: 'See Bun.' },
     ];
-    const whole = anthropicMessages.encodeReply(reply(call, found, answer), client(asked));
+    const whole = anthropicMessages.encodeReply(reply(call, found, answer), client(request));
     expect(whole.content as unknown).toEqual(expected);
     expect(whole.stop_reason).toBe('end_turn');
-    const { sent } = encode([...replyEvents(reply(call, found, answer))], asked);
+    const { sent } = encode([...replyEvents(reply(call, found, answer))], request);
     expect(sent.slice(1, 6)).toEqual([
       open(0, { ...use, input: {} }),
       delta(0, { type: 'input_json_delta', partial_json: '{"query":"bun"}' }),
@@ -80,24 +80,24 @@ describe('a web search of another protocol', () => {
     ]);
   });
 
-  test('without a result of its own gets an empty one, since a call without is refused later', () => {
-    const whole = anthropicMessages.encodeReply(reply(call, answer), client(asked));
+  test('a search without a result gets an empty one, since the API refuses a call without one', () => {
+    const whole = anthropicMessages.encodeReply(reply(call, answer), client(request));
     expect((whole.content as readonly unknown[])[1]).toEqual(hits([]));
     for (const blocks of [[call, answer], [call]]) {
-      const { sent } = encode([...replyEvents(reply(...blocks))], asked);
+      const { sent } = encode([...replyEvents(reply(...blocks))], request);
       expect(sent[4]).toEqual(open(1, hits([]) as JsonObject));
     }
   });
 
-  test('that failed says so', () => {
+  test('a failed search says so', () => {
     const failed = { ...found, isError: true } as Block;
-    const whole = anthropicMessages.encodeReply(reply(call, failed), client(asked));
+    const whole = anthropicMessages.encodeReply(reply(call, failed), client(request));
     expect((whole.content as readonly unknown[])[1]).toEqual(
       hits({ type: 'web_search_tool_result_error', error_code: 'unavailable' }),
     );
   });
 
-  test('is left out, with notes, for a client that never asked for it', () => {
+  test('a search is left out, with notes, for a client that did not declare it', () => {
     const context = client();
     const whole = anthropicMessages.encodeReply(reply(call, found, answer), context);
     expect(whole.content as unknown).toEqual([{ type: 'text', text: 'See Bun.' }]);
@@ -112,7 +112,7 @@ describe('digests', () => {
   const digest = (...events: readonly JsonObject[]) =>
     anthropicMessages.digestStream(new SseParser().push(bytes(sse(...events))));
 
-  test('an empty answer is complete and says nothing', () => {
+  test('an empty answer is complete and has no content', () => {
     expect(
       digest(START, open(0, { type: 'text', text: '' }), close(0), done('end_turn'), STOP),
     ).toEqual({
@@ -123,7 +123,7 @@ describe('digests', () => {
     });
   });
 
-  test('a cut stream is not complete; a failed one says why', () => {
+  test('a cut stream is not complete; a failed one has its error', () => {
     expect(digest(START, open(0, { type: 'text', text: '' }), say(0, 'x'))).toMatchObject({
       complete: false,
       semantic: true,
@@ -136,13 +136,13 @@ describe('digests', () => {
     expect(failed.error?.kind).toBe('overloaded');
   });
 
-  test('a call without text is something', () => {
+  test('a call without text is content', () => {
     expect(
       digest(START, open(0, { type: 'tool_use', id: 'a', name: 'f', input: {} })).semantic,
     ).toBe(true);
   });
 
-  test('bodies that are not a message', () => {
+  test('bodies that are not a message are failures', () => {
     expect(anthropicMessages.digestReply('x')).toEqual({ complete: false, semantic: false });
     expect(
       anthropicMessages.digestReply({ type: 'error', error: { type: 'api_error', message: 'm' } }),
@@ -150,7 +150,7 @@ describe('digests', () => {
   });
 });
 
-test('models are listed as the vendor lists them', () => {
+test("models have the vendor's list shape", () => {
   expect(
     anthropicMessages.encodeModels([
       { id: 'claude-a', provider: 'p', created: 0 },

@@ -15,7 +15,7 @@ const shared = new URL('../../../../shared/', import.meta.url).pathname;
 export const FIXTURES = join(shared, 'fixtures');
 export const CAPTURES = join(shared, 'captures');
 
-/** For `test.skip` names: says that (and why) nothing was tested. */
+/** For `test.skip` names: says that nothing was tested, and why. */
 export const ABSENT = existsSync(FIXTURES)
   ? undefined
   : 'SKIPPED: the recorded exchanges are not beside this checkout';
@@ -55,7 +55,7 @@ export function recorded(kind: 'sse' | 'json'): readonly Recorded[] {
 
 const readObject = (path: string) => JSON.parse(readFileSync(path, 'utf8')) as JsonObject;
 
-/** Every Messages request body at hand: recorded ones, and those that real clients sent. */
+/** Every available Messages request body: recorded ones, and those that real clients sent. */
 export function requests(): readonly { readonly file: string; readonly body: JsonObject }[] {
   if (ABSENT !== undefined) return [];
   const out: { file: string; body: JsonObject }[] = [];
@@ -101,15 +101,15 @@ export const upstream = (sent: Conversation = EMPTY): UpstreamContext => ({
   notes: new Notes(),
 });
 
-export const client = (asked: Conversation = EMPTY): ClientContext => ({
-  request: asked,
+export const client = (request: Conversation = EMPTY): ClientContext => ({
+  request: request,
   requestId: 'req_1_abcdef',
   provider: 'up',
   notes: new Notes(),
 });
 
-/** The conversation that a recorded request asked for; an empty one where it is not known. */
-export function asked(request: JsonObject | undefined): Conversation {
+/** The conversation of a recorded request; an empty one where it is unknown. */
+export function conversationOf(request: JsonObject | undefined): Conversation {
   if (request === undefined) return EMPTY;
   return anthropicMessages.decodeRequest({ model: 'm', max_tokens: 1, ...request });
 }
@@ -132,6 +132,6 @@ export function eventsOf(
 
 export const bytes = (text: string) => new TextEncoder().encode(text);
 
-/** SSE text of one event after another, each `{type, …}`. */
+/** SSE text of several events, each `{type, …}`. */
 export const sse = (...events: readonly JsonObject[]): string =>
   events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('');

@@ -24,11 +24,11 @@ const encode = (conversation: Conversation, notes = new Notes()) =>
 const suite = ABSENT === undefined ? describe : describe.skip;
 
 suite(ABSENT ?? 'every recorded and captured request', () => {
-  test('there are as many as there should be', () => {
+  test('the expected number of requests is available', () => {
     expect(bodies.length).toBeGreaterThan(600);
   });
 
-  test('comes back deeply equal, with the order of its keys, and without a note', () => {
+  test('a request comes back deeply equal, with its key order, without a note', () => {
     for (const { file, body } of bodies) {
       const notes = new Notes();
       const back = encode(decode(body), notes);
@@ -37,7 +37,7 @@ suite(ABSENT ?? 'every recorded and captured request', () => {
     }
   });
 
-  test('comes back deeply equal after every part was replaced by an equal copy', () => {
+  test('a request comes back deeply equal after every part is replaced by an equal copy', () => {
     for (const { file, body } of bodies) {
       const conversation = decode(body);
       const copy = withParts(conversation, {
@@ -50,7 +50,7 @@ suite(ABSENT ?? 'every recorded and captured request', () => {
     }
   });
 
-  test('says the same after every node was edited with no changes', () => {
+  test('a request is equivalent after empty edits of every node', () => {
     for (const { file, body } of bodies) {
       const conversation = decode(body);
       const copy = withParts(conversation, {
@@ -64,14 +64,14 @@ suite(ABSENT ?? 'every recorded and captured request', () => {
     }
   });
 
-  test('is a fixed point of decoding', () => {
+  test('a request is a fixed point of decoding', () => {
     for (const { file, body } of bodies) {
       const once = decode(body);
       expect(decode(encode(once)), file).toEqual(once);
     }
   });
 
-  test('has one turn for each message', () => {
+  test('a request has one turn per message', () => {
     for (const { file, body } of bodies) {
       expect(decode(body).turns.length, file).toBe((body.messages as readonly unknown[]).length);
     }
@@ -100,7 +100,7 @@ suite(ABSENT ?? 'message threads', () => {
   });
 });
 
-/** Turns that say something, and tools, without what they were decoded from. */
+/** Turns with content, and tools, without the wire they were decoded from. */
 function meaning(conversation: Conversation): unknown {
   const turns = conversation.turns.filter((turn) => turn.blocks.length > 0);
   return JSON.parse(

@@ -40,9 +40,9 @@ export const say = (index: number, text: string) => delta(index, { type: 'text_d
 export const decode = (events: readonly JsonObject[], sent: Conversation = EMPTY) =>
   eventsOf([bytes(sse(...events))], upstream(sent));
 
-/** What was sent to the client, as events. */
-export function encode(events: readonly StreamEvent[], asked: Conversation = EMPTY) {
-  const context = client(asked);
+/** The events sent to the client. */
+export function encode(events: readonly StreamEvent[], request: Conversation = EMPTY) {
+  const context = client(request);
   const encoder = anthropicMessages.encodeStream(context);
   const text = events.map((event) => encoder.event(event)).join('');
   const frames = new SseParser().push(bytes(text));

@@ -10,7 +10,7 @@ import type { Conversation } from '../../../src/conversation/types.ts';
 import { SseParser } from '../../../src/lib/bytes/sse.ts';
 import { isObject, type JsonObject, tryParse } from '../../../src/lib/json/json.ts';
 import { expectPlain } from '../../support/plain-reply.ts';
-import { ABSENT, asked, bytes, client, eventsOf, recorded, upstream } from './recorded.ts';
+import { ABSENT, bytes, client, conversationOf, eventsOf, recorded, upstream } from './recorded.ts';
 
 const suite = ABSENT === undefined ? describe : describe.skip;
 const streams = recorded('sse');
@@ -29,7 +29,7 @@ function fold(events: Iterable<StreamEvent>): Reply {
   return folded.reply;
 }
 
-/** The message that the official SDK makes of a stream. */
+/** The message that the official SDK reads from a stream. */
 async function accumulated(text: string): Promise<JsonObject> {
   const sdk = new Anthropic({
     apiKey: 'sk-test',
@@ -41,7 +41,7 @@ async function accumulated(text: string): Promise<JsonObject> {
   return JSON.parse(JSON.stringify(await stream.finalMessage())) as JsonObject;
 }
 
-/** Lists end where they end, and index numbers have no gap: what the SDK does not check. */
+/** Checks what the SDK does not: index numbers without gaps, and closed lists. */
 function checkOrder(text: string, file: string): void {
   const parser = new SseParser();
   const types: string[] = [];
@@ -72,11 +72,11 @@ function checkOrder(text: string, file: string): void {
 }
 
 suite(ABSENT ?? 'every recorded stream', () => {
-  test('there are as many as there should be', () => {
+  test('the expected number of streams is available', () => {
     expect(streams.length).toBeGreaterThan(140);
   });
 
-  test('keeps the order of events, ends, and finishes before it ends', () => {
+  test('events keep their order, and the finish comes before the end', () => {
     for (const { file, text, anomalies } of streams) {
       const events = eventsOf([bytes(text)]);
       if (events.at(-1)?.type === 'error') continue;
@@ -100,7 +100,7 @@ suite(ABSENT ?? 'every recorded stream', () => {
     }
   });
 
-  test('gives the same events whatever the chunks', () => {
+  test('every chunk split gives the same events', () => {
     for (const { file, text } of streams) {
       const raw = bytes(text);
       const expected = JSON.stringify(eventsOf([raw]));
@@ -118,10 +118,10 @@ suite(ABSENT ?? 'every recorded stream', () => {
     }
   });
 
-  test('is told again so that the SDK makes of it what its events amount to', async () => {
+  test('the SDK reads the re-encoded events as the decoded ones', async () => {
     let checked = 0;
     for (const { file, text, request } of streams) {
-      const conversation = asked(request);
+      const conversation = conversationOf(request);
       const events = eventsOf([bytes(text)], upstream(conversation));
       if (events.at(-1)?.type !== 'end') continue;
       if (isCut(fold(events))) continue;
@@ -130,37 +130,37 @@ suite(ABSENT ?? 'every recorded stream', () => {
       checkOrder(again, file);
       const reply = fold(events);
       const whole = anthropicMessages.encodeReply(reply, client(conversation));
-      const said = await accumulated(again);
-      expect(said.content, file).toEqual(whole.content);
+      const message = await accumulated(again);
+      expect(message.content, file).toEqual(whole.content);
       for (const key of ['id', 'model', 'role', 'type', 'stop_reason', 'stop_sequence']) {
         // The SDK itself renames the model when a server-side fallback took over.
         if (key === 'model' && text.includes('"type":"fallback"')) continue;
-        expect(said[key], `${file} ${key}`).toEqual(whole[key]);
+        expect(message[key], `${file} ${key}`).toEqual(whole[key]);
       }
-      expect(counts(said.usage), file).toEqual(counts(whole.usage));
+      expect(counts(message.usage), file).toEqual(counts(whole.usage));
     }
     expect(checked).toBeGreaterThan(140);
   });
 
-  test('is told again as the SDK read the original', async () => {
+  test('the SDK reads the re-encoded stream as the original', async () => {
     for (const { file, text, request, anomalies } of streams) {
       const original =
         anomalies.length > 0 ? undefined : await accumulated(text).catch(() => undefined);
       if (original === undefined) continue;
-      const conversation = asked(request);
+      const conversation = conversationOf(request);
       const events = eventsOf([bytes(text)], upstream(conversation));
-      const said = await accumulated(encodeAll(events, conversation));
-      expect(withoutEmpty(said.content), file).toEqual(withoutEmpty(original.content));
+      const message = await accumulated(encodeAll(events, conversation));
+      expect(withoutEmpty(message.content), file).toEqual(withoutEmpty(original.content));
       for (const key of ['id', 'model', 'stop_reason', 'stop_sequence', 'container']) {
-        expect(said[key] ?? null, `${file} ${key}`).toEqual(original[key] ?? null);
+        expect(message[key] ?? null, `${file} ${key}`).toEqual(original[key] ?? null);
       }
-      expect(counts(said.usage), file).toEqual(counts(original.usage));
+      expect(counts(message.usage), file).toEqual(counts(original.usage));
     }
   });
 
-  test('is the same after conversion to a reply and back to events', async () => {
+  test('conversion to a reply and back to events changes nothing', async () => {
     for (const { file, text, request } of streams) {
-      const conversation = asked(request);
+      const conversation = conversationOf(request);
       const events = eventsOf([bytes(text)], upstream(conversation));
       if (events.at(-1)?.type !== 'end') continue;
       const reply = fold(events);
@@ -172,7 +172,7 @@ suite(ABSENT ?? 'every recorded stream', () => {
     }
   });
 
-  test('its digest agrees with its events', () => {
+  test('the digest agrees with the events', () => {
     for (const { file, text, anomalies } of streams) {
       if (anomalies.length > 0) continue;
       const parser = new SseParser();
@@ -188,11 +188,11 @@ suite(ABSENT ?? 'every recorded stream', () => {
 });
 
 suite(ABSENT ?? 'every recorded reply', () => {
-  test('there are as many as there should be', () => {
+  test('the expected number of replies is available', () => {
     expect(replies.length).toBeGreaterThan(340);
   });
 
-  test('goes back as it came', () => {
+  test('a reply goes back unchanged', () => {
     for (const { file, text } of replies) {
       const body = JSON.parse(text) as JsonObject;
       const reply = anthropicMessages.decodeReply(body, upstream());
@@ -202,10 +202,10 @@ suite(ABSENT ?? 'every recorded reply', () => {
     }
   });
 
-  test('has the same content when it is encoded anew', () => {
+  test('a re-encoded reply has the same content', () => {
     for (const { file, text, request } of replies) {
       const body = JSON.parse(text) as JsonObject;
-      const conversation = asked(request);
+      const conversation = conversationOf(request);
       const { wire: _wire, ...reply } = anthropicMessages.decodeReply(body, upstream(conversation));
       const again = anthropicMessages.encodeReply(reply, client(conversation));
       for (const key of [
@@ -224,10 +224,10 @@ suite(ABSENT ?? 'every recorded reply', () => {
     }
   });
 
-  test('says the same when its blocks lost what they were decoded from', () => {
+  test('a reply is equivalent when its blocks lose their wire', () => {
     for (const { file, text, request } of replies) {
       const body = JSON.parse(text) as JsonObject;
-      const conversation = asked(request);
+      const conversation = conversationOf(request);
       const reply = anthropicMessages.decodeReply(body, upstream(conversation));
       const bare: Reply = {
         ...reply,
@@ -242,7 +242,7 @@ suite(ABSENT ?? 'every recorded reply', () => {
     }
   });
 
-  test('its digest agrees with what it decodes to', () => {
+  test('the digest agrees with the decoded reply', () => {
     for (const { file, text } of replies) {
       const body = JSON.parse(text) as JsonObject;
       const digest = anthropicMessages.digestReply(body);
@@ -255,7 +255,7 @@ suite(ABSENT ?? 'every recorded reply', () => {
   });
 });
 
-/** A relay spliced another stream into a call's input: the SDK drops such input, a reply keeps it. */
+/** A relay spliced another stream into a call's input: the SDK drops such input, a reply retains it. */
 const isCut = (reply: Reply) =>
   reply.blocks.some(
     (block) =>
@@ -265,7 +265,7 @@ const isCut = (reply: Reply) =>
 /** Several answers recorded as one: its calls were answered in between, so the last reason counts. */
 const isSeveral = (file: string) => file.includes('programmatic-tool-calling');
 
-/** Content without empty text blocks and fields that say nothing. */
+/** Content without empty text blocks and empty fields. */
 function withoutEmpty(content: unknown): unknown {
   if (!Array.isArray(content)) return content;
   return content
@@ -277,7 +277,7 @@ function withoutEmpty(content: unknown): unknown {
     });
 }
 
-/** Counts that both sides of a comparison have; 0 and unsaid are the same. */
+/** Counts that both sides of a comparison have; 0 and absent are equal. */
 function counts(usage: unknown): unknown {
   if (!isObject(usage)) return undefined;
   const { input_tokens, output_tokens, server_tool_use } = usage;

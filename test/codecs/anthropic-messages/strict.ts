@@ -1,4 +1,4 @@
-/** Checks every structural rule of the Messages API that needs no key. */
+/** Checks every structural rule of the Messages API that can be checked without a key. */
 
 import { isObject, type Json, type JsonObject, tryParse } from '../../../src/lib/json/json.ts';
 
@@ -32,11 +32,11 @@ const ROLES: Readonly<Record<string, readonly string[]>> = {
 };
 const RESULT_CONTENT = ['text', 'image', 'document', 'search_result', 'tool_reference'];
 
-/** What the API would refuse; pairing of calls and results is not looked at. */
+/** The structural errors that the API would report; pairing of calls and results is not checked. */
 export function faults(request: JsonObject): readonly string[] {
   const found: string[] = [];
   const fault = (path: string, what: string) => found.push(`${path}: ${what}`);
-  // What is sent is text: undefined members are gone.
+  // JSON drops undefined members.
   const body = tryParse(JSON.stringify(request)) as JsonObject;
   for (const key of Object.keys(body)) if (!TOP.has(key)) fault(key, 'extra input');
   if (typeof body.model !== 'string' || body.model === '') fault('model', 'required');

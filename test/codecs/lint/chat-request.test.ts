@@ -23,7 +23,7 @@ const calls = (...list: Json[]): JsonObject => ({
   tool_calls: list,
 });
 const answer = (id: Json = 'c1'): JsonObject => ({ role: 'tool', tool_call_id: id, content: 'x' });
-const talk = (...messages: Json[]) =>
+const openChat = (...messages: Json[]) =>
   body({ tools: [tool()], messages: [{ role: 'user', content: 'Hi' }, ...messages] });
 
 const CASES: readonly (readonly [rule: string, body: Json, words: string])[] = [
@@ -67,77 +67,84 @@ const CASES: readonly (readonly [rule: string, body: Json, words: string])[] = [
   ['tool-choice', body({ tools: [tool()], tool_choice: tool('x') }), "'x' not found"],
   ['message-object', body({ messages: ['Hi'] }), "'messages[0]'"],
   ['role', body({ messages: [{ role: 'model', content: 'x' }] }), "Invalid value: 'model'"],
-  ['content-null', talk({ role: 'user', content: null }), 'expected a string, got null'],
-  ['content-null', talk({ role: 'assistant', content: null }), 'expected a string, got null'],
-  ['content-type', talk({ role: 'user', content: {} }), 'string or array'],
-  ['content-empty', talk({ role: 'user', content: [] }), 'empty array'],
+  ['content-null', openChat({ role: 'user', content: null }), 'expected a string, got null'],
+  ['content-null', openChat({ role: 'assistant', content: null }), 'expected a string, got null'],
+  ['content-type', openChat({ role: 'user', content: {} }), 'string or array'],
+  ['content-empty', openChat({ role: 'user', content: [] }), 'empty array'],
   [
     'part-type',
-    talk(calls(call()), { ...answer(), content: [{ type: 'image_url', image_url: { url: 'x' } }] }),
+    openChat(calls(call()), {
+      ...answer(),
+      content: [{ type: 'image_url', image_url: { url: 'x' } }],
+    }),
     "Supported values are: 'text'",
   ],
   [
     'part-text',
-    talk({ role: 'user', content: [{ type: 'text' }] }),
+    openChat({ role: 'user', content: [{ type: 'text' }] }),
     "'messages[1].content[0].text'",
   ],
   [
     'tool-call-id',
-    talk(calls(call()), answer(), { role: 'tool', content: 'x' }),
+    openChat(calls(call()), answer(), { role: 'tool', content: 'x' }),
     "'messages[3].tool_call_id'",
   ],
   [
     'stray-tool-message',
-    talk(answer()),
+    openChat(answer()),
     "must be a response to a preceeding message with 'tool_calls'",
   ],
   [
     'unknown-call',
-    talk(calls(call()), answer(), answer('zz')),
+    openChat(calls(call()), answer(), answer('zz')),
     "'zz' not found in 'tool_calls' of previous message",
   ],
   [
     'unanswered-call',
-    talk(calls(call('a'), call('b')), answer('a')),
+    openChat(calls(call('a'), call('b')), answer('a')),
     'did not have response messages: b',
   ],
   [
     'unanswered-call',
-    talk(calls(call('a')), { role: 'user', content: 'x' }, answer('a')),
+    openChat(calls(call('a')), { role: 'user', content: 'x' }, answer('a')),
     'did not have response messages: a',
   ],
-  ['tool-calls', talk({ role: 'assistant', content: 'x', tool_calls: {} }), 'array of objects'],
-  ['tool-calls-empty', talk({ role: 'assistant', content: 'x', tool_calls: [] }), 'empty array'],
-  ['call-id', talk(calls(call(null))), "'messages[1].tool_calls[0].id'"],
+  ['tool-calls', openChat({ role: 'assistant', content: 'x', tool_calls: {} }), 'array of objects'],
+  [
+    'tool-calls-empty',
+    openChat({ role: 'assistant', content: 'x', tool_calls: [] }),
+    'empty array',
+  ],
+  ['call-id', openChat(calls(call(null))), "'messages[1].tool_calls[0].id'"],
   [
     'call-id-long',
-    talk(calls(call('x'.repeat(65))), answer('x'.repeat(65))),
+    openChat(calls(call('x'.repeat(65))), answer('x'.repeat(65))),
     'got a string with length 65',
   ],
-  ['call-id-twice', talk(calls(call(), call()), answer()), 'Duplicate'],
+  ['call-id-twice', openChat(calls(call(), call()), answer()), 'Duplicate'],
   [
     'call-type',
-    talk(calls(call('c1', { type: undefined })), answer()),
+    openChat(calls(call('c1', { type: undefined })), answer()),
     "'messages[1].tool_calls[0].type'",
   ],
   [
     'call-name',
-    talk(calls(call('c1', { function: {} })), answer()),
+    openChat(calls(call('c1', { function: {} })), answer()),
     "'messages[1].tool_calls[0].function.name'",
   ],
   [
     'call-arguments',
-    talk(calls(call('c1', { function: { name: 'look', arguments: {} } })), answer()),
+    openChat(calls(call('c1', { function: { name: 'look', arguments: {} } })), answer()),
     'expected a string',
   ],
 ];
 
-describe('refused', () => {
-  for (const [rule, sent, words] of CASES) {
-    test(`${rule}: ${words}`, () => {
+describe('refused bodies', () => {
+  for (const [rule, sent, text] of CASES) {
+    test(`${rule}: ${text}`, () => {
       const found = lintRequest(sent).filter((finding) => finding.rule === rule);
       expect(rulesOf(lintRequest(sent))).toContain(rule);
-      expect(found.map(({ message }) => message).join('\n')).toContain(words);
+      expect(found.map(({ message }) => message).join('\n')).toContain(text);
     });
   }
 
@@ -148,16 +155,22 @@ describe('refused', () => {
   });
 });
 
-describe('taken', () => {
+describe('accepted bodies', () => {
   const fine: readonly (readonly [what: string, body: Json])[] = [
     ['a plain question', body()],
     [
       'parallel calls, answered in any order',
-      talk(calls(call('a'), call('b')), answer('b'), answer('a'), { role: 'user', content: 'So?' }),
+      openChat(calls(call('a'), call('b')), answer('b'), answer('a'), {
+        role: 'user',
+        content: 'So?',
+      }),
     ],
     [
       'a freeform call',
-      talk(calls({ id: 'a', type: 'custom', custom: { name: 'patch', input: 'x' } }), answer('a')),
+      openChat(
+        calls({ id: 'a', type: 'custom', custom: { name: 'patch', input: 'x' } }),
+        answer('a'),
+      ),
     ],
     [
       'JSON mode with its word',
@@ -168,7 +181,7 @@ describe('taken', () => {
     ],
     [
       'pictures and files of the user',
-      talk({
+      openChat({
         role: 'user',
         content: [
           { type: 'image_url', image_url: { url: 'x' } },
@@ -178,7 +191,7 @@ describe('taken', () => {
     ],
     [
       'the legacy function role',
-      talk(
+      openChat(
         { role: 'assistant', content: null, function_call: { name: 'look', arguments: '{}' } },
         { role: 'function', name: 'look', content: 'x' },
       ),
@@ -186,7 +199,7 @@ describe('taken', () => {
   ];
   for (const [what, sent] of fine) test(what, () => expect(lintRequest(sent)).toEqual([]));
 
-  test('nothing that can be parsed makes it throw', () => {
+  test('no parsable body makes the linter throw', () => {
     for (const odd of [
       null,
       1,

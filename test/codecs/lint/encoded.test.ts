@@ -36,10 +36,10 @@ const rows: readonly Row[] = there
   ? (JSON.parse(readFileSync(`${FIXTURES}/index.json`, 'utf8')) as Row[])
   : [];
 
-/** Made by hand: a call whose arguments break off, which no codec completes. */
+/** Handmade: a call whose arguments break off, which no codec completes. */
 const BROKEN = 'incomplete_partial_json_response.sse';
 
-const asked: Conversation = {
+const request: Conversation = {
   model: 'm',
   system: [],
   turns: [],
@@ -47,14 +47,14 @@ const asked: Conversation = {
   settings: { stream: true, streamUsage: true },
 };
 
-/** The stream of one protocol as a client of another one gets it; undefined where the vendor broke off. */
+/** The stream of one protocol as a client of another gets it; undefined where the vendor broke off. */
 function translated(bytes: Uint8Array, from: Name, to: Name): string | undefined {
   const notes = new Notes();
   const protocol: ProtocolName = CODECS[from].protocol.name;
   const target = { provider: 'v', model: 'm', protocol, profile: { name: 'none' } };
-  const decoder = CODECS[from].protocol.decodeStream({ sent: asked, target, notes });
+  const decoder = CODECS[from].protocol.decodeStream({ sent: request, target, notes });
   const encoder = CODECS[to].protocol.encodeStream({
-    request: asked,
+    request: request,
     requestId: 'req_1_abcdef',
     provider: 'v',
     notes,
@@ -66,7 +66,7 @@ function translated(bytes: Uint8Array, from: Name, to: Name): string | undefined
   return all.map((event) => encoder.event(event)).join('');
 }
 
-describe('what is emitted', () => {
+describe('encoded streams', () => {
   for (const from of Object.keys(CODECS) as Name[]) {
     for (const to of Object.keys(CODECS) as Name[]) {
       when(`${from} to ${to}: no finding in any stream${unless}`, () => {

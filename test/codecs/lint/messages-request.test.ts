@@ -27,14 +27,14 @@ const result = (id = 't1', more: JsonObject = {}) => ({
 });
 const user = (...content: Json[]) => ({ role: 'user', content });
 const assistant = (...content: Json[]) => ({ role: 'assistant', content });
-const text = (words = 'x') => ({ type: 'text', text: words });
+const text = (message = 'x') => ({ type: 'text', text: message });
 const thinking = (more: JsonObject = {}) => ({
   type: 'thinking',
   thinking: 'hm',
   signature: 'EqQB',
   ...more,
 });
-const talk = (...messages: Json[]) => body({ tools, messages: [user(text()), ...messages] });
+const openChat = (...messages: Json[]) => body({ tools, messages: [user(text()), ...messages] });
 const mark = { cache_control: { type: 'ephemeral' } };
 const think = { thinking: { type: 'enabled', budget_tokens: 2048 } };
 const search = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} };
@@ -44,18 +44,18 @@ const CASES: readonly (readonly [rule: string, body: Json, words: string])[] = [
   ['field-required', { model: 'm', messages: [] }, 'max_tokens: Field required'],
   [
     'field-required',
-    talk(assistant(thinking({ signature: undefined }), use()), user(result())),
+    openChat(assistant(thinking({ signature: undefined }), use()), user(result())),
     'signature: Field required',
   ],
   ['extra-input', body({ strict: null }), 'strict: Extra inputs are not permitted'],
   [
     'extra-input',
-    talk({ role: 'assistant', content: 'x', reasoning_content: 'y' }, user(text())),
+    openChat({ role: 'assistant', content: 'x', reasoning_content: 'y' }, user(text())),
     'messages.1.reasoning_content: Extra inputs',
   ],
   [
     'extra-input',
-    talk(assistant(thinking(mark), text()), user(text())),
+    openChat(assistant(thinking(mark), text()), user(text())),
     'cache_control: Extra inputs',
   ],
   [
@@ -94,29 +94,41 @@ const CASES: readonly (readonly [rule: string, body: Json, words: string])[] = [
     "Tool 'x' not found",
   ],
   ['unknown-block', body({ system: [{ type: 'image' }] }), "Input tag 'image'"],
-  ['unknown-block', talk(assistant({ type: 'reasoning' }), user(text())), "Input tag 'reasoning'"],
   [
     'unknown-block',
-    talk(assistant(use()), user(result('t1', { content: [use()] }))),
+    openChat(assistant({ type: 'reasoning' }), user(text())),
+    "Input tag 'reasoning'",
+  ],
+  [
+    'unknown-block',
+    openChat(assistant(use()), user(result('t1', { content: [use()] }))),
     "'document', 'image', 'search_result', 'text', 'tool_reference'",
   ],
   ['messages-empty', body({ messages: [] }), 'at least one message'],
   [
     'prefill',
-    { ...talk(assistant(text())), model: 'claude-opus-4-7' },
+    { ...openChat(assistant(text())), model: 'claude-opus-4-7' },
     'does not support assistant message prefill',
   ],
   ['message-object', body({ messages: ['Hi'] }), 'valid dictionary'],
   ['role', body({ messages: [{ role: 'tool', content: 'x' }] }), 'Unexpected role "tool"'],
-  ['empty-message', talk(assistant(), user(text())), 'all messages must have non-empty content'],
+  [
+    'empty-message',
+    openChat(assistant(), user(text())),
+    'all messages must have non-empty content',
+  ],
   ['blank-text', body({ messages: [{ role: 'user', content: ' \n' }] }), 'non-whitespace'],
-  ['empty-text', talk(assistant(text('')), user(text())), 'text content blocks must be non-empty'],
+  [
+    'empty-text',
+    openChat(assistant(text('')), user(text())),
+    'text content blocks must be non-empty',
+  ],
   [
     'cache-on-empty-text',
-    talk(assistant({ ...text(''), ...mark }), user(text())),
+    openChat(assistant({ ...text(''), ...mark }), user(text())),
     'cache_control cannot be set',
   ],
-  ['trailing-whitespace', talk(assistant(text('So '))), 'trailing whitespace'],
+  ['trailing-whitespace', openChat(assistant(text('So '))), 'trailing whitespace'],
   ['block-object', body({ messages: [user('Hi')] }), 'valid dictionary'],
   [
     'block-role',
@@ -130,56 +142,56 @@ const CASES: readonly (readonly [rule: string, body: Json, words: string])[] = [
   ],
   [
     'input-object',
-    talk(assistant(use('t1', { input: '{}' })), user(result())),
+    openChat(assistant(use('t1', { input: '{}' })), user(result())),
     'tool_use.input: Input should be a valid dictionary',
   ],
   [
     'empty-error-result',
-    talk(assistant(use()), user(result('t1', { content: '', is_error: true }))),
+    openChat(assistant(use()), user(result('t1', { content: '', is_error: true }))),
     'content cannot be empty if `is_error` is true',
   ],
-  ['result-content', talk(assistant(use()), user(result('t1', { content: {} }))), 'valid list'],
+  ['result-content', openChat(assistant(use()), user(result('t1', { content: {} }))), 'valid list'],
   [
     'signature',
-    talk(assistant(thinking({ signature: 'hopgate1.cs.x.y' }), text()), user(text())),
+    openChat(assistant(thinking({ signature: 'hopgate1.cs.x.y' }), text()), user(text())),
     'Invalid `signature` in `thinking` block',
   ],
   [
     'id-pattern',
-    talk(assistant(use('functions.x:0')), user(result('functions.x:0'))),
+    openChat(assistant(use('functions.x:0')), user(result('functions.x:0'))),
     "pattern '^[a-zA-Z0-9_-]+$'",
   ],
   [
     'duplicate-call-id',
-    talk(assistant(use('a'), use('a')), user(result('a'))),
+    openChat(assistant(use('a'), use('a')), user(result('a'))),
     '`tool_use` ids must be unique',
   ],
   [
     'duplicate-call-id',
-    talk(assistant(use()), user(result()), assistant(use()), user(result())),
+    openChat(assistant(use()), user(result()), assistant(use()), user(result())),
     'must be unique',
   ],
   [
     'stray-result',
-    talk(user(result('zz'))),
+    openChat(user(result('zz'))),
     'unexpected `tool_use_id` found in `tool_result` blocks: zz',
   ],
   [
     'duplicate-result',
-    talk(assistant(use()), user(result(), result())),
+    openChat(assistant(use()), user(result(), result())),
     'each tool_use must have a single result',
   ],
   [
     'unanswered-call',
-    talk(assistant(use('a'), use('b')), user(result('a'))),
+    openChat(assistant(use('a'), use('b')), user(result('a'))),
     'immediately after: b.',
   ],
-  ['unanswered-call', talk(assistant(use())), 'immediately after: t1.'],
-  ['unanswered-call', talk(assistant(use(), text()), user(result())), 'immediately after: t1.'],
-  ['unanswered-call', talk(assistant(use()), user(text(), result())), 'immediately after: t1.'],
+  ['unanswered-call', openChat(assistant(use())), 'immediately after: t1.'],
+  ['unanswered-call', openChat(assistant(use(), text()), user(result())), 'immediately after: t1.'],
+  ['unanswered-call', openChat(assistant(use()), user(text(), result())), 'immediately after: t1.'],
   [
     'stray-server-result',
-    talk(
+    openChat(
       assistant({ type: 'web_search_tool_result', tool_use_id: 'srvtoolu_9', content: [] }),
       user(text()),
     ),
@@ -187,28 +199,28 @@ const CASES: readonly (readonly [rule: string, body: Json, words: string])[] = [
   ],
   [
     'unanswered-server-call',
-    talk(assistant(search), user(text())),
+    openChat(assistant(search), user(text())),
     '`web_search` tool use with id `srvtoolu_1` was found without',
   ],
   [
     'thinking-last',
-    talk(assistant(text(), thinking()), user(text())),
+    openChat(assistant(text(), thinking()), user(text())),
     'The final block in an assistant message cannot be `thinking`.',
   ],
-  ['thinking-disabled', talk(assistant(thinking(), text())), 'When thinking is disabled'],
+  ['thinking-disabled', openChat(assistant(thinking(), text())), 'When thinking is disabled'],
   [
     'thinking-first',
-    { ...talk(assistant(use()), user(result())), ...think },
+    { ...openChat(assistant(use()), user(result())), ...think },
     'Expected `thinking` or `redacted_thinking`, but found `tool_use`',
   ],
 ];
 
-describe('refused', () => {
-  for (const [rule, sent, words] of CASES) {
-    test(`${rule}: ${words}`, () => {
+describe('refused bodies', () => {
+  for (const [rule, sent, text] of CASES) {
+    test(`${rule}: ${text}`, () => {
       const found = lintRequest(sent).filter((finding) => finding.rule === rule);
       expect(rulesOf(lintRequest(sent))).toContain(rule);
-      expect(found.map(({ message }) => message).join('\n')).toContain(words);
+      expect(found.map(({ message }) => message).join('\n')).toContain(text);
       for (const { at } of found) expect(at).toMatch(/^(\/[^/]+)*$/);
     });
   }
@@ -220,26 +232,29 @@ describe('refused', () => {
   });
 });
 
-describe('taken', () => {
+describe('accepted bodies', () => {
   const fine: readonly (readonly [what: string, body: Json])[] = [
     ['a plain question', body()],
     [
       'calls and their results, then words',
-      talk(assistant(text(), use('a'), use('b')), user(result('b'), result('a'), text())),
+      openChat(assistant(text(), use('a'), use('b')), user(result('b'), result('a'), text())),
     ],
-    ['a server tool in flight', talk(assistant(search))],
+    ['a server tool in flight', openChat(assistant(search))],
     [
       'results in neighbouring user messages',
-      talk(assistant(use('a'), use('b')), user(result('a')), user(result('b'))),
+      openChat(assistant(use('a'), use('b')), user(result('a')), user(result('b'))),
     ],
-    ['thinking before a call', { ...talk(assistant(thinking(), use()), user(result())), ...think }],
+    [
+      'thinking before a call',
+      { ...openChat(assistant(thinking(), use()), user(result())), ...think },
+    ],
     [
       'adaptive thinking with a forced tool',
       body({ thinking: { type: 'adaptive' }, tools, tool_choice: { type: 'any' } }),
     ],
     [
       'an empty result that is no error',
-      talk(assistant(use()), user(result('t1', { content: '' }))),
+      openChat(assistant(use()), user(result('t1', { content: '' }))),
     ],
     [
       'the body of Vertex',
@@ -247,13 +262,13 @@ describe('taken', () => {
     ],
     [
       'an effort from a system message on',
-      talk({ role: 'system', content: 'x', output_config: { effort: 'low' } }),
+      openChat({ role: 'system', content: 'x', output_config: { effort: 'low' } }),
     ],
-    ['a prefill of an older model', talk(assistant(text('So')))],
+    ['a prefill of an older model', openChat(assistant(text('So')))],
   ];
   for (const [what, sent] of fine) test(what, () => expect(lintRequest(sent)).toEqual([]));
 
-  test('nothing that can be parsed makes it throw', () => {
+  test('no parsable body makes the linter throw', () => {
     for (const odd of [
       null,
       1,

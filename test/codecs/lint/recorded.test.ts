@@ -41,15 +41,15 @@ const LINTERS = {
 } as const;
 type Name = keyof typeof LINTERS;
 
-/** Streams that the index calls sound and that still break a rule. */
+/** Streams that the index marks as valid and that still break a rule. */
 const STREAMS: Readonly<Record<string, readonly string[]>> = {
-  // Made by hand: the block of a call never ends.
+  // Handmade: the block of a call never ends.
   'anthropic-sdk-typescript__incomplete_partial_json_response.sse': ['block-unclosed'],
   // Copilot has another id in every event.
   'ai__github-copilot-id-rotation.1.sse': ['item-id-changed', 'id-changed'],
 };
 
-/** Rules of OpenAI's own that other vendors of Chat do not keep, and a reused id that Anthropic once took. */
+/** OpenAI's rules that other Chat vendors break, and a reused id that Anthropic once accepted. */
 const DIALECTS: Readonly<Record<string, readonly string[]>> = {
   'anthropic-messages': ['duplicate-call-id'],
   'deepseek-responses': ['item-id-prefix'],

@@ -81,12 +81,12 @@ const CASES: readonly (readonly [rule: string, body: Json, words: string])[] = [
   ['lone-reasoning', items(reasoning(), user()), "Item 'rs_1' of type 'reasoning'"],
 ];
 
-describe('refused', () => {
-  for (const [rule, sent, words] of CASES) {
-    test(`${rule}: ${words}`, () => {
+describe('refused bodies', () => {
+  for (const [rule, sent, text] of CASES) {
+    test(`${rule}: ${text}`, () => {
       const found = lintRequest(sent).filter((finding) => finding.rule === rule);
       expect(rulesOf(lintRequest(sent))).toContain(rule);
-      expect(found.map(({ message }) => message).join('\n')).toContain(words);
+      expect(found.map(({ message }) => message).join('\n')).toContain(text);
     });
   }
 
@@ -97,7 +97,7 @@ describe('refused', () => {
   });
 });
 
-describe('taken', () => {
+describe('accepted bodies', () => {
   const fine: readonly (readonly [what: string, body: Json])[] = [
     ['a plain question', body()],
     ['words between a call and its output', items(call(), user('wait'), output())],
@@ -110,7 +110,7 @@ describe('taken', () => {
   ];
   for (const [what, sent] of fine) test(what, () => expect(lintRequest(sent)).toEqual([]));
 
-  test('nothing that can be parsed makes it throw', () => {
+  test('no parsable body makes the linter throw', () => {
     for (const odd of [
       null,
       [],

@@ -10,7 +10,7 @@ import { lintBytes, rulesIn, rulesOf, sse } from './rules.ts';
 type Event = JsonObject | string;
 type Damage = readonly [rule: string, make: (events: Event[]) => Event[]];
 
-/** `set(2, {…})`: event 2 with other members; deep members by a function. */
+/** `set(2, {…})` changes members of event 2; a function changes deep members. */
 const set =
   (at: number, more: JsonObject) =>
   (events: Event[]): Event[] =>
@@ -325,7 +325,7 @@ for (const [name, linter, events, damages, named] of PROTOCOLS) {
       expect(known.length).toBeGreaterThan(20);
     });
 
-    test('an error of the vendor is an ending, and needs no other', () => {
+    test("a vendor's error ends a stream, which needs no other ending", () => {
       const error =
         name === 'openai-chat'
           ? { error: { message: 'x' } }
@@ -333,7 +333,7 @@ for (const [name, linter, events, damages, named] of PROTOCOLS) {
       expect(lintBytes(linter(), bytes([events[0]!, error]))).toEqual([]);
     });
 
-    test('a cut stream is never complete, wherever it is cut', () => {
+    test('a stream cut at any place is never complete', () => {
       const whole = bytes([...events]);
       for (let end = 1; end < whole.length - 2; end += 7) {
         expect(lintBytes(linter(), whole.subarray(0, end)).length).toBeGreaterThan(0);

@@ -128,7 +128,7 @@ describe('refused requests', () => {
   }
 });
 
-describe('odd requests that real servers take', () => {
+describe('odd requests that real servers accept', () => {
   const TAKEN: readonly (readonly [name: string, body: Json])[] = [
     [
       'null for everything optional',
@@ -171,7 +171,7 @@ describe('odd requests that real servers take', () => {
     ],
   ];
   for (const [name, body] of TAKEN) {
-    test(`${name} is taken and goes out as it came`, async () => {
+    test(`${name} is accepted and goes out unchanged`, async () => {
       const { Notes } = await import('../../../src/conversation/notes.ts');
       const { target } = await import('./recorded.ts');
       const conversation = openaiChat.decodeRequest(body);

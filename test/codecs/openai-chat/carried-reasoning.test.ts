@@ -32,16 +32,16 @@ const whole = (blocks: readonly Block[]): Message => {
   return choices[0].message;
 };
 
-/** A stream's deltas put together as clients do it; details of one index are one detail to them. */
+/** A stream's deltas joined as clients join them: details with one index are one detail. */
 function streamed(events: Iterable<StreamEvent>): Message {
   let content = '';
-  let said = '';
+  let text = '';
   const details: JsonObject[] = [];
   for (const line of encodeAll([...events]).split('\n\n')) {
     if (!line.startsWith('data: {')) continue;
     const delta = JSON.parse(line.slice(6)).choices[0]?.delta ?? {};
     content += delta.content ?? '';
-    said += delta.reasoning_content ?? '';
+    text += delta.reasoning_content ?? '';
     for (const detail of delta.reasoning_details ?? []) {
       expect(details[detail.index]).toBeUndefined();
       details[detail.index] = detail;
@@ -49,7 +49,7 @@ function streamed(events: Iterable<StreamEvent>): Message {
   }
   return {
     content,
-    ...(said === '' ? {} : { reasoning_content: said }),
+    ...(text === '' ? {} : { reasoning_content: text }),
     ...(details.length === 0 ? {} : { reasoning_details: details }),
   };
 }
@@ -108,7 +108,7 @@ const answer = fc.array(fc.oneof(thought, fc.constant<Block>({ type: 'text', tex
   maxLength: 6,
 });
 
-describe('thoughts that a client gives back unchanged', () => {
+describe('thoughts that a client returns unchanged', () => {
   test('each seal comes back with its own text, from streams and whole replies', () => {
     fc.assert(
       fc.property(answer, (blocks) => {
@@ -131,7 +131,7 @@ describe('thoughts that a client gives back unchanged', () => {
     expect(givenBack(whole(blocks))).toEqual(blocks);
   });
 
-  test('a seal that replaces an earlier one of its block is the only one given out', () => {
+  test('a seal that replaces an earlier one of its block is the only one sent', () => {
     const { reasoning_details } = streamed([
       { type: 'start', id: 'i', model: 'm' },
       { type: 'block-start', index: 0, head: { type: 'reasoning' } },
@@ -159,7 +159,7 @@ describe('text that does not fit its seals', () => {
     expect(givenBack({ reasoning_content: 'aabb', reasoning_details })).toEqual([
       { type: 'reasoning', text: 'aabb' },
     ]);
-    // Without words too there is something to be noted as lost.
+    // Even without text, the loss is noted.
     expect(givenBack({ reasoning_details })).toEqual([{ type: 'reasoning', text: '' }]);
   });
 
@@ -177,20 +177,20 @@ describe('text that does not fit its seals', () => {
       maxLength: 4,
     });
     fc.assert(
-      fc.property(places, fc.string({ maxLength: 9 }), (spans, said) => {
+      fc.property(places, fc.string({ maxLength: 9 }), (spans, text) => {
         const reasoning_details = spans.map((span, i) => ({
           type: 'reasoning.encrypted',
           data: wrapSeal(signed(`${i}`), span),
         }));
-        const blocks = givenBack({ reasoning_content: said, reasoning_details });
+        const blocks = givenBack({ reasoning_content: text, reasoning_details });
         let at = 0;
         const fit = spans.every(({ from, to }) => {
-          const good = at <= from && from <= to && to <= said.length;
+          const good = at <= from && from <= to && to <= text.length;
           at = to;
           return good;
         });
         const texts = blocks.flatMap((block) => (block.sealed === undefined ? [] : [block.text]));
-        expect(texts).toEqual(fit ? spans.map(({ from, to }) => said.slice(from, to)) : []);
+        expect(texts).toEqual(fit ? spans.map(({ from, to }) => text.slice(from, to)) : []);
       }),
     );
   });
@@ -206,13 +206,13 @@ test('envelopes in an upstream’s answer belong to that upstream and go back to
   });
 });
 
-test('parts of a summary are paragraphs in a stream as in the whole reply', () => {
+test('parts of a summary are paragraphs in a stream and in the whole reply', () => {
   const summary = ['**A** one.', '**B** two.', '**C**'].map((text) => ({
     type: 'summary_text',
     text,
   }));
   const item = { id: 'rs_1', type: 'reasoning', summary, encrypted_content: 'E' };
-  const said = {
+  const content = {
     id: 'msg_1',
     type: 'message',
     role: 'assistant',
@@ -240,16 +240,16 @@ test('parts of a summary are paragraphs in a stream as in the whole reply', () =
       })),
     ]),
     { type: 'response.output_item.done', output_index: 0, item },
-    { type: 'response.output_item.added', output_index: 1, item: { ...said, content: [] } },
-    { type: 'response.output_item.done', output_index: 1, item: said },
-    { type: 'response.completed', response: { ...response, output: [item, said] } },
+    { type: 'response.output_item.added', output_index: 1, item: { ...content, content: [] } },
+    { type: 'response.output_item.done', output_index: 1, item: content },
+    { type: 'response.completed', response: { ...response, output: [item, content] } },
   ];
   const events = frames.flatMap((data) => [
     ...decoder.push({ event: String(data.type), data: JSON.stringify(data) } as never),
   ]);
   const message = streamed([...events, ...decoder.end()]);
   expect(message.reasoning_content).toBe('**A** one.\n\n**B** two.\n\n**C**');
-  const { blocks } = openaiResponses.decodeReply({ ...response, output: [item, said] }, context);
+  const { blocks } = openaiResponses.decodeReply({ ...response, output: [item, content] }, context);
   const { reasoning_content, reasoning_details } = whole(blocks);
   expect(message).toMatchObject({ reasoning_content, reasoning_details, content: 'ok' } as object);
 });

@@ -145,7 +145,7 @@ const round: fc.Arbitrary<Round> = fc.record({
   order: fc.nat(),
 });
 
-/** Turns of one round: as Messages has them (one turn a side), or as Responses' items (one block a turn). */
+/** Turns of one round: as Messages has them (one turn per side), or as Responses' items (one block per turn). */
 function turnsOf({ before, calls, results, after, split, order }: Round, n: number): Turn[] {
   const called = calls.map(
     ({ name, custom, input }, i): ToolCallBlock => ({
@@ -167,17 +167,17 @@ function turnsOf({ before, calls, results, after, split, order }: Round, n: numb
       by: 'client',
     }),
   );
-  const said = [...before, ...called];
-  // Text may stand before results: in front of them, behind them, or between the items.
+  const messages = [...before, ...called];
+  // Text may come before, after or between the results.
   const at = answered.length === 0 ? 0 : order % (answered.length + 1);
-  const heard: Block[] = [...answered.slice(0, at), ...after, ...answered.slice(at)];
+  const replies: Block[] = [...answered.slice(0, at), ...after, ...answered.slice(at)];
   const turns = (role: 'assistant' | 'user', blocks: readonly Block[]): Turn[] => {
     if (blocks.length === 0) return [];
     return split ? blocks.map((block) => ({ role, blocks: [block] })) : [{ role, blocks }];
   };
-  // A user turn of which nothing can be said vanishes; that two answers then meet is not at issue.
-  if (answered.length === 0) heard.push({ type: 'text', text: 'go on' });
-  return [...turns('assistant', said), ...turns('user', heard)];
+  // A user turn without expressible content is dropped; two adjacent answers are then acceptable.
+  if (answered.length === 0) replies.push({ type: 'text', text: 'go on' });
+  return [...turns('assistant', messages), ...turns('user', replies)];
 }
 
 const tool: fc.Arbitrary<Tool> = fc.oneof(
@@ -320,7 +320,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   tool: ['text', 'image_url'],
 };
 
-/** What a strict vendor would refuse of a request body. */
+/** The errors that a strict vendor would report for a request body. */
 function faults(body: JsonObject, facts: Partial<Profile>): string[] {
   const wrong: string[] = [];
   const messages = body.messages as readonly JsonObject[];
@@ -426,7 +426,7 @@ function faults(body: JsonObject, facts: Partial<Profile>): string[] {
 }
 
 describe('conversations of other protocols', () => {
-  test('whatever they hold, a strict vendor takes the request', () => {
+  test('a strict vendor accepts the request for any conversation', () => {
     fc.assert(
       fc.property(conversation, profile, (made, facts) => {
         const body = openaiChat.encodeRequest(made, target(facts), new Notes());
@@ -449,7 +449,7 @@ describe('conversations of other protocols', () => {
   test('another round only appends messages', () => {
     fc.assert(
       fc.property(conversation, round, (made, more) => {
-        // A late system turn stands behind the last round; rounds then follow it.
+        // A late system turn comes after the last round; further rounds follow it.
         const turns = [
           ...made.turns,
           ...turnsOf({ ...more, before: [{ type: 'text', text: 'ok' }] }, 99),
@@ -464,7 +464,7 @@ describe('conversations of other protocols', () => {
     );
   });
 
-  test('the body decodes again, and every call and result is there', () => {
+  test('the body decodes again, with every call and result', () => {
     fc.assert(
       fc.property(conversation, (made) => {
         const body = openaiChat.encodeRequest(made, target(), new Notes());

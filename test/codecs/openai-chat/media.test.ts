@@ -23,28 +23,28 @@ describe('files', () => {
 
 describe('the context of a document', () => {
   const pdf = document('application/pdf', { title: 'D.pdf', context: 'From the archive.' });
-  const words = { type: 'text', text: 'From the archive.' };
+  const textPart = { type: 'text', text: 'From the archive.' };
   const file = {
     type: 'file',
     file: { filename: 'D.pdf', file_data: 'data:application/pdf;base64,AAAA' },
   };
 
-  test('is not lost: it stands before the file, with a note', () => {
+  test('the context is not lost: it comes before the file, with a note', () => {
     const { messages, notes } = encode(conversation([user(pdf)]));
-    expect(messages[0]!.content).toEqual([words, file]);
+    expect(messages[0]!.content).toEqual([textPart, file]);
     expect(notes).toBe('content_bridged');
   });
 
-  test('stands before the file of a tool result', () => {
+  test('the context comes before the file of a tool result', () => {
     const { messages } = encode(conversation([user(result('a', [pdf]))]));
     expect(messages[1]!.content).toEqual([
       { type: 'text', text: 'Attached to the result of a:' },
-      words,
+      textPart,
       file,
     ]);
   });
 
-  test('stands before the words for a file that is not shown', () => {
+  test('the context comes before the text for a file that is not shown', () => {
     const { messages } = encode(conversation([user(pdf)]), { documents: false });
     expect(messages[0]!.content).toBe('From the archive.\n\n[document not shown: D.pdf]');
   });
@@ -62,7 +62,7 @@ describe('detail of images', () => {
     image_url: { url: 'https://a.example/b.png', detail },
   });
 
-  test('original of Responses becomes high with one note, wherever it stands', () => {
+  test('original of Responses becomes high with one note, in any position', () => {
     const { messages, notes } = encode(
       conversation([user(result('a', [picture])), user(picture, picture)]),
       { imagesInResults: true },
@@ -72,7 +72,7 @@ describe('detail of images', () => {
     expect(notes).toBe('parameter_mapped');
   });
 
-  test("original of Chat's own client stays, high is high", () => {
+  test('original from a Chat client stays, high is high', () => {
     const residue = { protocol: 'openai-chat' as const, value: shown('original') };
     const { messages, notes } = encode(
       conversation([user({ ...picture, residue }), user({ ...picture, detail: 'high' })]),

@@ -18,7 +18,7 @@ import {
 } from './recorded.ts';
 import { accumulate, encodeAll } from './streams.ts';
 
-/** A page of a test server that is no completion. */
+/** A page of a test server, not a completion. */
 const NO_COMPLETION = /test_invalid_response/;
 const answers = rows.filter(
   (row) => row.kind === 'json' && (row.status ?? 200) < 400 && !NO_COMPLETION.test(row.file),
@@ -46,10 +46,10 @@ interface Completion extends JsonObject {
 const textOf = ({ content }: Message = {}) =>
   typeof content === 'string' ? content : (content ?? []).map((part) => part.text ?? '').join('');
 
-if (!recordedIsThere) test.skip('SKIPPED: recorded replies are not at hand', () => {});
+if (!recordedIsThere) test.skip('SKIPPED: recorded replies are not available', () => {});
 else {
   describe('recorded replies', () => {
-    test('a decoded reply goes out to a client of this protocol as it came', () => {
+    test('a decoded reply goes out unchanged to a client of this protocol', () => {
       expect(answers.length).toBeGreaterThan(500);
       for (const { file } of answers) {
         const body = jsonOf(file);
@@ -70,8 +70,9 @@ else {
         const after = out.choices[0].message;
         expect({ file, text: textOf(after) }).toEqual({ file, text: textOf(before) });
         expect(after.refusal ?? '').toBe(before.refusal ?? '');
-        const said = before.reasoning_content || before.reasoning;
-        if (said) expect({ file, said: after.reasoning_content }).toEqual({ file, said });
+        const content = before.reasoning_content || before.reasoning;
+        if (content)
+          expect({ file, said: after.reasoning_content }).toEqual({ file, said: content });
         const calls = (message: Message) =>
           (message.tool_calls ?? []).map(({ function: f }) => [f.name, f.arguments || '{}']);
         if (before.function_call === undefined || before.function_call === null) {
@@ -83,7 +84,7 @@ else {
         }
         if ((before.tool_calls ?? []).length > 0)
           expect(out.choices[0].finish_reason).toBe('tool_calls');
-        // Vendors that count cached or reasoning tokens beside the sum: the sum then grows by them.
+        // Some vendors count cached or reasoning tokens outside the total, so the total grows by them.
         const cached = Number(body.usage.prompt_tokens_details?.cached_tokens ?? 0);
         const beside = cached > body.usage.prompt_tokens ? cached : 0;
         expect({ file, prompt: out.usage.prompt_tokens }).toEqual({
@@ -104,12 +105,12 @@ else {
       }
     });
 
-    test('unfolded into a stream, the official SDK reads the same message', async () => {
+    test('the official SDK reads the same message from the reply as a stream', async () => {
       for (const { file } of answers) {
         const body = jsonOf(file) as Completion;
         const reply = openaiChat.decodeReply(body, upstream());
-        const asked = { ...NOTHING_SENT, settings: { stream: true, streamUsage: true } };
-        const completion = await accumulate(encodeAll([...replyEvents(reply)], asked));
+        const request = { ...NOTHING_SENT, settings: { stream: true, streamUsage: true } };
+        const completion = await accumulate(encodeAll([...replyEvents(reply)], request));
         const { message } = completion.choices[0]!;
         expect({ file, text: message.content ?? '' }).toEqual({
           file,
@@ -126,9 +127,9 @@ else {
       for (const { file } of answers) {
         const body = jsonOf(file);
         const reply = openaiChat.decodeReply(body, upstream());
-        const told = openaiChat.digestReply(body);
-        if (expectPlain(told, reply, file)) plain++;
-        const { texts: _, ...digest } = told;
+        const response = openaiChat.digestReply(body);
+        if (expectPlain(response, reply, file)) plain++;
+        const { texts: _, ...digest } = response;
         expect({ file, ...digest }).toEqual({
           file,
           complete: true,
@@ -146,13 +147,13 @@ else {
       expect(() => openaiChat.decodeReply(jsonOf(page.file), upstream())).toThrow(GatewayError);
     });
 
-    test('recorded error bodies keep the vendor message and get their meaning', () => {
+    test('recorded error bodies keep the vendor message and get their kind', () => {
       const kinds: Record<string, string> = {};
       for (const { file, status } of refused) {
         const body = new TextDecoder().decode(bytesOf(file));
         const error = openaiChat.decodeError(status!, body, new Headers());
-        const words = body.match(/"(?:message|detail)":\s*"([^"\\]+)/)?.[1] ?? '';
-        expect(error.message).toContain(words);
+        const message = body.match(/"(?:message|detail)":\s*"([^"\\]+)/)?.[1] ?? '';
+        expect(error.message).toContain(message);
         expect(error.fromUpstream).toBe(true);
         expect(error.status).toBe(status!);
         kinds[file.replace(/\/.*/, '')] = error.kind;

@@ -10,13 +10,13 @@ import { bytesOf, NOTHING_SENT, recordedIsThere, rows } from './recorded.ts';
 import { accumulate, decodeAll, disorder, encodeAll, fold } from './streams.ts';
 
 const streams = rows.filter((row) => row.kind === 'sse');
-/** Streams in which the vendor says that it failed. */
+/** Streams in which the vendor reports a failure. */
 const FAILED = /tool_use_failed_error_streaming(_with_text)?\.0\.sse/;
 
-const said = (reply: Reply, type: 'text' | 'reasoning' | 'refusal') =>
+const contentOf = (reply: Reply, type: 'text' | 'reasoning' | 'refusal') =>
   reply.blocks.map((block) => (block.type === type ? block.text : '')).join('');
 
-/** Text, reasoning and arguments counted from the raw bytes, by no code of the decoder's. */
+/** Text, reasoning and arguments counted from the raw bytes, without the decoder's code. */
 function rawly(bytes: Uint8Array) {
   const out = { text: '', reasoning: '', args: '', names: [] as string[] };
   for (const line of new TextDecoder().decode(bytes).split('\n')) {
@@ -42,14 +42,14 @@ function rawly(bytes: Uint8Array) {
   return out;
 }
 
-if (!recordedIsThere) test.skip('SKIPPED: recorded streams are not at hand', () => {});
+if (!recordedIsThere) test.skip('SKIPPED: recorded streams are not available', () => {});
 else {
   describe('recorded streams', () => {
-    test('there are many of them', () => {
+    test('many recorded streams are available', () => {
       expect(streams.length).toBeGreaterThan(200);
     });
 
-    test('events keep their order and nothing said is lost', () => {
+    test('events keep their order, and no content is lost', () => {
       for (const { file } of streams) {
         const bytes = bytesOf(file);
         const events = decodeAll(bytes);
@@ -59,8 +59,8 @@ else {
         const calls = reply.blocks.filter((block) => block.type === 'tool-call');
         expect({
           file,
-          text: said(reply, 'text'),
-          reasoning: said(reply, 'reasoning'),
+          text: contentOf(reply, 'text'),
+          reasoning: contentOf(reply, 'reasoning'),
           names: calls.map((call) => call.name),
           args: calls.map((call) => call.input.length).reduce((a, b) => a + b, 0),
         }).toEqual({
@@ -76,7 +76,7 @@ else {
       }
     });
 
-    test('each is complete, or names the failure that ended it', () => {
+    test('every stream is complete, or names the failure that ended it', () => {
       for (const { file } of streams) {
         const events = decodeAll(bytesOf(file));
         const failed = events.some((event) => event.type === 'error');
@@ -114,7 +114,7 @@ else {
       }
     });
 
-    test('a stream cut in front of its last finish never ends', () => {
+    test('a stream cut before its last finish never ends', () => {
       for (const { file } of streams.filter((_, i) => i % 7 === 0)) {
         const bytes = bytesOf(file);
         const text = new TextDecoder().decode(bytes);
@@ -127,19 +127,22 @@ else {
       }
     });
 
-    test('written again, the official SDK reads what the stream said', async () => {
-      const asked = { ...NOTHING_SENT, settings: { stream: true, streamUsage: true } };
+    test('the official SDK reads the re-encoded stream as the original', async () => {
+      const request = { ...NOTHING_SENT, settings: { stream: true, streamUsage: true } };
       for (const { file } of streams) {
         if (FAILED.test(file)) continue;
         const events = decodeAll(bytesOf(file));
         const reply = fold(events);
-        const completion = await accumulate(encodeAll(events, asked));
+        const completion = await accumulate(encodeAll(events, request));
         const { message, finish_reason } = completion.choices[0]!;
-        expect({ file, text: message.content ?? '' }).toEqual({ file, text: said(reply, 'text') });
+        expect({ file, text: message.content ?? '' }).toEqual({
+          file,
+          text: contentOf(reply, 'text'),
+        });
         expect(message.role).toBe('assistant');
-        expect(message.refusal ?? '').toBe(said(reply, 'refusal'));
+        expect(message.refusal ?? '').toBe(contentOf(reply, 'refusal'));
         expect((message as { reasoning_content?: string }).reasoning_content === undefined).toBe(
-          said(reply, 'reasoning') === '',
+          contentOf(reply, 'reasoning') === '',
         );
         const calls = reply.blocks.filter((block) => block.type === 'tool-call');
         expect(
@@ -160,15 +163,15 @@ else {
       }
     });
 
-    test('written and read again, the events say the same', () => {
+    test('encoding and decoding again gives the same content', () => {
       for (const { file } of streams) {
         if (FAILED.test(file)) continue;
-        const asked = { ...NOTHING_SENT, settings: { stream: true, streamUsage: true } };
+        const request = { ...NOTHING_SENT, settings: { stream: true, streamUsage: true } };
         const first = fold(decodeAll(bytesOf(file)));
         const again = fold(
-          decodeAll(new TextEncoder().encode(encodeAll(decodeAll(bytesOf(file)), asked))),
+          decodeAll(new TextEncoder().encode(encodeAll(decodeAll(bytesOf(file)), request))),
         );
-        const words = (reply: Reply) =>
+        const textOf = (reply: Reply) =>
           reply.blocks.map((b) =>
             b.type === 'tool-call'
               ? { ...b, input: b.input || '{}' }
@@ -176,12 +179,12 @@ else {
                 ? [b.type, b.text]
                 : b,
           );
-        expect({ file, blocks: words(again) }).toEqual({ file, blocks: words(first) });
+        expect({ file, blocks: textOf(again) }).toEqual({ file, blocks: textOf(first) });
         expect({ file, finish: again.finish }).toEqual({ file, finish: first.finish });
       }
     });
 
-    test('a digest of the frames agrees with the decoded stream', () => {
+    test('the digest of the frames agrees with the decoded stream', () => {
       for (const { file } of streams) {
         const parser = new SseParser();
         const frames = [...parser.push(bytesOf(file)), ...parser.end()];
@@ -201,7 +204,7 @@ else {
       }
     });
 
-    test('every chunk of a written stream has the same id, time and model', () => {
+    test('every chunk of an encoded stream has the same id, time and model', () => {
       for (const { file } of streams.slice(0, 80)) {
         const heads = new Set(
           encodeAll(decodeAll(bytesOf(file)))

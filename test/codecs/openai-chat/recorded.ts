@@ -77,8 +77,8 @@ export const upstream = (sent: Conversation = NOTHING_SENT): UpstreamContext => 
   notes: new Notes(),
 });
 
-export const client = (asked: Conversation = NOTHING_SENT): ClientContext => ({
-  request: asked,
+export const client = (request: Conversation = NOTHING_SENT): ClientContext => ({
+  request: request,
   requestId: 'req_1_abc',
   provider: 'vendor',
   notes: new Notes(),

@@ -79,7 +79,7 @@ function laws(all: readonly (readonly [string, JsonObject])[]): void {
   });
 }
 
-/** Messages without what the standard leaves open: null or absent content, empty and null members. */
+/** Messages without optional empties: null or absent content, empty and null members. */
 function meaning(body: JsonObject): unknown {
   return (body.messages as JsonObject[]).map((message) => {
     const out: Record<string, unknown> = {};
@@ -87,13 +87,13 @@ function meaning(body: JsonObject): unknown {
       const empty = value === null || value === '' || (Array.isArray(value) && value.length === 0);
       if (!empty) out[key] = value;
     }
-    // Local servers' clients send `index` and the like on calls; they stay too.
+    // Clients of local servers send `index` and similar fields on calls; they stay too.
     return out;
   });
 }
 
 if (recordedIsThere) describe('recorded requests', () => laws(bodies));
-else test.skip('SKIPPED: recorded requests are not at hand', () => {});
+else test.skip('SKIPPED: recorded requests are not available', () => {});
 
 if (capturesAreThere) describe('captured requests', () => laws(capturedBodies()));
-else test.skip('SKIPPED: captured requests are not at hand', () => {});
+else test.skip('SKIPPED: captured requests are not available', () => {});

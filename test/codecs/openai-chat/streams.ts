@@ -34,7 +34,7 @@ export const sse = (...data: readonly unknown[]): Uint8Array =>
     data.map((d) => `data: ${typeof d === 'string' ? d : JSON.stringify(d)}\n\n`).join(''),
   );
 
-/** One chunk of a made-up stream. */
+/** One chunk of a handmade stream. */
 export const chunk = (delta: unknown, finish: string | null = null, more: object = {}) => ({
   id: 'c1',
   object: 'chat.completion.chunk',
@@ -44,8 +44,8 @@ export const chunk = (delta: unknown, finish: string | null = null, more: object
   ...more,
 });
 
-export function encodeAll(events: readonly StreamEvent[], asked: Conversation = NOTHING_SENT) {
-  const encoder = openaiChat.encodeStream(client(asked));
+export function encodeAll(events: readonly StreamEvent[], request: Conversation = NOTHING_SENT) {
+  const encoder = openaiChat.encodeStream(client(request));
   return events.map((event) => encoder.event(event)).join('');
 }
 
@@ -55,7 +55,7 @@ export function fold(events: readonly StreamEvent[]): Reply & { complete: boolea
   return { ...folded.reply, complete: folded.complete };
 }
 
-/** What breaks the order that `events.ts` promises; empty when nothing does. */
+/** Violations of the order that `events.ts` promises. */
 export function disorder(events: readonly StreamEvent[]): readonly string[] {
   const wrong: string[] = [];
   let open: number | undefined;
@@ -104,7 +104,7 @@ export function disorder(events: readonly StreamEvent[]): readonly string[] {
   return wrong;
 }
 
-/** What the official SDK makes of a stream; rejects where it would throw at a client. */
+/** What the official SDK reads from a stream; rejects where it would throw in a client. */
 export function accumulate(text: string): Promise<ChatCompletion> {
   const lines = text
     .split('\n\n')

@@ -6,7 +6,7 @@ import type { Conversation } from '../../../src/conversation/types.ts';
 import { NOTHING_SENT } from './recorded.ts';
 import { chunk, decodeAll, disorder, sse } from './streams.ts';
 
-/** One entry of `tool_calls`; undefined leaves a member out. */
+/** One entry of `tool_calls`; undefined omits a member. */
 export const call = (
   index: number | undefined,
   id: string | undefined,
@@ -19,7 +19,7 @@ export const call = (
 });
 export const calls = (...list: readonly unknown[]) => chunk({ tool_calls: list });
 
-/** Events in one line each. */
+/** Events, one per line. */
 export function lines(events: readonly StreamEvent[]): string[] {
   return events.map((event) => {
     switch (event.type) {
@@ -41,7 +41,7 @@ export function lines(events: readonly StreamEvent[]): string[] {
   });
 }
 
-/** A made-up stream, decoded: one line an event, in the order that `events.ts` promises. */
+/** A handmade stream decoded, one event per line, in the order that `events.ts` promises. */
 export function transcript(data: readonly unknown[], sent: Conversation = NOTHING_SENT): string[] {
   const events = decodeAll(sse(...data), [], sent);
   expect(disorder(events)).toEqual([]);

@@ -64,7 +64,7 @@ const head: fc.Arbitrary<BlockHead> = fc.oneof(
   ),
 );
 
-/** Any stream in the promised order, as any upstream may have told it. */
+/** Any stream in the promised order, from any upstream. */
 const stream: fc.Arbitrary<readonly StreamEvent[]> = fc
   .record({
     heads: fc.array(fc.tuple(head, fc.array(fc.string(), { maxLength: 3 }), fc.nat(7)), {
@@ -107,13 +107,13 @@ afterAll(() => {
 });
 
 describe('any stream of any upstream', () => {
-  const asked: JsonObject = { ...SEALING, tools: [{ type: 'web_search' }] };
+  const request: JsonObject = { ...SEALING, tools: [{ type: 'web_search' }] };
 
-  test('keeps the skeleton, satisfies the official client, and says what the whole reply says', async () => {
+  test('the stream has the right structure, satisfies the official client, and equals the whole reply', async () => {
     setSystemTime(new Date('2026-03-01T12:00:00Z'));
     await fc.assert(
       fc.asyncProperty(stream, async (events) => {
-        const sse = write(events, asked);
+        const sse = write(events, request);
         const last = checkSkeleton(sse);
         const { output: read } = plain(await readBySdk(sse)) as { output: readonly JsonObject[] };
         expect(read.map((item) => item.id) as unknown[]).toEqual(
@@ -121,14 +121,14 @@ describe('any stream of any upstream', () => {
         );
         const fold = new ReplyBuilder();
         for (const event of events) fold.push(event);
-        const whole = openaiResponses.encodeReply(fold.reply, client(conversation(asked)));
+        const whole = openaiResponses.encodeReply(fold.reply, client(conversation(request)));
         expect(meaning(whole)).toEqual(meaning(last));
       }),
       { numRuns: 200 },
     );
   }, 60_000);
 
-  test('nothing that comes out of order makes it throw', () => {
+  test('events out of order do not make the encoder throw', () => {
     void fc.assert(
       fc.property(fc.array(stream, { minLength: 1, maxLength: 2 }), fc.nat(), (streams, seed) => {
         const events = streams.flat();
@@ -136,14 +136,14 @@ describe('any stream of any upstream', () => {
           .map((event, i) => ({ event, key: (i * 7919 + seed) % 104729 }))
           .sort((a, b) => a.key - b.key)
           .map(({ event }) => event);
-        write(shuffled, asked);
+        write(shuffled, request);
       }),
       { numRuns: 100 },
     );
   });
 });
 
-/** Folding a stream joins summary parts and lets text sources follow the text: compared without those. */
+/** Folding a stream joins summary parts and moves text sources after the text, so both are left out. */
 function meaning(response: JsonObject): unknown {
   const items = (response.output as readonly JsonObject[]).map((item) => {
     if (item.type !== 'reasoning') return item;

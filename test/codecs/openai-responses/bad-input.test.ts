@@ -6,7 +6,7 @@ import { GatewayError } from '../../../src/conversation/errors.ts';
 import type { Json } from '../../../src/lib/json/json.ts';
 import { conversation } from './material.ts';
 
-describe("bad input is refused in the API's words, naming the field", () => {
+describe("bad input is refused with the API's message, naming the field", () => {
   const item = (value: Json) => ({ model: 'm', input: [{ role: 'user', content: 'x' }, value] });
   test.each<[Json, string | undefined, string]>([
     [[], undefined, 'expected a JSON object'],
@@ -102,7 +102,7 @@ describe("bad input is refused in the API's words, naming the field", () => {
       'input[1].output',
       'Missing required parameter',
     ],
-  ])('%j', (body, param, words) => {
+  ])('%j', (body, param, text) => {
     let error: unknown;
     try {
       openaiResponses.decodeRequest(body);
@@ -112,10 +112,10 @@ describe("bad input is refused in the API's words, naming the field", () => {
     expect(error).toBeInstanceOf(GatewayError);
     const { kind, param: named, message } = error as GatewayError;
     expect([kind, named]).toEqual(['invalid_request', param]);
-    expect(message).toContain(words);
+    expect(message).toContain(text);
   });
 
-  test('what stands on the server may stand in place of input', () => {
+  test('server-side state may replace input', () => {
     expect(conversation({ model: 'm', previous_response_id: 'resp_1' }).turns).toEqual([]);
   });
 });

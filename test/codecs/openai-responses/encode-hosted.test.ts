@@ -59,7 +59,7 @@ describe('hosted tools', () => {
     ]);
   });
 
-  test('a failed search says so', () => {
+  test('a failed search has the status failed', () => {
     expect(output(write(events(true), declaring))[0]).toMatchObject({ status: 'failed' });
   });
 

@@ -19,7 +19,7 @@ const call = (kind: 'function' | 'custom' | 'tool-search'): BlockHead => ({
   by: 'client',
 });
 
-/** The items of a stream, which the whole reply and the official client must have too. */
+/** The items of a stream, which must equal those of the whole reply and the official client. */
 async function items(events: readonly StreamEvent[]): Promise<readonly JsonObject[]> {
   const sse = write(events);
   const output = checkSkeleton(sse).output as readonly JsonObject[];
@@ -32,7 +32,7 @@ async function items(events: readonly StreamEvent[]): Promise<readonly JsonObjec
 }
 
 describe('an answer that ends incomplete', () => {
-  test('a call that was cut is not complete', async () => {
+  test('a cut call is not complete', async () => {
     for (const kind of ['function', 'custom', 'tool-search'] as const) {
       const events = [
         start,
@@ -46,13 +46,13 @@ describe('an answer that ends incomplete', () => {
     }
   });
 
-  test('does not make up arguments for a call that was cut before they came', async () => {
+  test('a call that was cut before its arguments gets no made-up ones', async () => {
     const events = [start, ...block(0, call('function')), ...finish('length')];
     const [cut] = await items(events);
     expect(cut).toMatchObject({ arguments: '', status: 'incomplete' });
   });
 
-  test('text that was cut is not complete', async () => {
+  test('cut text is not complete', async () => {
     for (const reason of ['length', 'content-filter'] as const) {
       const [message] = await items([start, ...block(0, TEXT, 'Once upon'), ...finish(reason)]);
       expect(message!.status).toBe('incomplete');

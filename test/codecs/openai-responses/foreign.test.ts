@@ -19,7 +19,7 @@ import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { checkResponses } from '../../support/fake-upstream/check-responses.ts';
 import { conversation, plain, requests, target } from './material.ts';
 
-const words = fc.string({ maxLength: 12 });
+const anyText = fc.string({ maxLength: 12 });
 const name = fc.oneof(
   fc.constantFrom('read', 'exec_command', 'mcp__very_long__'.padEnd(90, 'x'), 'with.dots:and/é'),
   fc.string({ minLength: 1, maxLength: 8 }),
@@ -34,29 +34,29 @@ const media: fc.Arbitrary<MediaBlock> = fc.record({
     fc.constant({ type: 'file-id' as const, id: 'file_1' }),
     fc.constant({ type: 'text' as const, mediaType: 'text/plain', text: 'plain' }),
   ),
-  title: fc.option(words, { nil: undefined }),
+  title: fc.option(anyText, { nil: undefined }),
   detail: fc.option(fc.constantFrom('low', 'high'), { nil: undefined }),
 });
 
 const opaque: fc.Arbitrary<Block> = fc.record({
   type: fc.constant('opaque' as const),
   name: fc.constant('search_result'),
-  text: fc.option(words, { nil: undefined }),
+  text: fc.option(anyText, { nil: undefined }),
   wire: fc.constant({ protocol: 'anthropic-messages' as const, value: { type: 'search_result' } }),
 });
 
-const textBlock: fc.Arbitrary<Block> = words.map((text) => ({ type: 'text', text }));
+const textBlock: fc.Arbitrary<Block> = anyText.map((text) => ({ type: 'text', text }));
 
 const reasoning: fc.Arbitrary<Block> = fc.record({
   type: fc.constant('reasoning' as const),
-  text: words,
+  text: anyText,
   summary: fc.option(fc.boolean(), { nil: undefined }),
   sealed: fc.option(
     fc.record({
       protocol: fc.constantFrom('anthropic-messages' as const, 'openai-responses' as const),
       provider: fc.option(fc.constantFrom('vendor', 'other'), { nil: undefined }),
       kind: fc.constantFrom('signature' as const, 'encrypted' as const, 'redacted' as const),
-      value: words,
+      value: anyText,
     }),
     { nil: undefined },
   ),
@@ -78,9 +78,9 @@ const call: fc.Arbitrary<Call> = fc.record({
   content: fc.array(fc.oneof(textBlock, media, opaque), { maxLength: 3 }),
 });
 
-/** A round: what the user says, what the assistant says and calls, and every call's result. */
+/** A round: the user's text, the assistant's text and calls, and every call's result. */
 const round = fc.record({
-  system: fc.option(words, { nil: undefined }),
+  system: fc.option(anyText, { nil: undefined }),
   user: fc.array(fc.oneof(textBlock, media, opaque), { minLength: 1, maxLength: 3 }),
   assistant: fc.array(fc.oneof(textBlock, reasoning, opaque), { maxLength: 4 }),
   calls: fc.array(call, { maxLength: 3 }),
@@ -95,7 +95,7 @@ const settings: fc.Arbitrary<Settings> = fc.record(
     maxTokens: fc.integer({ min: 1, max: 64_000 }),
     temperature: fc.double({ min: 0, max: 2, noNaN: true }),
     topK: fc.integer({ min: 1, max: 50 }),
-    stop: fc.array(words, { maxLength: 3 }),
+    stop: fc.array(anyText, { maxLength: 3 }),
     seed: fc.integer(),
     n: fc.constantFrom(1, 2),
     logitBias: fc.constant({ '1': 2 }),
@@ -144,7 +144,7 @@ const tool: fc.Arbitrary<Tool> = fc.oneof(
     type: fc.constant('function' as const),
     name,
     namespace: fc.option(fc.constantFrom('ns', 'clock'), { nil: undefined }),
-    description: fc.option(words, { nil: undefined }),
+    description: fc.option(anyText, { nil: undefined }),
     schema: fc.option(fc.constantFrom<JsonObject>({}, { type: 'object' }), { nil: undefined }),
     deferred: fc.option(fc.constant(true), { nil: undefined }),
   }),
@@ -227,7 +227,7 @@ function turnsOf(rounds: readonly Round[]): readonly Turn[] {
       isError: c.isError,
       by: 'client',
     }));
-    const said = r.mixed ? [...calls, ...r.assistant] : [...r.assistant, ...calls];
+    const messages = r.mixed ? [...calls, ...r.assistant] : [...r.assistant, ...calls];
     const turns: Turn[] = [{ role: 'user', blocks: r.user }];
     if (r.system !== undefined) {
       turns.push({
@@ -235,8 +235,8 @@ function turnsOf(rounds: readonly Round[]): readonly Turn[] {
         blocks: [{ type: 'text', text: r.system }],
       });
     }
-    turns.push({ role: 'assistant', blocks: [...hosted, ...said] });
-    // Messages puts results and the next words into one turn; text may even stand first.
+    turns.push({ role: 'assistant', blocks: [...hosted, ...messages] });
+    // Messages puts results and the next text into one turn; text may even come first.
     if (results.length > 0)
       turns.push({ role: 'user', blocks: [{ type: 'text', text: 'now' }, ...results] });
     return turns;
@@ -266,7 +266,7 @@ const foreign: fc.Arbitrary<Conversation> = fc
     return { ...parts, origin: { protocol, value: { model: 'asked' }, parts } };
   });
 
-/** What the API's own checks do not tell: what this codec promises beyond them. */
+/** Checks what the API's own rules do not cover: this codec's further promises. */
 function checkPromises(body: JsonObject): void {
   const items = body.input as readonly JsonObject[];
   for (const item of items) expect(item.id, 'item ids are omitted, not invented').toBeUndefined();
@@ -292,12 +292,12 @@ function checkPromises(body: JsonObject): void {
 }
 
 describe('conversations of other protocols', () => {
-  test("every one becomes a request that passes the vendor's checks, and nothing throws", () => {
+  test("every conversation becomes a request that passes the vendor's checks, and nothing throws", () => {
     void fc.assert(
-      fc.property(foreign, profile, (asked, facts) => {
+      fc.property(foreign, profile, (request, facts) => {
         const notes = new Notes();
         const body = openaiResponses.encodeRequest(
-          asked,
+          request,
           target('gpt-5', { ...facts, leastMaxTokens: 16 }),
           notes,
         );
@@ -312,24 +312,24 @@ describe('conversations of other protocols', () => {
 
   test('the same conversation gives the same bytes, and a longer one extends it', () => {
     void fc.assert(
-      fc.property(foreign, textBlock, (asked, more) => {
+      fc.property(foreign, textBlock, (request, more) => {
         const encode = (c: Conversation) =>
           openaiResponses.encodeRequest(c, target('gpt-5'), new Notes())
             .input as readonly JsonObject[];
-        const once = encode(asked);
-        expect(encode(asked)).toEqual(once);
+        const once = encode(request);
+        expect(encode(request)).toEqual(once);
         const longer = encode({
-          ...asked,
-          turns: [...asked.turns, { role: 'user', blocks: [more] }],
+          ...request,
+          turns: [...request.turns, { role: 'user', blocks: [more] }],
         });
-        // Reasoning at the very end waits for what it led to, so the last turn may lose it.
+        // Reasoning at the very end waits for its successor, so the last turn may lose it.
         expect(longer.slice(0, once.length)).toEqual([...once]);
       }),
       { numRuns: 150 },
     );
   }, 60_000);
 
-  test('what Responses cannot say is noted by the name of the field', () => {
+  test('a field that Responses lacks is noted by its name', () => {
     const notes = new Notes();
     const parts = {
       model: 'm',
@@ -369,23 +369,26 @@ describe('conversations of other protocols', () => {
 
 describe('recorded requests as requests of another protocol', () => {
   const all = requests();
-  test.skipIf(all.length === 0)("pass the vendor's checks when their pairing is whole", () => {
-    let passed = 0;
-    for (const { name: file, body } of all) {
-      const bare = stripped(conversation(body));
-      const encoded = openaiResponses.encodeRequest(
-        bare,
-        target('gpt-5', { ...NO_PROFILE, hostedTools: ['web_search'] }),
-        new Notes(),
-      );
-      expect(plain(encoded), file).toEqual(encoded);
-      // Some recordings are of what the vendor refused: -1 as temperature, a result without a call.
-      if (!takes(body)) continue;
-      checkResponses(encoded, {}, { anySeal: true });
-      passed++;
-    }
-    expect(passed).toBeGreaterThan(600);
-  });
+  test.skipIf(all.length === 0)(
+    "requests pass the vendor's checks if their pairing is complete",
+    () => {
+      let passed = 0;
+      for (const { name: file, body } of all) {
+        const bare = stripped(conversation(body));
+        const encoded = openaiResponses.encodeRequest(
+          bare,
+          target('gpt-5', { ...NO_PROFILE, hostedTools: ['web_search'] }),
+          new Notes(),
+        );
+        expect(plain(encoded), file).toEqual(encoded);
+        // The vendor refused some recorded requests: -1 as temperature, a result without a call.
+        if (!takes(body)) continue;
+        checkResponses(encoded, {}, { anySeal: true });
+        passed++;
+      }
+      expect(passed).toBeGreaterThan(600);
+    },
+  );
 });
 
 function takes(body: JsonObject): boolean {
@@ -397,8 +400,8 @@ function takes(body: JsonObject): boolean {
   }
 }
 
-/** Without any trace of the wire, as if decoded from elsewhere. */
-function stripped(asked: Conversation): Conversation {
+/** Without any wire, as if decoded from another protocol. */
+function stripped(request: Conversation): Conversation {
   const bare = <T extends { wire?: unknown; residue?: unknown }>(node: T): T => {
     const { wire: _, residue: __, ...rest } = node;
     return rest as T;
@@ -409,9 +412,9 @@ function stripped(asked: Conversation): Conversation {
     return bare(b);
   };
   const parts = {
-    ...asked,
-    turns: asked.turns.map((turn) => bare({ ...turn, blocks: turn.blocks.map(block) })),
-    tools: asked.tools.map(bare),
+    ...request,
+    turns: request.turns.map((turn) => bare({ ...turn, blocks: turn.blocks.map(block) })),
+    tools: request.tools.map(bare),
   };
   return { ...parts, origin: { protocol: 'openai-chat', value: {}, parts } };
 }

@@ -55,7 +55,7 @@ describe('towards Chat', () => {
       },
       'a.md\nA\n\nb.md\nB',
     ],
-  ])('%s is not lost with its call', (_, item, words) => {
+  ])('the result of %s is not lost with its call', (_, item, message) => {
     const notes = new Notes();
     const { messages } = openaiChat.encodeRequest(
       conversation(body(item)),
@@ -64,7 +64,7 @@ describe('towards Chat', () => {
     );
     expect(messages as Json).toEqual([
       { role: 'user', content: 'x' },
-      { role: 'assistant', content: `\n\n${words}\n\n\n\ndone` },
+      { role: 'assistant', content: `\n\n${message}\n\n\n\ndone` },
       { role: 'user', content: 'y' },
     ]);
     expect(notes.summary()).toBe('provider_call_dropped,content_bridged');
@@ -74,34 +74,34 @@ describe('towards Chat', () => {
     { ...MCP, output: null, error: null },
     { ...CODE, outputs: [] },
     { ...SEARCH, results: null },
-  ])('a call without a result adds no words', (item) => {
+  ])('a call without a result adds no text', (item) => {
     const [, turn] = conversation(body(item)).turns;
     expect(turn!.blocks.map((block) => block.type)).toEqual(['tool-call']);
   });
 });
 
 describe('towards Responses', () => {
-  const asked = conversation(body({ ...MCP, output: 'OUT' }));
-  const sent = (turns: typeof asked.turns) => {
+  const request = conversation(body({ ...MCP, output: 'OUT' }));
+  const sent = (turns: typeof request.turns) => {
     const notes = new Notes();
     const target = to('openai-responses');
-    const { input } = openaiResponses.encodeRequest({ ...asked, turns }, target, notes);
+    const { input } = openaiResponses.encodeRequest({ ...request, turns }, target, notes);
     return { input: input as Json, notes: notes.summary() };
   };
   const expected = { input: body({ ...MCP, output: 'OUT' }).input as Json, notes: '' };
 
-  test('the item goes out once, as it came', () => {
-    expect(sent(asked.turns)).toEqual(expected);
+  test('the item goes out once, unchanged', () => {
+    expect(sent(request.turns)).toEqual(expected);
   });
 
-  test('of a turn that was edited it goes out once too, and nothing is told as dropped', () => {
-    const turns = asked.turns.map((turn, i) =>
+  test('an edited turn sends the item once, too, and reports nothing as dropped', () => {
+    const turns = request.turns.map((turn, i) =>
       i === 1 ? editNode(turn, { blocks: [...turn.blocks] }) : turn,
     );
     expect(sent(turns)).toEqual(expected);
   });
 
-  test('an answer keeps call and result as the one item that a client is sent', () => {
+  test('an answer sends call and result to the client as one item', () => {
     const { blocks } = openaiResponses.decodeReply(
       {
         id: 'resp_1',
@@ -111,7 +111,7 @@ describe('towards Responses', () => {
         model: 'm',
         output: [{ ...MCP, output: 'OUT' }],
       },
-      upstream(asked),
+      upstream(request),
     );
     expect(blocks.map((block) => block.type)).toEqual(['tool-call']);
   });

@@ -41,13 +41,13 @@ export interface NamedBody {
   readonly body: JsonObject;
 }
 
-/** Every recorded and every captured request that speaks Responses. */
+/** Every recorded and every captured request in Responses. */
 export function requests(): readonly NamedBody[] {
   const out: NamedBody[] = [];
   for (const row of recorded) {
     if (row.request === undefined || row.request === null) continue;
     const body = JSON.parse(readFileSync(FIXTURES + row.request, 'utf8')) as Json;
-    // Some recordings are of another endpoint: cancel, retrieve, a search.
+    // Some recordings are of other endpoints: cancel, retrieve, a search.
     if (isObject(body) && body.model !== undefined && body.input !== undefined) {
       out.push({ name: row.request, body });
     }
@@ -64,7 +64,7 @@ export function requests(): readonly NamedBody[] {
   return out;
 }
 
-/** The request that belongs to a recorded answer, or the least one. */
+/** The request of a recorded answer, or the smallest valid one. */
 export function requestOf(row: Recorded): JsonObject {
   if (row.request !== undefined && row.request !== null) {
     const body = JSON.parse(readFileSync(FIXTURES + row.request, 'utf8')) as Json;
@@ -81,8 +81,8 @@ export function upstream(sent: Conversation, profile?: Profile): UpstreamContext
   return { sent, target: target(sent.model, profile), notes: new Notes() };
 }
 
-export function client(asked: Conversation, provider = 'vendor'): ClientContext {
-  return { request: asked, requestId: 'req_1763474589000_abc123', provider, notes: new Notes() };
+export function client(request: Conversation, provider = 'vendor'): ClientContext {
+  return { request: request, requestId: 'req_1763474589000_abc123', provider, notes: new Notes() };
 }
 
 export const conversation = (body: JsonObject): Conversation => openaiResponses.decodeRequest(body);
@@ -98,5 +98,5 @@ export function frames(text: string, size = Number.POSITIVE_INFINITY): readonly 
   return [...out, ...parser.end()];
 }
 
-/** The object's JSON: without undefined members, as it would go over the wire. */
+/** The object's JSON without undefined members, as on the wire. */
 export const plain = <T>(value: T): Json => JSON.parse(JSON.stringify(value)) as Json;

@@ -12,9 +12,9 @@ import { target } from './material.ts';
 
 function sent(from: Codec, messages: Json, profile: Partial<Profile>) {
   const notes = new Notes();
-  const asked = from.decodeRequest({ model: 'm', max_tokens: 90, messages });
+  const request = from.decodeRequest({ model: 'm', max_tokens: 90, messages });
   const to = target('gpt', { ...NO_PROFILE, ...profile });
-  const items = openaiResponses.encodeRequest(asked, to, notes).input as readonly JsonObject[];
+  const items = openaiResponses.encodeRequest(request, to, notes).input as readonly JsonObject[];
   return { items, parts: items.at(-1)!.content, notes: notes.summary() };
 }
 
@@ -60,7 +60,7 @@ describe('files', () => {
     ['application/ld+json', 'document.json'],
     ['application/vnd.nobody-knows', 'document.bin'],
     ['nothing', 'document.bin'],
-  ])('a nameless %s gets an ending that vendors know', (type, filename) => {
+  ])('a nameless %s gets an extension that vendors know', (type, filename) => {
     expect(chat([file(type)]).parts).toEqual([
       { type: 'input_file', filename, file_data: `data:${type};base64,AAAA` },
     ]);
@@ -69,7 +69,7 @@ describe('files', () => {
 
 describe('the context of a document', () => {
   const context = 'From the archive.';
-  const words = { type: 'input_text', text: context };
+  const textPart = { type: 'input_text', text: context };
   const source = { type: 'base64', media_type: 'application/pdf', data: 'AAAA' };
   const pdf = { type: 'document', title: 'D.pdf', context, source };
   const file = {
@@ -78,13 +78,13 @@ describe('the context of a document', () => {
     file_data: 'data:application/pdf;base64,AAAA',
   };
 
-  test('is not lost: it stands before the file, with a note', () => {
+  test('the context is not lost: it comes before the file, with a note', () => {
     const { parts, notes } = messages([pdf]);
-    expect(parts).toEqual([words, file]);
+    expect(parts).toEqual([textPart, file]);
     expect(notes).toBe('content_bridged');
   });
 
-  test('is a line of the heading of a text document', () => {
+  test('the context is a line of the heading of a text document', () => {
     const body = { type: 'text', media_type: 'text/plain', data: 'body' };
     const { parts } = messages([
       { type: 'document', title: 'D', context, source: body },
@@ -96,14 +96,14 @@ describe('the context of a document', () => {
     ]);
   });
 
-  test('stands before the file of a tool result, and before words for one left out', () => {
+  test('the context comes before the file of a tool result, and before the text for an omitted one', () => {
     const history: Json = [
       { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'f', input: {} }] },
       { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: [pdf] }] },
     ];
-    expect(sent(anthropicMessages, history, {}).items.at(-1)!.output).toEqual([words, file]);
+    expect(sent(anthropicMessages, history, {}).items.at(-1)!.output).toEqual([textPart, file]);
     expect(sent(anthropicMessages, history, { documents: false }).items.at(-1)!.output).toEqual([
-      words,
+      textPart,
       { type: 'input_text', text: '[document omitted: D.pdf]' },
     ]);
   });
@@ -112,7 +112,7 @@ describe('the context of a document', () => {
 describe('audio', () => {
   const audio = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } };
 
-  test('becomes words with a note: a part for it is refused', () => {
+  test('audio becomes text with a note, since the API refuses audio parts', () => {
     const { parts, notes } = chat([audio, { type: 'text', text: 'what is said?' }]);
     expect(parts).toEqual([
       { type: 'input_text', text: '[audio omitted]' },
@@ -121,10 +121,10 @@ describe('audio', () => {
     expect(notes).toBe('content_bridged');
   });
 
-  test("of the protocol's own client goes out as it came", () => {
+  test('audio of a Responses client goes out unchanged', () => {
     const body = { model: 'm', input: [{ type: 'message', role: 'user', content: [audio] }] };
-    const asked = openaiResponses.decodeRequest(body);
-    const longer = { ...asked, turns: [...asked.turns, ...asked.turns] };
+    const request = openaiResponses.decodeRequest(body);
+    const longer = { ...request, turns: [...request.turns, ...request.turns] };
     const { input } = openaiResponses.encodeRequest(longer, target('gpt'), new Notes());
     expect(input).toEqual([...body.input, ...body.input]);
   });

@@ -27,9 +27,9 @@ const answers = recorded
 
 const SEALING = { model: 'm', input: 'i', include: ['reasoning.encrypted_content'] };
 
-function said(block: Block): Json {
+function contentOf(block: Block): Json {
   const { wire: _, residue: __, ...rest } = block as Block & { residue?: unknown };
-  // Unsealed reasoning comes back with a seal that holds nothing but where it was made.
+  // Unsealed reasoning comes back with a seal that holds only its maker.
   if (rest.type === 'reasoning' && rest.sealed?.value === '') {
     const { sealed: ___, ...unsealed } = rest;
     return plain(unsealed);
@@ -39,43 +39,43 @@ function said(block: Block): Json {
 }
 
 describe.skipIf(!hasFixtures)('recorded replies', () => {
-  test('there are hundreds', () => {
+  test('hundreds of recorded replies are available', () => {
     expect(answers.length).toBeGreaterThan(300);
   });
 
-  test('an untouched one goes out as it came', () => {
+  test('an unchanged reply goes out as it came', () => {
     for (const { row, body } of answers) {
-      const asked = conversation(requestOf(row));
-      const reply = openaiResponses.decodeReply(body, upstream(asked));
-      expect(openaiResponses.encodeReply(reply, client(asked)) as Json, row.file).toBe(body);
+      const request = conversation(requestOf(row));
+      const reply = openaiResponses.decodeReply(body, upstream(request));
+      expect(openaiResponses.encodeReply(reply, client(request)) as Json, row.file).toBe(body);
     }
   });
 
-  test('written anew and read again, each says the same', () => {
+  test('a reply has the same content after encoding and decoding', () => {
     for (const { row, body } of answers) {
-      const asked = conversation(requestOf(row));
-      const { wire: _, ...reply } = openaiResponses.decodeReply(body, upstream(asked));
+      const request = conversation(requestOf(row));
+      const { wire: _, ...reply } = openaiResponses.decodeReply(body, upstream(request));
       const encoded = openaiResponses.encodeReply(reply, client(conversation(SEALING)));
-      const again = openaiResponses.decodeReply(encoded, upstream(asked));
-      expect(again.blocks.map(said), row.file).toEqual(reply.blocks.map(said));
+      const again = openaiResponses.decodeReply(encoded, upstream(request));
+      expect(again.blocks.map(contentOf), row.file).toEqual(reply.blocks.map(contentOf));
       expect([again.finish, again.model, again.created, again.usage], row.file).toEqual([
         reply.finish,
         reply.model,
         reply.created,
-        // The details are required on the wire, so a vendor's silence becomes 0.
+        // The details are required on the wire, so missing counts become 0.
         reply.usage && { cacheRead: 0, reasoning: 0, ...reply.usage },
       ]);
     }
   });
 
-  test('usage comes apart and together again to the very counts', () => {
+  test('usage survives decoding and encoding with the same counts', () => {
     let compared = 0;
     for (const { row, body } of answers) {
       const usage = isObject(body) ? body.usage : undefined;
       if (!isObject(usage)) continue;
-      const asked = conversation(requestOf(row));
-      const { wire: _, ...reply } = openaiResponses.decodeReply(body, upstream(asked));
-      const encoded = openaiResponses.encodeReply(reply, client(asked)).usage as JsonObject;
+      const request = conversation(requestOf(row));
+      const { wire: _, ...reply } = openaiResponses.decodeReply(body, upstream(request));
+      const encoded = openaiResponses.encodeReply(reply, client(request)).usage as JsonObject;
       expect(encoded.input_tokens, row.file).toBe(usage.input_tokens);
       expect(encoded.output_tokens, row.file).toBe(usage.output_tokens);
       compared++;
@@ -85,8 +85,8 @@ describe.skipIf(!hasFixtures)('recorded replies', () => {
 
   test('the digest of a reply agrees with its decoding', () => {
     for (const { row, body } of answers) {
-      const asked = conversation(requestOf(row));
-      const reply: Reply = openaiResponses.decodeReply(body, upstream(asked));
+      const request = conversation(requestOf(row));
+      const reply: Reply = openaiResponses.decodeReply(body, upstream(request));
       const digest = openaiResponses.digestReply(body);
       expectPlain(digest, reply, row.file);
       expect(
@@ -102,7 +102,7 @@ describe.skipIf(!hasFixtures)('recorded replies', () => {
     }
   });
 
-  test('recorded errors are typed by their meaning', () => {
+  test('recorded errors get the right kind', () => {
     const kinds = new Map<string, string>();
     for (const row of recorded) {
       if (row.kind !== 'json' || (row.status ?? 200) < 400) continue;

@@ -14,11 +14,11 @@ if (!hasCaptures) test.skip('captured requests: SKIPPED, ../shared/captures is a
 const all = requests();
 
 describe.skipIf(all.length === 0)('recorded and captured requests', () => {
-  test('there are hundreds of them', () => {
+  test('hundreds of requests are available', () => {
     expect(all.length).toBeGreaterThan(500);
   });
 
-  test('an untouched conversation encodes to the very body it came from', () => {
+  test('an unchanged conversation encodes to the body it came from', () => {
     for (const { name, body } of all) {
       const notes = new Notes();
       const conversation = openaiResponses.decodeRequest(body);
@@ -32,7 +32,7 @@ describe.skipIf(all.length === 0)('recorded and captured requests', () => {
     }
   });
 
-  test('lists rebuilt by a pass that changed nothing in them still say the same', () => {
+  test('lists rebuilt without changes encode equivalently', () => {
     for (const { name, body } of all) {
       const conversation = openaiResponses.decodeRequest(body);
       const rebuilt = withParts(conversation, {
@@ -43,7 +43,7 @@ describe.skipIf(all.length === 0)('recorded and captured requests', () => {
       });
       const encoded = openaiResponses.encodeRequest(rebuilt, target(rebuilt.model), new Notes());
       const expected = { ...body };
-      // Reasoning that nothing follows is refused by the API, so a rewritten list does without.
+      // The API refuses reasoning at the end, so a rewritten list omits it.
       if (JSON.stringify(encoded.input) !== JSON.stringify(body.input)) {
         const input = body.input as readonly { type?: string }[];
         expect(encoded.input, name).toEqual(
@@ -55,7 +55,7 @@ describe.skipIf(all.length === 0)('recorded and captured requests', () => {
     }
   });
 
-  test('decoding changes nothing in the body it is given', () => {
+  test('decoding does not change its input body', () => {
     for (const { name, body } of all.slice(0, 200)) {
       const before = JSON.stringify(body);
       openaiResponses.decodeRequest(body);
@@ -74,7 +74,7 @@ describe.skipIf(all.length === 0)('recorded and captured requests', () => {
     }
   });
 
-  test('every declared tool finds back from its flat name to namespace, name and kind', () => {
+  test('every declared tool is restored from its flat name to namespace, name and kind', () => {
     let namespaced = 0;
     for (const { name, body } of all) {
       const { tools } = openaiResponses.decodeRequest(body);
@@ -95,7 +95,7 @@ describe.skipIf(all.length === 0)('recorded and captured requests', () => {
     if (hasCaptures) expect(namespaced).toBeGreaterThan(100);
   });
 
-  test('a body encoded without its origin is one that the API accepts', () => {
+  test('the API accepts a body encoded without its origin', () => {
     for (const { name, body } of all) {
       const { origin: _, ...conversation } = openaiResponses.decodeRequest(body);
       const encoded = openaiResponses.encodeRequest(

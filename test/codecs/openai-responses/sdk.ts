@@ -3,7 +3,7 @@
 import OpenAI from 'openai';
 import type { Response as SdkResponse } from 'openai/resources/responses/responses';
 
-/** The response that the SDK's own accumulator makes of an SSE text; rejects where the SDK does. */
+/** The response that the SDK's own accumulator reads from an SSE text; rejects where the SDK does. */
 export async function readBySdk(sse: string): Promise<SdkResponse> {
   const client = new OpenAI({
     apiKey: 'sk-test',

@@ -21,7 +21,7 @@ export function eventsOfText(sse: string): readonly WireEvent[] {
 
 const TERMINAL = ['response.completed', 'response.incomplete', 'response.failed'];
 
-/** Checks the whole skeleton and gives back the response object of the last event. */
+/** Checks the structure of the stream and returns the response object of the last event. */
 export function checkSkeleton(sse: string, name = ''): JsonObject {
   const events = eventsOfText(sse);
   expect(events.map((e) => e.sequence_number) as number[], name).toEqual(events.map((_, i) => i));

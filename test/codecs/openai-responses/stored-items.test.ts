@@ -17,7 +17,7 @@ const earlier = [
 ];
 const output = { type: 'function_call_output', call_id: 'c', output: 'ok' };
 
-test('the expanded conversation is sent whole, and without the id it stands for', () => {
+test('the expanded conversation goes out whole, without the id that it replaces', () => {
   const body = { model: 'm', input: [output], previous_response_id: 'resp_1', temperature: 1 };
   const expanded = prependItems(conversation(body), earlier);
   expect(expanded.turns.length).toBe(4);
@@ -30,7 +30,7 @@ test('the expanded conversation is sent whole, and without the id it stands for'
   expect(notes.size).toBe(0);
 });
 
-test('the reply still names it', () => {
+test('the reply still names the id', () => {
   const expanded = prependItems(
     conversation({ model: 'm', input: 'x', previous_response_id: 'resp_1' }),
     earlier,
@@ -43,9 +43,9 @@ test('the reply still names it', () => {
 });
 
 test('a string input stays last, also after a changed setting', () => {
-  const asked = conversation({ model: 'm', input: 'two', previous_response_id: 'resp_1' });
+  const request = conversation({ model: 'm', input: 'two', previous_response_id: 'resp_1' });
   const expanded = prependItems(
-    { ...asked, settings: { ...asked.settings, maxTokens: 9 } },
+    { ...request, settings: { ...request.settings, maxTokens: 9 } },
     earlier.slice(0, 1),
   );
   expect(openaiResponses.encodeRequest(expanded, target('m'), new Notes())).toEqual({
@@ -55,7 +55,7 @@ test('a string input stays last, also after a changed setting', () => {
   });
 });
 
-test('tools that earlier items brought are known again', () => {
+test('tools from earlier items are known again', () => {
   const items = [
     { type: 'additional_tools', role: 'developer', tools: [{ type: 'custom', name: 'exec' }] },
   ];
@@ -67,7 +67,7 @@ test('tools that earlier items brought are known again', () => {
   expect(openaiResponses.encodeRequest(expanded, target('m'), new Notes()).tools).toBeUndefined();
 });
 
-test('bodies and replies as items', () => {
+test('bodies and replies become items', () => {
   expect(inputItems({ input: 'x' })).toEqual([{ type: 'message', role: 'user', content: 'x' }]);
   expect(inputItems({ input: [output] })).toEqual([output]);
   expect(inputItems({})).toEqual([]);

@@ -49,13 +49,13 @@ function checkOrder(events: readonly StreamEvent[], name: string): void {
   expect(last.at(-1) === 'error' || last.join(' ') === 'finish end', `${name}: ${last}`).toBe(true);
 }
 
-/** A block as what it says, without where it came from; newlines between summary parts count as one kind. */
-function said(block: Block): unknown {
+/** A block's content without its origin; newlines between summary parts count as one kind. */
+function contentOf(block: Block): unknown {
   const { wire: _, residue: __, ...rest } = block as Block & { residue?: unknown };
   if (rest.type === 'text') {
     return { ...rest, citations: rest.citations?.map(({ wire: ___, ...c }) => c) };
   }
-  // The vendor encrypts anew for every event: the same payload never comes twice.
+  // The vendor encrypts anew for every event, so the same payload never comes twice.
   if (rest.type === 'reasoning' && rest.sealed) {
     return { ...rest, sealed: { ...rest.sealed, value: rest.sealed.value !== '' } };
   }
@@ -65,7 +65,7 @@ function said(block: Block): unknown {
 const streams = recorded.filter((row) => row.kind === 'sse' && row.status === 200);
 const isWhole = (text: string) => text.split('"type":"response.created"').length <= 2;
 
-/** A sanitised recording: the texts of its `done` events are not what its deltas amount to. */
+/** A sanitised recording: the texts of its `done` events differ from its deltas. */
 function contradictsItself(text: string): boolean {
   let deltas = '';
   let dones = '';
@@ -83,18 +83,18 @@ afterAll(() => {
 });
 
 describe.skipIf(!hasFixtures)('recorded streams', () => {
-  test('there are more than a hundred', () => {
+  test('more than a hundred streams are available', () => {
     expect(streams.length).toBeGreaterThan(150);
   });
 
-  test('each decodes to the promised order of events', () => {
+  test('every stream decodes to the promised order of events', () => {
     for (const row of streams) {
       const text = bodyOf(row);
       if (isWhole(text)) checkOrder(decode(frames(text), conversation(requestOf(row))), row.file);
     }
   });
 
-  test('each says what the response object in its own last event says', () => {
+  test('every stream decodes to the response object in its last event', () => {
     let compared = 0;
     for (const row of streams) {
       const text = bodyOf(row);
@@ -106,7 +106,9 @@ describe.skipIf(!hasFixtures)('recorded streams', () => {
       const fold = new ReplyBuilder();
       for (const event of decode(frames(text), sent)) fold.push(event);
       const reply = openaiResponses.decodeReply(last.response as JsonObject, upstream(sent));
-      expect(plain(fold.reply.blocks.map(said)), row.file).toEqual(plain(reply.blocks.map(said)));
+      expect(plain(fold.reply.blocks.map(contentOf)), row.file).toEqual(
+        plain(reply.blocks.map(contentOf)),
+      );
       expect(fold.reply.finish, row.file).toBe(reply.finish);
       expect(fold.reply.usage, row.file).toEqual(reply.usage);
       expect(fold.complete, row.file).toBe(true);
@@ -115,7 +117,7 @@ describe.skipIf(!hasFixtures)('recorded streams', () => {
     expect(compared).toBeGreaterThan(150);
   });
 
-  test('each gives the same events however its bytes are cut', () => {
+  test('every chunk split gives the same events', () => {
     for (const row of streams) {
       const bytes = new TextEncoder().encode(bodyOf(row));
       const sent = conversation(requestOf(row));
@@ -130,7 +132,7 @@ describe.skipIf(!hasFixtures)('recorded streams', () => {
     }
   }, 60_000);
 
-  test('a small one gives the same events at every single split', () => {
+  test('a small stream gives the same events at every single split', () => {
     const row = streams
       .map((one) => ({ one, bytes: new TextEncoder().encode(bodyOf(one)) }))
       .sort((a, b) => a.bytes.length - b.bytes.length)[0]!;
@@ -143,15 +145,15 @@ describe.skipIf(!hasFixtures)('recorded streams', () => {
     }
   }, 60_000);
 
-  test('written anew, each keeps the skeleton, satisfies the official client and equals the whole reply', async () => {
+  test('every re-encoded stream has the right structure, satisfies the official client and equals the whole reply', async () => {
     setSystemTime(new Date('2026-03-01T12:00:00Z'));
     let read = 0;
     for (const row of streams) {
       const text = bodyOf(row);
       if (!isWhole(text)) continue;
-      const asked = conversation(requestOf(row));
-      const events = decode(frames(text), asked);
-      const encoder = openaiResponses.encodeStream(client(asked));
+      const request = conversation(requestOf(row));
+      const events = decode(frames(text), request);
+      const encoder = openaiResponses.encodeStream(client(request));
       const sse = events.map((event) => encoder.event(event)).join('');
       const last = checkSkeleton(sse, row.file);
       if (events.at(-1)?.type === 'error') {
@@ -165,14 +167,14 @@ describe.skipIf(!hasFixtures)('recorded streams', () => {
 
       const fold = new ReplyBuilder();
       for (const event of events) fold.push(event);
-      const whole = openaiResponses.encodeReply(fold.reply, client(asked));
+      const whole = openaiResponses.encodeReply(fold.reply, client(request));
       expect(meaning(whole), row.file).toEqual(meaning(last));
       read++;
     }
     expect(read).toBeGreaterThan(150);
   }, 60_000);
 
-  test('a stream that was cut is never ended by the decoder', () => {
+  test('the decoder never ends a cut stream', () => {
     for (const row of streams) {
       const text = bodyOf(row);
       if (!isWhole(text)) continue;

@@ -17,8 +17,8 @@ export function run(events: readonly JsonObject[], sent: Conversation = ASKED, e
   return [...out, ...decoder.end()];
 }
 
-/** Events in short words: `[0 text]` opens, `0:abc` adds, `]` closes. */
-export function words(events: readonly StreamEvent[]): string {
+/** Events in short form: `[0 text]` opens, `0:abc` adds, `]` closes. */
+export function transcript(events: readonly StreamEvent[]): string {
   return events
     .map((event) => {
       switch (event.type) {

@@ -1,4 +1,4 @@
-/** One turn of a chat through a gateway in this process: the features of a conversation around a scripted vendor. */
+/** Runs one turn of a chat through an in-process gateway: the chat features around a scripted vendor. */
 
 import { withConversationTools } from '../../../src/app/chat-apps.ts';
 import type { StreamEvent } from '../../../src/conversation/events.ts';
@@ -36,23 +36,30 @@ export interface Chat {
   readonly rounds?: number;
 }
 
-export type Said = { readonly text: string } | { readonly call: string; readonly args: JsonObject };
+export type ScriptedPart =
+  | { readonly text: string }
+  | { readonly call: string; readonly args: JsonObject };
 
-/** What a vendor says, on its wire: streamed in pieces of so many characters, or whole. */
+/** A vendor's reply on the wire: streamed in pieces of that many characters, or whole. */
 export function vendor(
   protocol: ProtocolName,
-  said: readonly Said[],
+  messages: readonly ScriptedPart[],
   { stream = true, piece = 5 }: { readonly stream?: boolean; readonly piece?: number } = {},
 ): Scripted {
-  const asked = PROTOCOLS['openai-chat'].decodeRequest({
+  const request = PROTOCOLS['openai-chat'].decodeRequest({
     model: 'm',
     messages: [{ role: 'user', content: 'x' }],
   });
-  const context = { request: asked, requestId: 'req_1_abcdef', provider: 'up', notes: new Notes() };
-  const calls = said.some((one) => 'call' in one);
+  const context = {
+    request: request,
+    requestId: 'req_1_abcdef',
+    provider: 'up',
+    notes: new Notes(),
+  };
+  const calls = messages.some((one) => 'call' in one);
   const events: StreamEvent[] = [
     { type: 'start', id: '', model: 'm' },
-    ...said.flatMap((one, index): StreamEvent[] => {
+    ...messages.flatMap((one, index): StreamEvent[] => {
       const text = 'text' in one ? one.text : JSON.stringify(one.args);
       const head =
         'text' in one
@@ -86,23 +93,26 @@ export function vendor(
 
 export const ALL = ['openai-chat', 'openai-responses', 'anthropic-messages'] as const;
 
-/** A request of this protocol: instructions, and what is said, the user first. */
+/** A request in this protocol: instructions and alternating messages, the user's first. */
 export function asking(
   client: ProtocolName,
-  words: readonly string[],
+  messages: readonly string[],
   {
     stream = true,
     system = '你是小明。',
   }: { readonly stream?: boolean; readonly system?: string } = {},
 ): JsonObject {
-  const said = words.map((content, at) => ({ role: at % 2 === 0 ? 'user' : 'assistant', content }));
+  const parts = messages.map((content, at) => ({
+    role: at % 2 === 0 ? 'user' : 'assistant',
+    content,
+  }));
   switch (client) {
     case 'openai-chat':
-      return { stream, messages: [{ role: 'system', content: system }, ...said] };
+      return { stream, messages: [{ role: 'system', content: system }, ...parts] };
     case 'openai-responses':
-      return { stream, instructions: system, input: said };
+      return { stream, instructions: system, input: parts };
     case 'anthropic-messages':
-      return { stream, max_tokens: 500, system, messages: said };
+      return { stream, max_tokens: 500, system, messages: parts };
   }
 }
 

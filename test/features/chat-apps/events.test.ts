@@ -1,4 +1,4 @@
-/** Tools at work as an app sees them: calls and results in order, in frames that official clients pass over. */
+/** Tool events as an app reads them: calls and results in order, in frames that official clients skip. */
 
 import { describe, expect, test } from 'bun:test';
 import { LINT } from '../../../src/app/linters.ts';
@@ -85,21 +85,21 @@ function expectEvents(events: readonly JsonObject[]): void {
 for (const client of ALL) {
   for (const upstream of ALL) {
     describe(`${client} → ${upstream}`, () => {
-      test('on request, in order, and the official client reads the stream as before', async () => {
+      test('events come on request and in order, and the official client reads the stream as before', async () => {
         const [shown, hidden] = [
           await turn(client, upstream, true),
           await turn(client, upstream, false),
         ];
         expectEvents(eventsIn(shown.text));
         expect(violations(client, shown.text)).toEqual([]);
-        const told = await readBySdk(client, shown.text);
-        expect(told.text.replace(/\s+/g, '')).toBe('让我想想。三月，蛋糕很甜。');
-        expect(told.calls).toEqual([]);
+        const response = await readBySdk(client, shown.text);
+        expect(response.text.replace(/\s+/g, '')).toBe('让我想想。三月，蛋糕很甜。');
+        expect(response.calls).toEqual([]);
         expect(hidden.text).not.toContain('hopgate');
         expect(hidden.text).not.toContain('recall_memory');
         expect(violations(client, hidden.text)).toEqual([]);
-        expect((await readBySdk(client, hidden.text)).text).toBe(told.text);
-        // The first events are there before the first word.
+        expect((await readBySdk(client, hidden.text)).text).toBe(response.text);
+        // The first events arrive before the first text.
         expect(shown.text.indexOf('get_other_members')).toBeLessThan(shown.text.indexOf('让我'));
         expect(shown.text.indexOf('让我')).toBeLessThan(shown.text.indexOf('"蛋糕"'));
       });

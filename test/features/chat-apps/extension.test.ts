@@ -1,4 +1,4 @@
-/** What an app may say beside its request: every wrong field is named, headers say the same as the body. */
+/** The request extension of chat apps: every wrong field is named, and headers have the same effect as the body. */
 
 import { describe, expect, test } from 'bun:test';
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
@@ -165,15 +165,17 @@ describe('tools by conversation', () => {
 
   test('is_mentioned compares ids, as numbers or text', async () => {
     const self = { id: 7, name: '小明' };
-    const talk = (mentions: (string | number)[], more: JsonObject = {}) =>
+    const openChat = (mentions: (string | number)[], more: JsonObject = {}) =>
       ({ conversation: { mode: 'group', self, mentions, ...more } }) as JsonObject;
     const text = async (value: JsonObject) => (await run(value, 'is_mentioned')).text;
-    expect(await text(talk([7]))).toBe('被提及，需要发言');
-    expect(await text(talk(['7']))).toBe('被提及，需要发言');
-    expect(await text(talk([8, '小明']))).toBe('未被提及，可自行判断');
-    expect(await text(talk([]))).toBe('未被提及，可自行判断');
-    expect(await text(talk([7], { locale: 'en' }))).toBe('You were mentioned and need to speak');
-    expect(await text(talk([7], { texts: { mentioned: '说！' } }))).toBe('说！');
+    expect(await text(openChat([7]))).toBe('被提及，需要发言');
+    expect(await text(openChat(['7']))).toBe('被提及，需要发言');
+    expect(await text(openChat([8, '小明']))).toBe('未被提及，可自行判断');
+    expect(await text(openChat([]))).toBe('未被提及，可自行判断');
+    expect(await text(openChat([7], { locale: 'en' }))).toBe(
+      'You were mentioned and need to speak',
+    );
+    expect(await text(openChat([7], { texts: { mentioned: '说！' } }))).toBe('说！');
   });
 
   test('the others’ messages are the app’s text, or built from its messages', async () => {
@@ -267,7 +269,7 @@ describe('spaces', () => {
       403,
       'hopgate.memory.space',
     ]);
-    expect(memory.asked).toEqual([]);
+    expect(memory.recalls).toEqual([]);
     expect(
       conversationParts(options({ memory: { space: 'mine' } }, {}, { memory, mayUse }))?.space,
     ).toBe('mine');
@@ -281,12 +283,12 @@ describe('spaces', () => {
 });
 
 describe('the language of the texts, where none is configured', () => {
-  const described = (system: string, ...said: string[]) => {
-    const asked = openaiChat.decodeRequest({
+  const described = (system: string, ...texts: string[]) => {
+    const request = openaiChat.decodeRequest({
       model: 'm',
       messages: [
         ...(system === '' ? [] : [{ role: 'system', content: system }]),
-        ...said.flatMap((content) => [
+        ...texts.flatMap((content) => [
           { role: 'user', content },
           { role: 'assistant', content: 'OK' },
         ]),
@@ -295,7 +297,7 @@ describe('the language of the texts, where none is configured', () => {
     });
     const extension = { memory: { space: 's' } };
     const { tools } = conversationParts(
-      options(extension, {}, { locale: 'auto', request: () => asked }),
+      options(extension, {}, { locale: 'auto', request: () => request }),
     )!;
     return /\p{Script=Han}/u.test(tools[0]!.description) ? 'zh' : 'en';
   };
@@ -307,20 +309,20 @@ describe('the language of the texts, where none is configured', () => {
     ['en', '', ['Shall we have 火锅 (hot pot) tonight, everybody?']],
     ['en', '', ['今日はラーメンを食べましょう']],
     ['en', '', []],
-  ] as const)('%s: %p %p', (language, system, said) => {
-    expect(described(system, ...said)).toBe(language);
-    // Later turns change nothing, in whatever language.
-    expect(described(system, ...said, 'Now all in English, please, for everybody here.')).toBe(
-      said.length === 0 ? 'en' : language,
+  ] as const)('%s: %p %p', (language, system, messages) => {
+    expect(described(system, ...messages)).toBe(language);
+    // Later turns in any language change nothing.
+    expect(described(system, ...messages, 'Now all in English, please, for everybody here.')).toBe(
+      messages.length === 0 ? 'en' : language,
     );
-    if (said.length > 0)
-      expect(described(system, ...said, '现在都说中文吧，大家好')).toBe(language);
+    if (messages.length > 0)
+      expect(described(system, ...messages, '现在都说中文吧，大家好')).toBe(language);
   });
   test('the configuration overrides it, and the request overrides both', () => {
-    const texts = (locale: 'zh' | 'en', talk: JsonObject) =>
+    const texts = (locale: 'zh' | 'en', chat: JsonObject) =>
       conversationParts(
         options(
-          { memory: { space: 's' }, conversation: { mode: 'single', ...talk } },
+          { memory: { space: 's' }, conversation: { mode: 'single', ...chat } },
           {},
           { locale },
         ),

@@ -1,4 +1,4 @@
-/** Forced recall: the pairs stand in the context before the model is asked, on every wire in a valid form. */
+/** Forced recall: the call pairs precede the model's turn, in a valid form on every wire. */
 
 import { describe, expect, test } from 'bun:test';
 import { LINT } from '../../../src/app/linters.ts';
@@ -45,7 +45,7 @@ for (const client of ALL) {
     for (const stream of [true, false]) {
       const how = `${client} → ${upstream}, ${stream ? 'streamed' : 'whole'}`;
       test(`${how}: three valid pairs after the user’s text, without repairs`, async () => {
-        const told = await chat({
+        const response = await chat({
           client,
           upstream,
           body: asking(client, ['早上好', '早', '还记得生日聚会吗'], { stream }),
@@ -53,9 +53,9 @@ for (const client of ALL) {
           memory: remembering(),
           script: [vendor(upstream, [{ text: '当然记得。' }], { stream })],
         });
-        expect(told.status).toBe(200);
-        expect(told.sent).toHaveLength(1);
-        const body = told.sent[0]!;
+        expect(response.status).toBe(200);
+        expect(response.sent).toHaveLength(1);
+        const body = response.sent[0]!;
         expect(LINT.linters[upstream].request(body)).toEqual([]);
         const { turns, tools } = decoded(upstream, body);
         expect(pairsOf(turns)).toEqual([
@@ -67,23 +67,25 @@ for (const client of ALL) {
             result: expect.stringMatching(/^\{"events":\[.*小红的生日聚会在三月.*\]\}$/) as string,
           },
         ]);
-        // Behind the last words, in front of nothing.
-        const said = turns.findLastIndex(({ blocks }) =>
+        // After the last message, before nothing else.
+        const position = turns.findLastIndex(({ blocks }) =>
           blocks.some(({ type }) => type === 'text'),
         );
         const first = turns.findIndex(({ blocks }) =>
           blocks.some(({ type }) => type === 'tool-call'),
         );
-        expect(textOf(turns[said]!.blocks)).toBe('还记得生日聚会吗');
-        expect(first).toBe(said + 1);
+        expect(textOf(turns[position]!.blocks)).toBe('还记得生日聚会吗');
+        expect(first).toBe(position + 1);
         expect(tools.map((tool) => tool.type === 'function' && tool.name)).toEqual([
           'recall_memory',
           'get_other_members_messages',
           'is_mentioned',
         ]);
-        // The validators find nothing to repair, here and when asked again.
-        expect(told.notes.filter((name) => /repair|orphan|relocat|strip/.test(name))).toEqual([]);
-        expect(told.notes.filter((name) => name === 'tool_call_forced')).toHaveLength(3);
+        // The validators find nothing to repair, here and on a repeated request.
+        expect(response.notes.filter((name) => /repair|orphan|relocat|strip/.test(name))).toEqual(
+          [],
+        );
+        expect(response.notes.filter((name) => name === 'tool_call_forced')).toHaveLength(3);
         const target = {
           provider: 'up',
           model: 'm',
@@ -93,9 +95,9 @@ for (const client of ALL) {
         const again = decoded(upstream, body);
         const context = { target, client, notes: new Notes(), hop: 1 };
         expect(toolPairing.request!(again, context)).toBe(again);
-        // Nobody sees any of it who has not asked to.
-        expect(told.text).not.toMatch(/recall_memory|is_mentioned|hopgate/);
-        expect(told.runs.map(({ name, hop }) => [name, hop])).toEqual([
+        // Clients that did not ask for tool events see none.
+        expect(response.text).not.toMatch(/recall_memory|is_mentioned|hopgate/);
+        expect(response.runs.map(({ name, hop }) => [name, hop])).toEqual([
           ['get_other_members_messages', undefined],
           ['is_mentioned', undefined],
           ['recall_memory', undefined],
@@ -105,7 +107,7 @@ for (const client of ALL) {
   }
 }
 
-describe('where the pair stands', () => {
+describe('the position of the pair', () => {
   const roles = (body: JsonObject) =>
     (body.messages as JsonObject[]).map(({ role, tool_calls: calls, content }) =>
       calls === undefined
@@ -155,7 +157,7 @@ describe('where the pair stands', () => {
     ]);
     const { messages: first } = before as { messages: JsonObject[] };
     const { messages: second } = after as { messages: JsonObject[] };
-    // Word for word, so that a vendor's prompt cache knows it.
+    // Word for word, so that a vendor's prompt cache matches.
     expect(second.slice(0, first.length)).toEqual(first);
     expect(after.tools).toEqual(before.tools!);
     expect(roles(after).slice(-2)).toEqual(['calls', ['tool', '6']]);
@@ -177,7 +179,7 @@ describe('where the pair stands', () => {
       memory,
       script: [vendor('openai-chat', [{ text: '好' }], { stream: false })],
     });
-    expect(memory.asked).toEqual([
+    expect(memory.recalls).toEqual([
       { space: 'g', query: expect.objectContaining({ query: '小红：生日\n小刚：聚会', limit: 8 }) },
     ] as never);
   });
@@ -198,7 +200,7 @@ describe('where the pair stands', () => {
       memory,
       script: [vendor('openai-chat', [{ text: '好' }], { stream: false })],
     });
-    expect(memory.asked[0]!.query.query).toBe('生日聚会');
+    expect(memory.recalls[0]!.query.query).toBe('生日聚会');
     await Bun.sleep(5);
     expect(memory.captured[0]!.events.map(({ source, text }) => [source, text])).toEqual([
       ['小红', '大家晚上好'],
@@ -216,12 +218,12 @@ describe('where the pair stands', () => {
       memory,
       script: [vendor('openai-chat', [{ text: '好' }], { stream: false })],
     });
-    expect(memory.asked[0]!.query.query).toBe('小红: 大家晚上好');
+    expect(memory.recalls[0]!.query.query).toBe('小红: 大家晚上好');
   });
 });
 
 test('a failed try is repeated with the same pair, made once', async () => {
-  const told = await chat({
+  const response = await chat({
     client: 'openai-chat',
     body: asking('openai-chat', ['生日聚会']),
     hopgate: { ...GROUP, tool_events: true },
@@ -231,10 +233,10 @@ test('a failed try is repeated with the same pair, made once', async () => {
       vendor('openai-chat', [{ text: '好' }]),
     ],
   });
-  expect(told.sent).toHaveLength(2);
-  expect(told.sent[1]).toEqual(told.sent[0]!);
-  expect(told.runs).toHaveLength(3);
-  expect(told.text.match(/"event":"tool_call"/g)).toHaveLength(3);
+  expect(response.sent).toHaveLength(2);
+  expect(response.sent[1]).toEqual(response.sent[0]!);
+  expect(response.runs).toHaveLength(3);
+  expect(response.text.match(/"event":"tool_call"/g)).toHaveLength(3);
 });
 
 test('a thinking budget cannot be combined with a forced call on Messages: it is removed with a note', async () => {
@@ -254,7 +256,7 @@ test('a thinking budget cannot be combined with a forced call on Messages: it is
   expect((await ask('auto')).sent[0]!.thinking).toEqual(thinking);
 });
 
-describe('what the client decides', () => {
+describe('client settings', () => {
   const body = (more: JsonObject) => ({
     ...asking('openai-chat', ['生日聚会'], { stream: false }),
     ...more,
@@ -274,24 +276,24 @@ describe('what the client decides', () => {
       type: 'function',
       function: { name: 'recall_memory', description: 'mine', parameters: { type: 'object' } },
     };
-    const told = await go({ tools: [own] }, { memory: { ...SINGLE.memory, max_recalls: 2 } });
-    expect(told.sent[0]!.tools).toEqual([own]);
-    expect(JSON.stringify(told.sent[0])).not.toContain('tool_calls');
-    expect(told.notes).toEqual(['conversation_tool_left_to_client']);
+    const response = await go({ tools: [own] }, { memory: { ...SINGLE.memory, max_recalls: 2 } });
+    expect(response.sent[0]!.tools).toEqual([own]);
+    expect(JSON.stringify(response.sent[0])).not.toContain('tool_calls');
+    expect(response.notes).toEqual(['conversation_tool_left_to_client']);
   });
 
   test('tool_choice none: the pair and its tool are sent, so that no call leaks as text', async () => {
     const own = { type: 'function', function: { name: 'roll', parameters: { type: 'object' } } };
-    const told = await go({ tools: [own], tool_choice: 'none' });
-    expect(told.sent[0]!.tool_choice).toBe('none');
-    expect((told.sent[0]!.tools as JsonObject[]).length).toBe(2);
-    expect(JSON.stringify(told.sent[0])).toContain('"role":"tool"');
+    const response = await go({ tools: [own], tool_choice: 'none' });
+    expect(response.sent[0]!.tool_choice).toBe('none');
+    expect((response.sent[0]!.tools as JsonObject[]).length).toBe(2);
+    expect(JSON.stringify(response.sent[0])).toContain('"role":"tool"');
   });
 
   test('a forced choice of the client does not count as made', async () => {
     const own = { type: 'function', function: { name: 'roll', parameters: { type: 'object' } } };
-    const told = await go({ tools: [own], tool_choice: 'required' });
-    expect(told.sent[0]!.tool_choice).toBe('required');
+    const response = await go({ tools: [own], tool_choice: 'required' });
+    expect(response.sent[0]!.tool_choice).toBe('required');
   });
 
   test('auto: tools only; off: only the conversation’s own tools', async () => {
@@ -304,19 +306,19 @@ describe('what the client decides', () => {
   });
 
   test('without any rounds the pair is still sent', async () => {
-    const told = await go({}, SINGLE, 0);
-    expect(told.sent[0]!.tools).toBeUndefined();
-    expect(JSON.stringify(told.sent[0])).toContain(REMEMBERED);
+    const response = await go({}, SINGLE, 0);
+    expect(response.sent[0]!.tools).toBeUndefined();
+    expect(JSON.stringify(response.sent[0])).toContain(REMEMBERED);
   });
 
   test('no other space is searched', async () => {
-    const told = await go({}, SINGLE);
-    expect(JSON.stringify(told.sent)).not.toContain('别的群');
+    const response = await go({}, SINGLE);
+    expect(JSON.stringify(response.sent)).not.toContain('别的群');
   });
 
   for (const client of ALL) {
-    test(`${client}: max_recalls is said once in the instructions and in the tool`, async () => {
-      const told = await chat({
+    test(`${client}: max_recalls appears once in the instructions and once in the tool`, async () => {
+      const response = await chat({
         client,
         body: asking(client, ['生日聚会']),
         hopgate: { memory: { ...SINGLE.memory, max_recalls: 3 } },
@@ -326,8 +328,8 @@ describe('what the client decides', () => {
           vendor(client, [{ text: '好' }]),
         ],
       });
-      expect(told.sent).toHaveLength(2);
-      for (const body of told.sent) {
+      expect(response.sent).toHaveLength(2);
+      for (const body of response.sent) {
         const { system, turns, tools } = decoded(client, body);
         const lead = textOf([
           ...system,
@@ -337,9 +339,9 @@ describe('what the client decides', () => {
         expect(lead.match(/最多回忆（recall_memory）3 次/g)).toHaveLength(1);
         expect(tools[0]?.type === 'function' && tools[0].description).toContain('3 次');
       }
-      expect(told.notes.filter((name) => name === 'recall_limit_told')).toHaveLength(1);
-      // What was sent first is the beginning of what is sent next.
-      const [first, second] = told.sent.map((body) => decoded(client, body));
+      expect(response.notes.filter((name) => name === 'recall_limit_told')).toHaveLength(1);
+      // Each request starts with the previous one.
+      const [first, second] = response.sent.map((body) => decoded(client, body));
       expect(second!.turns.slice(0, first!.turns.length)).toEqual(first!.turns as never);
     });
   }

@@ -1,4 +1,4 @@
-/** The last word on leaked markup: none of it is left, however it is cut, and nothing else is touched. */
+/** The final filter for leaked markup: it removes all markup, however it is split, and leaves other text alone. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -35,14 +35,14 @@ describe('markup', () => {
     ['the beginning of a tag, at the end', '好。<｜DSM', '好。'],
     ['a tag with a space in it', 'x<｜DSML｜ calls>y</｜DSML｜ calls>z', 'xyz'],
   ] as const) {
-    test(`${what} goes, whatever its pieces`, () => {
+    test(`${what} is removed, however it is split`, () => {
       for (const size of [1, 2, 3, 7, 1000]) expect(clean(text, [size]).text).toBe(left);
       expect(clean(text).count).toBeGreaterThan(0);
     });
   }
 
   test('any text around any block, cut anywhere: no markup is left', () => {
-    // No halves of tags: with what stood between them gone they would make a whole one.
+    // Half tags are left out: without the block between them they would form a whole tag.
     const word = fc.constantFrom(
       '好',
       '<',
@@ -61,8 +61,8 @@ describe('markup', () => {
       fc.property(
         fc.array(word, { maxLength: 14 }),
         fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 6 }),
-        (words, sizes) => {
-          const text = words.join('');
+        (texts, sizes) => {
+          const text = texts.join('');
           const { text: left } = clean(text, sizes);
           expect(left).toBe(clean(text).text);
           expect(left).not.toMatch(/[|｜]DSML|<function_calls>/);
@@ -86,8 +86,8 @@ test('text without markup passes unchanged: tables, HTML, arrows, quotes', () =>
 });
 
 test('events without markup stay the same objects', () => {
-  const told: number[] = [];
-  const interceptor = cleanReply(() => told.push(1), { reasoning: false });
+  const reportCount: number[] = [];
+  const interceptor = cleanReply(() => reportCount.push(1), { reasoning: false });
   const start = { type: 'block-start', index: 0, head: { type: 'text' } } as const;
   const delta = { type: 'delta', index: 0, text: 'Hello.' } as const;
   const stop = { type: 'block-stop', index: 0 } as const;
@@ -95,10 +95,10 @@ test('events without markup stay the same objects', () => {
   const reasoning = { ...start, head: { type: 'reasoning' } } as const;
   const thought = { ...delta, text: BLOCK };
   for (const event of [reasoning, thought, stop]) expect(interceptor.event(event)).toBe(event);
-  expect(told).toEqual([]);
+  expect(reportCount).toEqual([]);
   interceptor.event(start);
   expect(interceptor.event({ ...delta, text: BLOCK })).toEqual({ ...delta, text: '\n\n' } as never);
   interceptor.event({ ...delta, text: BLOCK });
   interceptor.event(stop);
-  expect(told).toEqual([1]);
+  expect(reportCount).toEqual([1]);
 });

@@ -1,4 +1,6 @@
-/** A memory in a few lines: every event of a space that shares a word (or two characters) with the query. */
+/**
+ * A small memory for tests: it returns every event of a space that shares a word (or two characters) with the query.
+ */
 
 import type {
   Memory,
@@ -9,7 +11,7 @@ import type {
 
 export interface TestMemory extends Memory {
   readonly captured: { readonly space: string; readonly events: readonly NewMemoryEvent[] }[];
-  readonly asked: { readonly space: string; readonly query: RecallQuery }[];
+  readonly recalls: { readonly space: string; readonly query: RecallQuery }[];
 }
 
 const pairs = (text: string): readonly string[] =>
@@ -17,12 +19,12 @@ const pairs = (text: string): readonly string[] =>
 
 export function testMemory(spaces: Readonly<Record<string, readonly string[]>> = {}): TestMemory {
   const captured: TestMemory['captured'] = [];
-  const asked: TestMemory['asked'] = [];
+  const requests: TestMemory['recalls'] = [];
   return {
     captured,
-    asked,
+    recalls: requests,
     async recall(space, query) {
-      asked.push({ space, query });
+      requests.push({ space, query });
       const texts = spaces[space] ?? [];
       const events = texts.map(
         (text, at): MemoryEvent => ({

@@ -1,4 +1,4 @@
-/** Every constructed leak, at every way a stream may be cut. */
+/** Every constructed leak, at every possible split of the stream. */
 
 import { describe, expect, test } from 'bun:test';
 import { existsSync, readFileSync } from 'node:fs';
@@ -31,19 +31,19 @@ const cases: readonly Case[] = existsSync(FILE)
   ? (JSON.parse(readFileSync(FILE, 'utf8')) as Case[])
   : [];
 
-/** What no visible text may hold once tools were offered, quoted text apart. */
+/** Text that must never be visible once tools were offered, except in quotations. */
 const MARKUP =
   /DSML|<\/?(?:invoke|function_calls|tool_calls?|function=|parameter|arg_key|arg_value|minimax)|<[|｜]|\]<\]|\[TOOL_CALLS\]|tool_calls"|rcc\.tool/;
 
 function check(it: Case, chunks: readonly string[], how: string): string | undefined {
-  // The cases say what one channel holds; `chunks` splits the one that holds the leak.
+  // A case describes one channel; `chunks` splits the channel with the leak.
   const parts: Part[] = it.reasoning === undefined ? [] : [{ reasoning: chunks }];
   if (it.reasoning === undefined) parts.push({ text: chunks });
   else if (it.text !== '') parts.push({ text: [it.text] });
   const tools = it.tools.map(
     ({ name, parameters }): Tool => ({ type: 'function', name, schema: parameters }),
   );
-  // The opener stood in the prompt: a fact of the model that only its profile can tell.
+  // The prompt held the opener; only the model's profile can know this.
   const profile = it.id === 'think__no-open' ? { leakFamilies: FAMILIES } : {};
   const events = eventsOf(parts);
   const played = play(events, { tools, profile });
@@ -88,7 +88,7 @@ suite(
     ? 'constructed leaks'
     : 'SKIPPED: the constructed leaks are not beside this checkout',
   () => {
-    test('there are cases of many families', () => {
+    test('the cases cover many families', () => {
       expect(cases.length).toBeGreaterThan(150);
     });
 

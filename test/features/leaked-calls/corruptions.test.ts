@@ -4,8 +4,8 @@ import { describe, expect, test } from 'bun:test';
 import { FAMILIES } from '../../../src/features/leaked-calls/index.ts';
 import { characters, eventsOf, type Playing, play, TOOLS } from './transcript.ts';
 
-/** Played whole and in characters; both must say the same. */
-function said(text: string, playing: Playing = {}) {
+/** Plays the reply whole and character by character; both must give the same result. */
+function playedBothWays(text: string, playing: Playing = {}) {
   const whole = play(eventsOf([{ text: [text] }]), playing);
   const slowly = play(eventsOf([{ text: characters(text) }]), playing);
   const view = ({ calls, text: shown, reasoning, finish, reports }: typeof whole) => ({
@@ -50,14 +50,14 @@ describe('recovered', () => {
   for (const [name, text] of Object.entries(recovered)) {
     test(name, () => {
       const extra = text.includes('timeout_ms') ? { timeout_ms: 5 } : {};
-      const { calls, text: shown, finish } = said(`Now.${text}`);
+      const { calls, text: shown, finish } = playedBothWays(`Now.${text}`);
       expect(calls).toEqual([{ name: PWD.name, arguments: { ...PWD.arguments, ...extra } }]);
       expect([shown, finish]).toEqual(['Now.', 'tool-calls']);
     });
   }
 });
 
-describe('marks of DSML that are spoilt, in every tag on its own', () => {
+describe('DSML marks broken in each tag', () => {
   const OPENERS = ['<｜DSML｜', '<', '<｜｜DSML｜｜', '<DSML｜', '<｜DSML', '<|DSML|'];
   const CLOSERS = [
     ...[
@@ -84,7 +84,7 @@ describe('marks of DSML that are spoilt, in every tag on its own', () => {
       for (const first of CLOSERS) {
         for (const last of CLOSERS) {
           const text = `${open}tool_calls>\n${open}invoke name="exec_command">\n${open}parameter name="cmd" string="true">ls -la${first}parameter>\n${open}parameter name="timeout_ms">5${last}parameter>\n${first}invoke>\n${last}tool_calls>`;
-          const { calls, text: shown } = said(`Now.\n${text}`);
+          const { calls, text: shown } = playedBothWays(`Now.\n${text}`);
           const wanted = { name: 'exec_command', arguments: { cmd: 'ls -la', timeout_ms: 5 } };
           expect([first, last, calls, shown]).toEqual([first, last, [wanted], 'Now.']);
         }
@@ -93,10 +93,10 @@ describe('marks of DSML that are spoilt, in every tag on its own', () => {
   }
 });
 
-test('a brace too few does not swallow the next call', () => {
+test('a missing brace does not swallow the next call', () => {
   const first = '<tool_call>\n{"name": "exec_command", "arguments": {"cmd": "pwd"}\n</tool_call>';
   const second = '<tool_call>\n{"name": "list_mailboxes", "arguments": {}}\n</tool_call>';
-  const { calls, text } = said(`So.\n${first}\n${second}\n`);
+  const { calls, text } = playedBothWays(`So.\n${first}\n${second}\n`);
   expect([calls, text]).toEqual([[PWD, { name: 'list_mailboxes', arguments: {} }], 'So.']);
 });
 
@@ -116,16 +116,16 @@ describe('removed, never called', () => {
   };
   for (const [name, text] of Object.entries(removed)) {
     test(name, () => {
-      const { calls, text: shown, reports } = said(`Now.\n${text}`);
+      const { calls, text: shown, reports } = playedBothWays(`Now.\n${text}`);
       expect([calls, shown]).toEqual([[], 'Now.']);
       expect(reports.join()).toContain('removed');
     });
   }
 
-  test('a value still holding argument tags is not passed on', () => {
+  test('a value that still holds argument tags is not passed on', () => {
     const text = `<tool_call>exec_command<arg_key>cmd</arg_key><arg_value>ls</arg_value x><arg_key>a</arg_key><arg_value>b</arg_value></tool_call>`;
     expect(
-      said(text).calls.every(({ arguments: args }) => !JSON.stringify(args).includes('arg_')),
+      playedBothWays(text).calls.every(({ arguments: args }) => !JSON.stringify(args).includes('arg_')),
     ).toBe(true);
   });
 });
@@ -134,7 +134,7 @@ describe('channels', () => {
   test('Harmony: thinking, a preamble, the answer', () => {
     const text =
       '<|channel|>analysis<|message|>Think.<|end|><|start|>assistant<|channel|>commentary<|message|>First.<|end|><|start|>assistant<|channel|>final<|message|>Done.<|return|>';
-    const { text: shown, reasoning, calls } = said(text);
+    const { text: shown, reasoning, calls } = playedBothWays(text);
     expect([reasoning, calls]).toEqual(['Think.', []]);
     expect(shown.replace(/\s/g, '')).toBe('First.Done.');
   });
@@ -142,7 +142,7 @@ describe('channels', () => {
   test('Kimi K3: thinking and the answer', () => {
     const text =
       '<|open|>think<|sep|>Think.<|close|>think<|sep|><|open|>response<|sep|>Done.<|close|>response<|sep|><|close|>message<|sep|>';
-    const { text: shown, reasoning } = said(text);
+    const { text: shown, reasoning } = playedBothWays(text);
     expect([reasoning, shown]).toEqual(['Think.', 'Done.']);
   });
 
@@ -152,43 +152,43 @@ describe('channels', () => {
       ['◁think▷', '◁/think▷'],
       ['[THINK]', '[/THINK]'],
     ]) {
-      const { text, reasoning } = said(`${open}\nHm.\n\nYes.\n${close}\n\nDone.`);
+      const { text, reasoning } = playedBothWays(`${open}\nHm.\n\nYes.\n${close}\n\nDone.`);
       expect([reasoning, text]).toEqual(['Hm.\n\nYes.', 'Done.']);
     }
   });
 
-  test('thinking without its opener in a reply that comes whole', () => {
+  test('thinking without its opener in a whole reply', () => {
     const { text, reasoning } = play(eventsOf([{ text: ['First.\n</think>\n\nDone.'] }]));
     expect([reasoning.trim(), text.trim()]).toEqual(['First.', 'Done.']);
   });
 
-  test('thinking without its opener, where a profile says so', () => {
+  test('thinking without its opener, as a profile declares', () => {
     const profile = { leakFamilies: FAMILIES };
-    const { text, reasoning } = said('First this.\n\nThen that.</think>\n\nDone.', { profile });
+    const { text, reasoning } = playedBothWays('First this.\n\nThen that.</think>\n\nDone.', { profile });
     expect([reasoning, text]).toEqual(['First this.\n\nThen that.', 'Done.']);
   });
 
-  test('on Messages thinking in tags stays text: it has no signature', () => {
+  test('on Messages, thinking in tags stays text because it has no signature', () => {
     for (const text of ['<thinking>Hm.</thinking>Done.', '<think>Hm.</think>Done.']) {
-      expect(said(text, { protocol: 'anthropic-messages' }).text).toBe(text);
+      expect(playedBothWays(text, { protocol: 'anthropic-messages' }).text).toBe(text);
     }
   });
 });
 
-describe('what a profile or a request rules out', () => {
+describe('families and tools that are switched off', () => {
   const hermes = '<tool_call>\n{"name": "exec_command", "arguments": {"cmd": "pwd"}}\n</tool_call>';
 
-  test('a family that the profile leaves out is text', () => {
+  test('a family that the profile excludes stays text', () => {
     const playing = { profile: { leakFamilies: ['dsml'] } };
     expect(play(eventsOf([{ text: [hermes] }]), playing).same).toBe(true);
   });
 
-  test('an empty list switches everything off', () => {
+  test('an empty list switches the feature off', () => {
     expect(play(eventsOf([{ text: [hermes] }]), { profile: { leakFamilies: [] } }).same).toBe(true);
   });
 
-  test('tool_choice none: never called, never shown', () => {
-    const { calls, text } = said(hermes, { settings: { toolChoice: { type: 'none' } } });
+  test('tool_choice none: leaked calls are neither made nor shown', () => {
+    const { calls, text } = playedBothWays(hermes, { settings: { toolChoice: { type: 'none' } } });
     expect([calls, text]).toEqual([[], '']);
   });
 
@@ -196,7 +196,7 @@ describe('what a profile or a request rules out', () => {
     expect(play(eventsOf([{ text: [hermes] }]), { tools: [] }).same).toBe(true);
   });
 
-  test('no tools, but calls in the history: never called, never shown', () => {
+  test('no tools, but calls in the history: leaked calls are neither made nor shown', () => {
     const call = {
       type: 'tool-call',
       id: 'a',
@@ -206,18 +206,18 @@ describe('what a profile or a request rules out', () => {
       by: 'client',
     } as const;
     const turns = [{ role: 'assistant', blocks: [call] }] as const;
-    const { calls, text, reports } = said(`Well.\n${hermes}`, { tools: [], turns });
+    const { calls, text, reports } = playedBothWays(`Well.\n${hermes}`, { tools: [], turns });
     expect([calls, text, reports]).toEqual([[], 'Well.', ['hermes removed']]);
   });
 
-  test('an answer that shall be JSON may look like a call', () => {
+  test('a JSON answer may look like a call', () => {
     const text = '{"name": "exec_command", "arguments": {"cmd": "pwd"}}';
-    expect(said(text).calls).toEqual([PWD]);
+    expect(playedBothWays(text).calls).toEqual([PWD]);
     const settings = { format: { type: 'json' } } as const;
     expect(play(eventsOf([{ text: [text] }]), { settings }).same).toBe(true);
   });
 
-  test('names: a namespace comes back, a freeform tool gets its text', () => {
+  test('a namespace is restored in a name, and a freeform tool gets its text', () => {
     const tools = [
       { type: 'function', name: 'read', namespace: 'files', schema: {} },
       { type: 'custom', name: 'apply_patch' },
@@ -237,6 +237,6 @@ describe('what a profile or a request rules out', () => {
       { type: 'hosted', name: 'web_search', kind: 'web_search', options: {} },
     ] as const;
     const text = '<tool_call>{"name": "web_search", "arguments": {"query": "x"}}</tool_call>';
-    expect(said(text, { tools }).calls).toEqual([]);
+    expect(playedBothWays(text, { tools }).calls).toEqual([]);
   });
 });

@@ -1,4 +1,7 @@
-/** Every grammar in every situation: one call and several, hostile values, prose around, cut off, quoted, unknown. */
+/**
+ * Every grammar in every situation: single and repeated calls, hostile values, surrounding prose, cuts, quotations,
+ * unknown tools.
+ */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -42,7 +45,7 @@ const HOSTILE: Call = {
 const READ: Call = { name: 'mcp__files__read-file', arguments: { path: 'src/a.ts' } };
 const NOTHING: Call = { name: 'nothing', arguments: {} };
 
-/** The ways in which a text arrives. */
+/** The ways in which a text is split. */
 function* arrivals(text: string): Generator<readonly [string, readonly string[]]> {
   yield ['whole', [text]];
   yield ['characters', characters(text)];
@@ -84,7 +87,7 @@ every('several calls', GRAMMARS, (write) => {
   expectCalls(write([LS, READ, NOTHING]), [LS, READ, NOTHING], '');
 });
 every('several calls that are the whole reply', WHOLE_REPLIES, (write) => {
-  // A hyphen is no part of a Python name.
+  // A Python name holds no hyphen.
   expectCalls(write([LS, TYPED]), [LS, TYPED], '');
 });
 every('types', GRAMMARS, (write) => expectCalls(write([TYPED]), [TYPED], ''));
@@ -109,7 +112,7 @@ every('cut off anywhere', GRAMMARS, (write) => {
   const text = `Looking.\n\n${write([{ name: 'run', arguments: { cmd: 'ls -la' } }])}`;
   for (let end = 12; end < text.length; end++) {
     const played = playText(characters(text.slice(0, end)));
-    // Never a call with other arguments than those that were written.
+    // A call never gets other arguments than those in the text.
     expect(played.calls.length === 0 || Bun.deepEquals(played.calls, [LS])).toBe(true);
   }
 });
@@ -144,7 +147,7 @@ const QUOTES: Readonly<Record<string, (text: string) => string>> = {
 };
 for (const [where, quote] of Object.entries(QUOTES)) {
   every(`${where}: nothing changes`, GRAMMARS, (write, name) => {
-    // R1 writes a fence of its own, which ends the one around it.
+    // R1 writes its own fence, which ends the surrounding one.
     if (name === 'deepseek r1' && where.includes('fence') && !where.includes('tildes')) return;
     const text = quote(write([LS]));
     for (const [how, chunks] of arrivals(text)) {
@@ -153,7 +156,7 @@ for (const [where, quote] of Object.entries(QUOTES)) {
   });
 }
 
-test('in inline code and in quotation marks: nothing changes', () => {
+test('markup in inline code and in quotation marks stays unchanged', () => {
   for (const write of Object.values(GRAMMARS)) {
     const line = write([LS]).replaceAll('\n', ' ').replaceAll('`', '');
     for (const text of [`Use \`${line}\` here.`, `He wrote '${line}' here.`]) {

@@ -1,4 +1,4 @@
-/** Every grammar as something that writes calls: what models of that family leak. */
+/** Every grammar as a writer of calls: the markup that models of that family leak. */
 
 export interface Call {
   readonly name: string;
@@ -83,7 +83,7 @@ const pythonCall = (call: Call) =>
 
 const named = (call: Call) => ({ name: call.name, arguments: call.arguments });
 
-/** Grammars that may stand anywhere in a reply. */
+/** Grammars that may appear anywhere in a reply. */
 export const GRAMMARS: Readonly<Record<string, Write>> = {
   'dsml v3.2': dsml('function_calls', '<｜DSML｜'),
   'dsml v4': dsml('tool_calls', '<｜DSML｜'),
@@ -220,7 +220,7 @@ export const GRAMMARS: Readonly<Record<string, Write>> = {
   'lm studio': (calls) => each(calls, (c) => `[TOOL_REQUEST]${json(named(c))}[END_TOOL_REQUEST]`),
 };
 
-/** Grammars that count only as the whole of a reply. */
+/** Grammars that count only as a whole reply. */
 export const WHOLE_REPLIES: Readonly<Record<string, Write>> = {
   'llama, no tag': (calls) =>
     each(calls, (c) => json({ name: c.name, parameters: c.arguments }), '; '),

@@ -1,4 +1,4 @@
-/** Structured calls: markup in names and arguments, broken JSON, wrapper tools; the sound ones stay as they are. */
+/** Structured calls: markup in names and arguments, broken JSON, wrapper tools; valid calls stay unchanged. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -9,8 +9,8 @@ import { characters, eventsOf, play } from './transcript.ts';
 const call = (name: string, args: readonly string[], finish: FinishReason = 'tool-calls') =>
   play(eventsOf([{ call: name, args }], finish));
 
-describe('sound calls', () => {
-  test('come out as the very events that went in', () => {
+describe('valid calls', () => {
+  test('valid calls pass as the same events', () => {
     for (const args of [
       '{"cmd":"<tool_call>ls</tool_call>"}',
       '',
@@ -22,7 +22,7 @@ describe('sound calls', () => {
     }
   });
 
-  test('any JSON object, in any pieces, is sound', () => {
+  test('any JSON object is valid, in any pieces', () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.string(), fc.jsonValue()),
@@ -39,7 +39,7 @@ describe('sound calls', () => {
     );
   });
 
-  test('a check says what JSON.parse says', () => {
+  test('the validity check agrees with JSON.parse', () => {
     const char = fc.constantFrom(...'{}[]",:\\ntruefalsu0123.-eE \n'.split(''));
     fc.assert(
       fc.property(fc.array(char, { maxLength: 14 }), (chars) => {
@@ -81,7 +81,7 @@ describe('broken JSON', () => {
     });
   }
 
-  test('what was let go before the fault is kept as it was', () => {
+  test('the part sent before the fault stays unchanged', () => {
     const { events } = call('exec_command', ['{"cmd": "ls"', ", 'a'", ': 1}']);
     const texts = events.flatMap((event) => (event.type === 'delta' ? [event.text] : []));
     expect(texts[0]).toBe('{"cmd": "ls"');
@@ -91,7 +91,7 @@ describe('broken JSON', () => {
     expect(call('exec_command', ['{"cmd": "ls -'], 'length').same).toBe(true);
   });
 
-  test('a string that breaks off is never completed: the turn fails and says why', () => {
+  test('a string that breaks off is never completed: the turn fails with a reason', () => {
     for (const args of [
       '{"cmd": "rm -rf /tm',
       'no JSON at all',
@@ -106,7 +106,7 @@ describe('broken JSON', () => {
     }
   });
 
-  test('the next call tells that no limit cut the one before', () => {
+  test('a following call shows that no limit cut the previous one', () => {
     const played = play(
       eventsOf(
         [
@@ -120,7 +120,7 @@ describe('broken JSON', () => {
   });
 });
 
-describe('names', () => {
+describe('call names', () => {
   test('a whole GLM call in the name', () => {
     const name = 'read_file<arg_key>path</arg_key><arg_value>src/a.ts</arg_value>';
     for (const args of ['{}', '']) {
@@ -130,16 +130,16 @@ describe('names', () => {
     }
   });
 
-  test('a name with a channel behind it keeps its arguments', () => {
+  test('a name followed by a channel keeps its arguments', () => {
     const played = call('exec_command<|channel|>commentary', ['{"cmd":', '"ls"}']);
     expect(played.calls).toEqual([{ name: 'exec_command', arguments: { cmd: 'ls' } }]);
   });
 
-  test('argument tags in a name that cannot be read fail the turn', () => {
+  test('unreadable argument tags in a name fail the turn', () => {
     expect(() => call('read_file<arg_key>path', ['{}'])).toThrow(/cannot be repaired/);
   });
 
-  test('the parallel wrapper becomes the calls in it', () => {
+  test('the parallel wrapper becomes the calls inside it', () => {
     const uses = [
       '{"tool_uses": [{"recipient_name": "functions.read_file", "parameters": {"path": "a"}},',
       '{"recipient_name": "functions.exec_command", "parameters": {"cmd": "ls"}}]}',
@@ -152,7 +152,7 @@ describe('names', () => {
     }
   });
 
-  test('a wrapper of calls that are none of the request stays', () => {
+  test('a wrapper of undeclared calls stays', () => {
     const uses = '{"tool_uses": [{"recipient_name": "functions.other", "parameters": {}}]}';
     expect(call('parallel', [uses]).same).toBe(true);
   });

@@ -62,7 +62,7 @@ describe('prose', () => {
     });
   }
 
-  test('any text of suspicious pieces says the same after as before, or says what was taken out', () => {
+  test('text of any suspicious pieces passes unchanged, or a note names the removed part', () => {
     const piece = fc.constantFrom(
       '<', '>', '</', '<|', '|>', '｜', 'DSML', 'tool_call', 'tool_calls', 'function_calls', 'invoke',
       ' name="', '"', '[', ']', '[TOOL_CALLS]', '{', '}', '{"name": "', 'exec_command', '\n', ' ', '`',
@@ -77,7 +77,7 @@ describe('prose', () => {
         const played = play(events);
         expect(played.calls).toEqual(once.calls);
         if (!played.same) return;
-        // A whole call that is only quoted is told of.
+        // A whole call that is only quoted is reported.
         expect(played.notes.replace(/leaked_call_quoted(?:=\d+)?/, '')).toBe('');
         expect(played.text + played.reasoning).toBe(whole[0]!);
       }),

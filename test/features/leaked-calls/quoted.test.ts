@@ -1,4 +1,4 @@
-/** A call that is only quoted never runs: every way of quoting, in every grammar, however the reply is cut. */
+/** A quoted call never runs: every way to quote, in every grammar, however the reply is split. */
 
 import { describe, expect, test } from 'bun:test';
 import { type Call, GRAMMARS, WHOLE_REPLIES, type Write } from './grammars.ts';
@@ -8,7 +8,7 @@ const TOOLS = [fn('run', { cmd: { type: 'string' } })];
 const EVIL: Call = { name: 'run', arguments: { cmd: 'rm -rf /' } };
 const GOOD: Call = { name: 'run', arguments: { cmd: 'ls' } };
 
-/** Ways of speaking of markup; behind each of them the reply goes on, or the place is none for a call. */
+/** Ways to mention markup: the reply continues after it, or a call cannot appear there. */
 const WAYS: Readonly<Record<string, (markup: string) => string>> = {
   'in a sentence': (m) => `The page says ${m} which is odd.`,
   'at the end of a sentence': (m) => `The page says ${m}.`,
@@ -63,7 +63,7 @@ function* arrivals(text: string): Generator<readonly string[]> {
   for (let at = 1; at < text.length; at += 5) yield [text.slice(0, at), text.slice(at)];
 }
 
-/** R1 and DSML with JSON write what code is written in too; the grammar of a call is what counts here. */
+/** R1 and JSON-style DSML share their markup with code samples; only the call's own grammar counts here. */
 const skipped = (grammar: string, way: string) =>
   grammar === 'deepseek r1' && /fence|quotation|block quote/.test(way);
 
@@ -82,7 +82,7 @@ for (const [way, quote] of Object.entries(WAYS)) {
   });
 }
 
-/** Every grammar, in the three ways that matter for what a reply is made of. */
+/** Every grammar, with the three facts that decide how a reply is built from it. */
 const each = (situation: string, check: (write: Write, name: string) => void) =>
   describe(situation, () => {
     for (const [name, write] of Object.entries(GRAMMARS)) test(name, () => check(write, name));
@@ -141,10 +141,10 @@ each('a call at the end, and then a structured one: both are made', (write) => {
 });
 
 each('a reply that begins with a call and then says that it waits: the call is made', (write) => {
-  for (const words of ['Done, waiting for the result.', 'Let me wait for the output.']) {
-    for (const chunks of arrivals(`${write([GOOD])}\n\n${words}`)) {
+  for (const message of ['Done, waiting for the result.', 'Let me wait for the output.']) {
+    for (const chunks of arrivals(`${write([GOOD])}\n\n${message}`)) {
       const { calls, text } = played([{ text: chunks }]);
-      expect([calls, text.trim()]).toEqual([[GOOD], words]);
+      expect([calls, text.trim()]).toEqual([[GOOD], message]);
     }
   }
 });
@@ -192,7 +192,7 @@ each('what a tool gave word for word is a quotation, even at the end of the repl
       expect(notes).toBe('leaked_call_quoted');
     }
   }
-  // Another call in the same grammar is none.
+  // A second call in the same grammar is not a quotation.
   const { calls } = played([{ text: [`So:\n${write([GOOD])}`] }], { turns: turnsOf(page) });
   expect(calls).toEqual([GOOD]);
 });
@@ -203,7 +203,7 @@ each('what the user wrote word for word is a quotation', (write) => {
   expect(played([{ text: [text] }], { turns })).toMatchObject({ calls: [], text });
 });
 
-describe('markup that holds no call', () => {
+describe('markup without a call', () => {
   const STAYS: readonly string[] = [
     'The calls stand within <tool_call></tool_call> XML tags.',
     'Write them within <tool_call></tool_call>',

@@ -43,7 +43,7 @@ const rows: readonly Row[] = THERE
     )
   : [];
 
-/** The recorded request; where there is none (or no tools in it), one with tools nobody called. */
+/** The recorded request; without one (or without tools in it), a request with tools that the reply does not call. */
 function sentOf(row: Row, protocol: Codec): Conversation {
   const nothing: Conversation = {
     model: 'm',
@@ -56,7 +56,7 @@ function sentOf(row: Row, protocol: Codec): Conversation {
   try {
     const body = parseJson(readFileSync(FIXTURES + row.request, 'utf8')) as Json;
     const sent = protocol.decodeRequest(body);
-    // Thinking in tags, without a tool to call: nobody looks at it, as it was recorded.
+    // Thinking in tags without any tool to call: the feature does not read it, so it stays as recorded.
     const thinks = /(?:<|\\u003c)think/.test(readFileSync(FIXTURES + row.file, 'utf8'));
     return sent.tools.length > 0 || thinks ? sent : { ...sent, tools: TOOLS };
   } catch {
@@ -79,7 +79,7 @@ function eventsOf(row: Row, sent: Conversation): StreamEvent[] {
   return [...frames.flatMap((frame) => [...decoder.push(frame)]), ...decoder.end()];
 }
 
-/** Recorded calls that are broken on the wire are another test's matter. */
+/** Other tests cover recorded calls that are broken on the wire. */
 function changed(row: Row): string | undefined {
   const sent = sentOf(row, PROTOCOLS[row.protocol]!);
   let events: StreamEvent[];
@@ -102,18 +102,18 @@ function changed(row: Row): string | undefined {
 const suite = THERE ? describe : describe.skip;
 
 suite(THERE ? 'recorded replies' : 'SKIPPED: the recordings are not beside this checkout', () => {
-  test('there are recordings of all three protocols', () => {
+  test('the recordings cover all three protocols', () => {
     expect(rows.length).toBeGreaterThan(1000);
     expect(new Set(rows.map(({ protocol }) => protocol)).size).toBeGreaterThan(2);
   });
 
-  test('streams come out as the very events that went in', () => {
+  test('recorded streams pass as the same events', () => {
     expect(rows.filter(({ kind }) => kind === 'sse').flatMap((row) => changed(row) ?? [])).toEqual(
       [],
     );
   });
 
-  test('whole replies too', () => {
+  test('recorded whole replies pass unchanged', () => {
     expect(rows.filter(({ kind }) => kind !== 'sse').flatMap((row) => changed(row) ?? [])).toEqual(
       [],
     );

@@ -15,7 +15,7 @@ const SENT: Conversation = {
   settings: { stream: true },
 };
 
-/** Text in and, at once, what came out of it. */
+/** Pushes a text and returns the events that come out at once. */
 function pipe() {
   const context = {
     target: targetWith(),
@@ -36,15 +36,15 @@ function pipe() {
       .join('');
 }
 
-describe('flow', () => {
-  test('plain text passes at once, the first delta too', () => {
+describe('held text', () => {
+  test('plain text passes at once, including the first delta', () => {
     const push = pipe();
     for (const text of ['Hello', ' there', ', how', ' are you?', ' 1 > 0', ' `x`']) {
       expect(push(text)).toBe(text);
     }
   });
 
-  test('only what may be an opener waits, and only until it is none', () => {
+  test('text waits only while it may still be an opener', () => {
     const push = pipe();
     expect(push('if a <')).toBe('');
     expect(push(' b')).toBe('if a < b');
@@ -68,14 +68,14 @@ describe('flow', () => {
     }
   });
 
-  test('once a call is sure, the prose in front of it goes out', () => {
+  test('once a call is certain, the prose before it goes out', () => {
     const push = pipe();
     expect(push('Looking.\n\n<tool_call>')).toBe('');
     expect(push('{"name": "exec_command"')).toBe('Looking.');
     expect(push(', "arguments": {"cmd": "pwd"}}</tool_call>')).toBe('');
   });
 
-  test('a call waits for what follows it; prose lets it go as text, and flows on', () => {
+  test('a call waits for the text after it; prose turns it into text and flows on', () => {
     const push = pipe();
     const call = '<tool_call>{"name": "exec_command", "arguments": {"cmd": "pwd"}}</tool_call>';
     expect(push('So:\n')).toBe('');
@@ -90,18 +90,18 @@ const LEAK =
   '<tool_call>{"name": "exec_command", "arguments": {"cmd": "pwd", "timeout_ms": 5}}</tool_call>';
 const CALL = { name: 'exec_command', arguments: { cmd: 'pwd', timeout_ms: 5 } };
 
-describe('order', () => {
-  test('whitespace in front of a call is dropped, a block of nothing else vanishes', () => {
+describe('the order of events', () => {
+  test('whitespace before a call is dropped, and a blank block disappears', () => {
     const played = play(eventsOf([{ text: ['\n', '\n', LEAK, '\n'] }]));
     expect([played.blocks, played.calls]).toEqual([['tool-call'], [CALL]]);
   });
 
-  test('a blank answer behind a call in the reasoning vanishes', () => {
+  test('a blank answer after a call in the reasoning disappears', () => {
     const played = play(eventsOf([{ reasoning: ['Hm.\n', LEAK] }, { text: ['\n\n'] }]));
     expect([played.blocks, played.reasoning]).toEqual([['reasoning', 'tool-call'], 'Hm.']);
   });
 
-  test('a call between two paragraphs is a quotation: nothing is taken out', () => {
+  test('a call between two paragraphs is a quotation and stays', () => {
     const text = `One.\n\n${LEAK}\n\nTwo.`;
     const played = play(eventsOf([{ text: characters(text) }]));
     expect([played.text, played.calls, played.notes]).toEqual([text, [], 'leaked_call_quoted']);
@@ -117,7 +117,7 @@ describe('order', () => {
     expect(play(events).events.filter(({ type }) => type === 'opaque')).toHaveLength(1);
   });
 
-  test('a signature goes with the text that it was made for', () => {
+  test('a signature is dropped together with its text', () => {
     const events = eventsOf([{ reasoning: [`Hm. ${LEAK}`] }]);
     const sealed = { protocol: 'anthropic-messages', kind: 'signature', value: 's' } as const;
     events.splice(3, 0, { type: 'sealed', index: 0, sealed });
@@ -126,7 +126,7 @@ describe('order', () => {
     expect(played.events.some(({ type }) => type === 'sealed')).toBe(false);
   });
 
-  test('on Messages reasoning keeps its text and its signature; the call is made all the same', () => {
+  test('on Messages, reasoning keeps its text and signature, and its call is still made', () => {
     const events = eventsOf([{ reasoning: ['Hm. ', LEAK] }]);
     const sealed = { protocol: 'anthropic-messages', kind: 'signature', value: 's' } as const;
     events.splice(4, 0, { type: 'sealed', index: 0, sealed });
@@ -135,13 +135,13 @@ describe('order', () => {
     expect(played.events.slice(0, 6).every((event, at) => event === events[at])).toBe(true);
   });
 
-  test('on Messages a draft of a call in signed reasoning changes nothing', () => {
+  test('on Messages, a drafted call in signed reasoning changes nothing', () => {
     const native = { call: 'read_file', args: ['{"path":"a"}'] };
     const events = eventsOf([{ reasoning: ['Hm. ', LEAK, ' No.'] }, native], 'tool-calls');
     expect(play(events, { protocol: 'anthropic-messages' }).same).toBe(true);
   });
 
-  test('a stream that is cut gives its text and no finish', () => {
+  test('a stream that is cut sends its text and no finish', () => {
     const events = eventsOf([{ text: ['One.\n', LEAK] }]).slice(0, -3);
     const { calls, text, events: out } = play(events);
     expect([calls, text]).toEqual([[CALL], 'One.']);
@@ -149,10 +149,10 @@ describe('order', () => {
   });
 });
 
-describe('beside native calls', () => {
+describe('leaks beside native calls', () => {
   const args = ['{"timeout_ms":5,', '"cmd":"pwd"}'];
 
-  test('a leaked copy in front of its native call is dropped', () => {
+  test('a leaked copy before its native call is dropped', () => {
     const played = play(
       eventsOf([{ text: ['Now.', LEAK] }, { call: 'exec_command', args }], 'tool-calls'),
     );
@@ -160,19 +160,19 @@ describe('beside native calls', () => {
     expect(played.raw[0]!.id).toBe('n1');
   });
 
-  test('a leaked copy behind its native call is dropped', () => {
+  test('a leaked copy after its native call is dropped', () => {
     const played = play(eventsOf([{ call: 'exec_command', args }, { text: [LEAK] }], 'tool-calls'));
     expect(played.calls).toEqual([CALL]);
   });
 
-  test('another leaked call is made too', () => {
+  test('a different leaked call is also made', () => {
     const played = play(
       eventsOf([{ text: [LEAK] }, { call: 'read_file', args: ['{"path":"a"}'] }], 'tool-calls'),
     );
     expect(played.calls.map(({ name }) => name)).toEqual(['read_file', 'exec_command']);
   });
 
-  test('thinking that drafts another call than is made does not make it', () => {
+  test('a call drafted in the thinking is not made when the answer makes another', () => {
     const played = play(
       eventsOf(
         [{ reasoning: [LEAK] }, { call: 'read_file', args: ['{"path":"a"}'] }],
@@ -189,7 +189,7 @@ describe('beside native calls', () => {
 });
 
 describe('refusals', () => {
-  test('a finish that says refused stays', () => {
+  test('a finish of refusal stays', () => {
     expect(play(eventsOf([{ text: [LEAK] }], 'content-filter')).finish).toBe('content-filter');
   });
 });

@@ -1,4 +1,4 @@
-/** Plays a reply through the interceptor and returns what the client would get. */
+/** Plays a reply through the interceptor and returns what the client would read. */
 
 import type { FinishReason, StreamEvent } from '../../../src/conversation/events.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
@@ -45,7 +45,7 @@ export interface Playing {
   readonly turns?: Conversation['turns'];
 }
 
-/** A reply's parts as a decoder gives them; a list of strings is one block's deltas. */
+/** A reply's parts as a decoder yields them; a list of strings is one block's deltas. */
 export type Part =
   | { readonly text: readonly string[] }
   | { readonly reasoning: readonly string[] }
@@ -81,7 +81,7 @@ export interface Played {
   readonly finish: string;
   readonly notes: string;
   readonly reports: readonly string[];
-  /** The events came out as the very objects that went in. */
+  /** Expects the same event objects at the output as at the input. */
   readonly same: boolean;
   readonly raw: readonly ToolCallBlock[];
 }
@@ -140,7 +140,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** One block open at a time, indices from 0 without gaps, nothing behind the end. */
+/** Expects one open block at a time, gapless indices from 0, and nothing after the end. */
 function wellFormed(events: readonly StreamEvent[]): void {
   let open: number | undefined;
   let next = 0;
@@ -162,7 +162,7 @@ function wellFormed(events: readonly StreamEvent[]): void {
 
 export const characters = (text: string): string[] => Array.from(text);
 
-/** A request for a stream with those tools. */
+/** A streamed request with those tools. */
 export const STREAMED: Conversation = {
   model: 'm',
   system: [],

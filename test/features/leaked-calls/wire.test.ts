@@ -1,4 +1,4 @@
-/** On the wire: recorded streams keep every byte with the feature armed, leaked ones come out as real calls. */
+/** Leaked calls on the wire: recorded streams keep every byte, and leaked streams come out as real calls. */
 
 import { describe, expect, test } from 'bun:test';
 import { existsSync, readFileSync } from 'node:fs';
@@ -40,7 +40,7 @@ function pipelineWith(from: Codec, to: Codec, interceptor: Interceptor): StreamP
   return withFastPath(new Translator(options), options);
 }
 
-/** `together`: frames may be taken as one where nobody touches what they say. */
+/** `together`: consecutive frames may be handled as one where no feature reads their text. */
 function through(
   from: Codec,
   to: Codec,
@@ -121,7 +121,7 @@ function framesOf(bytes: Uint8Array): JsonObject[] {
 }
 
 describe('a leaking Chat stream', () => {
-  test('is a call for a Chat client', () => {
+  test('a leak becomes a call for a Chat client', () => {
     const frames = framesOf(through(openaiChat, openaiChat, chatStream(LEAK)));
     const choices = frames.map((frame) => (frame.choices as readonly JsonObject[])[0]!);
     const deltas = choices.map(({ delta }) => delta as JsonObject);
@@ -135,7 +135,7 @@ describe('a leaking Chat stream', () => {
     expect(choices.at(-1)!.finish_reason).toBe('tool_calls');
   });
 
-  test('is a tool_use for a Messages client', () => {
+  test('a leak becomes a tool_use for a Messages client', () => {
     const frames = framesOf(through(openaiChat, anthropicMessages, chatStream(LEAK)));
     const starts = frames.filter(({ type }) => type === 'content_block_start');
     expect(starts.map(({ content_block: block }) => (block as JsonObject).type)).toEqual([
@@ -146,7 +146,7 @@ describe('a leaking Chat stream', () => {
     expect((stop.delta as JsonObject).stop_reason).toBe('tool_use');
   });
 
-  test('is a function_call for a Responses client', () => {
+  test('a leak becomes a function_call for a Responses client', () => {
     const frames = framesOf(through(openaiChat, openaiResponses, chatStream(LEAK)));
     const last = frames.find(({ type }) => type === 'response.completed')!.response as JsonObject;
     const items = last.output as readonly JsonObject[];
@@ -155,7 +155,7 @@ describe('a leaking Chat stream', () => {
   });
 });
 
-describe('frames that come together', () => {
+describe('frames handled together', () => {
   const piece = fc.oneof(
     { weight: 8, arbitrary: fc.constantFrom(' word', 'A sentence.', ' é', ' "quoted"', ' code()') },
     fc.constantFrom(
@@ -177,7 +177,7 @@ describe('frames that come together', () => {
     fc.string(),
   );
 
-  test('come out byte for byte as they do one by one, leaks or none', () => {
+  test('frames come out byte for byte as they do one by one, with or without leaks', () => {
     const own = (bytes: Uint8Array) =>
       Buffer.from(bytes)
         .toString()
@@ -202,11 +202,11 @@ describe('frames that come together', () => {
     );
   });
 
-  test('are seen as one where they say nothing but text', () => {
-    const seen: string[] = [];
+  test('frames are handled as one where they hold only text', () => {
+    const received: string[] = [];
     const interceptor: Interceptor = {
       event(event) {
-        if (event.type === 'delta') seen.push(event.text);
+        if (event.type === 'delta') received.push(event.text);
         return event;
       },
       fast: { passesText: ({ text }) => !text.includes('!') },
@@ -218,7 +218,7 @@ describe('frames that come together', () => {
     const rest = Buffer.concat(frames.slice(8));
     const out = [...chunks, rest].map((chunk) => Buffer.from(pipeline.push(chunk)));
     expect(Buffer.concat(out)).toEqual(Buffer.concat(frames));
-    // One is read before it is known what the others look like.
-    expect(seen).toEqual(['a', 'bcd', 'efg', 'h', '!', 'i', 'j', 'k', 'l']);
+    // The first frame is decoded before the shape of the others is known.
+    expect(received).toEqual(['a', 'bcd', 'efg', 'h', '!', 'i', 'j', 'k', 'l']);
   });
 });

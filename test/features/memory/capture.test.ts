@@ -1,4 +1,4 @@
-/** Capturing: queued, deduplicated, bounded, and gone with its space; limits that say their name. */
+/** Capturing: queued, deduplicated, bounded, and removed with its space; each limit names itself. */
 
 import { afterEach, describe, expect, test } from 'bun:test';
 import { existsSync, readFileSync, statSync } from 'node:fs';
@@ -87,7 +87,7 @@ describe('capture', () => {
     expect(await two.memory.erase('s')).toBe(2);
     expect([one.texts('s'), two.texts('s')]).toEqual([[], []]);
     expect(one.watch.outcomes).toEqual({ erased: 1 });
-    // A turn that began before ends after.
+    // A turn that started before the erasure ends after it.
     await one.memory.capture('s', [{ text: 'late', time: Date.now() - 1000 }]);
     await Bun.sleep(2);
     await one.memory.capture('s', [{ text: 'new' }]);
@@ -212,18 +212,18 @@ describe('listing', () => {
     const add = (time: number, tag = 'a') =>
       book.add('s', [{ text: `t${time}`, time, tags: [tag] }], alone)[0]![0].id;
     const ids = [5, 5, 5, 1, 9, 3].map((time) => add(time, time === 5 ? 'five' : 'a'));
-    const seen: string[] = [];
+    const received: string[] = [];
     let cursor: string | undefined;
     do {
       const page = book.list('s', { limit: 2, order: 'desc', cursor });
-      seen.push(...page.events.map(({ text }) => text));
+      received.push(...page.events.map(({ text }) => text));
       cursor = page.next;
-      if (seen.length === 2) {
+      if (received.length === 2) {
         add(100);
         book.remove('s', ids[4]!);
       }
     } while (cursor !== undefined);
-    expect(seen).toEqual(['t9', 't5', 't5', 't5', 't3', 't1']);
+    expect(received).toEqual(['t9', 't5', 't5', 't5', 't3', 't1']);
     const times = (query: object) =>
       book.list('s', { limit: 9, order: 'asc', ...query }).events.map(({ time }) => time);
     expect(times({ since: 3, until: 6 })).toEqual([3, 5, 5, 5]);
@@ -285,7 +285,7 @@ describe('removing', () => {
     expect([holds(path, 'zebra'), holds(path, 'quagga')]).toEqual([false, false]);
   });
 
-  test('nothing is reported where nothing was captured', async () => {
+  test('without captures, nothing is reported', async () => {
     const watch = watched();
     const { memory } = files.open({ path: files.path(), observer: watch });
     await memory.capture('s', []);

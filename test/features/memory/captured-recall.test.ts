@@ -1,4 +1,4 @@
-/** Recall among what chats leave behind: facts are found under the questions about them, and the replies. */
+/** Recall from captured chats: facts are found despite the questions about them and the replies. */
 
 import { afterEach, describe, expect, test } from 'bun:test';
 import { isQuestion, kindWeight } from '../../../src/features/memory/ranking/event-kinds.ts';
@@ -8,7 +8,7 @@ import { memories } from './support.ts';
 const files = memories();
 afterEach(files.clean);
 
-/** A fact as it was said, how it is asked for, and what was asked and answered about it meanwhile. */
+/** A fact in its original wording, a question for it, and the questions and answers about it in between. */
 const PAIRS: readonly (readonly [fact: string, query: string, asked: string, reply: string])[] = [
   [
     'My dog is called Rex and I live in Oslo.',
@@ -143,11 +143,11 @@ const PAIRS: readonly (readonly [fact: string, query: string, asked: string, rep
 ];
 
 describe('facts that were asked about repeatedly', () => {
-  test('there are forty of them', () => {
+  test('the set holds forty facts', () => {
     expect(PAIRS).toHaveLength(40);
   });
 
-  test.each(PAIRS)('%s ← %s', async (fact, query, asked, reply) => {
+  test.each(PAIRS)('%s ← %s', async (fact, query, question, reply) => {
     const { memory, recalled } = files.open({ path: files.path(), dedupeMs: 0 });
     const day = 86_400_000;
     const start = Date.now() - 40 * day;
@@ -157,24 +157,24 @@ describe('facts that were asked about repeatedly', () => {
     ]);
     for (let i = 1; i <= 15; i++) {
       await memory.capture('s', [
-        { text: asked, source: 'user', time: start + i * day },
+        { text: question, source: 'user', time: start + i * day },
         { text: reply, source: 'assistant', time: start + i * day + 1 },
       ]);
     }
     const found = await recalled('s', query, 10);
     expect(found).toContain(fact);
     expect(found.indexOf(fact)).toBeLessThan(6);
-    // One question is enough to have crowded it out before.
+    // Even one such question could outrank the fact.
     expect((await recalled('s', query, 3)).slice(0, 3)).toContain(fact);
   });
 
   test('all in one space: each is among the first five', async () => {
     const { memory, recalled } = files.open({ path: files.path() });
     const time = Date.now() - 86_400_000;
-    for (const [at, [fact, , asked, reply]] of PAIRS.entries()) {
+    for (const [at, [fact, , query, reply]] of PAIRS.entries()) {
       await memory.capture('s', [
         { text: fact, source: 'user', time: time + at },
-        { text: asked, source: 'user', time: time + at },
+        { text: query, source: 'user', time: time + at },
         { text: reply, source: 'assistant', time: time + at + 1 },
       ]);
     }
@@ -196,7 +196,7 @@ describe('facts that were asked about repeatedly', () => {
 });
 
 test('questions are distinguished from statements', () => {
-  for (const [, , asked] of PAIRS) expect([asked, isQuestion(asked)]).toEqual([asked, true]);
+  for (const [, , query] of PAIRS) expect([query, isQuestion(query)]).toEqual([query, true]);
   for (const [fact, , , reply] of PAIRS) {
     expect([fact, isQuestion(fact)]).toEqual([fact, false]);
     expect([reply, isQuestion(reply)]).toEqual([reply, false]);

@@ -1,4 +1,4 @@
-/** Vectors beside the words: what they find, how they are made later, and that their failure costs nothing. */
+/** Vectors beside word search: what they find, how they are added later, and that their failure costs nothing. */
 
 import { Database } from 'bun:sqlite';
 import { afterEach, describe, expect, test } from 'bun:test';
@@ -27,7 +27,7 @@ const MEANINGS: readonly (readonly string[])[] = [
   ['car', 'Kia', 'vehicle'],
 ];
 const vectorOf = (text: string) => [
-  ...MEANINGS.map((words) => (words.some((word) => text.includes(word)) ? 1 : -0.1)),
+  ...MEANINGS.map((messages) => (messages.some((word) => text.includes(word)) ? 1 : -0.1)),
   0.01,
 ];
 
@@ -66,7 +66,7 @@ const EVENTS = [
   { text: 'the lawn is mowed', source: 'Tom' },
 ];
 
-/** Until every event has its vector. */
+/** Waits until every event has its vector. */
 async function filled(path: string, count: number) {
   for (let tries = 0; tries < 100; tries++) {
     const db = new Database(path, { readonly: true });
@@ -117,10 +117,10 @@ describe('hybrid recall', () => {
     expect((await recalled('s', 'shrimp party'))[0]).toContain('shrimp');
     expect((await recalled('s', 'Kia'))[0]).toContain('Kia');
     expect([watch.kinds, failures.length]).toEqual([['fallback', 'fallback'], 1]);
-    const asked = sent.length;
+    const requestCount = sent.length;
     later(30_001);
     await recalled('s', 'Kia');
-    expect([failures.length, sent.length - asked]).toEqual([2, 1]);
+    expect([failures.length, sent.length - requestCount]).toEqual([2, 1]);
   });
 
   test('a recall waits for the endpoint no longer than configured', async () => {
@@ -145,7 +145,7 @@ describe('hybrid recall', () => {
     ['no list', { object: 'list' }],
     ['too few', { data: [] }],
     ['no object', 'nope'],
-  ])('an answer that is none (%s) counts as a failure', async (_name, answer) => {
+  ])('an invalid answer (%s) counts as a failure', async (_name, answer) => {
     const { embedder: odd, failures } = endpoint(() => answer);
     expect(await odd.embedQuery('x')).toBeUndefined();
     expect(failures).toHaveLength(1);
@@ -218,7 +218,7 @@ describe('hybrid recall', () => {
   });
 });
 
-describe('nearness', () => {
+describe('vector distance', () => {
   test('quantized vectors keep the order of angles', () => {
     fc.assert(
       fc.property(
@@ -252,7 +252,7 @@ describe('nearness', () => {
     expect(fewestDifferences(joined, 0, wanted, 3)).toEqual([]);
   });
 
-  test('reciprocal rank fusion: 1 for the first of every list, between 0 and 1 else', () => {
+  test('reciprocal rank fusion: 1 for the first of every list, else between 0 and 1', () => {
     const shares = fuseRanks([
       ['a', 'b', 'c'],
       ['a', 'd', 'b'],

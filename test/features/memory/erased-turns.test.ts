@@ -1,4 +1,4 @@
-/** A turn that is under way when its space is erased adds nothing to it, wherever it would have been kept. */
+/** A turn in progress when its space is erased stores nothing there, in any store. */
 
 import { afterEach, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -27,16 +27,22 @@ const newFile = (name: string) => {
   return join(folder, name);
 };
 
-/** Begins a turn; the returned function ends it. */
-function turn(memory: Memory, said: string, reply: string): () => Promise<void> {
-  const asked = {
-    turns: [{ role: 'user', blocks: [{ type: 'text', text: said }] }],
+/** Starts a turn; the returned function ends it. */
+function turn(memory: Memory, text: string, reply: string): () => Promise<void> {
+  const request = {
+    turns: [{ role: 'user', blocks: [{ type: 'text', text: text }] }],
   } as unknown as Conversation;
   const onFailed = (thrown: unknown) => {
     throw thrown;
   };
-  const feature = capture({ memory, space: 's', round: undefined, request: () => asked, onFailed });
-  const interceptor = feature.intercept!(asked, {} as FeatureContext)!;
+  const feature = capture({
+    memory,
+    space: 's',
+    round: undefined,
+    request: () => request,
+    onFailed,
+  });
+  const interceptor = feature.intercept!(request, {} as FeatureContext)!;
   return async () => {
     for (const event of [
       { type: 'block-start', index: 0, head: { type: 'text' } },
@@ -137,7 +143,7 @@ describe('descriptions of images', () => {
     one.of('s').put('image', 'a cat of s');
     one.of('t').put('image', 'a cat of t');
     expect(other.of('s').get('image')).toBe('a cat of s');
-    // Described while the space is erased.
+    // The description arrives during the erasure.
     expect(one.of('s').get('second')).toBeUndefined();
     expect(other.of('s').get('third')).toBeUndefined();
     await Bun.sleep(5);

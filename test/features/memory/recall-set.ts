@@ -1,6 +1,6 @@
-/** A labelled set for recall: what three months of two group chats leave behind, and what is asked of it. */
+/** A labelled set for recall: three months of two group chats, and questions about them. */
 
-/** Who said it, what, and (where a question asks for it) the name by which the question knows it. */
+/** The speaker, the text, and (where a question needs it) the event's name. */
 export type LabelledEvent = readonly [source: string, text: string, name?: string];
 
 /** Newest last, half a day apart. */

@@ -1,4 +1,4 @@
-/** Recall: what is found by which question, in which order, and never from another space. */
+/** Recall: which question finds which events, in which order, and never from another space. */
 
 import { afterEach, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -33,7 +33,7 @@ describe('what is found', () => {
       if (wanted.includes(found[0]!)) first++;
       if (!found.some((id) => wanted.includes(id))) missed.push(question);
     }
-    // 57 of 60; those missed share no word with their event: only vectors can find them.
+    // 57 of 60; the missed ones share no word with their event, so only vectors can find them.
     expect(missed.length).toBeLessThanOrEqual(3);
     expect(first).toBeGreaterThanOrEqual(46);
     const page = await Bun.file(new URL('../../../docs/memory.md', import.meta.url)).text();
@@ -154,20 +154,20 @@ describe('what is found', () => {
         }),
         fc.string({ unit: 'binary' }),
         async (space, given, query) => {
-          const kept = given
+          const stored = given
             .map((text) => text.toWellFormed().trim())
             .filter((text) => text !== '');
-          if (kept.length === 0) return;
+          if (stored.length === 0) return;
           book.add(
             space,
-            kept.map((text) => ({ text })),
+            stored.map((text) => ({ text })),
             inList,
           );
-          expect(texts(space)).toEqual(kept);
+          expect(texts(space)).toEqual(stored);
           await recalled(space, query);
-          const said = kept[0]!;
-          if (/[\p{L}\p{N}]{2}/u.test(said))
-            expect(await recalled(space, said, 100)).toContain(said);
+          const message = stored[0]!;
+          if (/[\p{L}\p{N}]{2}/u.test(message))
+            expect(await recalled(space, message, 100)).toContain(message);
         },
       ),
       { numRuns: 60 },
@@ -219,9 +219,9 @@ describe('spaces', () => {
         async (names, events, erased) => {
           const { memory, book, texts, recalled } = files.open({ path: files.path(), dedupeMs: 0 });
           const of = new Map<string, string[]>(names.map((name) => [name, []]));
-          for (const [at, [whose, words]] of events.entries()) {
+          for (const [at, [whose, messages]] of events.entries()) {
             const space = names[whose % names.length]!;
-            const text = `${words.join(' ')} #${at}`;
+            const text = `${messages.join(' ')} #${at}`;
             of.get(space)!.push(text);
             if (at % 2 === 0) book.add(space, [{ text }], alone);
             else await memory.capture(space, [{ text }]);
@@ -262,7 +262,7 @@ describe('spaces', () => {
     expect(book.get('other', event.id)).toBeUndefined();
     expect(book.remove('other', event.id)).toBe(false);
     expect(book.get('mine', event.id)).toMatchObject({ text: 'apple' });
-    // The same id in another space is another event.
+    // The same id in another space is a different event.
     book.add('other', [{ id: event.id, text: 'pear' }], alone);
     expect([book.get('mine', event.id)?.text, book.get('other', event.id)?.text]).toEqual([
       'apple',

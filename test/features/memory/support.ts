@@ -1,4 +1,4 @@
-/** Memories for tests: a fresh file each, with a watch that remembers what it was told. */
+/** Memories for tests: each has a fresh file and records what its observer reports. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -36,11 +36,11 @@ export function watched(): Watched {
   };
 }
 
-/** How events are called that stand in a list, or alone. */
+/** The names of events in a list, or of one event. */
 export const inList = (place: number) => `events[${place}]`;
 export const alone = () => '';
 
-/** Files and memories that go when the test is over: call `clean` from afterEach. */
+/** Files and memories that are removed after the test: call `clean` from afterEach. */
 export function memories() {
   const folders: string[] = [];
   const open: { close(): Promise<void> }[] = [];

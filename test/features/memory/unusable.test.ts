@@ -1,4 +1,4 @@
-/** A memory whose file cannot be used: an error for who asks, a word for the operator, nothing broken or lost. */
+/** A memory whose file cannot be used: an error for the client, a warning for the operator, no data broken or lost. */
 
 import { Database } from 'bun:sqlite';
 import { afterEach, expect, test } from 'bun:test';
@@ -9,7 +9,7 @@ import { alone, memories } from './support.ts';
 const files = memories();
 afterEach(files.clean);
 
-test('made by a newer version: left as it is', async () => {
+test('a file of a newer version is left unchanged', async () => {
   const path = files.path();
   mkdirSync(dirname(path), { recursive: true });
   const db = new Database(path, { create: true });
@@ -23,7 +23,7 @@ test('made by a newer version: left as it is', async () => {
   expect(readFileSync(path).equals(before)).toBe(true);
 });
 
-test('not a database: captured events wait until there is one', async () => {
+test('not a database: captured events wait until a valid file exists', async () => {
   const path = files.path();
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, 'this is no database, however long it may be '.repeat(100));

@@ -1,4 +1,4 @@
-/** A Chat client that gives all reasoning back: one string and a list of details for several sealed thoughts. */
+/** A Chat client that returns all reasoning: one string and a list of details for several sealed thoughts. */
 
 import { describe, expect, test } from 'bun:test';
 import { memorySessionLedger } from '../../../src/features/reasoning-memory/index.ts';
@@ -76,7 +76,7 @@ const done = messagesReply([{ type: 'text', text: 'done' }]);
 const keeping = (ledger = memorySessionLedger()) =>
   new Session(ledger, { more: effort, keeps: true });
 
-/** The session as another process goes on with it, which remembers nothing. */
+/** The session continued by another process with an empty memory. */
 function forgotten(session: Session, change = (message: JsonObject) => message): Session {
   const next = keeping();
   const [, answer, ...rest] = session.messages;
@@ -92,7 +92,7 @@ for (const [kind, script] of [
   ['streamed', messagesStream],
 ] as const) {
   describe(`several signed thoughts of one answer, ${kind}`, () => {
-    test('go back each under its own signature, where they stood', async () => {
+    test('each thought goes back under its own signature, in its place', async () => {
       const session = keeping();
       await session.ask(CLAUDE, script([A, WORDS, B, HIDDEN, USE]));
       expect(session.messages[1]?.reasoning_content).toBe('AAABBBB');
@@ -101,28 +101,28 @@ for (const [kind, script] of [
       expect(sent.thinking).toMatchObject({ type: 'enabled' });
     });
 
-    test('go back each under its own signature where nothing is remembered: reasoning first', async () => {
+    test('without stored reasoning, each thought goes back under its own signature, before the rest', async () => {
       const session = keeping();
       await session.ask(CLAUDE, script([A, WORDS, B, HIDDEN, USE]));
       const sent = await forgotten(session).ask(CLAUDE, done);
       expect(content(sent)).toEqual([A, B, HIDDEN, WORDS, USE]);
     });
 
-    test('are whole again where the client changed the words, since no signature fits them', async () => {
+    test('changed texts get the stored thoughts, since no signature fits them', async () => {
       const session = keeping();
       await session.ask(CLAUDE, script([A, WORDS, B, HIDDEN, USE]));
       session.messages[1] = { ...session.messages[1]!, reasoning_content: 'AAABB' };
       expect(content(await session.ask(CLAUDE, done))).toEqual([A, WORDS, B, HIDDEN, USE]);
     });
 
-    test('send no signature with words that it was not made for', async () => {
+    test('no signature goes back with a text it was not made for', async () => {
       const session = keeping();
       await session.ask(CLAUDE, script([A, WORDS, B, HIDDEN, USE]));
       const changed = forgotten(session, (answer) => ({ ...answer, reasoning_content: 'AAABB' }));
       expect(content(await changed.ask(CLAUDE, done))).toEqual([WORDS, USE]);
     });
 
-    test('are their words for a vendor that cannot read the seals', async () => {
+    test('a vendor that cannot read the seals gets the texts', async () => {
       const session = keeping();
       await session.ask(CLAUDE, script([A, WORDS, B, HIDDEN, USE]));
       const sent = await session.ask(DEEPSEEK, chatReply({ content: 'done' }));
@@ -132,7 +132,7 @@ for (const [kind, script] of [
   });
 }
 
-test('a client that lost one of the seals gets all of them put back', async () => {
+test('when the client lost one seal, all seals are restored', async () => {
   const session = keeping();
   await session.ask(CLAUDE, messagesReply([A, WORDS, B, HIDDEN, USE]));
   const answer = session.messages[1]!;
@@ -141,7 +141,7 @@ test('a client that lost one of the seals gets all of them put back', async () =
   expect(content(await session.ask(CLAUDE, done))).toEqual([A, WORDS, B, HIDDEN, USE]);
 });
 
-test('a thought that nothing follows stays with the answer that the client gave back', async () => {
+test('a thought at the end stays with the answer that the client returned', async () => {
   const session = keeping();
   await session.ask(CLAUDE, messagesReply([A, WORDS, B]));
   const sent = await session.say('go on').ask(CLAUDE, done);

@@ -1,4 +1,4 @@
-/** What Chat clients lose between two requests, and what a vendor gets back of its own. */
+/** Reasoning that Chat clients drop between two requests, and what each vendor gets back. */
 
 import { describe, expect, test } from 'bun:test';
 import { memorySessionLedger } from '../../../src/features/reasoning-memory/index.ts';
@@ -19,7 +19,7 @@ import {
 
 const messages = (body: JsonObject) => body.messages as unknown as ChatMessage[];
 
-/** Ids as vendors make them: chance alone. */
+/** Random ids, as vendors make them. */
 const A = 'call_00_4f9a1c7be2d84b55a1';
 const B = 'call_00_9d3e0b61c87f42aa9c';
 
@@ -35,7 +35,7 @@ const streamed = (thought: string, id: string) =>
   );
 
 describe('reasoning_content', () => {
-  test('comes back in a tool loop although the client dropped it, streamed or not', async () => {
+  test('dropped reasoning comes back in a tool loop, streamed or not', async () => {
     const session = new Session();
     await session.ask(DEEPSEEK, streamed('I read a first', A));
     const second = await session.ask(
@@ -52,7 +52,7 @@ describe('reasoning_content', () => {
     expect(messages(third)[2]).toEqual({ role: 'tool', tool_call_id: A, content: `found ${A}` });
   });
 
-  test('what the client gave back itself is not touched', async () => {
+  test('reasoning that the client returned stays unchanged', async () => {
     const session = new Session();
     await session.ask(DEEPSEEK, streamed('I read a first', A));
     session.messages[1] = { ...session.messages[1]!, reasoning_content: 'the client’s own' };
@@ -60,7 +60,7 @@ describe('reasoning_content', () => {
     expect(messages(second)).toEqual(session.messages.slice(0, 3));
   });
 
-  test('a plain answer gets its reasoning where the vendor wants it on all of them', async () => {
+  test('a plain answer gets its reasoning if the vendor wants it on every answer', async () => {
     const session = new Session();
     const thought = { reasoning_content: 'easy', content: 'Hello.' };
     await session.ask(DEEPSEEK, chatReply(thought));
@@ -84,7 +84,7 @@ describe('reasoning_content', () => {
     expect(messages(sent)[1]?.reasoning_content).toBe(' ');
   });
 
-  test('ids that are counted belong to the words before them', async () => {
+  test('sequential ids are matched together with the text before them', async () => {
     const ledger = memorySessionLedger();
     const first = new Session(ledger);
     await first.ask(DEEPSEEK, streamed('about a', 'call_0'));
@@ -96,7 +96,7 @@ describe('reasoning_content', () => {
     expect(messages(await second.ask(DEEPSEEK, done))[1]?.reasoning_content).toBe('about b');
   });
 
-  test('a call that was recovered from text is known by the id that the client saw', async () => {
+  test('a call recovered from text is found by the id that the client saw', async () => {
     const session = new Session();
     const leak = '<tool_call>{"name":"read","arguments":{"path":"a"}}</tool_call>';
     await session.ask(
@@ -113,7 +113,7 @@ describe('thought signatures of calls', () => {
   const signature = { google: { thought_signature: 'Eq8BCgIk' } };
 
   for (const kind of ['streamed', 'whole']) {
-    test(`come back on the call that they were made with (${kind})`, async () => {
+    test(`signatures come back on their own call (${kind})`, async () => {
       const session = new Session();
       const calls = [
         call('function-call-1', { extra_content: signature }),
@@ -136,7 +136,7 @@ describe('thought signatures of calls', () => {
     });
   }
 
-  test('are nobody else’s', async () => {
+  test('signatures go only to their maker and owner', async () => {
     const session = new Session();
     await session.ask(GEMINI, chatReply({ tool_calls: [call(A, { extra_content: signature })] }));
     const sent = await session.ask(DEEPSEEK, chatReply({ content: 'done' }));
@@ -154,7 +154,7 @@ const thinkingUse = (n: number, id: string) =>
 describe('thinking with a signature, behind a Chat client', () => {
   const effort = { reasoning_effort: 'low', max_completion_tokens: 8000 };
 
-  test('goes back to its maker as it was made, and thinking stays on in the loop', async () => {
+  test('thinking goes back to its maker unchanged, and stays on in the loop', async () => {
     const session = new Session(undefined, { more: effort });
     await session.ask(CLAUDE, thinkingUse(1, 'toolu_01XyZabcdefghijkl29'));
     const sent = await session.ask(CLAUDE, messagesReply([{ type: 'text', text: 'done' }]));
@@ -166,7 +166,7 @@ describe('thinking with a signature, behind a Chat client', () => {
     expect(sent.thinking).toMatchObject({ type: 'enabled' });
   });
 
-  test('takes the place of words that lost their signature', async () => {
+  test('stored thinking replaces text that lost its signature', async () => {
     const session = new Session(undefined, { more: effort });
     await session.ask(CLAUDE, thinkingUse(1, 'toolu_01XyZabcdefghijkl29'));
     session.messages[1] = { ...session.messages[1]!, reasoning_content: 'thought 1' };
@@ -178,7 +178,7 @@ describe('thinking with a signature, behind a Chat client', () => {
     });
   });
 
-  test('A → B → A in one tool loop: each gets its own, and nothing of the other', async () => {
+  test("A → B → A in one tool loop: each vendor gets its own reasoning and none of the other's", async () => {
     const session = new Session(undefined, { more: effort });
     await session.ask(CLAUDE, thinkingUse(1, 'toolu_01XyZabcdefghijkl29'));
     const atB = await session.ask(DEEPSEEK, streamed('now b thinks', B));
@@ -194,7 +194,7 @@ describe('thinking with a signature, behind a Chat client', () => {
     expect(JSON.stringify(backAtB)).not.toContain('thought');
   });
 
-  test('a model of another maker at the same aggregator gets none of it', async () => {
+  test('a model of another maker at the same aggregator gets no foreign reasoning', async () => {
     const session = new Session();
     const or = { name: 'or', protocol: 'openai-chat', profile: 'openrouter' } as const;
     const details = [{ type: 'reasoning.text', text: 'hm', signature: 'sig', index: 0 }];
@@ -211,7 +211,7 @@ describe('thinking with a signature, behind a Chat client', () => {
 });
 
 describe('encrypted reasoning of Responses, behind a Chat client', () => {
-  test('stands before the call that it led to', async () => {
+  test('encrypted reasoning precedes the call that it led to', async () => {
     const session = new Session(undefined, { more: { reasoning_effort: 'low' } });
     const output = [
       {

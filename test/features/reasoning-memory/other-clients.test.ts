@@ -1,4 +1,4 @@
-/** Clients of Messages and Responses, for what their protocols have no place for or their settings leave out. */
+/** Messages and Responses clients: reasoning that their protocol cannot carry or their settings leave out. */
 
 import { describe, expect, test } from 'bun:test';
 import {
@@ -43,7 +43,7 @@ describe('a Messages client', () => {
     messages: [{ role: 'user', content: 'go' }, ...more],
   });
 
-  test('cannot hold the thought signature of a call; Gemini gets it all the same', async () => {
+  test("a Messages client cannot hold a call's thought signature, and Gemini still gets it", async () => {
     const signature = { google: { thought_signature: 'Eq8BCgIk' } };
     const gateway = via(GEMINI, [
       chatReply({ tool_calls: [call(A, { extra_content: signature })] }),
@@ -62,7 +62,7 @@ describe('a Messages client', () => {
     expect(messagesOf(gateway.sent[1])[1]?.tool_calls?.[0]?.extra_content).toEqual(signature);
   });
 
-  test('that gives its thinking back is believed', async () => {
+  test('thinking that a Messages client returns is trusted', async () => {
     const gateway = via(DEEPSEEK, [
       chatReply({ reasoning_content: 'hm', tool_calls: [call(A)] }),
       chatReply({ content: 'done' }),
@@ -116,7 +116,7 @@ test('a Responses client that asked for no encrypted content', async () => {
   await gateway.ask('openai-responses', next);
   expect(messagesOf(gateway.sent[1])[1]?.content).toEqual([thinking, use]);
 
-  // What was restored and is refused goes, and the request with it does not fail.
+  // Restored reasoning that the vendor refuses is removed, and the request succeeds.
   const answered = await gateway.ask('openai-responses', next);
   expect(answered.status).toBe(200);
   expect(messagesOf(gateway.sent[2])).toEqual(messagesOf(gateway.sent[1]));

@@ -1,4 +1,6 @@
-/** With any sequence of vendors, each request to a vendor extends its previous one, and seals go only to their maker. */
+/**
+ * With any sequence of vendors, each request to a vendor extends its previous one, and seals go only to their maker.
+ */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -37,15 +39,15 @@ const steps = fc.array(
   { minLength: 2, maxLength: 9 },
 );
 
-/** The answer of step `n`, with what only its maker may see again spelled `secret-<vendor>-<n>`. */
+/** The answer of step `n`; text that only its maker may see again is spelled `secret-<vendor>-<n>`. */
 function answer({ vendor, calls, reasons, text, stream }: Step, n: number) {
   const ids = Array.from({ length: calls }, (_, i) => `call_${n}f7a${i}c1e90b8d2a64${n}${i}`);
-  const said = text || calls === 0 ? `step ${n}` : undefined;
+  const message = text || calls === 0 ? `step ${n}` : undefined;
   const secret = `secret-${vendor}-${n}`;
   if (vendor === 0) {
     return messagesReply([
       ...(reasons ? [{ type: 'thinking', thinking: secret, signature: seal(n) }] : []),
-      ...(said === undefined ? [] : [{ type: 'text', text: said }]),
+      ...(message === undefined ? [] : [{ type: 'text', text: message }]),
       ...ids.map((id) => ({ type: 'tool_use', id, name: 'read', input: {} })),
     ]);
   }
@@ -55,11 +57,11 @@ function answer({ vendor, calls, reasons, text, stream }: Step, n: number) {
       ? { extra_content: { google: { thought_signature: secret } } }
       : {};
   const made = ids.map((id, i) => call(id, signed(i)));
-  const words: JsonObject = said === undefined ? {} : { content: said };
+  const textPart: JsonObject = message === undefined ? {} : { content: message };
   if (!stream)
-    return chatReply({ ...thought, ...words, ...(calls > 0 ? { tool_calls: made } : {}) });
+    return chatReply({ ...thought, ...textPart, ...(calls > 0 ? { tool_calls: made } : {}) });
   const indexed = made.map((one, index) => ({ index, ...one }));
-  const deltas = [thought, words, ...(calls > 0 ? [{ tool_calls: indexed }] : [])];
+  const deltas = [thought, textPart, ...(calls > 0 ? [{ tool_calls: indexed }] : [])];
   return chatStream(
     deltas.filter((delta) => Object.keys(delta).length > 0),
     calls > 0 ? 'tool_calls' : 'stop',
@@ -78,7 +80,7 @@ async function run(list: readonly Step[]): Promise<readonly (readonly [number, J
 }
 
 describe('a session that changes its vendor at any time', () => {
-  test('sends each vendor a history that begins with the one before', async () => {
+  test('each vendor gets a history that begins with its previous one', async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (list) => {
         const last = new Map<number, JsonObject[]>();
@@ -92,7 +94,7 @@ describe('a session that changes its vendor at any time', () => {
     );
   }, 60_000);
 
-  test('gives each vendor all that it made where it wants it, and nothing that another made', async () => {
+  test('each vendor gets everything it made and wants back, and nothing from another vendor', async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (list) => {
         const sent = await run(list);
@@ -109,7 +111,7 @@ describe('a session that changes its vendor at any time', () => {
     );
   }, 60_000);
 
-  test('is the same when it is asked the same again', async () => {
+  test('a repeated request is equal to the first', async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (list) => {
         expect(await run(list)).toEqual(await run(list));

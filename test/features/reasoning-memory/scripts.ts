@@ -1,4 +1,4 @@
-/** Answers of vendors that reason, and a session of one client that moves between them. */
+/** Answers of vendors that reason, and one client's session that moves between them. */
 
 import type { ProtocolName } from '../../../src/conversation/types.ts';
 import { leakedCalls } from '../../../src/features/leaked-calls/index.ts';
@@ -21,7 +21,7 @@ export interface ChatMessage {
   readonly tool_call_id?: string;
 }
 
-/** Random-looking bytes in base64, as genuine signatures are. */
+/** Base64 of random-looking bytes, as genuine signatures are. */
 export const seal = (n: number) =>
   Buffer.from(Array.from({ length: 60 }, (_, i) => (i * 97 + n * 31 + 130) % 256)).toString(
     'base64',
@@ -36,7 +36,7 @@ export const call = (id: string, more: JsonObject = {}): JsonObject => ({
 
 const sse = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`;
 
-/** A Chat stream: one delta a chunk. */
+/** A Chat stream with one delta per chunk. */
 export function chatStream(deltas: readonly JsonObject[], finish: string): Scripted {
   const chunk = (delta: JsonObject, reason: string | null = null) =>
     sse({
@@ -55,7 +55,7 @@ export function chatStream(deltas: readonly JsonObject[], finish: string): Scrip
   };
 }
 
-/** A Chat answer in one piece. */
+/** A whole Chat answer. */
 export const chatReply = (message: JsonObject): Scripted => ({
   json: {
     id: 'c',
@@ -86,7 +86,7 @@ export const messagesReply = (content: readonly JsonObject[]): Scripted => ({
   },
 });
 
-/** The same as a Messages stream: each block's text in one delta. */
+/** The same as a Messages stream, with one delta per block. */
 export function messagesStream(content: readonly JsonObject[]): Scripted {
   const { json } = messagesReply(content) as { json: JsonObject };
   const { usage, stop_reason } = json;
@@ -149,10 +149,7 @@ export const CLAUDE: Vendor = {
 };
 export const OPENAI: Vendor = { name: 'openai', protocol: 'openai-responses' };
 
-/**
- * A Chat client that sends back role, text and plain calls of what it was told: nothing else, unless
- * it `keeps` reasoning.
- */
+/** A Chat client that returns only role, text and plain calls, unless it `keeps` reasoning. */
 export class Session {
   readonly messages: ChatMessage[] = [{ role: 'user', content: 'read a, please' }];
   readonly ledger: SessionLedger;
@@ -174,7 +171,7 @@ export class Session {
     this.#keeps = keeps;
   }
 
-  /** Asks a vendor that will answer so; gives what the vendor was sent. */
+  /** Sends a request to a vendor with this scripted answer; returns the request that the vendor got. */
   async ask(vendor: Vendor, answer: Scripted): Promise<JsonObject> {
     const gateway = scriptedGateway(
       vendor.protocol,

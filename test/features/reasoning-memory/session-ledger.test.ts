@@ -68,7 +68,7 @@ describe('the file', () => {
     two.close();
   });
 
-  test('what a key stood for first stays, across restarts too', () => {
+  test('the first entry of a key stays, across restarts too', () => {
     const path = place();
     const one = openSessionLedger({ path });
     one.put(['k'], entry('e', 'first'));
@@ -82,7 +82,7 @@ describe('the file', () => {
     two.close();
   });
 
-  test('a file of the first version is taken over with its answers', () => {
+  test('a file of the first version is migrated with its answers', () => {
     const path = place();
     openSessionLedger({ path }).close();
     const db = new Database(path);
@@ -103,7 +103,7 @@ describe('the file', () => {
     again.close();
   });
 
-  test('is bounded: the answers longest unused go first', () => {
+  test('the file is bounded: the least recently used answers go first', () => {
     const path = place();
     const one = openSessionLedger({ path, limits: { entries: 3 } });
     for (let i = 0; i < 10; i++) one.put([`k${i}`], entry(`e${i}`));
@@ -121,17 +121,17 @@ describe('the file', () => {
     for (const suffix of ['-wal', '-shm']) {
       if (existsSync(path + suffix)) rmSync(path + suffix);
     }
-    const told: string[] = [];
-    const ledger = openSessionLedger({ path, warn: (message) => told.push(message) });
+    const reported: string[] = [];
+    const ledger = openSessionLedger({ path, warn: (message) => reported.push(message) });
     ledger.put(['k'], entry('e'));
     expect(ledger.find(['k'])).toEqual(entry('e'));
-    expect(told).toHaveLength(1);
+    expect(reported).toHaveLength(1);
     ledger.close();
   });
 });
 
 describe('the memory', () => {
-  test('is bounded by answers and by characters, and what is used stays', () => {
+  test('memory is bounded by answers and characters, and recently used answers stay', () => {
     const few = memorySessionLedger({ entries: 2 });
     few.put(['a'], entry('a'));
     few.put(['b'], entry('b'));
@@ -171,16 +171,16 @@ describe('the stream', () => {
   } as const;
 
   function hear(events: readonly StreamEvent[]): CollectedAnswer | undefined {
-    let heard: CollectedAnswer | undefined;
+    let reply: CollectedAnswer | undefined;
     const interceptor = answerCollector((all) => {
-      heard = all;
+      reply = all;
     });
     for (const event of events) expect(interceptor.event(event)).toBe(event);
     expect(interceptor.end()).toEqual([]);
-    return heard;
+    return reply;
   }
 
-  test('passes every event on as the very object, and keeps what stood where', () => {
+  test('events pass as the same objects, and their order is stored', () => {
     const sealed = { protocol: 'anthropic-messages', kind: 'signature', value: 's' } as const;
     const events: StreamEvent[] = [
       { type: 'start', id: 'x', model: 'm' },
@@ -204,19 +204,19 @@ describe('the stream', () => {
     });
   });
 
-  test('an answer without reasoning or seals leaves nothing', () => {
+  test('an answer without reasoning or seals stores nothing', () => {
     expect(hear([...block(0, { type: 'text' }, 'hi'), ...block(1, tool, '{}')])).toBeUndefined();
     expect(hear([...block(0, { type: 'reasoning' }, ' ')])).toBeUndefined();
   });
 });
 
-test('bodies that nothing is known of go out as they came', async () => {
+test('bodies without stored reasoning go out unchanged', async () => {
   const session = new Session();
   session.messages.push(
     { role: 'assistant', content: 'ok', reasoning_content: 'own', tool_calls: [call(A)] },
     { role: 'tool', tool_call_id: A, content: 'x' },
   );
-  const asked = structuredClone(session.messages) as unknown as JsonObject[];
+  const requests = structuredClone(session.messages) as unknown as JsonObject[];
   const sent = await session.ask(DEEPSEEK, chatReply({ content: 'done' }));
-  expect(sent.messages).toEqual(asked);
+  expect(sent.messages).toEqual(requests);
 });

@@ -1,4 +1,4 @@
-/** A history that a vendor refused is retried once, without what the refusal named. */
+/** A request whose history the vendor refused is retried once, without the part that the refusal named. */
 
 import { describe, expect, test } from 'bun:test';
 import { refusalRetry } from '../../../src/features/refusal-retry/index.ts';
@@ -8,7 +8,7 @@ import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
 
 const FEATURES = [refusalRetry, toolPairing];
 
-/** Random-looking bytes behind base64, as the real ones are: shorter or plainer ones never leave. */
+/** Base64 of random-looking bytes, as genuine signatures are; shorter or plainer ones are never sent. */
 const SEAL = (n: number) =>
   Buffer.from(Array.from({ length: 60 }, (_, i) => (i * 97 + n * 31 + 130) % 256)).toString(
     'base64',
@@ -74,7 +74,7 @@ const types = (message: Sent['messages'][number] | undefined) =>
   ((message?.content ?? []) as { type: string }[]).map(({ type }) => type);
 
 describe('signatures of thinking', () => {
-  test('only the named block goes, with a note that says where', async () => {
+  test('only the named block is removed, with a note that names its place', async () => {
     const gateway = scriptedGateway(
       'anthropic-messages',
       [refuse('messages.1.content.0: Invalid `signature` in `thinking` block'), messagesAnswer],
@@ -93,24 +93,24 @@ describe('signatures of thinking', () => {
     });
   });
 
-  test('a block bound to another prefix goes with all reasoning behind it', async () => {
-    const words =
+  test('a block bound to another prefix is removed with all reasoning after it', async () => {
+    const message =
       'messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation. Remove the block.';
     const gateway = scriptedGateway(
       'anthropic-messages',
-      [refuse(words), messagesAnswer],
+      [refuse(message), messagesAnswer],
       FEATURES,
     );
     await gateway.ask('anthropic-messages', loop());
     expect(JSON.stringify(gateway.sent[1])).not.toContain('"thinking"');
   });
 
-  test('words that name no block take out all reasoning, and the parameter that wants it', async () => {
-    const words =
+  test('an error that names no block removes all reasoning and the thinking parameter', async () => {
+    const message =
       '`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.';
     const gateway = scriptedGateway(
       'anthropic-messages',
-      [refuse(words), messagesAnswer],
+      [refuse(message), messagesAnswer],
       FEATURES,
     );
     const body = loop({ thinking: { type: 'enabled', budget_tokens: 1024 } });
@@ -120,12 +120,12 @@ describe('signatures of thinking', () => {
     expect(second.thinking).toEqual({ type: 'disabled' });
   });
 
-  test('a loop that does not begin with thinking is sent with thinking off', async () => {
-    const words =
+  test('a loop that does not begin with thinking goes out with thinking off', async () => {
+    const message =
       'messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block';
     const gateway = scriptedGateway(
       'anthropic-messages',
-      [refuse(words), messagesAnswer],
+      [refuse(message), messagesAnswer],
       FEATURES,
     );
     await gateway.ask('anthropic-messages', loop({ thinking: { type: 'adaptive' } }));
@@ -134,7 +134,7 @@ describe('signatures of thinking', () => {
     expect(JSON.stringify(second.messages)).not.toContain('thinking');
   });
 
-  test('encrypted reasoning that cannot be verified goes', async () => {
+  test('encrypted reasoning that cannot be verified is removed', async () => {
     const call = { type: 'function_call', call_id: 'call_1', name: 'read', arguments: '{}' };
     const body = {
       model: 'm',
@@ -205,12 +205,12 @@ const chatLoop = (more: JsonObject = {}) => ({
 });
 
 describe('reasoning that a vendor wants back', () => {
-  for (const words of [
+  for (const message of [
     'The `reasoning_content` in the thinking mode must be passed back to the API.',
     'thinking is enabled but reasoning_content is missing in assistant tool call message at index 1',
   ]) {
-    test(`a placeholder on every answer with calls: ${words.slice(0, 30)}`, async () => {
-      const gateway = scriptedGateway('openai-chat', [refuse(words), chatAnswer], FEATURES);
+    test(`every answer with calls gets a placeholder: ${message.slice(0, 30)}`, async () => {
+      const gateway = scriptedGateway('openai-chat', [refuse(message), chatAnswer], FEATURES);
       expect((await gateway.ask('openai-chat', chatLoop())).status).toBe(200);
       const { messages } = gateway.sent[1] as { messages: JsonObject[] };
       expect(messages[1]).toEqual({ ...chatLoop().messages[1]!, reasoning_content: ' ' });
@@ -219,7 +219,7 @@ describe('reasoning that a vendor wants back', () => {
     });
   }
 
-  test('an item of reasoning before each call, where Responses wants it', async () => {
+  test('each call gets a reasoning item before it, where Responses wants it', async () => {
     const item = (id: string) => ({
       type: 'function_call',
       call_id: id,
@@ -227,10 +227,10 @@ describe('reasoning that a vendor wants back', () => {
       arguments: '{}',
     });
     const found = (id: string) => ({ type: 'function_call_output', call_id: id, output: 'x' });
-    const words = 'The `reasoning_text` in the thinking mode must be passed back to the API.';
+    const message = 'The `reasoning_text` in the thinking mode must be passed back to the API.';
     const gateway = scriptedGateway(
       'openai-responses',
-      [refuse(words), refuse('enough')],
+      [refuse(message), refuse('enough')],
       FEATURES,
       '',
       { name: 'deepseek', profile: 'deepseek' },
@@ -251,10 +251,10 @@ describe('reasoning that a vendor wants back', () => {
     ]);
   });
 
-  test('a call without a thought signature gets the one that is not checked', async () => {
-    const words =
+  test('a call without a thought signature gets the unchecked one', async () => {
+    const message =
       'Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly.';
-    const gateway = scriptedGateway('openai-chat', [refuse(words), chatAnswer], FEATURES);
+    const gateway = scriptedGateway('openai-chat', [refuse(message), chatAnswer], FEATURES);
     const body = chatLoop({ extra_content: { google: { thought_signature: 'of-another-model' } } });
     expect((await gateway.ask('openai-chat', body)).status).toBe(200);
     const { messages } = gateway.sent[1] as { messages: { tool_calls: JsonObject[] }[] };
@@ -269,9 +269,9 @@ describe('reasoning that a vendor wants back', () => {
 
 describe('pairs', () => {
   test('only the named calls are removed; their results become text', async () => {
-    const words =
+    const message =
       "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: call_b";
-    const gateway = scriptedGateway('openai-chat', [refuse(words), chatAnswer], FEATURES);
+    const gateway = scriptedGateway('openai-chat', [refuse(message), chatAnswer], FEATURES);
     expect((await gateway.ask('openai-chat', chatLoop())).status).toBe(200);
     const { messages } = gateway.sent[1] as { messages: JsonObject[] };
     expect(messages.slice(0, 3)).toEqual(chatLoop().messages.slice(0, 3) as JsonObject[]);
@@ -281,10 +281,10 @@ describe('pairs', () => {
     expect(messages.find((m) => m.role === 'tool' && m.tool_call_id === 'call_c')).toBeDefined();
   });
 
-  test('words without an id take all calls out and keep what was said and found', async () => {
-    const words =
+  test('an error without an id removes all calls and keeps texts and results', async () => {
+    const message =
       'Please ensure that function call turn comes immediately after a user turn or after a function response turn.';
-    const gateway = scriptedGateway('openai-chat', [refuse(words), chatAnswer], FEATURES);
+    const gateway = scriptedGateway('openai-chat', [refuse(message), chatAnswer], FEATURES);
     expect((await gateway.ask('openai-chat', chatLoop())).status).toBe(200);
     const text = JSON.stringify(gateway.sent[1]);
     expect(text).not.toContain('tool_call');
@@ -292,11 +292,11 @@ describe('pairs', () => {
   });
 
   test('a Messages refusal by id leaves the other rounds alone', async () => {
-    const words =
+    const message =
       'messages.3: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_02. Each `tool_use` block must have a corresponding `tool_result` block in the next message.';
     const gateway = scriptedGateway(
       'anthropic-messages',
-      [refuse(words), messagesAnswer],
+      [refuse(message), messagesAnswer],
       FEATURES,
     );
     expect((await gateway.ask('anthropic-messages', loop())).status).toBe(200);
@@ -308,13 +308,13 @@ describe('pairs', () => {
   });
 });
 
-describe('once and no more', () => {
-  const words = 'messages.1.content.0: Invalid `signature` in `thinking` block';
+describe('one retry only', () => {
+  const message = 'messages.1.content.0: Invalid `signature` in `thinking` block';
 
-  test('a second refusal is the client’s to read', async () => {
+  test('a second refusal goes to the client', async () => {
     const gateway = scriptedGateway(
       'anthropic-messages',
-      [refuse(words), refuse('messages.3.content.0: Invalid `signature` in `thinking` block')],
+      [refuse(message), refuse('messages.3.content.0: Invalid `signature` in `thinking` block')],
       FEATURES,
     );
     const answer = await gateway.ask('anthropic-messages', loop());
@@ -323,11 +323,11 @@ describe('once and no more', () => {
     expect(gateway.sent).toHaveLength(2);
   });
 
-  test('a passing fault behind it is tried again with the mended history', async () => {
+  test('a transient fault after the repair is retried with the repaired history', async () => {
     const busy: Scripted = { status: 503, json: { error: { message: 'busy' } } };
     const gateway = scriptedGateway(
       'anthropic-messages',
-      [refuse(words), busy, messagesAnswer],
+      [refuse(message), busy, messagesAnswer],
       FEATURES,
     );
     expect((await gateway.ask('anthropic-messages', loop())).status).toBe(200);
@@ -353,8 +353,8 @@ describe('once and no more', () => {
     });
   }
 
-  test('the words in a 500 or a 403 are no refusal of the history', async () => {
-    const denied: Scripted = { status: 403, json: { error: { message: words } } };
+  test('the same message in a 500 or a 403 is not a refusal of the history', async () => {
+    const denied: Scripted = { status: 403, json: { error: { message: message } } };
     const gateway = scriptedGateway('anthropic-messages', [denied], FEATURES);
     expect((await gateway.ask('anthropic-messages', loop())).status).toBe(502);
     expect(gateway.sent).toHaveLength(1);

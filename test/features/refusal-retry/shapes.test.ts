@@ -1,4 +1,4 @@
-/** A refusal that names a position or a form is retried once: that part is repaired with a note, the rest stays. */
+/** A refusal that names a position or a shape is retried once: that part is repaired with a note, the rest stays. */
 
 import { describe, expect, test } from 'bun:test';
 import { GatewayError } from '../../../src/conversation/errors.ts';
@@ -60,7 +60,7 @@ const error = (protocol: ProtocolName, message: string): Json =>
     ? { type: 'error', error: { type: 'invalid_request_error', message } }
     : { error: { message, type: 'invalid_request_error', param: null, code: null } };
 
-/** What the vendor gets after it refused with these words, and the notes of the answer. */
+/** The vendor's second request after a refusal with this message, and the notes of the answer. */
 async function afterWords(
   protocol: ProtocolName,
   body: JsonObject,
@@ -92,7 +92,7 @@ const history: JsonObject = {
 };
 
 describe('unknown fields', () => {
-  test('go out as they came at first', async () => {
+  test('unknown fields go out unchanged at first', async () => {
     const { first } = await afterWords(
       'anthropic-messages',
       history,
@@ -101,7 +101,7 @@ describe('unknown fields', () => {
     expect(first).toEqual(history);
   });
 
-  test('the named one goes wherever it stands, leftovers of others with it, and a field that may be new stays', async () => {
+  test('the named field is removed everywhere, leftovers of other vendors with it, and a possibly new field stays', async () => {
     const { second, notes } = await afterWords(
       'anthropic-messages',
       history,
@@ -120,7 +120,7 @@ describe('unknown fields', () => {
     expect(notes).toContain('unknown_field_dropped');
   });
 
-  test('a new one goes when it is named', async () => {
+  test('a new field is removed when it is named', async () => {
     const { second } = await afterWords(
       'anthropic-messages',
       history,
@@ -201,18 +201,18 @@ describe('unknown fields', () => {
       },
     ],
   ];
-  for (const [what, protocol, body, words, expected] of rows) {
+  for (const [what, protocol, body, message, expected] of rows) {
     test(what, async () => {
-      const { first, second } = await afterWords(protocol, body, words);
+      const { first, second } = await afterWords(protocol, body, message);
       expect(first).toEqual(body);
       expect(second).toEqual(expected);
     });
   }
 
-  test('nothing that a request needs is ever taken out', () => {
+  test('a field that a request needs is never removed', () => {
     for (const name of ['messages', 'model', 'input', 'messages.0.role', 'messages.0.content']) {
-      const words = `${name}: Extra inputs are not permitted`;
-      const refused = new GatewayError('invalid_request', words, {
+      const message = `${name}: Extra inputs are not permitted`;
+      const refused = new GatewayError('invalid_request', message, {
         status: 400,
         fromUpstream: true,
       });
@@ -221,7 +221,7 @@ describe('unknown fields', () => {
   });
 });
 
-describe('shapes that a Messages vendor refuses are mended in one try', () => {
+describe('shapes that a Messages vendor refuses are repaired in one retry', () => {
   const turns = (messages: readonly Json[]): JsonObject => ({
     model: 'm',
     max_tokens: 9,
@@ -276,9 +276,13 @@ describe('shapes that a Messages vendor refuses are mended in one try', () => {
           return thrown instanceof Error ? thrown.message : String(thrown);
         }
       };
-      const words = complaint(body);
-      expect(words).toBeDefined();
-      const { first, second, notes, count } = await afterWords('anthropic-messages', body, words!);
+      const message = complaint(body);
+      expect(message).toBeDefined();
+      const { first, second, notes, count } = await afterWords(
+        'anthropic-messages',
+        body,
+        message!,
+      );
       expect(first).toEqual(body);
       expect(complaint(second)).toBeUndefined();
       expect(notes.length).toBeGreaterThan(0);

@@ -58,12 +58,12 @@ const failure = (run: () => unknown): GatewayError => {
 };
 
 describe('continuing', () => {
-  test('a request that continues nothing stays unchanged', () => {
+  test('a request that continues no response stays unchanged', () => {
     expect(earlierItems({ input: 'hi' }, store, '')).toBeUndefined();
     expect(earlierItems({ input: 'hi', previous_response_id: null }, store, '')).toBeUndefined();
   });
 
-  test('earlier input and output come in front, earlier instructions do not', () => {
+  test('earlier input and output come first, earlier instructions do not', () => {
     answer('resp_1', { input: 'one', instructions: 'speak like a pirate' });
     answer('resp_2', { input: 'two', previous_response_id: 'resp_1', instructions: 'be brief' });
     const items = earlierItems({ input: 'three', previous_response_id: 'resp_2' }, store, '')!;
@@ -76,7 +76,7 @@ describe('continuing', () => {
     expect(JSON.stringify(items)).not.toMatch(/pirate|brief|three/);
   });
 
-  test('an unknown response is a 400 in OpenAI’s words', () => {
+  test('an unknown response is a 400 with OpenAI’s message', () => {
     const error = failure(() => earlierItems({ previous_response_id: 'resp_nope' }, store, ''));
     expect(error).toMatchObject({
       status: 400,
@@ -155,7 +155,7 @@ describe('item references', () => {
 });
 
 describe('retrieving and deleting', () => {
-  test('the response comes back as the client got it, to its owner alone', () => {
+  test('the response comes back as the client got it, only to its owner', () => {
     const owner = ownerOf('sk-secret');
     expect(owner).not.toContain('secret');
     expect(ownerOf('sk-other')).not.toBe(owner);
@@ -181,7 +181,7 @@ describe('retrieving and deleting', () => {
 describe('input items', () => {
   const ids = (page: JsonObject) => (page.data as JsonObject[]).map((item) => item.id);
 
-  test('newest first, with stable ids for items that have none, and a cursor that walks all', () => {
+  test('newest first, with stable ids for items that have none, and a cursor over all items', () => {
     answer('resp_1', {
       input: Array.from({ length: 7 }, (_, i) => ({ role: 'user', content: `${i}` })),
     });

@@ -1,4 +1,4 @@
-/** Responses across the border between this gateway and vendors that keep them; owners; background jobs. */
+/** Responses stored by vendors instead of this gateway: continuing across both, owners, background jobs. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import OpenAI from 'openai';
@@ -73,7 +73,7 @@ afterAll(async () => {
 const client = (gateway: InProcess, apiKey = 'none') =>
   new OpenAI({ apiKey, baseURL: `${gateway.url}/v1`, maxRetries: 0 });
 
-/** One turn, and its answer's id, text and items, streamed or not. */
+/** One turn, with its answer's id, text and items, streamed or not. */
 async function turn(
   one: OpenAI,
   body: JsonObject & { readonly model: string },
@@ -121,26 +121,32 @@ describe.each([false, true])(
       const last =
         first === 'kept'
           ? JSON.stringify(three.output)
-          : JSON.stringify(plain.asked.at(-1)?.body ?? {});
+          : JSON.stringify(plain.modelRequests.at(-1)?.body ?? {});
       expect(last).toContain('zebra is called Zoe');
       expect(last).toContain('lion Leo');
     });
 
-    test.each(['plain', 'kept', 'other', 'chat'])('%s names the one before it', async (model) => {
-      const app = client(open);
-      const first = await turn(app, { model: model === 'chat' ? 'kept' : 'chat', input: 'hello' });
-      const body = { model, input: 'and?', previous_response_id: first.id };
-      if (!stream) {
-        expect((await app.responses.create(body)).previous_response_id).toBe(first.id);
-        return;
-      }
-      const named: (string | null | undefined)[] = [];
-      for await (const event of await app.responses.create({ ...body, stream })) {
-        if ('response' in event) named.push(event.response.previous_response_id);
-      }
-      expect(named.length).toBeGreaterThan(1);
-      expect([...new Set(named)]).toEqual([first.id]);
-    });
+    test.each(['plain', 'kept', 'other', 'chat'])(
+      '%s: each request names the previous response',
+      async (model) => {
+        const app = client(open);
+        const first = await turn(app, {
+          model: model === 'chat' ? 'kept' : 'chat',
+          input: 'hello',
+        });
+        const body = { model, input: 'and?', previous_response_id: first.id };
+        if (!stream) {
+          expect((await app.responses.create(body)).previous_response_id).toBe(first.id);
+          return;
+        }
+        const named: (string | null | undefined)[] = [];
+        for await (const event of await app.responses.create({ ...body, stream })) {
+          if ('response' in event) named.push(event.response.previous_response_id);
+        }
+        expect(named.length).toBeGreaterThan(1);
+        expect([...new Set(named)]).toEqual([first.id]);
+      },
+    );
 
     test('items are known on both sides too', async () => {
       const app = client(open);
@@ -151,14 +157,14 @@ describe.each([false, true])(
         { model: 'chat', input: [reference, { role: 'user', content: 'on' }] },
         stream,
       );
-      expect(JSON.stringify(plain.asked.at(-1)?.body)).toContain('v heard');
+      expect(JSON.stringify(plain.modelRequests.at(-1)?.body)).toContain('v heard');
       vendor.clear();
       await turn(
         app,
         { model: 'kept', input: [reference, { role: 'user', content: 'on' }] },
         stream,
       );
-      expect(vendor.asked[0]!.body.input).toEqual([reference, { role: 'user', content: 'on' }]);
+      expect(vendor.requests[0]!.body.input).toEqual([reference, { role: 'user', content: 'on' }]);
     });
   },
 );
@@ -168,13 +174,13 @@ describe('a response that the gateway does not know', () => {
     const reference = { type: 'item_reference', id: 'msg_elsewhere' };
     const body = { model: 'plain', input: [reference, { role: 'user', content: 'on' }] };
     await turn(client(open), body);
-    expect(plain.asked.at(-1)?.body.input).toEqual(body.input);
+    expect(plain.modelRequests.at(-1)?.body.input).toEqual(body.input);
     expect(
       await failureOf(
         turn(client(open), { model: 'kept', input: 'x', previous_response_id: 'resp_x' }),
       ),
     ).toEqual({ status: 400, code: 'previous_response_not_found' });
-    expect(vendor.asked).toHaveLength(1);
+    expect(vendor.requests).toHaveLength(1);
   });
 
   test('is not found by another protocol', async () => {
@@ -182,7 +188,7 @@ describe('a response that the gateway does not know', () => {
     expect(
       (await failureOf(turn(client(open), { model: 'chat', input: [reference] }))).status,
     ).toBe(404);
-    expect(plain.asked).toHaveLength(0);
+    expect(plain.modelRequests).toHaveLength(0);
   });
 });
 
@@ -205,7 +211,7 @@ describe('with keys, a response stored by a vendor belongs to its owner', () => 
     ['a conversation', () => ({ conversation: 'conv_1' })],
     ['a conversation as an object', () => ({ conversation: { id: 'conv_1' } })],
   ];
-  test.each(forms)('%s: the vendor is not asked', async (_name, more) => {
+  test.each(forms)('%s: the vendor gets no request', async (_name, more) => {
     for (const model of ['kept', 'plain', 'chat']) {
       for (const stream of [false, true]) {
         const body = { model, input: 'what did ann say?', ...more() };
@@ -214,8 +220,8 @@ describe('with keys, a response stored by a vendor belongs to its owner', () => 
         vendor.clear();
         const { status } = await failureOf(turn(client(keyed, 'key-of-bob'), body, stream));
         expect([400, 404]).toContain(status);
-        expect(vendor.asked).toEqual([]);
-        expect(plain.asked).toEqual([]);
+        expect(vendor.requests).toEqual([]);
+        expect(plain.modelRequests).toEqual([]);
       }
     }
   });
@@ -229,12 +235,12 @@ describe('with keys, a response stored by a vendor belongs to its owner', () => 
       });
     const escaped = `{"model":"kept","input":"x","previous\\u005fresponse_id":"${annsResponse}"}`;
     expect((await ask(escaped)).status).toBe(400);
-    expect(vendor.asked).toEqual([]);
+    expect(vendor.requests).toEqual([]);
     const twice = `{"model":"kept","previous_response_id":"${annsResponse}","input":"x","previous_response_id":null}`;
     const answer = await ask(twice);
     expect(answer.status).toBe(200);
     expect(await answer.text()).not.toContain('ANN-SECRET');
-    expect(JSON.stringify(vendor.asked[0]!.body)).not.toContain(annsResponse);
+    expect(JSON.stringify(vendor.requests[0]!.body)).not.toContain(annsResponse);
   });
 
   test('the owner can continue, also after a restart; another key cannot', async () => {
@@ -245,13 +251,13 @@ describe('with keys, a response stored by a vendor belongs to its owner', () => 
       const body = { model: 'kept', input: 'again?', previous_response_id: made.id };
       const second = await startInProcess(config, first.home);
       try {
-        // What was kept reaches the file in batches.
+        // Stored rows reach the file in batches.
         await Bun.sleep(400);
         expect(JSON.stringify(await turn(client(second, 'key-of-ann'), body))).toContain('ANN-TOO');
         vendor.clear();
         const bob = client(second, 'key-of-bob');
         expect((await failureOf(turn(bob, body))).code).toBe('previous_response_not_found');
-        expect(vendor.asked).toEqual([]);
+        expect(vendor.requests).toEqual([]);
       } finally {
         await second.stop();
       }
@@ -272,7 +278,7 @@ describe('with keys, a response stored by a vendor belongs to its owner', () => 
       headers,
     });
     expect(response.status).toBe(404);
-    expect(vendor.asked).toEqual([]);
+    expect(vendor.requests).toEqual([]);
   });
 });
 
@@ -286,18 +292,18 @@ describe('by id', () => {
     expect(made.status).toBe(200);
     const queued = (await made.json()) as { id: string; status: string };
     expect(queued.status).toBe('queued');
-    expect(vendor.asked).toHaveLength(1);
+    expect(vendor.requests).toHaveLength(1);
     const polled = await app.responses.retrieve(queued.id);
     expect(polled.status).toBe('completed');
-    expect(vendor.asked.at(-1)!.line).toBe(`GET /responses/${queued.id}`);
-    // What it became is known here, too.
+    expect(vendor.requests.at(-1)!.line).toBe(`GET /responses/${queued.id}`);
+    // The final state is known here, too.
     await turn(app, { model: 'chat', input: 'and?', previous_response_id: queued.id });
-    expect(JSON.stringify(plain.asked.at(-1)?.body)).toContain('v heard');
+    expect(JSON.stringify(plain.modelRequests.at(-1)?.body)).toContain('v heard');
     const cancelled = await app.responses.cancel(queued.id);
     expect(cancelled.status).toBe('cancelled');
   });
 
-  test('a background job that is streamed is started once, though its stream breaks off', async () => {
+  test('a streamed background job starts once, even if its stream breaks off', async () => {
     vendor.breakJobs(true);
     const body = { model: 'kept', input: 'slowly', background: true, stream: true };
     const response = await fetch(`${open.url}/v1/responses`, {
@@ -305,19 +311,19 @@ describe('by id', () => {
       body: JSON.stringify(body),
     });
     let text = '';
-    // A stream that broke off is reset behind its error.
+    // A stream that broke off is reset after its error.
     await (async () => {
       for await (const chunk of response.body!) text += Buffer.from(chunk).toString();
     })().catch(() => undefined);
     vendor.breakJobs(false);
-    expect(vendor.asked.map(({ line }) => line)).toEqual(['POST /responses']);
+    expect(vendor.requests.map(({ line }) => line)).toEqual(['POST /responses']);
     expect(text).toContain('response.queued');
     expect(text).toContain('ended before the answer was complete');
     const id = /"id":"(resp_[^"]+)"/.exec(text)?.[1] ?? '';
     expect((await client(open).responses.retrieve(id)).status).toBe('completed');
   });
 
-  test('a background job that is streamed goes on when its client leaves', async () => {
+  test('a streamed background job continues when its client leaves', async () => {
     const app = client(open);
     const body = { model: 'kept', input: 'slowly', background: true, stream: true };
     const leaving = new AbortController();
@@ -338,16 +344,16 @@ describe('by id', () => {
     leaving.abort();
     await reader.read().catch(() => undefined);
     await vendor.left;
-    expect(vendor.asked.map(({ line }) => line)).toEqual(['POST /responses']);
+    expect(vendor.requests.map(({ line }) => line)).toEqual(['POST /responses']);
     const polled = await app.responses.retrieve(id);
     expect([polled.id, polled.status]).toEqual([id, 'completed']);
     const again = await app.responses.retrieve(id, { stream: true, starting_after: 1 });
     const types: string[] = [];
     for await (const event of again) types.push(event.type);
     expect(types.at(-1)).toBe('response.completed');
-    // What it became goes on elsewhere, too.
+    // The conversation continues at another vendor, too.
     await turn(app, { model: 'chat', input: 'and?', previous_response_id: id });
-    expect(JSON.stringify(plain.asked.at(-1)?.body)).toContain('v heard');
+    expect(JSON.stringify(plain.modelRequests.at(-1)?.body)).toContain('v heard');
   });
 
   test('a response stored by a vendor is read, streamed and deleted there', async () => {
@@ -357,11 +363,11 @@ describe('by id', () => {
     const again = await fetch(`${open.url}/v1/responses/${id}?stream=true&starting_after=1`);
     expect(again.headers.get('content-type')).toContain('event-stream');
     expect(await again.text()).toContain('response.completed');
-    expect(vendor.asked.at(-1)!.line).toBe(`GET /responses/${id}?stream=true&starting_after=1`);
+    expect(vendor.requests.at(-1)!.line).toBe(`GET /responses/${id}?stream=true&starting_after=1`);
     const listed = await fetch(`${open.url}/v1/responses/${id}/input_items?limit=3`);
     expect(await listed.json()).toMatchObject({ from: 'v' });
     await app.responses.delete(id);
-    expect(vendor.kept.has(id)).toBe(false);
+    expect(vendor.stored.has(id)).toBe(false);
     expect((await failureOf(app.responses.retrieve(id))).status).toBe(404);
   });
 

@@ -61,7 +61,7 @@ const itemsOf = (s: ResponseStore, id: string, owner = '') => {
 describe('chains', () => {
   test('a chain equals its links put together, whether queued, written or both', () => {
     const link = fc.record({
-      // How far back the link it continues lies: branches, not only lines.
+      // The distance back to the link it continues, so that chains have branches.
       back: fc.nat(5),
       inputs: fc.array(fc.jsonValue({ maxDepth: 2 }), { maxLength: 3 }),
       outputs: fc.array(fc.jsonValue({ maxDepth: 2 }), { maxLength: 3 }),
@@ -126,7 +126,7 @@ describe('chains', () => {
     expect(statSync(path).size).toBeLessThan(2_000_000);
   });
 
-  test('long numbers in items are kept digit for digit', () => {
+  test('long numbers in items stay exact digit for digit', () => {
     const s = store();
     const exact = (JSON as unknown as { rawJSON(text: string): Json }).rawJSON(
       '1234567890123456789',
@@ -202,25 +202,25 @@ describe('bounds', () => {
           now += wait;
           const ids = threads.get(thread) ?? [];
           const previous = ids.at(-1);
-          // A thread that is gone begins anew, as a client does that gets the error.
+          // A client starts a new thread after the error, and so does this test.
           const alive = previous !== undefined && !('missing' in s.chain(previous, ''));
           const next = alive ? [...ids, `resp_${i}`] : [`resp_${i}`];
           s.put(row(`resp_${i}`, alive ? previous : undefined));
           s.flush();
           threads.set(thread, next);
-          let kept = 0;
+          let storedCount = 0;
           for (const list of threads.values()) {
             const chain = s.chain(list.at(-1)!, '');
-            // All of it or a clean answer which link is gone.
+            // The whole chain, or a clear answer that names the missing link.
             if ('missing' in chain) expect(list).toContain(chain.missing);
             else {
               expect(chain.items).toHaveLength(list.length * 2);
-              kept += list.length;
+              storedCount += list.length;
             }
           }
-          // The one conversation that is larger than everything allowed is cut at its beginning.
+          // A conversation larger than the limit loses its beginning.
           if (next.length <= 25) expect(itemsOf(s, `resp_${i}`)).toHaveLength(next.length * 2);
-          expect(kept).toBeLessThanOrEqual(25);
+          expect(storedCount).toBeLessThanOrEqual(25);
         });
         s.close();
       }),
@@ -440,21 +440,21 @@ describe('the file', () => {
 
 describe('erasing a memory space', () => {
   const path = (file: string) => [file, `${file}-wal`];
-  const holds = (file: string, words: string) =>
-    path(file).some((one) => existsSync(one) && readFileSync(one).includes(words));
+  const holds = (file: string, message: string) =>
+    path(file).some((one) => existsSync(one) && readFileSync(one).includes(message));
 
-  test('removes what was made with it, written or queued, and nothing else', () => {
+  test('erasing removes what the space made, written or queued, and nothing else', () => {
     const file = newPath();
-    const kept = store({ path: file });
-    kept.put(row('a1', undefined, { space: nameHash('alice'), input: [say('the zebra')] }));
-    kept.put(row('b1', undefined, { space: nameHash('bob') }));
-    kept.put(row('c1'));
-    kept.flush();
-    kept.put(row('a2', 'a1', { space: nameHash('alice') }));
+    const stored = store({ path: file });
+    stored.put(row('a1', undefined, { space: nameHash('alice'), input: [say('the zebra')] }));
+    stored.put(row('b1', undefined, { space: nameHash('bob') }));
+    stored.put(row('c1'));
+    stored.flush();
+    stored.put(row('a2', 'a1', { space: nameHash('alice') }));
     expect(holds(file, 'the zebra')).toBe(true);
-    kept.eraseSpace('alice');
-    kept.flush();
-    expect(['a1', 'a2', 'b1', 'c1'].map((id) => kept.get(id, '')?.id)).toEqual([
+    stored.eraseSpace('alice');
+    stored.flush();
+    expect(['a1', 'a2', 'b1', 'c1'].map((id) => stored.get(id, '')?.id)).toEqual([
       undefined,
       undefined,
       'b1',
@@ -464,7 +464,7 @@ describe('erasing a memory space', () => {
     expect(holds(file, 'alice')).toBe(false);
   });
 
-  test('what another process had not written yet is removed a moment later', async () => {
+  test('a row that another process wrote late is removed a moment later', async () => {
     const file = newPath();
     const [one, other] = [store({ path: file }), store({ path: file, flushAfter: 300 })];
     other.put(row('a1', undefined, { space: nameHash('alice') }));

@@ -1,4 +1,4 @@
-/** A conversation in references, as the AI SDK holds it, over vendors that keep nothing: every lane, every cut. */
+/** A conversation by reference, as the AI SDK holds it, over vendors without storage: every pipeline, every split. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import OpenAI from 'openai';
@@ -96,14 +96,14 @@ async function ask(body: JsonObject, stream: boolean): Promise<Turn> {
   const items: OpenAI.Responses.ResponseOutputItem[] = [];
   let id = '';
   for await (const event of events) {
-    // The AI SDK takes the id from the first event and items as they are done.
+    // The AI SDK reads the id from the first event and items from the item-done events.
     if (event.type === 'response.created') id = event.response.id;
     if (event.type === 'response.output_item.done') items.push(event.item);
   }
   return { id, items };
 }
 
-/** The second turn in references and by the response's id: the vendor hears all that was said. */
+/** The second turn by references and by the response's id: the vendor gets the full history. */
 async function secondTurn(model: string, tools: boolean, stream: boolean, parts: Answer['parts']) {
   const first = await ask({ model, input: 'Weather?', ...(tools ? { tools: TOOLS } : {}) }, stream);
   const results = first.items.flatMap((item) =>
@@ -119,13 +119,13 @@ async function secondTurn(model: string, tools: boolean, stream: boolean, parts:
     { previous_response_id: first.id, input: [...results, go] },
   ]) {
     await ask({ model, ...declared, ...more }, stream);
-    const heard = JSON.stringify(upstream.asked.at(-1)!.body);
-    expect(heard).not.toContain('item_reference');
+    const received = JSON.stringify(upstream.modelRequests.at(-1)!.body);
+    expect(received).not.toContain('item_reference');
     for (const part of parts) {
-      if (part.kind === 'text') expect(heard).toContain(part.text.split('\n')[0]!);
-      if (part.kind === 'call') expect(heard).toContain(part.name);
+      if (part.kind === 'text') expect(received).toContain(part.text.split('\n')[0]!);
+      if (part.kind === 'call') expect(received).toContain(part.name);
     }
-    if (results.length > 0) expect(heard).toContain('minus three');
+    if (results.length > 0) expect(received).toContain('minus three');
   }
   return first;
 }
@@ -164,7 +164,7 @@ test('a vendor whose events have no names and other ids than OpenAI’s', async 
     frame('response.output_item.added', { output_index: 0, item: { ...item, content: [] } }) +
     frame('response.output_text.delta', { output_index: 0, content_index: 0, delta: WORDS }) +
     frame('response.output_item.done', { output_index: 0, item }) +
-    // Some leave the items out at the end.
+    // Some vendors leave out the items at the end.
     frame('response.completed', { response: { ...response, status: 'completed' } });
   upstream.enqueue({ raw });
   const first = await ask({ model: 'responses', input: 'Weather?', tools: TOOLS }, true);
@@ -174,11 +174,11 @@ test('a vendor whose events have no names and other ids than OpenAI’s', async 
     { input: 'on', previous_response_id: 'abc-1' },
   ]) {
     await ask({ model: 'responses', tools: TOOLS, ...more }, true);
-    expect(JSON.stringify(upstream.asked.at(-1)!.body)).toContain(WORDS);
+    expect(JSON.stringify(upstream.modelRequests.at(-1)!.body)).toContain(WORDS);
   }
 });
 
-test('for every split of the stream', async () => {
+test('every split of the stream gives the same state', async () => {
   const parts = ANSWERS['reasoning, text and two calls']!;
   let bytes = new Uint8Array();
   play(parts, {

@@ -1,4 +1,4 @@
-/** Transcripts of exchanges with server tools: hops, holding, joining, caps. */
+/** Transcripts of exchanges with server tools: hops, held events, joined streams, limits. */
 
 import { describe, expect, test } from 'bun:test';
 import { mayDeclareHosted, memoryLedger } from '../../../src/features/server-tools/index.ts';
@@ -14,8 +14,8 @@ const search = (id: string, query = 'news') => ({
 });
 
 describe('a forced tool, a client that declared nothing', () => {
-  test('sees one stream with the answer alone', async () => {
-    const told = await exchange({
+  test('the client sees one stream with the answer alone', async () => {
+    const response = await exchange({
       client: 'openai-chat',
       body: ask,
       tools: [fakeTool('web_search')],
@@ -24,17 +24,17 @@ describe('a forced tool, a client that declared nothing', () => {
         { say: [{ text: 'It rains [1].' }], usage: { input: 20, output: 3 } },
       ],
     });
-    expectLegal(told.events);
-    expect(textOf(told.events)).toBe('Let me look.\n\nIt rains [1].');
-    expect(told.sse).not.toContain('web_search');
-    const usage = told.events.findLast((event) => event.type === 'usage');
+    expectLegal(response.events);
+    expect(textOf(response.events)).toBe('Let me look.\n\nIt rains [1].');
+    expect(response.sse).not.toContain('web_search');
+    const usage = response.events.findLast((event) => event.type === 'usage');
     expect(usage).toEqual({
       type: 'usage',
       usage: expect.objectContaining({ input: 30, output: 5 }),
     });
-    expect(told.bodies[0]!.tools).toHaveLength(1);
-    expect(told.bodies[1]!.messages).toEqual([
-      ...(told.bodies[0]!.messages as JsonObject[]),
+    expect(response.bodies[0]!.tools).toHaveLength(1);
+    expect(response.bodies[1]!.messages).toEqual([
+      ...(response.bodies[0]!.messages as JsonObject[]),
       {
         role: 'assistant',
         content: 'Let me look.',
@@ -48,13 +48,13 @@ describe('a forced tool, a client that declared nothing', () => {
       },
       { role: 'tool', tool_call_id: 'c1', content: 'found: {"query":"news"}' },
     ]);
-    const { messages: _a, ...first } = told.bodies[0]!;
-    const { messages: _b, ...second } = told.bodies[1]!;
+    const { messages: _a, ...first } = response.bodies[0]!;
+    const { messages: _b, ...second } = response.bodies[1]!;
     expect(second).toEqual(first);
   });
 
   test('a call id that the upstream reuses is replaced, so that no history contains it twice', async () => {
-    const told = await exchange({
+    const response = await exchange({
       client: 'openai-chat',
       body: ask,
       tools: [fakeTool('web_search')],
@@ -64,7 +64,7 @@ describe('a forced tool, a client that declared nothing', () => {
         { say: [{ text: 'Done.' }] },
       ],
     });
-    const sent = told.bodies[2]!.messages as JsonObject[];
+    const sent = response.bodies[2]!.messages as JsonObject[];
     const calls = sent.flatMap(({ tool_calls: list }) => (list ?? []) as { id: string }[]);
     const results = sent.flatMap(({ tool_call_id: id }) => (id === undefined ? [] : [id]));
     expect(calls.map(({ id }) => id)).toEqual(results as string[]);
@@ -73,22 +73,24 @@ describe('a forced tool, a client that declared nothing', () => {
   });
 
   test('a Responses stream repeats the client’s request and numbers its events without gaps', async () => {
-    const told = await exchange({
+    const response = await exchange({
       client: 'openai-responses',
       body: { input: 'What is new?' },
       tools: [fakeTool('web_search')],
       upstream: target('openai-responses'),
       hops: [{ say: [{ text: 'Nothing.' }] }],
     });
-    // The very event would send the upstream's bytes on, which tell of our tools.
-    expect(told.events[0]).toEqual(eventsOf({ say: [] })[0]!);
-    expect(told.sse).toContain('"tools":[]');
-    const numbers = [...told.sse.matchAll(/"sequence_number":(\d+)/g)].map(([, n]) => Number(n));
+    // The unchanged event would forward the upstream's bytes, which name the gateway's tools.
+    expect(response.events[0]).toEqual(eventsOf({ say: [] })[0]!);
+    expect(response.sse).toContain('"tools":[]');
+    const numbers = [...response.sse.matchAll(/"sequence_number":(\d+)/g)].map(([, n]) =>
+      Number(n),
+    );
     expect(numbers).toEqual(numbers.map((_, at) => at));
   });
 
   test('the log events have their documented names', async () => {
-    const told = await exchange({
+    const response = await exchange({
       client: 'openai-chat',
       body: ask,
       tools: [fakeTool('web_search')],
@@ -98,7 +100,7 @@ describe('a forced tool, a client that declared nothing', () => {
         { say: [{ text: 'ok' }] },
       ],
     });
-    expect(told.log.filter(({ event }) => event.startsWith('chat.process'))).toEqual([
+    expect(response.log.filter(({ event }) => event.startsWith('chat.process'))).toEqual([
       {
         event: 'chat.process.raw.cloned',
         fields: { endpoint: '/v1/chat/completions', hasMessages: true },
@@ -122,7 +124,7 @@ describe('a forced tool, a client that declared nothing', () => {
         },
       },
     ]);
-    const runs = told.log.filter(({ event }) => event === 'servertool.run');
+    const runs = response.log.filter(({ event }) => event === 'servertool.run');
     expect(runs.map(({ fields }) => fields.tool)).toEqual([
       'web_search',
       'web_search',
@@ -132,17 +134,17 @@ describe('a forced tool, a client that declared nothing', () => {
 
   test('an answer without calls passes as the same events', async () => {
     const script = { say: [{ text: 'Just so.' }] };
-    const told = await exchange({
+    const response = await exchange({
       client: 'openai-chat',
       body: ask,
       tools: [fakeTool('web_search')],
       hops: [script],
     });
-    expect(told.events).toEqual(eventsOf(script));
+    expect(response.events).toEqual(eventsOf(script));
   });
 
   test('a client’s function of the same name is never taken for the server tool', async () => {
-    const told = await exchange({
+    const response = await exchange({
       client: 'openai-chat',
       body: {
         ...ask,
@@ -151,22 +153,22 @@ describe('a forced tool, a client that declared nothing', () => {
       tools: [fakeTool('web_search')],
       hops: [{ say: [search('c1')] }],
     });
-    expect(told.sent[0]!.tools).toHaveLength(1);
-    expect(told.events.find((event) => event.type === 'finish')).toEqual({
+    expect(response.sent[0]!.tools).toHaveLength(1);
+    expect(response.events.find((event) => event.type === 'finish')).toEqual({
       type: 'finish',
       reason: 'tool-calls',
     });
-    expect(told.sse).toContain('web_search');
+    expect(response.sse).toContain('web_search');
   });
 
   test('a stream that is cut inside a held call does not end normally', async () => {
-    const told = await exchange({
+    const response = await exchange({
       client: 'openai-chat',
       body: ask,
       tools: [fakeTool('web_search')],
       hops: [{ say: [search('c1')], cut: true }],
     });
-    expect(told.events.map((event) => event.type)).toEqual(['start']);
+    expect(response.events.map((event) => event.type)).toEqual(['start']);
   });
 });
 
@@ -178,36 +180,38 @@ describe('tools that fail', () => {
       tools: [fakeTool('web_search', { run, limits: { timeoutMs: 20 } })],
       hops: [{ say: [search('c1')] }, { say: [{ text: 'Sorry.' }] }],
     });
-  const result = (told: Awaited<ReturnType<typeof failing>>) =>
+  const result = (response: Awaited<ReturnType<typeof failing>>) =>
     JSON.parse(
-      (told.bodies[1]!.messages as { content: string }[]).at(-1)!.content.replace(/^Error: /, ''),
+      (response.bodies[1]!.messages as { content: string }[])
+        .at(-1)!
+        .content.replace(/^Error: /, ''),
     );
 
   test('a tool that throws becomes a failed result, and the exchange continues', async () => {
-    const told = await failing(() =>
+    const response = await failing(() =>
       Promise.reject(new ToolError('No luck.', { retryable: true })),
     );
-    expect(result(told)).toEqual({
+    expect(result(response)).toEqual({
       ok: false,
       tool: 'web_search',
       message: 'No luck.',
       retryable: true,
     });
-    expect(textOf(told.events)).toBe('Sorry.');
+    expect(textOf(response.events)).toBe('Sorry.');
   });
 
   test('the message of an unexpected error is not sent to the model', async () => {
-    const told = await failing(() => Promise.reject(new TypeError('key sk-secret is bad')));
-    expect(result(told).message).toBe('The tool failed (TypeError).');
+    const response = await failing(() => Promise.reject(new TypeError('key sk-secret is bad')));
+    expect(result(response).message).toBe('The tool failed (TypeError).');
   });
 
   test('a tool that never answers is stopped', async () => {
-    const told = await failing(() => new Promise(() => {}));
-    expect(result(told).message).toBe('No answer within 20 ms.');
+    const response = await failing(() => new Promise(() => {}));
+    expect(result(response).message).toBe('No answer within 20 ms.');
   });
 
   test('arguments that are not JSON become an error for the model', async () => {
-    const told = await exchange({
+    const response = await exchange({
       client: 'openai-chat',
       body: ask,
       tools: [fakeTool('web_search')],
@@ -216,7 +220,7 @@ describe('tools that fail', () => {
         { say: [{ text: 'ok' }] },
       ],
     });
-    expect(JSON.stringify(told.bodies[1])).toContain('not a JSON object');
+    expect(JSON.stringify(response.bodies[1])).toContain('not a JSON object');
   });
 });
 
@@ -238,13 +242,13 @@ describe('a selective tool', () => {
       const first = { role: 'user', content: 'search for the weather in Rome, please' };
       const answer = `${'It rains in Rome, and it will go on raining for a long time. '.repeat(3)}`;
       const given = { client: 'openai-chat', ledger, upstream: target(upstream) } as const;
-      const told = await exchange({
+      const response = await exchange({
         ...given,
         body: { messages: [first] },
         tools: [selective()],
         hops: [{ say: [search('c1')] }, { say: [{ text: answer }] }],
       });
-      expect(names(told.bodies[0])).toEqual(['web_search']);
+      expect(names(response.bodies[0])).toEqual(['web_search']);
       const again = await exchange({
         ...given,
         body: {
@@ -263,7 +267,7 @@ describe('a selective tool', () => {
   });
 
   test('is not offered where the text does not call for it', async () => {
-    const told = await exchange({
+    const response = await exchange({
       client: 'openai-chat',
       body: {
         messages: [
@@ -275,14 +279,14 @@ describe('a selective tool', () => {
       tools: [selective()],
       hops: [{ say: [{ text: 'Bye.' }] }],
     });
-    expect(names(told.bodies[0])).toEqual([]);
+    expect(names(response.bodies[0])).toEqual([]);
   });
 });
 
-describe('caps', () => {
+describe('limits', () => {
   test('rounds: the last hop has no server tools, and its calls do not run', async () => {
     let runs = 0;
-    const told = await exchange({
+    const response = await exchange({
       client: 'openai-chat',
       body: ask,
       tools: [
@@ -300,28 +304,28 @@ describe('caps', () => {
       ],
       options: { limits: { rounds: 2 } },
     });
-    expect(told.bodies.map((body) => body.tools !== undefined)).toEqual([true, true, false]);
+    expect(response.bodies.map((body) => body.tools !== undefined)).toEqual([true, true, false]);
     expect(runs).toBe(2);
-    expectLegal(told.events);
-    expect(told.events.find((event) => event.type === 'finish')).toEqual({
+    expectLegal(response.events);
+    expect(response.events.find((event) => event.type === 'finish')).toEqual({
       type: 'finish',
       reason: 'stop',
     });
   });
 
   test('no rounds: nothing is offered', async () => {
-    const told = await exchange({
+    const response = await exchange({
       client: 'openai-chat',
       body: ask,
       tools: [fakeTool('web_search')],
       hops: [{ say: [{ text: 'No.' }] }],
       options: { limits: { rounds: 0 } },
     });
-    expect(told.bodies[0]).not.toHaveProperty('tools');
+    expect(response.bodies[0]).not.toHaveProperty('tools');
   });
 
   test('uses: the client’s max_uses leads to its protocol’s error', async () => {
-    const told = await exchange({
+    const response = await exchange({
       client: 'anthropic-messages',
       body: {
         ...ask,
@@ -331,10 +335,10 @@ describe('caps', () => {
       tools: [fakeSearch()],
       hops: [{ say: [search('c1'), search('c2')] }, { say: [{ text: 'ok' }] }],
     });
-    expect(told.sse).toContain(
+    expect(response.sse).toContain(
       '"content":{"type":"web_search_tool_result_error","error_code":"max_uses_exceeded"}',
     );
-    expect(told.sse).toContain('"server_tool_use":{"web_search_requests":1');
+    expect(response.sse).toContain('"server_tool_use":{"web_search_requests":1');
   });
 
   test('uses: max_tool_calls limits the tools that a Responses client declared, for every upstream', async () => {
@@ -344,7 +348,7 @@ describe('caps', () => {
         runs++;
         return { ok: true, payload: {}, text: 'found' };
       };
-      const told = await exchange({
+      const response = await exchange({
         client: 'openai-responses',
         body: { input: 'hi', tools: [{ type: 'web_search' }], max_tool_calls: 2 },
         tools: [fakeSearch({ run })],
@@ -356,7 +360,7 @@ describe('caps', () => {
         ],
       });
       expect(runs).toBe(2);
-      expect(JSON.stringify(told.bodies[1])).toContain('No more than 2 tool calls');
+      expect(JSON.stringify(response.bodies[1])).toContain('No more than 2 tool calls');
     }
   });
 
@@ -367,20 +371,20 @@ describe('caps', () => {
     };
     expect(mayDeclareHosted(Buffer.from(JSON.stringify(body)))).toBe(true);
     for (const upstream of ['openai-chat', 'anthropic-messages', 'openai-responses'] as const) {
-      const told = await exchange({
+      const response = await exchange({
         client: 'openai-chat',
         body,
         tools: [fakeSearch()],
         upstream: target(upstream),
         hops: [{ say: [search('c1')] }, { say: [{ text: 'ok' }] }],
       });
-      expect(JSON.stringify(told.bodies[1])).toContain('Text of A');
+      expect(JSON.stringify(response.bodies[1])).toContain('Text of A');
     }
   });
 
   test('total time: when it is used up, the next hop answers without tools', async () => {
     let time = 0;
-    const told = await exchange({
+    const response = await exchange({
       client: 'openai-chat',
       body: ask,
       tools: [
@@ -394,7 +398,7 @@ describe('caps', () => {
       hops: [{ say: [search('c1')] }, { say: [{ text: 'Done.' }] }],
       options: { limits: { rounds: 8, totalMs: 4000 }, now: () => time },
     });
-    expect(told.bodies[1]).not.toHaveProperty('tools');
+    expect(response.bodies[1]).not.toHaveProperty('tools');
   });
 
   test('calls run in parallel, up to the limit', async () => {
@@ -450,7 +454,7 @@ describe('caps', () => {
 
 describe('a client that declared the hosted tool', () => {
   test('Messages: server_tool_use, its result and cited text', async () => {
-    const told = await exchange({
+    const response = await exchange({
       client: 'anthropic-messages',
       body: {
         ...ask,
@@ -464,22 +468,22 @@ describe('a client that declared the hosted tool', () => {
         { say: [{ text: 'Rain [1]. Snow [2][9], sun[8].' }] },
       ],
     });
-    expectLegal(told.events);
-    const body = told.bodies[0]!;
+    expectLegal(response.events);
+    const body = response.bodies[0]!;
     expect(body.tool_choice).toEqual({ type: 'function', function: { name: 'web_search' } });
-    expect(told.bodies[1]!.tool_choice).toBe('auto');
-    expect(told.sse).toContain('"type":"server_tool_use","id":"srvtoolu_hg');
-    expect(told.sse).toContain('"page_age":"2026-07-14"');
-    expect(textOf(told.events.filter((e) => 'index' in e && e.index > 1))).toContain(
+    expect(response.bodies[1]!.tool_choice).toBe('auto');
+    expect(response.sse).toContain('"type":"server_tool_use","id":"srvtoolu_hg');
+    expect(response.sse).toContain('"page_age":"2026-07-14"');
+    expect(textOf(response.events.filter((e) => 'index' in e && e.index > 1))).toContain(
       'Rain. Snow, sun',
     );
-    expect(told.sse.match(/citations_delta/g)).toHaveLength(2);
-    expect(told.sse).toContain('"server_tool_use":{"web_search_requests":1');
-    expect(told.sse).not.toContain('pause_turn');
+    expect(response.sse.match(/citations_delta/g)).toHaveLength(2);
+    expect(response.sse).toContain('"server_tool_use":{"web_search_requests":1');
+    expect(response.sse).not.toContain('pause_turn');
   });
 
   test('Responses: a web_search_call that is recognised later, and URL citations at the marks', async () => {
-    const told = await exchange({
+    const response = await exchange({
       client: 'openai-responses',
       body: {
         input: 'What is new?',
@@ -489,33 +493,33 @@ describe('a client that declared the hosted tool', () => {
       tools: [fakeSearch()],
       hops: [{ say: [search('c1')] }, { say: [{ text: 'Rain [1].' }] }],
     });
-    expectLegal(told.events);
-    expect(told.sse).toMatch(
+    expectLegal(response.events);
+    expect(response.sse).toMatch(
       /"id":"ws_hg[0-9a-f]{24}","type":"web_search_call","status":"completed"/,
     );
-    expect(told.sse).toContain('"sources":[{"type":"url","url":"https://a.example/1"}');
-    expect(told.sse).toContain(
+    expect(response.sse).toContain('"sources":[{"type":"url","url":"https://a.example/1"}');
+    expect(response.sse).toContain(
       '"annotation":{"type":"url_citation","start_index":5,"end_index":8,"title":"Page A","url":"https://a.example/1"}',
     );
-    expect(told.sse).toContain('"text":"Rain [1]."');
+    expect(response.sse).toContain('"text":"Rain [1]."');
   });
 
   test('Chat: annotations', async () => {
-    const told = await exchange({
+    const response = await exchange({
       client: 'openai-chat',
       body: { ...ask, web_search_options: {} },
       tools: [fakeSearch()],
       hops: [{ say: [search('c1')] }, { say: [{ text: 'Rain [1].' }] }],
     });
-    expectLegal(told.events);
-    expect(told.sse).toContain(
+    expectLegal(response.events);
+    expect(response.sse).toContain(
       '"annotations":[{"type":"url_citation","url_citation":{"start_index":5,"end_index":8,"title":"Page A","url":"https://a.example/1"}}]',
     );
-    expect(told.sse).not.toContain('tool_calls');
+    expect(response.sse).not.toContain('tool_calls');
   });
 
   test('a target with its own search keeps its tool', async () => {
-    const told = await exchange({
+    const response = await exchange({
       client: 'anthropic-messages',
       body: {
         ...ask,
@@ -526,11 +530,13 @@ describe('a client that declared the hosted tool', () => {
       upstream: target('anthropic-messages', { hostedTools: ['web_search'] }),
       hops: [{ say: [{ text: 'Native.' }] }],
     });
-    expect(told.bodies[0]!.tools).toEqual([{ type: 'web_search_20250305', name: 'web_search' }]);
+    expect(response.bodies[0]!.tools).toEqual([
+      { type: 'web_search_20250305', name: 'web_search' },
+    ]);
   });
 
   test('a paused turn of a target with its own search is continued', async () => {
-    const told = await exchange({
+    const response = await exchange({
       client: 'anthropic-messages',
       body: {
         ...ask,
@@ -541,9 +547,9 @@ describe('a client that declared the hosted tool', () => {
       upstream: target('anthropic-messages', { hostedTools: ['web_search'] }),
       hops: [{ say: [{ text: 'Looking' }], finish: 'pause' }, { say: [{ text: ' done.' }] }],
     });
-    expectLegal(told.events);
-    expect(told.sse).toContain('"stop_reason":"end_turn"');
-    expect((told.bodies[1]!.messages as unknown[]).length).toBe(2);
+    expectLegal(response.events);
+    expect(response.sse).toContain('"stop_reason":"end_turn"');
+    expect((response.bodies[1]!.messages as unknown[]).length).toBe(2);
   });
 });
 
@@ -556,29 +562,29 @@ describe('a request that is itself a search', () => {
   };
 
   test('runs the search before the model is asked', async () => {
-    const told = await exchange({
+    const response = await exchange({
       client: 'anthropic-messages',
       body: nested,
       tools: [fakeSearch()],
       hops: [{ say: [{ text: 'Bun 1.4 is out [1].' }] }],
     });
-    expectLegal(told.events);
-    expect(told.bodies).toHaveLength(1);
-    expect(JSON.stringify(told.bodies[0]!.messages)).toContain('{\\"query\\":\\"bun 1.4\\"}');
-    expect(told.sse).toContain('"type":"web_search_tool_result"');
-    expect(told.sse).toContain('{\\"query\\":\\"bun 1.4\\"}');
-    expect(told.sse.match(/citations_delta/g)).toHaveLength(1);
-    expect(told.sse).toContain('"stop_reason":"end_turn"');
+    expectLegal(response.events);
+    expect(response.bodies).toHaveLength(1);
+    expect(JSON.stringify(response.bodies[0]!.messages)).toContain('{\\"query\\":\\"bun 1.4\\"}');
+    expect(response.sse).toContain('"type":"web_search_tool_result"');
+    expect(response.sse).toContain('{\\"query\\":\\"bun 1.4\\"}');
+    expect(response.sse.match(/citations_delta/g)).toHaveLength(1);
+    expect(response.sse).toContain('"stop_reason":"end_turn"');
   });
 
   test('is left to a target with its own search', async () => {
-    const told = await exchange({
+    const response = await exchange({
       client: 'anthropic-messages',
       body: nested,
       tools: [fakeSearch()],
       upstream: target('anthropic-messages', { hostedTools: ['web_search'] }),
       hops: [{ say: [{ text: 'x' }] }],
     });
-    expect(told.bodies[0]!.messages).toHaveLength(1);
+    expect(response.bodies[0]!.messages).toHaveLength(1);
   });
 });

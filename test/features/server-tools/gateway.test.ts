@@ -1,4 +1,4 @@
-/** Server tools in the real pipeline: lanes, tries and joined hops, streamed or not. */
+/** Server tools in the real pipeline: passthrough and translation, retries, and joined hops, streamed or not. */
 
 import { describe, expect, test } from 'bun:test';
 import { existsSync, readFileSync } from 'node:fs';
@@ -175,7 +175,7 @@ describe.each(Object.keys(CLIENTS) as ProtocolName[])('broken arguments, %s', (c
     function: { name, arguments: input },
   });
   for (const input of ['{broken', '{"query": "x" "y" nonsense', '[1, 2]', 'search for x']) {
-    test(`of a server tool (${input}): the model hears of it and goes on`, async () => {
+    test(`broken arguments of a server tool (${input}): the model gets an error and continues`, async () => {
       for (const stream of [true, false]) {
         const call = written('web_search', input);
         const script = stream
@@ -191,14 +191,14 @@ describe.each(Object.keys(CLIENTS) as ProtocolName[])('broken arguments, %s', (c
         expect(gateway.sent).toHaveLength(2);
         const [, second] = gateway.sent as { messages: { role: string; content: string }[] }[];
         const result = second!.messages.find(({ role }) => role === 'tool');
-        // Some of it can be repaired: then the tool has run.
+        // Some of the arguments can be repaired, and then the tool has run.
         expect(result?.content).toMatch(/not a JSON object|Text of A/);
         if (stream) expect((await readBySdk(client, text)).text).toContain('Without it');
       }
     });
   }
 
-  test("of a client's own tool: a provider error, as without server tools", async () => {
+  test("broken arguments of a client's own tool are a provider error, as without server tools", async () => {
     const call = written('Bash', '{broken');
     const script = Array.from({ length: 4 }, () =>
       whole({ role: 'assistant', content: null, tool_calls: [call] }, 'tool_calls'),
@@ -210,7 +210,7 @@ describe.each(Object.keys(CLIENTS) as ProtocolName[])('broken arguments, %s', (c
   });
 });
 
-test('same protocol, forced tool, no call: the very bytes of the upstream', async () => {
+test("same protocol, forced tool, no call: the upstream's bytes pass unchanged", async () => {
   const script = says('Just so.');
   const bytes = 'sse' in script ? script.sse.join('') : '';
   const { answer } = ask('openai-chat', [script], { messages: [{ role: 'user', content: 'hi' }] }, [

@@ -1,4 +1,4 @@
-/** Tools that come and go: known when they are there, and never in the place of our own. */
+/** Tools that come and go: available while their server runs, and never in place of built-in ones. */
 
 import { describe, expect, test } from 'bun:test';
 import { liveRegistry } from '../../../src/features/server-tools/live-registry.ts';

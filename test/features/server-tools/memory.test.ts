@@ -1,4 +1,4 @@
-/** What comes back in the next request: hidden hops, shown blocks, mixed turns, lost ledgers, restarts. */
+/** What the next request restores: hidden hops, shown blocks, mixed turns; lost ledgers and restarts. */
 
 import { afterAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -46,12 +46,12 @@ describe('hidden hops of a client that declared nothing', () => {
       hops: [{ say: [{ text: 'Still.' }] }],
     });
 
-  test('come back, and the prompt prefix for the upstream stays the same', async () => {
+  test('hidden hops come back, and the prompt prefix for the upstream stays the same', async () => {
     const ledger = memoryLedger();
-    const told = await first(ledger);
+    const response = await first(ledger);
     const again = await second(ledger);
     expect(messages(again.bodies[0])).toEqual([
-      ...messages(told.bodies[1]),
+      ...messages(response.bodies[1]),
       { role: 'assistant', content: 'It rains.' },
       user('And now?'),
     ]);
@@ -91,10 +91,16 @@ describe('a turn with server calls and client calls', () => {
 
   test('the client gets only its own calls; its next request restores the whole turn every time', async () => {
     const ledger = memoryLedger();
-    const told = await exchange({ client: 'openai-chat', body: ask, tools, ledger, hops: [turn] });
-    expectLegal(told.events);
-    expect(told.sse).not.toContain('web_search');
-    expect(told.sse.match(/"name":"Bash"/g)).toHaveLength(2);
+    const response = await exchange({
+      client: 'openai-chat',
+      body: ask,
+      tools,
+      ledger,
+      hops: [turn],
+    });
+    expectLegal(response.events);
+    expect(response.sse).not.toContain('web_search');
+    expect(response.sse.match(/"name":"Bash"/g)).toHaveLength(2);
     const call = (id: string) => ({
       id,
       type: 'function',
@@ -135,7 +141,7 @@ describe('a turn with server calls and client calls', () => {
       });
     }
     for (const agent of ['y', 'x']) {
-      // A vendor that counts gives every agent the same ids.
+      // A vendor with counted ids gives every agent the same ids.
       const id = 'b0';
       const again = await exchange({
         client: 'openai-chat',
@@ -161,14 +167,14 @@ describe('a turn with server calls and client calls', () => {
 
   test('calls without an id get one, by which the turn is found again', async () => {
     const ledger = memoryLedger();
-    const told = await exchange({
+    const response = await exchange({
       client: 'openai-chat',
       body: ask,
       tools,
       ledger,
       hops: [{ say: [search('s1'), bash('')] }],
     });
-    const id = /"id":"(call_[0-9a-f]{24})"/.exec(told.sse)?.[1];
+    const id = /"id":"(call_[0-9a-f]{24})"/.exec(response.sse)?.[1];
     expect(ledger.find([callKey('', id ?? '', '', '')])?.clientCalls).toEqual([id!]);
   });
 });
@@ -183,7 +189,7 @@ describe('a client that declared the tool and sends it back', () => {
       ledger,
       hops: [{ say: [search('c1')] }, { say: [{ text: 'Rain [1]. Snow.' }] }],
     });
-  /** The content blocks that a client has put together from the stream. */
+  /** The content blocks that a client assembled from the stream. */
   const content = (sse: string): JsonObject[] => {
     const blocks: Record<string, unknown>[] = [];
     for (const line of sse.split('\n')) {
@@ -202,14 +208,14 @@ describe('a client that declared the tool and sends it back', () => {
     return blocks as JsonObject[];
   };
   const second = async (ledger: HopLedger, upstream = target('openai-chat')) => {
-    const told = await first(ledger);
+    const response = await first(ledger);
     return exchange({
       client: 'anthropic-messages',
       body: {
         max_tokens: 9,
         messages: [
           user('What is new?'),
-          { role: 'assistant', content: content(told.sse) },
+          { role: 'assistant', content: content(response.sse) },
           user('And now?'),
         ],
         tools: [tool],
@@ -232,7 +238,7 @@ describe('a client that declared the tool and sends it back', () => {
       'user',
     ]);
     expect(sent[3]!.content).toBe('Rain [1]. Snow.');
-    // Numbers go on, and what was found before can still be cited.
+    // Numbers continue, and earlier sources can still be cited.
     expect(JSON.stringify(again.bodies[1])).toContain('\\"n\\":3');
     expect(
       again.sse.match(/"url":"https:\/\/a.example\/1","title":"Page A","encrypted_index"/g),
@@ -266,14 +272,14 @@ describe('a client that declared the tool and sends it back', () => {
   test('Responses: results are restored by the id of the item', async () => {
     const ledger = memoryLedger();
     const ask = { input: [user('What is new?')], tools: [{ type: 'web_search' }] };
-    const told = await exchange({
+    const response = await exchange({
       client: 'openai-responses',
       body: ask,
       tools: [fakeSearch()],
       ledger,
       hops: [{ say: [search('c1')] }, { say: [{ text: 'Rain.' }] }],
     });
-    const id = /ws_hg[0-9a-f]{24}/.exec(told.sse)?.[0];
+    const id = /ws_hg[0-9a-f]{24}/.exec(response.sse)?.[0];
     const again = (known: HopLedger) =>
       exchange({
         client: 'openai-responses',
@@ -281,7 +287,7 @@ describe('a client that declared the tool and sends it back', () => {
           ...ask,
           input: [
             user('What is new?'),
-            // Clients keep nothing else of it.
+            // Clients store nothing else.
             {
               type: 'web_search_call',
               id,

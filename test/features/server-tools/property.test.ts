@@ -1,4 +1,7 @@
-/** Whatever models mix over however many hops: one legal stream, hops that extend each other, whole memory. */
+/**
+ * Any mix of calls over any number of hops: one valid stream, hops that extend each other, full recall in the next
+ * request.
+ */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -12,15 +15,15 @@ import {
   expectLegal,
   fakeSearch,
   PROTOCOLS,
-  type Said,
   type Script,
+  type ScriptedBlock,
   target,
 } from './script.ts';
 import { readBySdk } from './sdk.ts';
 
 const CLIENTS = Object.keys(PROTOCOLS) as ProtocolName[];
 
-/** A block without its call id, which must be unique over the exchange. */
+/** A block without its call id, which must be unique in the exchange. */
 type Part = { readonly kind: 'text' | 'reasoning' | 'server' | 'client'; readonly word: string };
 
 const word = fc.stringMatching(/^[a-z]{3,12}( \[[1-9]\])?[.!]?$/);
@@ -32,7 +35,7 @@ const hops = fc.array(fc.array(part, { minLength: 1, maxLength: 5 }), { maxLengt
 
 function scriptsOf(parts: readonly (readonly Part[])[]): Script[] {
   let ids = 0;
-  const said = ({ kind, word: text }: Part): Said => {
+  const contentOf = ({ kind, word: text }: Part): ScriptedBlock => {
     if (kind === 'text') return { text };
     if (kind === 'reasoning') return { reasoning: text };
     const id = `call_${++ids}`;
@@ -42,15 +45,15 @@ function scriptsOf(parts: readonly (readonly Part[])[]): Script[] {
   };
   const usage = { input: 7, output: 3 };
   return [
-    ...parts.map((one) => ({ say: one.map(said), usage })),
+    ...parts.map((one) => ({ say: one.map(contentOf), usage })),
     { say: [{ text: `In the end it rains [1], says ${ids}.` }], usage },
   ];
 }
 
-const isServer = (said: Said) => 'call' in said && said.call === 'web_search';
-const isClient = (said: Said) => 'call' in said && said.call === 'Bash';
+const isServer = (message: ScriptedBlock) => 'call' in message && message.call === 'web_search';
+const isClient = (message: ScriptedBlock) => 'call' in message && message.call === 'Bash';
 
-/** The hops that are really made: one without server calls, or with client calls beside, is the last. */
+/** The hops that are really sent: a hop without server calls, or with client calls, is the last. */
 function made(scripts: readonly Script[]): readonly Script[] {
   const last = scripts.findIndex(({ say }) => !say.some(isServer) || say.some(isClient));
   return scripts.slice(0, last + 1);
@@ -84,7 +87,7 @@ const listKey = (client: ProtocolName) => (client === 'openai-responses' ? 'inpu
 const messagesOf = (body: JsonObject | undefined) => body?.messages as readonly JsonObject[];
 
 describe.each(CLIENTS)('a client of %s', (client) => {
-  test.each([true, false])('one legal stream; declared: %p', async (declared) => {
+  test.each([true, false])('the client gets one valid stream; declared: %p', async (declared) => {
     await fc.assert(
       fc.asyncProperty(hops, async (parts) => {
         const scripts = scriptsOf(parts);
@@ -92,21 +95,21 @@ describe.each(CLIENTS)('a client of %s', (client) => {
         const ledger = memoryLedger();
         const search = fakeSearch({ inject: 'force' });
         const body = bodies[client](declared);
-        const told = await exchange({ client, body, tools: [search], ledger, hops: scripts });
-        const said = real.flatMap(({ say }) => say);
+        const response = await exchange({ client, body, tools: [search], ledger, hops: scripts });
+        const messages = real.flatMap(({ say }) => say);
 
-        expectLegal(told.events);
-        const read = await readBySdk(client, told.sse);
+        expectLegal(response.events);
+        const read = await readBySdk(client, response.sse);
         expect(read.calls).toEqual(
-          said.flatMap((one) => (isClient(one) ? [(one as { id: string }).id] : [])),
+          messages.flatMap((one) => (isClient(one) ? [(one as { id: string }).id] : [])),
         );
-        const words = said.map((one) => ('text' in one ? one.text : '')).join('');
+        const content = messages.map((one) => ('text' in one ? one.text : '')).join('');
         const bare = (text: string) => text.replace(/\s*\[\d\]|\s+/g, '');
-        expect(bare(read.text)).toBe(bare(words));
-        const searches = said.filter(isServer).length;
+        expect(bare(read.text)).toBe(bare(content));
+        const searches = messages.filter(isServer).length;
         expect(read.searches).toBe(declared && client !== 'openai-chat' ? searches : 0);
         if (!declared) expect(read.cited).toEqual([]);
-        const usage = told.events.findLast((event) => event.type === 'usage');
+        const usage = response.events.findLast((event) => event.type === 'usage');
         expect(usage).toMatchObject({
           usage: {
             input: 7 * real.length,
@@ -114,28 +117,28 @@ describe.each(CLIENTS)('a client of %s', (client) => {
           },
         });
 
-        // Every hop begins with the whole of the hop before, and changes nothing else.
-        expect(told.bodies).toHaveLength(real.length);
-        for (let at = 1; at < told.bodies.length; at++) {
-          const { messages: before, ...first } = told.bodies[at - 1]!;
-          const { messages: after, ...second } = told.bodies[at]!;
+        // Every hop begins with the whole previous hop and changes nothing else.
+        expect(response.bodies).toHaveLength(real.length);
+        for (let at = 1; at < response.bodies.length; at++) {
+          const { messages: before, ...first } = response.bodies[at - 1]!;
+          const { messages: after, ...second } = response.bodies[at]!;
           expect((after as unknown[]).slice(0, (before as unknown[]).length)).toEqual(
             before as unknown[],
           );
           expect((after as unknown[]).length).toBeGreaterThan((before as unknown[]).length);
           expect(second).toEqual(first);
         }
-        const asked = PROTOCOLS[client].decodeRequest({ model: 'm', ...body });
-        expect(told.sent[0]!.turns.slice(0, asked.turns.length).map((turn) => turn.blocks)).toEqual(
-          asked.turns.map((turn) => turn.blocks),
-        );
+        const request = PROTOCOLS[client].decodeRequest({ model: 'm', ...body });
+        expect(
+          response.sent[0]!.turns.slice(0, request.turns.length).map((turn) => turn.blocks),
+        ).toEqual(request.turns.map((turn) => turn.blocks));
 
-        // A client that wants no stream is told the same.
+        // A client without streaming gets the same content.
         const fold = new ReplyBuilder();
-        for (const event of told.events) fold.push(event);
+        for (const event of response.events) fold.push(event);
         const whole = JSON.stringify(
           PROTOCOLS[client].encodeReply(fold.reply, {
-            request: asked,
+            request: request,
             requestId: 'req_1_abcdef',
             provider: 'up',
             notes: new Notes(),
@@ -144,7 +147,7 @@ describe.each(CLIENTS)('a client of %s', (client) => {
         for (const id of [...read.calls, ...read.cited]) expect(whole).toContain(id);
         if (!declared) expect(whole).not.toContain('"web_search');
 
-        // The next request brings all of it back; an answer of nothing visible never gets this far.
+        // The next request restores everything; an answer without visible content never gets this far.
         if (read.text === '' && read.calls.length === 0 && read.searches === 0) return;
         const key = listKey(client);
         const following = [
@@ -159,13 +162,13 @@ describe.each(CLIENTS)('a client of %s', (client) => {
           ledger,
           hops: [{ say: [{ text: 'Still.' }] }],
         });
-        const before = messagesOf(told.bodies.at(-1));
+        const before = messagesOf(response.bodies.at(-1));
         expect(messagesOf(again.bodies[0]).slice(0, before.length)).toEqual([...before]);
         const sent = messagesOf(again.bodies[0]);
         const calls = sent.flatMap((message) =>
           ((message.tool_calls ?? []) as { id: string }[]).map(({ id }) => id),
         );
-        expect(calls).toEqual(said.flatMap((one) => ('call' in one ? [one.id] : [])));
+        expect(calls).toEqual(messages.flatMap((one) => ('call' in one ? [one.id] : [])));
         const results = sent
           .filter(({ role }) => role === 'tool')
           .map((m) => String(m.tool_call_id));
@@ -182,7 +185,7 @@ const prefixKey = {
   'anthropic-messages': 'messages',
 };
 
-/** What a model reads, in order: Messages joins neighbours of one role, so that a message can grow. */
+/** The messages as a model reads them: Messages joins neighbours of one role, so a message can grow. */
 const partsOf = (messages: readonly JsonObject[]): JsonObject[] =>
   messages.flatMap((message): JsonObject[] => {
     const { content, ...around } = message;
@@ -190,46 +193,43 @@ const partsOf = (messages: readonly JsonObject[]): JsonObject[] =>
   });
 
 describe.each(CLIENTS)('an upstream of %s', (upstream) => {
-  test.each(CLIENTS)(
-    'gets the previous request as a prefix of the next one; client: %s',
-    async (client) => {
-      await fc.assert(
-        fc.asyncProperty(hops, async (parts) => {
-          const scripts = scriptsOf(parts);
-          const ledger = memoryLedger();
-          const key = prefixKey[upstream];
-          const given = {
-            client,
-            tools: [fakeSearch({ inject: 'force' })],
-            ledger,
-            upstream: target(upstream),
-          };
-          const body = bodies[client](true);
-          const told = await exchange({ ...given, body, hops: scripts });
-          const read = await readBySdk(client, told.sse);
-          const visible = read.text !== '' || read.calls.length > 0 || read.searches > 0;
-          const own = listKey(client);
-          const following = [
-            ...(body[own] as JsonObject[]),
-            ...read.history,
-            { role: 'user', content: 'And now?' },
-          ];
-          const again = visible
-            ? await exchange({
-                ...given,
-                body: { ...body, [own]: following },
-                hops: [{ say: [{ text: 'Still.' }] }],
-              })
-            : undefined;
-          const sent = [...told.bodies, ...(again?.bodies ?? [])].map((one) =>
-            partsOf(one[key] as JsonObject[]),
-          );
-          for (let at = 1; at < sent.length; at++) {
-            expect(sent[at]!.slice(0, sent[at - 1]!.length)).toEqual(sent[at - 1]!);
-          }
-        }),
-        { numRuns: 25 },
-      );
-    },
-  );
+  test.each(CLIENTS)('each request extends the previous one; client: %s', async (client) => {
+    await fc.assert(
+      fc.asyncProperty(hops, async (parts) => {
+        const scripts = scriptsOf(parts);
+        const ledger = memoryLedger();
+        const key = prefixKey[upstream];
+        const given = {
+          client,
+          tools: [fakeSearch({ inject: 'force' })],
+          ledger,
+          upstream: target(upstream),
+        };
+        const body = bodies[client](true);
+        const response = await exchange({ ...given, body, hops: scripts });
+        const read = await readBySdk(client, response.sse);
+        const visible = read.text !== '' || read.calls.length > 0 || read.searches > 0;
+        const own = listKey(client);
+        const following = [
+          ...(body[own] as JsonObject[]),
+          ...read.history,
+          { role: 'user', content: 'And now?' },
+        ];
+        const again = visible
+          ? await exchange({
+              ...given,
+              body: { ...body, [own]: following },
+              hops: [{ say: [{ text: 'Still.' }] }],
+            })
+          : undefined;
+        const sent = [...response.bodies, ...(again?.bodies ?? [])].map((one) =>
+          partsOf(one[key] as JsonObject[]),
+        );
+        for (let at = 1; at < sent.length; at++) {
+          expect(sent[at]!.slice(0, sent[at - 1]!.length)).toEqual(sent[at - 1]!);
+        }
+      }),
+      { numRuns: 25 },
+    );
+  });
 });

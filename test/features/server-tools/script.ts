@@ -1,4 +1,4 @@
-/** Drives the engine without I/O: scripted hops through a real encoder, as the gateway would. */
+/** Drives the engine without I/O: scripted hops through a real encoder, as the gateway runs them. */
 
 import { expect } from 'bun:test';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
@@ -31,39 +31,39 @@ export const target = (protocol: ProtocolName, profile: Partial<Profile> = {}): 
 });
 
 /** One block of a scripted answer. */
-export type Said =
+export type ScriptedBlock =
   | { readonly text: string }
   | { readonly reasoning: string }
   | { readonly call: string; readonly id: string; readonly input: string };
 
 export interface Script {
-  readonly say: readonly Said[];
+  readonly say: readonly ScriptedBlock[];
   readonly finish?: FinishReason;
   readonly usage?: Usage;
-  /** The connection breaks before the end. */
+  /** Breaks the connection before the end. */
   readonly cut?: boolean;
 }
 
 export function eventsOf(script: Script, id = 'up_1'): StreamEvent[] {
   const events: StreamEvent[] = [{ type: 'start', id, model: 'up-model' }];
-  script.say.forEach((said, index) => {
-    if ('text' in said) {
+  script.say.forEach((message, index) => {
+    if ('text' in message) {
       events.push({ type: 'block-start', index, head: { type: 'text' } });
-      for (const text of pieces(said.text)) events.push({ type: 'delta', index, text });
-    } else if ('reasoning' in said) {
+      for (const text of pieces(message.text)) events.push({ type: 'delta', index, text });
+    } else if ('reasoning' in message) {
       events.push({ type: 'block-start', index, head: { type: 'reasoning' } });
-      events.push({ type: 'delta', index, text: said.reasoning });
+      events.push({ type: 'delta', index, text: message.reasoning });
     } else {
-      const { id: callId, call: name } = said;
+      const { id: callId, call: name } = message;
       const head = { type: 'tool-call', id: callId, name, kind: 'function', by: 'client' } as const;
       events.push({ type: 'block-start', index, head });
-      for (const text of pieces(said.input)) events.push({ type: 'delta', index, text });
+      for (const text of pieces(message.input)) events.push({ type: 'delta', index, text });
     }
     events.push({ type: 'block-stop', index });
   });
   if (script.cut) return events;
   if (script.usage) events.push({ type: 'usage', usage: script.usage });
-  const calls = script.say.some((said) => 'call' in said);
+  const calls = script.say.some((message) => 'call' in message);
   const reason = script.finish ?? (calls ? 'tool-calls' : 'stop');
   events.push({ type: 'finish', reason }, { type: 'end' });
   return events;
@@ -93,7 +93,7 @@ export const PAGES = [
   { url: 'https://b.example/2', title: 'Page B', text: 'Text of B', published: '2026-07-14' },
 ];
 
-/** A web search that finds the same two pages. */
+/** A web search that always finds the same two pages. */
 export const fakeSearch = (more: Partial<ServerTool> = {}): ServerTool =>
   fakeTool('web_search', {
     hosted: 'web_search',
@@ -118,20 +118,20 @@ export interface Exchange {
   readonly signal?: AbortSignal;
 }
 
-export interface Told {
-  /** SSE text as the client got it. */
+export interface ExchangeResult {
+  /** The SSE text that the client got. */
   readonly sse: string;
   readonly events: readonly StreamEvent[];
-  /** Conversations as they went to the upstream, hop by hop. */
+  /** The conversations sent to the upstream, hop by hop. */
   readonly sent: readonly Conversation[];
-  /** Wire bodies of them. */
+  /** Their wire bodies. */
   readonly bodies: readonly JsonObject[];
   readonly log: readonly { readonly event: string; readonly fields: JsonObject }[];
   readonly notes: Notes;
 }
 
-/** Runs an exchange: passes, scripted answer, interceptor, next hop; everything into one encoder. */
-export async function exchange(given: Exchange): Promise<Told> {
+/** Runs an exchange: request passes, scripted answer, interceptor, next hop; all events go into one encoder. */
+export async function exchange(given: Exchange): Promise<ExchangeResult> {
   const { client, hops } = given;
   const upstream = given.upstream ?? target('openai-chat');
   const log: { event: string; fields: JsonObject }[] = [];
@@ -145,20 +145,20 @@ export async function exchange(given: Exchange): Promise<Told> {
     log: (event, fields) => log.push({ event, fields }),
     ...given.options,
   });
-  const asked = PROTOCOLS[client].decodeRequest({ model: 'm', stream: true, ...given.body });
-  const context = { request: asked, requestId: 'req_1_abcdef', provider: 'up', notes };
+  const request = PROTOCOLS[client].decodeRequest({ model: 'm', stream: true, ...given.body });
+  const context = { request: request, requestId: 'req_1_abcdef', provider: 'up', notes };
   const encoder = PROTOCOLS[client].encodeStream(context);
   const events: StreamEvent[] = [];
   const sent: Conversation[] = [];
   const bodies: JsonObject[] = [];
   let sse = '';
-  const tell = (list: readonly StreamEvent[]) => {
+  const emit = (list: readonly StreamEvent[]) => {
     for (const event of list) {
       events.push(event);
       sse += encoder.event(event);
     }
   };
-  let conversation = asked;
+  let conversation = request;
   const signal = given.signal ?? new AbortController().signal;
   for (let hop = 1; ; hop++) {
     const script = hops[hop - 1];
@@ -172,22 +172,22 @@ export async function exchange(given: Exchange): Promise<Told> {
     const interceptor = feature.intercept?.(passed, at);
     for (const event of eventsOf(script, `up_${hop}`)) {
       const out = interceptor?.event(event) ?? event;
-      tell(Array.isArray(out) ? out : [out as StreamEvent]);
+      emit(Array.isArray(out) ? out : [out as StreamEvent]);
     }
-    tell(interceptor?.end() ?? []);
+    emit(interceptor?.end() ?? []);
     const next = interceptor?.continuation?.();
     if (next === undefined) break;
-    conversation = await next.run(signal, tell);
+    conversation = await next.run(signal, emit);
     if (next.last) break;
   }
   return { sse, events, sent, bodies, log, notes };
 }
 
-/** What the client was told as text. */
+/** The text that the client read. */
 export const textOf = (events: readonly StreamEvent[]): string =>
   events.map((event) => (event.type === 'delta' ? event.text : '')).join('');
 
-/** One start, gapless blocks one at a time, one finish, one end. */
+/** Expects one start, gapless blocks one at a time, one finish, one end. */
 export function expectLegal(events: readonly StreamEvent[]): void {
   let index = -1;
   let open = false;

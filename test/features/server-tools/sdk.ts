@@ -1,4 +1,4 @@
-/** The official clients as judges: what they make of a stream, and what they would send back of it. */
+/** The official clients as judges: what they read from a stream, and the history they would send back. */
 
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
@@ -12,9 +12,9 @@ export interface Read {
   readonly calls: readonly string[];
   /** Pages that the text cites. */
   readonly cited: readonly string[];
-  /** Web searches that the client was shown. */
+  /** Web searches shown to the client. */
   readonly searches: number;
-  /** The answer as history of the next request, results of the calls behind it. */
+  /** The answer as history of the next request, followed by the results of its calls. */
   readonly history: readonly JsonObject[];
 }
 
@@ -25,7 +25,7 @@ const answering = (sse: string) => () =>
 
 const plain = (value: unknown) => JSON.parse(JSON.stringify(value));
 
-/** Rejects where the official client does. */
+/** Rejects if the official client does. */
 export async function readBySdk(client: ProtocolName, sse: string): Promise<Read> {
   switch (client) {
     case 'openai-chat':

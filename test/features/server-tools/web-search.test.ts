@@ -1,4 +1,4 @@
-/** web_search: the order in which engines are asked, what is filtered, and what is told. */
+/** web_search: the order of engines, filters, and the results for the model. */
 
 import { describe, expect, test } from 'bun:test';
 import { Notes } from '../../../src/conversation/notes.ts';
@@ -31,7 +31,7 @@ interface Call {
   readonly body: string;
 }
 
-/** A tool over SearXNG at `one` and `two`, whose answers are given by host. */
+/** A tool over SearXNG at `one` and `two`, with answers by host. */
 function tool(answers: Record<string, () => Response>, more: Partial<EngineServices> = {}) {
   const calls: Call[] = [];
   const made = webSearch(
@@ -94,7 +94,7 @@ describe('the order of engines', () => {
     ['refuses', () => new Response('no', { status: 403 })],
     ['breaks', () => new Response('{', { status: 200 })],
     ['finds nothing', () => Response.json({ results: [] })],
-  ])('one that %s hands on', async (_, one) => {
+  ])('an engine that %s hands over to the next', async (_, one) => {
     const { made } = tool({ one, two: () => page('https://b.example') });
     expect(await payload(run(made, { query: 'x' }))).toMatchObject({ engine: 'two' });
   });
@@ -157,11 +157,11 @@ describe('the order of engines', () => {
   });
 
   test('a model engine declares the search tool in every protocol', () => {
-    const asked = searchConversation('p', 'm');
+    const request = searchConversation('p', 'm');
     const bodyAt = (protocol: ProtocolName) =>
       JSON.stringify(
         PROTOCOLS[protocol].encodeRequest(
-          asked,
+          request,
           target(protocol, { hostedTools: ['web_search'] }),
           new Notes(),
         ).tools,
@@ -272,7 +272,7 @@ describe('selective', () => {
     'bitcoin price now',
     'What are gas prices right now in Spain?',
     '<system-reminder> what is the latest news',
-  ])('wants a search: %s', (text) => expect(wantsSearch(text)).toBe(true));
+  ])('a message that wants a search: %s', (text) => expect(wantsSearch(text)).toBe(true));
 
   test.each([
     'Rename this function',
@@ -285,21 +285,21 @@ describe('selective', () => {
     'Add a column for the price now shown in the cart',
     'How do I get today in Python?',
     '<system-reminder>search the web for the latest news</system-reminder>Thanks',
-  ])('does not: %s', (text) => expect(wantsSearch(text)).toBe(false));
+  ])('a message that wants no search: %s', (text) => expect(wantsSearch(text)).toBe(false));
 });
 
 describe("Codex's search", () => {
   test('several queries give one text with continuous numbers', async () => {
-    const asked = readCodexSearch({
+    const request = readCodexSearch({
       id: '1',
       model: 'm',
       commands: { search_query: [{ q: 'a' }, { q: ' ' }, { q: 'b' }] },
       settings: {},
       max_output_tokens: 5000,
     });
-    expect(asked).toEqual({ queries: ['a', 'b'], limit: 20_000 });
+    expect(request).toEqual({ queries: ['a', 'b'], limit: 20_000 });
     const { made } = tool({ one: () => page('https://a.example') });
-    const answer = await answerCodexSearch(asked!, made, {
+    const answer = await answerCodexSearch(request!, made, {
       signal: new AbortController().signal,
       log: () => {},
     });

@@ -1,4 +1,4 @@
-/** The request pass is cheap, and its cost grows in proportion to the history. */
+/** The request pass is cheap, and its cost grows linearly with the history. */
 
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
@@ -7,7 +7,7 @@ import { NO_PROFILE } from '../../../src/conversation/target.ts';
 import { repairBody, repairHistory } from '../../../src/features/tool-pairing/index.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { MESSAGES_DAMAGE } from './damage.ts';
-import { Dice, type Mutable } from './histories.ts';
+import { type Mutable, Random } from './histories.ts';
 
 const target = {
   provider: 'p',
@@ -37,7 +37,7 @@ function history(rounds: number, id: (round: number) => string): JsonObject {
   return { model: 'm', max_tokens: 9, messages };
 }
 
-/** The best of several runs in milliseconds, so that other load on the machine counts least. */
+/** The best of several runs in milliseconds, to reduce noise from other load. */
 function cost(body: JsonObject, runs = 30): number {
   const conversation = anthropicMessages.decodeRequest(
     repairBody(body, 'anthropic-messages', new Notes()),
@@ -66,20 +66,20 @@ describe('200 messages take less than a millisecond', () => {
       string,
       Json
     >;
-    const dice = new Dice(3);
+    const random = new Random(3);
     for (const kind of [
       'a result is missing',
       'a result stands inline behind its call',
       'a result stands in a later user message',
       'a text is blank',
     ]) {
-      for (let i = 0; i < 5; i++) MESSAGES_DAMAGE[kind]!(body.messages as Mutable[], dice);
+      for (let i = 0; i < 5; i++) MESSAGES_DAMAGE[kind]!(body.messages as Mutable[], random);
     }
     expect(cost(body, 200)).toBeLessThan(1);
   });
 });
 
-describe('twenty times the length takes no more than some sixty times as long', () => {
+describe('twenty times the length costs at most about sixty times as much', () => {
   const cases: readonly (readonly [string, (round: number) => string])[] = [
     ['each call under an id of its own', (i) => `toolu_${i}`],
     ['ids that the vendor refuses', (i) => `f:${i}`],

@@ -1,4 +1,4 @@
-/** Broken histories on their way to another protocol, checked by these tests' validators and the fake vendor's. */
+/** Broken histories translated to another protocol, checked by the validators of these tests and the fake vendor. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -12,10 +12,10 @@ import { CHAT_DAMAGE, RESPONSES_DAMAGE } from './damage-openai.ts';
 import {
   chatBody,
   chatVoice,
-  Dice,
   type Mutable,
   messagesBody,
   messagesVoice,
+  Random,
   requests,
   responsesBody,
   responsesVoice,
@@ -54,7 +54,7 @@ const SOURCES: Readonly<
   },
 };
 
-/** The fake vendor throws its refusals. Signatures of these tests are not its own. */
+/** The fake vendor throws its refusals. It does not know these tests' signatures. */
 const CHECKS: Readonly<Record<ProtocolName, (body: JsonObject) => string | undefined>> = {
   'anthropic-messages': (body) => {
     checkMessages(body, { 'anthropic-beta': 'context-management-2025-06-27' }, { anySeal: true });
@@ -72,7 +72,7 @@ const CHECKS: Readonly<Record<ProtocolName, (body: JsonObject) => string | undef
 
 const NAMES = Object.keys(SOURCES) as ProtocolName[];
 
-describe('broken at the client, valid at the vendor, and valid again', () => {
+describe('a history broken at the client is valid at the vendor, and stays valid', () => {
   for (const from of NAMES) {
     for (const to of NAMES) {
       test(`${from} to ${to}`, () => {
@@ -82,9 +82,9 @@ describe('broken at the client, valid at the vendor, and valid again', () => {
             fc.nat(),
             fc.array(fc.constantFrom(...Object.keys(damage)), { maxLength: 5 }),
             (seed, kinds) => {
-              const dice = new Dice(seed);
-              const body = structuredClone(dice.pick(bodies(seed))) as Record<string, Json>;
-              for (const kind of kinds) damage[kind]!(body[list] as Mutable[], dice);
+              const random = new Random(seed);
+              const body = structuredClone(random.pick(bodies(seed))) as Record<string, Json>;
+              for (const kind of kinds) damage[kind]!(body[list] as Mutable[], random);
               const { body: sent } = run(body, from, { to });
               expect(CHECKS[to](sent)).toBeUndefined();
               expect(run(sent, to)).toMatchObject({ same: true, names: [] });
@@ -98,7 +98,7 @@ describe('broken at the client, valid at the vendor, and valid again', () => {
 });
 
 for (const to of ['openai-chat', 'openai-responses'] as const) {
-  test(`a history of nothing but another vendor's sealed thinking is not sent as an empty one to ${to}`, () => {
+  test(`a history of only another vendor's sealed thinking does not reach ${to} empty`, () => {
     const content = [{ type: 'redacted_thinking', data: 'not theirs' }];
     const body = { model: 'm', max_tokens: 10, messages: [{ role: 'assistant', content }] };
     const { body: sent, names } = run(body, 'anthropic-messages', { to });
@@ -107,7 +107,7 @@ for (const to of ['openai-chat', 'openai-responses'] as const) {
   });
 }
 
-test('a call of the vendor’s own tool whose input is no object gets one, like a call of the client’s', () => {
+test('a call of the vendor’s own tool with a non-object input gets an object, like a client call', () => {
   const call = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: 5 };
   const answer = { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] };
   const body = {

@@ -1,9 +1,9 @@
-/** Ways in which histories break on their way through clients, vendors and compactions; seeded. */
+/** Damage that clients, vendors and compactions do to histories; seeded. */
 
 import type { Json } from '../../../src/lib/json/json.ts';
-import { type Dice, genuineSignature, type Mutable } from './histories.ts';
+import { genuineSignature, type Mutable, type Random } from './histories.ts';
 
-export type Damage = (list: Mutable[], dice: Dice) => void;
+export type Damage = (list: Mutable[], random: Random) => void;
 
 interface Spot {
   readonly message: number;
@@ -48,26 +48,26 @@ const callOf = (messages: Mutable[], result: Spot) =>
 let serial = 0;
 const text = (): Mutable => ({ type: 'text', text: `T9${++serial}. said` });
 
-/** Does something to one result, if there is one. */
+/** Changes one result, if there is one. */
 const onResult =
-  (change: (messages: Mutable[], result: Spot, dice: Dice) => void): Damage =>
-  (messages, dice) => {
+  (change: (messages: Mutable[], result: Spot, random: Random) => void): Damage =>
+  (messages, random) => {
     const found = results(messages);
-    if (found.length > 0) change(messages, dice.pick(found), dice);
+    if (found.length > 0) change(messages, random.pick(found), random);
   };
 
 const onCall =
-  (change: (messages: Mutable[], call: Spot, dice: Dice) => void): Damage =>
-  (messages, dice) => {
+  (change: (messages: Mutable[], call: Spot, random: Random) => void): Damage =>
+  (messages, random) => {
     const found = calls(messages);
-    if (found.length > 0) change(messages, dice.pick(found), dice);
+    if (found.length > 0) change(messages, random.pick(found), random);
   };
 
 const onMessage =
-  (role: string, change: (messages: Mutable[], at: number, dice: Dice) => void): Damage =>
-  (messages, dice) => {
+  (role: string, change: (messages: Mutable[], at: number, random: Random) => void): Damage =>
+  (messages, random) => {
     const found = messages.flatMap((message, i) => (message?.role === role ? [i] : []));
-    if (found.length > 0) change(messages, dice.pick(found), dice);
+    if (found.length > 0) change(messages, random.pick(found), random);
   };
 
 function rename(messages: Mutable[], from: Json, to: Json): void {
@@ -76,7 +76,7 @@ function rename(messages: Mutable[], from: Json, to: Json): void {
 }
 
 const moveResult = (where: 'later' | 'earlier'): Damage =>
-  onResult((messages, result, dice) => {
+  onResult((messages, result, random) => {
     const hosts = messages.flatMap((message, i) =>
       message?.role === 'user' && (where === 'later' ? i > result.message : i < result.message)
         ? [i]
@@ -84,8 +84,8 @@ const moveResult = (where: 'later' | 'earlier'): Damage =>
     );
     if (hosts.length === 0) return;
     take(messages, result);
-    const list = listOf(messages[dice.pick(hosts)]);
-    list.splice(dice.below(list.length + 1), 0, result.block);
+    const list = listOf(messages[random.pick(hosts)]);
+    list.splice(random.below(list.length + 1), 0, result.block);
   });
 
 const inline = (offset: 0 | 1, talksOn: boolean): Damage =>
@@ -109,7 +109,7 @@ const junk: readonly Json[] = [
   true,
 ];
 
-/** Damage of Messages histories, by name. */
+/** Damage to Messages histories, by name. */
 export const MESSAGES_DAMAGE: Readonly<Record<string, Damage>> = {
   'a result is missing': onResult(take),
   'a result stands after text': onResult((messages, { message, block }) => {
@@ -145,21 +145,21 @@ export const MESSAGES_DAMAGE: Readonly<Record<string, Damage>> = {
   'a result comes twice': onResult((messages, { message, block }) => {
     listOf(messages[message]).push(structuredClone(block));
   }),
-  'a call has two different results': onResult((messages, { block }, dice) => {
+  'a call has two different results': onResult((messages, { block }, random) => {
     const users = messages.filter((message) => message?.role === 'user');
-    listOf(dice.pick(users)).push({ ...block, content: `R9${++serial}. other` });
+    listOf(random.pick(users)).push({ ...block, content: `R9${++serial}. other` });
   }),
-  'a result answers nothing': onMessage('user', (messages, at, dice) => {
+  'a result answers nothing': onMessage('user', (messages, at, random) => {
     const list = listOf(messages[at]);
-    list.splice(dice.below(list.length + 1), 0, {
+    list.splice(random.below(list.length + 1), 0, {
       type: 'tool_result',
       tool_use_id: `toolu_gone${++serial}`,
-      content: dice.chance(0.5) ? `R9${++serial}. stray` : [text()],
+      content: random.chance(0.5) ? `R9${++serial}. stray` : [text()],
     });
   }),
-  'a stray result stands inline': onMessage('assistant', (messages, at, dice) => {
+  'a stray result stands inline': onMessage('assistant', (messages, at, random) => {
     const list = listOf(messages[at]);
-    list.splice(dice.below(list.length + 1), 0, {
+    list.splice(random.below(list.length + 1), 0, {
       type: 'tool_result',
       tool_use_id: 'toolu_lost',
       content: `R9${++serial}. lost`,
@@ -172,10 +172,10 @@ export const MESSAGES_DAMAGE: Readonly<Record<string, Damage>> = {
   'a user message is missing': onMessage('user', (messages, at) => {
     if (messages.length > 1) messages.splice(at, 1);
   }),
-  'two rounds use one id': (messages, dice) => {
+  'two rounds use one id': (messages, random) => {
     const found = calls(messages);
     if (found.length < 2) return;
-    rename(messages, dice.pick(found).block.id!, dice.pick(found).block.id!);
+    rename(messages, random.pick(found).block.id!, random.pick(found).block.id!);
   },
   'every round begins with the same ids': (messages) => {
     let k = 0;
@@ -188,8 +188,8 @@ export const MESSAGES_DAMAGE: Readonly<Record<string, Damage>> = {
       }
     });
   },
-  'an id is a number': onCall((messages, { block }, dice) =>
-    rename(messages, block.id!, dice.below(5)),
+  'an id is a number': onCall((messages, { block }, random) =>
+    rename(messages, block.id!, random.below(5)),
   ),
   'an id is null': onCall((messages, { block }) => rename(messages, block.id!, null)),
   'an id is an object': onCall((messages, { block }) => rename(messages, block.id!, { a: 1 })),
@@ -199,34 +199,34 @@ export const MESSAGES_DAMAGE: Readonly<Record<string, Damage>> = {
   'a result has no id': onResult((_messages, { block }) => {
     delete block.tool_use_id;
   }),
-  'an id has foreign characters': onCall((messages, { block }, dice) =>
+  'an id has foreign characters': onCall((messages, { block }, random) =>
     rename(
       messages,
       block.id!,
-      dice.pick(['functions.Bash:0', 'call|1', 'id with space', '调用一', 'a/b']),
+      random.pick(['functions.Bash:0', 'call|1', 'id with space', '调用一', 'a/b']),
     ),
   ),
   'a client tool wears the clothes of a server tool': onCall(
-    (messages, { block, message }, dice) => {
+    (messages, { block, message }, random) => {
       rename(messages, block.id!, `srvtoolu_${String(block.id).replace(/[^a-z0-9]/gi, '')}`);
       block.type = 'server_tool_use';
-      if (dice.chance(0.5))
+      if (random.chance(0.5))
         listOf(messages[message]).push({ type: 'server_tool_use_delta', partial_json: '{' });
     },
   ),
-  'a server tool has no answer': onMessage('assistant', (messages, at, dice) => {
+  'a server tool has no answer': onMessage('assistant', (messages, at, random) => {
     const list = listOf(messages[at]);
-    const id = dice.chance(0.5) ? `srvtoolu_z${++serial}` : `bad:${++serial}`;
-    list.splice(dice.below(list.length + 1), 0, {
+    const id = random.chance(0.5) ? `srvtoolu_z${++serial}` : `bad:${++serial}`;
+    list.splice(random.below(list.length + 1), 0, {
       type: 'server_tool_use',
       id,
-      name: dice.pick(['web_search', 'Read']),
+      name: random.pick(['web_search', 'Read']),
       input: { query: 'x' },
     });
   }),
-  'a server answer has no call': onMessage('assistant', (messages, at, dice) => {
+  'a server answer has no call': onMessage('assistant', (messages, at, random) => {
     const list = listOf(messages[at]);
-    list.splice(dice.below(list.length + 1), 0, {
+    list.splice(random.below(list.length + 1), 0, {
       type: 'web_search_tool_result',
       tool_use_id: `srvtoolu_y${++serial}`,
       content: [],
@@ -240,28 +240,31 @@ export const MESSAGES_DAMAGE: Readonly<Record<string, Damage>> = {
       { type: 'server_tool_use', id, name: 'web_search', input: { query: 'x' } },
     );
   }),
-  'a text is blank': onMessage('assistant', (messages, at, dice) => {
+  'a text is blank': onMessage('assistant', (messages, at, random) => {
     const list = listOf(messages[at]);
-    list.splice(dice.below(list.length + 1), 0, {
+    list.splice(random.below(list.length + 1), 0, {
       type: 'text',
-      text: dice.pick(['', ' ', '\n\t']),
+      text: random.pick(['', ' ', '\n\t']),
     });
   }),
-  'a user text is blank': onMessage('user', (messages, at, dice) => {
+  'a user text is blank': onMessage('user', (messages, at, random) => {
     const list = listOf(messages[at]);
-    list.splice(dice.below(list.length + 1), 0, { type: 'text', text: dice.pick(['', ' ', '\n']) });
+    list.splice(random.below(list.length + 1), 0, {
+      type: 'text',
+      text: random.pick(['', ' ', '\n']),
+    });
   }),
-  'a message says nothing': (messages, dice) => {
-    messages.splice(dice.below(messages.length + 1), 0, {
-      role: dice.pick(['user', 'assistant']),
-      content: dice.pick<Json>(['', [], ' ', null, [{ type: 'text', text: '' }]]),
+  'a message says nothing': (messages, random) => {
+    messages.splice(random.below(messages.length + 1), 0, {
+      role: random.pick(['user', 'assistant']),
+      content: random.pick<Json>(['', [], ' ', null, [{ type: 'text', text: '' }]]),
     });
   },
   'a result holds blank text': onResult((_messages, { block }) => {
     block.content = [{ type: 'text', text: '' }];
   }),
-  'an error result is empty': onResult((_messages, { block }, dice) => {
-    block.content = dice.pick<Json>(['', [], null, ' ', [{ type: 'text', text: '  ' }]]);
+  'an error result is empty': onResult((_messages, { block }, random) => {
+    block.content = random.pick<Json>(['', [], null, ' ', [{ type: 'text', text: '  ' }]]);
     block.is_error = true;
   }),
   'a result holds a foreign block': onResult((_messages, { block }) => {
@@ -271,11 +274,11 @@ export const MESSAGES_DAMAGE: Readonly<Record<string, Damage>> = {
       { type: 'video', url: 'x' },
     ];
   }),
-  'thinking of another vendor': onMessage('assistant', (messages, at, dice) => {
+  'thinking of another vendor': onMessage('assistant', (messages, at, random) => {
     listOf(messages[at]).unshift({
       type: 'thinking',
       thinking: 'hm',
-      signature: dice.pick([
+      signature: random.pick([
         '',
         'zhipu-sig',
         'c2lnbmF0dXJl',
@@ -292,77 +295,77 @@ export const MESSAGES_DAMAGE: Readonly<Record<string, Damage>> = {
     const list = listOf(messages[at]);
     messages[at]!.content = list.filter((block) => !isRecord(block) || block.type !== 'thinking');
   }),
-  'thinking stands last': onMessage('assistant', (messages, at, dice) => {
+  'thinking stands last': onMessage('assistant', (messages, at, random) => {
     listOf(messages[at]).push({
       type: 'thinking',
       thinking: 'hm',
-      signature: genuineSignature(dice),
+      signature: genuineSignature(random),
     });
   }),
-  'thinking stands behind text': onMessage('assistant', (messages, at, dice) => {
+  'thinking stands behind text': onMessage('assistant', (messages, at, random) => {
     listOf(messages[at]).unshift(text(), {
       type: 'thinking',
       thinking: 'hm',
-      signature: genuineSignature(dice),
+      signature: genuineSignature(random),
     });
   }),
-  'thinking in a user message': onMessage('user', (messages, at, dice) => {
+  'thinking in a user message': onMessage('user', (messages, at, random) => {
     listOf(messages[at]).push({
       type: 'thinking',
       thinking: 'hm',
-      signature: genuineSignature(dice),
+      signature: genuineSignature(random),
     });
   }),
   'redacted thinking of another vendor': onMessage('assistant', (messages, at) => {
     listOf(messages[at]).unshift({ type: 'redacted_thinking', data: 'not theirs: 1' });
   }),
-  'an assistant message is split': onMessage('assistant', (messages, at, dice) => {
+  'an assistant message is split': onMessage('assistant', (messages, at, random) => {
     const list = listOf(messages[at]);
     if (list.length < 2) return;
-    const rest = list.splice(1 + dice.below(list.length - 1));
+    const rest = list.splice(1 + random.below(list.length - 1));
     messages.splice(at + 1, 0, { role: 'assistant', content: rest });
   }),
   'text stands behind the calls': onCall((messages, { message }) => {
     listOf(messages[message]).push(text());
   }),
-  'a call stands in a user message': onMessage('user', (messages, at, dice) => {
+  'a call stands in a user message': onMessage('user', (messages, at, random) => {
     const list = listOf(messages[at]);
-    list.splice(dice.below(list.length + 1), 0, {
+    list.splice(random.below(list.length + 1), 0, {
       type: 'tool_use',
       id: `toolu_u${++serial}`,
       name: 'Read',
       input: {},
     });
   }),
-  'an input is no object': onCall((_messages, { block }, dice) => {
-    block.input = dice.pick<Json>(['{"a":1}', null, [1], 5]);
+  'an input is no object': onCall((_messages, { block }, random) => {
+    block.input = random.pick<Json>(['{"a":1}', null, [1], 5]);
   }),
-  'a name is not one': onCall((_messages, { block }, dice) => {
-    block.name = dice.pick<Json>(['a b', '', null, 5]);
+  'a name is not one': onCall((_messages, { block }, random) => {
+    block.name = random.pick<Json>(['a b', '', null, 5]);
   }),
-  'the end is a prefill with a blank tail': (messages, dice) => {
+  'the end is a prefill with a blank tail': (messages, random) => {
     messages.push({
       role: 'assistant',
-      content: dice.pick<Json>([
+      content: random.pick<Json>([
         `T9${++serial}. so \n`,
         [text(), { type: 'text', text: `T9${++serial}. and ` }],
       ]),
     });
   },
-  'too many cache marks': (messages, dice) => {
+  'too many cache marks': (messages, random) => {
     const blocks = find(messages, /^(text|tool_use|tool_result)$/);
     for (let i = 0; i < 6 && blocks.length > 0; i++)
-      dice.pick(blocks).block.cache_control = { type: 'ephemeral' };
+      random.pick(blocks).block.cache_control = { type: 'ephemeral' };
   },
-  'junk among the blocks': (messages, dice) => {
-    const list = listOf(dice.pick(messages.filter(isRecord)));
-    list.splice(dice.below(list.length + 1), 0, dice.pick(junk));
+  'junk among the blocks': (messages, random) => {
+    const list = listOf(random.pick(messages.filter(isRecord)));
+    list.splice(random.below(list.length + 1), 0, random.pick(junk));
   },
-  'junk among the messages': (messages, dice) => {
+  'junk among the messages': (messages, random) => {
     messages.splice(
-      dice.below(messages.length + 1),
+      random.below(messages.length + 1),
       0,
-      dice.pick<Json>([
+      random.pick<Json>([
         null,
         7,
         'T79. hello',

@@ -1,11 +1,11 @@
-/** Valid sessions of an agent, seeded, as bodies of all three protocols, growing turn by turn. */
+/** Valid agent sessions as bodies of all three protocols, growing turn by turn; seeded. */
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 
 export type Mutable = Record<string, Json>;
 
 /** Seeded random choices; the same seed gives the same session. */
-export class Dice {
+export class Random {
   #state: number;
 
   constructor(seed: number) {
@@ -21,7 +21,7 @@ export class Dice {
     return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
   }
 
-  /** A whole number below `limit`. */
+  /** An integer below `limit`. */
   below(limit: number): number {
     return Math.floor(this.next() * limit);
   }
@@ -47,7 +47,7 @@ interface Step {
   }[];
 }
 
-/** A round: what the user says, and what the model does until it says its last word. */
+/** A round: the user's message and the model's steps until its last text. */
 export interface Round {
   readonly user: string;
   readonly steps: readonly Step[];
@@ -55,30 +55,30 @@ export interface Round {
 
 const NAMES = ['Read', 'Bash', 'exec_command', 'mcp__files__list'];
 
-/** A signature that the vendor of these tests takes for its own. */
-export function genuineSignature(dice: Dice): string {
-  const bytes = Uint8Array.from({ length: 72 }, () => dice.below(256));
+/** A signature that these tests treat as the vendor's own. */
+export function genuineSignature(random: Random): string {
+  const bytes = Uint8Array.from({ length: 72 }, () => random.below(256));
   return `EuYB${Buffer.from(bytes).toString('base64')}`;
 }
 
-/** `T…` marks text, `R…` results, `H…` thinking: what must not get lost can be looked for. */
+/** `T…` marks text, `R…` results, `H…` thinking, so that a test can search for what must not get lost. */
 export function session(seed: number, rounds: number): readonly Round[] {
-  const dice = new Dice(seed);
+  const random = new Random(seed);
   let serial = 0;
   const mark = (letter: string) => `${letter}${++serial}.`;
-  const thinks = dice.chance(0.5);
+  const thinks = random.chance(0.5);
   return Array.from({ length: rounds }, () => {
-    const steps: Step[] = Array.from({ length: dice.below(4) }, () => ({
+    const steps: Step[] = Array.from({ length: random.below(4) }, () => ({
       ...(thinks ? { thinking: mark('H') } : {}),
-      ...(dice.chance(0.5) ? { text: `${mark('T')} let me look` } : {}),
-      calls: Array.from({ length: 1 + dice.below(3) }, () => {
+      ...(random.chance(0.5) ? { text: `${mark('T')} let me look` } : {}),
+      calls: Array.from({ length: 1 + random.below(3) }, () => {
         const key = mark('K');
         return {
           id: `toolu_${key.slice(1, -1)}x${seed % 997}`,
           key,
-          name: dice.pick(NAMES),
-          result: dice.chance(0.1) ? '' : `${mark('R')} done`,
-          error: dice.chance(0.1),
+          name: random.pick(NAMES),
+          result: random.chance(0.1) ? '' : `${mark('R')} done`,
+          error: random.chance(0.1),
         };
       }),
     }));
@@ -92,10 +92,7 @@ export function session(seed: number, rounds: number): readonly Round[] {
   });
 }
 
-/**
- * Every request of the session, oldest first: each ends where the model is asked. Each is a body of
- * its own, sharing nothing with the others.
- */
+/** Every request of the session, oldest first; each ends at the model's turn and shares no objects with the others. */
 export function requests(
   rounds: readonly Round[],
   write: (turns: readonly Mutable[][]) => JsonObject,
@@ -116,7 +113,7 @@ export function requests(
   return out;
 }
 
-/** How a protocol says things. */
+/** The shapes of one protocol. */
 export interface Voice {
   user(text: string): Mutable[];
   assistant(step: Step): Mutable[];
@@ -126,16 +123,18 @@ export interface Voice {
 const TOOLS = NAMES.map((name) => ({ name, input_schema: { type: 'object' } }));
 
 export function messagesVoice(seed: number): Voice {
-  const dice = new Dice(seed ^ 0x5eed);
+  const random = new Random(seed ^ 0x5eed);
   return {
-    user: (text) => [{ role: 'user', content: dice.chance(0.5) ? text : [{ type: 'text', text }] }],
+    user: (text) => [
+      { role: 'user', content: random.chance(0.5) ? text : [{ type: 'text', text }] },
+    ],
     assistant: ({ thinking, text, calls }) => [
       {
         role: 'assistant',
         content: [
           ...(thinking === undefined
             ? []
-            : [{ type: 'thinking', thinking, signature: genuineSignature(dice) }]),
+            : [{ type: 'thinking', thinking, signature: genuineSignature(random) }]),
           ...(text === undefined ? [] : [{ type: 'text', text }]),
           ...calls.map(({ id, key, name }) => ({ type: 'tool_use', id, name, input: { key } })),
         ],
@@ -147,7 +146,7 @@ export function messagesVoice(seed: number): Voice {
         content: calls.map(({ id, result, error }) => ({
           type: 'tool_result',
           tool_use_id: id,
-          content: dice.chance(0.7) || result === '' ? result : [{ type: 'text', text: result }],
+          content: random.chance(0.7) || result === '' ? result : [{ type: 'text', text: result }],
           ...(error && result !== '' ? { is_error: true } : {}),
         })),
       },

@@ -1,10 +1,10 @@
-/** Randomly broken Messages histories come out valid, whole and stable; valid ones come out untouched. */
+/** Randomly damaged Messages histories come out valid, complete and stable; valid ones come out unchanged. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { MESSAGES_DAMAGE } from './damage.ts';
-import { Dice, type Mutable } from './histories.ts';
+import { type Mutable, Random } from './histories.ts';
 import { validRequest } from './messages-property.ts';
 import { marksIn, run } from './support.ts';
 import { complaint } from './validate-messages.ts';
@@ -14,12 +14,12 @@ const RUNS = Number(process.env.PAIRING_RUNS ?? 600);
 
 function damaged(seed: number, kinds: readonly string[]): JsonObject {
   const body = structuredClone(validRequest(seed)) as Record<string, Json>;
-  const dice = new Dice(seed ^ 0xdada);
-  for (const kind of kinds) MESSAGES_DAMAGE[kind]!(body.messages as Mutable[], dice);
+  const random = new Random(seed ^ 0xdada);
+  for (const kind of kinds) MESSAGES_DAMAGE[kind]!(body.messages as Mutable[], random);
   return body;
 }
 
-interface Found {
+interface IdField {
   readonly id: Json | undefined;
   readonly key: string;
 }
@@ -35,7 +35,7 @@ function blocks(body: JsonObject): readonly Mutable[] {
   );
 }
 
-const callsOf = (body: JsonObject): readonly Found[] =>
+const callsOf = (body: JsonObject): readonly IdField[] =>
   blocks(body).flatMap((block) =>
     /^(server_)?tool_use$/.test(String(block.type)) &&
     isRecord(block.input) &&
@@ -44,7 +44,7 @@ const callsOf = (body: JsonObject): readonly Found[] =>
       : [],
   );
 
-/** The marks of each call's results, for calls whose id says which they are. */
+/** The marks of each call's results, for calls whose id is unique. */
 function answers(body: JsonObject): Map<string, string[]> {
   const calls = callsOf(body);
   const everyCall = blocks(body).filter(({ type }) => /tool_use$/.test(String(type)));
@@ -66,7 +66,7 @@ function answers(body: JsonObject): Map<string, string[]> {
 
 const markOf = (content: string | undefined) => content?.match(/R\d+\./)?.[0];
 
-/** Everything that must hold of one broken body. */
+/** Every law for one broken body. */
 function law(body: JsonObject): void {
   const before = JSON.stringify(body);
   const { body: sent, same } = run(body, 'anthropic-messages');
@@ -74,8 +74,8 @@ function law(body: JsonObject): void {
   expect(complaint(sent)).toBeUndefined();
   const wasValid = complaint(body) === undefined;
   expect(same).toBe(wasValid);
-  const kept = marksIn(sent);
-  for (const mark of marksIn(body)) expect(kept).toContain(mark);
+  const stored = marksIn(sent);
+  for (const mark of marksIn(body)) expect(stored).toContain(mark);
   const after = answers(sent);
   for (const [key, results] of answers(body)) {
     const given = after.get(key);
@@ -87,12 +87,12 @@ function law(body: JsonObject): void {
   expect(again.same).toBe(true);
 }
 
-test('every damage kind really breaks some history', () => {
+test('every kind of damage breaks some history', () => {
   for (const kind of KINDS) {
     const broke = Array.from({ length: 60 }, (_, seed) => damaged(seed, [kind])).some(
       (body) => complaint(body) !== undefined,
     );
-    // The order of results and messages of one role are the vendor's to put right.
+    // The vendor itself reorders results and joins messages of one role.
     const tolerated = /another order|split over|is split|run on in the next/.test(kind);
     expect({ kind, broke: broke || tolerated }).toEqual({ kind, broke: true });
   }
@@ -116,7 +116,7 @@ describe('one kind of damage', () => {
   }
 });
 
-test('a server call is not taken for one in flight before a turn that has lost all it held', () => {
+test('a server call is not taken for one in progress before a turn that lost all its content', () => {
   law(
     damaged(763_117_483, [
       'a call is missing',
@@ -127,7 +127,7 @@ test('a server call is not taken for one in flight before a turn that has lost a
   );
 });
 
-test('thinking is off for a last turn that begins with the words for one that was empty', () => {
+test('thinking is off when the last turn begins with the placeholder of an empty one', () => {
   law(
     damaged(8, [
       'a result is missing',
@@ -148,7 +148,7 @@ test('thinking is off for a last turn that begins with the words for one that wa
   );
 });
 
-test('kinds of damage combined', () => {
+test('combined kinds of damage', () => {
   fc.assert(
     fc.property(
       fc.nat(),

@@ -1,11 +1,11 @@
-/** Valid Messages requests, to be damaged. */
+/** Valid Messages requests for tests to damage. */
 
 import type { JsonObject } from '../../../src/lib/json/json.ts';
-import { Dice, messagesBody, messagesVoice, requests, session } from './histories.ts';
+import { messagesBody, messagesVoice, Random, requests, session } from './histories.ts';
 
-/** A valid request of some session. */
+/** A valid request from some session. */
 export function validRequest(seed: number): JsonObject {
-  const dice = new Dice(seed);
-  const all = requests(session(seed, 1 + dice.below(4)), messagesBody, messagesVoice(seed));
-  return dice.pick(all);
+  const random = new Random(seed);
+  const all = requests(session(seed, 1 + random.below(4)), messagesBody, messagesVoice(seed));
+  return random.pick(all);
 }

@@ -1,4 +1,4 @@
-/** Randomly broken Chat and Responses histories come out valid, whole and stable; valid ones untouched. */
+/** Randomly damaged Chat and Responses histories come out valid, complete and stable; valid ones unchanged. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -9,8 +9,8 @@ import { CHAT_DAMAGE, RESPONSES_DAMAGE } from './damage-openai.ts';
 import {
   chatBody,
   chatVoice,
-  Dice,
   type Mutable,
+  Random,
   requests,
   responsesBody,
   responsesVoice,
@@ -72,7 +72,7 @@ const SIDES: readonly Side[] = [
 
 const markOf = (content: string | undefined) => content?.match(/R\d+\./)?.[0];
 
-/** The marks of each call's results, for calls whose id says which they are. */
+/** The marks of each call's results, for calls whose id is unique. */
 function answers(side: Side, body: JsonObject): Map<string, (string | undefined)[]> {
   const entries = (body[side.list] as Json[]).filter(isRecord);
   const calls = entries.flatMap(side.calls);
@@ -94,12 +94,12 @@ function answers(side: Side, body: JsonObject): Map<string, (string | undefined)
 }
 
 function broken(side: Side, seed: number, kinds: readonly string[]): JsonObject {
-  const dice = new Dice(seed);
-  const body = structuredClone(dice.pick(side.bodies(seed, 1 + dice.below(4)))) as Record<
+  const random = new Random(seed);
+  const body = structuredClone(random.pick(side.bodies(seed, 1 + random.below(4)))) as Record<
     string,
     Json
   >;
-  for (const kind of kinds) side.damage[kind]!(body[side.list] as Mutable[], dice);
+  for (const kind of kinds) side.damage[kind]!(body[side.list] as Mutable[], random);
   return body;
 }
 
@@ -111,8 +111,8 @@ function law(side: Side, body: JsonObject): void {
   if (side.protocol === 'openai-chat' || body.store === false) {
     expect(same).toBe(side.complaint(body) === undefined);
   }
-  const kept = marksIn(sent);
-  for (const mark of marksIn(body)) expect(kept).toContain(mark);
+  const stored = marksIn(sent);
+  for (const mark of marksIn(body)) expect(stored).toContain(mark);
   const after = answers(side, sent);
   for (const [key, marks] of answers(side, body)) {
     const given = after.get(key);
@@ -138,7 +138,7 @@ for (const side of SIDES) {
       }
     });
 
-    test('every damage kind really breaks some history', () => {
+    test('every kind of damage breaks some history', () => {
       for (const kind of kinds) {
         const broke = Array.from({ length: 60 }, (_, seed) => broken(side, seed, [kind])).some(
           (body) => side.complaint(body) !== undefined,
@@ -154,7 +154,7 @@ for (const side of SIDES) {
       });
     }
 
-    test('kinds of damage combined', () => {
+    test('combined kinds of damage', () => {
       fc.assert(
         fc.property(
           fc.nat(),

@@ -1,4 +1,4 @@
-/** The glance at raw bytes: it may never say "nothing here" of a body that the pass would change. */
+/** The byte prefilter: it may never skip a body that the pass would change. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -9,7 +9,7 @@ import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { MESSAGES_DAMAGE } from './damage.ts';
 import { CHAT_DAMAGE, RESPONSES_DAMAGE } from './damage-openai.ts';
-import { Dice, type Mutable } from './histories.ts';
+import { type Mutable, Random } from './histories.ts';
 import { run } from './support.ts';
 
 const DAMAGE = {
@@ -34,8 +34,8 @@ const plain = (protocol: ProtocolName, texts: readonly string[]): JsonObject => 
     : { model: 'm', max_tokens: 9, messages };
 };
 
-describe('a plain dialogue is not looked into', () => {
-  test('Messages and Chat, whatever the user writes about', () => {
+describe('a plain dialogue is skipped', () => {
+  test('Messages and Chat are skipped, whatever the user writes about', () => {
     const texts = [
       'what is "tool_use"?',
       'A block of type "tool_result" … \n\n',
@@ -45,7 +45,7 @@ describe('a plain dialogue is not looked into', () => {
     expect(looks(plain('openai-chat', texts), 'openai-chat')).toBe(false);
   });
 
-  test('Messages with tools declared but not used', () => {
+  test('Messages with declared but unused tools is skipped', () => {
     const body = {
       ...plain('anthropic-messages', ['hi']),
       tools: [
@@ -58,7 +58,7 @@ describe('a plain dialogue is not looked into', () => {
     expect(looks(body, 'anthropic-messages', 2)).toBe(false);
   });
 
-  test('another protocol is always looked into: its encoder runs anyway', () => {
+  test('another protocol is never skipped, since its encoder runs anyway', () => {
     const target = {
       provider: 'p',
       model: 'm',
@@ -70,7 +70,7 @@ describe('a plain dialogue is not looked into', () => {
   });
 });
 
-describe('never false where the pass would change something', () => {
+describe('a body that the pass would change is never skipped', () => {
   for (const protocol of Object.keys(DAMAGE) as ProtocolName[]) {
     test(protocol, () => {
       const kinds = Object.keys(DAMAGE[protocol]);
@@ -88,11 +88,11 @@ describe('never false where the pass would change something', () => {
             const list = (
               protocol === 'openai-responses' ? body.input : body.messages
             ) as Mutable[];
-            const dice = new Dice(seed);
-            for (const kind of some) DAMAGE[protocol][kind]!(list, dice);
+            const random = new Random(seed);
+            for (const kind of some) DAMAGE[protocol][kind]!(list, random);
             if (looks(body, protocol, spaces)) return;
             const { names, same } = run(body, protocol);
-            // What no decoder reads never gets as far as the pass.
+            // A body that no decoder reads never reaches the pass.
             if (names.includes('malformed_content_mended')) return;
             expect({ names, same }).toEqual({ names: [], same: true });
           },

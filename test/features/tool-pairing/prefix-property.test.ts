@@ -1,4 +1,4 @@
-/** What an upstream was sent is not rewritten later: each request of a session extends the one before. */
+/** An upstream's history is not rewritten later: each request of a session extends the previous one. */
 
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -9,10 +9,10 @@ import { CHAT_DAMAGE, RESPONSES_DAMAGE } from './damage-openai.ts';
 import {
   chatBody,
   chatVoice,
-  Dice,
   type Mutable,
   messagesBody,
   messagesVoice,
+  Random,
   type Round,
   responsesBody,
   responsesVoice,
@@ -23,7 +23,7 @@ import { run } from './support.ts';
 
 const RUNS = Number(process.env.PAIRING_RUNS ?? 300);
 
-/** Marks move from request to request by the client's own doing. */
+/** The client itself moves cache marks from request to request. */
 const MOVING = /cache marks|prefill/;
 
 interface Side {
@@ -50,18 +50,18 @@ const SIDES: Readonly<Record<ProtocolName, Side>> = {
 };
 
 /**
- * The requests of a session in which every answer of the model is damaged as it comes (with the
- * results that follow it), and then stays as it is.
+ * The requests of a session in which every model answer (with its results) is damaged on arrival and then stays the
+ * same.
  */
 function damagedSession(from: ProtocolName, seed: number, kinds: readonly string[]): JsonObject[] {
   const side = SIDES[from];
   const rounds: readonly Round[] = session(seed, 3);
-  const dice = new Dice(seed ^ 0xbead);
+  const random = new Random(seed ^ 0xbead);
   const voice = side.voice(seed);
   const done: Mutable[][] = [];
   const out: JsonObject[] = [];
   const write = () => {
-    // Nobody asks a model to go on behind its own words.
+    // No client asks a model to continue its own text.
     const last = done.flat().at(-1);
     const asks =
       last?.role === 'user' || last?.role === 'tool' || last?.type === 'function_call_output';
@@ -74,8 +74,8 @@ function damagedSession(from: ProtocolName, seed: number, kinds: readonly string
       const last = step.calls.length === 0;
       const entries = [...voice.assistant(step), ...(last ? [] : voice.results(step))];
       const broken = structuredClone(entries);
-      if (dice.chance(0.6)) side.damage[dice.pick(kinds)]!(broken, dice);
-      // What is new begins with the model's answer: nobody adds to a turn that was answered.
+      if (random.chance(0.6)) side.damage[random.pick(kinds)]!(broken, random);
+      // New messages begin with the model's answer, since clients do not extend an answered turn.
       done.push(isModels(broken[0]) ? broken : entries);
       if (!last) write();
     }
@@ -89,7 +89,7 @@ const isModels = (entry: Mutable | null | undefined): boolean =>
 const kindsOf = (from: ProtocolName) =>
   Object.keys(SIDES[from].damage).filter((kind) => !MOVING.test(kind));
 
-/** What a note says was rewritten although it had been sent. */
+/** The message that a note names as rewritten after it was sent. */
 const RENEWED = new Set(['sent_prefix_changed', 'thinking_disabled']);
 
 function prefixLaw(from: ProtocolName, to: ProtocolName, bodies: readonly JsonObject[]): number {
@@ -99,14 +99,14 @@ function prefixLaw(from: ProtocolName, to: ProtocolName, bodies: readonly JsonOb
   let broken = 0;
   for (const body of bodies) {
     const { body: sent, notes } = run(body, from, { to });
-    const said = sent[key];
+    const message = sent[key];
     const entries =
-      typeof said === 'string' ? [{ role: 'user', content: said }] : (said as Mutable[]);
+      typeof message === 'string' ? [{ role: 'user', content: message }] : (message as Mutable[]);
     const now = entries.flatMap(blocksOf);
     const first = before.findIndex((entry, i) => now[i] !== entry);
     if (first >= 0) {
       broken++;
-      // What holds for one request only (thinking is off in it) is over in the next.
+      // Changes for one request only (thinking off) end with the next.
       const named =
         notes.all.some(({ name }) => RENEWED.has(name)) || names.has('thinking_disabled');
       expect({ first, was: before[first], is: now[first], named }).toMatchObject({ named: true });
@@ -117,7 +117,7 @@ function prefixLaw(from: ProtocolName, to: ProtocolName, bodies: readonly JsonOb
   return broken;
 }
 
-/** Block by block: neighbours of one role may become one message, which reads the same. */
+/** Compares block by block, since neighbours of one role may be joined and read the same. */
 function blocksOf(entry: Mutable): readonly string[] {
   const { content, ...rest } = entry;
   const list =
@@ -137,7 +137,7 @@ const PAIRS: readonly (readonly [ProtocolName, ProtocolName])[] = [
 ];
 
 for (const [from, to] of PAIRS) {
-  test(`${from} to ${to}: a request extends the one before it, whatever was damaged`, () => {
+  test(`${from} to ${to}: each request extends the previous one, whatever was damaged`, () => {
     const kinds = kindsOf(from);
     fc.assert(
       fc.property(
@@ -152,7 +152,7 @@ for (const [from, to] of PAIRS) {
   });
 }
 
-test('a result that comes too late breaks the prefix, and the note names the message', () => {
+test('a late result breaks the prefix, and the note names the message', () => {
   const call = {
     role: 'assistant',
     content: [{ type: 'tool_use', id: 'toolu_1', name: 'Read', input: {} }],

@@ -1,4 +1,4 @@
-/** What real agents send is valid: the pass must leave every recorded request alone. */
+/** Requests of real agents are valid: the pass leaves every recorded one unchanged. */
 
 import { describe, expect, test } from 'bun:test';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
@@ -31,7 +31,7 @@ function* files(folder: string): Generator<string> {
   }
 }
 
-/** Requests whose long strings were cut in the recording are still whole in structure. */
+/** Requests whose long strings were cut in the recording still have their full structure. */
 function recorded(): Recorded[] {
   const out: Recorded[] = [];
   for (const path of files(ROOT)) {
@@ -42,7 +42,7 @@ function recorded(): Recorded[] {
     const protocol = PATHS.find(([pattern]) => pattern.test(url))?.[1];
     if (body === undefined || protocol === undefined) continue;
     if (body.messages === undefined && body.input === undefined) continue;
-    // Threads are kept by a server and refused here.
+    // Threads live on a server and are refused here.
     if (body.thread !== undefined) continue;
     out.push({ name: path.slice(ROOT.length + 1), protocol, body });
   }
@@ -55,19 +55,19 @@ if (!existsSync(ROOT)) {
   describe('recorded requests', () => {
     const all = recorded();
 
-    test('there are some of every protocol', () => {
+    test('the recordings cover every protocol', () => {
       for (const [, protocol] of PATHS) {
         expect(all.filter((one) => one.protocol === protocol).length).toBeGreaterThan(10);
       }
     });
 
-    test('go out as they came, but for loops whose scripted vendor did not think', () => {
+    test('recorded requests pass unchanged, except loops whose scripted vendor did not think', () => {
       const touched = all.flatMap(({ name, protocol, body }) => {
         const { same, names } = run(body, protocol);
         return same ? [] : [{ name, protocol, names, body }];
       });
       for (const { name, protocol, names, body } of touched) {
-        // Thinking was asked for with a budget, and the loop has none at its head: refused upstream.
+        // The request wants thinking but its loop begins without it; the vendor would refuse that.
         expect({ name, protocol, thinking: names.includes('thinking_disabled') }).toEqual({
           name,
           protocol: 'anthropic-messages',

@@ -1,4 +1,4 @@
-/** Results reach Chat targets in the order of their calls, since templates without ids pair by it. */
+/** Chat targets get results in the order of their calls, since templates without ids pair them by order. */
 
 import { expect, test } from 'bun:test';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
@@ -7,7 +7,7 @@ import { run } from './support.ts';
 const order = (body: JsonObject) =>
   (body.messages as JsonObject[]).flatMap(({ tool_call_id: id }) => (id === undefined ? [] : [id]));
 
-test('of Chat, Messages and Responses clients', () => {
+test('results of Chat, Messages and Responses clients are in call order', () => {
   const call = (id: string) => ({ id, type: 'function', function: { name: 'f', arguments: '{}' } });
   const chat = {
     model: 'm',

@@ -1,8 +1,8 @@
-/** Situations that operators met with GLM, Copilot and Anthropic behind one another, and what must come of each. */
+/** Situations that operators met with GLM, Copilot and Anthropic in one session, and the expected repair of each. */
 
 import { describe, expect, test } from 'bun:test';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
-import { Dice, genuineSignature } from './histories.ts';
+import { genuineSignature, Random } from './histories.ts';
 import { type Repaired, run } from './support.ts';
 import { complaint } from './validate-messages.ts';
 
@@ -21,9 +21,9 @@ const result = (id: string, content: Json = 'ok'): Block => ({
   tool_use_id: id,
   content,
 });
-const text = (said: string): Block => ({ type: 'text', text: said });
+const text = (text: string): Block => ({ type: 'text', text: text });
 const thinking = (signature = ''): Block => ({ type: 'thinking', thinking: 'hm', signature });
-const genuine = thinking(genuineSignature(new Dice(1)));
+const genuine = thinking(genuineSignature(new Random(1)));
 const user = (content: Json): Message => ({ role: 'user', content });
 const assistant = (...content: Block[]): Message => ({ role: 'assistant', content });
 const DELTA: Block = { type: 'server_tool_use_delta', partial_json: '{"a"' };
@@ -56,13 +56,13 @@ const missing = (id: string) => ({
 });
 
 describe('thinking', () => {
-  test('foreign thinking beside text: one block goes, the text stays', () => {
+  test('foreign thinking beside text is removed, and the text stays', () => {
     const { messages, names } = repair([user('a'), assistant(thinking('zhipu'), text('b'))]);
     expect(messages[1]).toEqual(assistant(text('b')));
     expect(names).toContain('stripped_1_thinking_blocks');
   });
 
-  test('an assistant message of nothing but foreign thinking says that it says nothing', () => {
+  test('an assistant message of only foreign thinking becomes a placeholder', () => {
     const { messages, names } = repair([
       user('a'),
       assistant(thinking(), { type: 'redacted_thinking', data: 'not: theirs' }),
@@ -72,22 +72,22 @@ describe('thinking', () => {
     expect(names).toContain('stripped_2_thinking_blocks');
   });
 
-  test('text alone, and content that is a string, stay as they are', () => {
+  test('plain text blocks and string content stay unchanged', () => {
     untouched([user('a'), assistant(text('b')), user('c'), { role: 'assistant', content: 'd' }]);
   });
 
-  test('thinking in a user message goes', () => {
+  test('thinking in a user message is removed', () => {
     const { messages } = repair([user([text('a'), thinking()])]);
     expect(messages).toEqual([user([text('a')])]);
   });
 
-  test('thinking with a signature that can be genuine stays, parameter and all', () => {
+  test('thinking with a plausible signature stays, and so does its parameter', () => {
     untouched([user('a'), assistant(genuine, use('toolu_1')), user([result('toolu_1')])], {
       thinking: { type: 'enabled', budget_tokens: 1024 },
     });
   });
 
-  test('a loop that has lost its head goes out without thinking, and says so', () => {
+  test('a loop that lost its first thinking goes out without thinking, with a note', () => {
     const { body, names } = repair(
       [user('a'), assistant(thinking(), use('toolu_1')), user([result('toolu_1')])],
       {
@@ -100,7 +100,7 @@ describe('thinking', () => {
     expect(names).toContain('thinking_disabled');
   });
 
-  test('words of their own beside the results: what begins behind them must begin with thinking, too', () => {
+  test('text beside the results starts a new loop, which must begin with thinking, too', () => {
     const loop = (...inner: Block[]) => [
       user('a'),
       assistant(genuine, use('toolu_1')),
@@ -116,13 +116,13 @@ describe('thinking', () => {
     expect(names).toContain('thinking_disabled');
   });
 
-  test('adaptive thinking does not mind a loop without a head', () => {
+  test('adaptive thinking accepts a loop without first thinking', () => {
     untouched([user('a'), assistant(use('toolu_1')), user([result('toolu_1')])], {
       thinking: { type: 'adaptive' },
     });
   });
 
-  test('a parameter without any loop stays', () => {
+  test('the parameter stays without a loop', () => {
     const { body } = repair([user('a'), assistant(thinking(), text('b')), user('c')], {
       thinking: { type: 'enabled', budget_tokens: 1024 },
     });
@@ -145,7 +145,7 @@ describe('thinking', () => {
 describe('cache marks', () => {
   const mark = { cache_control: { type: 'ephemeral' } };
 
-  test('four stay where they are: system, tool, messages', () => {
+  test('four marks stay in system, tool and messages', () => {
     untouched(
       [user([{ ...text('a'), ...mark }]), assistant(text('b')), user([{ ...text('c'), ...mark }])],
       {
@@ -155,8 +155,8 @@ describe('cache marks', () => {
     );
   });
 
-  test('of six, the earliest in the messages go', () => {
-    const marked = (said: string) => user([{ ...text(said), ...mark }]);
+  test('with six marks, the earliest in the messages are removed', () => {
+    const marked = (message: string) => user([{ ...text(message), ...mark }]);
     const { messages, names } = repair(
       [
         marked('a'),
@@ -181,7 +181,7 @@ describe('cache marks', () => {
 });
 
 describe('ids', () => {
-  test('a server call of a client tool becomes tool_use under an id of its own, its result follows', () => {
+  test('a server call of a client tool becomes tool_use with a new id, and its result follows', () => {
     const { messages, names } = repair([
       user('a'),
       assistant(server('srvtoolu_1')),
@@ -194,7 +194,7 @@ describe('ids', () => {
     expect(names).toEqual(['rewritten_1_srvtoolu_ids']);
   });
 
-  test('an id that the vendor takes stays, whoever made it', () => {
+  test('an id that the vendor accepts stays, whatever its maker', () => {
     untouched([
       user('a'),
       assistant(use('custom_bad_id'), use('call-1')),
@@ -202,7 +202,7 @@ describe('ids', () => {
     ]);
   });
 
-  test('a server call with a client id keeps the id and loses the clothes', () => {
+  test('a server call with a client id becomes a client call and keeps the id', () => {
     const { messages, names } = repair([
       user('a'),
       assistant(server('toolu_1')),
@@ -249,7 +249,7 @@ describe('ids', () => {
     });
   });
 
-  test('a vendor that takes only nine letters and digits gets such ids, on both sides', () => {
+  test('a vendor limited to nine letters and digits gets such ids on both sides', () => {
     const call = { id: 'toolu_1', type: 'function', function: { name: 'f', arguments: '{}' } };
     const body = {
       model: 'm',
@@ -262,7 +262,7 @@ describe('ids', () => {
     expect(messages[2]!.tool_call_id).toBe(messages[1]!.tool_calls![0]!.id);
   });
 
-  test('an id depends on nothing behind it', () => {
+  test('an id does not depend on later messages', () => {
     const first = [user('a'), assistant(use('x:1')), user([result('x:1')])];
     const one = repair(first);
     const two = repair([
@@ -273,7 +273,7 @@ describe('ids', () => {
     expect(two.messages.slice(0, 3)).toEqual(one.messages);
   });
 
-  test('what all vendors number alike in every round stays unique', () => {
+  test('ids that vendors restart in every round become unique', () => {
     const round = (n: number) => [
       user(`${n}`),
       assistant(use('call_0')),
@@ -285,8 +285,8 @@ describe('ids', () => {
   });
 });
 
-describe('pairs', () => {
-  test('a correct pair is left alone', () => {
+describe('call and result pairs', () => {
+  test('a correct pair stays unchanged', () => {
     untouched([user('a'), assistant(use('toolu_1')), user([result('toolu_1'), text('b')])]);
   });
 
@@ -303,13 +303,13 @@ describe('pairs', () => {
     expect(names).toEqual(['misplaced_tool_result_relocated']);
   });
 
-  test('an orphan gets a result that says something, before the text', () => {
+  test('an orphaned call gets a placeholder result before the text', () => {
     const { messages, names } = repair([user('a'), assistant(use('toolu_1')), user('b')]);
     expect(blocks(messages[2]) as Json[]).toEqual([missing('toolu_1'), text('b')]);
     expect(names).toEqual(['orphaned_tool_use_repaired']);
   });
 
-  test('three calls, one inline result: one moves, two are made', () => {
+  test('three calls and one inline result: one result moves, two are added', () => {
     const { messages, names } = repair([
       user('a'),
       assistant(use('t1'), use('t2'), use('t3'), result('t2')),
@@ -328,7 +328,7 @@ describe('pairs', () => {
     ]);
   });
 
-  test('three calls, three inline results: none is made', () => {
+  test('three calls and three inline results: none is added', () => {
     const { messages, names } = repair([
       user('a'),
       assistant(use('t1'), use('t2'), use('t3'), result('t3'), result('t1'), result('t2')),
@@ -343,7 +343,7 @@ describe('pairs', () => {
     expect(messages.slice(1)).toEqual([assistant(use('t1')), user([result('t1')])]);
   });
 
-  test('where the model talked on behind an inline result, its turn is split', () => {
+  test('a turn with text after an inline result is split', () => {
     const { messages } = repair([
       user('a'),
       assistant(text('b'), use('t1'), result('t1'), text('c'), use('t2'), result('t2'), text('d')),
@@ -360,7 +360,7 @@ describe('pairs', () => {
     ]);
   });
 
-  test('text behind calls that were answered as they should be moves before them', () => {
+  test('text after properly answered calls moves before them', () => {
     const { messages } = repair([
       user('a'),
       assistant(text('b'), use('t1'), use('t2'), text('c')),
@@ -376,7 +376,7 @@ describe('pairs', () => {
     expect(names).toContain('stray_tool_result_as_text');
   });
 
-  test('a stray result in a user message becomes text, behind the results', () => {
+  test('a stray result in a user message becomes text after the results', () => {
     const { messages } = repair([
       user('a'),
       assistant(use('t1')),
@@ -385,7 +385,7 @@ describe('pairs', () => {
     expect(blocks(messages[2])).toEqual([result('t1'), text('Result of an earlier tool call: R')]);
   });
 
-  test('of an inline and a real result the user’s stays, the same words are not said twice', () => {
+  test("the user's result wins over an equal inline one, and the text is not repeated", () => {
     const { messages, names } = repair([
       user('a'),
       assistant(use('t1'), result('t1')),
@@ -395,7 +395,7 @@ describe('pairs', () => {
     expect(names).toEqual(['duplicate_tool_result_removed']);
   });
 
-  test('of two results that differ the second stays as text', () => {
+  test('a second, different result stays as text', () => {
     const { messages } = repair([
       user('a'),
       assistant(use('t1')),
@@ -407,7 +407,7 @@ describe('pairs', () => {
     ]);
   });
 
-  test('a clean round stays as it was beside a broken one', () => {
+  test('a valid round stays unchanged beside a broken one', () => {
     const clean = [user('a'), assistant(use('t0')), user([result('t0')])];
     const { messages } = repair([
       ...clean,
@@ -422,7 +422,7 @@ describe('pairs', () => {
     ).toEqual(['t1', 't2', 't3']);
   });
 
-  test('between a call and another assistant message that answers come to, calls are one turn', () => {
+  test('calls in consecutive assistant messages are one turn when their results follow', () => {
     untouched([
       user('a'),
       assistant(use('t1')),
@@ -443,7 +443,7 @@ describe('server tools', () => {
     ]);
   });
 
-  test('one in flight beside client calls stays', () => {
+  test('a call in progress beside client calls stays', () => {
     untouched([
       user('a'),
       assistant(server('srvtoolu_1', 'web_search'), use('t1')),
@@ -451,7 +451,7 @@ describe('server tools', () => {
     ]);
   });
 
-  test('one that was never answered becomes a call with an error', () => {
+  test('a call that was never answered gets an error', () => {
     const { messages } = repair([
       user('a'),
       assistant(server('srvtoolu_1', 'web_search')),
@@ -461,7 +461,7 @@ describe('server tools', () => {
     expect(blocks(messages[2])[0]).toMatchObject({ type: 'tool_result', is_error: true });
   });
 
-  test('an answer before its call moves behind it', () => {
+  test('an answer before its call moves after it', () => {
     const { messages } = repair([
       user('a'),
       assistant(hit, server('srvtoolu_1', 'web_search'), text('b')),
@@ -475,7 +475,7 @@ describe('server tools', () => {
   });
 });
 
-test('delta blocks of a broken stream go, and are counted', () => {
+test('delta blocks of a broken stream are removed and counted', () => {
   const { messages, names } = repair([
     user('a'),
     assistant(text('b'), DELTA, text('c')),
@@ -485,7 +485,7 @@ test('delta blocks of a broken stream go, and are counted', () => {
   expect(names).toEqual(['removed_1_vendor_blocks']);
 });
 
-test('the log that began it: a clean round, then foreign thinking, an inline result before its call, "continue"', () => {
+test('a real log: a valid round, then foreign thinking, an inline result before its call, "continue"', () => {
   const { messages, names, body } = repair([
     user('start'),
     assistant(use('toolu_clean')),
@@ -504,23 +504,23 @@ test('the log that began it: a clean round, then foreign thinking, an inline res
   ]);
 });
 
-describe('the rest of the rules', () => {
-  test('a prefill loses its blank tail', () => {
+describe('other rules', () => {
+  test('a prefill loses its trailing blanks', () => {
     const { messages, names } = repair([user('a'), { role: 'assistant', content: 'Sure: \n' }]);
     expect(messages[1]).toEqual(assistant(text('Sure:')));
     expect(names).toEqual(['trailing_space_removed']);
   });
 
-  test('an empty user message at the end says so instead of vanishing', () => {
+  test('an empty user message at the end becomes a placeholder', () => {
     const { messages } = repair([user('a'), assistant(text('b')), user('')]);
     expect(messages[2]).toEqual(user([text('(no content)')]));
   });
 
-  test('an empty final assistant message is legal', () => {
+  test('an empty final assistant message is valid', () => {
     untouched([user('a'), { role: 'assistant', content: [] }]);
   });
 
-  test('fields that no rule concerns survive a repair', () => {
+  test('unrelated fields survive a repair', () => {
     const odd = { ...use('t:1'), caller: { type: 'direct' } };
     const { messages } = repair([
       user('a'),
@@ -531,7 +531,7 @@ describe('the rest of the rules', () => {
     expect(blocks(messages[2])[0]).toMatchObject({ cache_control: { type: 'ephemeral' } });
   });
 
-  test('a system message of nothing goes', () => {
+  test('an empty system message is removed', () => {
     const { messages } = repair([
       user('a'),
       { role: 'system', content: ' ' },
@@ -542,7 +542,7 @@ describe('the rest of the rules', () => {
     expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
   });
 
-  test('system messages amid the dialogue part nothing', () => {
+  test('system messages in the dialogue do not separate turns', () => {
     untouched([
       user('a'),
       assistant(use('t1')),

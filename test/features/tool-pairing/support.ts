@@ -17,7 +17,7 @@ export const PROTOCOLS = {
 } as const;
 
 export interface Repaired {
-  /** Nothing was touched: the client's bytes go out. */
+  /** The request is unchanged: the client's bytes go out. */
   readonly same: boolean;
   readonly body: JsonObject;
   readonly notes: NotesType;
@@ -29,7 +29,7 @@ export interface RunOptions {
   readonly profile?: Profile;
 }
 
-/** What is sent for a body of protocol `from`. */
+/** The body sent for a body of protocol `from`. */
 export function run(body: Json, from: ProtocolName, options: RunOptions = {}): Repaired {
   const { to = from, profile = NO_PROFILE } = options;
   const notes = new Notes();
@@ -42,11 +42,11 @@ export function run(body: Json, from: ProtocolName, options: RunOptions = {}): R
   const sent = same
     ? (body as JsonObject)
     : PROTOCOLS[to].encodeRequest(out, context.target, notes);
-  // As the vendor reads it: members that are undefined are gone.
+  // As the vendor reads it: undefined members disappear.
   const read = JSON.parse(JSON.stringify(sent)) as JsonObject;
   return { same, body: read, notes, names: notes.all.map(({ name }) => name) };
 }
 
-/** The marks (`T12.`, `R7.`) that a body's texts and results carry. */
+/** The marks (`T12.`, `R7.`) in a body's texts and results. */
 export const marksIn = (body: Json): ReadonlySet<string> =>
   new Set(JSON.stringify(body).match(/[TR]\d+\./g) ?? []);

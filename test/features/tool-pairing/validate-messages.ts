@@ -1,4 +1,4 @@
-/** What api.anthropic.com refuses about a history, in its words: the first complaint, or undefined. */
+/** The history rules of api.anthropic.com with its error messages: the first violation, or undefined. */
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 
@@ -16,7 +16,7 @@ interface Turn {
 }
 
 export interface Strict {
-  /** Bedrock and older deployments: roles alternate, results stand in the very next message. */
+  /** Bedrock and older deployments: roles alternate, and results are in the very next message. */
   readonly alternate?: boolean;
 }
 
@@ -60,7 +60,7 @@ function refuse(message: string): never {
   throw new Refusal(message);
 }
 
-/** The vendor's complaint about a body's history; undefined when it takes it. */
+/** The vendor's error for a body's history; undefined if it is accepted. */
 export function complaint(body: JsonObject, strict: Strict = {}): string | undefined {
   try {
     check(body, strict);
@@ -159,7 +159,7 @@ function checkBlock(block: Block, at: string, role: string): void {
   }
 }
 
-/** Signatures of these tests: `EuYB` and 96 digits of base64, which no foreign one begins with. */
+/** Signatures of these tests: `EuYB` and 96 digits of base64; no foreign signature begins like that. */
 export const isGenuine = (signature: string): boolean =>
   /^E[A-Za-z0-9+/]{40,}={0,2}$/.test(signature);
 
@@ -199,7 +199,7 @@ function checkResult(block: Block, at: string): void {
   });
 }
 
-/** Neighbours of one role are combined into a single turn; system messages part nothing. */
+/** Neighbours of one role are one turn; system messages do not separate turns. */
 function turnsOf(messages: readonly Block[]): readonly Turn[] {
   const turns: Turn[] = [];
   messages.forEach((message, at) => {
@@ -332,7 +332,7 @@ function checkThinking(body: JsonObject, messages: readonly Block[]): void {
     if (message.role === 'system') continue;
     if (message.role === 'assistant') head = i;
     else if (!blocksOf(message).some((block) => block.type === 'tool_result')) {
-      // Neighbours of the user's are one turn: results may stand in the one before.
+      // Adjacent user messages are one turn, so results may be in the previous one.
       if (messages[i - 1]?.role !== 'user') break;
     }
   }

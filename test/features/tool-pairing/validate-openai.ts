@@ -1,4 +1,4 @@
-/** What OpenAI refuses about a history, Chat and Responses, in its words: the first complaint, or undefined. */
+/** The history rules of OpenAI, Chat and Responses, with its error messages: the first violation, or undefined. */
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 
@@ -10,7 +10,7 @@ function refuse(message: string): never {
   throw new Refusal(message);
 }
 
-const told = (check: () => void): string | undefined => {
+const reportsOf = (check: () => void): string | undefined => {
   try {
     check();
     return undefined;
@@ -23,12 +23,13 @@ const told = (check: () => void): string | undefined => {
 const isRecord = (value: unknown): value is Item =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The complaint about a Chat body's messages. */
-export const chatComplaint = (body: JsonObject): string | undefined => told(() => checkChat(body));
+/** The error for a Chat body's messages. */
+export const chatComplaint = (body: JsonObject): string | undefined =>
+  reportsOf(() => checkChat(body));
 
-/** The complaint about a Responses body's input. */
+/** The error for a Responses body's input. */
 export const responsesComplaint = (body: JsonObject): string | undefined =>
-  told(() => checkResponses(body));
+  reportsOf(() => checkResponses(body));
 
 function checkChat(body: JsonObject): void {
   const messages = body.messages as readonly Item[];
@@ -58,7 +59,7 @@ function checkChat(body: JsonObject): void {
         refuse(
           `'tool_call_id' of '${message.tool_call_id}' not found in 'tool_calls' of previous message`,
         );
-      // OpenAI takes any order; templates that know no ids pair by it.
+      // OpenAI accepts any order; templates without ids pair by order.
       if (at > 0)
         refuse(
           `The result of '${message.tool_call_id}' stands before others' that were called first`,

@@ -1,4 +1,4 @@
-/** The ledger of short results: bounded, kept over restarts, and never in the way. */
+/** The ledger of short results: bounded, stored over restarts, and never fatal. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -32,7 +32,7 @@ describe('in memory', () => {
 });
 
 describe('in a file', () => {
-  test('entries are there after a restart, readable by nobody else', () => {
+  test('entries survive a restart, and only the owner can read the file', () => {
     const first = openShortResultLedger({ path: path() });
     first.put('a', 8192);
     first.put('b', 0);
@@ -48,7 +48,7 @@ describe('in a file', () => {
     second.close();
   });
 
-  test('a timer writes them, without anybody closing the ledger', async () => {
+  test('a timer writes entries without a close', async () => {
     const first = openShortResultLedger({ path: path(), flushAfter: 5 });
     first.put('a', 1);
     await Bun.sleep(60);
@@ -58,7 +58,7 @@ describe('in a file', () => {
     first.close();
   });
 
-  test('the file keeps to its bound, and what was used of late stays', () => {
+  test('the file stays within its limit, and recently used entries stay', () => {
     let now = 1000;
     const write = (...keys: string[]) => {
       const ledger = openShortResultLedger({ path: path(), rows: 3, now: () => now++ });
@@ -75,21 +75,21 @@ describe('in a file', () => {
     ledger.close();
   });
 
-  test('a file that is no database is told of once, and memory serves', () => {
+  test('a file that is not a database is reported once, and memory is used', () => {
     writeFileSync(join(folder, 'junk.db'), 'this is no database, and long enough to be told apart');
-    const told: string[] = [];
+    const reported: string[] = [];
     const ledger = openShortResultLedger({
       path: join(folder, 'junk.db'),
-      warn: (m) => told.push(m),
+      warn: (m) => reported.push(m),
     });
     ledger.put('a', 5);
     expect(ledger.limitOf('a')).toBe(5);
     ledger.close();
-    expect(told.length).toBe(1);
-    expect(told[0]).toContain('keeping it in memory');
+    expect(reported.length).toBe(1);
+    expect(reported[0]).toContain('keeping it in memory');
   });
 
-  test('after close nothing is taken and nothing throws', () => {
+  test('after close, nothing is stored and nothing throws', () => {
     const ledger = openShortResultLedger({ path: path() });
     ledger.close();
     ledger.put('a', 1);

@@ -1,4 +1,4 @@
-/** Executed-tool records in the model's own text: out of the history, out of answers, and nothing else with them. */
+/** Executed-tool records in the model's own text are removed from histories and answers; everything else stays. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -33,7 +33,7 @@ const untouched = [
 
 describe('in the history', () => {
   for (const [what, text, left] of cases) {
-    test(`${what} is taken out of assistant text`, () => {
+    test(`${what} is removed from assistant text`, () => {
       expect(withoutResidue(text)).toBe(left);
     });
   }
@@ -41,7 +41,7 @@ describe('in the history', () => {
     test(`${text.slice(0, 40)} stays`, () => expect(withoutResidue(text)).toBe(text));
   }
 
-  test('the turn stays with what else it says, and goes when it says nothing', () => {
+  test('a turn keeps its other content, and an empty turn is removed', () => {
     const { messages, notes, again, conversation } = pass([
       user('go'),
       { role: 'assistant', content: `I ran it. ${whole}` },
@@ -54,7 +54,7 @@ describe('in the history', () => {
     expect(again).toBe(conversation);
   });
 
-  test('calls beside it stay calls, and no call comes of it', () => {
+  test('calls beside a record stay calls, and the record becomes no call', () => {
     const call = { id: 'a', type: 'function', function: { name: 'shell', arguments: '{}' } };
     const { messages } = pass([
       user('go'),
@@ -64,12 +64,12 @@ describe('in the history', () => {
     expect(messages[1]).toEqual({ role: 'assistant', content: null, tool_calls: [call] });
   });
 
-  test('what a user says is left alone', () => {
+  test('user text stays unchanged', () => {
     expect(pass([user(`What is ${whole}?`)]).same).toBe(true);
   });
 });
 
-/** A text answer in deltas through the interceptor. */
+/** Plays the deltas of a text answer through the interceptor. */
 function stream(deltas: readonly string[], cut = false) {
   const notes = new Notes();
   const interceptor = residueInterceptor(notes);
@@ -91,41 +91,41 @@ function stream(deltas: readonly string[], cut = false) {
   return { out, text, events, notes: notes.all.map((note) => note.name) };
 }
 
-const words = (text: string) => text.replace(/\s+/g, ' ').trim();
+const textOf = (text: string) => text.replace(/\s+/g, ' ').trim();
 
 describe('in an answer', () => {
   const streamed = cases.filter(([what]) => !what.includes('lost') && !what.includes('last'));
   for (const [what, text, left] of streamed) {
-    test(`${what} never reaches the client, however it is cut`, () => {
+    test(`${what} never reaches the client, however it is split`, () => {
       fc.assert(
         fc.property(fc.array(fc.nat(text.length), { maxLength: 12 }), (cuts) => {
           const at = [...new Set([0, ...cuts, text.length])].sort((a, b) => a - b);
           const deltas = at.slice(1).map((end, i) => text.slice(at[i], end));
-          const { text: said, notes } = stream(deltas);
-          expect(words(said)).toBe(words(left));
+          const { text: message, notes } = stream(deltas);
+          expect(textOf(message)).toBe(textOf(left));
           expect(notes).toContain('tool_residue_removed');
         }),
         { numRuns: 60 },
       );
-      const { text: said } = stream([...text]);
-      expect(words(said)).toBe(words(left));
+      const { text: spokenText } = stream([...text]);
+      expect(textOf(spokenText)).toBe(textOf(left));
     });
   }
 
   for (const text of untouched) {
-    test(`${text.slice(0, 40)} comes through whole, character by character`, () => {
+    test(`${text.slice(0, 40)} passes whole, character by character`, () => {
       expect(stream([...text])).toMatchObject({ text, notes: [] });
       const once = stream([text]);
       expect(once.out).toEqual(once.events);
     });
   }
 
-  test('deltas without a brace are the very events that came', () => {
+  test('deltas without a brace pass as the same events', () => {
     const { out, events } = stream(['Hello', ' there', '.']);
     expect(out.every((event, i) => event === events[i])).toBe(true);
   });
 
-  test('any text without the mark comes through whole', () => {
+  test('any text without the mark passes whole', () => {
     const piece = fc.oneof(
       fc.string({ maxLength: 6 }),
       fc.constantFrom('{"version"', '{ "tool":', '```json\n', '{', '}', '"', '\\"', '~~~', '\n'),
@@ -140,12 +140,12 @@ describe('in an answer', () => {
     );
   });
 
-  test('a stream that was cut gives out what was held, but no half record', () => {
+  test('a cut stream releases held text, but no half record', () => {
     expect(stream(['Use {"tool'], true).text).toBe('Use {"tool');
-    expect(words(stream(['Use ', whole.slice(0, 60)], true).text)).toBe('Use');
+    expect(textOf(stream(['Use ', whole.slice(0, 60)], true).text)).toBe('Use');
   });
 
-  test('an object that goes on for long without the mark does not stop the stream', () => {
+  test('a long object without the mark does not stop the stream', () => {
     const { out } = stream(
       ['{"tool": "', ...Array.from({ length: 40 }, () => 'x'.repeat(1000))],
       true,

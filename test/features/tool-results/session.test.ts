@@ -1,4 +1,4 @@
-/** Whole sessions: what was sent once is sent again as it was, so that a vendor's prompt cache holds. */
+/** Whole sessions: a text that was sent once is sent again unchanged, so that a vendor's prompt cache holds. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -16,15 +16,15 @@ const content = fc.oneof(
   fc
     .record({ ok: fc.boolean(), text: output, nested: fc.boolean() })
     .map(({ ok, text, nested }) => {
-      const said = nested ? record({ exit_code: 0, output: text }) : text;
+      const message = nested ? record({ exit_code: 0, output: text }) : text;
       return record(
         ok
-          ? { success: true, exit_code: 0, output: said }
-          : { exit_code: 2, stdout: said, stderr: text },
+          ? { success: true, exit_code: 0, output: message }
+          : { exit_code: 2, stdout: message, stderr: text },
       );
     }),
 );
-/** One round: its calls with their results, and perhaps words of the user behind it. */
+/** One round: its calls with their results, and perhaps a user message after it. */
 const round = fc.record({
   results: fc.array(content, { minLength: 1, maxLength: 3 }),
   words: fc.option(fc.string({ minLength: 1, maxLength: 5 }), { nil: undefined }),
@@ -35,20 +35,20 @@ const limits = fc.constantFrom(0, 5, 12, 8192);
 
 const messagesOf = (rounds: readonly { results: string[]; words?: string; residue: boolean }[]) => {
   const messages: JsonObject[] = [user('go')];
-  rounds.forEach(({ results, words, residue }, r) => {
+  rounds.forEach(({ results, words: message, residue }, r) => {
     const ids = results.map((_, i) => `call_${r}_${i}`);
-    const said = residue ? `I ran it. ${record({ exit_code: 0 })}` : null;
-    messages.push({ ...assistant(...ids), content: said });
+    const content = residue ? `I ran it. ${record({ exit_code: 0 })}` : null;
+    messages.push({ ...assistant(...ids), content: content });
     results.forEach((text, i) => {
       messages.push(result(ids[i]!, text));
     });
-    if (words !== undefined) messages.push({ role: 'assistant', content: 'So.' }, user(words));
+    if (message !== undefined) messages.push({ role: 'assistant', content: 'So.' }, user(message));
   });
   return messages;
 };
 
 describe('over a session', () => {
-  test('each request begins with the one before it, byte for byte', () => {
+  test('each request begins with the previous one, byte for byte', () => {
     fc.assert(
       fc.property(session, limits, (rounds, limit) => {
         const ledger = memoryShortResultLedger();
@@ -63,38 +63,38 @@ describe('over a session', () => {
     );
   });
 
-  test('nothing but texts changes, and a second pass changes nothing', () => {
+  test('only texts change, and a second pass changes nothing', () => {
     fc.assert(
       fc.property(session, limits, (rounds, limit) => {
-        const asked = messagesOf(rounds);
-        const { messages, again, conversation } = pass(asked, { limit });
+        const requests = messagesOf(rounds);
+        const { messages, again, conversation } = pass(requests, { limit });
         const bare = (list: readonly JsonObject[]) =>
           list.map(({ content: _, ...rest }) => JSON.stringify(rest));
-        expect(bare(messages)).toEqual(bare(asked));
+        expect(bare(messages)).toEqual(bare(requests));
         expect(again).toBe(conversation);
       }),
       { numRuns: 200 },
     );
   });
 
-  test('the last round keeps to the limit, counted in characters, the mark on top', () => {
+  test('the last round stays within the limit in characters, plus the mark', () => {
     fc.assert(
       fc.property(session, fc.constantFrom(5, 12, 100), (rounds, limit) => {
         const { messages } = pass(messagesOf(rounds), { limit });
         const last = messages.findLastIndex(({ tool_calls: calls }) => calls !== undefined);
         for (const { role, content: text } of messages.slice(last)) {
           if (role !== 'tool') continue;
-          const said = String(text);
-          const body = said.endsWith('...(truncated)') ? said.slice(0, -14) : said;
+          const message = String(text);
+          const body = message.endsWith('...(truncated)') ? message.slice(0, -14) : message;
           expect([...body].length).toBeLessThanOrEqual(limit);
-          expect(said.isWellFormed()).toBe(true);
+          expect(message.isWellFormed()).toBe(true);
         }
       }),
       { numRuns: 200 },
     );
   });
 
-  test('no record reaches the vendor in the last round or in what the model said', () => {
+  test('no record reaches the vendor in the last round or in assistant text', () => {
     fc.assert(
       fc.property(session, (rounds) => {
         const { messages } = pass(messagesOf(rounds), { limit: 0 });

@@ -1,4 +1,4 @@
-/** A Chat transcript through the feature and back to the wire, as a vendor with short results would get it. */
+/** Sends a Chat transcript through the feature and back to the wire, as a vendor with short results gets it. */
 
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
@@ -61,7 +61,7 @@ export interface Passed {
   readonly conversation: Conversation;
 }
 
-/** One request through the pass; `again` is what a second pass over its outcome gives. */
+/** One request through the pass; `again` is the result of a second pass. */
 export function pass(
   messages: readonly JsonObject[],
   options: { limit?: number; ledger?: ShortResultLedger; target?: Target } = {},
@@ -71,14 +71,14 @@ export function pass(
     limit: options.limit ?? 8192,
     ledger: options.ledger ?? memoryShortResultLedger(),
   });
-  const asked = openaiChat.decodeRequest({ model: 'glm-4.7', messages });
+  const request = openaiChat.decodeRequest({ model: 'glm-4.7', messages });
   const here = context(target);
-  const sent = feature.request!(asked, here);
+  const sent = feature.request!(request, here);
   const body = openaiChat.encodeRequest(sent, target, new Notes());
   return {
     messages: body.messages as JsonObject[],
     notes: here.notes.all.map((note) => note.name),
-    same: sent === asked,
+    same: sent === request,
     conversation: sent,
     again: feature.request!(sent, context(target)),
   };

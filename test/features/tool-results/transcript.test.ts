@@ -1,4 +1,4 @@
-/** Tool results on their way to a vendor that wants them short: what becomes text, and what stays. */
+/** Tool results for a vendor that wants them short: what becomes text, and what stays. */
 
 import { describe, expect, test } from 'bun:test';
 import { memoryShortResultLedger } from '../../../src/features/tool-results/index.ts';
@@ -85,7 +85,7 @@ describe('the last round', () => {
     ],
   ];
   for (const [what, sent, becomes] of cases) {
-    test(`${what} becomes words`, () => {
+    test(`${what} becomes text`, () => {
       const { messages, notes, again, conversation } = pass([
         user('go'),
         assistant('call_1'),
@@ -97,7 +97,7 @@ describe('the last round', () => {
     });
   }
 
-  const kept: readonly (readonly [what: string, sent: string])[] = [
+  const stored: readonly (readonly [what: string, sent: string])[] = [
     ['plain text', 'total 3\n-rw-r--r-- a.txt'],
     ['other JSON', '{"temperature": 21, "unit": "C"}'],
     [
@@ -109,8 +109,8 @@ describe('the last round', () => {
     ['an empty result', ''],
     ['an array', '[{"exit_code":0,"stdout":"x"}]'],
   ];
-  for (const [what, sent] of kept) {
-    test(`${what} stays as it is`, () => {
+  for (const [what, sent] of stored) {
+    test(`${what} stays unchanged`, () => {
       const sentMessages = [user('go'), assistant('call_1'), result('call_1', sent)];
       const { same, notes } = pass(sentMessages);
       expect(same).toBe(true);
@@ -129,7 +129,7 @@ describe('the last round', () => {
     expect(notes).toEqual(['tool_text_shortened', 'tool_text_shortened']);
   });
 
-  test('a question behind the round does not make it history', () => {
+  test('a question after the round does not make it history', () => {
     const { messages } = pass([
       user('go'),
       assistant('a'),
@@ -149,7 +149,7 @@ describe('the last round', () => {
     expect(content(messages, 2)).toEqual([{ type: 'text', text: '执行成功\nA' }]);
   });
 
-  test('other vendors get their results as they were', () => {
+  test('other vendors get their results unchanged', () => {
     const target = { ...TARGET, profile: { name: 'none' } };
     const { same } = pass(
       [user('go'), assistant('a'), result('a', record({ exit_code: 0, output: 'A' }))],
@@ -163,28 +163,28 @@ describe('the limit', () => {
   const sent = (text: string, limit: number) =>
     pass([user('go'), assistant('a'), result('a', text)], { limit });
 
-  test('counts the text; the mark comes on top', () => {
+  test('the limit counts the text; the mark is extra', () => {
     const { messages, notes } = sent('x'.repeat(101), 100);
     expect(content(messages, 2)).toBe(`${'x'.repeat(100)}...(truncated)`);
     expect(notes).toEqual(['tool_text_shortened']);
     expect(sent('x'.repeat(100), 100).same).toBe(true);
   });
 
-  test('holds for the words of a record too', () => {
+  test('the limit applies to the text of a record, too', () => {
     const { messages } = sent(record({ exit_code: 0, output: 'y'.repeat(50) }), 10);
     expect(content(messages, 2)).toBe('执行成功\nyyyyy...(truncated)');
   });
 
-  test('never cuts through a character', () => {
+  test('the limit never cuts a character', () => {
     expect(content(sent('😀'.repeat(6), 5).messages, 2)).toBe(`${'😀'.repeat(5)}...(truncated)`);
     expect(sent('😀'.repeat(5), 5).same).toBe(true);
   });
 
-  test('0 is none', () => {
+  test('a limit of 0 means no limit', () => {
     expect(sent('x'.repeat(100_000), 0).same).toBe(true);
   });
 
-  test('the parts of one result keep to it together', () => {
+  test('the parts of one result share the limit', () => {
     const parts = ['aaaa', 'bbbb', 'cccc'].map((text) => ({ type: 'text', text }));
     const { messages, conversation, again } = pass(
       [user('go'), assistant('a'), result('a', parts)],
@@ -202,12 +202,12 @@ describe('history', () => {
   const round = (id: string, text: string) => [assistant(id), result(id, text)];
   const big = record({ exit_code: 0, output: 'long '.repeat(10) });
 
-  test('a round never seen before is not touched', () => {
+  test('a round never seen before stays unchanged', () => {
     const { messages } = pass([user('go'), ...round('a', big), ...round('b', 'plain')]);
     expect(content(messages, 2)).toBe(big);
   });
 
-  test('what was sent short stays the same text, under another limit too', () => {
+  test('a text that was sent short stays the same under another limit', () => {
     const ledger = memoryShortResultLedger();
     const first = pass([user('go'), ...round('a', big)], { ledger, limit: 12 });
     const later = pass([user('go'), ...round('a', big), ...round('b', big)], {
@@ -220,7 +220,7 @@ describe('history', () => {
     expect(later.notes).toEqual(['tool_text_shortened', 'tool_text_shortened']);
   });
 
-  test('the same call with another content is another result', () => {
+  test('the same call with other content is a different result', () => {
     const ledger = memoryShortResultLedger();
     pass([user('go'), ...round('a', big)], { ledger });
     const other = record({ exit_code: 0, output: 'other' });

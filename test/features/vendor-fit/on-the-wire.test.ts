@@ -1,4 +1,4 @@
-/** The bytes that leave the gateway: the client's own while no fact concerns them, the vendor's spelling otherwise. */
+/** The bytes that leave the gateway: the client's own while no vendor fact applies, the vendor's spelling otherwise. */
 
 import { describe, expect, test } from 'bun:test';
 import { Notes } from '../../../src/conversation/notes.ts';
@@ -29,7 +29,7 @@ async function bytesFor(text: string, target: Target) {
 }
 
 describe('on the wire', () => {
-  test('odd spaces, numbers and keys of a body that needs nothing stay', async () => {
+  test('odd spaces, numbers and keys stay in a body that needs no change', async () => {
     const text = '{ "messages":[{"role":"user","content":"a"}],"x_own": 1.0,  "model":"glm-4.7" }';
     for (const vendor of ['glm', 'deepseek', 'mistral', 'openai-chat', 'vllm']) {
       const sent = await bytesFor(text, targetOf(vendor, 'glm-4.7'));
@@ -37,7 +37,7 @@ describe('on the wire', () => {
     }
   });
 
-  test('one fact is applied, everything else keeps its place and value', async () => {
+  test('one fact is applied, and everything else keeps its place and value', async () => {
     const text =
       '{"x_own":1.5,"model":"glm-4.7","max_completion_tokens":5,"messages":[{"role":"user","content":"a","name":"n"}]}';
     const sent = await bytesFor(text, targetOf('glm', 'glm-4.7'));

@@ -1,11 +1,11 @@
-/** The same facts for clients of Messages and Responses, and on those vendors' own endpoints. */
+/** The same vendor facts for Messages and Responses clients, and on those vendors' own endpoints. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { PROFILES } from '../../../src/config/vendors/profiles.ts';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
-import { call, chat, seenBy, targetOf, withTool } from './vendor.ts';
+import { call, chat, targetOf, vendorRequest, withTool } from './vendor.ts';
 
 const messages = (more: JsonObject = {}): JsonObject => ({
   model: 'claude',
@@ -16,15 +16,19 @@ const messages = (more: JsonObject = {}): JsonObject => ({
 const tools = [{ name: 'look', input_schema: { type: 'object', properties: {} } }];
 
 describe('a Messages client on another vendor', () => {
-  test('forces a tool where the model would think', () => {
-    const asked = messages({ tools, tool_choice: { type: 'any' } });
-    const seen = seenBy(targetOf('deepseek', 'deepseek-v4-flash'), asked, 'anthropic-messages');
-    expect(seen.body).toMatchObject({ tool_choice: 'required', thinking: { type: 'disabled' } });
-    expect(seen.notes).toContain('parameter_mapped reasoning');
+  test('a forced tool turns thinking off', () => {
+    const request = messages({ tools, tool_choice: { type: 'any' } });
+    const result = vendorRequest(
+      targetOf('deepseek', 'deepseek-v4-flash'),
+      request,
+      'anthropic-messages',
+    );
+    expect(result.body).toMatchObject({ tool_choice: 'required', thinking: { type: 'disabled' } });
+    expect(result.notes).toContain('parameter_mapped reasoning');
   });
 
-  test('gets reasoning onto its answers, one message a run', () => {
-    const asked = messages({
+  test('answers get reasoning, one message per run', () => {
+    const request = messages({
       messages: [
         { role: 'user', content: 'Hi' },
         {
@@ -35,13 +39,13 @@ describe('a Messages client on another vendor', () => {
       ],
       tools,
     });
-    const seen = seenBy(targetOf('kimi', 'kimi-k2.5'), asked, 'anthropic-messages');
-    const [, assistant] = seen.body.messages as JsonObject[];
+    const result = vendorRequest(targetOf('kimi', 'kimi-k2.5'), request, 'anthropic-messages');
+    const [, assistant] = result.body.messages as JsonObject[];
     expect(assistant!.reasoning_content).toBe(' ');
   });
 
-  test('results and words of one turn are parted for Mistral', () => {
-    const asked = messages({
+  test('results and text of one turn are separated for Mistral', () => {
+    const request = messages({
       messages: [
         { role: 'user', content: 'Hi' },
         {
@@ -58,17 +62,17 @@ describe('a Messages client on another vendor', () => {
       ],
       tools,
     });
-    const seen = seenBy(targetOf('mistral', 'm'), asked, 'anthropic-messages');
-    const roles = (seen.body.messages as JsonObject[]).map(({ role }) => role);
+    const result = vendorRequest(targetOf('mistral', 'm'), request, 'anthropic-messages');
+    const roles = (result.body.messages as JsonObject[]).map(({ role }) => role);
     expect(roles).toEqual(['user', 'assistant', 'tool', 'assistant', 'user']);
   });
 });
 
 describe("Anthropic's own models", () => {
   const sent = (model: string, more: JsonObject) =>
-    seenBy(targetOf('anthropic', model), messages(more), 'anthropic-messages');
+    vendorRequest(targetOf('anthropic', model), messages(more), 'anthropic-messages');
 
-  test('the newest ones get no budget and no sampling', () => {
+  test('the newest models get no budget and no sampling', () => {
     const { body, notes } = sent('claude-opus-4-7', {
       thinking: { type: 'enabled', budget_tokens: 2048 },
       temperature: 1,
@@ -82,7 +86,7 @@ describe("Anthropic's own models", () => {
     ]);
   });
 
-  test('the older ones get a budget', () => {
+  test('the older models get a budget', () => {
     const { body, notes } = sent('claude-haiku-4-5', {
       thinking: { type: 'adaptive' },
       output_config: { effort: 'low' },
@@ -92,14 +96,14 @@ describe("Anthropic's own models", () => {
     expect(notes).toEqual(['parameter_mapped thinking']);
   });
 
-  test('what they take goes out as it came', () => {
+  test('accepted settings go out unchanged', () => {
     const fine = { temperature: 0.5, tools, tool_choice: { type: 'any' }, stop_sequences: ['x'] };
     expect(sent('claude-sonnet-4-5', fine)).toMatchObject({ same: true, notes: [] });
     const adaptive = { thinking: { type: 'adaptive' }, output_config: { effort: 'max' } };
     expect(sent('claude-opus-4-6', adaptive)).toMatchObject({ same: true, notes: [] });
   });
 
-  test('an effort that a generation lacks goes to the nearest', () => {
+  test('an effort that a generation lacks becomes the nearest one', () => {
     const { body } = sent('claude-opus-4-6', {
       thinking: { type: 'adaptive' },
       output_config: { effort: 'xhigh' },
@@ -108,13 +112,13 @@ describe("Anthropic's own models", () => {
   });
 });
 
-describe('endpoints of other vendors in the form of Messages', () => {
+describe('Messages endpoints of other vendors', () => {
   test('text models get mentions of pictures, in results too', () => {
     const image = {
       type: 'image',
       source: { type: 'base64', media_type: 'image/png', data: 'AAAA' },
     };
-    const asked = messages({
+    const request = messages({
       messages: [
         { role: 'user', content: [{ type: 'text', text: 'Look' }, image] },
         { role: 'assistant', content: [{ type: 'tool_use', id: 't1', name: 'look', input: {} }] },
@@ -122,15 +126,19 @@ describe('endpoints of other vendors in the form of Messages', () => {
       ],
       tools,
     });
-    const seen = seenBy(targetOf('glm-anthropic', 'glm-4.7'), asked, 'anthropic-messages');
-    expect(JSON.stringify(seen.body)).not.toContain('base64');
-    expect(JSON.stringify(seen.body).match(/image not shown/g)?.length).toBe(2);
-    expect(seen.body.tools).toEqual(tools);
-    expect(seen.again).toBe(true);
+    const result = vendorRequest(
+      targetOf('glm-anthropic', 'glm-4.7'),
+      request,
+      'anthropic-messages',
+    );
+    expect(JSON.stringify(result.body)).not.toContain('base64');
+    expect(JSON.stringify(result.body).match(/image not shown/g)?.length).toBe(2);
+    expect(result.body.tools).toEqual(tools);
+    expect(result.again).toBe(true);
   });
 
-  test('system turns in the middle become a user, system at the top stays', () => {
-    const asked = messages({
+  test('system turns in the middle become user turns, and the system prompt stays', () => {
+    const request = messages({
       system: 'Be brief.',
       messages: [
         { role: 'user', content: 'Hi' },
@@ -138,35 +146,47 @@ describe('endpoints of other vendors in the form of Messages', () => {
         { role: 'user', content: 'So?' },
       ],
     });
-    const seen = seenBy(targetOf('kimi-anthropic', 'kimi-k2.5'), asked, 'anthropic-messages');
-    expect(seen.body.system).toBe('Be brief.');
-    expect((seen.body.messages as JsonObject[]).every(({ role }) => role === 'user')).toBe(true);
-    expect(seen.notes).toEqual(['content_bridged /messages']);
+    const result = vendorRequest(
+      targetOf('kimi-anthropic', 'kimi-k2.5'),
+      request,
+      'anthropic-messages',
+    );
+    expect(result.body.system).toBe('Be brief.');
+    expect((result.body.messages as JsonObject[]).every(({ role }) => role === 'user')).toBe(true);
+    expect(result.notes).toEqual(['content_bridged /messages']);
   });
 
-  test('settings on such a turn do not land on a user message', () => {
-    const asked = messages({
+  test('settings on such a turn do not move to a user message', () => {
+    const request = messages({
       messages: [
         { role: 'user', content: 'Hi' },
         { role: 'system', content: 'Think less.', output_config: { effort: 'low' } },
       ],
     });
-    const seen = seenBy(targetOf('glm-anthropic', 'glm-4.7'), asked, 'anthropic-messages');
-    expect(JSON.stringify(seen.body)).toContain('Think less.');
-    expect(JSON.stringify(seen.body.messages)).not.toContain('output_config');
-    expect(seen.notes).toContain('parameter_dropped /messages/output_config');
-    expect(seen.again).toBe(true);
+    const result = vendorRequest(
+      targetOf('glm-anthropic', 'glm-4.7'),
+      request,
+      'anthropic-messages',
+    );
+    expect(JSON.stringify(result.body)).toContain('Think less.');
+    expect(JSON.stringify(result.body.messages)).not.toContain('output_config');
+    expect(result.notes).toContain('parameter_dropped /messages/output_config');
+    expect(result.again).toBe(true);
   });
 });
 
 describe('Responses', () => {
-  test('reasoning models lose sampling, others keep it', () => {
-    const asked = { model: 'x', input: 'Hi', temperature: 0.2, top_p: 0.9 };
-    const seen = seenBy(targetOf('openai', 'o3', 'openai-responses'), asked, 'openai-responses');
-    expect(['temperature' in seen.body, 'top_p' in seen.body]).toEqual([false, false]);
-    const other = seenBy(
+  test('reasoning models lose sampling settings, others keep them', () => {
+    const request = { model: 'x', input: 'Hi', temperature: 0.2, top_p: 0.9 };
+    const result = vendorRequest(
+      targetOf('openai', 'o3', 'openai-responses'),
+      request,
+      'openai-responses',
+    );
+    expect(['temperature' in result.body, 'top_p' in result.body]).toEqual([false, false]);
+    const other = vendorRequest(
       targetOf('openai', 'gpt-4o', 'openai-responses'),
-      asked,
+      request,
       'openai-responses',
     );
     expect(other).toMatchObject({ same: true, notes: [] });
@@ -228,33 +248,33 @@ describe('laws', () => {
     'anthropic-messages',
   ];
 
-  test('idempotent for every vendor, model and protocol; what looks idle is idle', () => {
+  test('the pass is idempotent for every vendor, model and protocol, and the prefilter agrees', () => {
     fc.assert(
       fc.property(
         body,
         fc.constantFrom(...names),
         fc.constantFrom(...models),
         fc.constantFrom(...protocols),
-        (asked, vendor, model, protocol) => {
-          const seen = seenBy(targetOf(vendor, model, protocol), asked);
-          expect(seen.again).toBe(true);
-          if (seen.idle) expect(seen.same).toBe(true);
+        (request, vendor, model, protocol) => {
+          const result = vendorRequest(targetOf(vendor, model, protocol), request);
+          expect(result.again).toBe(true);
+          if (result.idle) expect(result.same).toBe(true);
         },
       ),
       { numRuns: 600 },
     );
   });
 
-  test('what one pass made, another request through the same vendor leaves alone', () => {
+  test('a second request through the same vendor leaves the result of one pass unchanged', () => {
     fc.assert(
       fc.property(
         body,
         fc.constantFrom(...names),
         fc.constantFrom(...models),
-        (asked, vendor, model) => {
+        (request, vendor, model) => {
           const target = targetOf(vendor, model, 'openai-chat');
-          const first = seenBy(target, asked);
-          const second = seenBy(target, first.body);
+          const first = vendorRequest(target, request);
+          const second = vendorRequest(target, first.body);
           expect(second.notes).toEqual([]);
           expect(second.body).toEqual(first.body);
         },
@@ -266,7 +286,7 @@ describe('laws', () => {
   test('a plain request needs no rule', () => {
     for (const vendor of names) {
       const target = targetOf(vendor, 'm', 'openai-chat');
-      expect([vendor, seenBy(target, chat()).idle]).toEqual([vendor, true]);
+      expect([vendor, vendorRequest(target, chat()).idle]).toEqual([vendor, true]);
     }
   });
 });

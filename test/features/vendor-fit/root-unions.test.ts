@@ -1,10 +1,10 @@
-/** A client's own tool with a union at its schema's root goes to OpenAI as a plain object; other bodies stay as they are. */
+/** A tool schema with a union at its root goes to OpenAI as a plain object; other bodies stay unchanged. */
 
 import { describe, expect, test } from 'bun:test';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { expectLinear } from '../../support/growth.ts';
-import { seenBy, targetOf } from './vendor.ts';
+import { targetOf, vendorRequest } from './vendor.ts';
 
 const branch: JsonObject = { type: 'object', properties: { a: {} }, required: ['a'] };
 const UNIONS: readonly JsonObject[] = [
@@ -20,7 +20,7 @@ const PLAIN: readonly JsonObject[] = [
   { type: 'object', properties: { parameters: { type: 'object', parameters: { anyOf: [] } } } },
 ];
 
-const asked = {
+const request = {
   'openai-chat': (parameters: Json): JsonObject => ({
     model: 'gpt-4o',
     messages: [{ role: 'user', content: 'a' }],
@@ -36,9 +36,9 @@ const asked = {
 describe.each(['openai-chat', 'openai-responses'] as const)('%s', (protocol) => {
   const target = targetOf('openai', 'gpt-4o', protocol);
 
-  test('unions become plain', () => {
+  test('unions become plain objects', () => {
     for (const union of UNIONS) {
-      const { body, notes, idle } = seenBy(target, asked[protocol](union), protocol);
+      const { body, notes, idle } = vendorRequest(target, request[protocol](union), protocol);
       const [tool] = body.tools as JsonObject[];
       const sent = ((tool!.function as JsonObject) ?? tool).parameters as JsonObject;
       expect(sent.type).toBe('object');
@@ -49,18 +49,18 @@ describe.each(['openai-chat', 'openai-responses'] as const)('%s', (protocol) => 
     }
   });
 
-  test('others stay, unread', () => {
+  test('others stay, without a decode', () => {
     for (const schema of PLAIN) {
-      const seen = seenBy(target, asked[protocol](schema), protocol);
-      expect([seen.same, seen.idle, seen.notes]).toEqual([true, true, []]);
+      const result = vendorRequest(target, request[protocol](schema), protocol);
+      expect([result.same, result.idle, result.notes]).toEqual([true, true, []]);
     }
     const open = targetOf('mistral', 'm', protocol);
-    const seen = seenBy(open, asked[protocol](UNIONS[0]!), protocol);
-    expect(JSON.stringify(seen.body.tools)).toContain('anyOf');
+    const received = vendorRequest(open, request[protocol](UNIONS[0]!), protocol);
+    expect(JSON.stringify(received.body.tools)).toContain('anyOf');
   });
 });
 
-test('the look at the bytes is linear', async () => {
+test('the byte prefilter is linear', async () => {
   const target = targetOf('openai', 'gpt-4o', 'openai-chat');
   const notes = undefined as never;
   const look = (body: Buffer) =>

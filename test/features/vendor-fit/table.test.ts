@@ -1,15 +1,15 @@
-/** Vendors × requests: what each vendor of the table receives, and with which notes. */
+/** Vendors × requests: the body that each vendor of the table receives, and its notes. */
 
 import { describe, expect, test } from 'bun:test';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
-import { call, chat, seenBy, targetOf, withTool } from './vendor.ts';
+import { call, chat, targetOf, vendorRequest, withTool } from './vendor.ts';
 
 type Row = readonly [
   what: string,
   vendor: string,
   model: string,
   asked: JsonObject,
-  /** Undefined: the key is not there. */
+  /** Undefined means that the key is absent. */
   sent: { readonly [key: string]: unknown },
   notes: readonly string[],
 ];
@@ -23,7 +23,7 @@ const mapped = (where: string) => `parameter_mapped ${where}`;
 const dropped = (where: string) => `parameter_dropped ${where}`;
 
 const ROWS: readonly Row[] = [
-  // Output caps.
+  // Output limits.
   [
     'cap',
     'glm',
@@ -110,7 +110,7 @@ const ROWS: readonly Row[] = [
     [dropped('stop')],
   ],
   ['stops', 'openai-chat', 'gpt-4o', chat({ stop: ['a'] }), { stop: ['a'] }, []],
-  // Keys that are refused, or spelled otherwise.
+  // Keys that are refused or spelled differently.
   [
     'keys',
     'glm',
@@ -151,7 +151,7 @@ const ROWS: readonly Row[] = [
     { parallel_tool_calls: undefined },
     [dropped('parallel_tool_calls')],
   ],
-  // Sampling beside reasoning.
+  // Sampling with reasoning.
   [
     'sampling',
     'openai-chat',
@@ -186,7 +186,7 @@ const ROWS: readonly Row[] = [
     { temperature: 0.2 },
     [],
   ],
-  // How much to reason.
+  // Reasoning effort.
   [
     'effort',
     'openai-chat',
@@ -376,22 +376,22 @@ const ROWS: readonly Row[] = [
 ];
 
 describe('a Chat client', () => {
-  for (const [what, vendor, model, asked, sent, notes] of ROWS) {
-    const { messages: _, model: __, tools: ___, ...rest } = asked;
+  for (const [what, vendor, model, request, sent, notes] of ROWS) {
+    const { messages: _, model: __, tools: ___, ...rest } = request;
     test(`${what}: ${vendor}/${model} ← ${JSON.stringify(rest).slice(0, 70)}`, () => {
-      const seen = seenBy(targetOf(vendor, model), asked);
+      const result = vendorRequest(targetOf(vendor, model), request);
       for (const [key, value] of Object.entries(sent)) {
-        expect([key, seen.body[key]]).toEqual([key, value as never]);
+        expect([key, result.body[key]]).toEqual([key, value as never]);
       }
-      expect(seen.notes.toSorted()).toEqual(notes.toSorted());
-      expect(seen.again).toBe(true);
-      // What is idle must also look idle, or at least never the other way round.
-      if (!seen.same) expect(seen.idle).toBe(false);
-      if (notes.length === 0) expect(seen.same).toBe(true);
+      expect(result.notes.toSorted()).toEqual(notes.toSorted());
+      expect(result.again).toBe(true);
+      // A request that needs no change must be skipped, or at least the reverse never happens.
+      if (!result.same) expect(result.idle).toBe(false);
+      if (notes.length === 0) expect(result.same).toBe(true);
     });
   }
 
-  test('nothing said, nothing changed: every vendor gets a plain request as it came', () => {
+  test('a plain request reaches every vendor unchanged', () => {
     const plain = chat({ stream: true });
     for (const vendor of [
       'glm',
@@ -413,17 +413,22 @@ describe('a Chat client', () => {
       'openai',
       'none',
     ]) {
-      const seen = seenBy(targetOf(vendor, 'some-model', 'openai-chat'), plain);
-      expect([vendor, seen.same, seen.notes.length, seen.idle]).toEqual([vendor, true, 0, true]);
+      const result = vendorRequest(targetOf(vendor, 'some-model', 'openai-chat'), plain);
+      expect([vendor, result.same, result.notes.length, result.idle]).toEqual([
+        vendor,
+        true,
+        0,
+        true,
+      ]);
     }
   });
 
-  test('a vendor of unknown make gets everything as it came', () => {
-    const seen = seenBy(
+  test('an unknown vendor gets everything unchanged', () => {
+    const result = vendorRequest(
       targetOf('none', 'm'),
       withTool({ temperature: 9, stop: [...'abcdef'], tool_choice: 'required', ...structured }),
     );
-    expect([seen.same, seen.idle, seen.notes]).toEqual([true, true, []]);
+    expect([result.same, result.idle, result.notes]).toEqual([true, true, []]);
   });
 
   for (const vendor of [
@@ -439,77 +444,77 @@ describe('a Chat client', () => {
     'lmstudio',
     'sglang',
   ]) {
-    test(`the role developer is system for ${vendor}`, () => {
-      const asked = chat({
+    test(`the role developer becomes system for ${vendor}`, () => {
+      const request = chat({
         messages: [
           { role: 'developer', content: 'Be brief' },
           { role: 'user', content: 'Hi' },
         ],
       });
-      const seen = seenBy(targetOf(vendor, 'm'), asked);
-      expect((seen.body.messages as JsonObject[])[0]).toEqual({
+      const result = vendorRequest(targetOf(vendor, 'm'), request);
+      expect((result.body.messages as JsonObject[])[0]).toEqual({
         role: 'system',
         content: 'Be brief',
       });
-      expect(seen.notes).toEqual(['parameter_mapped role']);
-      expect(seenBy(targetOf('openai-chat', 'gpt-4o'), asked).same).toBe(true);
+      expect(result.notes).toEqual(['parameter_mapped role']);
+      expect(vendorRequest(targetOf('openai-chat', 'gpt-4o'), request).same).toBe(true);
     });
   }
 
   for (const vendor of ['glm', 'deepseek', 'qwen', 'minimax']) {
-    test(`a JSON schema is said in the prompt for ${vendor}`, () => {
-      const seen = seenBy(targetOf(vendor, 'm'), chat(structured));
-      expect(seen.body.response_format).toEqual({ type: 'json_object' });
-      const [system, user] = seen.body.messages as JsonObject[];
+    test(`a JSON schema goes into the prompt for ${vendor}`, () => {
+      const result = vendorRequest(targetOf(vendor, 'm'), chat(structured));
+      expect(result.body.response_format).toEqual({ type: 'json_object' });
+      const [system, user] = result.body.messages as JsonObject[];
       expect(system!.role).toBe('system');
       expect(system!.content).toContain(JSON.stringify(schema));
       expect(user).toEqual({ role: 'user', content: 'Hi' });
-      expect(seen.notes).toContain('content_bridged response_format');
-      expect(seen.again).toBe(true);
+      expect(result.notes).toContain('content_bridged response_format');
+      expect(result.again).toBe(true);
     });
   }
 
-  test('strict declarations lose the word for vendors without it', () => {
+  test('strict is removed from declarations for vendors without it', () => {
     const strict = { type: 'function', function: { name: 'f', parameters: {}, strict: true } };
-    const seen = seenBy(targetOf('glm', 'glm-4.7'), chat({ tools: [strict] }));
-    expect(seen.body.tools).toEqual([
+    const result = vendorRequest(targetOf('glm', 'glm-4.7'), chat({ tools: [strict] }));
+    expect(result.body.tools).toEqual([
       { type: 'function', function: { name: 'f', parameters: {} } },
     ]);
-    expect(seen.notes).toEqual(['parameter_dropped strict']);
+    expect(result.notes).toEqual(['parameter_dropped strict']);
   });
 
-  test('pictures become a mention for text models, wherever they stand', () => {
+  test('pictures become a mention for text models, in any position', () => {
     const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } };
     const file = {
       type: 'file',
       file: { file_data: 'data:application/pdf;base64,AAAA', filename: 'a.pdf' },
     };
-    const asked = chat({
+    const request = chat({
       messages: [
         { role: 'user', content: [{ type: 'text', text: 'What?' }, image, file] },
         { role: 'assistant', content: 'A cat.' },
         { role: 'user', content: 'Sure?' },
       ],
     });
-    const seen = seenBy(targetOf('glm', 'glm-4.7'), asked);
-    const [first] = seen.body.messages as JsonObject[];
+    const result = vendorRequest(targetOf('glm', 'glm-4.7'), request);
+    const [first] = result.body.messages as JsonObject[];
     expect(JSON.stringify(first)).toContain('[image not shown]');
     expect(JSON.stringify(first)).toContain('[document not shown: a.pdf]');
-    expect(JSON.stringify(seen.body)).not.toContain('base64');
-    expect(seen.notes).toEqual(['content_bridged /messages', 'content_bridged /messages']);
-    const sees = seenBy(targetOf('glm', 'glm-4.5v'), asked);
+    expect(JSON.stringify(result.body)).not.toContain('base64');
+    expect(result.notes).toEqual(['content_bridged /messages', 'content_bridged /messages']);
+    const sees = vendorRequest(targetOf('glm', 'glm-4.5v'), request);
     expect(JSON.stringify(sees.body)).toContain('data:image/png');
   });
 
-  test('a conversation without any user gets one for vendors that refuse it', () => {
-    const asked = chat({ messages: [{ role: 'system', content: 'Say hello.' }] });
-    const seen = seenBy(targetOf('glm', 'glm-4.7'), asked);
-    expect((seen.body.messages as JsonObject[]).map(({ role }) => role)).toEqual([
+  test('a conversation without a user message gets one for vendors that refuse it', () => {
+    const request = chat({ messages: [{ role: 'system', content: 'Say hello.' }] });
+    const result = vendorRequest(targetOf('glm', 'glm-4.7'), request);
+    expect((result.body.messages as JsonObject[]).map(({ role }) => role)).toEqual([
       'system',
       'user',
     ]);
-    expect(seen.notes).toEqual(['user_turn_added /messages']);
-    expect([seen.again, seen.idle]).toEqual([true, false]);
+    expect(result.notes).toEqual(['user_turn_added /messages']);
+    expect([result.again, result.idle]).toEqual([true, false]);
   });
 });
 
@@ -518,10 +523,10 @@ describe('histories', () => {
     chat({ messages: [{ role: 'user', content: 'Hi' }, assistant, ...rest] });
   const called = { role: 'assistant', content: null, tool_calls: [call('call_0123456789abcdef')] };
   const answered = { role: 'tool', tool_call_id: 'call_0123456789abcdef', content: 'x' };
-  const messagesOf = (vendor: string, model: string, asked: JsonObject) => {
-    const seen = seenBy(targetOf(vendor, model), asked);
-    expect(seen.again).toBe(true);
-    return { ...seen, messages: seen.body.messages as JsonObject[] };
+  const messagesOf = (vendor: string, model: string, request: JsonObject) => {
+    const result = vendorRequest(targetOf(vendor, model), request);
+    expect(result.again).toBe(true);
+    return { ...result, messages: result.body.messages as JsonObject[] };
   };
 
   for (const [vendor, model] of [
@@ -530,7 +535,7 @@ describe('histories', () => {
     ['kimi', 'kimi-k2.5'],
     ['kimi', 'kimi-k2-thinking'],
   ] as const) {
-    test(`${vendor}/${model} finds reasoning on every message with calls`, () => {
+    test(`${vendor}/${model} gets reasoning on every message with calls`, () => {
       const { messages, notes } = messagesOf(vendor, model, history(called, answered));
       expect(messages[1]).toMatchObject({ reasoning_content: ' ', tool_calls: called.tool_calls });
       expect(notes).toEqual(['reasoning_placeholder_added /messages']);
@@ -542,20 +547,20 @@ describe('histories', () => {
     });
   }
 
-  test('V4 finds it on every answer, and none where it does not think', () => {
-    const asked = history(
+  test('V4 gets reasoning on every answer, and none where it does not think', () => {
+    const request = history(
       { role: 'assistant', content: 'Hello.' },
       { role: 'user', content: 'So?' },
     );
-    const { messages } = messagesOf('deepseek', 'deepseek-v4-pro', asked);
+    const { messages } = messagesOf('deepseek', 'deepseek-v4-pro', request);
     expect(messages[1]).toEqual({ role: 'assistant', content: 'Hello.', reasoning_content: ' ' });
-    expect(messagesOf('kimi', 'kimi-k2.5', asked).same).toBe(true);
-    const off = { ...asked, thinking: { type: 'disabled' } };
+    expect(messagesOf('kimi', 'kimi-k2.5', request).same).toBe(true);
+    const off = { ...request, thinking: { type: 'disabled' } };
     expect(messagesOf('deepseek', 'deepseek-v4-pro', off).same).toBe(true);
     expect(messagesOf('deepseek', 'deepseek-chat', history(called, answered)).same).toBe(true);
   });
 
-  test('Mistral: ids of nine letters and digits, the same in every request, pairs kept', () => {
+  test('Mistral: ids have nine letters and digits, the same in every request, and pairs stay', () => {
     const first = messagesOf('mistral', 'm', history(called, answered));
     const id = (first.messages[1]!.tool_calls as JsonObject[])[0]!.id;
     expect(id).toMatch(/^[a-zA-Z0-9]{9}$/);
@@ -564,11 +569,11 @@ describe('histories', () => {
     const second = messagesOf('mistral', 'm', history(called, answered, more));
     expect(second.messages.slice(0, 3)).toEqual(first.messages);
     const legal = { ...called, tool_calls: [call('abcDEF123')] };
-    const kept = history(legal, { ...answered, tool_call_id: 'abcDEF123' });
-    expect(messagesOf('mistral', 'm', kept).same).toBe(true);
+    const stored = history(legal, { ...answered, tool_call_id: 'abcDEF123' });
+    expect(messagesOf('mistral', 'm', stored).same).toBe(true);
   });
 
-  test('Mistral: a user never follows a tool message directly', () => {
+  test('Mistral: a user message never follows a tool message directly', () => {
     const { messages, notes } = messagesOf(
       'mistral',
       'm',

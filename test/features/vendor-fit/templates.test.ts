@@ -1,15 +1,15 @@
-/** Histories at servers with a model's own chat template: what such templates refuse is not sent. */
+/** Histories at servers with a model's chat template: content that such templates refuse is not sent. */
 
 import { describe, expect, test } from 'bun:test';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
 import { isObject, type JsonObject } from '../../../src/lib/json/json.ts';
-import { seenBy, targetOf } from './vendor.ts';
+import { targetOf, vendorRequest } from './vendor.ts';
 
 const SERVERS = ['llamacpp', 'vllm', 'sglang', 'ollama', 'lmstudio', 'together'];
 const MISTRAL = 'Mistral-Small-3.2-24B-Instruct-2506';
 const LLAMA = 'meta-llama/Llama-3.1-8B-Instruct';
 
-/** The rules of the real templates, in their words. */
+/** The rules of the real templates, with their error messages. */
 function refusal(body: JsonObject, model: string): string | undefined {
   const messages = (body.messages as JsonObject[]).filter(isObject);
   const spoken = messages.filter(({ role }) => role !== 'system');
@@ -149,21 +149,21 @@ const ASKED: readonly (readonly [string, ProtocolName, JsonObject])[] = [
 for (const model of [MISTRAL, LLAMA, 'qwen3.5-4b']) {
   describe(model, () => {
     for (const server of SERVERS) {
-      for (const [what, client, asked] of ASKED) {
+      for (const [what, client, request] of ASKED) {
         test(`${server}: ${what}`, () => {
-          const seen = seenBy(targetOf(server, model), { model, ...asked }, client);
-          expect(refusal(seen.body, model)).toBeUndefined();
-          expect(seen.again).toBe(true);
-          if (client === 'openai-chat' && refusal(asked, model) !== undefined) {
-            expect(seen.same).toBe(false);
+          const result = vendorRequest(targetOf(server, model), { model, ...request }, client);
+          expect(refusal(result.body, model)).toBeUndefined();
+          expect(result.again).toBe(true);
+          if (client === 'openai-chat' && refusal(request, model) !== undefined) {
+            expect(result.same).toBe(false);
           }
-          expect(seen.idle).toBe(seen.idle && seen.same);
-          // Nothing that was said is lost.
-          const sent = JSON.stringify(seen.body);
-          for (const said of JSON.stringify(asked).match(
+          expect(result.idle).toBe(result.idle && result.same);
+          // No text gets lost.
+          const sent = JSON.stringify(result.body);
+          for (const text of JSON.stringify(request).match(
             /found call_\d|found toolu_\d|reminder|environment|prompt|late|let me see/g,
           ) ?? []) {
-            expect(sent).toContain(said);
+            expect(sent).toContain(text);
           }
         });
       }
@@ -173,7 +173,7 @@ for (const model of [MISTRAL, LLAMA, 'qwen3.5-4b']) {
 
 test('each result follows its own call where calls go out one by one', () => {
   const body = { model: LLAMA, ...CHAT['parallel calls, and a reminder behind their results'] };
-  const { body: sent } = seenBy(targetOf('llamacpp', LLAMA), body as JsonObject);
+  const { body: sent } = vendorRequest(targetOf('llamacpp', LLAMA), body as JsonObject);
   expect((sent.messages as JsonObject[]).map(({ role, tool_call_id: id }) => [role, id])).toEqual([
     ['user', undefined],
     ['assistant', undefined],
@@ -184,8 +184,8 @@ test('each result follows its own call where calls go out one by one', () => {
   ]);
 });
 
-test('neighbours become one text with a blank line between', () => {
-  const { body, notes } = seenBy(targetOf('llamacpp', 'm'), {
+test('adjacent messages become one text with a blank line between', () => {
+  const { body, notes } = vendorRequest(targetOf('llamacpp', 'm'), {
     model: 'm',
     ...CHAT['two user messages in a row'],
   });
@@ -193,20 +193,20 @@ test('neighbours become one text with a blank line between', () => {
   expect(notes.join()).toContain('message_shape_repaired');
 });
 
-test('a named tool is asked for as any tool', () => {
-  const asked = {
+test('a choice of a named tool becomes a choice of any tool', () => {
+  const request = {
     model: 'm',
     messages: [{ role: 'user', content: 'a' }],
     tools,
     tool_choice: { type: 'function', function: { name: 'look' } },
   };
-  const { body, notes } = seenBy(targetOf('llamacpp', 'm'), asked);
+  const { body, notes } = vendorRequest(targetOf('llamacpp', 'm'), request);
   expect(body.tool_choice).toBe('required');
   expect(notes.join()).toContain('parameter_mapped');
 });
 
-test('a dialogue in turns goes out as it came, unread', () => {
-  const asked = {
+test('a dialogue in turns passes unchanged, without a decode', () => {
+  const request = {
     model: 'm',
     messages: [
       { role: 'system', content: 's' },
@@ -216,7 +216,7 @@ test('a dialogue in turns goes out as it came, unread', () => {
     ],
   };
   for (const server of SERVERS) {
-    const seen = seenBy(targetOf(server, 'm'), asked);
-    expect([server, seen.same, seen.idle]).toEqual([server, true, true]);
+    const result = vendorRequest(targetOf(server, 'm'), request);
+    expect([server, result.same, result.idle]).toEqual([server, true, true]);
   }
 });

@@ -30,31 +30,31 @@ export function targetOf(profile: string, model: string, protocol?: ProtocolName
   return { provider: profile, model, protocol: spoken, profile: profileFor(facts, model) };
 }
 
-export interface Seen {
+export interface VendorRequest {
   /** The wire body. */
   readonly body: JsonObject;
   readonly notes: readonly string[];
-  /** Nothing was changed: the client's own bytes go out. */
+  /** Unchanged: the client's own bytes go out. */
   readonly same: boolean;
-  /** The look at the bytes said that there is nothing to do. */
+  /** The byte prefilter found nothing to do. */
   readonly idle: boolean;
   readonly again: boolean;
 }
 
-/** A request of a client as the vendor gets it. */
-export function seenBy(
+/** A client's request as the vendor gets it. */
+export function vendorRequest(
   target: Target,
-  asked: JsonObject,
+  request: JsonObject,
   client: ProtocolName = 'openai-chat',
-): Seen {
+): VendorRequest {
   const notes = new Notes();
   const feature = vendorFit();
   const context: FeatureContext = { target, client, notes, hop: 1 };
-  const conversation = PROTOCOLS[client].decodeRequest(asked as Json);
-  const bytes = new TextEncoder().encode(JSON.stringify(asked));
+  const conversation = PROTOCOLS[client].decodeRequest(request as Json);
+  const bytes = new TextEncoder().encode(JSON.stringify(request));
   const sent = feature.request!(conversation, context);
   const same = sent === conversation && client === target.protocol;
-  const written = same ? asked : encoded(sent, target, notes);
+  const written = same ? request : encoded(sent, target, notes);
   const repeated = feature.request!(sent, { ...context, notes: new Notes() });
   return {
     body: shapeBody(written, target.profile, notes),
@@ -79,7 +79,7 @@ const tool = (name = 'look'): JsonObject => ({
   function: { name, parameters: { type: 'object', properties: {} } },
 });
 
-/** A Chat request with one word of the user and whatever else. */
+/** A Chat request with one user message and other fields. */
 export const chat = (more: JsonObject = {}): JsonObject => ({
   model: 'any',
   messages: [{ role: 'user', content: 'Hi' }],

@@ -1,4 +1,4 @@
-/** Descriptions on disk: kept over restarts, bounded, shared between processes, and never fatal. */
+/** Descriptions on disk: stored over restarts, bounded, shared between processes, and never fatal. */
 
 import { afterEach, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -52,7 +52,7 @@ describe('descriptions', () => {
     let now = 1_000_000_000_000;
     const path = newPath();
     const day = 25 * 3_600_000;
-    const kept = () => {
+    const storedFields = () => {
       const fresh = store({ path, now: () => now });
       return ['a', 'b', 'c', 'd'].filter((key) => fresh.get(key) !== undefined);
     };
@@ -64,7 +64,7 @@ describe('descriptions', () => {
     now += day;
     expect(file.get('a')).toBe('a');
     file.put('d', 'd');
-    expect(kept()).toEqual(['a', 'c', 'd']);
+    expect(storedFields()).toEqual(['a', 'c', 'd']);
     const memory = store({ memoryRows: 2 });
     for (const key of ['a', 'b']) memory.put(key, key);
     memory.get('a');

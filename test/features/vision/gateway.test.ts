@@ -33,7 +33,7 @@ const messagesReply: Scripted = {
   },
 };
 
-/** A history of so many turns, each with a screenshot: of the user's, then of tools'. */
+/** A history of that many turns, each with a screenshot, first from the user, then from tools. */
 const HISTORIES: Readonly<Record<ProtocolName, (turns: number) => JsonObject>> = {
   'openai-chat': (turns) => ({
     model: 'm',
@@ -105,22 +105,22 @@ describe.each(['openai-chat', 'anthropic-messages'] as const)(
   'at a text model of %s',
   (upstream) => {
     test.each(['openai-chat', 'openai-responses', 'anthropic-messages'] as const)(
-      'a client of %s goes on turn after turn, and no image is described twice',
+      'the session of a %s client continues turn after turn, and no image is described twice',
       async (client) => {
-        const { feature, asked } = eyes();
+        const { feature, requests } = eyes();
         const script = Array.from({ length: 3 }, () => UPSTREAMS[upstream]);
         const gateway = scriptedGateway(upstream, script, [feature], BLIND);
         for (const turns of [1, 2, 3]) {
           const { status, headers } = await gateway.ask(client, HISTORIES[client](turns));
           expect(status).toBe(200);
           expect(headers.get('x-hopgate-notes')).toContain('content_bridged');
-          expect(asked).toHaveLength(turns);
+          expect(requests).toHaveLength(turns);
         }
         const prompts = gateway.sent.map((body) => {
           expect(JSON.stringify(body)).not.toMatch(/base64|image_url|not shown/);
           return JSON.stringify((body as JsonObject).messages).slice(0, -1);
         });
-        // Prompt caches live on this: what was sent is the beginning of what is sent next.
+        // Prompt caches need this: each request starts with the previous one.
         expect(prompts[1]).toStartWith(prompts[0]!);
         expect(prompts[2]).toStartWith(prompts[1]!);
         expect(prompts[2]).toContain('seen 3');
@@ -160,20 +160,20 @@ describe('a target without a profile that refuses images', () => {
     [500, 'image input is not supported - hint: you may need to provide the mmproj'],
   ];
   for (const [status, message] of refusals) {
-    test(`is sent descriptions once: ${message}`, async () => {
-      const { feature, asked } = eyes();
+    test(`the target gets descriptions after one refusal: ${message}`, async () => {
+      const { feature, requests } = eyes();
       const refusal = { json: { error: { message } }, status };
       const gateway = scriptedGateway('openai-chat', [refusal, reply], [feature]);
       const answered = await gateway.ask('openai-chat', body());
       expect(answered.status).toBe(200);
-      expect([asked.length, gateway.sent.length]).toEqual([1, 2]);
+      expect([requests.length, gateway.sent.length]).toEqual([1, 2]);
       expect(JSON.stringify(gateway.sent[1])).toContain('seen 1');
       expect(JSON.stringify(gateway.sent[1])).not.toContain('image_url');
       expect(answered.headers.get('x-hopgate-notes')).toContain('content_bridged');
     });
   }
 
-  test('is not tried again without a vision model, or where it refuses something else', async () => {
+  test('no retry without a vision model, or when it refuses something else', async () => {
     const image = {
       json: { error: { message: 'This model does not support image inputs' } },
       status: 400,
@@ -196,8 +196,8 @@ test('a description is reported to the exchange that waited for it, with tokens 
     async () => ({ text: 'a cat', usage: { input: 11, output: 7 } }),
   );
   const runs: ToolRun[] = [];
-  const told = withRunReport(feature, (run) => runs.push(run));
-  const gateway = scriptedGateway('openai-chat', [reply], [told], BLIND);
+  const response = withRunReport(feature, (run) => runs.push(run));
+  const gateway = scriptedGateway('openai-chat', [reply], [response], BLIND);
   expect((await gateway.ask('openai-chat', HISTORIES['openai-chat'](1))).status).toBe(200);
   expect(runs).toMatchObject([{ name: 'vision', result: 'a cat' }]);
   expect(runs[0]!.arguments).toContain('"target":"v/eyes"');

@@ -1,4 +1,4 @@
-/** Images for models that cannot see: described once, the same words for ever, and never a bricked session. */
+/** Images for models without vision: described once, always with the same text, and never a broken session. */
 
 import { afterAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -7,26 +7,26 @@ import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { context, dataUrl, eyes, PNG, png, signal } from './support.ts';
 
 const image = (name: string) => ({ type: 'image_url', image_url: { url: dataUrl(name) } });
-const text = (words: string) => ({ type: 'text', text: words });
+const text = (message: string) => ({ type: 'text', text: message });
 const user = (...content: object[]) => ({ role: 'user', content });
 const chat = (...messages: object[]) => ({ model: 'm', messages }) as unknown as Json;
-const described = (words: string) =>
-  `[An image, put into words because this model cannot see:\n${words}\n]`;
+const described = (message: string) =>
+  `[An image, put into words because this model cannot see:\n${message}\n]`;
 
 describe('what goes out', () => {
   test('Chat: a description in the place of the image, and the user question with it', async () => {
-    const { send, asked } = eyes();
+    const { send, requests } = eyes();
     const { wire, notes } = await send('openai-chat', chat(user(text('What is it?'), image('a'))));
     expect(JSON.stringify(wire)).not.toContain('image_url');
     expect(wire.messages).toEqual([
       { role: 'user', content: [text('What is it?'), text(described('seen 1'))] },
     ]);
     expect(notes).toEqual(['image as a description']);
-    const { target, conversation } = asked[0]!;
+    const { target, conversation } = requests[0]!;
     expect(target).toBe('v/eyes');
     expect(conversation).toMatchObject({ tools: [], system: [], settings: { stream: false } });
-    const [words, shown] = conversation.turns[0]!.blocks;
-    expect(words).toMatchObject({ text: expect.stringContaining('What is it?') });
+    const [textPart, shown] = conversation.turns[0]!.blocks;
+    expect(textPart).toMatchObject({ text: expect.stringContaining('What is it?') });
     expect(shown).toEqual({
       type: 'media',
       media: 'image',
@@ -47,7 +47,7 @@ describe('what goes out', () => {
         { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't1', content: [other] }] },
       ],
     };
-    const { send, asked } = eyes();
+    const { send, requests } = eyes();
     const { wire } = await send('anthropic-messages', body as unknown as Json);
     const [first, , third] = wire.messages as unknown as { content: JsonObject[] }[];
     expect(first!.content[1]).toEqual({
@@ -57,8 +57,8 @@ describe('what goes out', () => {
     } as never);
     expect(JSON.stringify(third)).toContain('seen');
     expect(JSON.stringify(wire)).not.toContain('base64');
-    // The type is what the bytes say, not what the client called them.
-    const types = asked.map(({ conversation }) => conversation.turns[0]!.blocks[1]);
+    // The type comes from the bytes, not from the client's declaration.
+    const types = requests.map(({ conversation }) => conversation.turns[0]!.blocks[1]);
     expect(types[0]).toMatchObject({ source: { mediaType: 'image/png' } });
   });
 
@@ -76,18 +76,18 @@ describe('what goes out', () => {
         },
       ],
     };
-    const { send, asked } = eyes();
+    const { send, requests } = eyes();
     const { wire, notes } = await send('openai-responses', body as unknown as Json);
     expect(JSON.stringify(wire)).not.toContain('input_image');
     expect(JSON.stringify(wire)).toContain('seen 1');
     expect(notes).toHaveLength(2);
-    // The image came before its words.
-    const question = asked[0]!.conversation.turns[0]!.blocks[0];
+    // The image came before its text.
+    const question = requests[0]!.conversation.turns[0]!.blocks[0];
     expect(question).toMatchObject({ text: expect.stringContaining('And this?') });
   });
 
   test('a target with vision, and a request without images, stay unchanged', async () => {
-    const { send, asked, feature } = eyes();
+    const { send, requests, feature } = eyes();
     const body = chat(user(text('hi'), image('a')));
     for (const images of [true, undefined]) {
       const { sent, conversation } = await send(
@@ -99,7 +99,7 @@ describe('what goes out', () => {
     }
     const plain = await send('openai-chat', chat(user(text('hi'))));
     expect(plain.sent).toBe(plain.conversation);
-    expect(asked).toEqual([]);
+    expect(requests).toEqual([]);
     const looks = (value: unknown, images?: boolean) =>
       feature.mayApply!(Buffer.from(JSON.stringify(value)), context('openai-chat', { images }));
     expect(looks(body, false)).toBe(true);
@@ -122,46 +122,46 @@ describe('each image once', () => {
     const turn = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 3 });
     await fc.assert(
       fc.asyncProperty(fc.array(turn, { minLength: 1, maxLength: 5 }), async (turns) => {
-        const { send, asked } = eyes();
+        const { send, requests } = eyes();
         const messages: object[] = [];
         let before: readonly Json[] = [];
         for (const [index, names] of turns.entries()) {
           messages.push(user(text(`question ${index}`), ...names.map(image)));
           const { wire } = await send('openai-chat', chat(...messages));
           const now = wire.messages as readonly Json[];
-          // What was sent stays as it was sent, byte for byte.
+          // The sent text stays unchanged, byte for byte.
           expect(JSON.stringify(now.slice(0, before.length))).toBe(JSON.stringify(before));
           before = now;
           messages.push({ role: 'assistant', content: `answer ${index}` });
         }
-        expect(asked).toHaveLength(new Set(turns.flat()).size);
+        expect(requests).toHaveLength(new Set(turns.flat()).size);
       }),
       { numRuns: 60 },
     );
   });
 
   test('parallel requests share one description', async () => {
-    const { send, asked } = eyes({}, async () => {
+    const { send, requests } = eyes({}, async () => {
       await Bun.sleep(30);
       return 'slowly';
     });
     const body = chat(user(image('a'), image('a')));
     const all = await Promise.all([1, 2, 3].map(() => send('openai-chat', body)));
-    expect(asked).toHaveLength(1);
+    expect(requests).toHaveLength(1);
     expect(new Set(all.map(({ wire }) => JSON.stringify(wire))).size).toBe(1);
   });
 
   test('the number of parallel descriptions is limited', async () => {
     let now = 0;
     let most = 0;
-    const { send, asked } = eyes({ parallel: 3 }, async () => {
+    const { send, requests } = eyes({ parallel: 3 }, async () => {
       most = Math.max(most, ++now);
       await Bun.sleep(5);
       now--;
       return 'x';
     });
     await send('openai-chat', chat(user(...Array.from({ length: 20 }, (_, i) => image(`${i}`)))));
-    expect([asked.length, most]).toEqual([20, 3]);
+    expect([requests.length, most]).toEqual([20, 3]);
   });
 });
 
@@ -169,7 +169,7 @@ describe('failures', () => {
   const body = chat(user(text('What?'), image('a'), image('b')));
 
   test('without a vision model a placeholder is sent, with a note', async () => {
-    const { send, asked } = eyes({ settings: () => undefined });
+    const { send, requests } = eyes({ settings: () => undefined });
     const { wire, notes } = await send('openai-chat', body);
     expect(wire.messages).toEqual([
       {
@@ -178,7 +178,7 @@ describe('failures', () => {
       },
     ]);
     expect(notes).toEqual(['image as a mention', 'image as a mention']);
-    expect(asked).toEqual([]);
+    expect(requests).toEqual([]);
   });
 
   test.each([
@@ -186,7 +186,7 @@ describe('failures', () => {
     ['says nothing', () => Promise.resolve(' \n')],
     ['hangs', () => new Promise<string>(() => {})],
   ])(
-    'a model that %s costs the image, not the session, and is no description',
+    'a model that %s costs the image, not the session, and leaves no description',
     async (_what, answer) => {
       const store = openDescriptionStore();
       const settings = () => ({ target: 'v/eyes', timeoutMs: 50 });
@@ -197,8 +197,8 @@ describe('failures', () => {
       expect(failing.events[0]).toStartWith('vision.failed: ');
       // The next try of the same request does not wait for it again.
       await failing.send('openai-chat', body);
-      expect(failing.asked).toHaveLength(2);
-      // A model that works finds nothing in its way.
+      expect(failing.requests).toHaveLength(2);
+      // A working model is not held up.
       const { notes } = await eyes({ store }).send('openai-chat', body);
       expect(notes).toEqual(['image as a description', 'image as a description']);
     },
@@ -216,7 +216,7 @@ describe('failures', () => {
 
   test('a client that leaves ends the wait; the description continues for its next try', async () => {
     let done: (text: string) => void = () => {};
-    const { feature, send, asked } = eyes({}, () => new Promise((resolve) => (done = resolve)));
+    const { feature, send, requests } = eyes({}, () => new Promise((resolve) => (done = resolve)));
     const { openaiChat } = await import('../../../src/codecs/openai-chat/index.ts');
     const abort = new AbortController();
     const one = chat(user(image('a')));
@@ -228,20 +228,20 @@ describe('failures', () => {
     await Bun.sleep(5);
     const { wire } = await send('openai-chat', one);
     expect(JSON.stringify(wire)).toContain('late but seen');
-    expect(asked).toHaveLength(1);
+    expect(requests).toHaveLength(1);
   });
 
   test('a text model that is configured as its own vision model is not asked', async () => {
-    const { send, asked } = eyes({ settings: () => ({ target: 'p/text', timeoutMs: 100 }) });
+    const { send, requests } = eyes({ settings: () => ({ target: 'p/text', timeoutMs: 100 }) });
     const { notes } = await send('openai-chat', body);
-    expect([asked.length, notes[0]]).toEqual([0, 'image as a mention']);
+    expect([requests.length, notes[0]]).toEqual([0, 'image as a mention']);
   });
 
   test('a file that only a vendor can open becomes a placeholder', async () => {
-    const { send, asked } = eyes();
+    const { send, requests } = eyes();
     const input = [{ role: 'user', content: [{ type: 'input_image', file_id: 'file_1' }] }];
     const { notes } = await send('openai-responses', { model: 'm', input });
-    expect([asked.length, notes]).toEqual([0, ['image as a mention']]);
+    expect([requests.length, notes]).toEqual([0, ['image as a mention']]);
   });
 });
 
@@ -267,24 +267,24 @@ describe('images by address', () => {
   const allow = [`127.0.0.1:${server.port}`];
 
   test('are fetched once by the gateway and sent as bytes', async () => {
-    const { send, asked } = eyes({ allow });
+    const { send, requests } = eyes({ allow });
     await send('openai-chat', at('/pic'));
     await send('openai-chat', at('/pic'));
     expect(hits).toEqual(['/pic']);
-    expect(asked).toHaveLength(1);
-    expect(asked[0]!.conversation.turns[0]!.blocks[1]).toMatchObject({
+    expect(requests).toHaveLength(1);
+    expect(requests[0]!.conversation.turns[0]!.blocks[1]).toMatchObject({
       source: { type: 'base64', mediaType: 'image/png', data: PNG },
     });
   });
 
   test.each(['/pic', '/inside', '/page'])(
-    '%s inside, or no image, is not handed on',
+    '%s in the response, or no image, is not forwarded',
     async (path) => {
       hits = [];
       const listed = path === '/pic' ? [] : allow;
-      const { send, asked, events } = eyes({ allow: listed });
+      const { send, requests, events } = eyes({ allow: listed });
       const { notes } = await send('openai-chat', at(path));
-      expect([asked.length, notes]).toEqual([0, ['image as a mention']]);
+      expect([requests.length, notes]).toEqual([0, ['image as a mention']]);
       expect(events[0]).toStartWith('vision.failed: ');
       if (path === '/pic') expect(hits).toEqual([]);
     },
@@ -294,9 +294,9 @@ describe('images by address', () => {
     'no request goes to %s',
     async (host) => {
       hits = [];
-      const { send, asked } = eyes({ resolve: async () => ['127.0.0.1'] });
+      const { send, requests } = eyes({ resolve: async () => ['127.0.0.1'] });
       await send('openai-chat', at('/pic', host));
-      expect([hits, asked]).toEqual([[], []]);
+      expect([hits, requests]).toEqual([[], []]);
     },
   );
 });

@@ -1,4 +1,4 @@
-/** Images in conversations of a memory space: described once there, unknown elsewhere, gone with the space. */
+/** Images in conversations of a memory space: described once there, unknown elsewhere, erased with the space. */
 
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
@@ -54,10 +54,10 @@ async function show(space?: string): Promise<void> {
     }),
   });
   expect(await response.text()).toContain('Nice picture.');
-  const told = upstream.asked.findLast(({ body }) => body.model === 'blind')!;
-  expect(JSON.stringify(told.body)).toContain('zebra');
+  const reported = upstream.modelRequests.findLast(({ body }) => body.model === 'blind')!;
+  expect(JSON.stringify(reported.body)).toContain('zebra');
 }
-const looks = () => upstream.asked.filter(({ body }) => body.model === 'see').length;
+const looks = () => upstream.modelRequests.filter(({ body }) => body.model === 'see').length;
 const onDisk = async () =>
   Buffer.from(await Bun.file(join(gateway.home, 'state', 'descriptions.db')).bytes()).includes(
     'zebra',

@@ -24,7 +24,7 @@ export const PROTOCOLS = {
 export const PNG =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
-/** Another image for every name. */
+/** A different image for every name. */
 export const png = (name: string) => Buffer.from(`${PNG}${name}`).toString('base64');
 export const dataUrl = (name: string) => `data:image/png;base64,${png(name)}`;
 
@@ -39,13 +39,13 @@ export function context(
 
 export const signal = () => new AbortController().signal;
 
-/** A feature whose model answers `seen <n>` to its n-th question; `asked` is what it was shown. */
+/** A feature whose model answers `seen <n>` to its n-th question; `requests` holds what it got. */
 export function eyes(more: Partial<VisionOptions> = {}, answer?: AskVisionModel) {
-  const asked: { target: string; conversation: Conversation }[] = [];
+  const requests: { target: string; conversation: Conversation }[] = [];
   const events: string[] = [];
   const ask: AskVisionModel = async (target, conversation, abort) => {
-    asked.push({ target, conversation });
-    return answer === undefined ? `seen ${asked.length}` : answer(target, conversation, abort);
+    requests.push({ target, conversation });
+    return answer === undefined ? `seen ${requests.length}` : answer(target, conversation, abort);
   };
   const feature = visionFeature({
     settings: () => ({ target: 'v/eyes', timeoutMs: 1000 }),
@@ -54,7 +54,7 @@ export function eyes(more: Partial<VisionOptions> = {}, answer?: AskVisionModel)
     log: (event, { why }) => events.push(why === undefined ? event : `${event}: ${why}`),
     ...more,
   });
-  /** Both passes, then the body that goes out. */
+  /** Runs both passes and returns the body that goes out. */
   const send = async (client: ProtocolName, body: Json, where = context(client)) => {
     const conversation = PROTOCOLS[client].decodeRequest(body);
     await feature.prepare!(conversation, where, signal());
@@ -66,5 +66,5 @@ export function eyes(more: Partial<VisionOptions> = {}, answer?: AskVisionModel)
       wire: PROTOCOLS[client].encodeRequest(sent, where.target, where.notes),
     };
   };
-  return { feature, asked, events, send };
+  return { feature, requests, events, send };
 }

@@ -29,7 +29,7 @@ describe('requests', () => {
     ['chat', chatHistory(12), 'openai-chat'],
     ['messages', messagesHistory(3, 'Ada lives in Zürich.'), 'anthropic-messages'],
     ['responses', responsesHistory(3, 'Ada lives in Zürich.'), 'openai-responses'],
-  ])('%s: structure and lengths stay, words go', (_name, body) => {
+  ])('%s: structure and lengths stay, texts are blanked', (_name, body) => {
     const text = blank(body);
     const value = parseJson(text);
     expect(shape(value)).toEqual(shape(body));
@@ -90,7 +90,7 @@ describe('requests', () => {
     expect(messages!.source!.data).toStartWith('iVBORw0KGgoAAAANSUhEUg');
     expect(messages!.source!.data).not.toContain('Ab1/');
     expect(chat!.image_url!.url).toStartWith('data:image/png;base64,iVBORw0KGgoAAAANSUhEUg');
-    // Only texts: the picture stays.
+    // Only texts are compared: the picture stays.
     expect(blank(body, false, ['texts'])).toContain('Ab1/Ab1/');
   });
 

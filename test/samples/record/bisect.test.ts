@@ -1,4 +1,4 @@
-/** The search for the smallest failing request: what it names, what it spends, and that every candidate is valid. */
+/** The search for the smallest failing request: its result, its budget, and that every candidate is valid. */
 
 import { describe, expect, test } from 'bun:test';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
@@ -53,7 +53,7 @@ async function run(
   return { report, probes, refused };
 }
 
-/** GLM: the last tool result is a large record of an executed tool. */
+/** Whether GLM fails on the body: its last tool result is a large record of an executed tool. */
 function glmFails(body: JsonObject): boolean {
   const last = list(body.messages).findLast(
     (message) => isObject(message) && message.role === 'tool',
@@ -63,7 +63,7 @@ function glmFails(body: JsonObject): boolean {
 }
 
 describe('a large envelope as the last tool result', () => {
-  test('is named within 40 probes out of 60 messages', async () => {
+  test('the envelope is named within 40 probes out of 60 messages', async () => {
     const body = chatHistory(60);
     const { report, refused } = await run(body, 'openai-chat', glmFails, { budget: 40 });
     expect(refused).toEqual([]);
@@ -73,7 +73,7 @@ describe('a large envelope as the last tool result', () => {
     expect(report.cause?.bytes).toBe((valueAt(body, '/messages/59/content') as string).length);
     expect(report.words).toContain('the last tool result: 4');
     expect(report.words).toContain('KB JSON at messages[59].content');
-    // What is left still fails and holds the call that belongs to the result, and somebody's words.
+    // The reduced request still fails and holds the call of the result and a user message.
     expect(glmFails(report.minimal)).toBe(true);
     expect(list(report.minimal.messages).map((one) => (one as JsonObject).role)).toEqual([
       'user',
@@ -85,7 +85,7 @@ describe('a large envelope as the last tool result', () => {
     expect(valueAt(report.minimal, report.cause!.in_minimal)).toBeString();
   });
 
-  test('is named when text follows it', async () => {
+  test('the envelope is named when text follows it', async () => {
     const body = chatHistory(59, 'unused');
     const messages = [
       ...list(body.messages),
@@ -96,14 +96,14 @@ describe('a large envelope as the last tool result', () => {
     expect(report.cause?.at).toBe('/messages/57/content');
   });
 
-  test('is named as far as ten probes can tell', async () => {
+  test('the envelope is narrowed down as far as ten probes allow', async () => {
     const { report } = await run(chatHistory(60), 'openai-chat', glmFails, { budget: 10 });
     expect(report).toMatchObject({ probes: 10, result: 'partial' });
     expect(report.cause?.at).toBe('/messages/59/content');
   });
 
   test.each([1, 2, 3, 4, 5, 6, 7, 8])(
-    'is named although it fails only 6 times in 10 (seed %d)',
+    'the envelope is named although it fails only 6 times in 10 (seed %d)',
     async (seed) => {
       let state = seed * 7919;
       const random = () => {
@@ -121,7 +121,7 @@ describe('a large envelope as the last tool result', () => {
 });
 
 describe('other causes', () => {
-  test('a message in the middle, found by halving', async () => {
+  test('a message in the middle is found by halving', async () => {
     const body = chatHistory(60);
     const at = 29;
     const fails = (candidate: JsonObject) =>
@@ -131,7 +131,7 @@ describe('other causes', () => {
     expect(report.cause?.at).toBe(`/messages/${at}/content`);
   });
 
-  test('a tool, although the history is huge', async () => {
+  test('a tool is found, although the history is huge', async () => {
     const fails = (body: JsonObject) => JSON.stringify(body.tools ?? []).includes('update_plan');
     const { report } = await run(chatHistory(60), 'openai-chat', fails);
     expect(report.cause?.at).toStartWith('/tools/2');
@@ -139,7 +139,7 @@ describe('other causes', () => {
     expect(report.probes).toBeLessThan(30);
   });
 
-  test('a field', async () => {
+  test('a field is found', async () => {
     const { report } = await run(
       chatHistory(60),
       'openai-chat',
@@ -156,29 +156,29 @@ describe('other causes', () => {
     expect(report.words).toContain('only together with temperature');
   });
 
-  test('everything fails: nothing is blamed', async () => {
+  test('when every request fails, nothing is named', async () => {
     const { report } = await run(chatHistory(60), 'openai-chat', () => true);
     expect(report).toMatchObject({ result: 'minimal', cause: undefined, passing: undefined });
     expect(report.words).toContain('leaving out parts never made it pass');
   });
 
-  test('nothing fails any longer: reported after six tries', async () => {
+  test('when no request fails any longer, six tries report it', async () => {
     const { report } = await run(chatHistory(60), 'openai-chat', () => false);
     expect(report).toMatchObject({ result: 'does-not-fail', probes: 6 });
   });
 });
 
 describe('every candidate is valid for its protocol', () => {
-  test('Messages: parallel calls with their results, one of which is at fault', async () => {
+  test('Messages: parallel calls keep their results, one of which is at fault', async () => {
     const fails = (body: JsonObject) => JSON.stringify(body.messages).includes('rcc.tool.v1');
     const body = messagesHistory(20, envelope(9000));
     const { report, refused } = await run(body, 'anthropic-messages', fails);
     expect(refused).toEqual([]);
     expect(report.cause?.at).toBe('/messages/40/content/1/content');
     expect(report.words).toContain('the last tool result');
-    const kept = JSON.stringify(report.minimal.messages);
-    expect(kept).not.toContain('toolu_20a');
-    expect(kept.match(/toolu_20b/g)).toHaveLength(2);
+    const stored = JSON.stringify(report.minimal.messages);
+    expect(stored).not.toContain('toolu_20a');
+    expect(stored.match(/toolu_20b/g)).toHaveLength(2);
     expect(list(report.minimal.tools)).toHaveLength(1);
   });
 
@@ -193,7 +193,7 @@ describe('every candidate is valid for its protocol', () => {
 });
 
 describe('an interrupted run', () => {
-  test('resumes where it stopped: known verdicts cost nothing', async () => {
+  test('the run resumes where it stopped: known verdicts cost nothing', async () => {
     const first = await run(chatHistory(60), 'openai-chat', glmFails, { budget: 7 });
     const known = new Map<string, Verdict[]>();
     for (const { key, verdict } of first.probes)

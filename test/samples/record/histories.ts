@@ -1,9 +1,9 @@
-/** Agents' histories in each protocol, with one thing in them that a vendor cannot take. */
+/** Agents' histories in each protocol with one part that a vendor refuses. */
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { encryptedFor } from '../../support/fake-upstream/seals.ts';
 
-/** What an old gateway wrapped results in; GLM answered such ones with 500 Operation failed. */
+/** The envelope of an older gateway around a result; GLM answers it with 500 Operation failed. */
 export const envelope = (bytes: number): string => {
   const inner = 'total 12\\n-rw-r--r-- 1 dev dev 4096 file.ts\\n'.repeat(Math.ceil(bytes / 48));
   return JSON.stringify({
@@ -22,7 +22,9 @@ export const envelope = (bytes: number): string => {
 const tools = (wrap: (name: string) => Json) => ['shell', 'read_file', 'update_plan'].map(wrap);
 const schema: JsonObject = { type: 'object', properties: { command: { type: 'string' } } };
 
-/** `messages` messages: instructions, a task, then rounds of call and result; the last result is `last`. */
+/**
+ * A history of `messages` messages: instructions, a task, then rounds of call and result; the last result is `last`.
+ */
 export function chatHistory(messages = 60, last = envelope(41_000)): JsonObject {
   const list: Json[] = [
     { role: 'system', content: 'You are a coding agent. '.repeat(40) },

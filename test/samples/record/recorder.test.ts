@@ -37,7 +37,7 @@ const upstreamFailure = () =>
   new GatewayError('upstream', 'Operation failed', { status: 500, fromUpstream: true });
 
 describe('files', () => {
-  test('a simple exchange is four bodies and a meta file, each byte as it was on the wire', async () => {
+  test('a simple exchange is four bodies and a meta file, with the exact wire bytes', async () => {
     const given = exchange({ body: '{ "model" : "m",\n "x": 1.0 }', search: '?beta=true' });
     const recording = open().begin(given)!;
     play(recording, { sent: '{"model":"glm-4.7","x":1.0}', answer: ['{"choi', 'ces":[]}'] });
@@ -107,7 +107,7 @@ describe('files', () => {
     expect(stored('provider-response.sse')).toBe(hash(body));
   });
 
-  test('tries that did not count are kept under try1-, the one that counted has the plain name', async () => {
+  test('failed tries are stored under try1-, and the successful one has the plain name', async () => {
     const given = exchange();
     const recording = open().begin(given)!;
     play(recording, { attempt: 1, sent: '{"try":1}', status: 429, answer: ['{"slow":1}'] });
@@ -132,7 +132,7 @@ describe('files', () => {
     expect(openSampleStore(disk.root).list({ status: 'failed' })).toHaveLength(1);
   });
 
-  test('a try that is on disk before the next one begins is renamed, and nothing is mixed up', async () => {
+  test('a try written before the next one begins is renamed, and nothing is mixed up', async () => {
     const given = exchange();
     const recording = open({ limits: { flushAfter: 5 } }).begin(given)!;
     play(recording, { attempt: 1, sent: '{"try":1}', status: 500, answer: ['{"a":1}'] });
@@ -175,7 +175,7 @@ describe('modes', () => {
     expect(open({ mode: 'off' }).begin(exchange())).toBeUndefined();
   });
 
-  test('errors keeps exchanges with any failure, and leaves no trace of the rest', async () => {
+  test('errors stores exchanges with any failure, and leaves no trace of the rest', async () => {
     open({ mode: 'errors', limits: { flushAfter: 1 } });
     const fine = recorder!.begin(exchange())!;
     play(fine, { answer: ['{}'] });
@@ -203,7 +203,7 @@ describe('modes', () => {
     });
   });
 
-  test('a route has its own mode, and nothing is written before it is known', async () => {
+  test('a route has its own mode, and nothing is written before the mode is known', async () => {
     open({ mode: 'all', routes: { secret: 'off', loud: 'all' }, limits: { flushAfter: 1 } });
     const quiet = recorder!.begin(exchange())!;
     await Bun.sleep(10);
@@ -226,11 +226,11 @@ describe('modes', () => {
 });
 
 describe('limits', () => {
-  test('what does not fit is dropped whole and counted, and its memory is released', async () => {
+  test('an exchange that does not fit is dropped whole and counted, and its memory is released', async () => {
     const warned: string[] = [];
     open({ limits: { memory: 1_000_000 }, warn: (message) => warned.push(message) });
-    const kept = exchange();
-    const first = recorder!.begin(kept)!;
+    const stored = exchange();
+    const first = recorder!.begin(stored)!;
     const second = recorder!.begin(exchange())!;
     play(second, {
       answer: [new Uint8Array(900_000).fill(0x61), new Uint8Array(200_000).fill(0x62)],
@@ -242,11 +242,11 @@ describe('limits', () => {
     first.end(told());
     await recorder!.flush();
     expect(recorder!.counters()).toMatchObject({ written: 1, dropped: 1, held: 0, open: 0 });
-    expect(disk.files().every((name) => name.includes(kept.id))).toBe(true);
+    expect(disk.files().every((name) => name.includes(stored.id))).toBe(true);
     expect(warned).toHaveLength(1);
   });
 
-  test('exchanges that are not kept do not pile up behind those that are written', async () => {
+  test('exchanges that are not stored do not pile up behind those that are written', async () => {
     open({ mode: 'errors' });
     for (let i = 0; i < 100; i++) {
       const fine = recorder!.begin(exchange())!;
@@ -264,7 +264,7 @@ describe('limits', () => {
       play(recording, { answer: [new Uint8Array(10_000).fill(0x61)] });
       recording.end(told());
     }
-    // Nothing has been written yet: those that fit are there, and no others.
+    // Nothing has been written yet: those that fit are in memory, and no others.
     const { dropped, open: waiting, held } = recorder!.counters();
     expect(dropped + waiting).toBe(100);
     expect(waiting).toBeGreaterThan(5);
@@ -279,7 +279,7 @@ describe('limits', () => {
     const recording = recorder!.begin(exchange())!;
     play(recording, { answer: [new Uint8Array(2_000_000).fill(0x61)] });
     recording.end(told());
-    // Masked in slices, a turn of the event loop for each: thirty and more.
+    // Masking takes more than thirty slices, one per turn of the event loop.
     for (let turn = 0; turn < 5; turn++) {
       expect(recorder!.counters().held).toBeGreaterThan(2_000_000);
       await new Promise((resolve) => setImmediate(resolve));
@@ -323,7 +323,7 @@ describe('limits', () => {
     expect(warned[0]).toContain('cannot write');
   });
 
-  test('calls in any order, and after the end, do no harm', async () => {
+  test('calls in any order, and after the end, are harmless', async () => {
     const recording = open().begin(exchange())!;
     recording.clientChunk('before the start');
     const hop = play(recording, { answer: ['{}'] });
@@ -355,9 +355,9 @@ describe('a key that a model streams in parts', () => {
       (bit: string) =>
         `data: {"type":"response.output_text.delta","delta":${JSON.stringify(bit)}}\n\n`,
     ],
-  ] as const)('is masked in every event of it: %s', async (_name, frame) => {
-    const said = 'The key is sk-proj-A1b2C3d4E5f6G7h8, ok?';
-    const sse = (said.match(/.{1,4}/g) ?? []).map(frame);
+  ] as const)('the key is masked in every event: %s', async (_name, frame) => {
+    const text = 'The key is sk-proj-A1b2C3d4E5f6G7h8, ok?';
+    const sse = (text.match(/.{1,4}/g) ?? []).map(frame);
     const given = exchange({ headers: { authorization: 'Bearer my-own-plain-key' } });
     const recording = open().begin(given)!;
     play(recording, { sse: true, answer: sse });

@@ -71,7 +71,7 @@ export interface Try {
   readonly error?: GatewayError;
 }
 
-/** One try from beginning to end. */
+/** One complete try. */
 export function play(recording: Recording, one: Try = {}): HopRecording {
   const hop = recording.hop(one.hop ?? 1, one.attempt ?? 1, {
     target: TARGET,

@@ -26,7 +26,7 @@ const whole = (body: Uint8Array, status = 200) =>
   answerText(openaiChat, REQUEST, { status, headers: JSON_TYPE, body, reset: false });
 
 describe('the text of an answer', () => {
-  test('has text and calls, but no reasoning', () => {
+  test('the text contains text and calls, but no reasoning', () => {
     const call = { id: 'a', type: 'function', function: { name: 'look', arguments: '{"x":1}' } };
     const body = chat('Let me see.', { reasoning_content: 'hm', tool_calls: [call] });
     expect(whole(body)).toBe('Let me see.\n\n→ look {"x":1}');

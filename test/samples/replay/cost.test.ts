@@ -33,7 +33,7 @@ describe('the price of a target', () => {
     expect(prices.of('__proto__/x')).toBeUndefined();
   });
 
-  test('what is left out costs what an ordinary prompt token does, an hour what five minutes do', () => {
+  test('a missing price defaults to the prompt price, and the one-hour cache price to the five-minute price', () => {
     const price = pricesOf(good(CONFIG)).of('glm/glm-4.7')!;
     expect(price).toMatchObject({ cached: 0.5, cacheWrite: 2.5, cacheWrite1h: 2.5 });
     const any = pricesOf(good(CONFIG)).of('glm/x')!;
@@ -55,7 +55,7 @@ describe('the price of a target', () => {
 describe('what tokens cost', () => {
   const count = fc.integer({ min: 0, max: 1_000_000 });
 
-  test('with one price for everything, all tokens times that price', () => {
+  test('with one price for everything, the cost is all tokens times that price', () => {
     fc.assert(
       fc.property(count, count, count, count, count, (input, read, write, output, reasoning) => {
         const usage = { input, output, reasoning, cacheRead: read, cacheWrite: write };
@@ -73,7 +73,7 @@ describe('what tokens cost', () => {
     );
   });
 
-  test('each kind by its own price, reasoning as output, an hour of cache apart', () => {
+  test('each kind has its own price, reasoning counts as output, the one-hour cache is separate', () => {
     const price = { model: '*', input: 1, output: 10, cached: 0.1, cacheWrite: 2, cacheWrite1h: 4 };
     const usage = {
       input: 1_000_000,
@@ -86,7 +86,7 @@ describe('what tokens cost', () => {
     expect(costOf(tokensOf(usage), price)).toBeCloseTo(1 + 0.2 + 4 + 4 + 50, 9);
   });
 
-  test('is not known without tokens or without a price', () => {
+  test('the cost is unknown without tokens or without a price', () => {
     const prices = pricesOf({ providers: {} });
     expect(costAt(prices, 'a/b', tokensOf({ input: 1, output: 1 }))).toBeNull();
     expect(costAt(prices, 'a/b', undefined)).toBeNull();

@@ -29,7 +29,7 @@ const parts = { protocols: CODECS };
 const nothing = { read: () => undefined };
 
 describe('tries', () => {
-  test('ten tries of one hop are in the order of their numbers, the one that counted last', () => {
+  test('ten tries of one hop are in numeric order, the successful one last', () => {
     const stages = ['', ...Array.from({ length: 10 }, (_, i) => `try${i + 1}-`)];
     const edges = stages.flatMap((prefix) => [
       edge(`${prefix}provider-request`),
@@ -77,16 +77,16 @@ describe('the usage of a hop', () => {
       },
     },
   } as unknown as Parameters<typeof pricesOf>[0]);
-  const said = { read: () => new TextEncoder().encode(answer) };
+  const message = { read: () => new TextEncoder().encode(answer) };
   const response = (stage: string, target: string) =>
     edge(stage, { target, protocol: 'openai-chat', status: 200 });
 
-  test('is read from its answer; the exchange costs what its hops cost', () => {
+  test('usage is read from the answer; the exchange costs the sum of its hops', () => {
     const whole = meta([
       response('provider-response', 'p/a'),
       response('hop2-provider-response', 'p/b'),
     ]);
-    const hops = hopsOf(said, whole, prices, parts);
+    const hops = hopsOf(message, whole, prices, parts);
     expect(hops.map(({ cost }) => cost)).toEqual([15, 15]);
     expect(hops[0]).toMatchObject({ usage: { input: 10, output: 5 }, finish: 'stop' });
     expect(costOfExchange(whole, hops, prices)).toBe(30);
@@ -100,10 +100,10 @@ describe('the usage of a hop', () => {
         usage: { input: 1, output: 1 },
       },
     );
-    expect(costOfExchange(mixed, hopsOf(said, mixed, prices, parts), prices)).toBe(2);
+    expect(costOfExchange(mixed, hopsOf(message, mixed, prices, parts), prices)).toBe(2);
   });
 
-  test('an answer that its codec cannot read has no usage, and breaks nothing', () => {
+  test('an answer that its codec cannot read has no usage, and causes no error', () => {
     for (const text of ['', 'null', '[]', '{"choices":7}', '\u0000', '<html>']) {
       const odd = { read: () => new TextEncoder().encode(text) };
       const [hop] = hopsOf(odd, meta([response('provider-response', 'p/a')]), prices, parts);

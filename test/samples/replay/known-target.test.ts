@@ -6,14 +6,14 @@ import { createWorld, type World } from '../../cli/world.ts';
 import { good } from '../../config/support.ts';
 import { type FakeUpstream, startFakeUpstream } from '../../support/fake-upstream/index.ts';
 
-let world: World;
+let setup: World;
 let vendor: FakeUpstream;
 beforeEach(async () => {
-  world = createWorld();
+  setup = createWorld();
   vendor = await startFakeUpstream();
 });
 afterEach(async () => {
-  world.remove();
+  setup.remove();
   await vendor.stop();
 });
 
@@ -38,30 +38,30 @@ describe('a target that is not configured', () => {
     ['glm/', 'is not a target'],
     ['__proto__/x', 'There is no provider "__proto__"'],
   ];
-  for (const [to, words] of cases) {
+  for (const [to, message] of cases) {
     test(`${to} is refused by replay, compare and bisect, and nothing is sent`, async () => {
-      const config = world.write('hopgate.yaml', file(vendor.origin));
-      const body = world.write('request.json', BODY);
+      const config = setup.write('hopgate.yaml', file(vendor.origin));
+      const body = setup.write('request.json', BODY);
       for (const args of [
         ['replay', body, '--to', to],
         ['replay', body, '--compare', `to=${to}`, 'to=glm/glm-4.7'],
         ['bisect', body, '--to', to],
       ]) {
-        const { code, err } = await world.run([...args, '--config', config]);
-        expect([args, code, err]).toEqual([args, 2, expect.stringContaining(words)]);
+        const { code, err } = await setup.run([...args, '--config', config]);
+        expect([args, code, err]).toEqual([args, 2, expect.stringContaining(message)]);
       }
       expect(vendor.received).toHaveLength(0);
     });
   }
 
   test('the demo model does not stand in for an unknown provider', async () => {
-    const body = world.write('request.json', BODY);
-    const { code, err } = await world.run(['replay', body, '--to', 'nope/x']);
+    const body = setup.write('request.json', BODY);
+    const { code, err } = await setup.run(['replay', body, '--to', 'nope/x']);
     expect([code, err]).toEqual([2, expect.stringContaining('There is no provider "nope"')]);
   });
 
   test('a recorded target whose provider is gone is refused as well', async () => {
-    const config = world.write('hopgate.yaml', file(vendor.origin));
+    const config = setup.write('hopgate.yaml', file(vendor.origin));
     const sample = {
       hopgate_sample: 1,
       meta: {
@@ -83,12 +83,12 @@ describe('a target that is not configured', () => {
         { stage: 'provider-request', text: BODY },
       ],
     };
-    const path = world.write('sample.json', JSON.stringify(sample));
+    const path = setup.write('sample.json', JSON.stringify(sample));
     for (const args of [
       ['replay', path, '--edge', 'provider-request'],
       ['bisect', path],
     ]) {
-      const { code, err } = await world.run([...args, '--config', config]);
+      const { code, err } = await setup.run([...args, '--config', config]);
       expect([args, code, err]).toEqual([args, 2, expect.stringContaining('no provider "gone"')]);
     }
     expect(vendor.received).toHaveLength(0);

@@ -24,32 +24,32 @@ function recorderIn(root: string): Recorder {
   open.push(made);
   return made;
 }
-/** An exchange of a space, up to its end or only begun; its id. */
+/** An exchange of a space, complete or only started; returns its id. */
 function record(
   recorder: Recorder,
   space: string | undefined,
   done = true,
 ): { id: string; end(): void } {
-  const asked = exchange({ body: `{"model":"m","said":"words of ${space}"}` });
-  const recording = recorder.begin(asked)!;
+  const request = exchange({ body: `{"model":"m","said":"words of ${space}"}` });
+  const recording = recorder.begin(request)!;
   if (space !== undefined) recording.space?.(space);
   play(recording, { answer: [`{"answer":"to ${space}"}`] });
   recording.clientStart(200, JSON_TYPE);
   recording.clientChunk('{}');
   const end = () => recording.end(told());
   if (done) end();
-  return { id: asked.id, end };
+  return { id: request.id, end };
 }
 const files = (root: string) =>
   readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => name.includes('req_'));
-const traces = (root: string, words: string) =>
+const traces = (root: string, message: string) =>
   readdirSync(root, { recursive: true, encoding: 'utf8', withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
-    .filter((path) => readFileSync(path).includes(words));
+    .filter((path) => readFileSync(path).includes(message));
 
 describe('erasing a space', () => {
-  test('removes its samples and no others; no byte of them stays in the index', async () => {
+  test('erasing removes the samples of the space and no others; no byte of them stays in the index', async () => {
     const root = folder();
     const recorder = recorderIn(root);
     record(recorder, 'alice-space');
@@ -74,7 +74,7 @@ describe('erasing a space', () => {
     expect(await recorder.eraseSpace('')).toBe(0);
   });
 
-  test('removes running exchanges: what still comes is not written', async () => {
+  test('erasing stops running exchanges: later parts are not written', async () => {
     const root = folder();
     const recorder = recorderIn(root);
     const running = record(recorder, 'alice-space', false);
@@ -86,7 +86,7 @@ describe('erasing a space', () => {
     expect(files(root)).toEqual([]);
   });
 
-  test('covers exchanges of another process, which removes its own when it writes them', async () => {
+  test('erasing reaches another process, which removes its exchanges when it writes them', async () => {
     const root = folder();
     const [here, there] = [recorderIn(root), recorderIn(root)];
     const running = record(there, 'alice-space', false);
@@ -101,14 +101,14 @@ describe('erasing a space', () => {
         .list()
         .map(({ id }) => id),
     ).toEqual([other.id]);
-    // A turn of the new life of the space is kept.
+    // A turn after the erasure stays.
     await Bun.sleep(5);
     const later = record(there, 'alice-space');
     await there.flush();
     expect(openSampleStore(root).find(later.id)).toMatchObject({ memory_space: 'alice-space' });
   });
 
-  test('works on a folder that an earlier version indexed, and through the store', async () => {
+  test('erasing works on a folder that an earlier version indexed, and through the store', async () => {
     const root = folder();
     const first = recorderIn(root);
     const { id } = record(first, 'alice-space');

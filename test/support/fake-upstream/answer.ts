@@ -1,10 +1,10 @@
-/** What the fake vendor is told to say: an answer in no protocol's words, how it is delivered, or a failure. */
+/** Scripted answers of the fake vendor, in no protocol's terms: the content, its delivery, or a failure. */
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 
 export type Protocol = 'openai-chat' | 'openai-responses' | 'anthropic-messages';
 
-/** One thing the model says, in order. A part that a protocol cannot say is left out of its rendering. */
+/** One part of the model's output, in order. A protocol that cannot express a part leaves it out. */
 export type Part =
   | { kind: 'text'; text: string; logprobs?: boolean; citations?: { url: string; title: string }[] }
   | { kind: 'reasoning'; text: string; sealed?: boolean; raw?: boolean }
@@ -13,10 +13,10 @@ export type Part =
   | { kind: 'custom'; name: string; input: string; id?: string }
   | { kind: 'refusal'; text: string }
   | { kind: 'search'; query: string; results: { url: string; title: string }[] }
-  /** A block or item of the protocol that is asked, as it stands. */
+  /** A block or item of the request's protocol, unchanged. */
   | { kind: 'wire'; value: JsonObject };
 
-/** Token counts as OpenAI counts them: `input` holds the cached ones, `output` the reasoning. */
+/** Token counts as OpenAI counts them: `input` includes cached tokens, `output` includes reasoning. */
 export interface Usage {
   input: number;
   cached: number;
@@ -25,41 +25,41 @@ export interface Usage {
   reasoning: number;
 }
 
-/** What becomes of the connection once the frames before it are out. */
+/** What happens to the connection after the preceding frames. */
 export type Cut =
   /** TCP reset. */
   | 'reset'
   /** The socket is closed with the chunked body unfinished. */
   | 'truncate'
-  /** The body ends properly, without the protocol's own ending. */
+  /** The body ends properly, without the protocol's terminal event. */
   | 'end'
-  /** Nothing more comes; the connection stays open. */
+  /** No more bytes come; the connection stays open. */
   | 'hang'
   /** The protocol's error event, then the end of the body. */
   | 'error';
 
-/** How an answer's bytes go out. Times in milliseconds. */
+/** How an answer's bytes are sent. Times in milliseconds. */
 export interface Delivery {
-  /** Characters in one delta; 12 when left out. */
+  /** Characters in one delta; 12 by default. */
   piece?: number;
   /** Wait before the status line. */
   firstByteMs?: number;
   /** Wait between frames. */
   paceMs?: number;
-  /** Cuts the whole body at these places; each piece is written (and flushed) on its own. */
+  /** Cuts the whole body at these offsets; each piece is written (and flushed) separately. */
   split?: (bytes: Uint8Array) => Uint8Array[];
   crlf?: boolean;
   /** A comment between frames; for Messages also `ping` events. */
   comments?: boolean;
   /** Compresses the body. */
   gzip?: boolean;
-  /** Leaves out `event:` lines (vendors of Responses do). */
+  /** Leaves out `event:` lines, as some Responses vendors do. */
   bareData?: boolean;
   /** Leaves out the last event (`[DONE]` and the finish chunk, `response.completed`, `message_stop`). */
   dropTerminal?: boolean;
   /** Before any byte of the answer. */
   before?: 'reset' | 'hang';
-  /** After `at` frames (a fraction of all when below 1). Answers in one piece: after `at` of the bytes. */
+  /** After `at` frames (a fraction of all when below 1). Whole answers: after `at` of the bytes. */
   cut?: { at: number; by: Cut };
   headers?: Record<string, string>;
 }
@@ -71,7 +71,7 @@ export interface Answer {
   delivery?: Delivery;
 }
 
-/** A refusal: the body is used as it stands, else the vendor's own words for the status. */
+/** A refusal: the given body, or the vendor's own message for the status. */
 export interface Failure {
   status: number;
   body?: Json | string;
@@ -79,7 +79,7 @@ export interface Failure {
   firstByteMs?: number;
 }
 
-/** Bytes as they stand, for recorded exchanges and nonsense. */
+/** Raw bytes, for recorded exchanges and nonsense. */
 export interface Raw {
   raw: string | Uint8Array;
   status?: number;
@@ -106,7 +106,7 @@ export const think = (
   ...more,
 });
 
-/** One or several tool calls; arguments are given as a value or as the text itself. */
+/** One or several tool calls; arguments are a value or the raw text. */
 export const call = (
   ...calls: { name: string; arguments: Json | string; id?: string; namespace?: string }[]
 ): Answer => ({
@@ -123,7 +123,7 @@ export const refuse = (
   body?: Json | string,
 ): Failure => ({ status, headers, body });
 
-/** Counts with everything left out at its default, as the answer's length has it. */
+/** Complete counts; missing ones default to the answer's length. */
 export function usageOf(answer: Answer): Usage {
   const length = answer.parts.reduce((sum, part) => sum + JSON.stringify(part).length, 0);
   return {
@@ -136,7 +136,7 @@ export function usageOf(answer: Answer): Usage {
   };
 }
 
-/** `text` in pieces of `size` UTF-16 units that never part a surrogate pair. */
+/** `text` in pieces of `size` UTF-16 units that never split a surrogate pair. */
 export function pieces(text: string, size = 12): string[] {
   const out: string[] = [];
   for (let at = 0; at < text.length; ) {

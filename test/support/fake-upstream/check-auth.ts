@@ -1,9 +1,9 @@
-/** The credentials and headers that each vendor wants. */
+/** The credentials and headers that each vendor requires. */
 
 import type { Protocol } from './answer.ts';
 import { Refusal } from './refusal.ts';
 
-/** @throws Refusal 401 (or 400 for a missing version) in the vendor's words */
+/** @throws Refusal 401 (or 400 for a missing version) with the vendor's message */
 export function checkAuth(
   protocol: Protocol,
   headers: Record<string, string>,

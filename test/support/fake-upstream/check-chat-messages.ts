@@ -1,4 +1,4 @@
-/** The checks of a Chat request's messages: roles, contents, and the pairing of calls and results. */
+/** Checks a Chat request's messages: roles, contents, and the pairing of calls and results. */
 
 import type { Json } from '../../../src/lib/json/json.ts';
 import {
@@ -73,7 +73,7 @@ function checkContent(message: Message, at: string): void {
     const value = part as Message;
     expectOneOf(value.type, ALLOWED[role] ?? ['text'], `${where}.type`);
     const type = String(value.type);
-    // Unknown members of parts are passed over: the vendor's own agents SDK sends some.
+    // Unknown members of parts are ignored: the vendor's own agents SDK sends some.
     expectFields(value, PARTS[type]!, [type], where, true);
     if (type === 'image_url') {
       const image = value.image_url as Message;
@@ -99,7 +99,7 @@ function checkCalls(message: Message, at: string): string[] {
     const value = call as Message;
     expectOneOf(value.type, ['function', 'custom'], `${where}.type`);
     const kind = String(value.type);
-    // `index` is what clients leave in when they fold a stream; the vendor passes over it.
+    // Clients that fold a stream leave `index` in; the vendor ignores it.
     const fields: Fields = { id: 'string', type: 'string', [kind]: 'object', index: 'integer' };
     expectFields(value, fields, ['id', kind], where);
     expectLength(value.id, 64, `${where}.id`);
@@ -111,10 +111,10 @@ function checkCalls(message: Message, at: string): string[] {
   });
 }
 
-/** @throws Refusal in OpenAI's words */
+/** @throws Refusal with OpenAI's message */
 export function checkChatMessages(messages: readonly Json[], strictness: Strictness): void {
   expectFilled(messages, 'messages');
-  // Calls of the last assistant message that wait for their tool message, and all its calls.
+  // Calls of the last assistant message without a tool message so far, and all its calls.
   let open: string[] = [];
   let known: string[] = [];
   let openAt = 0;

@@ -1,4 +1,4 @@
-/** The checks of a Chat request's tools and tool choice. */
+/** Checks a Chat request's tools and tool choice. */
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import {
@@ -33,7 +33,7 @@ function checkTool(tool: Json, at: string): void {
   expectSchema(fn.parameters, fn.strict === true, String(fn.name), `${at}.function.parameters`);
 }
 
-/** @throws Refusal in OpenAI's words */
+/** @throws Refusal with OpenAI's message */
 export function checkChatTools(body: JsonObject): void {
   const tools = body.tools;
   if (Array.isArray(tools)) {

@@ -1,4 +1,4 @@
-/** The checks of a Chat Completions request, with OpenAI's words and codes. */
+/** Checks a Chat Completions request, with OpenAI's messages and codes. */
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { checkChatMessages } from './check-chat-messages.ts';
@@ -124,7 +124,7 @@ function checkFormat(body: JsonObject): void {
   }
 }
 
-/** @throws Refusal in OpenAI's words */
+/** @throws Refusal with OpenAI's message */
 export function checkChat(
   body: JsonObject,
   _headers: Record<string, string>,

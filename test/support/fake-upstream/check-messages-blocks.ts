@@ -1,4 +1,4 @@
-/** The content blocks a Messages request may hold: their members, ids and what results may contain. */
+/** Checks the content blocks of a Messages request: their members, ids and the content of results. */
 
 import type { Json } from '../../../src/lib/json/json.ts';
 import { fail, fields } from './check-messages-fields.ts';
@@ -65,7 +65,7 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   tool_reference: { fields: { ...CACHE, tool_name: 'string' }, required: ['tool_name'] },
 };
 
-/** Blocks that are taken without a look inside. */
+/** Blocks that are accepted without a check of their content. */
 const OTHERS = [
   'web_search_tool_result',
   'web_fetch_tool_result',
@@ -130,7 +130,7 @@ function checkResult(block: Record<string, Json>, at: string, strictness: Strict
 
 const isEmpty = (content: Json) => Array.isArray(content) && content.length === 0;
 
-/** @throws Refusal in Anthropic's words; `at` is the block's dotted path */
+/** @throws Refusal with Anthropic's message; `at` is the block's dotted path */
 export function checkBlock(
   block: Json,
   at: string,

@@ -1,4 +1,4 @@
-/** Field checks in Anthropic's words (pydantic's, with a dotted path in front). */
+/** Field checks with Anthropic's messages (pydantic's, after a dotted path). */
 
 import type { Json } from '../../../src/lib/json/json.ts';
 import { type Fields, hasType } from './check-schema.ts';
@@ -13,9 +13,9 @@ const WANTED: Readonly<Record<string, string>> = {
   object: 'Input should be a valid dictionary',
 };
 
-/** @throws Refusal `path: words` */
-export function fail(at: string, words: string): never {
-  refuseWith(at === '' ? words : `${at}: ${words}`);
+/** @throws Refusal `path: message` */
+export function fail(at: string, message: string): never {
+  refuseWith(at === '' ? message : `${at}: ${message}`);
 }
 
 /** @throws Refusal unless `value` has the type */

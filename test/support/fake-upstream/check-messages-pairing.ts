@@ -1,16 +1,16 @@
-/** The rules of Anthropic's tool histories: every call answered next, once, and before anything else. */
+/** Anthropic's rules for tool histories: every call is answered next, once, and before anything else. */
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { isRecord, refuseWith } from './refusal.ts';
 
 interface Turn {
   role: string;
-  /** Where in `messages` its first message stands. */
+  /** Index of its first message in `messages`. */
   at: number;
   blocks: { block: Record<string, Json>; message: number; index: number }[];
 }
 
-/** Messages as turns: neighbours of one role are one turn to the vendor; system messages part nothing. */
+/** Messages as turns: neighbours of one role are one turn to the vendor; system messages do not separate turns. */
 function turnsOf(messages: readonly JsonObject[]): Turn[] {
   const turns: Turn[] = [];
   messages.forEach((message, at) => {
@@ -73,7 +73,7 @@ function checkClientCalls(turns: readonly Turn[]): void {
     }
     const open = ids.filter((id) => !leading.includes(id));
     if (open.length > 0) missing(open);
-    // Said after its last call: refused with the same words.
+    // Text after its last call: refused with the same message.
     const last = turn.blocks.findLastIndex(({ block }) => block.type === 'tool_use');
     if (turn.blocks.slice(last + 1).some(({ block }) => block.type === 'text')) missing(ids);
   });
@@ -118,7 +118,7 @@ function checkServerCalls(turns: readonly Turn[]): void {
       );
     }
     const [first] = open;
-    // Still in flight: nothing, or only results, stands behind it.
+    // Still in progress: nothing, or only results, follows it.
     const after = turns.slice(i + 1).flatMap((later) => later.blocks);
     if (first === undefined || after.every(({ block }) => block.type === 'tool_result')) return;
     refuseWith(
@@ -127,7 +127,7 @@ function checkServerCalls(turns: readonly Turn[]): void {
   });
 }
 
-/** @throws Refusal in Anthropic's words */
+/** @throws Refusal with Anthropic's message */
 export function checkPairing(messages: readonly JsonObject[]): void {
   const turns = turnsOf(messages);
   checkRolesOfBlocks(turns);

@@ -1,4 +1,4 @@
-/** Anthropic's rules about thinking: the parameter, the signatures, and where the blocks stand. */
+/** Anthropic's rules for thinking: the parameter, the signatures, and the positions of the blocks. */
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { fail, fields } from './check-messages-fields.ts';
@@ -44,7 +44,7 @@ function checkParameter(body: JsonObject): void {
   if (body.top_k !== undefined) {
     refuseWith('`top_k` must be unset when thinking is enabled.');
   }
-  // Adaptive thinking takes it: the model then just does not think.
+  // Adaptive thinking accepts it: the model then does not think.
   const choice = body.tool_choice;
   if (
     thinking.type === 'enabled' &&
@@ -71,7 +71,7 @@ function checkBlocks(messages: readonly JsonObject[], strictness: Strictness): v
   });
 }
 
-/** The last assistant turn that is inside a tool loop, and where it stands. */
+/** The last assistant turn inside a tool loop, and its position. */
 function loopHead(messages: readonly JsonObject[]): [JsonObject, number] | undefined {
   let head: [JsonObject, number] | undefined;
   for (let i = messages.length - 1; i >= 0; i--) {
@@ -88,7 +88,7 @@ function loopHead(messages: readonly JsonObject[]): [JsonObject, number] | undef
   return head;
 }
 
-/** @throws Refusal in Anthropic's words */
+/** @throws Refusal with Anthropic's message */
 export function checkThinking(
   body: JsonObject,
   messages: readonly JsonObject[],

@@ -1,4 +1,4 @@
-/** The checks of a Messages request's tools and tool choice. */
+/** Checks a Messages request's tools and tool choice. */
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { fail, fields } from './check-messages-fields.ts';
@@ -74,7 +74,7 @@ function checkChoice(choice: Record<string, Json>, tools: readonly Json[]): void
   }
 }
 
-/** Whether the history holds calls or results, for which the vendor wants their tools declared. */
+/** Whether the history holds calls or results, whose tools the vendor requires to be declared. */
 function usesTools(messages: readonly Json[]): boolean {
   return messages.some(
     (message) =>
@@ -84,7 +84,7 @@ function usesTools(messages: readonly Json[]): boolean {
   );
 }
 
-/** @throws Refusal in Anthropic's words */
+/** @throws Refusal with Anthropic's message */
 export function checkMessagesTools(body: JsonObject): void {
   const tools = (body.tools ?? []) as Json[];
   const names = new Set<string>();

@@ -1,4 +1,4 @@
-/** The checks of a Messages request, with Anthropic's words. */
+/** Checks a Messages request, with Anthropic's messages. */
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { checkBlock } from './check-messages-blocks.ts';
@@ -34,7 +34,7 @@ const TOP: Fields = {
   workspace_id: 'string',
 };
 
-/** Taken only with the beta that brings them, and refused as unknown without. */
+/** Accepted only with their beta header, else refused as unknown. */
 const BETA: Readonly<Record<string, RegExp>> = {
   context_management: /context-management|compact/,
   mcp_servers: /mcp-client/,
@@ -152,7 +152,7 @@ function checkRoles(messages: readonly JsonObject[], strictness: Strictness): vo
   }
 }
 
-/** Blocks with a cache mark, wherever they stand. */
+/** Blocks with a cache mark, in any position. */
 function cacheMarks(value: unknown): number {
   if (Array.isArray(value)) return value.reduce((sum: number, one) => sum + cacheMarks(one), 0);
   if (!isRecord(value)) return 0;
@@ -160,7 +160,7 @@ function cacheMarks(value: unknown): number {
   return own + cacheMarks(value.content);
 }
 
-/** @throws Refusal in Anthropic's words */
+/** @throws Refusal with Anthropic's message */
 export function checkMessages(
   body: JsonObject,
   headers: Record<string, string>,

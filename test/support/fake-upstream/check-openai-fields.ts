@@ -1,4 +1,4 @@
-/** Field checks in OpenAI's words, shared by its two protocols. */
+/** Field checks with OpenAI's messages, shared by its two protocols. */
 
 import type { Json } from '../../../src/lib/json/json.ts';
 import { type Fields, hasType } from './check-schema.ts';
@@ -88,7 +88,7 @@ export function expectRange(value: Json | undefined, at: string, min: number, ma
   }
 }
 
-/** @throws Refusal when a string is longer than the vendor takes */
+/** @throws Refusal when a string is longer than the vendor accepts */
 export function expectLength(value: Json | undefined, max: number, at: string): void {
   if (typeof value !== 'string' || value.length <= max) return;
   refuseWith(
@@ -98,7 +98,7 @@ export function expectLength(value: Json | undefined, max: number, at: string): 
   );
 }
 
-/** @throws Refusal when an array that must hold something is empty */
+/** @throws Refusal when an array that must not be empty is empty */
 export function expectFilled(value: readonly Json[], at: string): void {
   if (value.length > 0) return;
   refuseWith(
@@ -108,7 +108,7 @@ export function expectFilled(value: readonly Json[], at: string): void {
   );
 }
 
-/** @throws Refusal when an array is longer than the vendor takes */
+/** @throws Refusal when an array is longer than the vendor accepts */
 export function expectAtMost(value: readonly Json[], max: number, at: string): void {
   if (value.length <= max) return;
   refuseWith(

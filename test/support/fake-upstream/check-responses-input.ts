@@ -1,4 +1,4 @@
-/** The checks of a Responses request's input items: shapes, ids, pairing, reasoning. */
+/** Checks a Responses request's input items: shapes, ids, pairing, reasoning. */
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import {
@@ -19,7 +19,7 @@ const COMMON: Fields = {
   type: 'string',
   id: 'string?',
   status: 'string?',
-  // Codex's own, taken by the vendor.
+  // Codex's own item types, which the vendor accepts.
   internal_chat_message_metadata_passthrough: 'object?',
 };
 
@@ -55,7 +55,7 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   reasoning: ['summary'],
   item_reference: ['id'],
 };
-/** Item kinds that are taken without a look inside. */
+/** Item types that are accepted without a check of their content. */
 const OTHERS = [
   'file_search_call',
   'computer_call',
@@ -152,7 +152,7 @@ function checkMessage(item: Item, at: string): void {
 
 function checkReasoning(item: Item, body: JsonObject, at: string, strictness: Strictness): void {
   const sealed = typeof item.encrypted_content === 'string' && item.encrypted_content !== '';
-  // Raw reasoning is what open models give; the vendor's own take none of it back.
+  // Open models send raw reasoning; the vendor's own models accept none of it back.
   if (Array.isArray(item.content) && item.content.length > 0 && !strictness.lenientFields) {
     refuseWith(
       `Invalid '${at}.content': array too long. Expected an array with maximum length 0, but got an array with length ${item.content.length} instead.`,
@@ -175,7 +175,7 @@ function checkReasoning(item: Item, body: JsonObject, at: string, strictness: St
   }
 }
 
-/** What may follow a reasoning item: something the model made. */
+/** What may follow a reasoning item: an item that the model made. */
 const MADE = new Set([
   'function_call',
   'custom_tool_call',
@@ -194,7 +194,7 @@ const MADE = new Set([
   'item_reference',
 ]);
 
-/** A reasoning item that has an id wants the very item it led to, which is known by its id too. */
+/** A reasoning item with an id requires the exact item that it led to, by id. */
 function isFollowed(reasoning: Item, next: Item | undefined): boolean {
   if (next === undefined) return false;
   if (typeOf(next) === 'message') {
@@ -214,24 +214,24 @@ const PAIRS = [
 
 function checkPairs(items: readonly Item[], body: JsonObject): void {
   const continued = body.previous_response_id ?? body.conversation;
-  for (const [callType, outputType, words] of PAIRS) {
+  for (const [callType, outputType, textPart] of PAIRS) {
     const open = new Set<string>();
     for (const item of items) {
       const id = String(item.call_id);
-      // The vendor's own tool searches have no output of the client's.
+      // The vendor's own tool searches need no output from the client.
       const own = item.execution === 'server';
       if (typeOf(item) === callType && typeof item.call_id === 'string' && !own) open.add(id);
       if (typeOf(item) !== outputType || typeof item.call_id !== 'string' || own) continue;
       if (!open.delete(id) && (continued === undefined || continued === null)) {
-        refuseWith(`No tool call found for ${words} output with call_id ${id}.`, 'input');
+        refuseWith(`No tool call found for ${textPart} output with call_id ${id}.`, 'input');
       }
     }
     const [first] = open;
-    if (first !== undefined) refuseWith(`No tool output found for ${words} ${first}.`, 'input');
+    if (first !== undefined) refuseWith(`No tool output found for ${textPart} ${first}.`, 'input');
   }
 }
 
-/** @throws Refusal in OpenAI's words */
+/** @throws Refusal with OpenAI's message */
 export function checkInput(body: JsonObject, strictness: Strictness): void {
   const { input } = body;
   if (input === undefined && (body.prompt || body.previous_response_id || body.conversation))

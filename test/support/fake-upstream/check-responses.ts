@@ -1,4 +1,4 @@
-/** The checks of a Responses request, with OpenAI's words and codes. */
+/** Checks a Responses request, with OpenAI's messages and codes. */
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import {
@@ -204,7 +204,7 @@ function checkShape(body: JsonObject): void {
   expectFields(format, fields, ['name', 'schema'], 'text.format');
 }
 
-/** @throws Refusal in OpenAI's words */
+/** @throws Refusal with OpenAI's message */
 export function checkResponses(
   body: JsonObject,
   _headers: Record<string, string>,

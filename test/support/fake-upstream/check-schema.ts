@@ -1,9 +1,9 @@
-/** What the three checks share: their options and a small way to say which fields an object may have. */
+/** Shared by the three checks: their options, and a short notation for the fields of an object. */
 
 import type { Json } from '../../../src/lib/json/json.ts';
 import { isRecord } from './refusal.ts';
 
-/** How strict the vendor is where vendors differ. */
+/** Strictness where vendors differ. */
 export interface Strictness {
   /** Messages: the first message must be the user's (Bedrock, older deployments). */
   firstUser?: boolean;
@@ -11,13 +11,13 @@ export interface Strictness {
   alternate?: boolean;
   /** Messages: `role: "system"` inside messages is refused (models before the newest). */
   noSystemRole?: boolean;
-  /** Messages: a conversation that ends in the assistant's turn is refused (newest models). */
+  /** Messages: a conversation that ends with the assistant's turn is refused (newest models). */
   noPrefill?: boolean;
-  /** Takes seals of any origin, for recorded requests whose signatures cannot be checked here. */
+  /** Accepts seals of any origin, for recorded requests whose signatures cannot be checked here. */
   anySeal?: boolean;
   /** Chat: assistant messages may not carry `reasoning_content` (OpenAI itself). */
   noReasoningField?: boolean;
-  /** Chat: top-level and message fields beyond OpenAI's own are taken (other vendors). */
+  /** Chat: unknown top-level and message fields are accepted (other vendors). */
   lenientFields?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Writes an answer onto the connection: frames with their pace, splits and faults. */
+/** Writes an answer to the connection: frames with their pace, splits and faults. */
 
 import type { ServerResponse } from 'node:http';
 import type { Delivery, Protocol } from './answer.ts';
@@ -21,17 +21,17 @@ function noise(protocol: Protocol, delivery: Delivery): string {
   return delivery.crlf ? text.replaceAll('\n', '\r\n') : text;
 }
 
-/** What is written one piece at a time, and what happens after the last one. */
+/** The pieces to write, and the action after the last one. */
 export interface Plan {
   contentType: string;
   writes: Uint8Array[];
   end: 'end' | 'reset' | 'truncate' | 'hang';
 }
 
-/** `at` as a count of `length` things: itself, or a fraction of them when below 1. */
+/** `at` as a count out of `length`: itself, or a fraction when below 1. */
 const upTo = (at: number, length: number) => (at < 1 ? Math.floor(at * length) : at);
 
-/** A stream's frames, with the cut, the missing terminal and the error event of its delivery. */
+/** A stream's frames after its delivery's cut, missing terminal event and error event. */
 export function planStream(rendered: Rendered, protocol: Protocol, delivery: Delivery): Plan {
   const { cut } = delivery;
   let frames = rendered.frames;
@@ -50,12 +50,12 @@ export function planStream(rendered: Rendered, protocol: Protocol, delivery: Del
   };
 }
 
-/** An answer in one piece (or raw bytes), cut where its delivery says. */
+/** A whole answer (or raw bytes), cut as its delivery says. */
 export function planWhole(bytes: Uint8Array, contentType: string, delivery: Delivery): Plan {
   const { cut } = delivery;
-  const kept = cut === undefined ? bytes : bytes.subarray(0, upTo(cut.at, bytes.length));
+  const stored = cut === undefined ? bytes : bytes.subarray(0, upTo(cut.at, bytes.length));
   const end = cut === undefined || cut.by === 'error' ? 'end' : cut.by;
-  return { contentType, ...packed([kept], delivery), end };
+  return { contentType, ...packed([stored], delivery), end };
 }
 
 function packed(writes: Uint8Array[], delivery: Delivery): { writes: Uint8Array[] } {
@@ -65,11 +65,11 @@ function packed(writes: Uint8Array[], delivery: Delivery): { writes: Uint8Array[
   return { writes: delivery.split?.(all) ?? [all] };
 }
 
-/** How far a delivery came; kept by the record of the request. */
+/** The progress of a delivery; stored in the request's record. */
 export interface Progress {
   /** Pieces written. */
   written: number;
-  /** Body bytes as they went out. */
+  /** Body bytes as sent. */
   sent: Uint8Array[];
   /** The script itself breaks the connection. */
   broken?: boolean;
@@ -77,7 +77,7 @@ export interface Progress {
   abortedAfterMs?: number;
 }
 
-/** Ends the connection in the way asked; resolves for `hang` once the peer has gone. */
+/** Ends the connection as scripted; for `hang`, resolves once the peer has left. */
 async function finish(
   response: ServerResponse,
   end: Plan['end'],
@@ -92,7 +92,7 @@ async function finish(
   else await gone;
 }
 
-/** Plays a plan out; returns when the connection has no more to say. */
+/** Plays a plan; returns when nothing is left to send. */
 export async function play(
   response: ServerResponse,
   status: number,
@@ -125,7 +125,7 @@ export async function play(
     // Without a turn of the loop the pieces would leave as one packet, and a reset would overtake them.
     if (pause !== undefined) await Promise.race([Bun.sleep(pause), gone]);
   }
-  // What was written must reach the peer before its connection breaks and takes along what is under way.
+  // Written bytes must reach the peer first, since a reset discards bytes in transit.
   if (plan.end === 'reset' || plan.end === 'truncate') await Bun.sleep(20);
   await finish(response, plan.end, progress, gone);
 }

@@ -1,4 +1,4 @@
-/** What a script wants to know of a request, in whichever of the three protocols it came. */
+/** Reads the parts of a request that scripts need, in any of the three protocols. */
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import type { Protocol } from './answer.ts';
@@ -14,7 +14,7 @@ const textOf = (content: Json | undefined): string => {
     .join('');
 };
 
-/** The names of the tools that a request declares, those of namespaces too. */
+/** The names of the tools that a request declares, including those in namespaces. */
 export function toolNames(protocol: Protocol, body: JsonObject): string[] {
   return list(body.tools).flatMap((tool) => {
     if (protocol !== 'openai-chat') {

@@ -1,9 +1,9 @@
-/** A vendor's refusal of a request, and the bodies in which each vendor wraps one. */
+/** A vendor's refusal of a request, and each vendor's error body. */
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import type { Protocol } from './answer.ts';
 
-/** Thrown by the checks; the status is 400 unless said. */
+/** Thrown by the checks; the status is 400 by default. */
 export class Refusal extends Error {
   constructor(
     message: string,
@@ -13,7 +13,7 @@ export class Refusal extends Error {
   }
 }
 
-/** Throws a 400 with the vendor's words. */
+/** Throws a 400 with the vendor's message. */
 export function refuseWith(message: string, param?: string, code?: string): never {
   throw new Refusal(message, { param, code });
 }
@@ -53,7 +53,7 @@ const WORDS: Readonly<Record<number, string>> = {
   529: 'Overloaded',
 };
 
-/** The error body of a status in a vendor's own shape. */
+/** The error body for a status in a vendor's own shape. */
 export function errorBody(
   protocol: Protocol,
   status: number,
@@ -71,20 +71,20 @@ export function errorBody(
   return { error: { message, type, param: more.param ?? null, code: more.code ?? null } };
 }
 
-/** What each vendor answers when the prompt is too long for the model. */
+/** Each vendor's answer when the prompt is too long for the model. */
 export function contextOverflow(protocol: Protocol): { status: number; body: JsonObject } {
   const status = 400;
   if (protocol === 'anthropic-messages') {
-    const words = 'prompt is too long: 210000 tokens > 200000 maximum';
-    return { status, body: errorBody(protocol, status, words) };
+    const message = 'prompt is too long: 210000 tokens > 200000 maximum';
+    return { status, body: errorBody(protocol, status, message) };
   }
-  const words =
+  const textPart =
     protocol === 'openai-chat'
       ? "This model's maximum context length is 128000 tokens. However, your messages resulted in 140000 tokens. Please reduce the length of the messages."
       : 'Your input exceeds the context window of this model. Please adjust your input and try again.';
   const param = protocol === 'openai-chat' ? 'messages' : 'input';
   return {
     status,
-    body: errorBody(protocol, status, words, { param, code: 'context_length_exceeded' }),
+    body: errorBody(protocol, status, textPart, { param, code: 'context_length_exceeded' }),
   };
 }

@@ -1,4 +1,4 @@
-/** An answer as Chat Completions says it: the body, and the chunks in the order of the vendor's streams. */
+/** Renders an answer for Chat Completions: the body, and the chunks in the order of the vendor's streams. */
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { type Answer, type Part, pieces, usageOf } from './answer.ts';
@@ -47,7 +47,7 @@ function toolCall(part: Extract<Part, { kind: 'call' | 'custom' }>, id: string):
   return { id, type: 'function', function: { name: part.name, arguments: part.arguments } };
 }
 
-/** The deltas of one part, tools with their `index`. */
+/** The deltas of one part; tool calls have their `index`. */
 function deltas(part: Part, index: number, id: string, size?: number): JsonObject[] {
   if (part.kind === 'text') return pieces(part.text, size).map((content) => ({ content }));
   if (part.kind === 'refusal') return pieces(part.text, size).map((refusal) => ({ refusal }));
@@ -70,12 +70,12 @@ function deltas(part: Part, index: number, id: string, size?: number): JsonObjec
   return [];
 }
 
-export const renderChat: Render = (answer, asked) => {
-  const { body, id } = asked;
+export const renderChat: Render = (answer, request) => {
+  const { body, id } = request;
   const head = {
     id: id('chatcmpl-'),
     created: 1_790_000_000,
-    model: asked.model,
+    model: request.model,
     service_tier: 'default',
     system_fingerprint: 'fp_fake',
   };

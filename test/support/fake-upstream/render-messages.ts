@@ -1,11 +1,11 @@
-/** An answer as Messages says it: the body, and the events in the order of the vendor's streams. */
+/** Renders an answer for Messages: the body, and the events in the order of the vendor's streams. */
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { type Answer, type Part, pieces, usageOf } from './answer.ts';
-import type { Asked, Frame, Render } from './render.ts';
+import type { Frame, Render, RenderRequest } from './render.ts';
 import { encryptedFor, signatureFor } from './seals.ts';
 
-/** One content block: as it stands in a whole message, as a stream starts it, and its deltas. */
+/** One content block: in a whole message, at the start of a stream, and its deltas. */
 interface Block {
   whole: JsonObject;
   start: JsonObject;
@@ -24,7 +24,7 @@ function inputOf(text: string): Json {
   try {
     return JSON.parse(text || '{}');
   } catch {
-    // A model's cut arguments: the body cannot say them, the stream can.
+    // Cut arguments: the body cannot hold them, the stream can.
     return {};
   }
 }
@@ -36,8 +36,8 @@ function jsonDeltas(text: string, size?: number): JsonObject[] {
   }));
 }
 
-function searchBlocks(part: Extract<Part, { kind: 'search' }>, asked: Asked): Block[] {
-  const id = asked.id('srvtoolu_');
+function searchBlocks(part: Extract<Part, { kind: 'search' }>, request: RenderRequest): Block[] {
+  const id = request.id('srvtoolu_');
   const use = { type: 'server_tool_use', id, name: 'web_search' };
   const result: JsonObject = {
     type: 'web_search_tool_result',
@@ -60,7 +60,7 @@ function searchBlocks(part: Extract<Part, { kind: 'search' }>, asked: Asked): Bl
   ];
 }
 
-function blocksOf(part: Part, asked: Asked, size?: number): Block[] {
+function blocksOf(part: Part, request: RenderRequest, size?: number): Block[] {
   switch (part.kind) {
     case 'refusal':
     case 'text': {
@@ -97,7 +97,7 @@ function blocksOf(part: Part, asked: Asked, size?: number): Block[] {
     case 'call':
     case 'custom': {
       const text = part.kind === 'call' ? part.arguments : JSON.stringify({ input: part.input });
-      const head = { type: 'tool_use', id: part.id ?? asked.id('toolu_'), name: part.name };
+      const head = { type: 'tool_use', id: part.id ?? request.id('toolu_'), name: part.name };
       return [
         {
           whole: { ...head, input: inputOf(text) },
@@ -107,7 +107,7 @@ function blocksOf(part: Part, asked: Asked, size?: number): Block[] {
       ];
     }
     case 'search':
-      return searchBlocks(part, asked);
+      return searchBlocks(part, request);
     case 'wire':
       return [{ whole: part.value, start: part.value, deltas: [] }];
   }
@@ -124,9 +124,9 @@ function stopOf(answer: Answer): string {
     : 'end_turn';
 }
 
-export const renderMessages: Render = (answer, asked) => {
+export const renderMessages: Render = (answer, request) => {
   const size = answer.delivery?.piece;
-  const blocks = answer.parts.flatMap((part) => blocksOf(part, asked, size));
+  const blocks = answer.parts.flatMap((part) => blocksOf(part, request, size));
   const usage = usageOf(answer);
   const searches = answer.parts.filter((part) => part.kind === 'search').length;
   const inputSide = {
@@ -147,8 +147,8 @@ export const renderMessages: Render = (answer, asked) => {
     service_tier: 'standard',
   };
   const message = {
-    model: asked.model,
-    id: asked.id('msg_'),
+    model: request.model,
+    id: request.id('msg_'),
     type: 'message',
     role: 'assistant',
   };
@@ -187,7 +187,7 @@ export const renderMessages: Render = (answer, asked) => {
         data: {
           type: 'error',
           error: { type: 'api_error', message: 'Internal server error' },
-          request_id: asked.id('req_'),
+          request_id: request.id('req_'),
         },
       },
     ],

@@ -1,8 +1,8 @@
-/** An answer as Responses says it: the body, and the numbered events in the order of the vendor's streams. */
+/** Renders an answer for Responses: the body, and the numbered events in the order of the vendor's streams. */
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { type Answer, usageOf } from './answer.ts';
-import type { Asked, Frame, Render } from './render.ts';
+import type { Frame, Render, RenderRequest } from './render.ts';
 import { itemsOf } from './responses-items.ts';
 
 function usageBody(answer: Answer): JsonObject {
@@ -17,8 +17,8 @@ function usageBody(answer: Answer): JsonObject {
 }
 
 /** The response object's members that echo the request or never change. */
-function shell(asked: Asked, responseId: string): JsonObject {
-  const { body } = asked;
+function shell(request: RenderRequest, responseId: string): JsonObject {
+  const { body } = request;
   const echo = (key: string, fallback: Json): Json => body[key] ?? fallback;
   const text = (body.text ?? {}) as JsonObject;
   return {
@@ -31,7 +31,7 @@ function shell(asked: Asked, responseId: string): JsonObject {
     instructions: echo('instructions', null),
     max_output_tokens: echo('max_output_tokens', null),
     max_tool_calls: null,
-    model: asked.model,
+    model: request.model,
     parallel_tool_calls: echo('parallel_tool_calls', true),
     previous_response_id: echo('previous_response_id', null),
     prompt_cache_key: echo('prompt_cache_key', null),
@@ -51,9 +51,9 @@ function shell(asked: Asked, responseId: string): JsonObject {
   };
 }
 
-export const renderResponses: Render = (answer, asked) => {
-  const base = shell(asked, asked.id('resp_'));
-  const items = answer.parts.flatMap((part) => itemsOf(part, asked, answer));
+export const renderResponses: Render = (answer, request) => {
+  const base = shell(request, request.id('resp_'));
+  const items = answer.parts.flatMap((part) => itemsOf(part, request, answer));
   const incomplete = answer.finish === 'length' || answer.finish === 'filter';
   const done: JsonObject = {
     ...base,

@@ -1,10 +1,10 @@
-/** The shape that every protocol's rendering of an answer has. */
+/** The shape of a rendered answer, shared by all protocols. */
 
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import type { Answer } from './answer.ts';
 
-/** The request as far as an answer depends on it. */
-export interface Asked {
+/** The parts of the request that an answer depends on. */
+export interface RenderRequest {
   model: string;
   body: JsonObject;
   /** A fresh id with this prefix, in the vendor's length and alphabet. */
@@ -19,11 +19,11 @@ export interface Frame {
 
 export interface Rendered {
   frames: Frame[];
-  /** Frames from here on are the protocol's own ending. */
+  /** The terminal frames of the protocol start here. */
   terminal: number;
-  /** What the vendor says when it fails in mid-stream. */
+  /** The vendor's error frame in mid-stream. */
   errorFrames: Frame[];
   json: JsonObject;
 }
 
-export type Render = (answer: Answer, asked: Asked) => Rendered;
+export type Render = (answer: Answer, request: RenderRequest) => Rendered;

@@ -2,7 +2,7 @@
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { type Answer, type Part, pieces } from './answer.ts';
-import type { Asked } from './render.ts';
+import type { RenderRequest } from './render.ts';
 import { encryptedFor } from './seals.ts';
 
 export interface Item {
@@ -18,12 +18,12 @@ const logprobs = (text: string): Json[] =>
 
 function messageItem(
   part: Extract<Part, { kind: 'text' | 'refusal' }>,
-  asked: Asked,
+  request: RenderRequest,
   answer: Answer,
 ): Item {
-  const id = asked.id('msg_');
+  const id = request.id('msg_');
   const size = answer.delivery?.piece;
-  const include = (asked.body.include ?? []) as Json[];
+  const include = (request.body.include ?? []) as Json[];
   const wanted = include.includes('message.output_text.logprobs');
   const status = answer.finish === 'length' ? 'incomplete' : 'completed';
   const at = { content_index: 0 };
@@ -84,11 +84,11 @@ function messageItem(
 
 function reasoningItem(
   part: Extract<Part, { kind: 'reasoning' }>,
-  asked: Asked,
+  request: RenderRequest,
   size?: number,
 ): Item {
-  const id = asked.id('rs_');
-  const include = (asked.body.include ?? []) as Json[];
+  const id = request.id('rs_');
+  const include = (request.body.include ?? []) as Json[];
   const sealed = part.sealed !== false && include.includes('reasoning.encrypted_content');
   const item = { id, type: 'reasoning' };
   const seal = sealed ? { encrypted_content: encryptedFor(part.text) } : {};
@@ -136,12 +136,12 @@ function reasoningItem(
 
 function callItem(
   part: Extract<Part, { kind: 'call' | 'custom' }>,
-  asked: Asked,
+  request: RenderRequest,
   size?: number,
 ): Item {
-  const call_id = part.id ?? asked.id('call_');
+  const call_id = part.id ?? request.id('call_');
   if (part.kind === 'custom') {
-    const id = asked.id('ctc_');
+    const id = request.id('ctc_');
     const item = { id, type: 'custom_tool_call', call_id, name: part.name };
     return {
       id,
@@ -156,7 +156,7 @@ function callItem(
       done: { ...item, status: 'completed', input: part.input },
     };
   }
-  const id = asked.id('fc_');
+  const id = request.id('fc_');
   const space = part.namespace === undefined ? {} : { namespace: part.namespace };
   const item = { id, type: 'function_call', call_id, name: part.name, ...space };
   return {
@@ -173,17 +173,17 @@ function callItem(
   };
 }
 
-/** The items that say one part; none where Responses has no word for it. */
-export function itemsOf(part: Part, asked: Asked, answer: Answer): Item[] {
+/** The items for one part; none where Responses cannot express it. */
+export function itemsOf(part: Part, request: RenderRequest, answer: Answer): Item[] {
   const size = answer.delivery?.piece;
   switch (part.kind) {
     case 'text':
     case 'refusal':
-      return [messageItem(part, asked, answer)];
+      return [messageItem(part, request, answer)];
     case 'reasoning':
-      return [reasoningItem(part, asked, size)];
+      return [reasoningItem(part, request, size)];
     case 'redacted': {
-      const id = asked.id('rs_');
+      const id = request.id('rs_');
       const done = {
         id,
         type: 'reasoning',
@@ -194,9 +194,9 @@ export function itemsOf(part: Part, asked: Asked, answer: Answer): Item[] {
     }
     case 'call':
     case 'custom':
-      return [callItem(part, asked, size)];
+      return [callItem(part, request, size)];
     case 'search': {
-      const id = asked.id('ws_');
+      const id = request.id('ws_');
       const item = { id, type: 'web_search_call' };
       return [
         {

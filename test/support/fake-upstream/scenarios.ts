@@ -1,4 +1,4 @@
-/** Canned answers by model name (`fake-text`, `fake-parallel`), for runs where nobody scripts the vendor. */
+/** Canned answers by model name (`fake-text`, `fake-parallel`), for runs without a script. */
 
 import type { Protocol, Step } from './answer.ts';
 import { call, refuse, say, think } from './answer.ts';

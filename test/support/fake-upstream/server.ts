@@ -17,34 +17,34 @@ import { renderMessages } from './render-messages.ts';
 import { renderResponses } from './render-responses.ts';
 import { scenario } from './scenarios.ts';
 
-/** One request as it arrived, and what became of it. */
+/** One request as received, and its outcome. */
 export interface Received extends Progress {
   method: string;
   path: string;
   query: string;
-  /** Undefined for paths that belong to no protocol (models, unknown ones). */
+  /** Undefined for paths outside the protocols (models, unknown ones). */
   protocol?: Protocol;
   headers: Record<string, string>;
   bytes: Uint8Array;
-  /** The parsed body; {} where it is not an object. */
+  /** The parsed body; {} if it is not an object. */
   body: JsonObject;
-  /** performance.now() when the body had been read. */
+  /** performance.now() after the body was read. */
   at: number;
   status?: number;
-  /** The vendor's words, when the checks refused the request. */
+  /** The vendor's message, when the checks refused the request. */
   refused?: string;
-  /** Resolves when the answer is over, whichever way. */
+  /** Resolves when the answer is over, in any way. */
   over: Promise<void>;
 }
 
 export type Script = (request: Received, n: number) => Step | Promise<Step>;
 
 export interface Options extends Strictness {
-  /** Keys that are taken; any non-empty one when left out. */
+  /** Accepted keys; any non-empty one by default. */
   keys?: string[];
-  /** Models that exist; any when left out. */
+  /** Existing models; any by default. */
   models?: string[];
-  /** Protocols that are served; all when left out. */
+  /** Served protocols; all by default. */
   protocols?: Protocol[];
   script?: Script;
 }
@@ -52,21 +52,21 @@ export interface Options extends Strictness {
 export interface FakeUpstream {
   /** `http://127.0.0.1:PORT` */
   readonly origin: string;
-  /** What a provider's `base_url` is for this protocol. */
+  /** The provider's `base_url` for this protocol. */
   baseUrl(protocol: Protocol): string;
-  /** Steps for the next requests, in order; they come before the script. */
+  /** Queues steps for the next requests; they take precedence over the script. */
   enqueue(...steps: Step[]): void;
-  /** Answers every request that no queued step answers; `n` counts these from 0. */
+  /** Answers every request without a queued step; `n` counts these from 0. */
   answerWith(script: Script): void;
   /** Every request so far, oldest first. */
   readonly received: readonly Received[];
   /** Requests to one of the three protocols' main endpoints. */
-  readonly asked: readonly Received[];
-  /** What the checks refused, in the vendor's words. */
+  readonly modelRequests: readonly Received[];
+  /** The checks' refusals, with the vendor's messages. */
   readonly refusals: readonly string[];
   /** Resolves with the nth (from 0) request to a main endpoint. */
   request(n: number, timeoutMs?: number): Promise<Received>;
-  /** Forgets requests, queue and script. */
+  /** Clears requests, queue and script. */
   clear(): void;
   stop(): Promise<void>;
 }
@@ -117,7 +117,7 @@ export async function startFakeUpstream(options: Options = {}): Promise<FakeUpst
   const id = (prefix: string) => prefix + (++ids).toString(36).padStart(24, '0');
 
   const server = createServer((request, response) => {
-    // Errors of the connection (a peer that went away) are recorded by `close`, not thrown.
+    // Connection errors (a peer that left) are recorded by `close`, not thrown.
     request.on('error', () => {});
     response.on('error', () => {});
     handle(request, response).catch((error: unknown) => {
@@ -249,7 +249,7 @@ export async function startFakeUpstream(options: Options = {}): Promise<FakeUpst
 
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const asked = () =>
+  const requestFor = () =>
     received.filter((one) => one.protocol !== undefined && !one.path.endsWith('/count_tokens'));
 
   return {
@@ -263,8 +263,8 @@ export async function startFakeUpstream(options: Options = {}): Promise<FakeUpst
       scripted = 0;
     },
     received,
-    get asked() {
-      return asked();
+    get modelRequests() {
+      return requestFor();
     },
     get refusals() {
       return received.flatMap((one) => (one.refused === undefined ? [] : [one.refused]));
@@ -272,7 +272,7 @@ export async function startFakeUpstream(options: Options = {}): Promise<FakeUpst
     request: async (n, timeoutMs = 4000) => {
       const until = performance.now() + timeoutMs;
       for (;;) {
-        const found = asked()[n];
+        const found = requestFor()[n];
         if (found !== undefined) return found;
         if (performance.now() > until) throw new Error(`the vendor got no request number ${n}`);
         await Bun.sleep(5);

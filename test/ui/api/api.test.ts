@@ -15,19 +15,19 @@ import type {
 } from '../../../src/ui/api/api.ts';
 import { runBinary } from '../../support/binary.ts';
 import { call, refuse, say, think } from '../../support/fake-upstream/index.ts';
-import { startToolWorld, type ToolWorld, toolsOf } from '../../support/tool-world.ts';
-import { type ApiWorld, startApiWorld } from '../api-world.ts';
+import { startToolServers, type ToolServers, toolsOf } from '../../support/tool-servers.ts';
+import { type ApiSetup, startApiSetup } from '../api-setup.ts';
 
 setDefaultTimeout(60_000);
 
-let tools: ToolWorld;
-let world: ApiWorld;
+let tools: ToolServers;
+let setup: ApiSetup;
 beforeAll(async () => {
-  tools = await startToolWorld();
-  world = await startApiWorld({ server_tools: toolsOf(tools) });
+  tools = await startToolServers();
+  setup = await startApiSetup({ server_tools: toolsOf(tools) });
 });
 afterAll(async () => {
-  await world.stop();
+  await setup.stop();
   await tools.stop();
 });
 
@@ -38,12 +38,12 @@ const PATHS = {
 } as const;
 
 const recorded = async (id: string) => {
-  await world.rows(1, `q=${id}`);
+  await setup.rows(1, `q=${id}`);
   return id;
 };
 
 const file = (id: string, entry: string, name: string) =>
-  readFileSync(join(world.folder, entry, `${id}_${name}`));
+  readFileSync(join(setup.folder, entry, `${id}_${name}`));
 
 /** Runs a command line as pasted into a shell; exit code and stderr. */
 async function shell(line: string, more: Record<string, string> = {}): Promise<[number, string]> {
@@ -53,14 +53,14 @@ async function shell(line: string, more: Record<string, string> = {}): Promise<[
     stderr: 'pipe',
     timeout: 10_000,
   });
-  const words = await new Response(run.stderr).text();
-  return [await run.exited, words];
+  const message = await new Response(run.stderr).text();
+  return [await run.exited, message];
 }
 
 /** A search run by the gateway between two hops, Messages in front, Chat behind. */
 async function search(): Promise<string> {
   tools.slow(40);
-  world.upstream.enqueue(
+  setup.upstream.enqueue(
     {
       ...call({ name: 'web_search', arguments: { query: 'tide' } }),
       usage: { input: 100, output: 20, cached: 40 },
@@ -72,7 +72,7 @@ async function search(): Promise<string> {
     }),
   );
   return recorded(
-    await world.post(PATHS.messages, {
+    await setup.post(PATHS.messages, {
       model: 'via-chat',
       max_tokens: 300,
       stream: true,
@@ -83,8 +83,8 @@ async function search(): Promise<string> {
 }
 
 describe('the info route', () => {
-  test('gives version, mode and targets, and says that there are no keys and no prices', async () => {
-    const info = await world.json<Info>('info');
+  test('the info route gives version, mode and targets, and reports that there are no keys and no prices', async () => {
+    const info = await setup.json<Info>('info');
     expect(info).toMatchObject({
       samples: { mode: 'all', by_route: false, redact: [] },
       auth: false,
@@ -103,13 +103,13 @@ describe('the info route', () => {
 });
 
 describe('the list', () => {
-  test('filters, and refuses invalid filters with a message', async () => {
-    world.upstream.enqueue(refuse(400, {}, { error: { message: 'No such thing.' } }));
+  test('the list filters, and refuses invalid filters with a message', async () => {
+    setup.upstream.enqueue(refuse(400, {}, { error: { message: 'No such thing.' } }));
     const body = { model: 'via-chat', messages: [{ role: 'user', content: 'Fail.' }] };
-    const bad = await recorded(await world.post(PATHS.chat, body));
-    const fine = await recorded(await world.post(PATHS.chat, body));
+    const bad = await recorded(await setup.post(PATHS.chat, body));
+    const fine = await recorded(await setup.post(PATHS.chat, body));
     const ids = async (query: string) =>
-      (await world.json<SamplesPage>(`samples?${query}`)).rows.map(({ id }) => id);
+      (await setup.json<SamplesPage>(`samples?${query}`)).rows.map(({ id }) => id);
     expect(await ids('status=400')).toEqual([bad]);
     expect(await ids(`q=${fine}`)).toEqual([fine]);
     expect(await ids('status=ok')).not.toContain(bad);
@@ -122,7 +122,7 @@ describe('the list', () => {
       'cursor=x',
       'limit=9e9',
     ]) {
-      const response = await world.api(`samples?${query}`);
+      const response = await setup.api(`samples?${query}`);
       expect([query, response.status]).toEqual([query, 400]);
       expect(await response.json()).toMatchObject({ error: { kind: 'invalid_request' } });
     }
@@ -130,9 +130,9 @@ describe('the list', () => {
 });
 
 describe('one exchange', () => {
-  test('shows its hops in order of time, the tools between them, and the tokens of each', async () => {
+  test('an exchange shows its hops in order of time, the tools between them, and the tokens of each', async () => {
     const id = await search();
-    const detail = await world.json<SampleDetail>(`samples/${id}`);
+    const detail = await setup.json<SampleDetail>(`samples/${id}`);
     expect(detail.row).toMatchObject({ id, status: 200, hops: 2, cost: null });
     expect(detail.hops.map(({ hop }) => hop)).toEqual([1, 2]);
     const [first, second] = detail.hops.map(({ tries }) => tries.at(-1)!);
@@ -171,11 +171,11 @@ describe('one exchange', () => {
     expect(detail.client.response!.until).toBeGreaterThanOrEqual(second!.end_at!);
   });
 
-  test('tries that did not count come before the one that did', async () => {
-    world.upstream.enqueue(refuse(503, {}, { error: { message: 'Busy.' } }), say('Now.'));
+  test('failed tries come before the successful one', async () => {
+    setup.upstream.enqueue(refuse(503, {}, { error: { message: 'Busy.' } }), say('Now.'));
     const body = { model: 'via-chat', messages: [{ role: 'user', content: 'Twice.' }] };
-    const id = await recorded(await world.post(PATHS.chat, body));
-    const { hops } = await world.json<SampleDetail>(`samples/${id}`);
+    const id = await recorded(await setup.post(PATHS.chat, body));
+    const { hops } = await setup.json<SampleDetail>(`samples/${id}`);
     expect(hops).toHaveLength(1);
     expect(hops[0]!.tries).toMatchObject([
       { counted: false, status: 503, response: 'try1-provider-error' },
@@ -185,50 +185,50 @@ describe('one exchange', () => {
 
   test('an unknown id is not found', async () => {
     for (const id of ['req_1_aaaaaa', 'x', '', '..%2f..%2fetc%2fpasswd', '%00', 'req_1']) {
-      const response = await world.api(`samples/${id}`);
+      const response = await setup.api(`samples/${id}`);
       expect([id, response.status === 404 || id === '']).toEqual([id, true]);
     }
-    expect((await world.api('samples/%E0%A4%A')).status).toBe(400);
+    expect((await setup.api('samples/%E0%A4%A')).status).toBe(400);
   });
 });
 
 describe('a body', () => {
-  test('is sent unchanged, whole or in ranges, as text that no browser renders as a page', async () => {
+  test('a body is sent unchanged, whole or in ranges, as text that no browser renders as a page', async () => {
     const html = '<script>alert(1)</script><img src=x onerror=alert(2)>';
     const body = { model: 'via-chat', messages: [{ role: 'user', content: html }] };
-    const id = await recorded(await world.post(PATHS.chat, body));
-    const response = await world.api(`samples/${id}/edges/client-request`);
+    const id = await recorded(await setup.post(PATHS.chat, body));
+    const response = await setup.api(`samples/${id}/edges/client-request`);
     expect(await response.text()).toBe(JSON.stringify(body));
     expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8');
     expect(response.headers.get('x-content-type-options')).toBe('nosniff');
     expect(response.headers.get('content-security-policy')).toContain("default-src 'none'");
     expect(response.headers.get('cache-control')).toBe('no-store');
     const whole = JSON.stringify(body);
-    const part = await world.api(`samples/${id}/edges/client-request?from=10&bytes=7`);
+    const part = await setup.api(`samples/${id}/edges/client-request?from=10&bytes=7`);
     expect(await part.text()).toBe(whole.slice(10, 17));
     expect(part.headers.get('x-hopgate-bytes')).toBe(String(whole.length));
-    expect((await world.api(`samples/${id}/edges/client-request?from=-1`)).status).toBe(400);
-    const past = await world.api(`samples/${id}/edges/client-request?from=99999`);
+    expect((await setup.api(`samples/${id}/edges/client-request?from=-1`)).status).toBe(400);
+    const past = await setup.api(`samples/${id}/edges/client-request?from=99999`);
     expect([past.status, await past.text()]).toEqual([200, '']);
     for (const stage of ['meta', 'nothing', '..%2fmeta', '__proto__']) {
-      expect((await world.api(`samples/${id}/edges/${stage}`)).status).toBe(404);
+      expect((await setup.api(`samples/${id}/edges/${stage}`)).status).toBe(404);
     }
   });
 
-  test('is read as a conversation in every protocol, on both sides', async () => {
+  test('a body is read as a conversation in every protocol, on both sides', async () => {
     for (const [entry, path] of Object.entries(PATHS)) {
       for (const provider of ['chat', 'messages', 'responses']) {
         for (const stream of [true, false]) {
-          world.upstream.enqueue(think('Thinking.', `Hello from ${provider}.`));
+          setup.upstream.enqueue(think('Thinking.', `Hello from ${provider}.`));
           const model = `via-${provider}`;
           const messages = [{ role: 'user', content: 'Say <b>hello</b>.' }];
           const body =
             entry === 'responses'
               ? { model, stream, input: messages }
               : { model, stream, max_tokens: 100, messages };
-          const id = await recorded(await world.post(path, body));
+          const id = await recorded(await setup.post(path, body));
           const read = (stage: string) =>
-            world.json<ConversationView>(`samples/${id}/edges/${stage}/conversation`);
+            setup.json<ConversationView>(`samples/${id}/edges/${stage}/conversation`);
           for (const stage of ['client-request', 'provider-request']) {
             const { kind, turns, problem } = await read(stage);
             expect([kind, problem]).toEqual(['request', null]);
@@ -251,10 +251,10 @@ describe('a body', () => {
     }
   });
 
-  test('shows media only by kind and size, and calls with arguments, results and places', async () => {
+  test('media appear only by kind and size, and calls with arguments, results and positions', async () => {
     const data = Buffer.from('not really a picture').toString('base64');
     const id = await recorded(
-      await world.post(PATHS.messages, {
+      await setup.post(PATHS.messages, {
         model: 'via-messages',
         max_tokens: 100,
         tools: [{ name: 'look', description: 'Looks.', input_schema: { type: 'object' } }],
@@ -278,7 +278,7 @@ describe('a body', () => {
       }),
     );
     const path = `samples/${id}/edges/client-request/conversation?text=10`;
-    const view = await world.json<ConversationView>(path);
+    const view = await setup.json<ConversationView>(path);
     expect(JSON.stringify(view)).not.toContain(data);
     const blocks = view.turns.flatMap((turn) => turn.blocks as readonly BlockView[]);
     expect(blocks).toMatchObject([
@@ -295,7 +295,7 @@ describe('a body', () => {
 
   test('a history that the decoder refuses is shown repaired, with the problem', async () => {
     const id = await recorded(
-      await world.post(PATHS.chat, {
+      await setup.post(PATHS.chat, {
         model: 'via-chat',
         messages: [
           { role: 'user', content: 'Go.' },
@@ -304,7 +304,7 @@ describe('a body', () => {
         ],
       }),
     );
-    const view = await world.json<ConversationView>(
+    const view = await setup.json<ConversationView>(
       `samples/${id}/edges/client-request/conversation`,
     );
     expect(view.problem?.kind).toBe('invalid_request');
@@ -312,17 +312,17 @@ describe('a body', () => {
   });
 
   test('a cut stream is shown up to the cut, and not as complete', async () => {
-    world.upstream.enqueue(
+    setup.upstream.enqueue(
       say('A sentence in many pieces.', { delivery: { piece: 2, cut: { at: 5, by: 'truncate' } } }),
     );
     const id = await recorded(
-      await world.post(PATHS.chat, {
+      await setup.post(PATHS.chat, {
         model: 'via-chat',
         stream: true,
         messages: [{ role: 'user', content: 'Go on.' }],
       }),
     );
-    const view = await world.json<ConversationView>(
+    const view = await setup.json<ConversationView>(
       `samples/${id}/edges/provider-response/conversation`,
     );
     expect(view.complete).toBe(false);
@@ -333,11 +333,11 @@ describe('a body', () => {
   });
 
   test('an error answer is shown as an error', async () => {
-    world.upstream.enqueue(refuse(400, {}, { error: { message: 'Too <b>bold</b>.' } }));
+    setup.upstream.enqueue(refuse(400, {}, { error: { message: 'Too <b>bold</b>.' } }));
     const body = { model: 'via-chat', messages: [{ role: 'user', content: 'Fail.' }] };
-    const id = await recorded(await world.post(PATHS.chat, body));
+    const id = await recorded(await setup.post(PATHS.chat, body));
     for (const stage of ['provider-error', 'client-response']) {
-      const view = await world.json<ConversationView>(`samples/${id}/edges/${stage}/conversation`);
+      const view = await setup.json<ConversationView>(`samples/${id}/edges/${stage}/conversation`);
       expect(view.problem).toMatchObject({ status: 400 });
       expect(view.problem!.message).toContain('Too <b>bold</b>.');
     }
@@ -345,22 +345,22 @@ describe('a body', () => {
 });
 
 describe('the events of a stream', () => {
-  test('are complete, in order and with times, and add up to the answer', async () => {
+  test('events are complete, in order and with times, and add up to the answer', async () => {
     const id = await search();
     for (const stage of ['hop2-provider-response', 'client-response']) {
-      const view = await world.json<EventsView>(`samples/${id}/edges/${stage}/events`);
+      const view = await setup.json<EventsView>(`samples/${id}/edges/${stage}/events`);
       expect(view.stream).toBe(true);
       expect(view.events.map(({ n }) => n)).toEqual([...view.events.keys()]);
       expect(view.total).toBe(view.events.length);
       const text = view.events
         .flatMap(({ says }) => says)
         .filter(({ type, of }) => type === 'delta' && of === 'text')
-        .map((said) => said.text)
+        .map((message) => message.text)
         .join('');
       expect(text).toEndWith('High water at noon.');
       const times = view.events.map(({ at }) => at!);
       expect(times).toEqual(times.toSorted((a, b) => a - b));
-      // They came one by one: pieces of three characters, 15 ms apart.
+      // They arrived separately: pieces of three characters, 15 ms apart.
       expect(times.at(-1)! - times[0]!).toBeGreaterThan(60);
       const raw = view.events.map((event) => event.raw.text).join('');
       const body = file(
@@ -369,29 +369,29 @@ describe('the events of a stream', () => {
         `${stage}.sse`,
       ).toString();
       expect(body.replace(/^(data|event): ?|\n/gm, '')).toContain(raw.slice(0, 50));
-      const page = await world.json<EventsView>(
+      const page = await setup.json<EventsView>(
         `samples/${id}/edges/${stage}/events?from=2&limit=3`,
       );
       expect(page.events).toEqual(view.events.slice(2, 5));
       expect(page.total).toBe(view.total);
     }
-    const none = await world.json<EventsView>(`samples/${id}/edges/client-request/events`);
+    const none = await setup.json<EventsView>(`samples/${id}/edges/client-request/events`);
     expect(none).toMatchObject({ stream: false, events: [] });
   });
 });
 
 describe('differences', () => {
-  test('equal those of the command line, with the rules behind them', async () => {
+  test('differences equal those of the command line, with the rules behind them', async () => {
     const id = await search();
-    const diff = await world.json<DiffView>(`samples/${id}/diff`);
-    const { stdout } = await runBinary(['samples', 'diff', id, '--dir', world.folder, '--json']);
+    const diff = await setup.json<DiffView>(`samples/${id}/diff`);
+    const { stdout } = await runBinary(['samples', 'diff', id, '--dir', setup.folder, '--json']);
     expect(diff).toMatchObject(
       JSON.parse(stdout, (key, value) => (key === 'id' ? undefined : value)),
     );
     expect(diff.total).toBe(diff.changes.length);
-    const same = await world.json<DiffView>(`samples/${id}/diff?a=client-request&b=client-request`);
+    const same = await setup.json<DiffView>(`samples/${id}/diff?a=client-request&b=client-request`);
     expect(same).toMatchObject({ identical: true, changes: [] });
-    expect((await world.api(`samples/${id}/diff?a=nothing`)).status).toBe(404);
+    expect((await setup.api(`samples/${id}/diff?a=nothing`)).status).toBe(404);
   });
 
   test('a huge value is cut, with its full size', async () => {
@@ -399,8 +399,8 @@ describe('differences', () => {
       model: 'via-messages',
       messages: [{ role: 'user', content: 'y'.repeat(50_000) }],
     };
-    const id = await recorded(await world.post(PATHS.chat, body));
-    const { changes } = await world.json<DiffView>(`samples/${id}/diff`);
+    const id = await recorded(await setup.post(PATHS.chat, body));
+    const { changes } = await setup.json<DiffView>(`samples/${id}/diff`);
     const cut = changes.filter(({ before_chars, after_chars }) => before_chars ?? after_chars);
     expect(cut.length).toBeGreaterThan(0);
     for (const { before, after } of cut) {
@@ -412,11 +412,11 @@ describe('differences', () => {
 describe('export', () => {
   test('an export is a download that the command line imports; a redacted one holds no text', async () => {
     const body = { model: 'via-chat', messages: [{ role: 'user', content: 'A private matter.' }] };
-    const id = await recorded(await world.post(PATHS.chat, body));
-    const whole = await world.api(`samples/${id}/export`);
+    const id = await recorded(await setup.post(PATHS.chat, body));
+    const whole = await setup.api(`samples/${id}/export`);
     expect(whole.headers.get('content-disposition')).toBe(`attachment; filename="${id}.json"`);
     expect(await whole.text()).toContain('A private matter.');
-    const redacted = await world.api(`samples/${id}/export?redact=1`);
+    const redacted = await setup.api(`samples/${id}/export?redact=1`);
     const text = await redacted.text();
     expect(text).not.toContain('private');
     expect(JSON.parse(text)).toMatchObject({ hopgate_sample: 1, meta: { id } });
@@ -425,40 +425,40 @@ describe('export', () => {
   test('the curl command line repeats the request, whatever the body holds', async () => {
     const hostile = `It's "quoted"; $(touch /tmp/hopgate-curl) \`id\` \\ \n ' ; exit 3 #`;
     const body = { model: 'via-chat', messages: [{ role: 'user', content: hostile }] };
-    const id = await recorded(await world.post(PATHS.chat, body));
-    const line = await (await world.api(`samples/${id}/curl`)).text();
-    const asked = world.upstream.asked.length;
+    const id = await recorded(await setup.post(PATHS.chat, body));
+    const line = await (await setup.api(`samples/${id}/curl`)).text();
+    const requestCount = setup.upstream.modelRequests.length;
     expect(await shell(line)).toEqual([0, '']);
-    expect(world.upstream.asked.length).toBe(asked + 1);
-    expect(world.upstream.asked.at(-1)!.body).toMatchObject({ messages: body.messages });
-    const direct = await (await world.api(`samples/${id}/curl?stage=provider-request`)).text();
+    expect(setup.upstream.modelRequests.length).toBe(requestCount + 1);
+    expect(setup.upstream.modelRequests.at(-1)!.body).toMatchObject({ messages: body.messages });
+    const direct = await (await setup.api(`samples/${id}/curl?stage=provider-request`)).text();
     expect(direct).toContain('-H "authorization: Bearer $PROVIDER_KEY"');
     expect(direct).not.toContain('sk-upstream');
     expect(await shell(direct, { PROVIDER_KEY: 'sk-upstream' })).toEqual([0, '']);
-    expect(world.upstream.asked.length).toBe(asked + 2);
-    expect((await world.api(`samples/${id}/curl?stage=client-response`)).status).toBe(400);
+    expect(setup.upstream.modelRequests.length).toBe(requestCount + 2);
+    expect((await setup.api(`samples/${id}/curl?stage=client-response`)).status).toBe(400);
   });
 });
 
 describe('figures', () => {
-  test('count what was recorded; an invalid time is refused', async () => {
-    await recorded(await world.post(PATHS.chat, { model: 'via-chat', messages: [] }));
-    const rows = await world.rows(1);
-    const stats = await world.json<Stats>('stats?since=1h&buckets=7');
+  test('figures count the recorded exchanges; an invalid time is refused', async () => {
+    await recorded(await setup.post(PATHS.chat, { model: 'via-chat', messages: [] }));
+    const rows = await setup.rows(1);
+    const stats = await setup.json<Stats>('stats?since=1h&buckets=7');
     expect(stats.all.requests).toBe(rows.length);
     expect(stats.buckets.reduce((sum, bucket) => sum + bucket.requests, 0)).toBe(rows.length);
     expect(stats.all.cost).toBeNull();
     expect(stats.all.total_ms!.p50).toBeGreaterThan(0);
     expect(stats.targets.map(({ target }) => target)).toContain('chat/m1');
-    expect((await world.api('stats?buckets=0')).status).toBe(400);
-    expect((await world.api('stats?since=1m&until=1h')).status).toBe(400);
+    expect((await setup.api('stats?buckets=0')).status).toBe(400);
+    expect((await setup.api('stats?since=1m&until=1h')).status).toBe(400);
   });
 });
 
 describe('prices', () => {
-  test('give every hop and exchange its cost, in the page, the charts and the terminal', async () => {
+  test('prices give every hop and exchange its cost, in the page, the charts and the terminal', async () => {
     const prices = { 'm*': { input: 3, output: 15, cached: 0.3 } };
-    const priced = await startApiWorld({ server_tools: toolsOf(tools) }, { prices });
+    const priced = await startApiSetup({ server_tools: toolsOf(tools) }, { prices });
     try {
       priced.upstream.enqueue(
         {
@@ -468,8 +468,8 @@ describe('prices', () => {
         say('Noon.', { usage: { input: 3000, output: 100, cached: 1000 } }),
       );
       const body = { model: 'via-chat', messages: [{ role: 'user', content: 'Tide?' }] };
-      const asked = { ...body, tools: [], web_search_options: {} };
-      const id = await priced.post(PATHS.chat, asked);
+      const request = { ...body, tools: [], web_search_options: {} };
+      const id = await priced.post(PATHS.chat, request);
       await priced.rows(1);
       const detail = await priced.json<SampleDetail>(`samples/${id}`);
       const usd = [
@@ -491,8 +491,8 @@ describe('prices', () => {
       const { stdout } = await runBinary([...show, '--json']);
       expect(JSON.parse(stdout).cost).toBeCloseTo(sum, 12);
       expect(JSON.parse(stdout).per_hop).toMatchObject([{ hop: 1 }, { hop: 2, finish: 'stop' }]);
-      const { stdout: told } = await runBinary(show);
-      expect(told).toContain(`$${sum.toFixed(4)}`);
+      const { stdout: reported } = await runBinary(show);
+      expect(reported).toContain(`$${sum.toFixed(4)}`);
     } finally {
       await priced.stop();
     }

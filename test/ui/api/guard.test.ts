@@ -32,8 +32,8 @@ test('a body without a length is read no further than its limit', async () => {
     },
   });
   const headers = { 'content-type': 'application/json' };
-  const asked = new Request('http://localhost/', { method: 'POST', body: endless, headers });
-  const thrown = await readJson(asked).catch((error: unknown) => error);
+  const request = new Request('http://localhost/', { method: 'POST', body: endless, headers });
+  const thrown = await readJson(request).catch((error: unknown) => error);
   expect(thrown).toBeInstanceOf(GatewayError);
   expect((thrown as GatewayError).status).toBe(413);
   expect(sent).toBeLessThan(1_000_000);

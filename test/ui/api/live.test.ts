@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import type { LiveEvent } from '../../../src/ui/api/api.ts';
 import { startGateway } from '../../support/binary.ts';
 import { refuse, say } from '../../support/fake-upstream/index.ts';
-import { type ApiWorld, client, eventsIn, eventsUntil, startApiWorld } from '../api-world.ts';
+import { type ApiSetup, client, eventsIn, eventsUntil, startApiSetup } from '../api-setup.ts';
 
 setDefaultTimeout(60_000);
 
@@ -15,14 +15,14 @@ const ask = (content: string, more = {}) => ({
   ...more,
 });
 
-let world: ApiWorld;
+let setup: ApiSetup;
 beforeAll(async () => {
-  world = await startApiWorld();
+  setup = await startApiSetup();
 });
-afterAll(() => world.stop());
+afterAll(() => setup.stop());
 
 const listen = async (query = '') => {
-  const events = eventsIn<LiveEvent>(await world.api(`live?${query}`));
+  const events = eventsIn<LiveEvent>(await setup.api(`live?${query}`));
   expect(await events.next()).toMatchObject({ value: { type: 'hello' } });
   return events;
 };
@@ -31,40 +31,42 @@ const over = (id: string) => (event: LiveEvent) =>
   event.type === 'row' && event.row.id === id && event.row.state === 'done';
 
 describe('the live feed', () => {
-  test('shows an exchange while it runs, and again when it is over', async () => {
+  test('the feed shows an exchange while it runs, and again when it is over', async () => {
     const events = await listen();
-    world.upstream.enqueue(say('slow '.repeat(30), { delivery: { paceMs: 20 } }));
-    const asked = world.post(CHAT, ask('Slowly.', { stream: true }));
+    setup.upstream.enqueue(say('slow '.repeat(30), { delivery: { paceMs: 20 } }));
+    const request = setup.post(CHAT, ask('Slowly.', { stream: true }));
     const first = await events.next();
     expect(first.value).toMatchObject({ type: 'row', row: { state: 'open', target: 'chat/m1' } });
-    const id = await asked;
-    const seen = await eventsUntil(events, over(id));
-    expect(seen.at(-1)).toMatchObject({ row: { id, status: 200, model: 'via-chat', cost: null } });
+    const id = await request;
+    const received = await eventsUntil(events, over(id));
+    expect(received.at(-1)).toMatchObject({
+      row: { id, status: 200, model: 'via-chat', cost: null },
+    });
   });
 
   test('a later page sees exchanges that are already running', async () => {
-    world.upstream.enqueue(say('slow '.repeat(40), { delivery: { paceMs: 25 } }));
-    const asked = world.post(CHAT, ask('Still going.', { stream: true }));
+    setup.upstream.enqueue(say('slow '.repeat(40), { delivery: { paceMs: 25 } }));
+    const request = setup.post(CHAT, ask('Still going.', { stream: true }));
     await Bun.sleep(400);
     const events = await listen();
     expect((await events.next()).value).toMatchObject({ type: 'row', row: { state: 'open' } });
-    await eventsUntil(events, over(await asked));
+    await eventsUntil(events, over(await request));
   });
 
-  test('lets through only what fits the filter', async () => {
+  test('the feed passes only rows that match the filter', async () => {
     const events = await listen('status=failed');
-    world.upstream.enqueue(say('Fine.'), refuse(400, {}, { error: { message: 'No.' } }));
-    const fine = await world.post(CHAT, ask('One.'));
-    const bad = await world.post(CHAT, ask('Two.'));
-    const seen = await eventsUntil(events, over(bad));
-    expect(JSON.stringify(seen)).not.toContain(fine);
-    expect((await world.api('live?status=teapot')).status).toBe(400);
+    setup.upstream.enqueue(say('Fine.'), refuse(400, {}, { error: { message: 'No.' } }));
+    const fine = await setup.post(CHAT, ask('One.'));
+    const bad = await setup.post(CHAT, ask('Two.'));
+    const received = await eventsUntil(events, over(bad));
+    expect(JSON.stringify(received)).not.toContain(fine);
+    expect((await setup.api('live?status=teapot')).status).toBe(400);
   });
 
   test('a hundred exchanges at once are all sent, each finally as done', async () => {
     const events = await listen();
     const ids = await Promise.all(
-      Array.from({ length: 100 }, (_, i) => world.post(CHAT, ask(`Number ${i}.`))),
+      Array.from({ length: 100 }, (_, i) => setup.post(CHAT, ask(`Number ${i}.`))),
     );
     const waiting = new Set(ids);
     await eventsUntil(events, (event) => {
@@ -76,20 +78,19 @@ describe('the live feed', () => {
   test('disconnected pages leave nothing behind: a new page always finds room', async () => {
     for (let i = 0; i < 150; i++) {
       const abort = new AbortController();
-      const response = await world.api('live', { signal: abort.signal });
+      const response = await setup.api('live', { signal: abort.signal });
       expect(response.status).toBe(200);
       abort.abort();
     }
     await (await listen()).return(undefined);
   });
 
-  test('reports samples that retention removes', async () => {
-    const own = await startApiWorld({ samples: { mode: 'all', max_count: 0, max_bytes: 1 } });
+  test('the feed reports samples that retention removes', async () => {
+    const own = await startApiSetup({ samples: { mode: 'all', max_count: 0, max_bytes: 1 } });
     try {
       const events = eventsIn<LiveEvent>(await own.api('live'));
       const gone: string[] = [];
-      // The recorder looks after retention with every batch of 500 and every half minute; the first
-      // look comes with the first sample.
+      // Retention runs with every batch of 500 and every half minute; the first run comes with the first sample.
       const id = await own.post(CHAT, ask('Too much.'));
       await eventsUntil(events, (event) => {
         if (event.type === 'gone') gone.push(...event.ids);
@@ -104,10 +105,10 @@ describe('the live feed', () => {
 
 describe('with several processes on one port', () => {
   test('the feed shows rows of all processes; jobs are refused with a message', async () => {
-    const own = await startApiWorld({ workers: 2 });
+    const own = await startApiSetup({ workers: 2 });
     try {
       const events = eventsIn<LiveEvent>(await own.api('live'));
-      // Each request comes by a connection of its own, so that both processes get some.
+      // Each request uses a new connection, so that both processes get some.
       const ids = await Promise.all(
         Array.from({ length: 30 }, (_, i) =>
           own.post(CHAT, ask(`Number ${i}.`), { connection: 'close' }),
@@ -129,8 +130,8 @@ describe('with several processes on one port', () => {
 });
 
 describe('the end of the server', () => {
-  test('does not wait for pages that follow the list', async () => {
-    const gateway = await startGateway({ ...world.config, limits: { drain: 20 } });
+  test('the server does not wait for pages that follow the list', async () => {
+    const gateway = await startGateway({ ...setup.config, limits: { drain: 20 } });
     const own = client(gateway);
     const streams = await Promise.all([own.api('live'), own.api('live')]);
     const readers = streams.map(async (stream) => (await stream.text()).length);

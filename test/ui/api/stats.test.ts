@@ -34,7 +34,7 @@ const tokens = fc.option(fc.integer({ min: 0, max: 100_000 }));
 const target = fc.constantFrom('glm/m1', 'glm/m2', 'glm/other', 'free/m1', '');
 const notes = fc.constantFrom('', 'content_bridged', 'content_bridged=3,parameter_dropped', 'x=12');
 
-/** Rows as the recorder makes them: parts of the tokens are never more than the whole. */
+/** Rows as the recorder makes them: parts of the tokens never exceed the total. */
 const row: fc.Arbitrary<SampleRow> = fc
   .record({
     number: fc.integer({ min: 0, max: 0x7fffffff }),
@@ -98,7 +98,7 @@ function bookWith(rows: readonly SampleRow[]): SampleStore {
   return openSampleStore(folder, true);
 }
 
-/** Nearest rank, by its definition: the smallest value that at least p % are not above. */
+/** Nearest rank by definition: the smallest value with at least p % of the values at or below it. */
 function ranked(values: readonly (number | null)[]): Percentiles | null {
   const sorted = values.filter((value) => value !== null).sort((a, b) => a - b);
   if (sorted.length === 0) return null;
@@ -135,8 +135,8 @@ function byHand(rows: readonly SampleRow[]): StatsFigures {
   };
   const costs = rows.map(costByHand).filter((cost) => cost !== null);
   const counted = rows.filter((one) => one.input_tokens !== null);
-  const told = rows.filter((one) => one.cached_tokens !== null);
-  const cacheable = told.reduce((sum, one) => sum + one.input_tokens!, 0);
+  const reported = rows.filter((one) => one.cached_tokens !== null);
+  const cacheable = reported.reduce((sum, one) => sum + one.input_tokens!, 0);
   return {
     requests: rows.length,
     failed: rows.filter(({ failed }) => failed).length,
@@ -167,7 +167,7 @@ const rounded = ({ cost, ...rest }: StatsFigures) => ({
 });
 
 describe('statistics', () => {
-  test('equal counting by hand, in every bucket, by target, and for a single key', async () => {
+  test('statistics equal counting by hand, in every bucket, by target, and for a single key', async () => {
     await fc.assert(
       fc.asyncProperty(
         rowsOf,
@@ -179,19 +179,21 @@ describe('statistics', () => {
           const query = { since: String(since), until: String(until), buckets };
           const stats = await statsFor(book, query, { key: owner ?? '', owner }, prices);
           book.close();
-          const seen = rows.filter(
+          const received = rows.filter(
             (one) =>
               one.time >= since && one.time < until && (owner === undefined || one.owner === owner),
           );
-          expect(rounded(stats.all)).toEqual(rounded(byHand(seen)));
+          expect(rounded(stats.all)).toEqual(rounded(byHand(received)));
           expect(stats.buckets.length).toBeLessThanOrEqual(buckets);
           for (const [i, { time, ...figures }] of stats.buckets.entries()) {
             expect(time).toBe(since + i * stats.bucket_ms);
-            const own = seen.filter((one) => one.time >= time && one.time < time + stats.bucket_ms);
+            const own = received.filter(
+              (one) => one.time >= time && one.time < time + stats.bucket_ms,
+            );
             expect(rounded(figures)).toEqual(rounded(byHand(own)));
           }
           for (const { target: name, ...figures } of stats.targets) {
-            const own = seen.filter((one) => one.target === name);
+            const own = received.filter((one) => one.target === name);
             expect(rounded(figures)).toEqual(rounded(byHand(own)));
           }
           expect(stats.targets.map((one) => one.requests)).toEqual(
@@ -203,9 +205,9 @@ describe('statistics', () => {
     );
   });
 
-  test('ten times as many samples cost ten times as much work, not a hundred times', async () => {
+  test('ten times as many samples cost about ten times as much work, not a hundred times', async () => {
     const some = fc.sample(row, { numRuns: 3000, seed: 7 });
-    /** Milliseconds of CPU that it takes to sum up so many. */
+    /** Milliseconds of CPU for a summary of that many samples. */
     const work = async (count: number) => {
       const rows = Array.from({ length: count }, (_, i) => ({
         ...some[i % some.length]!,
@@ -243,7 +245,7 @@ describe('the filter of the live feed', () => {
     { requiredKeys: [] },
   );
 
-  test('lets through exactly what the list would show', () => {
+  test('the filter passes exactly the rows that the list would show', () => {
     fc.assert(
       fc.property(rowsOf, given, fc.constantFrom(undefined, 'ann'), (rows, query, owner) => {
         const book = bookWith(rows);
@@ -259,10 +261,10 @@ describe('the filter of the live feed', () => {
 });
 
 describe('pages of the list', () => {
-  test('together show every row once, newest first, also rows of the same millisecond', () => {
+  test('pages together show every row once, newest first, including rows of the same millisecond', () => {
     fc.assert(
       fc.property(rowsOf, fc.integer({ min: 1, max: 7 }), (rows, limit) => {
-        // Many of the same time: the cursor must tell them apart.
+        // Many rows share a time: the cursor must separate them.
         const crowded = rows.map((one) => ({ ...one, time: NOW - (one.status % 3) }));
         const book = bookWith(crowded);
         const ids: string[] = [];
@@ -283,7 +285,7 @@ describe('pages of the list', () => {
     );
   });
 
-  test('a row costs what its tokens cost, and has no cost without a price', () => {
+  test('a row costs the price of its tokens, and has no cost without a price', () => {
     fc.assert(
       fc.property(row, (one) => {
         const [cost, expected] = [priced(one, prices).cost, costByHand(one)];

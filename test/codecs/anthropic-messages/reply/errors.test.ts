@@ -16,7 +16,7 @@ const decode = (status: number, body: unknown, headers: Record<string, string> =
 
 const anthropic = (type: string, message = 'm') => ({ type: 'error', error: { type, message } });
 
-describe('an upstream error is understood', () => {
+describe('an upstream error is decoded', () => {
   const cases: readonly (readonly [string, number, unknown, ErrorKind, string])[] = [
     ['bad request', 400, anthropic('invalid_request_error'), 'invalid_request', 'm'],
     ['bad key', 401, anthropic('authentication_error'), 'authentication', 'm'],
@@ -78,7 +78,7 @@ describe('an upstream error is understood', () => {
     });
   }
 
-  test('headers say when, and whether at all, to try again', () => {
+  test('headers say when, and whether, to try again', () => {
     expect(decode(429, '', { 'retry-after': '7' }).retryAfter).toBe(7);
     expect(decode(429, '', { 'retry-after-ms': '250', 'retry-after': '7' }).retryAfter).toBe(0.25);
     const soon = new Date(Date.now() + 20_000).toUTCString();
@@ -90,7 +90,7 @@ describe('an upstream error is understood', () => {
   });
 });
 
-describe('every kind of error is said in this protocol', () => {
+describe('every kind of error is encoded in this protocol', () => {
   const cases: Readonly<Record<ErrorKind, readonly [number, string]>> = {
     invalid_request: [400, 'invalid_request_error'],
     authentication: [401, 'authentication_error'],
@@ -120,12 +120,12 @@ describe('every kind of error is said in this protocol', () => {
     });
   }
 
-  test('another upstream calls its overload 503: this protocol says 529', () => {
+  test("another upstream's overload of 503 becomes 529", () => {
     const error = new GatewayError('overloaded', 'busy', { status: 503 });
     expect(anthropicMessages.encodeError(error, 'r').status).toBe(529);
   });
 
-  test('retry-after is kept in whole seconds; a final failure is not to be repeated', () => {
+  test('Retry-After stays in whole seconds; a final failure is not retryable', () => {
     const error = new GatewayError('rate_limit', 'slow', { retryAfter: 1.2, retryable: false });
     const { headers } = anthropicMessages.encodeError(error, 'r');
     expect(headers).toMatchObject({ 'retry-after': '2', 'x-should-retry': 'false' });
@@ -134,7 +134,7 @@ describe('every kind of error is said in this protocol', () => {
     expect(plain['x-should-retry']).toBeUndefined();
   });
 
-  test('the SDK throws what was meant, with the request id', async () => {
+  test('the SDK throws the right error, with the request id', async () => {
     const answer = anthropicMessages.encodeError(
       new GatewayError('permission', 'not you'),
       'req_7',
@@ -185,9 +185,9 @@ describe('a prompt that is too long gets the message that Claude Code parses', (
     ['Prompt exceeds max length', 'prompt is too long: Prompt exceeds max length'],
     ['prompt is too long', 'prompt is too long'],
   ];
-  for (const [said, expected] of cases) {
-    test(said.slice(0, 60), () => {
-      const error = new GatewayError('context_overflow', said, { status: 413 });
+  for (const [text, expected] of cases) {
+    test(text.slice(0, 60), () => {
+      const error = new GatewayError('context_overflow', text, { status: 413 });
       const answer = anthropicMessages.encodeError(error, 'r');
       expect(answer.status).toBe(400);
       expect(answer.body.error).toEqual({ type: 'invalid_request_error', message: expected });
@@ -201,7 +201,7 @@ describe('errors in the middle of a stream', () => {
     message: { id: 'msg_1', model: 'm', content: [], usage: { input_tokens: 1, output_tokens: 1 } },
   };
 
-  test('the upstream says so: an error event, and nothing after it', () => {
+  test("an upstream's error event is decoded, and nothing follows", () => {
     const text = sse(
       start,
       { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
@@ -221,7 +221,7 @@ describe('errors in the middle of a stream', () => {
     expect(last?.type === 'error' && last.error.kind).toBe('overloaded');
   });
 
-  test('the client gets one error event and then silence', () => {
+  test('the client gets one error event and nothing more', () => {
     const encoder = anthropicMessages.encodeStream(client());
     encoder.event({ type: 'start', id: 'msg_1', model: 'm' });
     const text = encoder.fail(new GatewayError('upstream', 'cut off'));
@@ -233,7 +233,7 @@ describe('errors in the middle of a stream', () => {
     expect(encoder.fail(new GatewayError('upstream', 'again'))).toBe('');
   });
 
-  test('an error in place of a reply is thrown with its meaning', () => {
+  test('an error in place of a reply is thrown with its kind', () => {
     const context = {
       sent: { model: 'm', system: [], turns: [], tools: [], settings: { stream: false } },
     };
@@ -247,7 +247,7 @@ describe('errors in the middle of a stream', () => {
     expect(decodeReply).toThrow(expect.objectContaining({ kind: 'overloaded' }));
   });
 
-  test('something that is no message is an upstream error', () => {
+  test('a body that is not a message is an upstream error', () => {
     for (const body of [null, 'hi', [], {}, { content: 'x' }]) {
       expect(() => anthropicMessages.decodeReply(body, undefined as never)).toThrow(
         expect.objectContaining({ kind: 'upstream' }),
@@ -259,7 +259,7 @@ describe('errors in the middle of a stream', () => {
 const suite = ABSENT === undefined ? describe : describe.skip;
 
 suite(ABSENT ?? 'every recorded error answer', () => {
-  test('is understood, and said again as it was', () => {
+  test('an unknown error is decoded and encoded unchanged', () => {
     const errors = recorded('json').filter(({ status }) => status >= 400);
     expect(errors.length).toBeGreaterThan(10);
     for (const { file, text, status } of errors) {

@@ -20,7 +20,7 @@ describe('instructions', () => {
     expect(notes).toBe('');
   });
 
-  test('one alone is a string; an image in it is left out with a note', () => {
+  test('a single instruction is a string; an image in it is left out with a note', () => {
     const image: Block = {
       type: 'media',
       media: 'image',
@@ -46,14 +46,14 @@ describe('instructions', () => {
       },
     ]);
     expect(plain.notes).toBe('content_bridged');
-    const kept = send(turns, { profile: { systemTurns: true } });
-    expect((kept.body.messages as readonly JsonObject[]).map(({ role }) => role)).toEqual([
+    const stored = send(turns, { profile: { systemTurns: true } });
+    expect((stored.body.messages as readonly JsonObject[]).map(({ role }) => role)).toEqual([
       'user',
       'assistant',
       'system',
       'user',
     ]);
-    expect(kept.notes).toBe('');
+    expect(stored.notes).toBe('');
   });
 });
 
@@ -68,7 +68,7 @@ describe('messages', () => {
     expect(notes).toBe('user_turn_inserted');
   });
 
-  test('a final assistant text loses its blank tail, an earlier one does not', () => {
+  test('a final assistant text loses its trailing blanks, an earlier one does not', () => {
     const { body } = send([HI, say('assistant', 'a '), HI, say('assistant', 'The answer: \n')]);
     const texts = (body.messages as readonly { content: readonly JsonObject[] }[]).map(
       ({ content }) => content[0]?.text,
@@ -91,13 +91,13 @@ describe('messages', () => {
     expect(answer?.content.map(({ type }) => type)).toEqual(['tool_result', 'tool_result', 'text']);
   });
 
-  test('what the assistant says behind its calls moves before them', () => {
+  test('assistant text after its calls moves before them', () => {
     const { body } = send(
       [HI, say('assistant', call('a')), say('assistant', 'reading'), say('user', result('a'))],
       { tools: [READ] },
     );
-    const [, said] = body.messages as readonly { content: readonly JsonObject[] }[];
-    expect(said?.content.map(({ type }) => type)).toEqual(['text', 'tool_use']);
+    const [, message] = body.messages as readonly { content: readonly JsonObject[] }[];
+    expect(message?.content.map(({ type }) => type)).toEqual(['text', 'tool_use']);
   });
 
   test('blank text and empty messages are not sent', () => {
@@ -133,11 +133,11 @@ describe('messages', () => {
 describe('calls', () => {
   const inputOf = (block: Block) => {
     const { body, notes } = send([HI, say('assistant', block)], { tools: [READ] });
-    const [, said] = body.messages as readonly { content: readonly JsonObject[] }[];
-    return { input: said?.content[0]?.input as unknown, notes };
+    const [, message] = body.messages as readonly { content: readonly JsonObject[] }[];
+    return { input: message?.content[0]?.input as unknown, notes };
   };
 
-  test('arguments are an object whatever the model wrote', () => {
+  test('arguments become an object, whatever the model wrote', () => {
     expect(inputOf(call('a', ''))).toEqual({ input: {}, notes: '' });
     expect(inputOf(call('a', '{"x":[1]}'))).toEqual({ input: { x: [1] }, notes: '' });
     expect(inputOf(call('a', '[1]'))).toEqual({
@@ -166,7 +166,7 @@ describe('calls', () => {
     expect(JSON.stringify(body)).toContain('{"id":12345678901234567890,"f":1.0}');
   });
 
-  test('foreign ids become legal ones, the same for call and result, the same every time', () => {
+  test('foreign ids become valid ones, equal for call and result, and stable', () => {
     const turns = [
       HI,
       say('assistant', call('functions.x:0'), call('call_1')),
@@ -180,7 +180,7 @@ describe('calls', () => {
     expect(ids()?.[0]).toBe(first);
   });
 
-  test('history that calls tools nobody declares: they are declared, and may not be called', () => {
+  test('undeclared tools in the history are declared, and may not be called', () => {
     const { body, notes } = send([HI, say('assistant', call('a')), say('user', result('a'))]);
     expect(body.tools).toEqual([
       { name: 'read', input_schema: { type: 'object', properties: {} } },
@@ -240,7 +240,7 @@ describe('media', () => {
     );
   });
 
-  test('what cannot be sent is a line of text, with a note', () => {
+  test('media that cannot be sent become a line of text, with a note', () => {
     for (const { block, notes } of [
       sent({ type: 'base64', mediaType: 'image/bmp', data: 'aGk=' }),
       sent({ type: 'file-id', id: 'file-1' }),

@@ -154,11 +154,11 @@ describe('reasoning', () => {
   });
   const thought = (block: Block) => {
     const { body, notes } = send([HI, say('assistant', block, 'x'), HI]);
-    const [, said] = body.messages as readonly { content: readonly JsonObject[] }[];
-    return { first: said?.content[0], notes };
+    const [, message] = body.messages as readonly { content: readonly JsonObject[] }[];
+    return { first: message?.content[0], notes };
   };
 
-  test('only what this provider sealed goes back as thinking', () => {
+  test('only reasoning that this provider sealed goes back as thinking', () => {
     expect(thought(sealed({}))).toEqual({
       first: { type: 'thinking', thinking: 'hmm', signature: 'sig' },
       notes: '',
@@ -181,7 +181,7 @@ describe('reasoning', () => {
     }
   });
 
-  test('an empty signature goes back to the vendor that does not sign, and wants its thinking back', () => {
+  test('an empty signature goes back to a vendor that does not sign and wants its thinking back', () => {
     const turns = [HI, say('assistant', sealed({ provider: 'up', value: '' }), 'x'), HI];
     const conversation = { model: 'm', system: [], turns, tools: [], settings: { stream: false } };
     const body = anthropicMessages.encodeRequest(conversation, target(), new Notes());
@@ -200,7 +200,7 @@ describe('reasoning', () => {
     return { max_tokens, thinking, output_config, temperature, notes };
   };
 
-  test('an effort is a budget below the cap', () => {
+  test('an effort becomes a budget below the token limit', () => {
     expect(thinking({ maxTokens: 64000, reasoning: { effort: 'high' } })).toMatchObject({
       max_tokens: 64000,
       thinking: { type: 'enabled', budget_tokens: 16384 },
@@ -221,7 +221,7 @@ describe('reasoning', () => {
     expect(thinking({ reasoning: { summary: 'auto' } }).thinking).toBeUndefined();
   });
 
-  test('where the model decides, the effort is said', () => {
+  test('an adaptive model gets the effort', () => {
     const adaptive = { adaptiveThinking: true };
     expect(thinking({ reasoning: { effort: 'minimal', summary: 'auto' } }, adaptive)).toMatchObject(
       {
@@ -261,7 +261,7 @@ describe('reasoning', () => {
 });
 
 describe('parameters', () => {
-  test('a missing cap is filled in, by the profile where it knows one', () => {
+  test('a missing token limit is filled in, from the profile where it has one', () => {
     const { body, notes } = send([HI], { settings: { maxTokens: undefined } });
     expect(body.max_tokens).toBe(8192);
     expect(notes).toBe('parameter_defaulted');
@@ -320,7 +320,7 @@ describe('parameters', () => {
     ).toBe('');
   });
 
-  test('temperature is brought into range, blank stops go, the rest is renamed', () => {
+  test('temperature is clamped, blank stops are dropped, the rest is renamed', () => {
     const { body, notes } = send([HI], {
       settings: {
         temperature: 1.7,
@@ -344,7 +344,7 @@ describe('parameters', () => {
     expect(notes).toBe('parameter_mapped=2,parameter_dropped');
   });
 
-  test('a model that refuses temperature and top_p together is sent one of them', () => {
+  test('a model that refuses temperature and top_p together gets one of them', () => {
     const sampled = (temperature: number, topP: number, profile: Partial<Profile>) => {
       const { body, list } = send([HI], { settings: { temperature, topP }, profile });
       const { temperature: t, top_p: p } = body;
@@ -357,7 +357,7 @@ describe('parameters', () => {
     expect(send([HI], { settings: { topP: 0.9 }, profile: one }).notes).toBe('');
   });
 
-  test('an output schema is sent without what is refused there', () => {
+  test('an output schema loses the keywords that the API refuses', () => {
     const schema = {
       $schema: 'x',
       type: 'object',

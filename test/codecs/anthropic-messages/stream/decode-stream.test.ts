@@ -26,7 +26,7 @@ describe('decoding a stream', () => {
     expect(texts).toEqual(['a"b', '日本', '\\', 'x']);
   });
 
-  test('message_delta overwrites the counts of message_start; thinking is told apart', () => {
+  test('message_delta overwrites the counts of message_start; thinking tokens are separate', () => {
     const events = decode([
       {
         ...START,
@@ -69,14 +69,16 @@ describe('decoding a stream', () => {
     expect(events[0]).toMatchObject({ type: 'start', rest: { service_tier: 'standard' } });
   });
 
-  test('the terminal alone is missing: complete; the stop reason is missing too: cut', () => {
-    const said = [START, open(0, { type: 'text', text: '' }), say(0, 'a'), close(0)];
-    expect(types(decode([...said, done('end_turn')]))).toBe(
+  test('a stream without its terminal event is complete; without a stop reason it is cut', () => {
+    const messages = [START, open(0, { type: 'text', text: '' }), say(0, 'a'), close(0)];
+    expect(types(decode([...messages, done('end_turn')]))).toBe(
       'start block-start delta block-stop usage finish end',
     );
-    expect(types(decode(said))).toBe('start block-start delta block-stop');
-    expect(types(decode(said.slice(0, 3)))).toBe('start block-start delta block-stop');
-    expect(types(decode([...said, STOP]))).toBe('start block-start delta block-stop finish end');
+    expect(types(decode(messages))).toBe('start block-start delta block-stop');
+    expect(types(decode(messages.slice(0, 3)))).toBe('start block-start delta block-stop');
+    expect(types(decode([...messages, STOP]))).toBe(
+      'start block-start delta block-stop finish end',
+    );
   });
 
   test('lost starts and stops are replaced', () => {
@@ -93,19 +95,19 @@ describe('decoding a stream', () => {
     );
   });
 
-  test('input of a call that was never opened is an upstream failure', () => {
+  test('input of a call that was never opened is an upstream error', () => {
     expect(() =>
       decode([START, delta(0, { type: 'input_json_delta', partial_json: '{' })]),
     ).toThrow(expect.objectContaining({ kind: 'upstream' }));
   });
 
-  test('a frame that is not JSON is an upstream failure', () => {
+  test('a frame that is not JSON is an upstream error', () => {
     expect(() => eventsOf([bytes('event: message_start\ndata: {"type"\n\n')])).toThrow(
       expect.objectContaining({ kind: 'upstream' }),
     );
   });
 
-  test('frames without event lines, pings, [DONE] and what follows the end do no harm', () => {
+  test('frames without event lines, pings, [DONE] and events after the end are harmless', () => {
     const text =
       sse(START, { type: 'ping' }).replaceAll(/event: .*\n/g, '') +
       sse(done('end_turn'), STOP, START) +
@@ -113,7 +115,7 @@ describe('decoding a stream', () => {
     expect(types(eventsOf([bytes(text)]))).toBe('start usage finish end');
   });
 
-  test('whole input in the start of a call is taken when no delta repeats it', () => {
+  test("whole input in a call's start event is read when no delta repeats it", () => {
     const block = { type: 'tool_use', id: 't', name: 'f', input: { a: 1 } };
     const inputs = (events: readonly StreamEvent[]) =>
       events.flatMap((event) => (event.type === 'delta' ? [event.text] : []));
@@ -133,7 +135,7 @@ describe('decoding a stream', () => {
     ).toEqual(['{"a":2}']);
   });
 
-  test('namespaces and freeform tools come back as what they were declared', () => {
+  test('namespaces and freeform tools come back as declared', () => {
     const tools: readonly Tool[] = [
       { type: 'function', name: 'spawn', namespace: 'agents' },
       { type: 'custom', name: 'apply_patch' },
@@ -179,7 +181,7 @@ describe('decoding a stream', () => {
     expect(whole.blocks[0]).toMatchObject({ kind: 'custom', input: 'x' });
   });
 
-  test("a client's own function in a hosted tool's clothes is the client's to run", () => {
+  test("a client's own function under a hosted tool's name is the client's to run", () => {
     const tools: readonly Tool[] = [{ type: 'function', name: 'Bash' }];
     const events = decode(
       [

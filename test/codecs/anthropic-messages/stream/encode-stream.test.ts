@@ -76,7 +76,7 @@ describe('encoding a stream for a Messages client', () => {
       isObject(delta) && delta.type === 'signature_delta' ? [String(delta.signature)] : [],
     );
 
-  test('thinking has exactly one signature, last: the own, the carried or a minted one', () => {
+  test('thinking has exactly one signature, last: the original, a carried or a minted one', () => {
     const own = thinking(
       text,
       {
@@ -109,7 +109,7 @@ describe('encoding a stream for a Messages client', () => {
     });
   });
 
-  test('parts of a summary are paragraphs; blocks that say nothing are not opened', () => {
+  test('parts of a summary are paragraphs; empty blocks are not opened', () => {
     const sent = thinking({ ...text, newPart: true } as StreamEvent, {
       type: 'delta',
       index: 0,
@@ -126,7 +126,7 @@ describe('encoding a stream for a Messages client', () => {
     ]);
   });
 
-  test("redacted reasoning is given whole, another vendor's under a carrier", () => {
+  test("redacted reasoning is sent whole, another vendor's in an envelope", () => {
     const block: Block = {
       type: 'reasoning',
       text: '',
@@ -166,7 +166,7 @@ describe('encoding a stream for a Messages client', () => {
     return { json: json.join(''), id: String((sent[1]!.content_block as JsonObject).id) };
   };
 
-  test('a call without arguments says {}, one without id gets one, freeform text is wrapped', () => {
+  test('a call without arguments gets {}, one without an id gets one, freeform text is wrapped', () => {
     expect(callWith([]).json).toBe('{}');
     expect(callWith(['']).json).toBe('{}');
     expect(callWith([]).id).toMatch(/^toolu_[0-9a-f]{24}$/);
@@ -187,7 +187,7 @@ describe('encoding a stream for a Messages client', () => {
     expect(sent.at(-2)).toMatchObject({ delta: { stop_reason: 'refusal' } });
   });
 
-  test('stop reasons: calls decide between tool_use and end_turn, a cap stays a cap', () => {
+  test('stop reasons: calls decide between tool_use and end_turn, a token limit stays one', () => {
     const reason = (events: readonly StreamEvent[]) =>
       (encode([begin, ...events]).sent.at(-2)!.delta as JsonObject).stop_reason;
     expect(reason(finish('tool-calls'))).toBe('end_turn');
@@ -226,7 +226,7 @@ describe('encoding a stream for a Messages client', () => {
     );
   });
 
-  test('a ping may come first, and nothing but silence after the end', () => {
+  test('a ping may come first, and nothing comes after the end', () => {
     const encoder = anthropicMessages.encodeStream(client());
     expect(encoder.ping()).toBe('event: ping\ndata: {"type":"ping"}\n\n');
     expect(encoder.event({ type: 'end' })).toContain('message_start');
@@ -234,7 +234,7 @@ describe('encoding a stream for a Messages client', () => {
     expect(encoder.event({ type: 'end' })).toBe('');
   });
 
-  test('what another wire calls opaque is not passed on', () => {
+  test('opaque events of another protocol are dropped', () => {
     const wire = { protocol: 'openai-responses', value: { type: 'x' } } as const;
     expect(encode([begin, { type: 'opaque', name: 'x', wire }, ...finish()]).sent).toHaveLength(3);
   });

@@ -273,12 +273,12 @@ const decode = (status: number, body: unknown, headers: Record<string, string> =
 
 describe('vendor errors', () => {
   for (const [vendor, status, body] of OVERFLOWS) {
-    test(`${vendor}: a prompt that does not fit is context_overflow, never to be repeated`, () => {
+    test(`${vendor}: a prompt that does not fit is context_overflow, never retryable`, () => {
       const error = decode(status, body);
       expect(error.kind).toBe('context_overflow');
       expect(error.retryable).toBe(false);
-      const { body: said } = openaiChat.encodeError(error, 'req_1');
-      expect((said.error as { code: string }).code).toBe('context_length_exceeded');
+      const { body: message } = openaiChat.encodeError(error, 'req_1');
+      expect((message.error as { code: string }).code).toBe('context_length_exceeded');
     });
   }
   for (const [vendor, status, body, kind, message] of CASES) {
@@ -378,7 +378,7 @@ describe('errors for clients', () => {
     });
   });
 
-  test('the official SDK makes the right error class of every kind', () => {
+  test('the official SDK throws the right error class for every kind', () => {
     const CLASSES: readonly (readonly [ErrorKind, unknown])[] = [
       ['invalid_request', OpenAI.BadRequestError],
       ['context_overflow', OpenAI.BadRequestError],

@@ -86,7 +86,7 @@ describe('messages', () => {
     ]);
   });
 
-  test('results stand before the text beside them; their images follow all of them', () => {
+  test('results come before the text beside them; their images come after all results', () => {
     const { messages, notes } = encode(
       conversation([
         assistant(call('a'), call('b')),
@@ -107,7 +107,7 @@ describe('messages', () => {
     expect(notes).toBe('content_bridged=2');
   });
 
-  test('a vendor that takes images in results gets them there; one without images gets words', () => {
+  test('a vendor that accepts images in results gets them there; one without vision gets text', () => {
     const c = conversation([assistant(call('a')), user(result('a', [image])), user(image, t('x'))]);
     expect(encode(c, { imagesInResults: true }).messages[1]!.content).toEqual([shown]);
     const blind = encode(c, { images: false });
@@ -157,7 +157,7 @@ describe('messages', () => {
     expect(notes).toBe('billing_header_dropped');
   });
 
-  test("the vendor's own calls are dropped, what they found stays readable", () => {
+  test("the vendor's own calls are dropped, and their results stay readable", () => {
     const { messages, notes } = encode(
       conversation([
         user(t('q')),
@@ -172,7 +172,7 @@ describe('messages', () => {
     expect(notes).toBe('provider_call_dropped,content_bridged');
   });
 
-  test('an empty prompt stays a prompt: messages are never an empty list', () => {
+  test('an empty prompt stays a prompt: the message list is never empty', () => {
     expect(encode(conversation([user(t(''))])).messages).toEqual([{ role: 'user', content: '' }]);
   });
 
@@ -183,7 +183,7 @@ describe('messages', () => {
     });
   });
 
-  test('seals of this protocol go back to their provider only', () => {
+  test('seals of this protocol go back only to their provider', () => {
     const value = '[{"type":"reasoning.encrypted","data":"E"}]';
     const turn = (provider: string) =>
       assistant(
@@ -257,7 +257,7 @@ test('envelopes get the note of a lost seal whether or not they fit their text',
   expect(notes).toBe('reasoning_seal_dropped');
 });
 
-describe('edits of the own protocol', () => {
+describe('edits in the same protocol', () => {
   test('a changed text keeps the other fields of its message and part', () => {
     const c = openaiChat.decodeRequest({
       model: 'm',
@@ -297,7 +297,7 @@ describe('edits of the own protocol', () => {
     ]);
   });
 
-  test('turns that were added stand beside untouched ones', () => {
+  test('added turns keep their place beside unchanged ones', () => {
     const c = openaiChat.decodeRequest({
       model: 'm',
       messages: [
@@ -318,7 +318,7 @@ describe('edits of the own protocol', () => {
     ]);
   });
 
-  test('instructions that were added go into the one system message', () => {
+  test('added instructions go into the one system message', () => {
     const c = openaiChat.decodeRequest({
       model: 'm',
       messages: [
@@ -336,7 +336,7 @@ describe('edits of the own protocol', () => {
     });
   });
 
-  test('odd names of the client stay its own, there and back', () => {
+  test('odd tool names of the client survive both ways', () => {
     const c = openaiChat.decodeRequest({
       model: 'm',
       messages: [{ role: 'user', content: 'q' }],
@@ -351,7 +351,7 @@ describe('edits of the own protocol', () => {
     expect(messages[1]!.tool_calls).toEqual([wireCall('x', 'a.b')]);
   });
 
-  test('a changed setting leaves the others as they came', () => {
+  test('a changed setting leaves the others unchanged', () => {
     const c = openaiChat.decodeRequest({
       model: 'm',
       messages: [{ role: 'user', content: 'q' }],
@@ -373,7 +373,7 @@ describe('edits of the own protocol', () => {
     } as never);
   });
 
-  test('an added tool leaves the others as they came', () => {
+  test('an added tool leaves the others unchanged', () => {
     const tool = { type: 'function', function: { name: 'f', odd: 1 }, odd: 2 };
     const c = openaiChat.decodeRequest({
       model: 'm',

@@ -46,7 +46,7 @@ describe('tools', () => {
     },
   ];
 
-  test('become functions, or go with a note', () => {
+  test('tools become functions, or are dropped with a note', () => {
     const { body, notes } = encode(
       conversation(
         [user(t('q')), assistant(call('a', 'apply_patch', { kind: 'custom', input: '*** "x"' }))],
@@ -113,7 +113,7 @@ describe('tools', () => {
     }
   });
 
-  test('no tools, no choice', () => {
+  test('without tools there is no choice', () => {
     const { body } = encode(
       conversation([user(t('q'))], {
         settings: { toolChoice: { type: 'auto' }, parallelTools: false },
@@ -130,7 +130,7 @@ describe('settings', () => {
     return [rest, notes] as const;
   };
 
-  test('caps, sampling and streams', () => {
+  test('limits, sampling and streams', () => {
     expect(of({ stream: true, maxTokens: 5, topK: 3, stop: ['x'] })).toEqual([
       { stream: true, stream_options: { include_usage: true }, max_tokens: 5, stop: ['x'] },
       'parameter_dropped',
@@ -143,7 +143,7 @@ describe('settings', () => {
     ).toEqual([{ stream: true, max_completion_tokens: 5 }, '']);
   });
 
-  test('reasoning in every spelling', () => {
+  test('reasoning effort in every spelling', () => {
     const budget = { reasoning: { enabled: true, budget: 10_000 } };
     const off = { reasoning: { enabled: false } };
     expect(of(budget)).toEqual([{ reasoning_effort: 'medium' }, 'parameter_mapped']);
@@ -170,7 +170,7 @@ describe('settings', () => {
     expect(of({ reasoning: { adaptive: true } })).toEqual([{}, '']);
   });
 
-  test('formats', () => {
+  test('response formats', () => {
     const format = { type: 'schema', schema: { type: 'object' } } as const;
     expect(of({ format })[0]).toEqual({
       response_format: {
@@ -184,7 +184,7 @@ describe('settings', () => {
     ]);
   });
 
-  test("what another protocol alone knows goes with a note; Messages' metadata is not OpenAI's", () => {
+  test("fields of other protocols are dropped with a note; Messages' metadata is not OpenAI's", () => {
     expect(
       of({ metadata: { user_id: 'u' }, rest: { context_management: {} }, serviceTier: 'auto' }),
     ).toEqual([{}, 'parameter_dropped=3']);

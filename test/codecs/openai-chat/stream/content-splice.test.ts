@@ -11,14 +11,14 @@ import { bytesOf, NOTHING_SENT, recordedIsThere, rows, upstream } from '../recor
 
 const NO_BYTES = { bytes: new Uint8Array(0), from: 0, to: 0 };
 
-/** The first chunk of content is only noticed, the second is learnt. */
+/** The decoder notices the first content chunk and learns the second. */
 function learnt(frame: string): ContentSplice {
   const splice = new ContentSplice();
   for (let i = 0; i < 2; i++) splice.learn(frame, '', JSON.parse(frame));
   return splice;
 }
 
-/** Everything that a decoder says of these frames, and how it gave up. Ids of its own are left out. */
+/** All events that a decoder yields for these frames, and its error. Ids that it makes up are left out. */
 function decoded(frames: readonly Pick<SseFrame, 'event' | 'data'>[]) {
   const decoder = openaiChat.decodeStream(upstream(NOTHING_SENT));
   const events: StreamEvent[] = [];
@@ -34,7 +34,7 @@ function decoded(frames: readonly Pick<SseFrame, 'event' | 'data'>[]) {
   ) as unknown;
 }
 
-/** The same frames with blanks before them, never as many twice in a row: none is like the one before. */
+/** The same frames with varying blanks before them, so that no frame resembles the previous one. */
 const unlike = (frames: readonly Pick<SseFrame, 'event' | 'data'>[]) =>
   frames.map(({ event, data }, i) => ({
     event,
@@ -48,7 +48,7 @@ function agrees(frames: readonly Pick<SseFrame, 'event' | 'data'>[], name = ''):
   expect({ name, said: decoded(frames) }).toEqual({ name, said: decoded(unlike(frames)) });
 }
 
-const words = fc.oneof(
+const anyText = fc.oneof(
   fc.string(),
   fc.string({ unit: 'grapheme' }),
   fc.constantFrom(
@@ -67,7 +67,7 @@ const words = fc.oneof(
   ),
 );
 
-/** Ways to write the same chunk: spaces, escapes of everything, other keys in front or behind. */
+/** Ways to write the same chunk: spaces, escapes, other keys before or after. */
 const writers: ((chunk: object) => string)[] = [
   (chunk) => JSON.stringify(chunk),
   (chunk) => JSON.stringify(chunk).replaceAll('":', '": ').replaceAll(',"', ', "'),
@@ -79,13 +79,13 @@ const writers: ((chunk: object) => string)[] = [
 ];
 
 const deltas = fc.oneof(
-  { weight: 12, arbitrary: words.map((content) => ({ content }) as object) },
-  { weight: 2, arbitrary: words.map((content) => ({ role: 'assistant', content }) as object) },
-  { weight: 1, arbitrary: words.map((text) => ({ content: null, reasoning_content: text })) },
-  { weight: 1, arbitrary: words.map((refusal) => ({ content: '', refusal })) },
+  { weight: 12, arbitrary: anyText.map((content) => ({ content }) as object) },
+  { weight: 2, arbitrary: anyText.map((content) => ({ role: 'assistant', content }) as object) },
+  { weight: 1, arbitrary: anyText.map((text) => ({ content: null, reasoning_content: text })) },
+  { weight: 1, arbitrary: anyText.map((refusal) => ({ content: '', refusal })) },
   {
     weight: 1,
-    arbitrary: words.map((args) => ({
+    arbitrary: anyText.map((args) => ({
       tool_calls: [{ index: 0, id: 'c', function: { name: 'f', arguments: args } }],
     })),
   },
@@ -115,7 +115,7 @@ const chunks = fc.record({
 });
 
 describe('content without a parse', () => {
-  test('made-up streams: every event is the one that a parse gives', () => {
+  test('generated streams give the same events as a parse', () => {
     fc.assert(
       fc.property(
         fc.array(chunks, { maxLength: 25 }),
@@ -130,7 +130,7 @@ describe('content without a parse', () => {
               : { ...rest, choices: [choice], ...more };
             return { event: '', data: write(chunk) };
           });
-          // A frame that was cut off in the middle is no chunk on either way.
+          // A frame cut in the middle is not a chunk either way.
           for (const [at, length] of cuts) {
             const frame = frames[at];
             if (frame !== undefined) frame.data = frame.data.slice(0, length);
@@ -142,7 +142,7 @@ describe('content without a parse', () => {
     );
   });
 
-  test('the same frame around anything at all: read only when it is a JSON string', () => {
+  test('the same frame around any bytes is read only if they are a JSON string', () => {
     const frame = (inner: string) =>
       `{"id":"a","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"${inner}"},"finish_reason":null}]}`;
     const splice = learnt(frame('hi'));
@@ -169,7 +169,7 @@ describe('content without a parse', () => {
     expect(read).toBeGreaterThan(1000);
   });
 
-  test('it is really taken: after two chunks, the next of their kind is read', () => {
+  test('the fast path is used: after two chunks it reads the next similar one', () => {
     const frame = (content: string) =>
       JSON.stringify({ id: 'a', choices: [{ index: 0, delta: { content } }] });
     const splice = learnt(frame('x'));
@@ -208,14 +208,14 @@ describe('content without a parse', () => {
               at += frames[i++]!.length;
               continue;
             }
-            let said = '';
+            let message = '';
             for (; at < run.to; i++) {
-              said += JSON.parse(frames[i]!.slice(6)).choices[0].delta.content;
+              message += JSON.parse(frames[i]!.slice(6)).choices[0].delta.content;
               at += frames[i]!.length;
               pieces++;
             }
             expect(at).toBe(run.to);
-            expect(run.content).toBe(said);
+            expect(run.content).toBe(message);
           }
         },
       ),
@@ -224,7 +224,7 @@ describe('content without a parse', () => {
     expect(pieces).toBeGreaterThan(1000);
   });
 
-  test('frames that are named, or whose names differ, are no run', () => {
+  test('frames with event names, or with different ones, are not a run', () => {
     const frame = '{"id":"a","choices":[{"index":0,"delta":{"content":"x"}}]}';
     const named = new ContentSplice();
     for (let i = 0; i < 2; i++) named.learn(frame, 'message', JSON.parse(frame));
@@ -233,16 +233,16 @@ describe('content without a parse', () => {
     expect(learnt(frame).readRun(`event: error\ndata: ${frame}\n\n`, 0)).toBeUndefined();
   });
 
-  test('content that stands elsewhere is not taken for the delta of the choice', () => {
+  test('content in another position is not the delta of the choice', () => {
     const frame = (beside: string, content: string) =>
       `{"provider":{"content":"${beside}"},"choices":[{"index":0,"delta":{"content":"${content}"}}]}`;
     const splice = learnt(frame('a', 'x'));
     expect(splice.read(frame('b', 'x'), '')).toBeUndefined();
   });
 
-  if (!recordedIsThere) test.skip('SKIPPED: recorded streams are not at hand', () => {});
+  if (!recordedIsThere) test.skip('SKIPPED: recorded streams are not available', () => {});
   else {
-    test('recorded streams: every event is the one that a parse gives', () => {
+    test('recorded streams give the same events as a parse', () => {
       for (const { file } of rows.filter((row) => row.kind === 'sse')) {
         const parser = new SseParser();
         agrees([...parser.push(bytesOf(file)), ...parser.end()], file);

@@ -8,7 +8,7 @@ import { chunk, decodeAll, fold, sse } from '../streams.ts';
 import { call, calls, lines, role, transcript } from '../transcript.ts';
 
 describe('calls', () => {
-  test('arguments of parallel calls sent in turns come out one call after another', () => {
+  test('interleaved arguments of parallel calls come out one call after another', () => {
     expect(
       transcript([
         role,
@@ -53,7 +53,7 @@ describe('calls', () => {
     expect(push(calls(call(1, 'b', 'g', '{')))).toEqual(['-0', '+1 tool-call b g', '1 {']);
   });
 
-  test('indices that start at 1, that are missing, or that are all 0 make separate calls', () => {
+  test('indices that start at 1, are missing, or are all 0 make separate calls', () => {
     const expected = [
       'start',
       '+0 tool-call a f',
@@ -106,7 +106,7 @@ describe('calls', () => {
     ).toEqual(['start', '+0 tool-call a f', '0 {', '0 }', '-0', 'finish tool-calls', 'end']);
   });
 
-  test('text behind a finished call is a block of its own; text inside an unfinished one waits', () => {
+  test('text after a finished call is a separate block; text inside an unfinished one waits', () => {
     expect(
       transcript([
         chunk({ content: 'A' }),
@@ -158,7 +158,7 @@ describe('calls', () => {
     expect((block as { id: string }).id).toMatch(/^call_[0-9a-f]{24}$/);
   });
 
-  test('names and kinds go back to what the client declared', () => {
+  test("names and kinds are restored to the client's declaration", () => {
     const tools: Tool[] = [
       { type: 'function', name: 'do', namespace: 'mcp' },
       { type: 'custom', name: 'apply_patch' },
@@ -195,7 +195,7 @@ describe('calls', () => {
     ]);
   });
 
-  test('the legacy function_call is a call with an id of its own', () => {
+  test('the legacy function_call is a call with its own id', () => {
     const { blocks, finish } = fold(
       decodeAll(
         sse(

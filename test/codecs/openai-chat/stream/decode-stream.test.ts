@@ -6,7 +6,7 @@ import { chunk, decodeAll, fold, sse } from '../streams.ts';
 import { call, calls, lines, role, transcript } from '../transcript.ts';
 
 describe('reasoning', () => {
-  test('either field, or both, or details alone', () => {
+  test('reasoning is read from either field, both, or details alone', () => {
     const expected = [
       'start',
       '+0 reasoning',
@@ -33,7 +33,7 @@ describe('reasoning', () => {
     }
   });
 
-  test('a signature seals the whole list of details, put together again', () => {
+  test('a signature seals the whole joined list of details', () => {
     const detail = (more: object) =>
       chunk({ reasoning_details: [{ type: 'reasoning.text', index: 0, ...more }] });
     const { blocks } = fold(
@@ -59,7 +59,7 @@ describe('reasoning', () => {
     });
   });
 
-  test('encrypted details behind the answer become a block of their own', () => {
+  test('encrypted details after the answer become a separate block', () => {
     expect(
       transcript([
         chunk({ content: 'x' }),
@@ -82,7 +82,7 @@ describe('reasoning', () => {
     ]);
   });
 
-  test('think tags are left in the text', () => {
+  test('think tags stay in the text', () => {
     expect(transcript([chunk({ content: '<think>a</think>b' }, 'stop'), '[DONE]'])[2]).toBe(
       '0 <think>a</think>b',
     );
@@ -90,7 +90,7 @@ describe('reasoning', () => {
 });
 
 describe('first and last messages', () => {
-  test('a first chunk without choices or id begins nothing; filter results are no answer', () => {
+  test('a first chunk without choices or id starts nothing; filter results are not an answer', () => {
     const azure = {
       id: '',
       model: '',
@@ -140,7 +140,7 @@ describe('first and last messages', () => {
     ).toEqual(['start', '+0 text', '0 x', '-0', 'finish stop', 'end']);
   });
 
-  test('finish reasons of vendors', () => {
+  test("vendors' finish reasons are decoded", () => {
     for (const [reason, meaning] of [
       ['stop', 'stop'],
       ['length', 'length'],
@@ -159,7 +159,7 @@ describe('first and last messages', () => {
     }
   });
 
-  test('finish reasons that are failures are errors', () => {
+  test('finish reasons that mean a failure are errors', () => {
     for (const reason of ['error', 'network_error', 'insufficient_system_resource']) {
       expect(transcript([chunk({ content: 'x' }), chunk({}, reason), '[DONE]']).slice(-2)).toEqual([
         '-0',
@@ -201,7 +201,7 @@ describe('usage', () => {
   const counted = { input: 10, output: 5 };
   const usageOf = (...data: readonly unknown[]) => fold(decodeAll(sse(...data, '[DONE]'))).usage;
 
-  test('in its own chunk, in the finish chunk, in the choice, or in every chunk', () => {
+  test('usage is read from its own chunk, the finish chunk, the choice, or every chunk', () => {
     const text = chunk({ content: 'x' });
     const end = chunk({}, 'stop');
     expect(usageOf(text, end, { ...chunk({}), choices: [], usage })).toEqual(counted);
@@ -217,7 +217,7 @@ describe('usage', () => {
     expect(usageOf(chunk({ content: 'x' }, null, { usage: null }), end)).toBeUndefined();
   });
 
-  test('cached and written tokens by every name', () => {
+  test('cached and written tokens are read under every name', () => {
     const with_ = (more: object) =>
       usageOf(chunk({ content: 'x' }, 'stop', { usage: { ...usage, ...more } }));
     const cached = { input: 6, output: 5, cacheRead: 4 };
@@ -250,7 +250,7 @@ describe('failures inside a stream', () => {
     return (last as { error: GatewayError }).error;
   };
 
-  test('an error chunk, an error event, an error in a choice', () => {
+  test('error chunks, error events and errors in a choice are failures', () => {
     const groq = new TextEncoder().encode(
       'event: error\ndata: {"error":{"message":"Tool call validation failed","type":"invalid_request_error","code":"tool_use_failed","failed_generation":"{}","status_code":400}}\n\n',
     );
@@ -299,8 +299,8 @@ describe('failures inside a stream', () => {
   });
 });
 
-describe('what stands beside the answer', () => {
-  test('further choices and audio are passed on whole, not mixed in', () => {
+describe('data beside the answer', () => {
+  test('further choices and audio pass whole and separate', () => {
     const second = {
       ...chunk({ content: 'other' }),
       choices: [{ index: 1, delta: { content: 'other' } }],
@@ -337,7 +337,7 @@ describe('what stands beside the answer', () => {
     ).toEqual(['start', '+0 text', '0 x', '0 cites https://g', '-0', 'finish stop', 'end']);
   });
 
-  test('log-probabilities stand behind their delta', () => {
+  test('log-probabilities follow their delta', () => {
     const events = decodeAll(
       sse(
         {

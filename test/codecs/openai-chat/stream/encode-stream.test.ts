@@ -35,7 +35,7 @@ const call = (id: string, name: string, more: object = {}): BlockHead => ({
   ...more,
 });
 
-/** Every data frame's JSON, and the words of the others. */
+/** The JSON of every data frame, and the text of other frames. */
 const frames = (text: string): unknown[] =>
   text
     .split('\n\n')
@@ -52,8 +52,8 @@ const asking = (streamUsage: boolean): Conversation => ({
   settings: { stream: true, streamUsage },
 });
 
-describe('the skeleton', () => {
-  test('role, text, finish, [DONE], all under one head', () => {
+describe('the structure of a stream', () => {
+  test('role, text, finish and [DONE] have the same head', () => {
     const head = { id: 'msg_1', object: 'chat.completion.chunk', created: 7, model: 'up' };
     const choice = (delta: object, finish_reason: string | null = null) => ({
       ...head,
@@ -120,7 +120,7 @@ describe('the skeleton', () => {
     );
   });
 
-  test('fields of other protocols stay outside; those of Chat go in every chunk', () => {
+  test('fields of other protocols are dropped; those of Chat go in every chunk', () => {
     const text = encodeAll([
       {
         ...START,
@@ -133,7 +133,7 @@ describe('the skeleton', () => {
 });
 
 describe('calls', () => {
-  test('indices count from 0, whatever blocks stand between', async () => {
+  test('indices count from 0, whatever blocks are in between', async () => {
     const text = encodeAll([
       START,
       ...block(0, { type: 'text' }, 'a'),
@@ -176,7 +176,7 @@ describe('calls', () => {
     ]);
   });
 
-  test("the vendor's and the gateway's own calls are not shown, and nothing waits for them", () => {
+  test("the vendor's and the gateway's own calls are hidden, and nothing waits for them", () => {
     const text = encodeAll([
       START,
       ...block(0, call('s', 'web_search', { by: 'provider' }), '{"query":"x"}'),
@@ -200,19 +200,19 @@ describe('calls', () => {
   });
 
   test('a client of functions gets function_call', async () => {
-    const asked = openaiChat.decodeRequest({
+    const request = openaiChat.decodeRequest({
       model: 'm',
       messages: [{ role: 'user', content: 'x' }],
       functions: [{ name: 'f' }],
     });
-    const text = encodeAll([START, ...block(0, call('c', 'f'), '{"a":1}'), ...CALLED], asked);
+    const text = encodeAll([START, ...block(0, call('c', 'f'), '{"a":1}'), ...CALLED], request);
     const { message, finish_reason } = (await accumulate(text)).choices[0]!;
     expect(message.function_call).toEqual({ name: 'f', arguments: '{"a":1}' });
     expect(finish_reason as string).toBe('function_call');
   });
 });
 
-describe('what only some vendors say', () => {
+describe('vendor-specific content', () => {
   test('reasoning goes out as reasoning_content; its seal comes back from the next request', () => {
     const sealed = {
       protocol: 'anthropic-messages',
@@ -226,12 +226,12 @@ describe('what only some vendors say', () => {
       ...block(1, { type: 'text' }, 'ok'),
       ...END,
     ]);
-    const [, said, seal] = deltas(text) as [
+    const [, message, seal] = deltas(text) as [
       unknown,
       object,
       { reasoning_details: [{ data: string }] },
     ];
-    expect(said).toEqual({ reasoning_content: 'hm' });
+    expect(message).toEqual({ reasoning_content: 'hm' });
     expect(openSeal(seal.reasoning_details[0].data)).toEqual(sealed);
     const next = openaiChat.decodeRequest({
       model: 'm',
@@ -262,7 +262,7 @@ describe('what only some vendors say', () => {
     );
   });
 
-  test('citations go out once, all together, with places in the whole text', async () => {
+  test('citations go out once, all together, with positions in the whole text', async () => {
     const cite = (index: number, url: string, more: object = {}): StreamEvent => ({
       type: 'citation',
       index,

@@ -88,7 +88,7 @@ describe("an upstream's error", () => {
     ]);
   });
 
-  test('headers tell when and whether to try again', () => {
+  test('headers say when and whether to try again', () => {
     expect(decode(429, '', { 'retry-after': '3' }).retryAfter).toBe(3);
     expect(decode(429, '', { 'retry-after-ms': '1500', 'retry-after': '9' }).retryAfter).toBe(1.5);
     const soon = new Date(Date.now() + 30_000).toUTCString();
@@ -134,7 +134,7 @@ describe('an error for the client', () => {
     expect(again.kind).toBe(error.kind === 'internal' ? 'upstream' : error.kind);
   });
 
-  test('headers', () => {
+  test('headers hold the retry facts', () => {
     const error = new GatewayError('rate_limit', 'm', { retryAfter: 1.2, retryable: false });
     expect(openaiResponses.encodeError(error, 'r').headers).toEqual({
       'x-request-id': 'r',
@@ -149,21 +149,21 @@ describe('digests of streams', () => {
   const end = (type: string, response: object) =>
     `event: ${type}\ndata: ${JSON.stringify({ type, response })}\n\n`;
   const usage = { input_tokens: 3, output_tokens: 4 };
-  const said = { type: 'message', content: [{ type: 'output_text', text: 'x' }] };
+  const message = { type: 'message', content: [{ type: 'output_text', text: 'x' }] };
 
-  test('an ending', () => {
-    expect(look(end('response.completed', { status: 'completed', output: [said], usage }))).toEqual(
-      {
-        complete: true,
-        semantic: true,
-        answered: true,
-        usage: { input: 3, output: 4 },
-        finish: 'stop',
-      },
-    );
+  test('a terminal event completes a stream', () => {
+    expect(
+      look(end('response.completed', { status: 'completed', output: [message], usage })),
+    ).toEqual({
+      complete: true,
+      semantic: true,
+      answered: true,
+      usage: { input: 3, output: 4 },
+      finish: 'stop',
+    });
   });
 
-  test('a terminal event without content', () => {
+  test('a terminal event has no content', () => {
     const nothing = { type: 'message', content: [{ type: 'output_text', text: '' }] };
     expect(look(end('response.completed', { output: [nothing] }))).toEqual({
       complete: true,
@@ -174,7 +174,7 @@ describe('digests of streams', () => {
   });
 
   test('minimal streams are judged by their deltas and items', () => {
-    const item = `data: ${JSON.stringify({ type: 'response.output_item.done', item: said })}\n\n`;
+    const item = `data: ${JSON.stringify({ type: 'response.output_item.done', item: message })}\n\n`;
     expect(look(item + end('response.completed', { id: 'x' })).semantic).toBe(true);
     expect(look('data: {"type":"response.output_text.delta","delta":"x"}\n\n')).toEqual({
       complete: false,
@@ -183,7 +183,7 @@ describe('digests of streams', () => {
     expect(look('data: {"type":"response.output_text.delta","delta":""}\n\n').semantic).toBe(false);
   });
 
-  test('an incomplete one and failures', () => {
+  test('incomplete streams and failures are recognised', () => {
     expect(
       look(
         end('response.incomplete', {
@@ -211,7 +211,7 @@ describe('digests of streams', () => {
     expect(look('data: [DONE]\n\n').complete).toBe(false);
   });
 
-  test('every way an ending may begin has its prefix', () => {
+  test('every possible start of a terminal event has its prefix', () => {
     for (const text of [
       end('response.completed', {}),
       'data: {"type":"response.incomplete","response":{}}\n\n',
@@ -230,7 +230,7 @@ describe('digests of streams', () => {
   });
 });
 
-describe('whole replies that are none', () => {
+describe('whole replies that are invalid', () => {
   const context = upstream(conversation({ model: 'm', input: 'i' }));
   test.each<[Json, ErrorKind]>([
     ['text', 'upstream'],
@@ -248,14 +248,14 @@ describe('whole replies that are none', () => {
     expect((thrown as GatewayError).kind).toBe(kind);
   });
 
-  test('digests of them', () => {
+  test('digests of invalid replies', () => {
     expect(openaiResponses.digestReply('x')).toEqual({ complete: false, semantic: false });
     expect(openaiResponses.digestReply({ error: { message: 'x' } }).error?.kind).toBe('upstream');
     expect(openaiResponses.digestReply({ status: 'queued', output: [] }).complete).toBe(false);
   });
 });
 
-test('models as OpenAI lists them', () => {
+test("models have OpenAI's list shape", () => {
   expect(openaiResponses.encodeModels([{ id: 'm', provider: 'p', created: 1 }])).toEqual({
     object: 'list',
     data: [{ id: 'm', object: 'model', created: 1, owned_by: 'p' }],

@@ -25,14 +25,14 @@ describe('items', () => {
     ]);
   });
 
-  test('instructions are the system, empty ones are none', () => {
+  test('instructions become the system prompt; empty ones become none', () => {
     const system = (instructions: string | null) =>
       conversation({ model: 'm', input: 'i', instructions }).system;
     expect(system('Be brief.')).toEqual([{ type: 'text', text: 'Be brief.' }]);
     expect([...system(''), ...system(null)]).toEqual([]);
   });
 
-  test('a message without a type, in every role', () => {
+  test('a message without a type is read in every role', () => {
     for (const role of ['user', 'assistant', 'system', 'developer']) {
       expect(first({ role, content: 'x' })).toEqual({ role, block: { type: 'text', text: 'x' } });
     }
@@ -204,7 +204,7 @@ describe('items', () => {
     expect(first(item)).toEqual({ role, block });
   });
 
-  test('parts', () => {
+  test('every part of a message is decoded', () => {
     expect(
       parts([
         { type: 'input_text', text: 'a' },
@@ -245,7 +245,7 @@ describe('items', () => {
     ]);
   });
 
-  test("this gateway's carriers are opened, and what was reasoning is not a summary any more", () => {
+  test("this gateway's envelopes are opened, and their reasoning is no longer a summary", () => {
     const sealed = {
       protocol: 'anthropic-messages',
       provider: 'claude',
@@ -314,7 +314,7 @@ describe('tools', () => {
     ]);
   });
 
-  test('items bring tools; one that was deferred is loaded once a search has found it', () => {
+  test('items bring tools; a deferred one is loaded once a search finds it', () => {
     const input = [
       { type: 'message', role: 'user', content: 'x' },
       { type: 'additional_tools', role: 'developer', tools: [{ type: 'custom', name: 'exec' }] },

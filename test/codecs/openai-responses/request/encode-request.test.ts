@@ -10,9 +10,9 @@ import type { Block, Conversation, Tool, Turn } from '../../../../src/conversati
 import type { JsonObject } from '../../../../src/lib/json/json.ts';
 import { conversation, target } from '../material.ts';
 
-function encode(asked: Conversation, profile: Profile = NO_PROFILE) {
+function encode(request: Conversation, profile: Profile = NO_PROFILE) {
   const notes = new Notes();
-  const body = openaiResponses.encodeRequest(asked, target('gpt', profile), notes);
+  const body = openaiResponses.encodeRequest(request, target('gpt', profile), notes);
   return { body, items: body.input as readonly JsonObject[], notes: notes.summary() };
 }
 
@@ -46,7 +46,7 @@ const other = (turns: readonly Turn[], more: Partial<Conversation> = {}): Conver
   ...more,
 });
 
-describe('an edited conversation of this protocol', () => {
+describe('an edited conversation in the same protocol', () => {
   const body = {
     model: 'm',
     instructions: 'Be brief.',
@@ -85,10 +85,10 @@ describe('an edited conversation of this protocol', () => {
     reasoning: { effort: 'low', context: 'all_turns' },
     unknown_field: { kept: true },
   };
-  const asked = conversation(body);
+  const request = conversation(body);
   const changed = (index: number, change: (block: Block) => Block): Conversation =>
-    withParts(asked, {
-      turns: asked.turns.map((turn, i) =>
+    withParts(request, {
+      turns: request.turns.map((turn, i) =>
         i === index ? editNode(turn, { blocks: turn.blocks.map(change) }) : turn,
       ),
     });
@@ -120,20 +120,20 @@ describe('an edited conversation of this protocol', () => {
     expect(items[2]).toEqual({ ...body.input[2], call_id: 'd' } as JsonObject);
   });
 
-  test('reasoning whose call was taken away goes with it', () => {
-    const { items, notes } = encode(withParts(asked, { turns: asked.turns.slice(0, 2) }));
+  test('reasoning whose call is removed is removed with it', () => {
+    const { items, notes } = encode(withParts(request, { turns: request.turns.slice(0, 2) }));
     expect(items).toEqual([body.input[0] as JsonObject]);
     expect(notes).toBe('reasoning_dropped');
   });
 
-  test('a tool replaced: namespaces stay groups, everything else is untouched', () => {
+  test('a replaced tool: namespaces stay groups, everything else is unchanged', () => {
     const search: Tool = {
       type: 'function',
       name: 'web_search',
       schema: { type: 'object', properties: {} },
     };
-    const tools = asked.tools.map((tool) => (tool.type === 'hosted' ? search : tool));
-    const { body: sent } = encode(withParts(asked, { tools }));
+    const tools = request.tools.map((tool) => (tool.type === 'hosted' ? search : tool));
+    const { body: sent } = encode(withParts(request, { tools }));
     expect(sent.tools).toEqual([
       body.tools[0] as JsonObject,
       {
@@ -146,7 +146,7 @@ describe('an edited conversation of this protocol', () => {
     expect(sent.unknown_field).toEqual(body.unknown_field);
   });
 
-  test('tools that items brought are not declared a second time', () => {
+  test('tools from items are not declared a second time', () => {
     const input = [
       { type: 'additional_tools', role: 'developer', tools: [{ type: 'custom', name: 'exec' }] },
       { role: 'user', content: 'x' },
@@ -160,11 +160,11 @@ describe('an edited conversation of this protocol', () => {
 
   test('a changed setting changes only its field', () => {
     const settings = {
-      ...asked.settings,
+      ...request.settings,
       reasoning: { enabled: true, effort: 'high' },
       maxTokens: 7,
     };
-    const { body: sent } = encode(withParts(asked, { settings }));
+    const { body: sent } = encode(withParts(request, { settings }));
     expect(sent).toEqual({
       ...body,
       model: 'gpt',
@@ -174,7 +174,7 @@ describe('an edited conversation of this protocol', () => {
   });
 
   test('the profile drops and renames fields, with a note', () => {
-    const { body: sent, notes } = encode(asked, {
+    const { body: sent, notes } = encode(request, {
       name: 'p',
       dropParams: ['unknown_field', 'model'],
       renameParams: { reasoning: 'thinking' },
@@ -183,7 +183,7 @@ describe('an edited conversation of this protocol', () => {
     expect(notes).toBe('parameter_mapped,parameter_dropped');
   });
 
-  test("another vendor's carrier never reaches this one, touched or not", () => {
+  test("another vendor's envelope never reaches this one, edited or not", () => {
     const carrier = (payload: string) => ({
       type: 'reasoning',
       id: 'rs_2',
@@ -221,7 +221,7 @@ describe('an edited conversation of this protocol', () => {
 });
 
 describe("other protocols' turns", () => {
-  test('what stands before the dialogue are instructions, what stands in it keeps its place', () => {
+  test('system turns before the dialogue become instructions, later ones keep their place', () => {
     const system = (value: string): Turn => ({ role: 'system', blocks: [text(value)] });
     const { body, items } = encode(
       other(
@@ -238,7 +238,7 @@ describe("other protocols' turns", () => {
     expect(items.map((item) => item.role)).toEqual(['user', 'system']);
   });
 
-  test('nothing but system text is input, since input must not be empty', () => {
+  test('a lone system text becomes input, since input must not be empty', () => {
     const { body, items } = encode(other([{ role: 'system', blocks: [text('alone')] }]));
     expect(body.instructions).toBeUndefined();
     expect(items).toEqual([
@@ -246,7 +246,7 @@ describe("other protocols' turns", () => {
     ]);
   });
 
-  test('the calls of a turn stand together behind its words, results before the next words', () => {
+  test('the calls of a turn follow its text together, and results precede the next text', () => {
     const { items } = encode(
       other([
         user(text('hi')),
@@ -316,16 +316,16 @@ describe("other protocols' turns", () => {
     source: { type: 'base64', mediaType: 'image/png', data: 'aGk=' },
   };
   const shown = { type: 'input_image', detail: 'auto', image_url: 'data:image/png;base64,aGk=' };
-  const seen = [assistant(call('a')), user(result('a', [text('see'), image]))];
+  const received = [assistant(call('a')), user(result('a', [text('see'), image]))];
 
-  test('an image in a result is a part of the output, or follows it, or is words', () => {
-    expect(encode(other(seen)).items[1]!.output).toEqual([
+  test('an image in a result becomes a part of the output, a following message, or text', () => {
+    expect(encode(other(received)).items[1]!.output).toEqual([
       { type: 'input_text', text: 'see' },
       shown,
     ]);
-    const apart = encode(other(seen), { name: 'p', imagesInResults: false });
+    const apart = encode(other(received), { name: 'p', imagesInResults: false });
     expect(apart.items[2]).toEqual({ type: 'message', role: 'user', content: [shown] });
-    const blind = encode(other(seen), { name: 'p', images: false });
+    const blind = encode(other(received), { name: 'p', images: false });
     expect(JSON.stringify(blind.items)).not.toContain('base64');
     expect(JSON.stringify(blind.items)).toContain('[image omitted]');
     expect(blind.notes).toBe('content_bridged');
@@ -351,7 +351,7 @@ describe("other protocols' turns", () => {
     expect(notes).toBe('hosted_call_dropped=2');
   });
 
-  test('tools: strict is said, long and odd names are mapped, placeholders dropped, search translated', () => {
+  test('tools: strict is explicit, long and odd names are mapped, placeholders dropped, search translated', () => {
     const tools: Tool[] = [
       { type: 'function', name: 'a.b', schema: { properties: { x: {} } } },
       { type: 'function', name: 'DeferredToolPlaceholder', deferred: true },

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import type { JsonObject } from '../../../../src/lib/json/json.ts';
 import { conversation } from '../material.ts';
-import { ASKED, added, completed, created, done, run, words } from '../transcript.ts';
+import { ASKED, added, completed, created, done, run, transcript } from '../transcript.ts';
 
 describe('calls under the names that the client declared', () => {
   const sent = conversation({
@@ -29,7 +29,7 @@ describe('calls under the names that the client declared', () => {
     delta,
   });
 
-  test('a flattened name finds its namespace', () => {
+  test('a flattened name gets its namespace back', () => {
     const stream = [
       created,
       added(0, call('ns__go')),
@@ -38,14 +38,14 @@ describe('calls under the names that the client declared', () => {
       done(0, call('ns__go', { arguments: '{"a":1}' })),
       completed(),
     ];
-    expect(words(run(stream, sent))).toBe(
+    expect(transcript(run(stream, sent))).toBe(
       'start [0 call ns.go/function "{"a"" ":1}" ] finish:tool-calls end',
     );
   });
 
-  test('a native namespace is kept', () => {
+  test('a native namespace stays', () => {
     const item = call('go', { namespace: 'ns', arguments: '{}' });
-    expect(words(run([created, added(0, item), done(0, item), completed()], sent))).toBe(
+    expect(transcript(run([created, added(0, item), done(0, item), completed()], sent))).toBe(
       'start [0 call ns.go/function "{}" ] finish:tool-calls end',
     );
   });
@@ -59,7 +59,7 @@ describe('calls under the names that the client declared', () => {
       done(0, call('apply_patch', { arguments: '{"input":"*** Begin"}' })),
       completed(),
     ];
-    expect(words(run(stream, sent))).toBe(
+    expect(transcript(run(stream, sent))).toBe(
       'start [0 call apply_patch/custom "*** Begin" ] finish:tool-calls end',
     );
   });
@@ -80,12 +80,12 @@ describe('calls under the names that the client declared', () => {
       done(0, { ...item, input: '*** x' }),
       completed(),
     ];
-    expect(words(run(stream, sent))).toBe(
+    expect(transcript(run(stream, sent))).toBe(
       'start [0 call apply_patch/custom "*** " "x" ] finish:tool-calls end',
     );
   });
 
-  test('a search that the client runs is a call, one that the vendor ran is not', () => {
+  test("a search that the client runs is a call; a vendor's search is not", () => {
     const item = {
       id: 't',
       type: 'tool_search_call',
@@ -94,10 +94,10 @@ describe('calls under the names that the client declared', () => {
       arguments: { query: 'q' },
     };
     expect(
-      words(run([created, added(0, { ...item, arguments: {} }), done(0, item), completed()], sent)),
+      transcript(run([created, added(0, { ...item, arguments: {} }), done(0, item), completed()], sent)),
     ).toBe('start [0 call tool_search/tool-search "{"query":"q"}" ] finish:tool-calls end');
     const server = { ...item, execution: 'server', call_id: null };
-    expect(words(run([created, added(0, server), done(0, server), completed()], sent))).toBe(
+    expect(transcript(run([created, added(0, server), done(0, server), completed()], sent))).toBe(
       'start [0 whole tool-call ] finish:stop end',
     );
   });
@@ -164,17 +164,17 @@ describe('endings', () => {
   ];
   for (const [name, event, expected] of cases) {
     test(name, () => {
-      expect(words(run([created, event], ASKED, false))).toBe(`start ${expected}`);
+      expect(transcript(run([created, event], ASKED, false))).toBe(`start ${expected}`);
     });
   }
 
   test('nothing follows an error event', () => {
     const error = { type: 'error', message: 'x' };
     const failed = { type: 'response.failed', response: { status: 'failed' } };
-    expect(words(run([created, error, failed]))).toBe('start error:upstream');
+    expect(transcript(run([created, error, failed]))).toBe('start error:upstream');
   });
 
-  test('usage comes apart', () => {
+  test('usage is split into exclusive counts', () => {
     const usage = {
       input_tokens: 100,
       input_tokens_details: { cached_tokens: 60, cache_write_tokens: 10 },
@@ -188,8 +188,8 @@ describe('endings', () => {
     });
   });
 
-  test('events of no known meaning pass as opaque', () => {
+  test('unknown events pass as opaque', () => {
     const events = run([created, { type: 'codex.rate_limits', limits: 1 }, completed()]);
-    expect(words(events)).toBe('start opaque finish:stop end');
+    expect(transcript(events)).toBe('start opaque finish:stop end');
   });
 });

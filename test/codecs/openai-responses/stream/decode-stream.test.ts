@@ -14,24 +14,24 @@ import {
   run,
   said,
   text,
-  words,
+  transcript,
 } from '../transcript.ts';
 
 describe('streams with less than the specification requires', () => {
   const answer = { ...message, content: said('Hi') };
 
-  test('an item that stands only in the last event is not lost', () => {
-    expect(words(run([created, completed([answer])]))).toBe('start [0 text "Hi" ] finish:stop end');
+  test('an item that appears only in the last event is not lost', () => {
+    expect(transcript(run([created, completed([answer])]))).toBe('start [0 text "Hi" ] finish:stop end');
   });
 
-  test('done without added, and no ids: what Codex accepts', () => {
+  test('done events without added events and ids decode, as Codex accepts them', () => {
     const item = { type: 'message', role: 'assistant', content: said('Hi') };
     const stream = [{ type: 'response.output_item.done', item }, completed()];
-    expect(words(run(stream))).toBe('start [0 text "Hi" ] finish:stop end');
-    expect(words(run(stream, ASKED, false))).toBe('start [0 text "Hi" ] finish:stop end');
+    expect(transcript(run(stream))).toBe('start [0 text "Hi" ] finish:stop end');
+    expect(transcript(run(stream, ASKED, false))).toBe('start [0 text "Hi" ] finish:stop end');
   });
 
-  test('deltas without content_part.added and without output_index', () => {
+  test('deltas without content_part.added and without output_index decode', () => {
     const stream = [
       created,
       { type: 'response.output_item.added', item: message },
@@ -40,10 +40,10 @@ describe('streams with less than the specification requires', () => {
       { type: 'response.output_item.done', item: answer },
       completed([answer]),
     ];
-    expect(words(run(stream))).toBe('start [0 text "H" "i" ] finish:stop end');
+    expect(transcript(run(stream))).toBe('start [0 text "H" "i" ] finish:stop end');
   });
 
-  test('a done event that knows more than the deltas said adds the rest once', () => {
+  test('a done event with more text than the deltas adds the rest once', () => {
     const stream = [
       created,
       added(0, message),
@@ -52,15 +52,15 @@ describe('streams with less than the specification requires', () => {
       done(0, { ...message, content: said('Hello') }),
       completed(),
     ];
-    expect(words(run(stream))).toBe('start [0 text "Hel" "lo" ] finish:stop end');
+    expect(transcript(run(stream))).toBe('start [0 text "Hel" "lo" ] finish:stop end');
   });
 
-  test('no output_item.done before the last event', () => {
+  test('a missing output_item.done before the last event does no harm', () => {
     const stream = [created, added(0, message), text(0, 'Hi'), completed([answer])];
-    expect(words(run(stream))).toBe('start [0 text "Hi" ] finish:stop end');
+    expect(transcript(run(stream))).toBe('start [0 text "Hi" ] finish:stop end');
   });
 
-  test('item ids that change on the way (GitHub Copilot)', () => {
+  test('item ids may change during the stream (GitHub Copilot)', () => {
     const stream = [
       created,
       added(0, { ...message, id: 'a' }),
@@ -68,7 +68,7 @@ describe('streams with less than the specification requires', () => {
       done(0, { ...answer, id: 'c' }),
       completed([{ ...answer, id: 'd' }]),
     ];
-    expect(words(run(stream))).toBe('start [0 text "Hi" ] finish:stop end');
+    expect(transcript(run(stream))).toBe('start [0 text "Hi" ] finish:stop end');
   });
 
   test('[DONE] after the end is ignored; without an end it completes a stream with no open item', () => {
@@ -77,13 +77,13 @@ describe('streams with less than the specification requires', () => {
     const none = { bytes: new Uint8Array(), from: 0, to: 0 };
     for (const data of stream) decoder.push({ event: '', data: JSON.stringify(data), ...none });
     expect(decoder.push({ event: '', data: '[DONE]', ...none })).toEqual([]);
-    expect(words(decoder.end())).toBe('finish:stop end');
-    expect(words(run([...stream, completed([answer])]))).toEndWith('] finish:stop end');
+    expect(transcript(decoder.end())).toBe('finish:stop end');
+    expect(transcript(run([...stream, completed([answer])]))).toEndWith('] finish:stop end');
   });
 
-  test('a cut stream closes its block and gives no end', () => {
-    expect(words(run([created, added(0, message), text(0, 'Hi')]))).toBe('start [0 text "Hi" ]');
-    expect(words(run([]))).toBe('');
+  test('a cut stream closes its block and has no end', () => {
+    expect(transcript(run([created, added(0, message), text(0, 'Hi')]))).toBe('start [0 text "Hi" ]');
+    expect(transcript(run([]))).toBe('');
   });
 
   test('a frame that is not a JSON object is an upstream error', () => {
@@ -107,7 +107,7 @@ describe('streams with less than the specification requires', () => {
 });
 
 describe('items', () => {
-  test('interleaved items come one after the other, in the order of the output', () => {
+  test('interleaved items come out one after the other, in output order', () => {
     const search = {
       id: 'ws_1',
       type: 'web_search_call',
@@ -126,7 +126,7 @@ describe('items', () => {
       completed(),
     ];
     const events = run(stream);
-    expect(words(events)).toBe('start [0 whole tool-call ] [1 text "A" "B" ] finish:stop end');
+    expect(transcript(events)).toBe('start [0 whole tool-call ] [1 text "A" "B" ] finish:stop end');
     const head = events.find((event) => event.type === 'block-start')?.head;
     expect(head?.type === 'whole' ? head.block : undefined).toEqual({
       type: 'tool-call',
@@ -150,12 +150,12 @@ describe('items', () => {
       done(0, { ...message, content: said('A') }),
       completed(),
     ];
-    expect(words(run(stream))).toBe(
+    expect(transcript(run(stream))).toBe(
       'start [0 text "A" ] [1 call f/function "{}" ] finish:tool-calls end',
     );
   });
 
-  test('summary parts, then the payload of done', () => {
+  test('summary parts come first, then the payload of done', () => {
     const part = (summary_index: number) => ({
       type: 'response.reasoning_summary_part.added',
       output_index: 0,
@@ -180,18 +180,18 @@ describe('items', () => {
       done(0, { ...item, summary, encrypted_content: 'late' }),
       completed(),
     ];
-    expect(words(run(stream))).toBe(
+    expect(transcript(run(stream))).toBe(
       'start [0 reasoning "a" "b" +"c" sealed:late ] finish:stop end',
     );
   });
 
-  test('reasoning of which only the payload comes is a block, of which nothing comes is none', () => {
+  test('reasoning with only a payload is a block; empty reasoning is none', () => {
     const item = { id: 'rs_1', type: 'reasoning', summary: [] };
     const sealed = { ...item, encrypted_content: 'x' };
-    expect(words(run([created, added(0, item), done(0, sealed), completed()]))).toBe(
+    expect(transcript(run([created, added(0, item), done(0, sealed), completed()]))).toBe(
       'start [0 reasoning sealed:x ] finish:stop end',
     );
-    expect(words(run([created, added(0, item), done(0, item), completed()]))).toBe(
+    expect(transcript(run([created, added(0, item), done(0, item), completed()]))).toBe(
       'start finish:stop end',
     );
   });
@@ -215,12 +215,12 @@ describe('items', () => {
       completed(),
     ];
     const events = run(stream);
-    expect(words(events)).toBe('start [0 reasoning "think" ] finish:stop end');
+    expect(transcript(events)).toBe('start [0 reasoning "think" ] finish:stop end');
     expect(events[1]).toMatchObject({ head: { type: 'reasoning' } });
     expect(JSON.stringify(events[1])).not.toContain('summary');
   });
 
-  test('a refusal is its own block and its own finish', () => {
+  test('a refusal is a separate block with its own finish', () => {
     const stream = [
       created,
       added(0, message),
@@ -235,7 +235,7 @@ describe('items', () => {
       done(0, { ...message, content: [{ type: 'refusal', refusal: 'No.' }] }),
       completed(),
     ];
-    expect(words(run(stream))).toBe('start [0 refusal "No." ] finish:refusal end');
+    expect(transcript(run(stream))).toBe('start [0 refusal "No." ] finish:refusal end');
   });
 
   test('citations keep their offsets, also those that only the done part lists', () => {
@@ -249,7 +249,7 @@ describe('items', () => {
       done(0, { ...message, content: [part] }),
       completed(),
     ];
-    expect(words(run(stream))).toBe('start [0 text "A" cite:u@0-1 ] finish:stop end');
+    expect(transcript(run(stream))).toBe('start [0 text "A" cite:u@0-1 ] finish:stop end');
   });
 
   test('several parts of one message are several blocks', () => {
@@ -261,7 +261,7 @@ describe('items', () => {
       done(0, { ...message, content: [...said('A'), ...said('B'), ...said('C')] }),
       completed(),
     ];
-    expect(words(run(stream))).toBe(
+    expect(transcript(run(stream))).toBe(
       'start [0 text "A" ] [1 text "B" ] [2 text "C" ] finish:stop end',
     );
   });

@@ -27,8 +27,8 @@ const call = (name: string, more: object = {}): BlockHead => ({
   ...more,
 });
 
-describe('the skeleton', () => {
-  test('text', () => {
+describe('the structure of a stream', () => {
+  test('a text stream has every event in order', () => {
     const sse = write([start, ...block(0, TEXT, 'Hel', 'lo "x"\n'), ...finish('stop')]);
     expect(types(sse)).toEqual([
       'created',
@@ -53,7 +53,7 @@ describe('the skeleton', () => {
     ]);
   });
 
-  test('reasoning, then a call', () => {
+  test('reasoning and a call come one after the other', () => {
     const sse = write([
       start,
       ...block(0, REASONING, 'a', { type: 'delta', text: 'b', newPart: true }),
@@ -83,7 +83,7 @@ describe('the skeleton', () => {
     expect(output(sse).map((item) => item.type)).toEqual(['reasoning', 'function_call']);
   });
 
-  test('the response repeats what was asked, and has every key that the official type requires', () => {
+  test("the response repeats the request's settings, and has every key that the official type requires", () => {
     const body = {
       ...PLAIN,
       instructions: 'Be brief.',
@@ -144,7 +144,7 @@ describe('the skeleton', () => {
     expect(item!.id.length).toBeLessThanOrEqual(64);
   });
 
-  test('nothing an upstream names can break out of its frame', () => {
+  test('no text from an upstream can break out of its frame', () => {
     const wire = { protocol: 'openai-responses', value: { type: 'x', a: 1 } } as const;
     const sse = write([
       { type: 'start', id: 'resp_"},\n\ndata: 1', model: 'm' },
@@ -157,7 +157,7 @@ describe('the skeleton', () => {
     expect(types(sse)[2]).toBe('codex.rate_limits');
   });
 
-  test('texts split by citations are parts of one message, the sources of a whole part behind its text', () => {
+  test('texts split by citations are parts of one message; sources of a whole part follow its text', () => {
     const citation = { url: 'https://a', title: 'A' };
     const sse = write([
       start,
@@ -182,7 +182,7 @@ describe('the skeleton', () => {
     );
   });
 
-  test('log-probabilities arrive with a delta and stand in the part', () => {
+  test('log-probabilities arrive with a delta and appear in the part', () => {
     const content = [{ token: 'x', logprob: -0.1 }];
     const sse = write([
       start,
@@ -210,7 +210,7 @@ describe('the skeleton', () => {
   });
 });
 
-describe('calls in the kind and namespace that the client declared', () => {
+describe('calls keep the declared kind and namespace', () => {
   test.each([
     [
       'function',
@@ -250,7 +250,7 @@ describe('calls in the kind and namespace that the client declared', () => {
     }
   });
 
-  test('arguments that never came are an empty object, with a delta that says so', () => {
+  test('missing arguments become an empty object, with a delta for it', () => {
     const sse = write([start, ...block(0, call('go')), ...finish('tool-calls')]);
     expect(output(sse)[0]!.arguments).toBe('{}');
     expect(types(sse)).toContain('function_call_arguments.delta');
@@ -262,7 +262,7 @@ describe('calls in the kind and namespace that the client declared', () => {
   });
 
   test("Codex's namespaced tools survive a flat vendor", () => {
-    const asked = conversation({
+    const request = conversation({
       ...PLAIN,
       input: [
         { type: 'message', role: 'user', content: 'hi' },
@@ -289,14 +289,14 @@ describe('calls in the kind and namespace that the client declared', () => {
         },
       ],
     });
-    const names = toolNames(asked.tools, 64);
+    const names = toolNames(request.tools, 64);
     const flat = ['multi_agent_v1__spawn_agent', 'functions__exec', 'functions__wait'];
     expect([
       names.flat('spawn_agent', 'multi_agent_v1'),
       names.flat('exec', 'functions'),
       names.flat('wait', 'functions'),
     ]).toEqual(flat);
-    // What a Chat decoder makes of the flat names, as a Responses client is to see it.
+    // The calls that a Chat decoder reads from the flat names, as a Responses client must get them.
     const events = flat.flatMap((name, i) =>
       block(i, { type: 'tool-call', id: `c${i}`, by: 'client', ...names.original(name) }, '{}'),
     );
@@ -317,11 +317,11 @@ describe('seals', () => {
     output(write([start, ...block(0, REASONING, ...inner), ...finish('stop')], body))[0]
       ?.encrypted_content;
 
-  test("the vendor's own goes out as it is", () => {
+  test("the vendor's own seal goes out unchanged", () => {
     expect(payload(SEALING, 'x', sealed({}))).toBe('gAAA');
   });
 
-  test("another protocol's goes into an envelope that opens again", () => {
+  test("another protocol's seal goes into an envelope that opens again", () => {
     const signature = {
       protocol: 'anthropic-messages',
       provider: 'claude',
@@ -341,7 +341,7 @@ describe('seals', () => {
     expect(payload({ ...PLAIN, store: false }, 'x', sealed({}))).toBe('gAAA');
   });
 
-  test('redacted thinking is an item without a summary, and none where it cannot be carried', () => {
+  test('redacted thinking is an item without a summary, and none if it cannot be carried', () => {
     const redacted: BlockHead = {
       type: 'whole',
       block: {
@@ -355,7 +355,7 @@ describe('seals', () => {
     expect(output(write(events))).toEqual([]);
   });
 
-  test('what went out comes back: text and seal, for the vendor that made them', () => {
+  test('text and seal come back for the vendor that made them', () => {
     const [item] = output(
       write([start, ...block(0, REASONING, 'because'), ...finish('stop')], SEALING),
     );
@@ -378,7 +378,7 @@ describe('endings', () => {
   };
   const refusal = block(0, { type: 'refusal' }, 'No.');
 
-  test('by reason', () => {
+  test('every finish reason has its ending', () => {
     expect(end('stop')).toEqual({ status: 'completed', reason: undefined });
     expect(end('pause')).toEqual({ status: 'completed', reason: undefined });
     expect(end('length')).toEqual({ status: 'incomplete', reason: 'max_output_tokens' });
@@ -387,7 +387,7 @@ describe('endings', () => {
     expect(end('refusal')).toEqual({ status: 'incomplete', reason: 'content_filter' });
   });
 
-  test('a refusal is a part of its own kind', () => {
+  test('a refusal is a separate kind of part', () => {
     const sse = write([start, ...refusal, ...finish('refusal')]);
     expect(output(sse)[0]!.content).toEqual([{ type: 'refusal', refusal: 'No.' }]);
     expect(types(sse)).toContain('refusal.delta');
@@ -402,7 +402,7 @@ describe('endings', () => {
     ['quota', 'insufficient_quota'],
     ['context_overflow', 'context_length_exceeded'],
     ['content_filter', 'invalid_prompt'],
-  ] as const)('failing as %s is said as %s, never as an overload', async (kind, code) => {
+  ] as const)('a %s failure becomes %s, never an overload', async (kind, code) => {
     const encoder = openaiResponses.encodeStream(client(conversation(PLAIN)));
     const error = new GatewayError(kind, 'It broke.', { code: 'server_is_overloaded' });
     const sse =

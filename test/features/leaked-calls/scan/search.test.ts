@@ -1,4 +1,4 @@
-/** How much of a reply is searched for leaked calls. */
+/** Bounds on the search for leaked calls in one reply. */
 
 import { describe, expect, test } from 'bun:test';
 import { FAMILIES } from '../../../../src/features/leaked-calls/index.ts';
@@ -6,12 +6,12 @@ import { eventsOf, fn, play } from '../transcript.ts';
 
 const TOOLS = [fn('run', { cmd: { type: 'string' } })];
 const CALL = '<tool_call>{"name":"run","arguments":{"cmd":"x"}}</tool_call>\n';
-const said = (text: string) =>
+const contentOf = (text: string) =>
   play(eventsOf([{ text: [text] }]), { tools: TOOLS, profile: { leakFamilies: FAMILIES } });
 
-describe('calls of a reply', () => {
-  test('are found by the hundred', () => {
-    const { calls, text } = said(CALL.repeat(300));
+describe('calls in a reply', () => {
+  test('hundreds of calls are found', () => {
+    const { calls, text } = contentOf(CALL.repeat(300));
     expect(calls.length).toBe(300);
     expect(text).toBe('');
   });
@@ -23,20 +23,20 @@ describe('calls of a reply', () => {
     "<tool_call>{'name':'run','arguments':{",
     '<tool_call>run<arg_key>cmd</arg_key><arg_value>x</arg_value></tool_call>',
     '<invoke name="run"><parameter name="cmd">x</parameter></invoke>\n',
-  ])('are text where there are thousands of them: %j', (piece) => {
+  ])('thousands of pieces stay text: %j', (piece) => {
     const text = piece.repeat(20_000);
-    const told = said(text);
-    expect(told.calls).toEqual([]);
-    expect(told.text.trim()).toBe(text.trim());
+    const response = contentOf(text);
+    expect(response.calls).toEqual([]);
+    expect(response.text.trim()).toBe(text.trim());
   });
 });
 
-describe('the work on a reply of markup', () => {
+describe('the cost of a reply full of markup', () => {
   const cpu = (text: string): number => {
     let least = Number.POSITIVE_INFINITY;
     for (let i = 0; i < 4; i++) {
       const before = process.threadCpuUsage();
-      said(text);
+      contentOf(text);
       const { user, system } = process.threadCpuUsage(before);
       least = Math.min(least, (user + system) / 1000);
     }
@@ -45,10 +45,10 @@ describe('the work on a reply of markup', () => {
   const plain = cpu('words and more '.repeat(100_000));
 
   test.each([CALL, '<tool_call>{"name":"x"', '<think>', '</think>', '<arg_key>'])(
-    'is no more than a few times that on as much of prose: %j',
+    'markup costs at most a few times as much as prose of the same length: %j',
     (piece) => {
       const used = cpu(piece.repeat(Math.ceil(1_500_000 / piece.length)));
-      // Before it is given up, a bounded number of pieces is read in full.
+      // A bounded number of pieces is read in full before the search stops.
       expect(used / (plain + 20)).toBeLessThan(4);
     },
   );

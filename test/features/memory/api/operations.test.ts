@@ -34,9 +34,9 @@ async function ask(
   const text =
     typeof body === 'string' ? body : body === undefined ? undefined : JSON.stringify(body);
   const response = await fetch(`${gateway.url}/v1/memory${path}`, { method, headers, body: text });
-  const told = (await response.json()) as JsonObject;
-  const { message = '' } = (told.error ?? {}) as { message?: string };
-  return { status: response.status, body: told, message };
+  const reported = (await response.json()) as JsonObject;
+  const { message = '' } = (reported.error ?? {}) as { message?: string };
+  return { status: response.status, body: reported, message };
 }
 const LINES = { headers: { 'content-type': 'application/x-ndjson' } };
 const line = (text: unknown) => JSON.stringify({ text });
@@ -209,7 +209,7 @@ test('a misspelt header is refused by name, a foreign one is ignored', async () 
     200,
     expect.stringContaining('unknown_header_ignored=2'),
   ]);
-  // Beside a known one, and however many there are.
+  // Together with a known one, and however many there are.
   const crowd = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`x-hopgate-q${i}`, '1']));
   const many = await chat({ ...crowd, 'x-hopgate-tool-events': 'true' });
   expect(many.headers.get('x-hopgate-notes')).toContain('unknown_header_ignored=8');

@@ -1,4 +1,4 @@
-/** Terms of texts: scripts with and without blanks, mixed ones, and what a question is asked by. */
+/** Terms of texts: scripts with and without spaces, mixed ones, and the terms of a question. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -76,7 +76,7 @@ describe('terms of a text', () => {
       fc.property(fc.string({ unit: 'grapheme' }), (text) => {
         const own = new Set(terms(text));
         expect(terms(`${text} ${text}`).every((term) => own.has(term))).toBe(true);
-        // Question words fall out; what remains stands in the text, be it beside a gap.
+        // Question words are dropped; the rest appears in the text, possibly beside a gap.
         for (const term of queryTerms(text)) expect([...own]).toContain(term);
       }),
       { numRuns: 300 },

@@ -1,4 +1,4 @@
-/** A memory elsewhere: what it is sent, the many forms of what it answers, and what happens when it does not. */
+/** An external memory service: the requests it gets, the forms of its responses, and its failures. */
 
 import { afterEach, describe, expect, test } from 'bun:test';
 import { DEFAULT_LIMITS } from '../../../../src/features/memory/event.ts';
@@ -18,7 +18,7 @@ afterEach(async () => {
   for (const server of servers.splice(0)) server.stop(true);
 });
 
-interface Asked {
+interface ServiceRequest {
   readonly method: string;
   readonly path: string;
   readonly authorization: string | null;
@@ -26,10 +26,10 @@ interface Asked {
 }
 
 function store(
-  answer: (asked: Asked) => Response | Promise<Response>,
+  answer: (request: ServiceRequest) => Response | Promise<Response>,
   more: Partial<ExternalOptions> = {},
 ) {
-  const asked: Asked[] = [];
+  const requests: ServiceRequest[] = [];
   const server = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
@@ -40,7 +40,7 @@ function store(
         authorization: request.headers.get('authorization'),
         body: (await request.json()) as Json,
       };
-      asked.push(one);
+      requests.push(one);
       return answer(one);
     },
   });
@@ -57,12 +57,12 @@ function store(
     ...more,
   });
   open.push(memory);
-  return { memory, asked, watch };
+  return { memory, requests, watch };
 }
 
 describe('an external memory', () => {
   test('gets {space, query, limit} with its key, and its events are returned in its order', async () => {
-    const { memory, asked, watch } = store(
+    const { memory, requests, watch } = store(
       () =>
         Response.json({
           events: [
@@ -83,7 +83,7 @@ describe('an external memory', () => {
       },
       { id: 'mem_external2', text: '怕狗', time: NOW, score: 0.5, tags: [], importance: 0.5 },
     ]);
-    expect(asked).toEqual([
+    expect(requests).toEqual([
       {
         method: 'POST',
         path: '/memo',
@@ -96,14 +96,14 @@ describe('an external memory', () => {
   });
 
   test('gets captured events in the background, one call for each space', async () => {
-    const { memory, asked, watch } = store(() => new Response(null, { status: 204 }));
+    const { memory, requests, watch } = store(() => new Response(null, { status: 204 }));
     await memory.capture('a', [{ text: 'one', source: 'Ann', time: 7 }, { text: ' ' }]);
     await memory.capture('b', [{ text: 'two', time: 8 }]);
     await memory.capture('a', [{ text: 'three', time: 9 }]);
-    expect(asked).toEqual([]);
+    expect(requests).toEqual([]);
     await memory.close();
     const event = { tags: [], importance: 0.5 };
-    expect(asked.map(({ body }) => body)).toEqual([
+    expect(requests.map(({ body }) => body)).toEqual([
       {
         space: 'a',
         events: [
@@ -118,14 +118,14 @@ describe('an external memory', () => {
 
   test('that fails gets each event again until the tries are used up', async () => {
     let fails = 1;
-    const { memory, asked, watch } = store(({ body }) => {
+    const { memory, requests, watch } = store(({ body }) => {
       const bad = (body as { space: string }).space === 'b' && fails-- > 0;
       return new Response(null, { status: bad ? 503 : 200 });
     });
     await memory.capture('a', [{ text: 'one' }]);
     await memory.capture('b', [{ text: 'two' }]);
     for (let tries = 0; watch.outcomes.stored !== 2 && tries < 100; tries++) await Bun.sleep(30);
-    expect(asked.map(({ body }) => (body as { space: string }).space)).toEqual(['a', 'b', 'b']);
+    expect(requests.map(({ body }) => (body as { space: string }).space)).toEqual(['a', 'b', 'b']);
     expect(watch.problems).toEqual(['The external memory answered 503.']);
     fails = 99;
     await memory.capture('b', [{ text: 'three' }]);
@@ -149,10 +149,13 @@ describe('an external memory', () => {
       504,
       /in time \(memory\.timeout\)/,
     ],
-  ])('that %s is an error in words', async (_name, answer, status, words) => {
+  ])('a service that %s gives a readable error', async (_name, answer, status, textPart) => {
     const { memory, watch } = store(answer);
     const failure = memory.recall('s', { query: 'x' });
-    await expect(failure).rejects.toMatchObject({ status, message: expect.stringMatching(words) });
+    await expect(failure).rejects.toMatchObject({
+      status,
+      message: expect.stringMatching(textPart),
+    });
     expect(watch.kinds).toEqual(['failed']);
   });
 
@@ -164,15 +167,17 @@ describe('an external memory', () => {
   });
 
   test('is asked to erase, and queued events are removed', async () => {
-    const { memory, asked } = store(() => new Response());
+    const { memory, requests } = store(() => new Response());
     await memory.capture('s', [{ text: 'waits' }]);
     await memory.capture('t', [{ text: 'stays' }]);
     expect(await memory.erase('s')).toBeUndefined();
     await memory.close();
-    expect(asked.map(({ method, body }) => [method, (body as { space: string }).space])).toEqual([
-      ['DELETE', 's'],
-      ['POST', 't'],
-    ]);
+    expect(requests.map(({ method, body }) => [method, (body as { space: string }).space])).toEqual(
+      [
+        ['DELETE', 's'],
+        ['POST', 't'],
+      ],
+    );
   });
 });
 

@@ -1,4 +1,4 @@
-/** Marks in text: found at every split, left alone where they are no citations. */
+/** Citation marks in text: found at every split, ignored where they are not citations. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -10,7 +10,7 @@ import {
 const SOURCES = [1, 2, 3].map((n) => ({ n, url: `https://s.example/${n}`, title: `S${n}` }));
 const source = (n: number) => SOURCES.find((one) => one.n === n);
 
-/** Text with `«1,2»` where sources are cited; neighbouring texts joined. */
+/** The text with `«1,2»` at each citation; adjacent texts are joined. */
 function read(pieces: readonly string[]): string {
   const marks = new CitationMarks(source);
   const out: CitedTextPiece[] = [];
@@ -35,7 +35,7 @@ describe('marks', () => {
     ['half [1, 9] known', 'half«1» known'],
     ['at the end [3]', 'at the end«3»'],
     ['a [1]b', 'a «1»b'],
-  ])('%s', (text, told) => expect(read([text])).toBe(told));
+  ])('%s', (text, reported) => expect(read([text])).toBe(reported));
 
   test.each([
     'a link [1](https://x.example)',

@@ -1,4 +1,4 @@
-/** The tools that reach out, in the engine: offered, called by a scripted model, and shown to clients. */
+/** Network tools in the engine: offered, called by a scripted model, and shown to clients. */
 
 import { afterAll, describe, expect, test } from 'bun:test';
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
@@ -52,7 +52,7 @@ describe('web_fetch', () => {
   ];
 
   test('declared by a Messages client, it is shown as that protocol shows a fetch', async () => {
-    const told = await exchange({
+    const response = await exchange({
       client: 'anthropic-messages',
       body: {
         max_tokens: 100,
@@ -62,12 +62,12 @@ describe('web_fetch', () => {
       tools: [fetcher('declared')],
       hops: hops(`${here}/page`),
     });
-    expectLegal(told.events);
-    expect(lastMessage(told.bodies[1])).toMatchObject({
+    expectLegal(response.events);
+    expect(lastMessage(response.bodies[1])).toMatchObject({
       role: 'tool',
       content: expect.stringContaining('Needs **sun**.'),
     });
-    const starts = framesOf(told.sse).filter(({ type }) => type === 'content_block_start');
+    const starts = framesOf(response.sse).filter(({ type }) => type === 'content_block_start');
     const blocks = starts.map(({ content_block: block }) => block as JsonObject);
     expect(blocks.map(({ type }) => type)).toEqual([
       'server_tool_use',
@@ -87,7 +87,7 @@ describe('web_fetch', () => {
   });
 
   test('a refused page is a result with a reason for the model, and an error for the client', async () => {
-    const told = await exchange({
+    const response = await exchange({
       client: 'anthropic-messages',
       body: {
         max_tokens: 100,
@@ -97,11 +97,11 @@ describe('web_fetch', () => {
       tools: [fetcher('declared')],
       hops: hops('http://169.254.169.254/latest/meta-data/'),
     });
-    expect(lastMessage(told.bodies[1]).content).toContain('not on the public internet');
-    expect(told.sse).toContain(
+    expect(lastMessage(response.bodies[1]).content).toContain('not on the public internet');
+    expect(response.sse).toContain(
       '"type":"web_fetch_tool_result_error","error_code":"url_not_allowed"',
     );
-    expect(textOf(told.events)).toContain('It needs sun.');
+    expect(textOf(response.events)).toContain('It needs sun.');
   });
 
   test('selective: offered where the user wrote a URL, and only there', async () => {
@@ -136,10 +136,11 @@ test('an HTTP tool gets the model’s arguments for clients of every protocol', 
     maxBytes: 1000,
   });
   for (const client of ['openai-chat', 'openai-responses', 'anthropic-messages'] as const) {
-    const said = [{ role: 'user', content: 'Weather?' }];
-    const told = await exchange({
+    const messages = [{ role: 'user', content: 'Weather?' }];
+    const response = await exchange({
       client,
-      body: client === 'openai-responses' ? { input: said } : { max_tokens: 9, messages: said },
+      body:
+        client === 'openai-responses' ? { input: messages } : { max_tokens: 9, messages: messages },
       tools: [weather],
       hops: [
         { say: [{ call: 'weather', id: 'c1', input: '{"city":"Ulm am See","days":2}' }] },
@@ -147,11 +148,11 @@ test('an HTTP tool gets the model’s arguments for clients of every protocol', 
         { say: [{ text: 'Sunny.' }] },
       ],
     });
-    expectLegal(told.events);
-    expect(JSON.stringify(told.bodies[0]!.tools)).not.toContain('x-in');
-    expect(lastMessage(told.bodies[1]).content).toBe('{"path":"/v1/Ulm%20am%20See?days=2"}');
-    expect(lastMessage(told.bodies[2]).content).toContain('Missing arguments: city.');
-    expect(textOf(told.events)).toBe('Sunny.');
+    expectLegal(response.events);
+    expect(JSON.stringify(response.bodies[0]!.tools)).not.toContain('x-in');
+    expect(lastMessage(response.bodies[1]).content).toBe('{"path":"/v1/Ulm%20am%20See?days=2"}');
+    expect(lastMessage(response.bodies[2]).content).toContain('Missing arguments: city.');
+    expect(textOf(response.events)).toBe('Sunny.');
   }
 });
 
@@ -191,11 +192,11 @@ test('the first request starts an MCP server and offers its tools', async () => 
         { say: [{ text: 'A cat.' }] },
       ],
     });
-  const told = await run();
-  expect(told.bodies[0]!.tools).toMatchObject([{ function: { name: 'mcp__cam__shot' } }]);
-  expect(JSON.stringify(told.bodies[1]!.messages)).toContain('data:image/png;base64,AAAA');
-  expect(textOf(told.events)).toBe('A cat.');
-  expect((await run()).bodies).toEqual(told.bodies);
+  const response = await run();
+  expect(response.bodies[0]!.tools).toMatchObject([{ function: { name: 'mcp__cam__shot' } }]);
+  expect(JSON.stringify(response.bodies[1]!.messages)).toContain('data:image/png;base64,AAAA');
+  expect(textOf(response.events)).toBe('A cat.');
+  expect((await run()).bodies).toEqual(response.bodies);
   expect(lives).toBe(1);
   await source.close();
 });

@@ -1,4 +1,4 @@
-/** Tool servers never outlive the gateway, whatever ends it and however they resist: real processes, the real binary. */
+/** Tool servers never outlive the gateway, however it ends and however they resist: real processes, the real binary. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { binary, startGateway, threeProviders } from '../../../support/binary.ts';
@@ -7,10 +7,10 @@ import { startFakeUpstream } from '../../../support/fake-upstream/index.ts';
 const SCRIPT = Bun.fileURLToPath(
   new URL('../../../support/stubborn-mcp-server.ts', import.meta.url),
 );
-// Without prctl nothing finds a process that left its group and its parent.
+// Without prctl, a process that left its group and its parent cannot be found.
 const KINDS = ['stdin', 'term', 'child', ...(process.platform === 'linux' ? ['fork'] : [])];
 
-/** Command lines that hold the word. */
+/** Command lines that contain the word. */
 const running = (word: string): readonly string[] =>
   Bun.spawnSync(['ps', '-eo', 'stat=,args='])
     .stdout.toString()
@@ -47,7 +47,7 @@ async function gatewayWithServers() {
     await answer.text();
   };
   await ask();
-  // Each server, and what two of them have started.
+  // Each server, and the children of two of them.
   const all = KINDS.length + KINDS.filter((kind) => kind === 'child' || kind === 'fork').length;
   expect(await within(8000, () => running(mark).length === all)).toBe(true);
   const events = gateway.logs().filter(({ event }) => event === 'mcp.up');
@@ -56,7 +56,7 @@ async function gatewayWithServers() {
 }
 
 describe('tool servers that ignore the end of stdin, ignore SIGTERM, have a child, or one that hides', () => {
-  test('end with an orderly end of the gateway', async () => {
+  test('they end with an orderly stop of the gateway', async () => {
     const { gateway, mark } = await gatewayWithServers();
     gateway.signal('SIGTERM');
     expect(await gateway.exited).toBe(0);
@@ -64,7 +64,7 @@ describe('tool servers that ignore the end of stdin, ignore SIGTERM, have a chil
     await gateway.stop();
   }, 60_000);
 
-  test('end soon after the gateway is killed', async () => {
+  test('they end soon after the gateway is killed', async () => {
     const { gateway, mark } = await gatewayWithServers();
     gateway.signal('SIGKILL');
     await gateway.exited;
@@ -73,7 +73,7 @@ describe('tool servers that ignore the end of stdin, ignore SIGTERM, have a chil
     await gateway.stop();
   }, 60_000);
 
-  test('end soon after the configuration no longer contains them', async () => {
+  test('they end soon after they disappear from the configuration', async () => {
     const { gateway, mark } = await gatewayWithServers();
     await Bun.write(gateway.configPath, JSON.stringify(threeProviders(upstream)));
     gateway.signal('SIGHUP');

@@ -1,4 +1,4 @@
-/** Whatever a client sends as the arguments of a past call, the vendor gets a JSON object. */
+/** Whatever arguments a client sends for a past call, the vendor gets a JSON object. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -48,7 +48,7 @@ function argumentsIn(body: JsonObject): string {
 
 const ODD = ['', ' ', '{"city": "Ro', '{', '}', '"words"', '5', 'null', '[1]', '{"a":1}}', 'ls -l'];
 
-describe('arguments that are no object', () => {
+describe('arguments that are not an object', () => {
   for (const from of OPENAI) {
     for (const to of OPENAI) {
       test(`${from} to ${to}`, () => {
@@ -71,7 +71,7 @@ describe('arguments that are no object', () => {
   }
 });
 
-test('any text at all, and an object goes out as its client wrote it', () => {
+test('any text becomes an object, and an object goes out as the client wrote it', () => {
   fc.assert(
     fc.property(
       fc.oneof(
@@ -97,7 +97,7 @@ test('any text at all, and an object goes out as its client wrote it', () => {
   );
 });
 
-test('freeform input is no JSON and stays', () => {
+test('freeform input is not JSON and stays', () => {
   const call = { type: 'custom_tool_call', call_id: 'c1', name: 'f', input: '{"city": "Ro' };
   const body = {
     model: 'm',

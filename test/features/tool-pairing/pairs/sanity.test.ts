@@ -28,7 +28,7 @@ const result = (callId: string): Block => ({
   isError: false,
   by: 'client',
 });
-const text = (said: string): Block => ({ type: 'text', text: said });
+const text = (text: string): Block => ({ type: 'text', text: text });
 const assistant = (...blocks: Block[]): Turn => ({ role: 'assistant', blocks });
 const user = (...blocks: Block[]): Turn => ({ role: 'user', blocks });
 
@@ -55,8 +55,8 @@ const placeholder = (id: string) => ({
   by: 'client',
 });
 
-describe('nothing to do', () => {
-  test('a history that is paired comes back as the same list, without a note', () => {
+describe('a valid history', () => {
+  test('a paired history comes back as the same list, without a note', () => {
     const turns = [user(text('a')), assistant(call('x')), user(result('x'), text('b'))];
     const { out, names } = pass(turns);
     expect(out).toBe(turns);
@@ -68,7 +68,7 @@ describe('nothing to do', () => {
     expect(pass(turns).out).toBe(turns);
   });
 
-  test('calls of the vendor’s own tools are not its business', () => {
+  test('calls of the vendor’s own tools are ignored', () => {
     const hosted: Block = {
       type: 'tool-call',
       id: 's',
@@ -81,20 +81,20 @@ describe('nothing to do', () => {
     expect(pass(turns).out).toBe(turns);
   });
 
-  test('Responses: an output further behind is an answer', () => {
+  test('Responses: an output further back is an answer', () => {
     const turns = [assistant(call('x')), user(text('a')), assistant(text('b')), user(result('x'))];
     expect(pass(turns, 'openai-responses').out).toBe(turns);
   });
 });
 
 describe('an unanswered call', () => {
-  test('gets a placeholder that leads the user turn, which keeps everything else', () => {
+  test('an unanswered call gets a placeholder at the head of the user turn, which keeps the rest', () => {
     const { out, names } = pass([assistant(call('x')), user(text('go on'))]);
     expect(out[1]?.blocks as unknown).toEqual([placeholder('x'), text('go on')]);
     expect(names).toEqual(['pairing_sanity_repaired']);
   });
 
-  test('is the only one of several that gets one', () => {
+  test('only the unanswered one of several calls gets a placeholder', () => {
     const { out } = pass([
       assistant(call('x'), call('y'), call('z')),
       user(result('x'), result('z')),
@@ -102,13 +102,13 @@ describe('an unanswered call', () => {
     expect(out[1]?.blocks as unknown).toEqual([placeholder('y'), result('x'), result('z')]);
   });
 
-  test('before another assistant turn gets a user turn of its own where turns do not join', () => {
+  test('a call before another assistant turn gets its own user turn where turns do not join', () => {
     const { out } = pass([assistant(call('x')), assistant(text('b'))], 'openai-chat');
     expect(out.map(({ role }) => role)).toEqual(['assistant', 'user', 'assistant']);
     expect(out[1]?.blocks as unknown).toEqual([placeholder('x')]);
   });
 
-  test('at the very end gets a turn behind it', () => {
+  test('a call at the very end gets a turn after it', () => {
     for (const protocol of ['anthropic-messages', 'openai-chat', 'openai-responses'] as const) {
       const { out, names } = pass([user(text('a')), assistant(call('x'))], protocol);
       expect(out[2]?.blocks as unknown).toEqual([placeholder('x')]);
@@ -116,17 +116,17 @@ describe('an unanswered call', () => {
     }
   });
 
-  test('is found where its result stands behind text, which is no answer', () => {
+  test('a call is unanswered if its result comes after text', () => {
     const { names } = pass([assistant(call('x')), user(text('a'), result('x'))]);
     expect(names).toEqual(['pairing_sanity_repaired']);
   });
 });
 
-test('it moves and removes nothing, and a second run finds nothing', () => {
+test('the check moves and removes nothing, and a second run finds nothing', () => {
   const turns = [user(result('stray')), assistant(call('x'), text('after')), user(text('a'))];
   const once = pass(turns);
-  const kept = once.out.flatMap(({ blocks }) => blocks);
-  for (const block of turns.flatMap(({ blocks }) => blocks)) expect(kept).toContain(block);
+  const stored = once.out.flatMap(({ blocks }) => blocks);
+  for (const block of turns.flatMap(({ blocks }) => blocks)) expect(stored).toContain(block);
   const twice = pass(once.out);
   expect(twice.out).toBe(once.out);
   expect(twice.names).toEqual([]);

@@ -15,7 +15,7 @@ import { chatHistory } from '../../../samples/record/histories.ts';
 import { startGateway } from '../../../support/binary.ts';
 import { refuse, say } from '../../../support/fake-upstream/index.ts';
 import { until } from '../../../support/until.ts';
-import { type ApiWorld, client, eventsIn, eventsUntil, startApiWorld } from '../../api-world.ts';
+import { type ApiSetup, client, eventsIn, eventsUntil, startApiSetup } from '../../api-setup.ts';
 
 setDefaultTimeout(60_000);
 
@@ -24,32 +24,32 @@ const OPERATION_FAILED = { error: { code: '500', message: 'Operation failed' } }
 
 const list = (value: Json | undefined) => (Array.isArray(value) ? (value as readonly Json[]) : []);
 
-/** GLM: a large record of an executed tool as the last tool result. */
+/** Whether GLM fails on the body: its last tool result is a large record of an executed tool. */
 function glmFails(body: JsonObject): boolean {
   const last = list(body.messages).findLast((one) => isObject(one) && one.role === 'tool');
   const content = isObject(last) ? last.content : undefined;
   return typeof content === 'string' && content.length > 8192 && content.includes('rcc.tool.v1');
 }
 
-/** @param ms how long an answer takes */
-const asGlm = (world: ApiWorld, ms = 0) =>
-  world.upstream.answerWith(({ body }) =>
+/** @param ms duration of an answer */
+const asGlm = (setup: ApiSetup, ms = 0) =>
+  setup.upstream.answerWith(({ body }) =>
     glmFails(body)
       ? { ...refuse(500, {}, OPERATION_FAILED), firstByteMs: ms }
       : say('Fine.', { delivery: { firstByteMs: ms } }),
   );
 
-type Caller = Pick<ApiWorld, 'send' | 'api'>;
+type Caller = Pick<ApiSetup, 'send' | 'api'>;
 
-async function begin(world: Caller, path: string, body: unknown, headers = {}): Promise<string> {
-  const response = await world.send('POST', path, body, headers);
+async function begin(setup: Caller, path: string, body: unknown, headers = {}): Promise<string> {
+  const response = await setup.send('POST', path, body, headers);
   const text = await response.text();
   expect([response.status, text]).toEqual([202, expect.any(String)]);
   return (JSON.parse(text) as { job: string }).job;
 }
 
-async function follow(world: Caller, job: string, headers = {}): Promise<readonly JobEvent[]> {
-  const events = eventsIn<JobEvent>(await world.api(`jobs/${job}`, { headers }));
+async function follow(setup: Caller, job: string, headers = {}): Promise<readonly JobEvent[]> {
+  const events = eventsIn<JobEvent>(await setup.api(`jobs/${job}`, { headers }));
   return eventsUntil(events, ({ type }) => type === 'end');
 }
 
@@ -71,24 +71,24 @@ function bisected(events: readonly JobEvent[]): BisectResult {
   return result.result;
 }
 
-let world: ApiWorld;
+let gatewaySetup: ApiSetup;
 let failing: string;
 beforeAll(async () => {
-  world = await startApiWorld();
-  asGlm(world);
-  failing = await world.post(CHAT, { ...chatHistory(60), model: 'via-chat' });
-  await world.rows(1);
+  gatewaySetup = await startApiSetup();
+  asGlm(gatewaySetup);
+  failing = await gatewaySetup.post(CHAT, { ...chatHistory(60), model: 'via-chat' });
+  await gatewaySetup.rows(1);
 });
-afterAll(() => world.stop());
+afterAll(() => gatewaySetup.stop());
 
 describe('a replay', () => {
-  test('reports every answer as it comes, and compares two settings at the end', async () => {
-    const job = await begin(world, 'replay', {
+  test('a replay reports every answer as it arrives, and compares two settings at the end', async () => {
+    const job = await begin(gatewaySetup, 'replay', {
       id: failing,
       repeat: 3,
       compare: ['body.temperature=0', 'body.messages=[{"role":"user","content":"Hi."}]'],
     });
-    const events = await follow(world, job);
+    const events = await follow(gatewaySetup, job);
     const runs = events.filter((event) => event.type === 'run');
     expect(runs.map((event) => event.job.done)).toEqual([1, 2, 3, 4, 5, 6]);
     expect(runs.every((event) => event.job.total === 6)).toBe(true);
@@ -101,58 +101,61 @@ describe('a replay', () => {
       error: { message: 'Operation failed' },
       recorded: { status: 500 },
     });
-    // Whoever comes late gets all of it.
-    expect(await follow(world, job)).toEqual([...events]);
+    // A late subscriber gets every event.
+    expect(await follow(gatewaySetup, job)).toEqual([...events]);
   });
 
-  test('sends the exact bytes that went to the vendor when that stage is named', async () => {
-    const job = await begin(world, 'replay', { id: failing, stage: 'provider-request' });
-    replayed(await follow(world, job));
-    const [sent, before] = [world.upstream.asked.at(-1)!, world.upstream.asked[0]!];
+  test('a replay sends the exact bytes that went to the vendor when that stage is named', async () => {
+    const job = await begin(gatewaySetup, 'replay', { id: failing, stage: 'provider-request' });
+    replayed(await follow(gatewaySetup, job));
+    const [sent, before] = [
+      gatewaySetup.upstream.modelRequests.at(-1)!,
+      gatewaySetup.upstream.modelRequests[0]!,
+    ];
     expect(sent.body).toEqual(before.body);
   });
 
-  test('goes to the given target', async () => {
-    const job = await begin(world, 'replay', { id: failing, to: 'messages/m1' });
-    expect(replayed(await follow(world, job)).runs[0]!.target).toBe('messages/m1');
-    expect(world.upstream.asked.at(-1)!.protocol).toBe('anthropic-messages');
+  test('a replay goes to the given target', async () => {
+    const job = await begin(gatewaySetup, 'replay', { id: failing, to: 'messages/m1' });
+    expect(replayed(await follow(gatewaySetup, job)).runs[0]!.target).toBe('messages/m1');
+    expect(gatewaySetup.upstream.modelRequests.at(-1)!.protocol).toBe('anthropic-messages');
   });
 
-  test('stops when it is cancelled, even during a request, and returns the results so far', async () => {
-    asGlm(world, 150);
+  test('a replay stops when it is cancelled, even during a request, and returns the results so far', async () => {
+    asGlm(gatewaySetup, 150);
     try {
-      const job = await begin(world, 'replay', { id: failing, repeat: 100 });
-      const events = eventsIn<JobEvent>(await world.api(`jobs/${job}`));
+      const job = await begin(gatewaySetup, 'replay', { id: failing, repeat: 100 });
+      const events = eventsIn<JobEvent>(await gatewaySetup.api(`jobs/${job}`));
       await eventsUntil(events, (event) => event.type === 'run' && event.job.done === 2);
       const began = performance.now();
-      expect((await world.send('DELETE', `jobs/${job}`)).status).toBe(204);
-      const all = await follow(world, job);
+      expect((await gatewaySetup.send('DELETE', `jobs/${job}`)).status).toBe(204);
+      const all = await follow(gatewaySetup, job);
       expect(performance.now() - began).toBeLessThan(2000);
       expect(all.at(-1)).toMatchObject({ job: { state: 'cancelled' } });
       const { length } = replayed(all).runs;
       expect(length).toBeGreaterThanOrEqual(2);
       expect(length).toBeLessThan(20);
-      const asked = world.upstream.asked.length;
+      const requestCount = gatewaySetup.upstream.modelRequests.length;
       await Bun.sleep(500);
-      expect(world.upstream.asked.length).toBe(asked);
+      expect(gatewaySetup.upstream.modelRequests.length).toBe(requestCount);
     } finally {
-      asGlm(world);
+      asGlm(gatewaySetup);
     }
   });
 
-  test('four run at a time, the fifth is refused; requests of others are served meanwhile', async () => {
-    asGlm(world, 100);
+  test('four run at a time, the fifth is refused; other requests are served meanwhile', async () => {
+    asGlm(gatewaySetup, 100);
     const jobs: string[] = [];
     try {
       for (let i = 0; i < 4; i++)
-        jobs.push(await begin(world, 'replay', { id: failing, repeat: 50 }));
-      const fifth = await world.send('POST', 'replay', { id: failing });
+        jobs.push(await begin(gatewaySetup, 'replay', { id: failing, repeat: 50 }));
+      const fifth = await gatewaySetup.send('POST', 'replay', { id: failing });
       expect([fifth.status, await fifth.json()]).toMatchObject([
         429,
         { error: { kind: 'rate_limit' } },
       ]);
-      expect((await fetch(`${world.gateway.url}/healthz`)).status).toBe(200);
-      const { jobs: listed } = await world.json<JobsList>('jobs');
+      expect((await fetch(`${gatewaySetup.gateway.url}/healthz`)).status).toBe(200);
+      const { jobs: listed } = await gatewaySetup.json<JobsList>('jobs');
       expect(
         listed
           .filter(({ state }) => state === 'running')
@@ -160,23 +163,23 @@ describe('a replay', () => {
           .sort(),
       ).toEqual([...jobs].sort());
     } finally {
-      for (const job of jobs) await world.send('DELETE', `jobs/${job}`);
-      for (const job of jobs) await follow(world, job);
-      asGlm(world);
+      for (const job of jobs) await gatewaySetup.send('DELETE', `jobs/${job}`);
+      for (const job of jobs) await follow(gatewaySetup, job);
+      asGlm(gatewaySetup);
     }
   });
 
   test('an unknown job is not found', async () => {
-    expect((await world.api('jobs/job_1_x')).status).toBe(404);
-    expect((await world.send('DELETE', 'jobs/job_1_x')).status).toBe(404);
+    expect((await gatewaySetup.api('jobs/job_1_x')).status).toBe(404);
+    expect((await gatewaySetup.send('DELETE', 'jobs/job_1_x')).status).toBe(404);
   });
 });
 
 describe('a bisection', () => {
-  test('names the cause within its budget, probe by probe, and its samples appear in the list', async () => {
-    const live = eventsIn<LiveEvent>(await world.api('live'));
-    const job = await begin(world, 'bisect', { id: failing, budget: 40 });
-    const events = await follow(world, job);
+  test('a bisection names the cause within its budget, probe by probe, and its samples appear in the list', async () => {
+    const live = eventsIn<LiveEvent>(await gatewaySetup.api('live'));
+    const job = await begin(gatewaySetup, 'bisect', { id: failing, budget: 40 });
+    const events = await follow(gatewaySetup, job);
     const probes = events.filter((event) => event.type === 'probe');
     expect(probes.length).toBeGreaterThan(5);
     expect(probes.length).toBeLessThanOrEqual(40);
@@ -192,7 +195,7 @@ describe('a bisection', () => {
       [minimal, 500],
       [passing, 200],
     ] as const) {
-      const { meta } = await world.json<SampleDetail>(`samples/${id}`);
+      const { meta } = await gatewaySetup.json<SampleDetail>(`samples/${id}`);
       expect(meta.status).toBe(status);
       expect(meta.about).toContain(failing);
     }
@@ -200,29 +203,31 @@ describe('a bisection', () => {
   });
 
   test('the same bisection cannot run twice at a time; cancelled and started again it resumes', async () => {
-    asGlm(world, 60);
+    asGlm(gatewaySetup, 60);
     try {
       const body = { id: failing, stage: 'provider-request', budget: 60 };
-      const job = await begin(world, 'bisect', body);
-      expect((await world.send('POST', 'bisect', body)).status).toBe(409);
-      const events = eventsIn<JobEvent>(await world.api(`jobs/${job}`));
+      const job = await begin(gatewaySetup, 'bisect', body);
+      expect((await gatewaySetup.send('POST', 'bisect', body)).status).toBe(409);
+      const events = eventsIn<JobEvent>(await gatewaySetup.api(`jobs/${job}`));
       await eventsUntil(events, (event) => event.type === 'probe' && event.probe.spent === 3);
-      await world.send('DELETE', `jobs/${job}`);
-      expect((await follow(world, job)).at(-1)).toMatchObject({ job: { state: 'cancelled' } });
-      asGlm(world);
-      const again = await follow(world, await begin(world, 'bisect', body));
+      await gatewaySetup.send('DELETE', `jobs/${job}`);
+      expect((await follow(gatewaySetup, job)).at(-1)).toMatchObject({
+        job: { state: 'cancelled' },
+      });
+      asGlm(gatewaySetup);
+      const again = await follow(gatewaySetup, await begin(gatewaySetup, 'bisect', body));
       const note = again.find((event) => event.type === 'note');
       expect(note?.text).toMatch(/earlier run: [3-9]/);
       expect(bisected(again).result).toBe('minimal');
     } finally {
-      asGlm(world);
+      asGlm(gatewaySetup);
     }
   });
 
-  test('runs in the name of its key, which owns the samples', async () => {
+  test('a bisection runs in the name of its key, which owns the samples', async () => {
     const ANN = { authorization: 'Bearer ann-secret-key' };
     const BOB = { authorization: 'Bearer bob-secret-key' };
-    const own = await startApiWorld({
+    const own = await startApiSetup({
       auth: {
         keys: [
           { name: 'ann', key: 'ann-secret-key' },
@@ -249,8 +254,8 @@ describe('a bisection', () => {
 });
 
 describe('when the server stops or dies', () => {
-  test('it does not wait for a job; the next process does not know the job, and a bisection resumes', async () => {
-    const own = await startApiWorld();
+  test('the server does not wait for a job; the next process does not know the job, and a bisection resumes', async () => {
+    const own = await startApiSetup();
     try {
       asGlm(own);
       const id = await own.post(CHAT, { ...chatHistory(60), model: 'via-chat' });
@@ -262,14 +267,14 @@ describe('when the server stops or dies', () => {
       own.gateway.signal('SIGKILL');
       await own.gateway.exited;
 
-      // The same state, another process.
+      // The same state, in another process.
       const home = { HOPGATE_HOME: `${own.gateway.home}/state` };
       const next = await startGateway(own.config, { env: home });
       const after = client(next);
       expect((await after.api(`jobs/${job}`)).status).toBe(404);
       const again = await begin(after, 'bisect', { id, budget: 80 });
-      const seen = eventsIn<JobEvent>(await after.api(`jobs/${again}`));
-      const begun = await eventsUntil(seen, ({ type }) => type === 'note' || type === 'end');
+      const result = eventsIn<JobEvent>(await after.api(`jobs/${again}`));
+      const begun = await eventsUntil(result, ({ type }) => type === 'note' || type === 'end');
       expect(begun.at(-1)).toMatchObject({ type: 'note' });
 
       const began = performance.now();

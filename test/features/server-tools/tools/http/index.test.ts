@@ -1,4 +1,4 @@
-/** HTTP tools: where arguments go, what they can never change, and what comes back. */
+/** HTTP tools: the place of each argument, what arguments can never change, and the results. */
 
 import { afterAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -23,8 +23,8 @@ const request = (url: string, properties: JsonObject, args: JsonObject, method =
   return { url: built.url.href, body: built.body };
 };
 
-describe('where arguments go', () => {
-  test('into the path, the query of the template, and the rest by method', () => {
+describe('the place of each argument', () => {
+  test('arguments go into the path, the query of the template, and the rest by method', () => {
     const url = 'https://a.test/v1/{city}/now?u={units}&lang={lang}&v=2';
     const all = { city: {}, units: {}, lang: {}, days: {} };
     const args = { city: 'São Paulo/x', units: 'c&d', days: 3 };
@@ -140,13 +140,13 @@ describe('where arguments go', () => {
   });
 });
 
-interface Seen {
+interface SentRequest {
   readonly method: string;
   readonly path: string;
   readonly body: string;
   readonly headers: Headers;
 }
-let seen: Seen[] = [];
+let received: SentRequest[] = [];
 const answers: Record<string, () => Response | Promise<Response>> = {
   '/json': () => Response.json({ ok: 1 }),
   '/text': () => new Response('hello'),
@@ -173,7 +173,7 @@ const server = Bun.serve({
   async fetch(incoming) {
     const { pathname, search } = new URL(incoming.url);
     const { method, headers } = incoming;
-    seen.push({ method, path: pathname + search, body: await incoming.text(), headers });
+    received.push({ method, path: pathname + search, body: await incoming.text(), headers });
     return answers[pathname]?.() ?? new Response('?', { status: 404 });
   },
 });
@@ -200,7 +200,7 @@ const context = (signal = new AbortController().signal): ToolContext => ({
   log: () => {},
 });
 const call = (path: string, args: JsonObject = {}, more: Partial<HttpToolOptions> = {}) => {
-  seen = [];
+  received = [];
   return tool(path, more).run(args, context());
 };
 
@@ -223,9 +223,9 @@ describe('a schema is enforced before anything is sent', () => {
     [{ env: 'staging', who: { id: 7, x: 1 } }, 'The argument "who.x" is not known.'],
     [{ env: 'staging', other: 1 }, 'The argument "other" is not known.'],
   ];
-  for (const [args, words] of refused) {
+  for (const [args, message] of refused) {
     test(JSON.stringify(args), () => {
-      expect(() => buildRequest(spec, args)).toThrow(words);
+      expect(() => buildRequest(spec, args)).toThrow(message);
       try {
         buildRequest(spec, args);
       } catch (thrown) {
@@ -263,17 +263,17 @@ describe('one call', () => {
       },
     );
     expect({ text, payload }).toEqual({ text: '{"ok":1}', payload: { ok: 1 } });
-    expect(seen[0]!.path).toBe('/json?city=Ulm&key=sk-very-secret');
-    expect(seen[0]!.headers.get('x-key')).toBe('sk-very-secret');
+    expect(received[0]!.path).toBe('/json?city=Ulm&key=sk-very-secret');
+    expect(received[0]!.headers.get('x-key')).toBe('sk-very-secret');
   });
 
   test('posts JSON, or a form where the header says so', async () => {
     await call('/json', { city: 'Ulm' }, { method: 'POST' });
-    expect(seen[0]).toMatchObject({ method: 'POST', body: '{"city":"Ulm"}' });
-    expect(seen[0]!.headers.get('content-type')).toBe('application/json');
+    expect(received[0]).toMatchObject({ method: 'POST', body: '{"city":"Ulm"}' });
+    expect(received[0]!.headers.get('content-type')).toBe('application/json');
     const form = { reveal: () => 'application/x-www-form-urlencoded' };
     await call('/json', { city: 'U m' }, { method: 'POST', headers: { 'content-type': form } });
-    expect(seen[0]!.body).toBe('city=U+m');
+    expect(received[0]!.body).toBe('city=U+m');
   });
 
   test('text, nothing, and long answers', async () => {
@@ -346,9 +346,9 @@ describe('one call', () => {
   test('redirects stay within the origin, so headers reach no other host', async () => {
     expect(await call('/near')).toMatchObject({ ok: true });
     expect(await call('/see', { city: 'x' }, { method: 'POST' })).toMatchObject({ ok: true });
-    expect(seen.map(({ method }) => method)).toEqual(['POST', 'GET']);
+    expect(received.map(({ method }) => method)).toEqual(['POST', 'GET']);
     await expect(call('/away')).rejects.toThrow('redirects to another host');
-    expect(seen).toHaveLength(1);
+    expect(received).toHaveLength(1);
     await expect(call('/loop')).rejects.toThrow('redirects');
   });
 });

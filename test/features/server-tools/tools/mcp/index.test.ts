@@ -1,4 +1,4 @@
-/** MCP servers: started late, started again, never in a rush; proved in this process and with real ones. */
+/** MCP servers: started on demand, restarted with pauses; tested in this process and with real servers. */
 
 import { afterAll, describe, expect, test } from 'bun:test';
 import { tmpdir } from 'node:os';
@@ -35,7 +35,7 @@ const named = (tools: readonly ServerTool[], name: string) => {
   return found;
 };
 
-/** A server in this process. Each dial makes a new one; `lives` are those that were made. */
+/** A server in this process. Each dial makes a new one; `lives` holds all of them. */
 function fake() {
   const lives: Server[] = [];
   const state = { names: ['echo', 'boom', 'die', 'slow'], refuse: false };
@@ -47,7 +47,7 @@ function fake() {
     );
     lives.push(server);
     server.setRequestHandler(ListToolsRequestSchema, ({ params }) => {
-      // One tool a page.
+      // One tool per page.
       const at = Number(params?.cursor ?? 0);
       const name = state.names[at]!;
       const tool = { name, description: `${name}!`, inputSchema: { type: 'object' as const } };
@@ -89,7 +89,7 @@ function start(server: Partial<McpToolsServer>, dial?: Dial, startWaitMs?: numbe
 }
 
 describe('a server', () => {
-  test('starts when it is first needed, once for all requests', async () => {
+  test('a server starts on first use, once for all requests', async () => {
     const { dial, lives } = fake();
     const { tools } = start({}, dial);
     expect([tools.tools, lives.length]).toEqual([[], 0]);
@@ -104,7 +104,7 @@ describe('a server', () => {
     expect(tools.tools).toBe(tools.tools);
   });
 
-  test('answers calls, and its errors become outcomes', async () => {
+  test('a server answers calls, and its errors become outcomes', async () => {
     const { tools } = start({}, fake().dial);
     await tools.ready(signal());
     const echo = await named(tools.tools, 'mcp__fake__echo').run({ a: 1 }, context());
@@ -113,22 +113,22 @@ describe('a server', () => {
     expect(boom).toMatchObject({ ok: false, text: 'boom' });
   });
 
-  test('with keywords is offered where the text contains one', async () => {
+  test('a server with keywords is offered where the text contains one', async () => {
     const { tools } = start({ keywords: ['Invoice', '发票'] }, fake().dial);
     await tools.ready(signal());
     const [tool] = tools.tools;
     expect(tool!.inject).toBe('selective');
-    const wanted = ['my INVOICES', '开发票', 'a voice'].map((said) => tool!.wanted!(said));
+    const wanted = ['my INVOICES', '开发票', 'a voice'].map((text) => tool!.wanted!(text));
     expect(wanted).toEqual([true, true, false]);
   });
 
-  test('offers only what the allow list names', async () => {
+  test('a server offers only the tools on its allow list', async () => {
     const { tools } = start({ tools: ['ec*'] }, fake().dial);
     await tools.ready(signal());
     expect(tools.tools.map(({ name }) => name)).toEqual(['mcp__fake__echo']);
   });
 
-  test('that dies during a call fails only that call and is restarted', async () => {
+  test('a server that dies during a call fails only that call and restarts', async () => {
     const { dial, lives } = fake();
     const { tools, events } = start({}, dial);
     await tools.ready(signal());
@@ -138,13 +138,13 @@ describe('a server', () => {
     const started = performance.now();
     const { ok } = await named(tools.tools, 'mcp__fake__echo').run({}, context());
     expect([ok, lives.length]).toEqual([true, 2]);
-    // Not at once: what dies young is given a pause.
+    // Not at once: a server that dies young waits first.
     expect(performance.now() - started).toBeGreaterThan(800);
     expect(tools.tools).toBe(before);
     expect(events).toEqual(['mcp.up', 'mcp.down: it ended', 'mcp.up']);
   });
 
-  test('that cannot start is tried again at growing intervals', async () => {
+  test('a server that cannot start is retried at growing intervals', async () => {
     const { dial, state } = fake();
     let dials = 0;
     const counted: Dial = (...all) => {
@@ -156,7 +156,7 @@ describe('a server', () => {
     expect(tools.starting).toBe(true);
     await tools.ready(signal());
     expect([tools.tools.length, dials, tools.starting]).toEqual([0, 1, false]);
-    // Asked as often as one likes, nothing is started within the pause, and nobody waits.
+    // Within the pause, no number of requests starts the server, and none waits.
     const started = performance.now();
     for (let i = 0; i < 50; i++) await tools.ready(signal());
     expect(dials).toBe(1);
@@ -174,7 +174,7 @@ describe('a server', () => {
     expect(tools.tools).toHaveLength(4);
   });
 
-  test('that hangs at its start delays requests no longer than the limit', async () => {
+  test('a server that hangs at its start delays requests no longer than the limit', async () => {
     const { dial } = fake();
     const gate = Promise.withResolvers<void>();
     const late: Dial = async (...all) => {
@@ -184,7 +184,7 @@ describe('a server', () => {
     const { tools } = start({}, late, 50);
     await tools.ready(signal());
     expect([tools.tools, tools.starting]).toEqual([[], true]);
-    // Patience is lost once for all: the next request does not wait at all, not for the shortest timer.
+    // The limit is spent once for all requests: the next one does not wait at all, not even for a short timer.
     const first = await Promise.race([
       tools.ready(signal()).then(() => 'ready'),
       Bun.sleep(1).then(() => 'a timer'),
@@ -195,7 +195,7 @@ describe('a server', () => {
     expect(tools.tools).toHaveLength(4);
   });
 
-  test('whose keywords are not in the text is started without a wait', async () => {
+  test('a server whose keywords are not in the text starts without a wait', async () => {
     const { dial } = fake();
     const slow: Dial = async (...all) => {
       await Bun.sleep(400);
@@ -209,7 +209,7 @@ describe('a server', () => {
     expect(tools.tools).toHaveLength(4);
   });
 
-  test('that announces changed tools is asked for the new list', async () => {
+  test('a server that announces changed tools gets a new list request', async () => {
     const { dial, lives, state } = fake();
     const { tools } = start({}, dial);
     await tools.ready(signal());
@@ -231,7 +231,7 @@ describe('a server', () => {
     expect((await named(tools.tools, 'mcp__fake__echo').run({}, context())).ok).toBe(true);
   });
 
-  test('does not start after close', async () => {
+  test('a server does not start after close', async () => {
     const { dial, lives } = fake();
     const { tools } = start({}, dial);
     await tools.ready(signal());
@@ -243,14 +243,14 @@ describe('a server', () => {
 });
 
 describe('a program', () => {
-  test('that does not exist is an error in the log, not a crash', async () => {
+  test('a missing program is an error in the log, not a crash', async () => {
     const { tools, events } = start({ command: '/nonexistent/mcp-server' });
     await tools.ready(signal());
     expect(tools.tools).toEqual([]);
     expect(events.join()).toContain('mcp.down');
   });
 
-  test('that does not speak MCP is ended in time, and its stderr goes to the log', async () => {
+  test('a program that does not speak MCP is stopped in time, and its stderr goes to the log', async () => {
     const { tools, events } = start({
       command: 'sh',
       args: ['-c', 'echo hello; echo trouble >&2; sleep 30'],
@@ -291,7 +291,7 @@ describe('the public server-everything', () => {
     return { tools, run };
   };
 
-  test('over stdin and stdout; restarts after a kill', async () => {
+  test('calls work over stdin and stdout, and the server restarts after a kill', async () => {
     const secret = { reveal: () => 'seen-by-the-server' };
     const { tools, run } = await prove({
       command: node,
@@ -300,7 +300,7 @@ describe('the public server-everything', () => {
     });
     const env = await run('get-env');
     expect(env.text).toContain('seen-by-the-server');
-    // The gateway's own environment, keys and all, is not handed on.
+    // The server does not inherit the gateway's environment with its keys.
     expect(Object.keys(JSON.parse(env.text as string)).sort()).toEqual(
       ['HOME', 'HOPGATE_PROBE', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'USER']
         .filter((name) => name === 'HOPGATE_PROBE' || Bun.env[name] !== undefined)
@@ -316,7 +316,7 @@ describe('the public server-everything', () => {
     expect(() => childRunning(everything)).toThrow('is not running');
   }, 40_000);
 
-  test('over streamable HTTP; gets a new session after a restart', async () => {
+  test('calls work over streamable HTTP, with a new session after a restart', async () => {
     const probe = Bun.serve({ port: 0, fetch: () => new Response() });
     const port = probe.port!;
     await probe.stop(true);
@@ -345,22 +345,22 @@ describe('the public server-everything', () => {
       await child.exited;
       await expect(run('echo', { message: 'x' })).rejects.toThrow(/failed/);
       child = await spawn();
-      let said: unknown;
-      for (let i = 0; i < 10 && said === undefined; i++) {
-        said = await run('echo', { message: 'back' }).then(
+      let message: unknown;
+      for (let i = 0; i < 10 && message === undefined; i++) {
+        message = await run('echo', { message: 'back' }).then(
           ({ text }) => text,
           () => undefined,
         );
-        if (said === undefined) await Bun.sleep(500);
+        if (message === undefined) await Bun.sleep(500);
       }
-      expect(said).toBe('Echo: back');
+      expect(message).toBe('Echo: back');
     } finally {
       child.kill('SIGKILL');
     }
   }, 40_000);
 });
 
-/** A streamable HTTP server whose sessions can be lost; `lost` is how it answers to one it does not know. */
+/** A streamable HTTP server that can lose sessions; `lost` is its response to an unknown session. */
 function forgetful(lost: () => Response, list: readonly unknown[] = [GOOD]) {
   const state = { session: 'first', calls: 0, opened: 0, result: { content: [] } as object };
   const server = Bun.serve({
@@ -390,14 +390,14 @@ const rpcError = (status: number, code: number, message: string) => () =>
   Response.json({ jsonrpc: '2.0', id: null, error: { code, message } }, { status });
 
 describe('a server behind an address', () => {
-  const words: readonly (readonly [string, () => Response])[] = [
+  const texts: readonly (readonly [string, () => Response])[] = [
     ['404', () => new Response('gone', { status: 404 })],
     ['400 of the SDK', rpcError(400, -32_000, 'Bad Request: No valid session ID provided')],
     ['400 of others', rpcError(400, -32_000, 'Bad Request: Server not initialized')],
     ['400 in plain words', () => new Response('unknown session', { status: 400 })],
   ];
-  for (const [name, lost] of words) {
-    test(`that forgot the session (${name}) is met anew, and the call made once`, async () => {
+  for (const [name, lost] of texts) {
+    test(`a server that forgot the session (${name}) gets a new one, and the call runs once`, async () => {
       const { state, url, stop } = forgetful(lost);
       const { tools } = start({ command: undefined, url });
       await tools.ready(signal());
@@ -410,7 +410,7 @@ describe('a server behind an address', () => {
     });
   }
 
-  test('that refuses a call for another reason keeps its session', async () => {
+  test('a server that refuses a call for another reason keeps its session', async () => {
     const { state, url, stop } = forgetful(rpcError(400, -32_602, 'Bad Request: no such colour'));
     const { tools } = start({ command: undefined, url });
     await tools.ready(signal());
@@ -421,7 +421,7 @@ describe('a server behind an address', () => {
     await stop();
   });
 
-  test('that never accepts a session gets one retry only', async () => {
+  test('a server that never accepts a session gets one retry only', async () => {
     const { state, url, stop } = forgetful(rpcError(400, -32_000, 'No valid session ID provided'));
     const { tools } = start({ command: undefined, url });
     await tools.ready(signal());
@@ -432,7 +432,7 @@ describe('a server behind an address', () => {
     await stop();
   });
 
-  test('offers its valid tools and logs the invalid ones', async () => {
+  test('a server offers its valid tools, and invalid ones are logged', async () => {
     const bad = [
       { inputSchema: { type: 'object' } },
       { name: '', inputSchema: { type: 'object' } },
@@ -452,12 +452,12 @@ describe('a server behind an address', () => {
     expect(events.filter((line) => line.startsWith('mcp.tool_skipped'))).toHaveLength(bad.length);
     expect(events).toContain('mcp.tool_skipped: it has no inputSchema');
     state.result = { content: [{ type: 'novelty', x: 1 }, { type: 'text', text: 'and words' }, 5] };
-    const said = await named(tools.tools, 'mcp__fake__good').run({}, context());
-    expect(said.text).toBe('{"type":"novelty","x":1}\n\nand words');
+    const message = await named(tools.tools, 'mcp__fake__good').run({}, context());
+    expect(message.text).toBe('{"type":"novelty","x":1}\n\nand words');
     await stop();
   });
 
-  test('that speaks neither transport gives a readable error', async () => {
+  test('a server that speaks neither transport gives a readable error', async () => {
     const server = Bun.serve({ port: 0, fetch: () => new Response('', { status: 404 }) });
     const { tools, events } = start({ command: undefined, url: `http://127.0.0.1:${server.port}` });
     await tools.ready(signal());
@@ -465,7 +465,7 @@ describe('a server behind an address', () => {
     await server.stop(true);
   });
 
-  test('of the older transport (HTTP with SSE) works over that', async () => {
+  test('a server with the older transport (HTTP with SSE) works', async () => {
     const probe = Bun.serve({ port: 0, fetch: () => new Response() });
     const port = probe.port!;
     await probe.stop(true);
@@ -492,7 +492,7 @@ describe('a server behind an address', () => {
   }, 20_000);
 });
 
-/** The process id of the process under this one (behind its guard) that runs the script. */
+/** The process id of the child of this process (below its guard) that runs the script. */
 function childRunning(script: string): number {
   const list = Bun.spawnSync(['ps', '-eo', 'pid=,ppid=,args=']).stdout.toString();
   const lines = list.split('\n').map((line) => /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? []);

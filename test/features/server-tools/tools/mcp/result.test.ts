@@ -1,4 +1,4 @@
-/** What MCP servers say, as tools and results: names that every upstream takes, every kind of content. */
+/** MCP tools and results: names that every upstream accepts, every kind of content. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -9,7 +9,7 @@ import {
   mcpToolName,
 } from '../../../../../src/features/server-tools/tools/mcp/result.ts';
 
-describe('names', () => {
+describe('tool names', () => {
   test('are legal, stable, and different for different tools', () => {
     const name = fc.string({ unit: 'binary', maxLength: 90 });
     fc.assert(

@@ -1,4 +1,4 @@
-/** web_fetch: what is read, what is refused, and that no spelling or resolver leads inside. */
+/** web_fetch: pages it reads, pages it refuses, and that no spelling or resolver leads to private addresses. */
 
 import { afterAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -430,25 +430,25 @@ describe('addresses that are not public', () => {
   });
 
   test('a name is resolved once for each connection', async () => {
-    // Asked once per hop: the connection goes to the address that was checked, whatever comes later.
+    // One lookup per hop: the connection goes to the checked address, whatever the resolver says later.
     const answers = ['203.0.113.1', '127.0.0.1'];
-    let asked = 0;
+    let requestCount = 0;
     hits = [];
-    const resolve = async () => [answers[Math.min(asked++, 1)]!];
+    const resolve = async () => [answers[Math.min(requestCount++, 1)]!];
     const options = { allow: ['203.0.113.0/24'], resolve, timeoutMs: 400 };
     await refused(get(`http://rebind.test:${port}/page`, options));
-    expect({ asked, hits }).toEqual({ asked: 1, hits: [] });
+    expect({ asked: requestCount, hits }).toEqual({ asked: 1, hits: [] });
   });
 
   test('a redirect to the same name resolves and checks it again', async () => {
-    let asked = 0;
-    const resolve = async () => [asked++ === 0 ? '127.0.0.1' : '10.0.0.1'];
+    let requestCount = 0;
+    const resolve = async () => [requestCount++ === 0 ? '127.0.0.1' : '10.0.0.1'];
     hits = [];
     const error = await refused(
       get(`http://rebind.test:${port}/hop`, { allow: ['127.0.0.1'], resolve }),
     );
     expect(error.code).toBe('url_not_allowed');
-    expect({ asked, hits }).toEqual({ asked: 2, hits: [`rebind.test:${port}/hop`] });
+    expect({ asked: requestCount, hits }).toEqual({ asked: 2, hits: [`rebind.test:${port}/hop`] });
   });
 
   test.each(['/to-metadata', '/to-file', '/to-other'])('a redirect %s is refused', async (path) => {
@@ -535,7 +535,7 @@ describe('certificates', () => {
       try {
         const good = await get(`https://pinned.test:${secure.port}/`, { ...options, ca });
         expect(good.payload).toMatchObject({ text: `{"host":"pinned.test:${secure.port}"}` });
-        // Right after, over what might be a kept connection to the same address.
+        // Directly afterwards, over a possibly reused connection to the same address.
         for (const other of ['other.test', '127.0.0.1']) {
           const error = await refused(get(`https://${other}:${secure.port}/`, { ...options, ca }));
           expect([other, error.code]).toEqual([other, 'url_not_accessible']);

@@ -1,4 +1,4 @@
-/** What server tools reach out to, on loopback: a metasearch engine, an HTTP tool, a page; and where they fail. */
+/** The network side of server tools, on loopback: a metasearch engine, an HTTP tool, a page; with scripted failures. */
 
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,21 +8,21 @@ import type { FakeUpstream } from './fake-upstream/index.ts';
 export interface Reached {
   readonly path: string;
   readonly query: URLSearchParams;
-  /** Milliseconds after which the other side went away without an answer; undefined: it did not. */
+  /** Milliseconds until the other side disconnected without an answer; undefined if it did not. */
   goneAfterMs?: number;
 }
 
-export interface ToolWorld {
+export interface ToolServers {
   readonly origin: string;
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly reached: readonly Reached[];
-  /** How many of them were in the air at the same time at most. */
+  /** The largest number of concurrent requests. */
   readonly together: number;
   /** Resolves with the nth (from 0) request. */
   request(n: number, timeoutMs?: number): Promise<Reached>;
-  /** From now on answers come only after so many milliseconds. */
+  /** Delays further answers by this many milliseconds. */
   slow(ms: number): void;
-  /** From now on everything is answered with 503. */
+  /** Answers every further request with 503. */
   fail(): void;
   clear(): void;
   stop(): Promise<void>;
@@ -40,8 +40,8 @@ async function drained(request: IncomingMessage): Promise<void> {
   for await (const _ of request);
 }
 
-/** Starts it on a free port. `/search` is SearXNG's, `/stock/SYMBOL` the HTTP tool's, `/page` a page. */
-export async function startToolWorld(): Promise<ToolWorld> {
+/** Starts the server on a free port. `/search` is SearXNG's, `/stock/SYMBOL` the HTTP tool's, `/page` a page. */
+export async function startToolServers(): Promise<ToolServers> {
   const reached: Reached[] = [];
   let wait = 0;
   let failing = false;
@@ -50,15 +50,15 @@ export async function startToolWorld(): Promise<ToolWorld> {
   const server = createServer(async (request, response) => {
     await drained(request);
     const url = new URL(request.url ?? '/', 'http://world');
-    const seen: Reached = { path: url.pathname, query: url.searchParams };
-    reached.push(seen);
+    const result: Reached = { path: url.pathname, query: url.searchParams };
+    reached.push(result);
     open++;
     together = Math.max(together, open);
     const started = performance.now();
     const gone = Promise.withResolvers<void>();
     response.on('error', () => {});
     response.on('close', () => {
-      if (!response.writableEnded) seen.goneAfterMs = performance.now() - started;
+      if (!response.writableEnded) result.goneAfterMs = performance.now() - started;
       gone.resolve();
     });
     await Promise.race([Bun.sleep(wait), gone.promise]);
@@ -128,13 +128,13 @@ function answer(url: URL): { status: number; type: string; body: string } {
   return { status: 404, type: 'text/plain', body: 'nothing here' };
 }
 
-/** `server_tools` of a configuration with the engine and the HTTP tool `stock_price` of this world. */
-export const toolsOf = (world: ToolWorld, inject: 'force' | 'declared' = 'force') => ({
-  web_search: { inject, engines: [{ type: 'searxng', base_url: world.origin }] },
+/** `server_tools` of a configuration with this server's engine and HTTP tool `stock_price`. */
+export const toolsOf = (toolServers: ToolServers, inject: 'force' | 'declared' = 'force') => ({
+  web_search: { inject, engines: [{ type: 'searxng', base_url: toolServers.origin }] },
   http: {
     stock_price: {
       description: 'The price of a stock.',
-      url: `${world.origin}/stock/{symbol}`,
+      url: `${toolServers.origin}/stock/{symbol}`,
       schema: {
         type: 'object',
         properties: { symbol: { type: 'string' } },
@@ -144,7 +144,7 @@ export const toolsOf = (world: ToolWorld, inject: 'force' | 'declared' = 'force'
   },
 });
 
-/** Stops what was started, in the order in which requests flow. */
+/** Stops the servers in the order in which requests flow. */
 export async function stopAll(
   ...all: readonly ({ stop(): Promise<unknown> } | FakeUpstream | undefined)[]
 ): Promise<void> {

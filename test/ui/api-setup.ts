@@ -9,19 +9,19 @@ import { type Gateway, startGateway, threeProviders } from '../support/binary.ts
 import { type FakeUpstream, startFakeUpstream } from '../support/fake-upstream/index.ts';
 import { until } from '../support/until.ts';
 
-export interface ApiWorld {
+export interface ApiSetup {
   readonly gateway: Gateway;
   readonly upstream: FakeUpstream;
   /** Folder of the samples. */
   readonly folder: string;
   readonly config: Record<string, unknown>;
-  /** Sends a request to a model and reads the answer as far as it comes; the exchange's id. */
+  /** Sends a request to a model and reads the answer until it ends or breaks; returns the exchange's id. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<string>;
   /** A path below `/ui/api/`. */
   api(path: string, init?: RequestInit): Promise<Response>;
   /** The JSON of a path, which must answer with 200. */
   json<T>(path: string, headers?: Record<string, string>): Promise<T>;
-  /** A state-changing call as the page makes it. */
+  /** A state-changing call as the page sends it. */
   send(
     method: string,
     path: string,
@@ -34,10 +34,10 @@ export interface ApiWorld {
 }
 
 /** @param more parts of the configuration @param ofChat of its provider `chat` */
-export async function startApiWorld(
+export async function startApiSetup(
   more: Record<string, unknown> = {},
   ofChat: Record<string, unknown> = {},
-): Promise<ApiWorld> {
+): Promise<ApiSetup> {
   const upstream = await startFakeUpstream();
   const folder = mkdtempSync(join(tmpdir(), 'hopgate-api-'));
   const config = threeProviders(upstream, {
@@ -63,7 +63,7 @@ export async function startApiWorld(
 /** Only the calls, for a gateway that the caller started. */
 export function client(
   gateway: Pick<Gateway, 'url'>,
-): Pick<ApiWorld, 'post' | 'api' | 'json' | 'send' | 'rows'> {
+): Pick<ApiSetup, 'post' | 'api' | 'json' | 'send' | 'rows'> {
   const api = (path: string, init?: RequestInit) => fetch(`${gateway.url}/ui/api/${path}`, init);
   const json = async <T>(path: string, headers: Record<string, string> = {}): Promise<T> => {
     const response = await api(path, { headers });
@@ -98,7 +98,7 @@ export function client(
   };
 }
 
-/** The events of a stream as they come; `return()` hangs up. */
+/** The events of a stream as they arrive; `return()` disconnects. */
 export async function* eventsIn<E>(response: Response): AsyncGenerator<E> {
   if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
   const parser = new SseParser();
@@ -109,15 +109,15 @@ export async function* eventsIn<E>(response: Response): AsyncGenerator<E> {
   }
 }
 
-/** Reads until an event fits, then hangs up; all events up to it. */
+/** Reads until an event matches, then disconnects; returns all events up to it. */
 export async function eventsUntil<E>(
   events: AsyncGenerator<E>,
   fits: (event: E) => boolean,
 ): Promise<E[]> {
-  const seen: E[] = [];
+  const received: E[] = [];
   for await (const event of events) {
-    seen.push(event);
-    if (fits(event)) return seen;
+    received.push(event);
+    if (fits(event)) return received;
   }
-  throw new Error(`the stream ended before that: ${JSON.stringify(seen).slice(0, 2000)}`);
+  throw new Error(`the stream ended before that: ${JSON.stringify(received).slice(0, 2000)}`);
 }

@@ -1,30 +1,30 @@
-/** A gateway that records, a vendor behind it, tools beside it, and traffic for the page to show. */
+/** A gateway that records, with a vendor, tools, and traffic for the page to show. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
 import { call, type FakeUpstream, say, startFakeUpstream } from '../support/fake-upstream/index.ts';
-import { startToolWorld, type ToolWorld, toolsOf } from '../support/tool-world.ts';
+import { startToolServers, type ToolServers, toolsOf } from '../support/tool-servers.ts';
 
-export interface PageWorld {
+export interface PageSetup {
   readonly gateway: Gateway;
   readonly upstream: FakeUpstream;
-  readonly tools: ToolWorld;
-  /** Sends a request and reads the answer to its end; resolves with the exchange's id. */
+  readonly tools: ToolServers;
+  /** Sends a request and reads the answer to its end; returns the exchange's id. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<string>;
   /** A search in three hops (search, price, answer), Messages in front, Chat behind. */
   threeHops(): Promise<string>;
   stop(): Promise<void>;
 }
 
-/** What the vendor says at the end of {@link PageWorld.threeHops}. */
+/** The vendor's text at the end of {@link PageSetup.threeHops}. */
 export const TIDES = 'High water at Brest is at noon, and the share stands at 41.5.';
 
 /** @param more parts of the configuration */
-export async function startPageWorld(more: Record<string, unknown> = {}): Promise<PageWorld> {
+export async function startPageSetup(more: Record<string, unknown> = {}): Promise<PageSetup> {
   const upstream = await startFakeUpstream();
-  const tools = await startToolWorld();
+  const tools = await startToolServers();
   const folder = mkdtempSync(join(tmpdir(), 'hopgate-page-'));
   const gateway = await startGateway(
     threeProviders(upstream, {
