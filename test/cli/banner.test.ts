@@ -72,6 +72,9 @@ describe('banner', () => {
       expect(words.filter((word) => word === `authorization: Bearer ${key}`)).toHaveLength(3);
       expect(words.filter((word) => word.startsWith('http://'))).toHaveLength(3);
     }
+    // One that the shell has already stays.
+    const words = argumentsOf(pasted, { HOPGATE_KEY: 'k2' });
+    expect(words.filter((word) => word === 'authorization: Bearer k2')).toHaveLength(3);
     expect(banner(configOf(GLM_CONFIG), 'http://127.0.0.1:1').join()).not.toContain('HOPGATE_KEY');
   });
 
