@@ -258,6 +258,67 @@ describe('who may import whom', () => {
   });
 });
 
+describe('the size of the parts', () => {
+  // Lists that put parts together name many of them.
+  const WIRING =
+    /^src\/(main\.ts|app\.ts|app\/.*|config\/config\.ts|config\/sections\/index\.ts|cli\/commands\.ts)$/;
+  const MOST_IMPORTS = 15;
+  const MOST_FILES = 20;
+
+  test('a file outside the wiring imports at most fifteen files of the project', () => {
+    const many = sources
+      .filter(({ path }) => !WIRING.test(path))
+      .map(({ path, imports }) => ({ path, count: imports.filter(isSource).length }))
+      .filter(({ count }) => count > MOST_IMPORTS);
+    expect(many).toEqual([]);
+  });
+
+  test('a folder holds at most twenty files, and src itself at most three', () => {
+    const folders = new Map<string, number>();
+    for (const { path } of sources) {
+      const folder = dirname(path);
+      folders.set(folder, (folders.get(folder) ?? 0) + 1);
+    }
+    expect([...folders].filter(([, count]) => count > MOST_FILES)).toEqual([]);
+    expect(folders.get('src')).toBeLessThanOrEqual(3);
+  });
+
+  test('no file imports itself by way of others, types included', () => {
+    expect(circles(new Map(sources.map(({ path, imports }) => [path, imports])))).toEqual([]);
+    const loop = new Map([
+      ['a', ['b']],
+      ['b', ['c']],
+      ['c', ['b', 'd']],
+      ['d', []],
+    ]);
+    expect(circles(loop)).toEqual([['b', 'c']]);
+  });
+});
+
+/** The groups of files that reach each other, each sorted (Tarjan's strongly connected components). */
+function circles(graph: ReadonlyMap<string, readonly string[]>): readonly string[][] {
+  const index = new Map<string, number>();
+  const low = new Map<string, number>();
+  const stack: string[] = [];
+  const found: string[][] = [];
+  const visit = (node: string): void => {
+    index.set(node, index.size);
+    low.set(node, index.get(node)!);
+    stack.push(node);
+    for (const next of graph.get(node) ?? []) {
+      if (!graph.has(next)) continue;
+      if (!index.has(next)) visit(next);
+      else if (!stack.includes(next)) continue;
+      low.set(node, Math.min(low.get(node)!, low.get(next)!));
+    }
+    if (low.get(node) !== index.get(node)) return;
+    const group = stack.splice(stack.indexOf(node));
+    if (group.length > 1) found.push(group.sort());
+  };
+  for (const node of graph.keys()) if (!index.has(node)) visit(node);
+  return found;
+}
+
 describe('the shape of files', () => {
   test('every file says in its first line, in one sentence, what it is for', () => {
     const sentence = /^(#!.*\n)?\/\*\* [^\n]{15,}[.?!:] \*\/\n/;

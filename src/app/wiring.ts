@@ -42,8 +42,6 @@ import { logDamage, logExposed } from './state.ts';
 import { COMPACT, CONVERSATIONS, notServed, storedResponses } from './stored-responses.ts';
 import { joined, streamValidator } from './stream-validator.ts';
 
-export type Services = ReturnType<typeof createServices>;
-
 /** @param createApp for the gateways without a port by which the page replays samples */
 export function createServices(options: AppOptions, createApp: CreateApp) {
   const { environment, log, version } = options;

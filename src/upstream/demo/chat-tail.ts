@@ -67,15 +67,16 @@ function countParts(messages: readonly JsonObject[], type: string): number {
   return count;
 }
 
-const CWD =
-  /<cwd>([^<\n]+)<\/cwd>|(?:working directory|in the directory|cwd)\W{1,4}(\/[^\s`"'<>]+)/i;
+const FOLDER_TAG = /<cwd>([^<\n]{1,4096})<\/cwd>/;
+const FOLDER_WORDS =
+  /(?:working directory|in the directory|\bcwd)[^\w/]{1,4}(\/[^\s`"'<>]{1,4096})/i;
 
-function findCwd(messages: readonly JsonObject[]): string | undefined {
+function workingFolder(messages: readonly JsonObject[]): string | undefined {
   for (const message of messages) {
     if (message.role === 'assistant' || message.role === 'tool') continue;
     for (const text of textsOf(message.content)) {
-      const found = CWD.exec(text);
-      if (found) return (found[1] ?? found[2])?.trim().replace(/[.,;:]$/, '');
+      const folder = FOLDER_TAG.exec(text)?.[1] ?? FOLDER_WORDS.exec(text)?.[1];
+      if (folder !== undefined) return folder.trim().replace(/[.,;:]$/, '');
     }
   }
   return undefined;
@@ -117,7 +118,7 @@ export function readTail(messages: readonly JsonObject[]): Tail {
     audio: countParts(recent, 'input_audio'),
     rounds,
     results,
-    cwd: findCwd(messages),
+    cwd: workingFolder(messages),
     persona: messages
       .filter(({ role }) => role === 'system' || role === 'developer')
       .flatMap(({ content }) => textsOf(content))

@@ -11,9 +11,12 @@ const MENTION = 'is_mentioned';
 
 const PAST =
   /记得|记不记得|上次|之前|以前|哪天|哪一天|什么时候|叫什么|说过|提过|想去哪|\bremember|\blast time\b|\bearlier\b|\bbefore\b|\bwhen (?:is|was|did)\b|\bwhat (?:is|was) the name\b|\bwhere did\b|\btold\b|\bsaid\b/i;
-/** What a question says beside its subject. */
-const FILLER =
-  /@\S+|你们?|我们?|他们?|还|记不记得|记得|上次|之前|以前|说过|提过|说的?|那家|那个|哪天|哪一天|什么时候|什么|叫|哪里|哪儿|来着|[吗呢吧啊的是了]|[？?！!，。,.]|\b(?:do|you|still|remember|what|when|is|was|the|my|i|did|we|that|last|time|name|of|where|said|say|told|tell|us|me|want|wanted|to)\b/gi;
+/** Words of a question that are not its subject. */
+const FILLERS = [
+  /@\S{1,64}/g,
+  /你们?|我们?|他们?|还|记不记得|记得|上次|之前|以前|说过|提过|说的?|那家|那个|哪天|哪一天|什么时候|什么|叫|哪里|哪儿|来着|[吗呢吧啊的是了？?！!，。,.]/g,
+  /\b(?:do|you|still|remember|what|when|is|was|the|my|i|did|we|that|last|time|name|of|where|said|say|told|tell|us|me|want|wanted|to)\b/gi,
+];
 const LIMIT = /(?:最多回忆（recall_memory）|at most )\s*(\d+)/;
 
 interface Told {
@@ -69,7 +72,9 @@ const nameIn = (persona: string): string =>
 
 /** What a question is about, for a recall. */
 function subject(question: string): string {
-  const rest = question.replace(FILLER, ' ').replace(/\s+/g, ' ').trim();
+  let rest = question;
+  for (const filler of FILLERS) rest = rest.replace(filler, ' ');
+  rest = rest.replace(/\s+/g, ' ').trim();
   return rest === '' ? question : rest;
 }
 
