@@ -10,6 +10,7 @@ import type {
   JobStarted,
   JobsList,
   LiveEvent,
+  RecordingMode,
   ReplayRequest,
   SampleDetail,
   SamplesPage,
@@ -23,6 +24,9 @@ const sample = (id: string) => `/samples/${encodeURIComponent(id)}`;
 const stagePath = (id: string, stage: string) => `${sample(id)}/edges/${encodeURIComponent(stage)}`;
 
 export const getInfo = () => json<Info>('/info');
+
+export const switchRecording = (mode: RecordingMode) =>
+  json<Info>('/recording', { method: 'POST', body: { mode } });
 
 export const getSamples = (query: SamplesQuery, signal: AbortSignal) =>
   json<SamplesPage>('/samples', { query: { ...query }, signal });

@@ -67,6 +67,7 @@ function label(row: UiRow): string {
     row.target === '' ? '' : `to ${row.target}`,
     row.hops > 1 ? `${row.hops} hops` : '',
     row.total_ms === null ? '' : millis(row.total_ms),
+    row.in_memory ? 'in memory only' : '',
   ];
   return parts.filter((part) => part !== '').join(', ');
 }
@@ -98,10 +99,16 @@ export function rowElement(row: UiRow, most: number, now: number): HTMLElement {
       id: `row-${row.id}`,
       'data-id': row.id,
       'data-tone': toneOf(row),
+      'data-memory': row.in_memory,
       'aria-label': label(row),
     },
     cell('time', !today && h('span', { class: 'date' }, day(row.time).slice(5)), clock(row.time)),
-    cell('status', h('i', { class: 'dot' }), h('b', null, status), text !== '' && ` ${text}`),
+    cell(
+      'status',
+      h('i', { class: 'dot', title: row.in_memory && 'In memory only' }),
+      h('b', null, status),
+      text !== '' && ` ${text}`,
+    ),
     cell('entry', protocolName(row.entry)),
     cell('route', ...route(row)),
     cell('hops', row.hops > 1 || row.tries > 1 ? hopDots(row) : ''),
