@@ -19,8 +19,8 @@ export interface RecentLimits {
 
 export const RECENT_LIMITS: RecentLimits = {
   count: 50,
-  bytes: 16 * 2 ** 20,
-  body: 2 ** 20,
+  bytes: 16_000_000,
+  body: 1_000_000,
   perSecond: 20,
 };
 

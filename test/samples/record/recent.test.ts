@@ -172,8 +172,16 @@ describe('the last exchanges', () => {
       JSON.stringify(recorder!.recent!.rows()),
       ...sample.meta.edges.map(({ stage }) => text(given.id, stage)),
     ].join('\n');
-    const spoken = text(given.id, 'provider-response').replace(/[^*\w-]|data|choices|delta|content/g, '');
-    for (const secret of [KEY, 'hg-own-key-of-the-client', 'the-secret-of-the-vendor', 'query-key']) {
+    const spoken = text(given.id, 'provider-response').replace(
+      /[^*\w-]|data|choices|delta|content/g,
+      '',
+    );
+    for (const secret of [
+      KEY,
+      'hg-own-key-of-the-client',
+      'the-secret-of-the-vendor',
+      'query-key',
+    ]) {
       expect(all).not.toContain(secret);
       expect(spoken).not.toContain(secret);
     }

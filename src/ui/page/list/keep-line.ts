@@ -61,7 +61,7 @@ function details({ samples }: Info): Child[] {
     mode === 'errors' && ['They are kept', ...place, keptFor(samples.keep_failed_days)],
     mode !== 'all' &&
       recent !== null &&
-      `The last ${recent.count}${mode === 'off' ? '' : ' others'} are in memory only (at most ${bytes(recent.bytes)}), and are gone when hopgate stops`,
+      `The last ${recent.count} ${mode === 'off' ? 'exchanges' : 'others'} are in memory only (at most ${bytes(recent.bytes)}) and are gone when hopgate stops`,
     'Keys are masked',
     redact.length > 0 && `On disk and here, ${redact.join(' and ')} are blanked`,
     by_route && 'Some routes have a setting of their own',
