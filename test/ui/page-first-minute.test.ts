@@ -38,7 +38,11 @@ browserSuite('the first minute', (browser) => {
     upstream.enqueue(say('Good morning.'), say('Good day.'), say('Good night.'));
     return [
       await post('/v1/chat/completions', chat('Morning?')),
-      await post('/v1/responses', { model: 'via-chat', input: 'Day?' }),
+      await post(
+        '/v1/responses',
+        { model: 'via-chat', input: 'Day?' },
+        { 'user-agent': 'codex_cli_rs/0.50.0 (Linux)' },
+      ),
       await post('/v1/messages', {
         ...chat('Night?'),
         max_tokens: 99,
@@ -56,6 +60,10 @@ browserSuite('the first minute', (browser) => {
       .locator('.row')
       .evaluateAll((rows) => rows.map((row) => row.getAttribute('data-id')));
     expect(ids).toEqual(asked.toReversed());
+    const told = page.locator(`.row[data-id="${asked[1]}"] .story`);
+    await told.getByText('Good day.').waitFor();
+    expect(await told.locator('.asked').textContent()).toBe('Day?');
+    expect(await told.locator('.client').textContent()).toBe('Codex');
     const line = page.locator('.keepline');
     expect(await line.textContent()).toContain(
       'Recording is off. The last 50 exchanges are in memory',

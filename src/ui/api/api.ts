@@ -137,6 +137,22 @@ export interface SamplesPage {
   readonly cursor?: string;
 }
 
+/** `GET /ui/api/stories?ids=ID,ID,…` (at most 50): what the list says of each; unknown ids are left out. */
+export interface Stories {
+  readonly stories: readonly Story[];
+}
+
+/** Texts are cut to one line; '' where nothing is known. */
+export interface Story {
+  readonly id: string;
+  /** `Claude Code`, `Codex`, `OpenAI SDK`, … */
+  readonly client: string;
+  /** What the user said last, or the tools whose results the request brings. */
+  readonly asked: string;
+  /** The answer's first text, the tools that it calls, or what went wrong. */
+  readonly answered: string;
+}
+
 /**
  * `GET /ui/api/live?…` (same filters as the list but without `limit` and `cursor`): an event stream.
  * `event:` is the type, `data:` the object. A comment (`: …`) is sent every 15 seconds. Rows that do not

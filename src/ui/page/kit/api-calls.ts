@@ -16,6 +16,7 @@ import type {
   SamplesPage,
   SamplesQuery,
   Stats,
+  Stories,
 } from '../../api/api.ts';
 import { ask, follow, json } from './fetching.ts';
 import type { Query } from './route.ts';
@@ -30,6 +31,9 @@ export const switchRecording = (mode: RecordingMode) =>
 
 export const getSamples = (query: SamplesQuery, signal: AbortSignal) =>
   json<SamplesPage>('/samples', { query: { ...query }, signal });
+
+export const getStories = (ids: readonly string[], signal: AbortSignal) =>
+  json<Stories>('/stories', { query: { ids: ids.join(',') }, signal });
 
 export const getLive = (query: Query, signal: AbortSignal) =>
   follow<LiveEvent>('/live', { query, signal });
