@@ -5,11 +5,16 @@ import { secretsIn } from '../config/secret.ts';
 import { openRecorder, type Recorder, type RecorderSettings } from '../samples/index.ts';
 import { event, type Log } from '../telemetry/log.ts';
 
-/** Opens the recorder. Never throws. */
-export function recorderFor(config: Config, log: Log): Recorder {
+/**
+ * Opens the recorder. Never throws.
+ * @param recent the last exchanges that are not recorded stay in memory. With several workers they never do:
+ *   the page reaches any one of them, and a memory space that is erased in one would stay in the others.
+ */
+export function recorderFor(config: Config, log: Log, recent: boolean): Recorder {
   return openRecorder({
     root: config.samples.dir,
     ...recorderSettings(config),
+    ...(recent && config.workers === 1 && { recent: {} }),
     warn: (message) => event(log, 'samples.problem', { message }, 'warn'),
   });
 }

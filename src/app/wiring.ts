@@ -51,7 +51,8 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const shared = options.config.workers > 1;
   const metrics = createGatewayMetrics(version);
   const connections = new Connections(connectionLimits(options.config));
-  const recorder = recorderFor(options.config, log);
+  // A gateway that only tries something (a replay, a bisection) leaves nothing to look at.
+  const recorder = recorderFor(options.config, log, options.remembers !== false);
 
   const openedResponses = lazy(() =>
     openResponseStore({
@@ -177,6 +178,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     root: resolve(options.config.samples.dir),
     mend: repairBody,
     watch: (watcher) => recorder.watch(watcher),
+    recorder,
   });
   const modelLists = new ModelLists(askForModels(environment.proxies));
   const modelEntry = (id: string, provider: string) => ({ id, provider, created: STARTED });

@@ -35,7 +35,7 @@ export function banner(config: Config, url: string, program = 'hopgate'): string
   lines.push('');
   lines.push('Try it, one line for each protocol:');
   // Before the curl lines, so that all lines can be pasted in order.
-  if (auth !== '') lines.push("  export HOPGATE_KEY='one of auth.keys'");
+  if (auth !== '') lines.push(`  [ -n "$HOPGATE_KEY" ] || export HOPGATE_KEY='one of auth.keys'`);
   lines.push(
     curl('/v1/chat/completions', { model: modelToTry(config, 'openai-chat'), messages }),
     curl('/v1/responses', { model: modelToTry(config, 'openai-responses'), input: 'Say hello.' }),

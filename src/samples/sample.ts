@@ -136,8 +136,10 @@ export interface SampleRow {
   /** Name of the gateway key of the request, '' without keys. */
   readonly owner: string;
   readonly memory_space?: string;
-  /** Size of all files on disk. */
+  /** Size of all bodies. */
   readonly bytes: number;
+  /** Held in the memory of this process alone; nothing of it is on disk. */
+  readonly in_memory?: boolean;
 }
 
 /** All given conditions must hold. */

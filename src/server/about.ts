@@ -1,11 +1,17 @@
-/** `GET /`: the name, the version, and what can be asked for. */
+/** `GET /`: the name, the version, and what can be asked for; a browser is led to the page. */
 
 import { Elysia } from 'elysia';
+import type { RequestContext } from '../lib/http/routes.ts';
 import { KNOWN_ENDPOINTS } from './endpoints.ts';
 import { json } from './json.ts';
 
 export function aboutPlugin({ version }: { readonly version: string }) {
   return new Elysia({ name: 'about' })
     .head('/', () => new Response(null))
-    .get('/', () => json({ name: 'hopgate', version, endpoints: KNOWN_ENDPOINTS }));
+    .get('/', ({ request }: RequestContext) =>
+      // Programs that do not care about the form send no `accept`, or one of everything.
+      request.headers.get('accept')?.includes('text/html')
+        ? new Response(null, { status: 302, headers: { location: '/ui', vary: 'accept' } })
+        : json({ name: 'hopgate', version, endpoints: KNOWN_ENDPOINTS }),
+    );
 }

@@ -62,7 +62,7 @@ describe('banner', () => {
     const config = configOf(`${GLM_CONFIG}auth: { keys: [the-client-key] }\n`);
     const lines = banner(config, 'http://127.0.0.1:5520');
     expect(lines.join('\n')).not.toContain('the-client-key');
-    const first = lines.findIndex((line) => line.startsWith('  export HOPGATE_KEY='));
+    const first = lines.findIndex((line) => line.includes(' export HOPGATE_KEY='));
     const pasted = lines.slice(first, first + 4).join('\n');
     for (const [text, key] of [
       [pasted, 'one of auth.keys'],
@@ -72,6 +72,9 @@ describe('banner', () => {
       expect(words.filter((word) => word === `authorization: Bearer ${key}`)).toHaveLength(3);
       expect(words.filter((word) => word.startsWith('http://'))).toHaveLength(3);
     }
+    // One that the shell has already stays.
+    const words = argumentsOf(pasted, { HOPGATE_KEY: 'k2' });
+    expect(words.filter((word) => word === 'authorization: Bearer k2')).toHaveLength(3);
     expect(banner(configOf(GLM_CONFIG), 'http://127.0.0.1:1').join()).not.toContain('HOPGATE_KEY');
   });
 

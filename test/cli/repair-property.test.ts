@@ -10,7 +10,7 @@ import { repairBody, repairHistory } from '../../src/features/tool-pairing/index
 import { fitTurnOrder } from '../../src/features/vendor-fit/index.ts';
 import type { Json, JsonObject } from '../../src/lib/json/json.ts';
 import { type Damage, MESSAGES_DAMAGE } from '../features/tool-pairing/damage.ts';
-import { Random, type Mutable } from '../features/tool-pairing/histories.ts';
+import { type Mutable, Random } from '../features/tool-pairing/histories.ts';
 import { validRequest } from '../features/tool-pairing/messages-property.ts';
 import { complaint } from '../features/tool-pairing/validate-messages.ts';
 import { checkMessages } from '../support/fake-upstream/check-messages.ts';

@@ -1,6 +1,4 @@
-/**
- * What clients send wrong: each mistake gets a clear error in the client's protocol, and the process goes on serving.
- */
+/** What clients send wrong: each mistake gets a clear error in the client's protocol, and the process goes on serving. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';

@@ -1,7 +1,4 @@
-/**
- * A chat app as a client of the binary, in each of the three protocols: the requests it sends and the replies it
- * reads.
- */
+/** A chat app as a client of the binary, in each of the three protocols: the requests it sends and the replies it reads. */
 
 import { SseParser } from '../../src/lib/bytes/sse.ts';
 import { isObject, type JsonObject, tryParse } from '../../src/lib/json/json.ts';

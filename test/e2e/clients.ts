@@ -265,7 +265,9 @@ function messagesChat(base: string, options: ClientChatOptions): ClientChat {
 }
 
 /** Each protocol's official client as a conversation. */
-export const CLIENT_CHATS: Readonly<Record<Protocol, (base: string, options: ClientChatOptions) => ClientChat>> = {
+export const CLIENT_CHATS: Readonly<
+  Record<Protocol, (base: string, options: ClientChatOptions) => ClientChat>
+> = {
   'openai-chat': chatCompletionsChat,
   'openai-responses': responsesChat,
   'anthropic-messages': messagesChat,

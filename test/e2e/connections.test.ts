@@ -1,6 +1,4 @@
-/**
- * Client connections in unusual states: idle, slow, half closed, too many; and malformed Host headers and model names.
- */
+/** Client connections in unusual states: idle, slow, half closed, too many; and malformed Host headers and model names. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';

@@ -1,7 +1,4 @@
-/**
- * Checks and starts every folder under `examples/` and sends the requests of its README, with stand-ins for the
- * vendors.
- */
+/** Checks and starts every folder under `examples/` and sends the requests of its README, with stand-ins for the vendors. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';

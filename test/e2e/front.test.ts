@@ -1,6 +1,4 @@
-/**
- * What an operator relies on: callers by name, failures by kind, sums over processes, graceful stops, tolerant paths.
- */
+/** What an operator relies on: callers by name, failures by kind, sums over processes, graceful stops, tolerant paths. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';

@@ -1,6 +1,4 @@
-/**
- * Clients that declare the hosted web search, against vendors without one: each client reads it in its own protocol.
- */
+/** Clients that declare the hosted web search, against vendors without one: each client reads it in its own protocol. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';

@@ -1,7 +1,4 @@
-/**
- * Recorded answers of real vendors through the binary: unchanged bytes for their own protocol, the same meaning for
- * others.
- */
+/** Recorded answers of real vendors through the binary: unchanged bytes for their own protocol, the same meaning for others. */
 
 import { afterAll, afterEach, beforeAll, describe, expect } from 'bun:test';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';

@@ -1,6 +1,4 @@
-/**
- * Reading a configuration takes linear time, however hostile the file: a running gateway reads it beside its streams.
- */
+/** Reading a configuration takes linear time, however hostile the file: a running gateway reads it beside its streams. */
 
 import { describe, expect, test } from 'bun:test';
 import { suggest } from '../../src/lib/text/did-you-mean.ts';

@@ -69,8 +69,9 @@ browserSuite('coming to the page', (browser) => {
     await other.page.getByLabel('Key of this gateway').waitFor();
   });
 
-  test('without recording the page says how to switch it on', async () => {
-    gateway = await startGateway(threeProviders(upstream, { samples: { mode: 'off' } }));
+  test('where nothing is recorded or held the page says how to switch it on', async () => {
+    const nothing = { samples: { mode: 'off' }, workers: 2 };
+    gateway = await startGateway(threeProviders(upstream, nothing));
     const visit = await browser.visit(gateway.url);
     await visit.open('#/');
     await visit.page.getByRole('heading', { name: 'Recording is off' }).waitFor();

@@ -216,6 +216,11 @@ export class Capture implements Recording, Masking {
     return this.announced || this.stages.some(({ file }) => file !== undefined);
   }
 
+  /** Bytes of all bodies and of what is known of them. */
+  get size(): number {
+    return this.stages.reduce((sum, { bytes }) => sum + bytes + STAGE_OVERHEAD_BYTES, 0);
+  }
+
   get secrets(): KnownSecrets {
     this.#secrets ??= new KnownSecrets(this.#literals);
     return this.#secrets;
@@ -241,7 +246,9 @@ export class Capture implements Recording, Masking {
     if (this.#over || body.over || chunk.length === 0) return;
     const room = this.#hooks.bodyBytes - body.bytes;
     if (chunk.length > room) body.facts.cut = true;
-    const taken = chunk.length > room ? chunk.subarray(0, Math.max(0, room)) : chunk;
+    // A copy: a view would keep the whole chunk in memory.
+    const taken =
+      chunk.length > room ? new Uint8Array(chunk.subarray(0, Math.max(0, room))) : chunk;
     if (taken.length === 0 || !this.#hooks.hold(this, taken.length)) return;
     // Only answers arrive in parts: a request is complete when it begins.
     if (body.facts.status !== undefined) {

@@ -12,6 +12,7 @@ import { DEFAULT_RETENTION, type Retention } from '../store/retention.ts';
 import { runName } from '../store/run-name.ts';
 import { removeSaved, save } from '../store/save.ts';
 import { Capture, type CaptureHooks } from './capture.ts';
+import { RecentExchanges, type RecentLimits, type RecentSamples } from './recent.ts';
 import { writeQueue } from './write-queue.ts';
 
 export interface RecorderLimits {
@@ -32,6 +33,8 @@ export interface RecorderOptions {
   /** Modes of single routes, by their names. */
   readonly routes?: Readonly<Record<string, SampleMode>>;
   readonly limits?: Partial<RecorderLimits>;
+  /** The last exchanges that are not recorded stay in memory; left out: none do. */
+  readonly recent?: Partial<RecentLimits>;
   readonly retention?: Partial<Retention>;
   /** Content that is blanked in bodies. */
   readonly redact?: readonly BlankedContent[];
@@ -65,8 +68,14 @@ export interface RecorderCounters {
 }
 
 export interface Recorder {
-  /** Undefined: no mode keeps this exchange. */
+  /** Undefined: no mode keeps this exchange, and it is not held in memory either. */
   begin(exchange: RecordedExchange): Recording | undefined;
+  /** The mode in force for exchanges without a route that has its own. */
+  readonly mode: SampleMode;
+  /** Changes the mode until {@link configure} is called; open exchanges keep theirs. */
+  switchMode(mode: SampleMode): void;
+  /** The last exchanges that are not recorded; undefined: they are not held. */
+  readonly recent: RecentSamples | undefined;
   /** Applies the settings of a reload; open exchanges keep theirs. */
   configure(settings: RecorderSettings): void;
   /** Resolves when every exchange that is over by now is on disk. */
@@ -160,6 +169,13 @@ export function openRecorder(options: RecorderOptions): Recorder {
     if (queue.cancel(capture) && !capture.onDisk) open.delete(capture);
     else queue.add(capture, true);
   };
+  /** An exchange that is not kept stays in memory for a while, unless parts of it are on disk. */
+  const passOn = (capture: Capture) => {
+    if (recent === undefined || capture.disposition !== 'undecided') return discard(capture);
+    release(capture, capture.held);
+    if (recent.take(capture)) open.delete(capture);
+    else discard(capture);
+  };
   const drop = (capture: Capture) => {
     count.dropped++;
     reportProblem(
@@ -203,13 +219,25 @@ export function openRecorder(options: RecorderOptions): Recorder {
       const keep = which === 'all' || (which === 'errors' && failed(capture));
       if (!keep) {
         count.passed++;
-        discard(capture);
+        passOn(capture);
         return;
       }
       capture.disposition = 'write';
       queue.add(capture, true);
     },
   };
+
+  const recent =
+    options.recent &&
+    new RecentExchanges({
+      limits: options.recent,
+      hooks,
+      run,
+      watchers,
+      // A route that says "off" by itself is not looked at.
+      holds: (route) =>
+        route === undefined || !Object.hasOwn(routes, route) || routes[route] !== 'off',
+    });
 
   /** Writes what a capture holds, or removes a dropped one. */
   const writeCapture = async (capture: Capture): Promise<void> => {
@@ -285,7 +313,8 @@ export function openRecorder(options: RecorderOptions): Recorder {
 
   return {
     begin(exchange) {
-      if (closed || idle) return undefined;
+      if (closed) return undefined;
+      if (idle) return recent?.begin(exchange);
       const capture = new Capture(exchange, hooks);
       if (capture.dropped) return undefined;
       open.add(capture);
@@ -296,6 +325,14 @@ export function openRecorder(options: RecorderOptions): Recorder {
       }
       return capture;
     },
+    get mode() {
+      return mode;
+    },
+    switchMode(next) {
+      mode = next;
+      idle = isIdle();
+    },
+    recent,
     configure(settings) {
       ({ mode, routes = {}, redact = [] } = settings);
       literals = (settings.secrets ?? []).flatMap((secret) => spellings(secret));
@@ -304,7 +341,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
     },
     flush,
     async eraseSpace(space) {
-      let count = 0;
+      let count = recent?.eraseSpace(space) ?? 0;
       for (const capture of open) {
         if (capture.memorySpace !== space) continue;
         discard(capture);
@@ -318,10 +355,12 @@ export function openRecorder(options: RecorderOptions): Recorder {
       for (const capture of open) {
         if (capture.announced && !capture.dropped) watcher.row(rowOf(metaOf(capture, 'open', run)));
       }
+      for (const row of recent?.rows() ?? []) if (row.state === 'open') watcher.row(row);
       return () => watchers.delete(watcher);
     },
     async close() {
       closed = true;
+      recent?.clear();
       clearTimeout(flushTimer);
       clearTimeout(reconcileTimer);
       for (const capture of open) if (capture.disposition === 'write') queue.add(capture, false);

@@ -96,6 +96,38 @@ export class StageBody {
     this.#waiting.push(chunk);
   }
 
+  /** Keeps at most so many bytes; what is cut is marked. Nothing may have been drained yet. */
+  keepFirst(most: number): void {
+    if (this.bytes <= most) return;
+    let room = most;
+    const kept: Uint8Array[] = [];
+    for (const chunk of this.#waiting) {
+      if (room === 0) break;
+      // A copy: a view would keep the whole chunk in memory.
+      const taken = chunk.length > room ? new Uint8Array(chunk.subarray(0, room)) : chunk;
+      kept.push(taken);
+      room -= taken.length;
+    }
+    this.#waiting = kept;
+    this.bytes = most - room;
+    this.facts.cut = true;
+  }
+
+  /** Copies chunks that are small parts of larger buffers, so that those are free. */
+  compact(): void {
+    const whole = this.#waiting.reduce((sum, { buffer }) => sum + buffer.byteLength, 0);
+    const held = this.#waiting.reduce((sum, { length }) => sum + length, 0);
+    if (whole <= 2 * held) return;
+    // Not Buffer.concat: a small Buffer is itself a part of a larger one.
+    const copy = new Uint8Array(held);
+    let to = 0;
+    for (const chunk of this.#waiting) {
+      copy.set(chunk, to);
+      to += chunk.length;
+    }
+    this.#waiting = [copy];
+  }
+
   /** Drops the waiting chunks. */
   release(): void {
     this.#waiting = [];

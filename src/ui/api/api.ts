@@ -36,13 +36,37 @@ export interface ApiFailure {
   readonly error: { readonly kind: string; readonly message: string; readonly code?: string };
 }
 
+export type RecordingMode = 'off' | 'errors' | 'all';
+
+/**
+ * `POST /ui/api/recording`: the mode of this process until its configuration is loaded again. Answers with
+ * `Info`. 403 for a key that sees only its own exchanges: the mode holds for all of them. 409 with several workers.
+ */
+export interface RecordingRequest {
+  readonly mode: RecordingMode;
+}
+
 /** `GET /ui/api/info`. */
 export interface Info {
   readonly version: string;
   /** Milliseconds since 1970, by the server's clock. */
   readonly now: number;
   readonly samples: {
-    readonly mode: 'off' | 'errors' | 'all';
+    readonly mode: RecordingMode;
+    /** What the configuration says; another mode is in force until the process reloads or restarts. */
+    readonly configured: RecordingMode;
+    /** This caller may switch the mode: `POST /ui/api/recording`. */
+    readonly may_switch: boolean;
+    /** The folder; left out for callers that see only their own exchanges. */
+    readonly dir?: string;
+    /** Days after which recorded exchanges are deleted, and failed ones; 0 = never. */
+    readonly keep_days: number;
+    readonly keep_failed_days: number;
+    /**
+     * Most exchanges and bytes that this process holds in memory beside the recorded ones; null: it holds
+     * none, which is so with several workers.
+     */
+    readonly recent: { readonly count: number; readonly bytes: number } | null;
     /** Some routes have their own mode. */
     readonly by_route: boolean;
     /** Content that is blanked before it is written. */
@@ -111,6 +135,22 @@ export interface SamplesPage {
   readonly rows: readonly UiRow[];
   /** Older rows exist: send it with the next request. */
   readonly cursor?: string;
+}
+
+/** `GET /ui/api/stories?ids=ID,ID,…` (at most 50): what the list says of each; unknown ids are left out. */
+export interface Stories {
+  readonly stories: readonly Story[];
+}
+
+/** Texts are cut to one line; '' where nothing is known. */
+export interface Story {
+  readonly id: string;
+  /** `Claude Code`, `Codex`, `OpenAI SDK`, … */
+  readonly client: string;
+  /** What the user said last, or the tools whose results the request brings. */
+  readonly asked: string;
+  /** The answer's first text, the tools that it calls, or what went wrong. */
+  readonly answered: string;
 }
 
 /**

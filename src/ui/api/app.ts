@@ -13,6 +13,7 @@ import type { UiOptions } from './options.ts';
 import { misfit } from './parameters.ts';
 import { sampleRoutes } from './sample-routes.ts';
 import { statsRoutes } from './stats.ts';
+import { storyRoutes } from './stories.ts';
 
 export interface Api {
   /** Answers any request under `/ui/api/`. Never rejects. */
@@ -36,6 +37,7 @@ export function createApi(options: UiOptions): Api {
     })
     .use(infoRoutes(options))
     .use(sampleRoutes(context))
+    .use(storyRoutes(context))
     .use(liveRoutes(context.live, options))
     .use(statsRoutes(context))
     .use(jobRoutes(context))

@@ -2,10 +2,13 @@
 
 import type { Config } from '../../config/config.ts';
 import { type Prices, pricesOf } from '../../samples/replay/cost.ts';
-import type { SampleStore } from '../../samples/sample.ts';
+import type { SampleMeta, SampleStore } from '../../samples/sample.ts';
+import type { Viewer } from './guard.ts';
 import { createJobs, type Jobs } from './jobs/jobs.ts';
 import { createLive, type Live } from './live.ts';
 import type { UiOptions } from './options.ts';
+import { withRecent } from './recent-store.ts';
+import { metaFor } from './sample.ts';
 
 export class ApiContext {
   readonly options: UiOptions;
@@ -19,10 +22,23 @@ export class ApiContext {
     this.live = createLive(this);
   }
 
-  /** The recorded exchanges; opened at the first use. */
+  /** The exchanges on disk and in memory; opened at the first use. */
   get store(): SampleStore {
-    this.#store ??= this.options.samples(this.options.root, true);
+    if (this.#store === undefined) {
+      const { samples, root, recorder } = this.options;
+      const disk = samples(root, true);
+      this.#store = recorder.recent === undefined ? disk : withRecent(disk, recorder.recent);
+    }
     return this.#store;
+  }
+
+  /**
+   * The sample of an id; one in memory is masked first. One that this viewer may not see is reported as missing.
+   * @throws GatewayError not_found
+   */
+  async sampleFor(id: string, viewer: Viewer): Promise<SampleMeta> {
+    await this.options.recorder.recent?.read(id);
+    return metaFor(this.store, id, viewer);
   }
 
   /** Prices of the configuration in force. */

@@ -5,6 +5,7 @@ import type { Notes } from '../../conversation/notes.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import type { Json } from '../../lib/json/json.ts';
 import type { SampleServices } from '../../samples/in-process-gateway.ts';
+import type { Recorder } from '../../samples/record/recorder.ts';
 import type { SampleWatcher } from '../../samples/sample.ts';
 import type { Access } from '../../server/auth.ts';
 
@@ -18,6 +19,8 @@ export interface UiOptions extends SampleServices {
   readonly root: string;
   /** Repairs a raw body so that the decoder of its protocol accepts it. */
   mend(body: Json, protocol: ProtocolName, notes: Notes): Json;
+  /** Its mode may be switched here, and the exchanges that it holds in memory are shown. */
+  readonly recorder: Pick<Recorder, 'mode' | 'switchMode' | 'recent'>;
   /** Calls the watcher for every exchange that this process records, until the returned function is called. */
   watch(watcher: SampleWatcher): () => void;
 }

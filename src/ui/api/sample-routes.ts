@@ -16,7 +16,7 @@ import type { ApiContext } from './context.ts';
 import { guard } from './guard.ts';
 import { LIST_QUERY, samplesPage } from './list.ts';
 import { queryOf } from './parameters.ts';
-import { detailOf, sampleFor } from './sample.ts';
+import { detailOf } from './sample.ts';
 
 export const sampleRoutes = (context: ApiContext) =>
   new Elysia()
@@ -28,7 +28,9 @@ export const sampleRoutes = (context: ApiContext) =>
     )
     .group('/samples/:id', { params: Type.Object({ id: Type.String() }) }, (one) =>
       one
-        .resolve(({ params, viewer }) => ({ meta: sampleFor(context.store, params.id, viewer) }))
+        .resolve(async ({ params, viewer }) => ({
+          meta: await context.sampleFor(params.id, viewer),
+        }))
         .get('', ({ meta }) => json(detailOf(context.store, meta, context.prices, context.options)))
         .get('/diff', ({ meta, query }) => json(diffOf(context.store, meta, query)), {
           query: Type.Object({ a: Type.Optional(Type.String()), b: Type.Optional(Type.String()) }),

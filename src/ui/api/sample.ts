@@ -22,7 +22,7 @@ const ID = /^req_\d+_[0-9A-Za-z]+$/;
  * The sample of an id. One that this viewer may not see is reported as missing.
  * @throws GatewayError not_found
  */
-export function sampleFor(store: SampleStore, id: string, { owner }: Viewer): SampleMeta {
+export function metaFor(store: SampleStore, id: string, { owner }: Viewer): SampleMeta {
   const meta = ID.test(id) ? store.find(id) : undefined;
   if (meta === undefined || (owner !== undefined && meta.owner !== owner)) {
     throw new GatewayError('not_found', `There is no sample "${id.slice(0, 100)}".`);

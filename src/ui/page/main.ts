@@ -51,7 +51,7 @@ function open(info: Info): { close(): void } {
   const keys = createKeyList();
   const shell: Shell = createShell(info, () => keys.showModal());
   replace(document.body, shell.node, keys);
-  const list = createListPage(info, shell.feed);
+  const list = createListPage(info, { feed: shell.feed, switched: shell.recording });
   shell.list.append(list.node);
   let charts: View | undefined;
   let exchange: { readonly id: string; readonly view: View<ExchangeRoute> } | undefined;

@@ -12,6 +12,8 @@ export interface Shell {
   readonly charts: HTMLElement;
   show(route: Route): void;
   feed(state: Feed): void;
+  /** Shows what is recorded. */
+  recording(info: Info): void;
 }
 
 const FEEDS: Readonly<Record<Feed, string>> = {
@@ -28,14 +30,8 @@ export function createShell(info: Info, help: () => void): Shell {
   const detail = h('div', { class: 'pane detail-pane', tabindex: -1 });
   const charts = h('div', { class: 'pane charts-pane' });
   const main = h('main', { id: 'main', tabindex: -1 }, list, detail, charts);
-  const { mode, by_route } = info.samples;
-  const recording = by_route
-    ? 'recording: by route'
-    : mode === 'all'
-      ? ''
-      : mode === 'off'
-        ? 'recording is off'
-        : 'recording: failures only';
+  const recording = h('span', { class: 'recording mode' });
+  replace(recording, recordingText(info));
   const skip = h(
     'a',
     {
@@ -61,7 +57,7 @@ export function createShell(info: Info, help: () => void): Shell {
       h('a', { class: 'brand', href: '#/' }, h('b', null, 'hop'), 'gate'),
       places,
       h('span', { class: 'space-between' }),
-      recording !== '' && h('span', { class: 'recording' }, recording),
+      recording,
       info.sees === 'own' &&
         h(
           'span',
@@ -114,5 +110,12 @@ export function createShell(info: Info, help: () => void): Shell {
       feed.dataset.state = state;
       if (feed.textContent !== FEEDS[state]) replace(feed, h('i', { class: 'dot' }), FEEDS[state]);
     },
+    recording: (next) => replace(recording, recordingText(next)),
   };
+}
+
+function recordingText({ samples: { mode, by_route } }: Info): string {
+  if (by_route) return 'recording: by route';
+  if (mode === 'all') return '';
+  return mode === 'off' ? 'recording is off' : 'recording: failures only';
 }

@@ -1,6 +1,4 @@
-/**
- * A small memory for tests: it returns every event of a space that shares a word (or two characters) with the query.
- */
+/** A small memory for tests: it returns every event of a space that shares a word (or two characters) with the query. */
 
 import type {
   Memory,

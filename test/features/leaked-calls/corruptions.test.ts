@@ -125,7 +125,9 @@ describe('removed, never called', () => {
   test('a value that still holds argument tags is not passed on', () => {
     const text = `<tool_call>exec_command<arg_key>cmd</arg_key><arg_value>ls</arg_value x><arg_key>a</arg_key><arg_value>b</arg_value></tool_call>`;
     expect(
-      playedBothWays(text).calls.every(({ arguments: args }) => !JSON.stringify(args).includes('arg_')),
+      playedBothWays(text).calls.every(
+        ({ arguments: args }) => !JSON.stringify(args).includes('arg_'),
+      ),
     ).toBe(true);
   });
 });
@@ -164,7 +166,9 @@ describe('channels', () => {
 
   test('thinking without its opener, as a profile declares', () => {
     const profile = { leakFamilies: FAMILIES };
-    const { text, reasoning } = playedBothWays('First this.\n\nThen that.</think>\n\nDone.', { profile });
+    const { text, reasoning } = playedBothWays('First this.\n\nThen that.</think>\n\nDone.', {
+      profile,
+    });
     expect([reasoning, text]).toEqual(['First this.\n\nThen that.', 'Done.']);
   });
 

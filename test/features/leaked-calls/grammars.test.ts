@@ -1,7 +1,4 @@
-/**
- * Every grammar in every situation: single and repeated calls, hostile values, surrounding prose, cuts, quotations,
- * unknown tools.
- */
+/** Every grammar in every situation: single and repeated calls, hostile values, surrounding prose, cuts, quotations, unknown tools. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';

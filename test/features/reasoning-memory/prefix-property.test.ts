@@ -1,6 +1,4 @@
-/**
- * With any sequence of vendors, each request to a vendor extends its previous one, and seals go only to their maker.
- */
+/** With any sequence of vendors, each request to a vendor extends its previous one, and seals go only to their maker. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';

@@ -1,7 +1,4 @@
-/**
- * Any mix of calls over any number of hops: one valid stream, hops that extend each other, full recall in the next
- * request.
- */
+/** Any mix of calls over any number of hops: one valid stream, hops that extend each other, full recall in the next request. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';

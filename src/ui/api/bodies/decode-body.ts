@@ -15,7 +15,7 @@ import { type ReadableBody, readableBody } from './stage-bodies.ts';
 
 export type ReadingParts = Pick<UiOptions, 'protocols' | 'mend'>;
 
-const EMPTY: Conversation = {
+export const EMPTY: Conversation = {
   model: '',
   system: [],
   turns: [],
@@ -80,6 +80,15 @@ export function contextOf(
   const sent = hasRequest
     ? readRequest(readableBody(store, meta, stage), parts).conversation
     : EMPTY;
+  return contextFor(sent, meta, body);
+}
+
+/** The same with the request decoded already. */
+export function contextFor(
+  sent: Conversation,
+  meta: SampleMeta,
+  body: ReadableBody,
+): UpstreamContext {
   const target = {
     provider: (body.stageInfo.target ?? meta.target ?? '').split('/')[0] ?? '',
     model: sent.model,

@@ -41,7 +41,7 @@ export const jobRoutes = (context: ApiContext) => {
       async ({ request, viewer }) => {
         checkWorkers('replay');
         const body = checked(REPLAY_BODY, await readJson(request));
-        return json(jobs.start(replayJob(body, viewer, context), viewer), 202);
+        return json(jobs.start(await replayJob(body, viewer, context), viewer), 202);
       },
       UNPARSED,
     )
@@ -50,7 +50,7 @@ export const jobRoutes = (context: ApiContext) => {
       async ({ request, viewer }) => {
         checkWorkers('bisect');
         const body = checked(BISECT_BODY, await readJson(request));
-        return json(jobs.start(bisectJob(body, viewer, context), viewer), 202);
+        return json(jobs.start(await bisectJob(body, viewer, context), viewer), 202);
       },
       UNPARSED,
     );

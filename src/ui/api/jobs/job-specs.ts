@@ -13,7 +13,6 @@ import type { ApiContext } from '../context.ts';
 import type { Viewer } from '../guard.ts';
 import { LIMITS } from '../info.ts';
 import { flag, shortText, wholeNumber } from '../parameters.ts';
-import { sampleFor } from '../sample.ts';
 import type { JobSpec } from './jobs.ts';
 
 const COMMON = {
@@ -37,13 +36,13 @@ export const BISECT_BODY = Type.Object({
 });
 
 /** @throws GatewayError for what is not there or not possible */
-export function replayJob(
+export async function replayJob(
   body: Static<typeof REPLAY_BODY>,
   viewer: Viewer,
   context: ApiContext,
-): JobSpec {
+): Promise<JobSpec> {
   const config = context.options.config();
-  const { source, ...common } = sourceOf(body, viewer, context);
+  const { source, ...common } = await sourceOf(body, viewer, context);
   checkSettings(body.compare, config);
   const options = {
     config,
@@ -73,12 +72,12 @@ export function replayJob(
 }
 
 /** @throws GatewayError for what is not there or not possible */
-export function bisectJob(
+export async function bisectJob(
   body: Static<typeof BISECT_BODY>,
   viewer: Viewer,
   context: ApiContext,
-): JobSpec {
-  const { source, ...common } = sourceOf(body, viewer, context);
+): Promise<JobSpec> {
+  const { source, ...common } = await sourceOf(body, viewer, context);
   const { to, repair, budget } = body;
   return {
     kind: 'bisect',
@@ -108,14 +107,14 @@ export function bisectJob(
 }
 
 /** The request that a job sends. */
-function sourceOf(
+async function sourceOf(
   { id = '', stage = 'client-request', to }: Static<typeof BISECT_BODY | typeof REPLAY_BODY>,
   viewer: Viewer,
-  { options, store }: ApiContext,
+  context: ApiContext,
 ) {
-  const meta = sampleFor(store, id, viewer);
-  if (to !== undefined) checkTarget(to, options.config());
-  return { sample: meta.id, stage, source: fromSample(store, meta, stage) };
+  const meta = await context.sampleFor(id, viewer);
+  if (to !== undefined) checkTarget(to, context.options.config());
+  return { sample: meta.id, stage, source: fromSample(context.store, meta, stage) };
 }
 
 // Settings that change where keys are sent are only for people who can edit the configuration file.

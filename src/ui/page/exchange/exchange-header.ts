@@ -59,7 +59,7 @@ function facts(detail: SampleDetail, info: Info, statusText: string): Child[] {
       : fact('Total', millis(row.total_ms)),
     usage !== null && fact('Tokens', count(totalInput(usage)), ' → ', count(totalOutput(usage))),
     detail.cost !== null && fact('Cost', cost(detail.cost)),
-    fact('On disk', bytes(row.bytes)),
+    fact(row.in_memory ? 'In memory' : 'On disk', bytes(row.bytes)),
     row.session !== '' &&
       fact(
         'Session',

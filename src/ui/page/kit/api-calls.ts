@@ -10,11 +10,13 @@ import type {
   JobStarted,
   JobsList,
   LiveEvent,
+  RecordingMode,
   ReplayRequest,
   SampleDetail,
   SamplesPage,
   SamplesQuery,
   Stats,
+  Stories,
 } from '../../api/api.ts';
 import { ask, follow, json } from './fetching.ts';
 import type { Query } from './route.ts';
@@ -24,8 +26,14 @@ const stagePath = (id: string, stage: string) => `${sample(id)}/edges/${encodeUR
 
 export const getInfo = () => json<Info>('/info');
 
+export const switchRecording = (mode: RecordingMode) =>
+  json<Info>('/recording', { method: 'POST', body: { mode } });
+
 export const getSamples = (query: SamplesQuery, signal: AbortSignal) =>
   json<SamplesPage>('/samples', { query: { ...query }, signal });
+
+export const getStories = (ids: readonly string[], signal: AbortSignal) =>
+  json<Stories>('/stories', { query: { ids: ids.join(',') }, signal });
 
 export const getLive = (query: Query, signal: AbortSignal) =>
   follow<LiveEvent>('/live', { query, signal });

@@ -4,13 +4,21 @@ import type { Info } from '../../api/api.ts';
 import { button, h, replace } from '../kit/dom.ts';
 import { currentRoute, filtersOf, go, type Query, type Route } from '../kit/route.ts';
 import type { View } from '../kit/view.ts';
+import { createKeepLine } from './keep-line.ts';
 import { createFilters } from './list-filters.ts';
 import { createListView } from './list-view.ts';
 import { openRows, type Rows } from './rows.ts';
 import { firstRequest, recordingOff } from './welcome.ts';
 
-/** @param feedState called with the state of the live feed */
-export function createListPage(info: Info, feedState: (state: Rows['feed']) => void): View {
+export interface ListPageEvents {
+  /** The state of the live feed changed. */
+  readonly feed: (state: Rows['feed']) => void;
+  /** Recording was switched. */
+  readonly switched: (info: Info) => void;
+}
+
+export function createListPage(start: Info, events: ListPageEvents): View {
+  let info = start;
   let rows: Rows | undefined;
   let filters = '';
   const view = createListView((id, moved) => {
@@ -25,11 +33,19 @@ export function createListPage(info: Info, feedState: (state: Rows['feed']) => v
     const query: Query = { ...route.query, ...changes };
     go({ ...route, query: clean(query) } as Route, true);
   });
+  const keeps = createKeepLine((next) => {
+    info = next;
+    keeps.show(info);
+    events.switched(info);
+    changed([]);
+  });
+  keeps.show(info);
   const notice = h('div', { class: 'notice' });
   const node = h(
     'section',
     { class: 'list-page', 'aria-label': 'Exchanges' },
     bar.node,
+    keeps.node,
     view.node,
     notice,
   );
@@ -37,7 +53,7 @@ export function createListPage(info: Info, feedState: (state: Rows['feed']) => v
   function changed(inserted: readonly string[]): void {
     if (rows === undefined) return;
     view.update(rows, inserted);
-    feedState(rows.feed);
+    events.feed(rows.feed);
     const none = rows.all.length === 0 && !rows.loading;
     node.dataset.none = String(none);
     if (rows.problem !== undefined && rows.all.length === 0) {
@@ -53,7 +69,7 @@ export function createListPage(info: Info, feedState: (state: Rows['feed']) => v
               h('h2', null, 'No exchanges match these filters'),
               button('Clear filters', () => go({ name: 'list', query: {} })),
             )
-          : info.samples.mode === 'off' && !info.samples.by_route
+          : showsNothing(info)
             ? recordingOff()
             : firstRequest(info),
       );
@@ -103,6 +119,10 @@ export function createListPage(info: Info, feedState: (state: Rows['feed']) => v
     go({ name: 'exchange', id: view.selected, tab: 'timeline', query: filtersOf(route.query) });
   }
 }
+
+/** Nothing is recorded, and nothing is held in memory either. */
+const showsNothing = ({ samples: { mode, by_route, recent } }: Info) =>
+  mode === 'off' && !by_route && recent === null;
 
 const onControl = (event: KeyboardEvent) =>
   event.target instanceof Element && event.target.closest('button,a,input,select,summary') !== null;

@@ -1,10 +1,11 @@
 /** The live list: renders only visible rows, and keeps the scroll position when new rows arrive. */
 
-import type { UiRow } from '../../api/api.ts';
+import type { Story, UiRow } from '../../api/api.ts';
 import { attribute, button, h, replace } from '../kit/dom.ts';
 import { several } from '../kit/format.ts';
 import { rowElement } from './row-cells.ts';
 import type { Rows } from './rows.ts';
+import { createStoryShelf } from './stories.ts';
 
 export interface ListView {
   readonly node: HTMLElement;
@@ -22,18 +23,25 @@ export interface ListView {
 /** Milliseconds between two updates of the elapsed time of running exchanges. */
 const ELAPSED_EVERY = 500;
 const WIDE = 880;
+/** Pixels of a row, as in the styles. */
+const ROW_HEIGHT = 48;
+const CARD_HEIGHT = 70;
 const SPARE = 8;
 
 /** @param open called when a row is chosen by a click or Enter */
 export function createListView(open: (id: string, moved: boolean) => void): ListView {
   let rows: Rows | undefined;
   let selected: string | undefined;
-  let height = 30;
+  let height = ROW_HEIGHT;
   let most = 1000;
   let fresh = 0;
   /** The selected row is not loaded yet and must be scrolled to later. */
   let sought = false;
-  const made = new Map<string, { row: UiRow; most: number; node: HTMLElement }>();
+  const made = new Map<
+    string,
+    { row: UiRow; most: number; story: Story | undefined; node: HTMLElement }
+  >();
+  const stories = createStoryShelf(() => draw());
 
   const space = h('div', { class: 'space', role: 'presentation' });
   const scroller = h(
@@ -67,7 +75,7 @@ export function createListView(open: (id: string, moved: boolean) => void): List
     const wide = entry!.contentRect.width >= WIDE;
     node.dataset.form = wide ? 'table' : 'cards';
     const before = height;
-    height = wide ? 30 : 50;
+    height = wide ? ROW_HEIGHT : CARD_HEIGHT;
     if (before !== height) {
       stretch();
       scroller.scrollTop = (scroller.scrollTop / before) * height;
@@ -91,12 +99,16 @@ export function createListView(open: (id: string, moved: boolean) => void): List
     );
     stretch();
     const now = Date.now();
-    const shown = all.slice(top, bottom).map((row, i) => {
+    const onScreen = all.slice(top, bottom);
+    stories.want(onScreen);
+    const shown = onScreen.map((row, i) => {
       const old = made.get(row.id);
+      const story = stories.of(row);
       // Running exchanges are redrawn for their elapsed time.
-      const current = old?.row === row && old.most === most && row.state !== 'open';
-      const line = current ? old.node : rowElement(row, most, now);
-      if (!current) made.set(row.id, { row, most, node: line });
+      const current =
+        old?.row === row && old.most === most && old.story === story && row.state !== 'open';
+      const line = current ? old.node : rowElement(row, most, now, story);
+      if (!current) made.set(row.id, { row, most, story, node: line });
       line.style.setProperty('--y', `${(top + i) * height}px`);
       attribute(line, 'aria-rowindex', top + i + 1);
       attribute(line, 'aria-selected', row.id === selected ? 'true' : 'false');
@@ -138,7 +150,10 @@ export function createListView(open: (id: string, moved: boolean) => void): List
 
   return {
     node,
-    close: () => clearInterval(clock),
+    close: () => {
+      clearInterval(clock);
+      stories.close();
+    },
     get selected() {
       return selected;
     },

@@ -1,6 +1,6 @@
 /** Renders one exchange as a row of the list. */
 
-import type { UiRow } from '../../api/api.ts';
+import type { Story, UiRow } from '../../api/api.ts';
 import { cost } from '../exchange/money.ts';
 import { type Child, h } from '../kit/dom.ts';
 import { clock, count, day, millis, short } from '../kit/format.ts';
@@ -58,7 +58,7 @@ function bar(row: UiRow, most: number, elapsed: number): HTMLElement {
 }
 
 /** The label of a row for screen readers. */
-function label(row: UiRow): string {
+function label(row: UiRow, story: Story | undefined): string {
   const [status, text] = statusLabel(row);
   const parts = [
     clock(row.time),
@@ -67,6 +67,11 @@ function label(row: UiRow): string {
     row.target === '' ? '' : `to ${row.target}`,
     row.hops > 1 ? `${row.hops} hops` : '',
     row.total_ms === null ? '' : millis(row.total_ms),
+    row.in_memory ? 'in memory only' : '',
+    story?.client ?? '',
+    row.owner === '' ? '' : `key ${row.owner}`,
+    story?.asked ? `asked: ${story.asked}` : '',
+    story?.answered ? `answered: ${story.answered}` : '',
   ];
   return parts.filter((part) => part !== '').join(', ');
 }
@@ -84,8 +89,20 @@ const route = (row: UiRow): Child[] => {
   ];
 };
 
-/** The element of a row. @param most milliseconds of a full bar */
-export function rowElement(row: UiRow, most: number, now: number): HTMLElement {
+/** Who asked what, and what was answered. */
+const storyCell = (row: UiRow, story: Story | undefined) =>
+  cell(
+    'story',
+    story !== undefined && story.client !== '' && h('span', { class: 'client' }, story.client),
+    row.owner !== '' && h('span', { class: 'owner', title: 'Gateway key' }, row.owner),
+    story !== undefined && story.asked !== '' && h('span', { class: 'asked' }, story.asked),
+    story !== undefined &&
+      story.answered !== '' &&
+      h('span', { class: 'answered' }, story.answered),
+  );
+
+/** The element of a row. @param most milliseconds of a full bar @param story where it is known */
+export function rowElement(row: UiRow, most: number, now: number, story?: Story): HTMLElement {
   const [status, text] = statusLabel(row);
   const today = day(row.time) === day(now);
   const notes = noteNames(row.notes);
@@ -98,10 +115,16 @@ export function rowElement(row: UiRow, most: number, now: number): HTMLElement {
       id: `row-${row.id}`,
       'data-id': row.id,
       'data-tone': toneOf(row),
-      'aria-label': label(row),
+      'data-memory': row.in_memory,
+      'aria-label': label(row, story),
     },
     cell('time', !today && h('span', { class: 'date' }, day(row.time).slice(5)), clock(row.time)),
-    cell('status', h('i', { class: 'dot' }), h('b', null, status), text !== '' && ` ${text}`),
+    cell(
+      'status',
+      h('i', { class: 'dot', title: row.in_memory && 'In memory only' }),
+      h('b', null, status),
+      text !== '' && ` ${text}`,
+    ),
     cell('entry', protocolName(row.entry)),
     cell('route', ...route(row)),
     cell('hops', row.hops > 1 || row.tries > 1 ? hopDots(row) : ''),
@@ -117,6 +140,7 @@ export function rowElement(row: UiRow, most: number, now: number): HTMLElement {
     ),
     cell('first', row.first_byte_ms === null ? '' : millis(row.first_byte_ms)),
     cell('cost', row.cost === null ? '' : cost(row.cost)),
+    storyCell(row, story),
     cell('total', elapsed === null ? '' : millis(elapsed), bar(row, most, elapsed ?? 0)),
   );
 }

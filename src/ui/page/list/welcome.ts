@@ -44,7 +44,7 @@ export function firstRequest(info: Info): HTMLElement {
   });
   const key = info.auth ? ' \\\n  -H "authorization: Bearer $HOPGATE_KEY"' : '';
   const line = `curl -N ${location.origin}/v1/chat/completions \\\n  -H 'content-type: application/json'${key} \\\n  -d '${body}'`;
-  const errors = info.samples.mode === 'errors';
+  const errors = info.samples.mode === 'errors' && info.samples.recent === null;
   return h(
     'div',
     { class: 'blank' },

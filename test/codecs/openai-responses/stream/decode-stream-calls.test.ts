@@ -94,7 +94,9 @@ describe('calls under the names that the client declared', () => {
       arguments: { query: 'q' },
     };
     expect(
-      transcript(run([created, added(0, { ...item, arguments: {} }), done(0, item), completed()], sent)),
+      transcript(
+        run([created, added(0, { ...item, arguments: {} }), done(0, item), completed()], sent),
+      ),
     ).toBe('start [0 call tool_search/tool-search "{"query":"q"}" ] finish:tool-calls end');
     const server = { ...item, execution: 'server', call_id: null };
     expect(transcript(run([created, added(0, server), done(0, server), completed()], sent))).toBe(

@@ -21,7 +21,9 @@ describe('streams with less than the specification requires', () => {
   const answer = { ...message, content: said('Hi') };
 
   test('an item that appears only in the last event is not lost', () => {
-    expect(transcript(run([created, completed([answer])]))).toBe('start [0 text "Hi" ] finish:stop end');
+    expect(transcript(run([created, completed([answer])]))).toBe(
+      'start [0 text "Hi" ] finish:stop end',
+    );
   });
 
   test('done events without added events and ids decode, as Codex accepts them', () => {
@@ -82,7 +84,9 @@ describe('streams with less than the specification requires', () => {
   });
 
   test('a cut stream closes its block and has no end', () => {
-    expect(transcript(run([created, added(0, message), text(0, 'Hi')]))).toBe('start [0 text "Hi" ]');
+    expect(transcript(run([created, added(0, message), text(0, 'Hi')]))).toBe(
+      'start [0 text "Hi" ]',
+    );
     expect(transcript(run([]))).toBe('');
   });
 

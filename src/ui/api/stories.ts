@@ -1,0 +1,140 @@
+/** `GET /ui/api/stories`: what exchanges were about, in a few words each, read from their bodies when the list shows them. */
+
+import { Type } from '@sinclair/typebox';
+import { Elysia } from 'elysia';
+import { GatewayError } from '../../conversation/errors.ts';
+import type { Block, Conversation } from '../../conversation/types.ts';
+import type { SampleMeta } from '../../samples/sample.ts';
+import { json } from './answers.ts';
+import type { Story } from './api.ts';
+import { contextFor, EMPTY, readReply, readRequest } from './bodies/decode-body.ts';
+import { readableBody } from './bodies/stage-bodies.ts';
+import { clientName } from './client-name.ts';
+import type { ApiContext } from './context.ts';
+import { guard, type Viewer } from './guard.ts';
+
+/** Most exchanges of one request. */
+const MOST_IDS = 50;
+/** Characters of each text. */
+const MOST_CHARACTERS = 160;
+/** Read of a text: enough for the first words behind white space. */
+const MOST_READ = 2000;
+
+const STORIES_QUERY = Type.Object({
+  ids: Type.String({
+    title: 'ids',
+    description: `at most ${MOST_IDS} ids between commas`,
+    maxLength: MOST_IDS * 100,
+  }),
+});
+
+export const storyRoutes = (context: ApiContext) =>
+  new Elysia().use(guard(context.options)).get(
+    '/stories',
+    async ({ query, viewer }) => {
+      const stories: Story[] = [];
+      for (const id of new Set(query.ids.split(',').slice(0, MOST_IDS))) {
+        const story = await storyOf(id, viewer, context);
+        if (story !== undefined) stories.push(story);
+        // A body takes milliseconds to decode: other requests come between two of them.
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      return json({ stories });
+    },
+    { query: STORIES_QUERY },
+  );
+
+/** Undefined: there is no such exchange, or this viewer may not see it. */
+async function storyOf(
+  id: string,
+  viewer: Viewer,
+  context: ApiContext,
+): Promise<Story | undefined> {
+  try {
+    const meta = await context.sampleFor(id, viewer);
+    const sent = conversationOf(meta, context);
+    const request = meta.edges.find(({ stage }) => stage === 'client-request');
+    return {
+      id: meta.id,
+      client: clientName(request?.headers?.['user-agent'] ?? ''),
+      asked: firstWords(sent === undefined ? '' : askedIn(sent)),
+      answered: firstWords(answerOf(meta, sent, context)),
+    };
+  } catch (thrown) {
+    if (thrown instanceof GatewayError && thrown.kind === 'not_found') return undefined;
+    throw thrown;
+  }
+}
+
+/** Undefined for a body that is missing or too large. */
+function conversationOf(meta: SampleMeta, context: ApiContext): Conversation | undefined {
+  try {
+    const body = readableBody(context.store, meta, 'client-request');
+    return readRequest(body, context.options).conversation;
+  } catch (thrown) {
+    if (thrown instanceof GatewayError) return undefined;
+    throw thrown;
+  }
+}
+
+/** Texts that agents put into the user's turn themselves begin so. */
+const INJECTED = ['<system-reminder>', '<environment_context>', '<user_instructions>'];
+
+const isInjected = (text: string) => INJECTED.some((begins) => text.trimStart().startsWith(begins));
+
+/** What the user said last; for a turn that only brings results of tools, whose they are. */
+function askedIn({ turns }: Conversation): string {
+  const calls = new Map<string, string>();
+  for (const { blocks } of turns) {
+    for (const block of blocks) if (block.type === 'tool-call') calls.set(block.id, block.name);
+  }
+  // The results of one step may be several turns.
+  const results: string[] = [];
+  for (const { role, blocks } of turns.toReversed()) {
+    if (role !== 'user') break;
+    const said = blocks.findLast((block) => block.type === 'text' && !isInjected(block.text));
+    if (said?.type === 'text') return said.text;
+    for (const block of blocks.toReversed()) {
+      if (block.type === 'tool-result') results.unshift(calls.get(block.callId) ?? 'tool');
+    }
+  }
+  return results.length === 0 ? '' : `↩ ${[...new Set(results)].join(', ')}`;
+}
+
+/** The answer's first text, else the calls that it makes, else what went wrong. */
+function answerOf(meta: SampleMeta, sent: Conversation | undefined, context: ApiContext): string {
+  if (meta.edges.every(({ stage }) => stage !== 'client-response')) {
+    return meta.error?.message ?? '';
+  }
+  try {
+    const body = readableBody(context.store, meta, 'client-response');
+    const { reply, problem } = readReply(
+      body,
+      contextFor(sent ?? EMPTY, meta, body),
+      context.options,
+    );
+    return saidIn(reply.blocks) || problem?.message || meta.error?.message || '';
+  } catch (thrown) {
+    if (thrown instanceof GatewayError) return '';
+    throw thrown;
+  }
+}
+
+function saidIn(blocks: readonly Block[]): string {
+  for (const block of blocks) {
+    if ((block.type === 'text' || block.type === 'refusal') && block.text.trim() !== '') {
+      return block.text;
+    }
+  }
+  const calls = blocks.flatMap((block) => (block.type === 'tool-call' ? [block.name] : []));
+  return calls.length === 0 ? '' : `→ ${calls.join(', ')}`;
+}
+
+/** On one line, cut between characters. */
+function firstWords(text: string): string {
+  const line = text.trimStart().slice(0, MOST_READ).split(/\s+/).join(' ').trim();
+  const characters = [...line];
+  return characters.length <= MOST_CHARACTERS
+    ? line
+    : `${characters.slice(0, MOST_CHARACTERS).join('')}…`;
+}

@@ -1,0 +1,70 @@
+/** What the rows on the screen were about: asked for in batches once they stand still, and kept. */
+
+import type { Story, UiRow } from '../../api/api.ts';
+import { getStories } from '../kit/api-calls.ts';
+
+export interface StoryShelf {
+  /** The story of a row, where it is known; for a running exchange, as far as it was known last. */
+  of(row: UiRow): Story | undefined;
+  /** Asks for those of these rows that are not known. */
+  want(rows: readonly UiRow[]): void;
+  close(): void;
+}
+
+/** Milliseconds for which the list must not change: rows that are scrolled past are not asked for. */
+const STILL = 80;
+const BATCH = 25;
+const MOST_KEPT = 2000;
+
+/** @param come called when stories have come */
+export function createStoryShelf(come: () => void): StoryShelf {
+  const stop = new AbortController();
+  const { signal } = stop;
+  /** By id; `state` of the row when it was asked for: what runs says more later. */
+  const known = new Map<string, { readonly state: string; readonly story: Story | undefined }>();
+  let wanted: readonly UiRow[] = [];
+  let timer = 0;
+  let asking = false;
+
+  const missing = () => wanted.filter((row) => known.get(row.id)?.state !== row.state);
+
+  async function ask(): Promise<void> {
+    if (asking) return;
+    asking = true;
+    try {
+      for (let rows = missing(); rows.length > 0 && !signal.aborted; rows = missing()) {
+        const batch = rows.slice(0, BATCH);
+        const { stories } = await getStories(
+          batch.map(({ id }) => id),
+          signal,
+        );
+        const told = new Map(stories.map((story) => [story.id, story]));
+        for (const { id, state } of batch) {
+          known.delete(id);
+          known.set(id, { state, story: told.get(id) });
+        }
+        for (const id of known.keys()) {
+          if (known.size <= MOST_KEPT) break;
+          known.delete(id);
+        }
+        come();
+      }
+    } catch {
+      // The rows stand without stories; they are asked for again when the list changes.
+    }
+    asking = false;
+  }
+
+  return {
+    of: ({ id }) => known.get(id)?.story,
+    want(rows) {
+      wanted = rows;
+      clearTimeout(timer);
+      if (missing().length > 0) timer = window.setTimeout(() => void ask(), STILL);
+    },
+    close: () => {
+      stop.abort();
+      clearTimeout(timer);
+    },
+  };
+}
