@@ -67,7 +67,9 @@ export async function runAgent(
 /** What the vendor saw amiss, or undefined: strict checks passed, and the result came back. */
 function vendorComplaint(upstream: FakeUpstream, protocol: Protocol, agent: Agent) {
   if (upstream.refusals.length > 0) return `the vendor refused: ${upstream.refusals.join(' | ')}`;
-  const rounds = upstream.modelRequests.filter((one) => toolNames(protocol, one.body).includes(agent.tool));
+  const rounds = upstream.modelRequests.filter((one) =>
+    toolNames(protocol, one.body).includes(agent.tool),
+  );
   const answered = rounds.some((one) => toolResults(protocol, one.body).size === 1);
   if (!answered) return `the vendor got ${rounds.length} requests, none with the tool's result`;
   return undefined;

@@ -11,6 +11,7 @@ import type {
   JobsList,
   LiveEvent,
   RecordingMode,
+  RecordingRequest,
   ReplayRequest,
   SampleDetail,
   SamplesPage,
@@ -27,7 +28,7 @@ const stagePath = (id: string, stage: string) => `${sample(id)}/edges/${encodeUR
 export const getInfo = () => json<Info>('/info');
 
 export const switchRecording = (mode: RecordingMode) =>
-  json<Info>('/recording', { method: 'POST', body: { mode } });
+  json<Info>('/recording', { method: 'POST', body: { mode } satisfies RecordingRequest });
 
 export const getSamples = (query: SamplesQuery, signal: AbortSignal) =>
   json<SamplesPage>('/samples', { query: { ...query }, signal });
