@@ -20,15 +20,15 @@ export const KNOWN_ENDPOINTS: readonly string[] = [
   'GET /ui',
 ];
 
-// Endpoints of a vendor that are refused in words: no method helps.
-const REFUSED = /^\/v1\/(?:responses\/compact|conversations)(?:\/|$)/;
+// Endpoints of a vendor that are refused with a message, and paths of the page's API: no method helps.
+const NO_METHODS = /^\/(?:v1\/(?:responses\/compact|conversations)(?:\/|$)|ui\/.)/;
 
 const METHODS = ['GET', 'POST', 'PATCH', 'DELETE'];
 
 /** The methods that a path takes; undefined for a path that none of the routes has. */
 export function methodsAt(routes: readonly Route[], path: string): readonly string[] | undefined {
   const parts = partsOf(path);
-  if (REFUSED.test(`/${parts.join('/')}`)) return undefined;
+  if (NO_METHODS.test(`/${parts.join('/')}`)) return undefined;
   let best: string | undefined;
   for (const { path: known } of routes) {
     if (!fits(partsOf(known), parts)) continue;
