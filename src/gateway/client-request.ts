@@ -16,6 +16,7 @@ import {
 } from '../lib/json/json.ts';
 import { topLevelInSlices } from '../lib/json/large-json.ts';
 import { containsControl } from '../lib/text/printable-text.ts';
+import { countBlocks } from './count-blocks.ts';
 
 // Below this size a parse costs less than it could save, and it catches malformed bodies right here.
 const PARSE_AT_ONCE = 64 * 1024;
@@ -48,23 +49,25 @@ export function clientRequest(
   protocol: Codec,
   body: Uint8Array,
   mend?: RepairBody,
+  mostBlocks = 0,
 ): ClientRequest | Promise<ClientRequest> {
   return body.length <= LARGE
-    ? new ClientRequest(protocol, body, mend)
-    : largeClientRequest(protocol, body, mend);
+    ? new ClientRequest(protocol, body, mend, undefined, mostBlocks)
+    : largeClientRequest(protocol, body, mend, mostBlocks);
 }
 
 async function largeClientRequest(
   protocol: Codec,
   body: Uint8Array,
-  mend?: RepairBody,
+  mend: RepairBody | undefined,
+  mostBlocks: number,
 ): Promise<ClientRequest> {
   const members = await topLevelInSlices(body);
   if (members === 'blank') {
     throw invalid('The request body holds more than a megabyte of white space in one place.');
   }
   if (members === undefined) throw notAnObject(body);
-  return new ClientRequest(protocol, body, mend, members);
+  return new ClientRequest(protocol, body, mend, members, mostBlocks);
 }
 
 /** The request of one exchange. Immutable but for what it remembers of its own decoding. */
@@ -83,14 +86,23 @@ export class ClientRequest {
   #modelAt: readonly [number, number] | undefined;
   /** All members of `bytes`, where they are known. */
   readonly #members: Members | undefined;
+  readonly #mostBlocks: number;
 
   /**
    * @param members those of the body, where they are known
+   * @param mostBlocks `limits.blocks`: a body with more is not decoded; 0 = no limit
    * @throws GatewayError invalid_request: not UTF-8, not JSON, not an object, model missing, …
    */
-  constructor(protocol: Codec, body: Uint8Array, mend?: RepairBody, members?: Members) {
+  constructor(
+    protocol: Codec,
+    body: Uint8Array,
+    mend?: RepairBody,
+    members?: Members,
+    mostBlocks = 0,
+  ) {
     this.protocol = protocol;
     this.#mend = mend;
+    this.#mostBlocks = mostBlocks;
     const whole = asBuffer(body);
     const cut = whole.includes(EXTENSION) ? cutExtension(whole, members) : undefined;
     this.#members = cut === undefined ? members : undefined;
@@ -140,6 +152,12 @@ export class ClientRequest {
   }
 
   #decode(): Conversation {
+    // Decoding and repair are linear, but each is one step of the event loop.
+    if (this.#mostBlocks > 0 && countBlocks(this.#parsed) > this.#mostBlocks) {
+      throw invalid(
+        `The request has more than ${this.#mostBlocks} messages, content blocks and tools (limits.blocks).`,
+      );
+    }
     try {
       return this.protocol.decodeRequest(this.#parsed);
     } catch (thrown) {

@@ -48,10 +48,11 @@ export function createGateway(options: GatewayOptions): Gateway {
     const recording = options.record(exchange);
     const summary = new ExchangeSummaryBuilder(exchange, recording, options.onEnd);
     try {
-      const decoding = clientRequest(exchange.protocol, exchange.body, options.repairBody);
+      const services = options.services();
+      const { blocks } = services.table.config.limits;
+      const decoding = clientRequest(exchange.protocol, exchange.body, options.repairBody, blocks);
       const request = decoding instanceof Promise ? await decoding : decoding;
       summary.received(request);
-      const services = options.services();
       const admission = services.slots.take(exchange);
       summary.admitted(typeof admission === 'function' ? admission : await admission);
       const features = options.featuresFor(exchange, request, recording);

@@ -6,6 +6,8 @@ import { byDefault, closed, count, ms, optional, seconds } from '../file/schema-
 
 const DEFAULT_BODY_BYTES = 52_428_800;
 const DEFAULT_TOOL_TEXT = 8192;
+// Each step over so many takes less than 50 ms on a slow core. The longest agent sessions have some thousands.
+const DEFAULT_BLOCKS = 10_000;
 
 // The runtime's own timer of a connection holds no more.
 const connectionSeconds = (description: string) =>
@@ -18,6 +20,12 @@ export const limits = closed(
       8,
     ),
     body_bytes: byDefault(count('The largest request body.', 1024), DEFAULT_BODY_BYTES),
+    blocks: byDefault(
+      count(
+        'The most messages, content blocks and tools of a request that the gateway has to decode. A larger one gets a 400; 0 = no limit.',
+      ),
+      DEFAULT_BLOCKS,
+    ),
     answer_bytes: byDefault(
       count(
         'The largest upstream response that is read as a whole, and the most text of a stream that is translated. Counted after decompression. A larger one is cut off, and the client gets an error.',
@@ -72,6 +80,8 @@ export interface LimitsConfig {
   /** Follow-up hops of server tools. */
   readonly toolRounds: number;
   readonly bodyBytes: number;
+  /** Messages, content blocks and tools of a request that is decoded; 0 = no limit. */
+  readonly blocks: number;
   /** Characters of a tool result's text, for vendors that need it short; 0 = no limit. */
   readonly toolText: number;
   /** Requests at the same time over all providers; 0 = no limit. */
@@ -106,6 +116,7 @@ export const resolveLimits = (
 ): LimitsConfig => ({
   toolRounds: own.tool_rounds,
   bodyBytes: own.body_bytes,
+  blocks: own.blocks,
   toolText: own.tool_text ?? toolTextLimit ?? DEFAULT_TOOL_TEXT,
   concurrency: own.concurrency,
   idleConnectionMs: ms(own.idle_connection),
