@@ -6,8 +6,8 @@ import { byDefault, closed, count, ms, optional, seconds } from '../file/schema-
 
 const DEFAULT_BODY_BYTES = 52_428_800;
 const DEFAULT_TOOL_TEXT = 8192;
-// Each step over so many takes less than 50 ms on a slow core. The longest agent sessions have some thousands.
-const DEFAULT_BLOCKS = 10_000;
+// Decoding, repair and encoding of so many are one step of the event loop each. The longest agent sessions have some thousands.
+const DEFAULT_BLOCKS = 20_000;
 
 // The runtime's own timer of a connection holds no more.
 const connectionSeconds = (description: string) =>
