@@ -9,7 +9,7 @@ const MB = 1024 * 1024;
 /** Four times the input; work in a single turn takes four times as long. */
 const GROWS = 2.5;
 /** A turn below this many milliseconds counts as noise. */
-const LEAST = 6;
+const LEAST = 12;
 
 /** Throws when the longest turn grows with the input; a bad measurement is repeated. */
 async function expectEvenTurns(
@@ -17,7 +17,7 @@ async function expectEvenTurns(
   size: number,
 ): Promise<void> {
   let previous: readonly number[] = [];
-  for (let i = 0; i < 3; i++) {
+  for (let i = 0; i < 5; i++) {
     await work(size);
     const { longest: small } = await turnsOf(() => work(size));
     const { longest: large } = await turnsOf(() => work(4 * size));
