@@ -18,7 +18,7 @@ export const createApp: CreateApp = (options) => {
   const services = createServices(options, createApp);
   const { errors } = services;
 
-  // What every model request needs. Bun's own router matches these: they have no hooks, and nobody parses.
+  // Bun's own router matches the routes of model requests: they have no hooks, and bodies stay unread.
   const native = new Elysia({ name: 'native' })
     .use(chatCompletionsPlugin(services))
     .use(messagesPlugin(services))

@@ -8,7 +8,7 @@ import type { Summary } from '../gateway/types.ts';
 import type { TickTask } from '../lib/loop/tick-end.ts';
 import type { ExchangeRecord } from '../telemetry/exchange.ts';
 
-/** An exchange that is over and is told of with all others of this turn, also if it is the process's last. */
+/** An exchange that has ended. It is logged with all others of this tick, even if the process exits now. */
 export class EndedExchange implements TickTask {
   readonly #about: Summary | ExchangeRecord;
   readonly #tell: (record: ExchangeRecord) => void;
@@ -68,7 +68,7 @@ export function refusedRecord(
   };
 }
 
-// Where it happened; further lines tell of whoever called.
+// The place of the failure and its nearest callers.
 const STACK_LINES = 4;
 const CAUSE_CHARS = 600;
 

@@ -29,7 +29,7 @@ const REFERENCE = Buffer.from('"item_reference"');
 const CONVERSATION = Buffer.from('"conversation"');
 const INPUT = Buffer.from('"input"');
 const CONTINUES = [PREVIOUS, REFERENCE];
-// What may name somebody else's: items too, and names of fields that are written with escapes.
+// Members that may name what belongs to another owner: items too, and field names written with escapes.
 const ESCAPED = needles('\\u005', '\\u006', '\\u007');
 const NAMES = [...CONTINUES, CONVERSATION, Buffer.from('"id"'), ...ESCAPED];
 
@@ -176,7 +176,7 @@ export function responseState({ store, shared }: ResponseStateOptions) {
       // Codex and other agents keep their own history; what is not to be stored costs nothing here.
       ...(storeOff(ask) ? {} : { onAnswer: keep, onPartialAnswer: keepJob }),
     };
-    /** A job goes on at the vendor when nobody listens any more: it is asked for by its id. */
+    /** A background job goes on at the vendor after the client leaves; the client fetches it later by its id. */
     function keepJob({ frames }: FinalAnswer): void {
       if (keeper === undefined || bodyOf(ask).background !== true) return;
       const response = responseIn(frames, BEGUN);
@@ -236,7 +236,7 @@ interface Told {
   readonly output: readonly JsonObject[];
 }
 
-/** Undefined when there is none to be had. */
+/** Undefined if the answer holds no response object. */
 function toldBy(
   answer: FinalAnswer | { readonly kind: 'json'; readonly text: string },
 ): Told | undefined {
@@ -313,7 +313,7 @@ function asFirstTold(
   return output;
 }
 
-/** What tools gave (what was recalled, too) is told once, and not kept. */
+/** Results of tools, recalled memory included, go to the client once and are not stored. */
 function withoutToolEvents(response: JsonObject): JsonObject {
   if (response.hopgate === undefined) return response;
   const { hopgate: _, ...rest } = response;

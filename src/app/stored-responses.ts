@@ -36,7 +36,7 @@ export interface StoredResponsesOptions {
   readonly count: Gateway;
 }
 
-/** A stored response is asked for. @throws GatewayError what the client is told instead */
+/** Answers a request for a stored response. @throws GatewayError the error that the client gets instead */
 type Handler = (exchange: Exchange, id: string) => Promise<Response>;
 
 // A response of the largest answer that is read at all fits into it.

@@ -30,9 +30,8 @@ function unpackers(): Readonly<Record<string, Unpack>> {
 }
 
 /**
- * The answer with its content encoding undone as it is read; the very one that came where it has none. An
- * encoding that nobody knows is not told to the client either: such bodies are plain all the same, or cannot
- * be read by anybody.
+ * Decompresses the body while it is read. An answer without a content encoding is returned as it is. The name
+ * of an unknown encoding is dropped: such a body is plain after all, or no client can read it.
  */
 export function decoded(answer: UpstreamAnswer): UpstreamAnswer {
   const encoding = answer.headers.get('content-encoding');

@@ -48,7 +48,7 @@ const WATCHED_BYTES = 4 * 1024 * 1024;
 // What unfolds to no more is done before anybody could notice; a piece of a larger one, too.
 const AT_ONCE_BYTES = 1024 * 1024;
 
-// More of them are only made to keep somebody busy.
+// No honest client sends more of them.
 const MOST_ENCODINGS = 4;
 
 const tooLarge = (limit: number) =>

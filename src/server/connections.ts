@@ -64,9 +64,9 @@ export class Connections implements TickTask {
   }
 
   /**
-   * A request comes: told of each one that the server gets, before anything else is done with it. To ask for
-   * the address of every connection is a system call and costs what all else here does together, so requests
-   * are counted: as long as each one adds to those that are pending, no connection has been closed.
+   * A request arrives. The server calls this first, for every request. Asking for the address of a connection is
+   * a system call that costs as much as the rest of this class, so requests are counted instead: as long as each
+   * one adds to the pending requests, no connection has been closed.
    */
   arrived(): void {
     if (this.#server === undefined) return;

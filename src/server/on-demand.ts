@@ -17,7 +17,11 @@ export function onDemand(path: string, errors: ErrorResponses, load: () => Promi
       return app;
     });
   const answer = async ({ request }: { request: Request }) => {
-    loaded ??= loadApp();
+    loaded ??= loadApp().catch((thrown) => {
+      // The next request tries again: without free file descriptors a part of the program cannot be read.
+      loaded = undefined;
+      throw thrown;
+    });
     return (await loaded).fetch(request);
   };
   return new Elysia({ name: `on-demand ${path}` })

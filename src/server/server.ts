@@ -12,7 +12,7 @@ export interface App {
   readonly routes: Routes;
   /** Every other path or method. Never rejects. */
   readonly fetch: (request: Request) => Promise<Response>;
-  /** Told of the server that serves this, and of every request that it gets. */
+  /** Gets the server when it runs, and a call for every request. */
   readonly connections?: Pick<Connections, 'attach' | 'arrived'> | undefined;
 }
 
@@ -129,8 +129,8 @@ function bindAlone(hostname: string, port: number): void {
 const MOST_IDLE_S = 255;
 
 /**
- * Bodies are bounded by whoever reads. The server itself closes connections that do nothing, and those whose
- * first head has not come whole after twelve seconds; `Connections` says when a request may take longer.
+ * The readers of bodies bound them. The server itself closes idle connections, and connections whose first head
+ * is incomplete after twelve seconds; `Connections` says when a request may take longer.
  */
 function listen({ app, host, port, reusePort, idleMs }: ServerOptions) {
   return Bun.serve({

@@ -65,7 +65,7 @@ export function modelIds(json: Json | undefined): readonly string[] | undefined 
 
 const isName = (id: string) => id !== '' && id.length <= LONGEST_ID && !/\p{Cc}/u.test(id);
 
-/** Gives the list of a provider; undefined when there is none to be had. Never rejects. */
+/** The model list of a provider; undefined where the provider gives none. Never rejects. */
 export type ListModels = (provider: ProviderConfig) => Promise<readonly string[] | undefined>;
 
 /** Asks over the network, the way that requests to this provider go. */

@@ -4,7 +4,7 @@ import { Secret } from '../config/secret.ts';
 
 /**
  * True for the same plain data, secrets compared by what they hide. Two objects of any other class are never
- * the same: nobody could tell by their members.
+ * the same: their members do not show the difference.
  */
 export function sameConfig(a: unknown, b: unknown): boolean {
   if (a === b) return true;

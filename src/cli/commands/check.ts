@@ -13,7 +13,7 @@ export const CHECK: CommandSpec = {
   group: 'Look',
   summary: 'say whether the configuration is right',
   description: [
-    'Problems are told as FILE:LINE:COLUMN, with what was probably meant. --schema prints the JSON Schema of the file, for editors.',
+    'Each problem is printed as FILE:LINE:COLUMN, with a suggestion where there is one. --schema prints the JSON Schema of the file, for editors.',
   ],
   options: [jsonOption(), { name: 'schema', summary: 'print the JSON Schema of hopgate.yaml' }],
   examples: [

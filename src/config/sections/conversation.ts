@@ -1,4 +1,4 @@
-/** The section `conversation`: what models are told about the tools of a chat app's conversation. */
+/** The section `conversation`: language and texts of the tools that a chat app's conversation offers to models. */
 
 import { byDefault, choice, closed, optional, text } from '../file/schema-types.ts';
 

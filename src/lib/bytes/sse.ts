@@ -259,7 +259,7 @@ class BlankLines {
         else if (next === CR && bytes[this.#lf + 2] === LF) end = this.#lf + 3;
         this.#lf = at(bytes, LF, end < 0 ? this.#lf + 1 : end);
       } else {
-        // Lines that end in a lone CR: allowed by the standard, sent by nobody seen so far.
+        // The standard allows lines that end in a lone CR; no known vendor sends them.
         if (bytes[this.#cr + 1] === CR) end = this.#cr + 2;
         this.#cr = at(bytes, CR, end < 0 ? this.#cr + 1 : end);
       }

@@ -59,7 +59,7 @@ export function parseJson(text: string): Json {
 }
 
 /**
- * Parses tool arguments, which nobody here computes with: `1.0`, `1e3` and long numbers are
+ * Parses tool arguments, which the gateway never computes with: `1.0`, `1e3` and long numbers are
  * written back exactly as the model wrote them.
  * @throws SyntaxError
  */

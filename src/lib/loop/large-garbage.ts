@@ -1,4 +1,4 @@
-/** Has the memory of large buffers given back soon after nobody needs them. */
+/** Collects garbage soon after large buffers were made, so that their memory is given back. */
 
 // The collector counts the bytes of a buffer, but waits until there is twice what was left last time: beside
 // bodies of 50 MB that is a gigabyte. A collection stops everything for 5 to 30 ms, so it is asked for rarely.
@@ -7,7 +7,7 @@
 const WORTH_BYTES = 192 * 1024 * 1024;
 /** A smaller buffer is the collector's own affair. */
 const LARGE_BYTES = 1024 * 1024;
-/** By then whoever made it is likely to be done with it. */
+/** After this time a large buffer is probably no longer in use. */
 const DELAY_MS = 250;
 /** Between two collections, and so many times as long as the last one took. */
 const REST_MS = 2000;

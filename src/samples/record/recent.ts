@@ -71,7 +71,7 @@ export class RecentExchanges implements RecentSamples {
   #held = 0;
   #second = Number.NEGATIVE_INFINITY;
   #taken = 0;
-  /** Entries that watchers have not been told of. */
+  /** Entries that watchers have not seen yet. */
   readonly #untold = new Set<Entry>();
 
   constructor(options: RecentOptions) {

@@ -1,6 +1,6 @@
 /** How much work one answer of the demo model may take: schemas and patterns come from clients, and some have no cheap answer. */
 
-/** Thrown where an answer would take too long to find; whoever set the limit catches it. */
+/** Thrown where an answer would take too long to find; the code that set the limit catches it. */
 class OutOfEffort extends Error {}
 
 let left: number | undefined;

@@ -35,7 +35,7 @@ const QUOTED = /^[`"'“‘「]([\s\S]*?)[`"'”’」]/;
 const TAIL_TOOL =
   /\s*(?:,\s*)?(?:using|with|via|in|through)\s+(?:the\s+|a\s+)?(?:shell|bash|terminal)(?:\s+tool)?\s*$/i;
 
-/** Characters in which it is looked for what somebody wants. */
+/** Characters that are searched for the user's intent. */
 const HEAD = 1500;
 
 /** The beginning of a text: what is asked for stands there, and some patterns here take the square of its length. */

@@ -186,7 +186,7 @@ const isQuestion = (said: string): boolean => /[?？]$/.test(said.trimEnd());
 function aside(question: string, others: string, me: string, language: Language): string {
   const last = others.split('\n').at(-1) ?? '';
   const speaker = /^([^:：]{1,20})[:：]/.exec(last)?.[1]?.trim() ?? '';
-  // A question is no proposal: whoever it is put to, nobody agrees with it.
+  // A question is no proposal, so no character agrees with it.
   if (isQuestion(question)) {
     return pick(
       question + me,

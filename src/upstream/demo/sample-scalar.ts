@@ -48,7 +48,7 @@ const PLAIN = [
 
 const FILLING = ' demo';
 
-/** The text in the length that the schema asks for; undefined where nobody would read that much. */
+/** The text in the length that the schema asks for; undefined where the text would be too long to be useful. */
 function fitLength(text: string, schema: JsonObject): string | undefined {
   const min = typeof schema.minLength === 'number' ? schema.minLength : 0;
   const max = typeof schema.maxLength === 'number' ? schema.maxLength : Number.POSITIVE_INFINITY;

@@ -232,7 +232,7 @@ function wantsOptional(key: string, schema: Schema, place: Place, walk: Walk): b
   return wished.some((value) => satisfies(value, schema, walk.root));
 }
 
-/** Names for properties that must be there though nobody named them (`minProperties`). */
+/** Names for properties that `minProperties` demands and the schema does not name. */
 function* spareKeys(s: JsonObject, properties: JsonObject): Generator<string> {
   yield* Object.keys(properties);
   const patterns = isObject(s.patternProperties) ? Object.keys(s.patternProperties) : [];

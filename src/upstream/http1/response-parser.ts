@@ -217,7 +217,7 @@ export class ResponseParser {
     const { status, http10 } = statusOf(text);
     const framing: Framing = { length: undefined, coding: undefined, connection: undefined };
     const headers = headersOf(text, framing, this.#limits.headers);
-    if (status === 101) throw new MalformedReply('switching protocols that nobody asked for');
+    if (status === 101) throw new MalformedReply('an unrequested switch of protocols');
     if (status < 200) return;
     this.head = { status, headers };
     const connection = framing.connection?.toLowerCase() ?? '';

@@ -404,7 +404,7 @@ class HistoryWriter {
       const { host, role, blocks } = piece;
       if (host !== undefined && !piece.rest && isUnchanged(piece)) this.out.push(host);
       else if (blocks.length === 0) {
-        // The empty turn stays for now; a Messages turn is filled later if it stands alone.
+        // The turn keeps its place, empty; `fillEmpty` puts text into a Messages turn that stands alone.
         const stays =
           this.#plan.rules.sameProtocol && this.#plan.rules.resultsShareTurns && !piece.rest;
         if (stays && host !== undefined) this.out.push(editNode(host, { blocks }));
