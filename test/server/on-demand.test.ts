@@ -1,0 +1,27 @@
+/** A plugin that could not be loaded once does not stay broken: the next request loads it again. */
+
+import { expect, test } from 'bun:test';
+import { Elysia } from 'elysia';
+import { CODECS } from '../../src/app/codecs.ts';
+import { ErrorResponses } from '../../src/server/errors.ts';
+import { onDemand } from '../../src/server/on-demand.ts';
+
+test('a failed load is an error of that request alone', async () => {
+  const errors = new ErrorResponses({
+    fallback: CODECS['openai-chat'],
+    anthropic: CODECS['anthropic-messages'],
+    access: () => () => '',
+  });
+  let loads = 0;
+  const load = async () => {
+    if (++loads === 1) throw new Error('EMFILE: too many open files');
+    return new Elysia().get('/x', () => new Response('there'));
+  };
+  const app = new Elysia().onError(errors.handle(() => [])).use(onDemand('/x', errors, load));
+  const get = () => app.fetch(new Request('http://localhost/x'));
+  const first = await get();
+  expect([first.status, await first.text()]).toEqual([500, expect.stringContaining('error')]);
+  expect(await (await get()).text()).toBe('there');
+  expect(await (await get()).text()).toBe('there');
+  expect(loads).toBe(2);
+});
