@@ -49,12 +49,16 @@ function room(path: string): string {
 }
 
 const INTERFACES = ['src/codecs/codec.ts', 'src/features/feature.ts', 'src/samples/recording.ts'];
+/** What the gateway and the rooms of operations know of each other. */
+const ACCOUNTING = ['src/keys/principal.ts', 'src/limits/limits.ts', 'src/gateway/account.ts'];
 /** What every codec may import beside the model. */
 const CODEC_FILES = ['src/codecs/codec.ts', 'src/codecs/lint.ts', 'src/codecs/serve.ts'];
 /** Rooms that may import the interfaces of codecs, features and the recorder, and nothing concrete. */
 const KNOW_INTERFACES = ['gateway', 'samples', 'ui'];
+/** Rooms that may import {@link ACCOUNTING}. */
+const KNOW_ACCOUNTING = ['gateway', 'features', 'keys', 'limits', 'money', 'ui'];
 /** The rooms by which requests and commands come in: they may import all but concrete codecs and features. */
-const ENTRANCES = ['server', 'cli'];
+const ENTRANCES = ['server', 'cli', 'admin'];
 
 /** Rooms that each room may import; it may always import itself. */
 const MAY: Readonly<Record<string, readonly string[]>> = {
@@ -65,6 +69,9 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
   features: ['lib', 'conversation'],
   config: ['lib', 'conversation'],
   telemetry: ['lib'],
+  keys: ['lib', 'conversation', 'config', 'telemetry'],
+  limits: ['lib', 'conversation', 'config', 'telemetry'],
+  money: ['lib', 'conversation', 'config', 'telemetry'],
   routing: ['lib', 'conversation', 'config', 'telemetry'],
   upstream: ['lib', 'conversation', 'config', 'telemetry'],
   gateway: ['lib', 'conversation', 'routing', 'upstream', 'telemetry'],
@@ -100,6 +107,7 @@ function verdict(from: Source, to: string): string | undefined {
     return there.includes('/') ? `${top} knows no concrete codec or feature` : undefined;
   }
   if (KNOW_INTERFACES.includes(top) && INTERFACES.includes(to)) return undefined;
+  if (KNOW_ACCOUNTING.includes(top) && ACCOUNTING.includes(to)) return undefined;
   if (top === 'codecs' && CODEC_FILES.includes(to)) return undefined;
   if (top === 'features' && INTERFACES.slice(1).includes(to)) return undefined;
   const allowed = MAY[top];

@@ -6,7 +6,7 @@ import { GatewayError, invalid } from '../conversation/errors.ts';
 import { targetName } from '../conversation/target.ts';
 import { openResponseStore } from '../features/response-store/index.ts';
 import { repairBody } from '../features/tool-pairing/index.ts';
-import { createTokenCounter } from '../gateway/count-tokens.ts';
+import { createTokenCounter } from '../gateway/count-tokens/count-tokens.ts';
 import { errorResponse } from '../gateway/error-response.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import type { FailedOutcome, Gateway, Summary } from '../gateway/types.ts';

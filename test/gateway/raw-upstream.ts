@@ -3,7 +3,7 @@
 import { environmentFrom } from '../../src/config/environment.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import type { ProtocolName } from '../../src/conversation/types.ts';
-import { createTokenCounter } from '../../src/gateway/count-tokens.ts';
+import { createTokenCounter } from '../../src/gateway/count-tokens/count-tokens.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import type { Exchange, Summary } from '../../src/gateway/types.ts';
 import { type RoutedTarget, routingTable } from '../../src/routing/index.ts';

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import { environmentFrom } from '../../src/config/environment.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import type { ProtocolName } from '../../src/conversation/types.ts';
-import { createTokenCounter } from '../../src/gateway/count-tokens.ts';
+import { createTokenCounter } from '../../src/gateway/count-tokens/count-tokens.ts';
 import { forwardedHeaders } from '../../src/gateway/response-headers.ts';
 import { FlatHeaders } from '../../src/lib/http/headers.ts';
 import { routingTable } from '../../src/routing/index.ts';

@@ -1,17 +1,17 @@
 /** `count_tokens`: the upstream's own count where it has one, else an estimate that says so. */
 
-import type { Codec } from '../codecs/codec.ts';
-import { asGatewayError } from '../conversation/errors.ts';
-import { Notes } from '../conversation/notes.ts';
-import type { ProtocolName } from '../conversation/types.ts';
-import { FlatHeaders } from '../lib/http/headers.ts';
-import { nativeHeaders } from '../lib/http/native-headers.ts';
-import { requestFacts, route } from '../routing/index.ts';
-import { secretsOf } from '../upstream/secrets.ts';
-import { ClientRequest } from './client-request.ts';
-import { errorResponse } from './error-response.ts';
-import { forwardedHeaders, ownHeaders } from './response-headers.ts';
-import type { Gateway, Services } from './types.ts';
+import type { Codec } from '../../codecs/codec.ts';
+import { asGatewayError } from '../../conversation/errors.ts';
+import { Notes } from '../../conversation/notes.ts';
+import type { ProtocolName } from '../../conversation/types.ts';
+import { FlatHeaders } from '../../lib/http/headers.ts';
+import { nativeHeaders } from '../../lib/http/native-headers.ts';
+import { requestFacts, route } from '../../routing/index.ts';
+import { secretsOf } from '../../upstream/secrets.ts';
+import { ClientRequest } from '../client-request.ts';
+import { errorResponse } from '../error-response.ts';
+import { forwardedHeaders, ownHeaders } from '../response-headers.ts';
+import type { Gateway, Services } from '../types.ts';
 import { foreignCount, nativeCount, withOutputCap } from './upstream-count.ts';
 
 export interface CountTokensOptions {

@@ -1,19 +1,19 @@
 /** Asks an upstream for its own count of a request's tokens. */
 
-import type { Codec } from '../codecs/codec.ts';
-import { GatewayError } from '../conversation/errors.ts';
-import { Notes } from '../conversation/notes.ts';
-import type { ProtocolName } from '../conversation/types.ts';
-import { FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
-import { isObject, splice, tryParse } from '../lib/json/json.ts';
-import { Abort } from '../lib/loop/abort.ts';
-import type { RoutedTarget } from '../routing/index.ts';
-import { isRedirect } from '../upstream/classify.ts';
-import type { SendOptions, Sent, Upstream } from '../upstream/upstream.ts';
-import { aboutOurKey, maskedError, vendorError } from '../upstream/vendor-error.ts';
-import type { ClientRequest } from './client-request.ts';
-import { decoded } from './response-body.ts';
-import type { Exchange } from './types.ts';
+import type { Codec } from '../../codecs/codec.ts';
+import { GatewayError } from '../../conversation/errors.ts';
+import { Notes } from '../../conversation/notes.ts';
+import type { ProtocolName } from '../../conversation/types.ts';
+import { FlatHeaders, type ReadonlyHeaders } from '../../lib/http/headers.ts';
+import { isObject, splice, tryParse } from '../../lib/json/json.ts';
+import { Abort } from '../../lib/loop/abort.ts';
+import type { RoutedTarget } from '../../routing/index.ts';
+import { isRedirect } from '../../upstream/classify.ts';
+import type { SendOptions, Sent, Upstream } from '../../upstream/upstream.ts';
+import { aboutOurKey, maskedError, vendorError } from '../../upstream/vendor-error.ts';
+import type { ClientRequest } from '../client-request.ts';
+import { decoded } from '../response-body.ts';
+import type { Exchange } from '../types.ts';
 
 /** Where a protocol's vendors count, below its path; left out: `count_tokens`. */
 const COUNTS: Partial<Record<ProtocolName, string>> = { 'openai-responses': 'input_tokens' };
