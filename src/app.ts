@@ -7,11 +7,11 @@ import { chatCompletionsPlugin } from './codecs/openai-chat/plugin.ts';
 import { responsesPlugin } from './codecs/openai-responses/plugin.ts';
 import { aboutPlugin } from './server/about.ts';
 import { healthPlugin } from './server/health.ts';
+import type { CreateApp } from './server/hopgate-app.ts';
 import { metricsPlugin } from './server/metrics.ts';
 import { modelsPlugin } from './server/models.ts';
 import { nativeRoutes } from './server/native-routes.ts';
 import { onDemand } from './server/on-demand.ts';
-import type { CreateApp } from './server/process/run.ts';
 import { answerAll } from './server/server.ts';
 
 export const createApp: CreateApp = (options) => {
