@@ -148,7 +148,15 @@ describe('with two processes', () => {
 
 describe('the commands', () => {
   test('work on the file, and a running gateway sees it', async () => {
-    const made = await command(['keys', 'create', 'cli', '--models', 'via-*', '--budgets', '5/day']);
+    const made = await command([
+      'keys',
+      'create',
+      'cli',
+      '--models',
+      'via-*',
+      '--budgets',
+      '5/day',
+    ]);
     expect([made.code, made.stdout]).toEqual([0, expect.stringMatching(/^hk_\w{22}_\w{44}\n$/)]);
     const key = made.stdout.trim();
     expect(await served(key)).toBe(true);
@@ -176,9 +184,9 @@ describe('the commands', () => {
     expect(data[0]).toMatchObject({ action: 'key.create', after: { name: 'api' } });
     expect(data[0].actor).toStartWith('admin:key-');
     const listed = await command(['keys', 'list', '--json', ...url], env);
-    expect(JSON.parse(listed.stdout).keys.some(({ name }: { name: string }) => name === 'api')).toBe(
-      true,
-    );
+    expect(
+      JSON.parse(listed.stdout).keys.some(({ name }: { name: string }) => name === 'api'),
+    ).toBe(true);
     expect((await command(['audit', 'verify', ...url], env)).code).toBe(0);
     const wrong = await command(['keys', 'list', ...url], { HOPGATE_ADMIN_KEY: 'not-the-key' });
     expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('Incorrect API key')]);
