@@ -63,4 +63,5 @@ export const connectionLimits = ({ limits }: Config): ConnectionLimits => ({
   idleMs: limits.idleConnectionMs,
   bodyIdleMs: limits.idleBodyMs,
   unfinishedBytes: limits.unfinishedBytes,
+  runningBytes: limits.runningBytes,
 });
