@@ -1,5 +1,6 @@
 /** What one configuration makes: routes, providers, access. A reload makes it anew from what there was before. */
 
+import { limitsOf } from '../cli/commands/setup/model-limits.ts';
 import type { Config } from '../config/config.ts';
 import type { Environment } from '../config/environment.ts';
 import type { Services } from '../gateway/types.ts';
@@ -9,7 +10,7 @@ import type { ConnectionLimits } from '../server/connections.ts';
 import { ConcurrencyLimit } from '../upstream/concurrency-limit.ts';
 import { demoTransport } from '../upstream/demo/index.ts';
 import { answerOf } from '../upstream/fetch-transport.ts';
-import { UpstreamPool } from '../upstream/pool.ts';
+import { type PoolOptions, UpstreamPool } from '../upstream/pool.ts';
 import type { UpstreamRequest } from '../upstream/transport.ts';
 
 export interface Configured {
@@ -20,23 +21,28 @@ export interface Configured {
   readonly bodyBytes: number;
 }
 
-/** @param last what is in force: open exchanges hold their places, providers that stay the same stay open */
+/**
+ * @param onChange hears of each rest that begins or ends
+ * @param last what is in force: open exchanges hold their places, providers that stay the same stay open
+ */
 export function configured(
   config: Config,
   environment: Environment,
+  onChange: PoolOptions['onChange'],
   last?: Configured,
 ): Configured {
   const { providers, limits } = config;
   const proxied = (scheme: string) => environment.proxies(scheme);
   const upstreams =
     last?.upstreams.next(providers) ??
-    new UpstreamPool({ builtIn: { 'demo:': demo }, proxied }, providers);
+    new UpstreamPool({ builtIn: { 'demo:': demo }, proxied, onChange }, providers);
   const slots = last?.services.slots ?? new ConcurrencyLimit(limits.concurrency);
   slots.resize(limits.concurrency);
   return {
     services: {
       table: routingTable(config),
       upstream: (routed) => upstreams.of(routed.provider),
+      room: ({ target }) => limitsOf(target.model)?.context,
       slots,
     },
     upstreams,

@@ -10,6 +10,7 @@ import { requestFacts, route } from '../routing/index.ts';
 import { secretsOf } from '../upstream/secrets.ts';
 import { ClientRequest } from './client-request.ts';
 import { errorResponse } from './error-response.ts';
+import { ExchangeSession } from './exchange-session.ts';
 import { forwardedHeaders, ownHeaders } from './response-headers.ts';
 import type { Gateway, Services } from './types.ts';
 import { foreignCount, nativeCount, withOutputCap } from './upstream-count.ts';
@@ -36,7 +37,7 @@ export function createTokenCounter(options: CountTokensOptions): Gateway {
         stream: false,
         bytes: exchange.body.length,
         headers: exchange.headers,
-        affinity: exchange.id,
+        affinity: new ExchangeSession(exchange, exchange.body),
         time: Date.now(),
         request,
       });

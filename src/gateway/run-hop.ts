@@ -4,10 +4,13 @@ import type { Codec } from '../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import type { Feature } from '../features/feature.ts';
+import type { Abort } from '../lib/loop/abort.ts';
 import { type RoutedTarget, requestFacts, route } from '../routing/index.ts';
+import type { Loan } from '../upstream/health/place.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { attempt } from './attempt.ts';
 import type { ClientRequest } from './client-request.ts';
+import type { ExchangeSession } from './exchange-session.ts';
 import type { ExchangeSummaryBuilder } from './exchange-summary.ts';
 import { type RetryContext, retry } from './retry.ts';
 import type {
@@ -25,24 +28,26 @@ export interface RunningExchange {
   readonly exchange: Exchange;
   readonly request: ClientRequest;
   readonly services: Services;
+  readonly session: ExchangeSession;
   readonly features: ExchangeFeatures | undefined;
   readonly summary: ExchangeSummaryBuilder;
   readonly secrets: readonly string[];
   readonly protocols: Readonly<Record<ProtocolName, Codec>>;
   readonly onRetry: (failed: FailedOutcome) => void;
+  readonly onHedge?: ((provider: string) => void) | undefined;
   readonly onKeyRefused?: ((provider: string, key: string, status: number) => void) | undefined;
 }
 
 /** The answer, or the failure that says most. Never rejects. */
 export function runHop(running: RunningExchange, hop: Hop): Promise<Outcome> {
-  const { exchange, request, services, summary } = running;
+  const { exchange, request, services, session, summary } = running;
   const facts = requestFacts({
     model: request.model,
     protocol: exchange.protocol.name,
     stream: request.stream,
     bytes: request.bytes.length,
     headers: exchange.headers,
-    affinity: exchange.id,
+    affinity: session,
     request: hop.conversation === undefined ? request : { conversation: hop.conversation },
   });
   let decision: ReturnType<typeof route>;
@@ -53,9 +58,9 @@ export function runHop(running: RunningExchange, hop: Hop): Promise<Outcome> {
     return Promise.resolve(unrouted(asGatewayError(thrown)));
   }
   if (!decision.ok) return Promise.resolve(unrouted(decision.error));
-  const { rule, targets } = decision;
+  const { rule, targets, equals } = decision;
   summary.routed(rule);
-  return retry(new AttemptsOfHop(running, hop, rule), targets);
+  return retry(new AttemptsOfHop(running, hop, rule), targets, equals);
 }
 
 const unrouted = (error: GatewayError): FailedOutcome => ({
@@ -87,11 +92,37 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
     return this.#running.services.upstream(routed);
   }
 
-  attempt(routed: RoutedTarget, number: number, refusal: GatewayError | undefined) {
-    const { exchange, request, services, features, summary, secrets, protocols } = this.#running;
+  room(routed: RoutedTarget): number | undefined {
+    return this.#running.services.room?.(routed);
+  }
+
+  get session(): ExchangeSession {
+    return this.#running.session;
+  }
+
+  // The streams of later hops share the client's open one.
+  get mayHedge(): boolean {
+    return this.#hop.number === 1 && this.#running.request.stream;
+  }
+
+  onHedge({ target }: RoutedTarget): void {
+    this.#running.onHedge?.(target.provider);
+  }
+
+  attempt(
+    routed: RoutedTarget,
+    loan: Loan,
+    number: number,
+    refusal: GatewayError | undefined,
+    abort?: Abort,
+  ) {
+    const { exchange, request, services, session, features, summary, secrets, protocols } =
+      this.#running;
     return attempt({
       exchange,
       request,
+      session,
+      loan,
       routed,
       protocol: protocols[routed.target.protocol],
       upstream: services.upstream(routed),
@@ -99,6 +130,7 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
       hop: this.#hop,
       number,
       refusal,
+      abort,
       rule: this.#rule,
       recording: summary.recording,
       wantsAnswer: features?.onAnswer !== undefined,

@@ -7,9 +7,12 @@ import type { Notes } from '../conversation/notes.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { Continuation, Feature, Interceptor } from '../features/feature.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
+import type { Abort } from '../lib/loop/abort.ts';
 import type { RoutedTarget, RoutingTable } from '../routing/index.ts';
 import type { ExchangeOutcome, Recording } from '../samples/recording.ts';
 import type { ConcurrencyLimit } from '../upstream/concurrency-limit.ts';
+import type { Loan } from '../upstream/health/place.ts';
+import type { Session } from '../upstream/key-ring.ts';
 import type { Remedy } from '../upstream/target-error.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
@@ -40,6 +43,8 @@ export type Gateway = (exchange: Exchange) => Promise<Response>;
 export interface Services {
   readonly table: RoutingTable;
   readonly upstream: (routed: RoutedTarget) => Upstream;
+  /** The tokens of a target's context window; undefined where they are not known. */
+  readonly room?: (routed: RoutedTarget) => number | undefined;
   /** How many exchanges may run at a time. */
   readonly slots: ConcurrencyLimit;
 }
@@ -87,7 +92,10 @@ export type FollowUp = (
 export interface Attempt {
   readonly exchange: Exchange;
   readonly request: ClientRequest;
+  readonly session: Session;
   readonly routed: RoutedTarget;
+  /** The key to send it with. */
+  readonly loan: Loan;
   /** The codec of the target. */
   readonly protocol: Codec;
   readonly upstream: Upstream;
@@ -102,6 +110,8 @@ export interface Attempt {
   readonly recording: Recording | undefined;
   /** The whole answer is needed when it is over. */
   readonly wantsAnswer: boolean;
+  /** Ends this attempt alone; left out: only the exchange ends it. */
+  readonly abort?: Abort | undefined;
   /** What no client may get to see, in every spelling. */
   readonly secrets?: readonly string[];
   readonly events?: AttemptEvents;
@@ -172,6 +182,8 @@ export interface FailedOutcome {
   readonly remedy: Remedy;
   readonly target: RoutedTarget['target'] | undefined;
   readonly notes: Notes | undefined;
+  /** Seconds until the vendor's limits are reset, as its headers say. */
+  readonly resetAfter?: number | undefined;
   /** The vendor's own error answer, when it is in the client's protocol and can go out as it is. */
   readonly raw?: {
     readonly status: number;
