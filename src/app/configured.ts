@@ -3,7 +3,7 @@
 import { limitsOf } from '../cli/commands/setup/model-limits.ts';
 import type { Config } from '../config/config.ts';
 import type { Environment } from '../config/environment.ts';
-import type { Services } from '../gateway/types.ts';
+import type { Services } from '../gateway/reloadable.ts';
 import { routingTable } from '../routing/index.ts';
 import { type Access, createAccess } from '../server/auth.ts';
 import type { ConnectionLimits } from '../server/connections.ts';

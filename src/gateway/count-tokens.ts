@@ -10,9 +10,10 @@ import { requestFacts, route } from '../routing/index.ts';
 import { secretsOf } from '../upstream/secrets.ts';
 import { ClientRequest } from './client-request.ts';
 import { errorResponse } from './error-response.ts';
-import { ExchangeSession } from './exchange-session.ts';
+import type { Services } from './reloadable.ts';
 import { forwardedHeaders, ownHeaders } from './response-headers.ts';
-import type { Gateway, Services } from './types.ts';
+import { ExchangeSession } from './tries/exchange-session.ts';
+import type { Gateway } from './types.ts';
 import { foreignCount, nativeCount, withOutputCap } from './upstream-count.ts';
 
 export interface CountTokensOptions {

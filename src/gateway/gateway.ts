@@ -6,11 +6,12 @@ import type { ProtocolName } from '../conversation/types.ts';
 import type { RecordedExchange, Recording } from '../samples/recording.ts';
 import { secretsOf } from '../upstream/secrets.ts';
 import { type ClientRequest, clientRequest, type RepairBody } from './client-request.ts';
-import { ExchangeSession } from './exchange-session.ts';
 import { ExchangeSummaryBuilder } from './exchange-summary.ts';
 import { finishWhole } from './follow-ups.ts';
+import type { Services } from './reloadable.ts';
 import { errorOf, failedResponse, streamResponse, wholeResponse } from './responses.ts';
 import { type RunningExchange, runHop } from './run-hop.ts';
+import { ExchangeSession } from './tries/exchange-session.ts';
 import type {
   Exchange,
   ExchangeFeatures,
@@ -18,7 +19,6 @@ import type {
   Gateway,
   Hop,
   Outcome,
-  Services,
   Summary,
 } from './types.ts';
 

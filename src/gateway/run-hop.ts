@@ -10,9 +10,10 @@ import type { Loan } from '../upstream/health/place.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { attempt } from './attempt.ts';
 import type { ClientRequest } from './client-request.ts';
-import type { ExchangeSession } from './exchange-session.ts';
 import type { ExchangeSummaryBuilder } from './exchange-summary.ts';
-import { type RetryContext, retry } from './retry.ts';
+import type { Services } from './reloadable.ts';
+import type { ExchangeSession } from './tries/exchange-session.ts';
+import { type RetryContext, retry } from './tries/retry.ts';
 import type {
   AttemptEvents,
   Exchange,
@@ -20,7 +21,6 @@ import type {
   FailedOutcome,
   Hop,
   Outcome,
-  Services,
 } from './types.ts';
 
 /** What all hops of one exchange share. */

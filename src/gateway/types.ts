@@ -7,17 +7,13 @@ import type { Notes } from '../conversation/notes.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { Continuation, Feature, Interceptor } from '../features/feature.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
-import type { Abort } from '../lib/loop/abort.ts';
-import type { RoutedTarget, RoutingTable } from '../routing/index.ts';
+import type { RoutedTarget } from '../routing/index.ts';
 import type { ExchangeOutcome, Recording } from '../samples/recording.ts';
-import type { ConcurrencyLimit } from '../upstream/concurrency-limit.ts';
-import type { Loan } from '../upstream/health/place.ts';
-import type { Session } from '../upstream/key-ring.ts';
 import type { Remedy } from '../upstream/target-error.ts';
-import type { Upstream } from '../upstream/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { ClientSide, FinalAnswer, Output, StreamPipeline } from './stream/pipeline.ts';
 import type { UpstreamBody } from './stream/upstream-body.ts';
+import type { AttemptPlace } from './tries/attempt-place.ts';
 
 /** One exchange: a client's request and all that is done to answer it. */
 export interface Exchange {
@@ -38,16 +34,6 @@ export interface Exchange {
 
 /** Answers an exchange. Never rejects: every failure is a response in the client's protocol. */
 export type Gateway = (exchange: Exchange) => Promise<Response>;
-
-/** What may change while the process runs (a reload); read once per exchange. */
-export interface Services {
-  readonly table: RoutingTable;
-  readonly upstream: (routed: RoutedTarget) => Upstream;
-  /** The tokens of a target's context window; undefined where they are not known. */
-  readonly room?: (routed: RoutedTarget) => number | undefined;
-  /** How many exchanges may run at a time. */
-  readonly slots: ConcurrencyLimit;
-}
 
 /** What acts on one exchange. */
 export interface ExchangeFeatures {
@@ -89,16 +75,11 @@ export type FollowUp = (
 ) => Promise<StreamOutcome | GatewayError>;
 
 /** One attempt of a hop at one target. */
-export interface Attempt {
+export interface Attempt extends AttemptPlace {
   readonly exchange: Exchange;
   readonly request: ClientRequest;
-  readonly session: Session;
-  readonly routed: RoutedTarget;
-  /** The key to send it with. */
-  readonly loan: Loan;
   /** The codec of the target. */
   readonly protocol: Codec;
-  readonly upstream: Upstream;
   readonly features: readonly Feature[];
   readonly hop: Hop;
   /** Counts the attempts of this hop, from 1. */
@@ -110,8 +91,6 @@ export interface Attempt {
   readonly recording: Recording | undefined;
   /** The whole answer is needed when it is over. */
   readonly wantsAnswer: boolean;
-  /** Ends this attempt alone; left out: only the exchange ends it. */
-  readonly abort?: Abort | undefined;
   /** What no client may get to see, in every spelling. */
   readonly secrets?: readonly string[];
   readonly events?: AttemptEvents;

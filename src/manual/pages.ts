@@ -6,7 +6,6 @@ import configuration from '../../docs/configuration.md' with { type: 'text' };
 import errors from '../../docs/errors.md' with { type: 'text' };
 import gettingStarted from '../../docs/getting-started.md' with { type: 'text' };
 import glossary from '../../docs/glossary.md' with { type: 'text' };
-import health from '../../docs/health.md' with { type: 'text' };
 import howItWorks from '../../docs/how-it-works.md' with { type: 'text' };
 import requestPicture from '../../docs/img/request.svg' with { type: 'text' };
 import roomsPicture from '../../docs/img/rooms.svg' with { type: 'text' };
@@ -36,7 +35,6 @@ const TEXTS: Readonly<Record<string, string>> = {
   configuration,
   'server-tools': serverTools,
   'chat-apps': chatApps,
-  health,
   memory,
   browser,
   notes,

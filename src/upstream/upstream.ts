@@ -8,7 +8,6 @@ import { type IdleTimer, startIdleTimer } from '../lib/loop/idle-timer.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { Hedging } from './health/hedging.ts';
 import type { Loan, PlaceEvents } from './health/place.ts';
-import { signOfStatus } from './health/signs.ts';
 import { NotConnected } from './http1/connection.ts';
 import { MalformedReply } from './http1/response-parser.ts';
 import { KeyRing, type Session } from './key-ring.ts';
@@ -213,7 +212,7 @@ export class Upstream {
     try {
       const answer = await this.sendRequest(call, options);
       call.answered();
-      call.key.settle(signOfStatus(answer.status), this.keys.now);
+      call.key.settleStatus(answer.status, this.keys.now);
       return { answer, release: () => call.release() };
     } catch (thrown) {
       throw call.failed(thrown);

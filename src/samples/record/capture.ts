@@ -1,7 +1,7 @@
 /** One exchange while it is recorded: bodies and facts are collected by reference and not yet read. */
 
 import type { GatewayError } from '../../conversation/errors.ts';
-import { sessionOf } from '../../conversation/session.ts';
+import { sessionOf } from '../../conversation/session/session-id.ts';
 import { targetName } from '../../conversation/target.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import type { ReadonlyHeaders } from '../../lib/http/headers.ts';

@@ -12,7 +12,7 @@ import {
   type RestLimits,
   type Standing,
 } from './rest.ts';
-import type { Sign } from './signs.ts';
+import { type Sign, signOfStatus } from './signs.ts';
 
 /** Anything that shows its text only on purpose. */
 export interface Revealing {
@@ -195,6 +195,11 @@ export class Loan implements Prober {
     else if (place !== undefined) {
       this.#rest(sign.reason === 'overloaded' ? place.modelRest : place.rest, sign, now);
     }
+  }
+
+  /** The end of a request of whose answer nothing is read here but the status. */
+  settleStatus(status: number, now: number): void {
+    this.settle(signOfStatus(status), now);
   }
 
   #answered(place: Place, now: number, streamed: boolean): void {

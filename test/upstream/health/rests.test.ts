@@ -233,7 +233,9 @@ describe('how a rest ends', () => {
     const world = testRing(1);
     const old = Array.from({ length: 50 }, () => world.ring.lend('m', ANY));
     send(world, RATE_LIMIT);
-    old.forEach((loan, i) => loan.settle(i % 2 === 0 ? RATE_LIMIT : 'answered', world.now));
+    for (const [i, loan] of old.entries()) {
+      loan.settle(i % 2 === 0 ? RATE_LIMIT : 'answered', world.now);
+    }
     expect(world.ring.placeFor('m', ANY).until - world.now).toBe(2000);
     expect(standing(world)).toBe(RESTING);
   });

@@ -1,43 +1,7 @@
-/** Which session a request belongs to: by the client's own sign, else by its first messages. */
+/** What the turns of a session have in common where the client sends no session id: their first messages. */
 
-import type { ReadonlyHeaders } from '../lib/http/headers.ts';
-import { isObject, type Json, MemberScan, topLevel, tryParse } from '../lib/json/json.ts';
-import type { ProtocolName } from './types.ts';
-
-// Headers of Claude Code, Codex (both spellings) and other agents.
-const HEADERS = [
-  'x-claude-code-session-id',
-  'session_id',
-  'session-id',
-  'x-session-id',
-  'conversation_id',
-  'x-conversation-id',
-] as const;
-
-// Claude Code puts its session into the metadata of Messages: `user_<hash>_account_<id>_session_<uuid>`;
-// newer versions send a JSON text with `session_id`.
-const IN_METADATA = /_session_([0-9a-fA-F-]{36})|session_id\\?"\s*:\s*\\?"([0-9A-Za-z_-]{8,64})/;
-const CACHE_KEY = /"prompt_cache_key"\s*:\s*"([^"\\]{1,100})"/;
-
-/** The client's session id, '' when it sends none. Costs a search through the bytes. */
-export function sessionOf(headers: ReadonlyHeaders, body: Uint8Array): string {
-  for (const name of HEADERS) {
-    const value = headers.get(name);
-    if (value !== null && value !== '') return value.slice(0, 100);
-  }
-  const bytes = Buffer.from(body.buffer, body.byteOffset, body.length);
-  return (
-    near(bytes, '"user_id"', IN_METADATA) ?? near(bytes, '"prompt_cache_key"', CACHE_KEY) ?? ''
-  );
-}
-
-/** The first group of a pattern right after the last occurrence of a marker. */
-function near(bytes: Buffer, marker: string, pattern: RegExp): string | undefined {
-  const at = bytes.lastIndexOf(marker);
-  if (at < 0) return undefined;
-  const found = pattern.exec(bytes.toString('latin1', at, at + 600));
-  return found?.[1] ?? found?.[2];
-}
+import { isObject, type Json, MemberScan, topLevel, tryParse } from '../../lib/json/json.ts';
+import type { ProtocolName } from '../types.ts';
 
 /** Where each protocol has its messages. */
 const MESSAGES: Readonly<Record<ProtocolName, ReadonlySet<string>>> = {

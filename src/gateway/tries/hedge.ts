@@ -1,18 +1,9 @@
 /** A second try beside a slow first one: the first that begins to answer is the answer, the other is cancelled. */
 
-import { GatewayError } from '../conversation/errors.ts';
-import { Abort } from '../lib/loop/abort.ts';
-import type { RoutedTarget } from '../routing/index.ts';
-import type { Loan } from '../upstream/health/place.ts';
-import type { Upstream } from '../upstream/upstream.ts';
-import type { Outcome } from './types.ts';
-
-/** Where a try goes, and with which key. */
-export interface TryAt {
-  readonly routed: RoutedTarget;
-  readonly upstream: Upstream;
-  readonly loan: Loan;
-}
+import { GatewayError } from '../../conversation/errors.ts';
+import { Abort } from '../../lib/loop/abort.ts';
+import type { Outcome } from '../types.ts';
+import type { TryAt } from './attempt-place.ts';
 
 export interface EndedTry extends TryAt {
   readonly answer: Outcome;

@@ -1,9 +1,10 @@
 /** The session of an exchange, by which a target and a key are chosen; read from the body only when it is needed. */
 
-import { firstMessages, sessionOf } from '../conversation/session.ts';
-import { hashOf } from '../lib/text/rendezvous.ts';
-import type { Session } from '../upstream/key-ring.ts';
-import type { Exchange } from './types.ts';
+import { firstMessages } from '../../conversation/session/first-messages.ts';
+import { sessionOf } from '../../conversation/session/session-id.ts';
+import { hashOf } from '../../lib/text/rendezvous.ts';
+import type { Session } from '../../upstream/key-ring.ts';
+import type { Exchange } from '../types.ts';
 
 export class ExchangeSession implements Session {
   readonly #exchange: Exchange;

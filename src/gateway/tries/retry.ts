@@ -1,28 +1,21 @@
 /** The order of tries: the same target again, another key, the next target, or none; what rests comes last. */
 
-import { GatewayError } from '../conversation/errors.ts';
-import { canActOn } from '../conversation/refusal.ts';
-import type { Abort } from '../lib/loop/abort.ts';
-import { fractionOf, hashOf } from '../lib/text/rendezvous.ts';
-import type { RoutedTarget } from '../routing/index.ts';
-import { retryDelay } from '../upstream/classify.ts';
-import type { Loan, Place } from '../upstream/health/place.ts';
-import { AWAKE, RESTING } from '../upstream/health/rest.ts';
-import { type Sign, signOf } from '../upstream/health/signs.ts';
-import type { Session } from '../upstream/key-ring.ts';
-import type { Upstream } from '../upstream/upstream.ts';
-import { hedged, type TryAt } from './hedge.ts';
-import type { FailedOutcome, Outcome } from './types.ts';
+import { GatewayError } from '../../conversation/errors.ts';
+import { canActOn } from '../../conversation/refusal.ts';
+import type { Abort } from '../../lib/loop/abort.ts';
+import type { RoutedTarget } from '../../routing/index.ts';
+import { retryDelay } from '../../upstream/classify.ts';
+import type { Loan } from '../../upstream/health/place.ts';
+import { type Sign, signOf } from '../../upstream/health/signs.ts';
+import type { Upstream } from '../../upstream/upstream.ts';
+import type { FailedOutcome, Outcome } from '../types.ts';
+import { keepWider, nextOf, rests, secondTry, type TargetChoice } from './choose-target.ts';
+import { hedged } from './hedge.ts';
 
 /** The tries of one hop. */
-export interface RetryContext {
+export interface RetryContext extends TargetChoice {
   /** Fires when the client goes away. */
   readonly signal: AbortSignal;
-  /** By which keys are chosen. */
-  readonly session: Session;
-  /** Tokens that a target takes; undefined: not known. */
-  room?(routed: RoutedTarget): number | undefined;
-  upstream(routed: RoutedTarget): Upstream;
   /** `refusal`: the target's error about the history at the attempt before, for the features to act on. */
   attempt(
     routed: RoutedTarget,
@@ -33,8 +26,6 @@ export interface RetryContext {
   ): Promise<Outcome>;
   /** Two tries of this hop may run at the same time. */
   readonly mayHedge: boolean;
-  /** A second request is sent beside a slow one. */
-  onHedge(routed: RoutedTarget): void;
   /** Would a feature change the request so that it may be taken? */
   canRepair(refusal: GatewayError): boolean;
   onRetry(failed: FailedOutcome): void;
@@ -172,111 +163,8 @@ function settle(upstream: Upstream, loan: Loan, answer: Outcome): Sign {
   return 'answered';
 }
 
-/** Another key of the same target, else the next target that is ready; it is left no more. */
-function secondTry(hop: RetryContext, first: TryAt, left: RoutedTarget[]): TryAt | undefined {
-  const { routed, upstream, loan } = first;
-  const key = upstream.keys.lendAnother(loan);
-  const at = left.findIndex((other) => {
-    const { keys, full } = hop.upstream(other);
-    return !full && keys.placeFor(other.target.model, hop.session).standing(keys.now) === AWAKE;
-  });
-  if ((key === undefined && at < 0) || !upstream.hedging?.take()) {
-    key?.settle('neither', upstream.keys.now);
-    return undefined;
-  }
-  if (key !== undefined) {
-    hop.onHedge(routed);
-    return { routed, upstream, loan: key };
-  }
-  const next = left.splice(at, 1)[0]!;
-  const other = hop.upstream(next);
-  hop.onHedge(next);
-  return {
-    routed: next,
-    upstream: other,
-    loan: other.keys.lend(next.target.model, hop.session),
-  };
-}
-
 const isOverload = (sign: Sign): boolean =>
   typeof sign !== 'string' && sign.reason === 'overloaded';
-
-/** A target too small for this request: of the others, those that are known to be no larger need not be tried. */
-function keepWider(hop: RetryContext, small: RoutedTarget, left: RoutedTarget[]): void {
-  const most = hop.room?.(small);
-  if (most === undefined) return;
-  const rooms = left.map((routed) => ({ routed, room: hop.room?.(routed) }));
-  const wider = rooms.filter(({ room }) => room !== undefined && room > most);
-  const unknown = rooms.filter(({ room }) => room === undefined);
-  left.splice(0, left.length, ...[...wider, ...unknown].map(({ routed }) => routed));
-}
-
-/** All of its keys rest. */
-function rests(hop: RetryContext, routed: RoutedTarget): boolean {
-  const { keys } = hop.upstream(routed);
-  return keys.placeFor(routed.target.model, hop.session).standing(keys.now) === RESTING;
-}
-
-/** How good a target is for the next try, the lowest first. */
-const READY = 0;
-const READY_WITHOUT_ROOM = 1;
-const WARMING_UP = 2;
-const AT_REST = 3;
-
-/**
- * The first of those that are left that is ready and has room, else one that is ready; when all rest, the one that
- * is due first. It is left no more.
- */
-function nextOf(hop: RetryContext, left: RoutedTarget[], equals: number): RoutedTarget | undefined {
-  if (left.length < 2) return left.pop();
-  let best = 0;
-  let bestRank = Number.POSITIVE_INFINITY;
-  let bestUntil = 0;
-  for (let i = 0; i < left.length; i++) {
-    const routed = left[i]!;
-    const upstream = hop.upstream(routed);
-    const place = upstream.keys.placeFor(routed.target.model, hop.session);
-    const rank = rankOf(upstream, place, hop.session);
-    if (rank < bestRank || (rank === AT_REST && bestRank === AT_REST && place.until < bestUntil)) {
-      best = i;
-      bestRank = rank;
-      bestUntil = place.until;
-    }
-    if (rank === READY) break;
-  }
-  if (best < equals && bestRank === READY) best = fasterOf(hop, left.slice(0, equals), best);
-  return left.splice(best, 1)[0];
-}
-
-function rankOf({ keys, full }: Upstream, place: Place, session: Session): number {
-  const { now } = keys;
-  const standing = place.standing(now);
-  if (standing === RESTING) return AT_REST;
-  if (standing === AWAKE) {
-    const share = place.share(now);
-    if (share < 1 && fractionOf(session.hash, hashOf(place.model)) >= share) return WARMING_UP;
-  }
-  return full ? READY_WITHOUT_ROOM : READY;
-}
-
-/** The chosen one, or the session's next if that one is much faster now. */
-function fasterOf(hop: RetryContext, left: readonly RoutedTarget[], chosen: number): number {
-  const placeOf = (index: number) => {
-    const routed = left[index]!;
-    const upstream = hop.upstream(routed);
-    return { upstream, place: upstream.keys.placeFor(routed.target.model, hop.session) };
-  };
-  const own = placeOf(chosen);
-  const { now } = own.upstream.keys;
-  if (own.place.standing(now) !== AWAKE) return chosen;
-  for (let i = chosen + 1; i < left.length; i++) {
-    const { upstream, place } = placeOf(i);
-    if (place.standing(upstream.keys.now) !== AWAKE) continue;
-    if (rankOf(upstream, place, hop.session) !== READY) continue;
-    return own.place.load.isSlowerThan(place.load, now) ? i : chosen;
-  }
-  return chosen;
-}
 
 function ended(hop: RetryContext, answer: Outcome, tries: number): Outcome {
   hop.onOutcome(answer, tries);
