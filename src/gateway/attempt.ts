@@ -18,7 +18,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
   const { exchange, request, protocol, upstream, features, hop, refusal, recording } = options;
   const { target } = options.routed;
   const notes = new Notes();
-  const abort = new Abort();
+  const abort = options.abort ?? new Abort();
   // At the first attempt the client was there a moment ago.
   if (hop.number === 1 && options.number === 1) abort.followLater(exchange);
   else abort.follow(exchange.signal);
@@ -37,7 +37,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
         recorded = recording.hop(hop.number, number, { target, model, route, url, headers, body });
       });
     // The steps of `Upstream.send`: every exchange takes this way, and one more async function costs time.
-    const acquiring = upstream.acquire(abort);
+    const acquiring = upstream.acquire(abort, options.loan, options.session);
     call = acquiring instanceof Promise ? await acquiring : acquiring;
     const sent = {
       path: protocol.upstreamPath,
