@@ -2,13 +2,14 @@
 
 import type { ClientContext, Codec, Digest, UpstreamContext } from '../codecs/codec.ts';
 import type { GatewayError } from '../conversation/errors.ts';
-import type { StreamEvent } from '../conversation/events.ts';
+import type { FinishReason, StreamEvent } from '../conversation/events.ts';
 import type { Notes } from '../conversation/notes.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { Continuation, Feature, Interceptor } from '../features/feature.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { RoutedTarget, RoutingTable } from '../routing/index.ts';
 import type { ExchangeOutcome, Recording } from '../samples/recording.ts';
+import type { ExchangeTrace } from '../telemetry/trace.ts';
 import type { ConcurrencyLimit } from '../upstream/concurrency-limit.ts';
 import type { Remedy } from '../upstream/target-error.ts';
 import type { Upstream } from '../upstream/upstream.ts';
@@ -31,6 +32,10 @@ export interface Exchange {
   readonly owner: string;
   /** `performance.now()` when the request came. */
   readonly started: number;
+  /** The path that the client asked for, without query; left out: the exchange came over no HTTP of its own. */
+  readonly path?: string;
+  /** Left out: exchanges are not traced. */
+  readonly trace?: ExchangeTrace | undefined;
 }
 
 /** Answers an exchange. Never rejects: every failure is a response in the client's protocol. */
@@ -60,6 +65,10 @@ export interface Summary extends ExchangeOutcome {
   readonly exchange: Exchange;
   /** Milliseconds until its turn came. */
   readonly queue: number | undefined;
+  /** Undefined: the body could not be read. */
+  readonly request: ClientRequest | undefined;
+  /** How the answer ended, where its protocol's ending came. */
+  readonly finish: FinishReason | undefined;
 }
 
 /** Which request of the exchange this is, and what the ones before it left. */

@@ -5,9 +5,10 @@ import type { Serve } from '../codecs/serve.ts';
 import { asGatewayError, clientGone, GatewayError } from '../conversation/errors.ts';
 import { errorResponse } from '../gateway/error-response.ts';
 import type { Exchange, Gateway } from '../gateway/types.ts';
-import { FlatHeaders } from '../lib/http/headers.ts';
+import { FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
 import { tickEnd } from '../lib/loop/tick-end.ts';
 import { requestId } from '../lib/text/ids.ts';
+import type { ExchangeTrace } from '../telemetry/trace.ts';
 import type { Access } from './auth.ts';
 import { readBody } from './body.ts';
 import type { Connections } from './connections.ts';
@@ -16,6 +17,8 @@ export interface ReceiveSettings {
   readonly access: () => Access;
   readonly bodyBytes: () => number;
   readonly connections: Connections;
+  /** Begins the trace of an exchange; undefined where exchanges are not traced. */
+  readonly trace?: (headers: ReadonlyHeaders) => ExchangeTrace | undefined;
   /** A request did not become an exchange. `owner` as of an exchange, '' where it is not known. */
   readonly onRefused: (
     request: Request,
@@ -62,6 +65,7 @@ export function receive(
         owner,
         started,
         held,
+        trace: options.trace?.(headers),
       });
       const response = await handle(exchange);
       if (!goesOn) rested(connections, exchange);
@@ -97,7 +101,7 @@ function errorOf(thrown: unknown, left: boolean, reading: boolean): GatewayError
   return new GatewayError('invalid_request', words, { cause: thrown });
 }
 
-type Read = Pick<Exchange, 'id' | 'body' | 'owner' | 'started'> & {
+type Read = Pick<Exchange, 'id' | 'body' | 'owner' | 'started' | 'trace'> & {
   readonly headers: FlatHeaders;
   readonly held: number;
 };
@@ -110,6 +114,7 @@ class HttpExchange implements Exchange {
   readonly search: string;
   readonly owner: string;
   readonly started: number;
+  readonly trace: ExchangeTrace | undefined;
   readonly request: Request;
   /** Bytes that {@link Connections.begun} counts. */
   readonly held: number;
@@ -123,7 +128,13 @@ class HttpExchange implements Exchange {
     this.owner = read.owner;
     this.started = read.started;
     this.held = read.held;
+    this.trace = read.trace;
     this.request = request;
+  }
+
+  // Only spans name it.
+  get path(): string {
+    return new URL(this.request.url).pathname;
   }
 
   // Made when it is first read, and aborted even then when the client has gone before.

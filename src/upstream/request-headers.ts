@@ -4,12 +4,14 @@ import type { AuthStyle } from '../config/vendors/presets.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
 import { endToEnd, hopFields } from '../lib/http/hop-fields.ts';
+import { type ExchangeTrace, newSpanId } from '../telemetry/trace.ts';
 
 /** Never forwarded: of this hop only, the client's credentials, or recomputed here. */
 const HELD_BACK = new Set([
   'accept-encoding',
   'api-key',
   'authorization',
+  'baggage',
   'connection',
   'content-encoding',
   'content-length',
@@ -24,6 +26,8 @@ const HELD_BACK = new Set([
   'proxy-connection',
   'referer',
   'te',
+  'traceparent',
+  'tracestate',
   'trailer',
   'transfer-encoding',
   'upgrade',
@@ -102,6 +106,28 @@ export function upstreamHeaders(options: UpstreamHeaderOptions): FlatHeaders {
   if (options.key !== undefined) authorize(headers, options.auth, options.key);
   for (const name in options.extra) headers.set(name, options.extra[name]!.reveal());
   return headers;
+}
+
+/**
+ * The headers with the context of the trace: a span of the exchange's own where it has a trace, else what the client
+ * sent. `baggage` goes on as it came. The list itself stays as it is, since other requests have it too.
+ */
+export function withTrace(
+  headers: FlatHeaders,
+  trace: ExchangeTrace | undefined,
+  client: ReadonlyHeaders,
+): FlatHeaders {
+  const parent = trace === undefined ? client.get('traceparent') : trace.parentOf(newSpanId());
+  const state = trace === undefined ? client.get('tracestate') : trace.state;
+  const baggage = client.get('baggage');
+  if (parent === null && baggage === null) return headers;
+  const all = headers.where(() => true);
+  if (parent !== null) {
+    all.set('traceparent', parent);
+    if (state) all.set('tracestate', state);
+  }
+  if (baggage !== null) all.set('baggage', baggage);
+  return all;
 }
 
 function authorize(headers: FlatHeaders, style: AuthStyle, key: string): void {

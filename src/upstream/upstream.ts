@@ -5,11 +5,12 @@ import { GatewayError } from '../conversation/errors.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { Abort } from '../lib/loop/abort.ts';
 import { type IdleTimer, startIdleTimer } from '../lib/loop/idle-timer.ts';
+import type { ExchangeTrace } from '../telemetry/trace.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { NotConnected } from './http1/connection.ts';
 import { MalformedReply } from './http1/response-parser.ts';
 import { KeyRing, type LentKey } from './key-ring.ts';
-import { UpstreamHeaders } from './request-headers.ts';
+import { UpstreamHeaders, withTrace } from './request-headers.ts';
 import { sameConfig } from './same-config.ts';
 import { TargetError } from './target-error.ts';
 import type { Transport, UpstreamAnswer, UpstreamRequest } from './transport.ts';
@@ -32,6 +33,8 @@ export interface SendOptions {
   readonly onSend?: (url: string, headers: ReadonlyHeaders) => void;
   /** As {@link UpstreamRequest.onConnected}. */
   readonly onConnected?: () => void;
+  /** Of the exchange that this try belongs to. */
+  readonly trace?: ExchangeTrace | undefined;
 }
 
 export interface Sent {
@@ -154,7 +157,7 @@ export class Upstream {
   sendRequest(call: UpstreamCall, options: SendOptions): Promise<UpstreamAnswer> {
     const { config } = this;
     const url = this.url(options.path, options.sameProtocol ? options.search : '');
-    const headers = this.#headers.of({
+    const own = this.#headers.of({
       client: options.clientHeaders,
       sameProtocol: options.sameProtocol,
       protocol: config.protocol,
@@ -163,6 +166,9 @@ export class Upstream {
       stream: options.stream,
       extra: config.headers,
     });
+    const headers = config.traceHeaders
+      ? withTrace(own, options.trace, options.clientHeaders)
+      : own;
     options.onSend?.(url, headers);
     return this.#transport({
       url,

@@ -16,6 +16,7 @@ import { retry } from './retry.ts';
 import { routes } from './routes.ts';
 import { samples } from './samples.ts';
 import { serverTools } from './server-tools/index.ts';
+import { telemetry } from './telemetry.ts';
 import { timeouts } from './timeouts.ts';
 
 const version = Type.Integer({
@@ -59,6 +60,7 @@ export const fileSchema = closed(
     server_tools: byDefault(serverTools, {}),
     memory: byDefault(memory, {}),
     conversation: byDefault(conversation, {}),
+    telemetry: byDefault(telemetry, {}),
     log: byDefault(log, {}),
   },
   'The configuration of hopgate.',
