@@ -9,10 +9,9 @@ import type { Continuation, Feature, Interceptor } from '../features/feature.ts'
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { RoutedTarget, RoutingTable } from '../routing/index.ts';
 import type { ExchangeOutcome, Recording } from '../samples/recording.ts';
-import type { ExchangeTrace } from '../telemetry/trace.ts';
 import type { ConcurrencyLimit } from '../upstream/concurrency-limit.ts';
 import type { Remedy } from '../upstream/target-error.ts';
-import type { Upstream } from '../upstream/upstream.ts';
+import type { SendOptions, Upstream } from '../upstream/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { ClientSide, FinalAnswer, Output, StreamPipeline } from './stream/pipeline.ts';
 import type { UpstreamBody } from './stream/upstream-body.ts';
@@ -35,7 +34,7 @@ export interface Exchange {
   /** The path that the client asked for, without query; left out: the exchange came over no HTTP of its own. */
   readonly path?: string;
   /** Left out: exchanges are not traced. */
-  readonly trace?: ExchangeTrace | undefined;
+  readonly trace?: SendOptions['trace'];
 }
 
 /** Answers an exchange. Never rejects: every failure is a response in the client's protocol. */
