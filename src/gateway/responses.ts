@@ -49,7 +49,8 @@ export function streamResponse(
     keepAliveMs,
     signal: exchange.signal,
     onFirstByte: () => summary.firstByte(),
-    tap: recording && ((chunk) => recording.clientChunk(chunk)),
+    tap:
+      recording && !recording.ignoresClient ? (chunk) => recording.clientChunk(chunk) : undefined,
     onEnd: (end) => {
       onStream(false);
       streamEnded(running, end);

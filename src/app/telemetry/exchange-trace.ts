@@ -19,6 +19,7 @@ export function traceRecording({ trace }: Exchange): Recording | undefined {
 }
 
 class TraceRecording implements Recording {
+  readonly ignoresClient = true;
   readonly #trace: ExchangeTrace;
 
   constructor(trace: ExchangeTrace) {
@@ -57,6 +58,7 @@ class TraceRecording implements Recording {
 }
 
 class TryRecording implements HopRecording {
+  readonly headOnly = true;
   readonly #trace: ExchangeTrace;
   readonly #try: TracedTry;
   #named = false;
