@@ -109,24 +109,32 @@ export function upstreamHeaders(options: UpstreamHeaderOptions): FlatHeaders {
 }
 
 /**
- * The headers with the context of the trace: a span of the exchange's own where it has a trace, else what the client
- * sent. `baggage` goes on as it came. The list itself stays as it is, since other requests have it too.
+ * The context of the trace, to be sent beside the headers: a span of the exchange's own where it has a trace, else what
+ * the client sent. `baggage` goes on as it came. Undefined where there is none.
  */
-export function withTrace(
-  headers: FlatHeaders,
+export function traceHeaders(
   trace: ExchangeTrace | undefined,
   client: ReadonlyHeaders,
-): FlatHeaders {
+): FlatHeaders | undefined {
   const parent = trace === undefined ? client.get('traceparent') : trace.parentOf(newSpanId());
-  const state = trace === undefined ? client.get('tracestate') : trace.state;
   const baggage = client.get('baggage');
-  if (parent === null && baggage === null) return headers;
-  const all = headers.where(() => true);
+  if (parent === null && baggage === null) return undefined;
+  const headers = new FlatHeaders();
   if (parent !== null) {
-    all.set('traceparent', parent);
-    if (state) all.set('tracestate', state);
+    headers.set('traceparent', parent);
+    const state = trace === undefined ? client.get('tracestate') : trace.state;
+    if (state) headers.set('tracestate', state);
   }
-  if (baggage !== null) all.set('baggage', baggage);
+  if (baggage !== null) headers.set('baggage', baggage);
+  return headers;
+}
+
+/** Both lists as one; the first stays as it is, since other requests have it too. */
+export function withMore(headers: ReadonlyHeaders, more: FlatHeaders | undefined): FlatHeaders {
+  const list = FlatHeaders.from(headers);
+  if (more === undefined) return list;
+  const all = list.where(() => true);
+  for (const [name, value] of more) all.set(name, value);
   return all;
 }
 

@@ -10,7 +10,7 @@ import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { NotConnected } from './http1/connection.ts';
 import { MalformedReply } from './http1/response-parser.ts';
 import { KeyRing, type LentKey } from './key-ring.ts';
-import { UpstreamHeaders, withTrace } from './request-headers.ts';
+import { traceHeaders, UpstreamHeaders, withMore } from './request-headers.ts';
 import { sameConfig } from './same-config.ts';
 import { TargetError } from './target-error.ts';
 import type { Transport, UpstreamAnswer, UpstreamRequest } from './transport.ts';
@@ -157,7 +157,7 @@ export class Upstream {
   sendRequest(call: UpstreamCall, options: SendOptions): Promise<UpstreamAnswer> {
     const { config } = this;
     const url = this.url(options.path, options.sameProtocol ? options.search : '');
-    const own = this.#headers.of({
+    const headers = this.#headers.of({
       client: options.clientHeaders,
       sameProtocol: options.sameProtocol,
       protocol: config.protocol,
@@ -166,14 +166,15 @@ export class Upstream {
       stream: options.stream,
       extra: config.headers,
     });
-    const headers = config.traceHeaders
-      ? withTrace(own, options.trace, options.clientHeaders)
-      : own;
-    options.onSend?.(url, headers);
+    const ownHeaders = config.traceHeaders
+      ? traceHeaders(options.trace, options.clientHeaders)
+      : undefined;
+    options.onSend?.(url, withMore(headers, ownHeaders));
     return this.#transport({
       url,
       method: options.method ?? 'POST',
       headers,
+      ownHeaders,
       body: options.body,
       abort: options.abort,
       onConnected: options.onConnected,
