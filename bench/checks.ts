@@ -26,8 +26,8 @@ export async function runChecks(
   options: CheckOptions,
 ): Promise<Checks> {
   const found: Checks = {};
-  // What recording costs is read off the scenarios.
-  const spared = (name: string) => name === 'direct' || name === 'hopgate-recording';
+  // What recording and tracing cost is read off the scenarios.
+  const spared = (name: string) => ['direct', 'hopgate-recording', 'hopgate-traced'].includes(name);
   const gateways = targets.filter(({ name }) => !isPeer(name) && !spared(name));
   const product = gateways.filter((target) => target.name.startsWith('hopgate'));
   const attempt = async (what: string, work: () => Promise<void>) => {

@@ -29,7 +29,7 @@ import { Connections } from '../server/connections.ts';
 import { ErrorResponses } from '../server/errors.ts';
 import type { AppOptions, CreateApp } from '../server/hopgate-app.ts';
 import { type ReceiveSettings, receive, rested } from '../server/receive.ts';
-import { countExchange, type ExchangeRecord, logExchange } from '../telemetry/exchange.ts';
+import { countExchange, logExchange } from '../telemetry/exchange.ts';
 import { createGatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import { event } from '../telemetry/log.ts';
 import { createUi } from '../ui/index.ts';
@@ -40,7 +40,7 @@ import { refusedKeys } from '../upstream/refused-keys.ts';
 import { askThrough } from './ask-model.ts';
 import { CODECS } from './codecs.ts';
 import { configured, connectionLimits } from './configured.ts';
-import { EndedExchange, refusedRecord } from './exchange-log.ts';
+import { EndedExchange, type ReportExchange, refusedRecord } from './exchange-log.ts';
 import { createFeatures, NO_FEATURES } from './features.ts';
 import { sampleServices } from './in-process.ts';
 import { memoryService } from './memory.ts';
@@ -49,6 +49,8 @@ import { responseState } from './responses.ts';
 import { logDamage, logExposed } from './state.ts';
 import { COMPACT, CONVERSATIONS, notServed, storedResponses } from './stored-responses.ts';
 import { joined, streamValidator } from './stream-validator.ts';
+import { traceRecording } from './telemetry/exchange-trace.ts';
+import { Telemetry } from './telemetry/index.ts';
 
 /** @param createApp for the gateways without a port by which the page replays samples */
 export function createServices(options: AppOptions, createApp: CreateApp) {
@@ -80,6 +82,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     }
     return metrics.render();
   };
+  const telemetry = new Telemetry(options.config, { log, metrics, version });
   const connections = new Connections(connectionLimits(options.config));
   // A gateway that only tries something (a replay, a bisection) leaves nothing to look at.
   const recorder = recorderFor(options.config, log, options.remembers !== false);
@@ -113,9 +116,10 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   );
 
   // The gateway, and what it reports.
-  const report = (record: ExchangeRecord) => {
+  const report: ReportExchange = (record, summary) => {
     countExchange(metrics, record);
     logExchange(log, record);
+    if (summary !== undefined) telemetry.ended(record, summary);
   };
   const gatewayOptions = {
     protocols: CODECS,
@@ -133,14 +137,14 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     ),
     onEnd: (summary: Summary) => {
       rested(connections, summary.exchange);
-      atTickEnd(new EndedExchange(summary, report));
+      atTickEnd(new EndedExchange(summary, report, telemetry.vendorOf));
     },
   };
   // What the gateway itself asks of a model passes no features: an answer there must not ask for more.
   const bareGateway = createGateway({
     ...gatewayOptions,
     featuresFor: () => undefined,
-    record: () => undefined,
+    record: traceRecording,
     onStream: () => {},
   });
   const features = createFeatures(
@@ -166,7 +170,10 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       return own === undefined ? found : { ...own, features: [...own.features, ...found.features] };
     },
     record: (exchange) =>
-      joined(recorder.begin(exchange), streamValidator(config().validate, exchange, log, metrics)),
+      joined(
+        joined(recorder.begin(exchange), traceRecording(exchange)),
+        streamValidator(config().validate, exchange, log, metrics),
+      ),
     onStream: (open) => metrics.streamsActive.add(open ? 1 : -1),
   });
 
@@ -176,9 +183,11 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const receiving: ReceiveSettings = {
     access,
     bodyBytes: () => current.bodyBytes,
+    trace: telemetry.begin,
     connections,
     onRefused: (request, codec, id, error, owner) => {
-      atTickEnd(new EndedExchange(refusedRecord(request, codec, id, error, owner), report));
+      const record = refusedRecord(request, codec, id, error, owner);
+      atTickEnd(new EndedExchange(record, report, telemetry.vendorOf));
     },
   };
   const received = (handle: Gateway) => receive(receiving, handle);
@@ -302,6 +311,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         current = configured(config, environment, outliving, current);
         memory.configure(config);
         if (as === undefined && needsKey(config.auth)) runTimeKeys.follow();
+        telemetry.configure(config);
       },
       metrics: renderMetrics,
       openStores() {
@@ -310,6 +320,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         // A gateway that only tries something is asked in the name of one principal.
         if (as === undefined && needsKey(config().auth)) runTimeKeys.follow();
         features.openStores();
+        telemetry.open();
       },
       drain() {
         draining = true;
@@ -322,6 +333,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         openedResponses.created?.close();
         runTimeKeys.close();
         await features.close();
+        await telemetry.close();
         logNoDamage();
       },
     },

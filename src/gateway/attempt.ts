@@ -48,6 +48,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
       stream: request.stream,
       abort,
       onSend,
+      trace: exchange.trace,
       onConnected: recording && (() => recorded?.connected()),
     };
     options.events?.onSend();

@@ -3,6 +3,7 @@
 import type { Codec } from '../codecs/codec.ts';
 import type { Principal } from '../keys/principal.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
+import type { ExchangeTrace } from '../telemetry/trace.ts';
 
 /** One exchange: a client's request and all that is done to answer it. */
 export interface Exchange {
@@ -21,6 +22,10 @@ export interface Exchange {
   readonly owner: string;
   /** `performance.now()` when the request came. */
   readonly started: number;
+  /** The path that the client asked for, without query; left out: the exchange came over no HTTP of its own. */
+  readonly path?: string;
+  /** Left out: exchanges are not traced. */
+  readonly trace?: ExchangeTrace | undefined;
 }
 
 /** Answers an exchange. Never rejects: every failure is a response in the client's protocol. */

@@ -3,7 +3,7 @@
 import type { Codec } from '../codecs/codec.ts';
 import { asGatewayError, clientGone } from '../conversation/errors.ts';
 import type { ProtocolName } from '../conversation/types.ts';
-import type { RecordedExchange, Recording } from '../samples/recording.ts';
+import type { Recording } from '../samples/recording.ts';
 import { secretsOf } from '../upstream/secrets.ts';
 import { type ClientRequest, clientRequest, type RepairBody } from './client-request.ts';
 import { ExchangeSummaryBuilder } from './exchange-summary.ts';
@@ -34,7 +34,7 @@ export interface GatewayOptions {
     recording: Recording | undefined,
   ) => ExchangeFeatures | undefined;
   /** Where samples are wanted, the recording of this exchange. */
-  readonly record: (exchange: RecordedExchange) => Recording | undefined;
+  readonly record: (exchange: Exchange) => Recording | undefined;
   readonly onRetry: (failed: FailedOutcome) => void;
   /** A second request goes to this provider, beside a slow one. */
   readonly onHedge?: (provider: string) => void;

@@ -49,7 +49,8 @@ export function streamResponse(
     keepAliveMs,
     signal: exchange.signal,
     onFirstByte: () => summary.firstByte(),
-    tap: recording && ((chunk) => recording.clientChunk(chunk)),
+    tap:
+      recording && !recording.ignoresClient ? (chunk) => recording.clientChunk(chunk) : undefined,
     onEnd: (end) => {
       onStream(false);
       streamEnded(running, end);
@@ -68,7 +69,8 @@ function streamEnded(
   { features, summary }: RunningExchange,
   { pipeline, clientGone, error }: StreamEnd,
 ): void {
-  summary.end(clientGone ? 499 : 200, pipeline?.digest.usage, error);
+  const digest = pipeline?.digest;
+  summary.end(clientGone ? 499 : 200, digest?.usage, error, digest?.finish);
   const partial = clientGone || error !== undefined;
   const onAnswer = partial ? features?.onPartialAnswer : features?.onAnswer;
   const answer = onAnswer && pipeline?.finalAnswer;
@@ -92,7 +94,7 @@ export function wholeResponse(
   const { status } = answer;
   summary.recording?.clientStart(status, headers);
   summary.recording?.clientChunk(answer.body);
-  summary.end(status, answer.digest.usage, undefined);
+  summary.end(status, answer.digest.usage, undefined, answer.digest.finish);
   const body = answer.body as Uint8Array<ArrayBuffer> | string;
   return new Response(body, { status, headers: nativeHeaders(headers) });
 }

@@ -20,6 +20,7 @@ import proof from '../../docs/proof.md' with { type: 'text' };
 import recipes from '../../docs/recipes.md' with { type: 'text' };
 import security from '../../docs/security.md' with { type: 'text' };
 import serverTools from '../../docs/server-tools.md' with { type: 'text' };
+import telemetry from '../../docs/telemetry.md' with { type: 'text' };
 import chinese from '../../README.zh-CN.md' with { type: 'text' };
 
 export interface Page {
@@ -44,6 +45,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   errors,
   'log-events': logEvents,
   metrics,
+  telemetry,
   security,
   'how-it-works': howItWorks,
   proof,

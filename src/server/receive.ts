@@ -6,9 +6,10 @@ import { asGatewayError, clientGone, GatewayError } from '../conversation/errors
 import { errorResponse } from '../gateway/error-response.ts';
 import type { Exchange, Gateway } from '../gateway/types.ts';
 import { type Principal, WITHOUT_KEY } from '../keys/principal.ts';
-import { FlatHeaders } from '../lib/http/headers.ts';
+import { FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
 import { tickEnd } from '../lib/loop/tick-end.ts';
 import { requestId } from '../lib/text/ids.ts';
+import type { ExchangeTrace } from '../telemetry/trace.ts';
 import type { Access } from './auth.ts';
 import { readBody } from './body.ts';
 import type { Connections } from './connections.ts';
@@ -17,6 +18,8 @@ export interface ReceiveSettings {
   readonly access: () => Access;
   readonly bodyBytes: () => number;
   readonly connections: Connections;
+  /** Begins the trace of an exchange; undefined where exchanges are not traced. */
+  readonly trace?: (headers: ReadonlyHeaders) => ExchangeTrace | undefined;
   /** A request did not become an exchange. `owner` as of an exchange, '' where it is not known. */
   readonly onRefused: (
     request: Request,
@@ -64,6 +67,7 @@ export function receive(
         principal,
         started,
         held,
+        trace: options.trace?.(headers),
       });
       const response = await handle(exchange);
       if (!goesOn) rested(connections, exchange);
@@ -99,7 +103,7 @@ function errorOf(thrown: unknown, left: boolean, reading: boolean): GatewayError
   return new GatewayError('invalid_request', words, { cause: thrown });
 }
 
-type Read = Pick<Exchange, 'id' | 'body' | 'principal' | 'started'> & {
+type Read = Pick<Exchange, 'id' | 'body' | 'principal' | 'started' | 'trace'> & {
   readonly headers: FlatHeaders;
   readonly held: number;
 };
@@ -113,6 +117,7 @@ class HttpExchange implements Exchange {
   readonly principal: Principal;
   readonly owner: string;
   readonly started: number;
+  readonly trace: ExchangeTrace | undefined;
   readonly request: Request;
   /** Bytes that {@link Connections.begun} counts. */
   readonly held: number;
@@ -127,7 +132,13 @@ class HttpExchange implements Exchange {
     this.owner = read.principal.id;
     this.started = read.started;
     this.held = read.held;
+    this.trace = read.trace;
     this.request = request;
+  }
+
+  // Only spans name it.
+  get path(): string {
+    return new URL(this.request.url).pathname;
   }
 
   // Made when it is first read, and aborted even then when the client has gone before.

@@ -48,6 +48,20 @@ export interface ExchangeRecord {
   };
   /** The client went away before the end. */
   readonly aborted?: boolean;
+  /** What the conventions for generative AI call it; left out where no vendor was asked. */
+  readonly genAi?: GenAiLabels;
+  /** 32 hexadecimal digits; left out where exchanges are not traced. */
+  readonly traceId?: string;
+}
+
+/** Labels of the metrics that follow the conventions for generative AI. */
+export interface GenAiLabels {
+  /** `chat`, `generate_content`, … */
+  readonly operation: string;
+  /** The vendor: `openai`, `anthropic`, …; of an unknown one its name in the configuration. */
+  readonly provider: string;
+  /** As the client asked for it. */
+  readonly model: string;
 }
 
 /** A user agent without its comment, `claude-cli/2.1.330`; at most 40 characters. */
@@ -91,7 +105,8 @@ function membersOf(log: Log, record: ExchangeRecord): string {
     error?.message === undefined ? '' : `,"error_message":${vendorText(log, error.message)}`;
   const within = error?.cause === undefined ? '' : `,"error_cause":${vendorText(log, error.cause)}`;
   const left = record.aborted === true ? ',"aborted":true' : '';
-  return `"id":${JSON.stringify(id)},"client":${client}${by}${sentTo},"status":${record.status},"stream":${record.stream},"timings":${timesOf(timings)}${used}${noted},"hops":${record.hops ?? 1}${failed}${why}${within}${left}`;
+  const trace = record.traceId === undefined ? '' : `,"trace_id":"${record.traceId}"`;
+  return `"id":${JSON.stringify(id)},"client":${client}${by}${sentTo},"status":${record.status},"stream":${record.stream},"timings":${timesOf(timings)}${used}${noted},"hops":${record.hops ?? 1}${failed}${why}${within}${left}${trace}`;
 }
 
 function timesOf({ queue, firstByte, total }: ExchangeRecord['timings']): string {
@@ -164,6 +179,7 @@ export function countExchange(metrics: GatewayMetrics, record: ExchangeRecord): 
     if (usage.cacheWrite) metrics.tokens.add(usage.cacheWrite, target, 'cache_write');
     if (usage.reasoning) metrics.tokens.add(usage.reasoning, target, 'reasoning');
   }
+  countConventions(metrics, record);
   if (record.notes) {
     for (const note of record.notes.split(',')) {
       const [name = '', count] = note.split('=');
@@ -177,6 +193,23 @@ export function countExchange(metrics: GatewayMetrics, record: ExchangeRecord): 
 /** Four notes carry their count in the name, `stripped_3_thinking_blocks`; a metric's label must not. */
 const COUNTED_NOTE =
   /^(stripped|removed|rewritten)_(\d{1,9})(_(?:thinking_blocks|vendor_blocks|cache_control_fields|srvtoolu_ids))$/;
+
+/** The histograms that the conventions for generative AI ask for; exchanges that reached no vendor have none. */
+function countConventions(
+  metrics: GatewayMetrics,
+  { genAi, timings, usage, stream }: ExchangeRecord,
+) {
+  if (genAi === undefined) return;
+  const { operation, provider, model } = genAi;
+  metrics.inferenceSeconds.observe(timings.total / 1000, operation, provider, model);
+  if (stream && timings.firstByte !== undefined) {
+    metrics.firstChunkSeconds.observe(timings.firstByte / 1000, operation, provider, model);
+  }
+  if (usage === undefined) return;
+  const { input, output, cacheRead = 0, cacheWrite = 0, reasoning = 0 } = usage;
+  metrics.inputTokens.observe(input + cacheRead + cacheWrite, operation, provider, model);
+  metrics.outputTokens.observe(output + reasoning, operation, provider, model);
+}
 
 function countForKey(metrics: GatewayMetrics, { status, usage }: ExchangeRecord, key: string) {
   metrics.keyRequests.add(1, key, STATUS_TEXT[status] ?? String(status));

@@ -98,6 +98,12 @@ const provider = closed(
       {},
     ),
     query: byDefault(named(Type.String(), 'Parameter → value, appended to the URL.'), {}),
+    trace_headers: optional(
+      flag(
+        'Send traceparent, tracestate and baggage to this upstream, so that its spans join the trace of the exchange.',
+      ),
+      'true for a server on this machine or in its network, else false',
+    ),
     timeouts: byDefault(providerTimeouts, {}),
     retry: byDefault(providerRetry, {}),
     proxy: optional(
@@ -147,6 +153,8 @@ export interface ProviderConfig {
   readonly query: Readonly<Record<string, Secret>>;
   /** What its models cost, exact names before globs; empty when the file names no price. */
   readonly prices: readonly ModelPrice[];
+  /** The context of the trace goes to this upstream. */
+  readonly traceHeaders: boolean;
   readonly timeouts: TimeoutsConfig;
   readonly retry: RetryConfig;
   readonly answers: AnswerLimits;
@@ -246,6 +254,7 @@ function resolveProvider(
     query: Object.fromEntries(
       Object.entries(own.query).map(([key, value]) => [key, new Secret(value)]),
     ),
+    traceHeaders: own.trace_headers ?? isLocalServer(baseUrl),
     timeouts: resolveTimeouts(own.timeouts, file.timeouts),
     retry: resolveRetry(own.retry, file.retry),
     answers: resolveAnswerLimits(file.limits),
