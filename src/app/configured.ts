@@ -6,6 +6,7 @@ import type { Services } from '../gateway/types.ts';
 import { routingTable } from '../routing/index.ts';
 import { type Access, createAccess } from '../server/auth.ts';
 import type { ConnectionLimits } from '../server/connections.ts';
+import type { SocketLimits } from '../server/websocket/sockets.ts';
 import { ConcurrencyLimit } from '../upstream/concurrency-limit.ts';
 import { demoTransport } from '../upstream/demo/index.ts';
 import { answerOf } from '../upstream/fetch-transport.ts';
@@ -64,4 +65,11 @@ export const connectionLimits = ({ limits }: Config): ConnectionLimits => ({
   bodyIdleMs: limits.idleBodyMs,
   unfinishedBytes: limits.unfinishedBytes,
   runningBytes: limits.runningBytes,
+});
+
+export const socketLimits = ({ limits, keepAliveMs }: Config): SocketLimits => ({
+  connectionMs: limits.websocketMs,
+  frameBytes: limits.bodyBytes,
+  endMs: limits.drainMs,
+  keepAliveMs,
 });

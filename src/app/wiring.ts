@@ -22,6 +22,7 @@ import { Connections } from '../server/connections.ts';
 import { ErrorResponses } from '../server/errors.ts';
 import type { AppOptions, CreateApp } from '../server/process/run.ts';
 import { type ReceiveSettings, receive, rested } from '../server/receive.ts';
+import { Sockets } from '../server/websocket/sockets.ts';
 import { countExchange, type ExchangeRecord, logExchange } from '../telemetry/exchange.ts';
 import { createGatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import { event } from '../telemetry/log.ts';
@@ -30,7 +31,7 @@ import { askForModels, ModelLists } from '../upstream/model-list.ts';
 import { refusedKeys } from '../upstream/refused-keys.ts';
 import { askThrough } from './ask-model.ts';
 import { CODECS } from './codecs.ts';
-import { configured, connectionLimits } from './configured.ts';
+import { configured, connectionLimits, socketLimits } from './configured.ts';
 import { EndedExchange, refusedRecord } from './exchange-log.ts';
 import { createFeatures, NO_FEATURES } from './features.ts';
 import { sampleServices } from './in-process.ts';
@@ -40,6 +41,7 @@ import { responseState } from './responses.ts';
 import { logDamage, logExposed } from './state.ts';
 import { COMPACT, CONVERSATIONS, notServed, storedResponses } from './stored-responses.ts';
 import { joined, streamValidator } from './stream-validator.ts';
+import { warmUp } from './warm-up.ts';
 
 /** @param createApp for the gateways without a port by which the page replays samples */
 export function createServices(options: AppOptions, createApp: CreateApp) {
@@ -151,6 +153,14 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     },
   };
   const received = (handle: Gateway) => receive(receiving, handle);
+  const serve = receive(receiving, gateway, { goesOn: true });
+  const sockets = new Sockets({
+    serve,
+    warmUp: received(warmUp({ store: responseStore, shared, repairBody, config })),
+    access,
+    connections,
+    limits: () => socketLimits(config()),
+  });
   const countTokens = createTokenCounter({ protocols: CODECS, services });
   const stored = storedResponses({
     store: responseStore,
@@ -186,10 +196,11 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   return {
     version,
     connections,
+    sockets,
     errors,
     ui,
     /** The gateway with all features. The exchange goes on behind the response. */
-    serve: receive(receiving, gateway, { goesOn: true }),
+    serve,
     countTokens: received(countTokens),
     responses: {
       search: received(async ({ body, signal }) => {
@@ -200,6 +211,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
           throw new GatewayError('not_found', 'No search is configured.', { code: 'no_search' });
         return Response.json(await answer);
       }),
+      socket: (request: Request) => sockets.upgrade(request, openaiResponses),
       retrieve: byId(stored.retrieve),
       remove: byId(stored.remove),
       inputItems: byId(stored.inputItems),

@@ -12,6 +12,7 @@ import type { ExchangeOutcome, Recording } from '../samples/recording.ts';
 import type { ConcurrencyLimit } from '../upstream/concurrency-limit.ts';
 import type { Remedy } from '../upstream/target-error.ts';
 import type { Upstream } from '../upstream/upstream.ts';
+import type { ClientLane } from './client-lane.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { ClientSide, FinalAnswer, Output, StreamPipeline } from './stream/pipeline.ts';
 import type { UpstreamBody } from './stream/upstream-body.ts';
@@ -31,6 +32,8 @@ export interface Exchange {
   readonly owner: string;
   /** `performance.now()` when the request came. */
   readonly started: number;
+  /** Where the client asks on a WebSocket; the answer's stream goes there. */
+  readonly lane?: ClientLane | undefined;
 }
 
 /** Answers an exchange. Never rejects: every failure is a response in the client's protocol. */

@@ -18,6 +18,7 @@ import proof from '../../docs/proof.md' with { type: 'text' };
 import recipes from '../../docs/recipes.md' with { type: 'text' };
 import security from '../../docs/security.md' with { type: 'text' };
 import serverTools from '../../docs/server-tools.md' with { type: 'text' };
+import websocket from '../../docs/websocket.md' with { type: 'text' };
 import chinese from '../../README.zh-CN.md' with { type: 'text' };
 
 export interface Page {
@@ -36,6 +37,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   'server-tools': serverTools,
   'chat-apps': chatApps,
   memory,
+  websocket,
   browser,
   notes,
   errors,

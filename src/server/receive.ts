@@ -1,8 +1,8 @@
 /** From an HTTP request to an exchange. Whatever is wrong with the request is answered in its own protocol. */
 
 import type { Codec } from '../codecs/codec.ts';
-import type { Serve } from '../codecs/serve.ts';
 import { asGatewayError, clientGone, GatewayError } from '../conversation/errors.ts';
+import type { ClientLane } from '../gateway/client-lane.ts';
 import { errorResponse } from '../gateway/error-response.ts';
 import type { Exchange, Gateway } from '../gateway/types.ts';
 import { FlatHeaders } from '../lib/http/headers.ts';
@@ -26,15 +26,18 @@ export interface ReceiveSettings {
   ) => void;
 }
 
+/** Answers a request in the protocol of this codec, on a lane where it came on one; never rejects. */
+export type Receiver = (request: Request, codec: Codec, lane?: ClientLane) => Promise<Response>;
+
 /** A handler that opens an exchange and hands it on. Never rejects. */
 export function receive(
   options: ReceiveSettings,
   handle: Gateway,
   /** The exchange goes on behind the response; {@link rested} is called at its end. */
   { goesOn = false } = {},
-): Serve {
+): Receiver {
   const { connections } = options;
-  return async (request, protocol) => {
+  return async (request, protocol, lane) => {
     const started = performance.now();
     const id = requestId();
     const { turn } = connections;
@@ -62,6 +65,7 @@ export function receive(
         owner,
         started,
         held,
+        lane,
       });
       const response = await handle(exchange);
       if (!goesOn) rested(connections, exchange);
@@ -97,7 +101,7 @@ function errorOf(thrown: unknown, left: boolean, reading: boolean): GatewayError
   return new GatewayError('invalid_request', words, { cause: thrown });
 }
 
-type Read = Pick<Exchange, 'id' | 'body' | 'owner' | 'started'> & {
+type Read = Pick<Exchange, 'id' | 'body' | 'owner' | 'started' | 'lane'> & {
   readonly headers: FlatHeaders;
   readonly held: number;
 };
@@ -110,6 +114,7 @@ class HttpExchange implements Exchange {
   readonly search: string;
   readonly owner: string;
   readonly started: number;
+  readonly lane: ClientLane | undefined;
   readonly request: Request;
   /** Bytes that {@link Connections.begun} counts. */
   readonly held: number;
@@ -123,6 +128,7 @@ class HttpExchange implements Exchange {
     this.owner = read.owner;
     this.started = read.started;
     this.held = read.held;
+    this.lane = read.lane;
     this.request = request;
   }
 

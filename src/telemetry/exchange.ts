@@ -20,6 +20,8 @@ export interface ExchangeRecord {
   /** The HTTP status that the client got. */
   readonly status: number;
   readonly stream: boolean;
+  /** It came on a WebSocket. */
+  readonly websocket?: boolean;
   readonly timings: {
     /** From arrival until the first byte went upstream. */
     readonly queue?: number;
@@ -90,8 +92,9 @@ function membersOf(log: Log, record: ExchangeRecord): string {
   const why =
     error?.message === undefined ? '' : `,"error_message":${vendorText(log, error.message)}`;
   const within = error?.cause === undefined ? '' : `,"error_cause":${vendorText(log, error.cause)}`;
+  const wire = record.websocket === true ? ',"websocket":true' : '';
   const left = record.aborted === true ? ',"aborted":true' : '';
-  return `"id":${JSON.stringify(id)},"client":${client}${by}${sentTo},"status":${record.status},"stream":${record.stream},"timings":${timesOf(timings)}${used}${noted},"hops":${record.hops ?? 1}${failed}${why}${within}${left}`;
+  return `"id":${JSON.stringify(id)},"client":${client}${by}${sentTo},"status":${record.status},"stream":${record.stream}${wire},"timings":${timesOf(timings)}${used}${noted},"hops":${record.hops ?? 1}${failed}${why}${within}${left}`;
 }
 
 function timesOf({ queue, firstByte, total }: ExchangeRecord['timings']): string {
