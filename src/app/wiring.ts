@@ -37,11 +37,16 @@ import { createFeatures, NO_FEATURES } from './features.ts';
 import { sampleServices } from './in-process.ts';
 import { memoryService } from './memory.ts';
 import { recorderFor, recorderSettings } from './recorder.ts';
-import { responseState } from './responses.ts';
+import { responseState } from './responses/response-state.ts';
+import {
+  COMPACT,
+  CONVERSATIONS,
+  notServed,
+  storedResponses,
+} from './responses/stored-responses.ts';
+import { warmUp } from './responses/warm-up.ts';
 import { logDamage, logExposed } from './state.ts';
-import { COMPACT, CONVERSATIONS, notServed, storedResponses } from './stored-responses.ts';
 import { joined, streamValidator } from './stream-validator.ts';
-import { warmUp } from './warm-up.ts';
 
 /** @param createApp for the gateways without a port by which the page replays samples */
 export function createServices(options: AppOptions, createApp: CreateApp) {

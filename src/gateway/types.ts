@@ -12,9 +12,14 @@ import type { ExchangeOutcome, Recording } from '../samples/recording.ts';
 import type { ConcurrencyLimit } from '../upstream/concurrency-limit.ts';
 import type { Remedy } from '../upstream/target-error.ts';
 import type { Upstream } from '../upstream/upstream.ts';
-import type { ClientLane } from './client-lane.ts';
 import type { ClientRequest } from './client-request.ts';
-import type { ClientSide, FinalAnswer, Output, StreamPipeline } from './stream/pipeline.ts';
+import type {
+  ClientLane,
+  ClientSide,
+  FinalAnswer,
+  Output,
+  StreamPipeline,
+} from './stream/pipeline.ts';
 import type { UpstreamBody } from './stream/upstream-body.ts';
 
 /** One exchange: a client's request and all that is done to answer it. */

@@ -2,8 +2,8 @@
 
 import type { Codec } from '../codecs/codec.ts';
 import { asGatewayError, clientGone, GatewayError } from '../conversation/errors.ts';
-import type { ClientLane } from '../gateway/client-lane.ts';
 import { errorResponse } from '../gateway/error-response.ts';
+import type { ClientLane } from '../gateway/stream/client-lane.ts';
 import type { Exchange, Gateway } from '../gateway/types.ts';
 import { FlatHeaders } from '../lib/http/headers.ts';
 import { tickEnd } from '../lib/loop/tick-end.ts';

@@ -3,8 +3,8 @@
 import { asGatewayError, GatewayError } from '../../conversation/errors.ts';
 import { type ActivitySource, type IdleTimer, startIdleTimer } from '../../lib/loop/idle-timer.ts';
 import type { ChunkSink } from '../../upstream/transport.ts';
-import type { ByteSink, WritingStream } from '../client-lane.ts';
 import type { FollowUp, StreamOutcome } from '../types.ts';
+import type { ByteSink, WritingStream } from './client-lane.ts';
 import { incompleteAnswerError } from './open.ts';
 import { concat, type StreamPipeline } from './pipeline.ts';
 

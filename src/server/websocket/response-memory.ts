@@ -1,6 +1,6 @@
 /** What the connections remember of their conversations, within a bound for all of them. */
 
-import type { ConnectionMemory, RememberedChain } from '../../gateway/client-lane.ts';
+import type { ConnectionMemory, RememberedChain } from '../../gateway/stream/client-lane.ts';
 import { isObject, type JsonObject, parseJson } from '../../lib/json/json.ts';
 
 /** A conversation as JSON: a list of items for each response, without its brackets. Later chains share the texts. */

@@ -7,7 +7,7 @@ import type {
   ClientLane,
   ConnectionMemory,
   WritingStream,
-} from '../../gateway/client-lane.ts';
+} from '../../gateway/stream/client-lane.ts';
 import type { FlatHeaders } from '../../lib/http/headers.ts';
 import { startIdleTimer } from '../../lib/loop/idle-timer.ts';
 import { requestId } from '../../lib/text/ids.ts';
@@ -93,7 +93,7 @@ export class RunAnswer implements ClientLane, ByteSink {
   flush(): void {}
 
   close(): void {
-    this.#put(this.#frames.end());
+    void this.#put(this.#frames.end());
   }
 
   async #answered(): Promise<number> {
@@ -110,9 +110,9 @@ export class RunAnswer implements ClientLane, ByteSink {
       return answer.status;
     }
     if (this.#stream !== undefined) await this.#stream.pull(this);
-    else if (answer.ok) this.#put(this.#frames.push(await answer.text()));
+    else if (answer.ok) await this.#put(this.#frames.push(await answer.text()));
     else {
-      this.#put([await answerErrorFrame(answer, this.#run.streamId)]);
+      await this.#put([await answerErrorFrame(answer, this.#run.streamId)]);
       return answer.status;
     }
     if (!this.#frames.ended && !this.#run.succeeded) throw unended();
@@ -134,7 +134,7 @@ export class RunAnswer implements ClientLane, ByteSink {
   #fail(error: GatewayError): void {
     if (this.#frames.ended || this.#gone) return;
     const { codec } = this.#options;
-    this.#put([gatewayErrorFrame(codec, error, requestId(), this.#run.streamId)]);
+    void this.#put([gatewayErrorFrame(codec, error, requestId(), this.#run.streamId)]);
   }
 
   #put(frames: readonly string[]): Promise<void> | undefined {

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
 import { GatewayError } from '../../../src/conversation/errors.ts';
-import type { ConnectionMemory } from '../../../src/gateway/client-lane.ts';
+import type { ConnectionMemory } from '../../../src/gateway/stream/client-lane.ts';
 import { type JsonObject, parseJson } from '../../../src/lib/json/json.ts';
 import { gatewayErrorFrame } from '../../../src/server/websocket/error-frames.ts';
 import { LaneMemory, MemoryPool } from '../../../src/server/websocket/response-memory.ts';

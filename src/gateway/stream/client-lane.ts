@@ -1,6 +1,6 @@
 /** A client that asks on a WebSocket: where its answers go, and what it said before on the same connection. */
 
-import type { JsonObject } from '../lib/json/json.ts';
+import type { JsonObject } from '../../lib/json/json.ts';
 
 /** Takes the bytes of a stream for a client. */
 export interface ByteSink {

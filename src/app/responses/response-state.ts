@@ -1,11 +1,15 @@
 /** Joins the Responses protocol and the response store: continuation, keeping, and who may refer to what. */
 
-import { openaiResponses } from '../codecs/openai-responses/index.ts';
-import { inputItems, outputItems, prependItems } from '../codecs/openai-responses/stored-items.ts';
-import type { GatewayError } from '../conversation/errors.ts';
-import { asGatewayError } from '../conversation/errors.ts';
-import type { Conversation } from '../conversation/types.ts';
-import type { Feature, FeatureContext } from '../features/feature.ts';
+import { openaiResponses } from '../../codecs/openai-responses/index.ts';
+import {
+  inputItems,
+  outputItems,
+  prependItems,
+} from '../../codecs/openai-responses/stored-items.ts';
+import type { GatewayError } from '../../conversation/errors.ts';
+import { asGatewayError } from '../../conversation/errors.ts';
+import type { Conversation } from '../../conversation/types.ts';
+import type { Feature, FeatureContext } from '../../features/feature.ts';
 import {
   chainItems,
   conversationNotFound,
@@ -18,13 +22,13 @@ import {
   type ResponseStore,
   record,
   resolveReferences,
-} from '../features/response-store/index.ts';
-import type { ConnectionMemory, RememberedChain } from '../gateway/client-lane.ts';
-import type { ClientRequest } from '../gateway/client-request.ts';
-import type { FinalAnswer, FrameContent } from '../gateway/stream/pipeline.ts';
-import type { Exchange, ExchangeFeatures } from '../gateway/types.ts';
-import { containsAny, needles } from '../lib/bytes/bytes.ts';
-import { isObject, type Json, type JsonObject, tryParse } from '../lib/json/json.ts';
+} from '../../features/response-store/index.ts';
+import type { ClientRequest } from '../../gateway/client-request.ts';
+import type { ConnectionMemory, RememberedChain } from '../../gateway/stream/client-lane.ts';
+import type { FinalAnswer, FrameContent } from '../../gateway/stream/pipeline.ts';
+import type { Exchange, ExchangeFeatures } from '../../gateway/types.ts';
+import { containsAny, needles } from '../../lib/bytes/bytes.ts';
+import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
 
 const PREVIOUS = Buffer.from('"previous_response_id"');
 const REFERENCE = Buffer.from('"item_reference"');

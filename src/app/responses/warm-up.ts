@@ -1,21 +1,21 @@
 /** Answers a request for which nothing is to be generated: its input is remembered, and no vendor is asked. */
 
-import { openaiResponses } from '../codecs/openai-responses/index.ts';
-import { inputItems } from '../codecs/openai-responses/stored-items.ts';
-import type { Config } from '../config/config.ts';
-import type { StreamEvent } from '../conversation/events.ts';
-import { Notes } from '../conversation/notes.ts';
+import { openaiResponses } from '../../codecs/openai-responses/index.ts';
+import { inputItems } from '../../codecs/openai-responses/stored-items.ts';
+import type { Config } from '../../config/config.ts';
+import type { StreamEvent } from '../../conversation/events.ts';
+import { Notes } from '../../conversation/notes.ts';
 import {
   chainItems,
   ownerOf,
   previousNotFound,
   type ResponseStore,
-} from '../features/response-store/index.ts';
-import type { RememberedChain } from '../gateway/client-lane.ts';
-import { clientRequest, type RepairBody } from '../gateway/client-request.ts';
-import type { Exchange, Gateway } from '../gateway/types.ts';
-import type { JsonObject } from '../lib/json/json.ts';
-import { patiently } from './responses.ts';
+} from '../../features/response-store/index.ts';
+import { clientRequest, type RepairBody } from '../../gateway/client-request.ts';
+import type { RememberedChain } from '../../gateway/stream/client-lane.ts';
+import type { Exchange, Gateway } from '../../gateway/types.ts';
+import type { JsonObject } from '../../lib/json/json.ts';
+import { patiently } from './response-state.ts';
 
 export interface WarmUpOptions {
   readonly store: ResponseStore;
