@@ -1,8 +1,10 @@
 /** The Responses API over WebSocket, through the compiled binary, onto vendors that know only HTTP. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { existsSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import OpenAI from 'openai';
 import { ResponsesWS } from 'openai/resources/responses/ws';
@@ -139,6 +141,46 @@ describe('an answer', () => {
     expect((await socket.last(2)).type).toBe('response.completed');
   });
 
+  test('is recorded with all that the client got', async () => {
+    const dir = join(gateway.home, 'samples-of-sockets');
+    const own = await startGateway(threeProviders(upstream, { samples: { mode: 'all', dir } }));
+    try {
+      upstream.answerWith(() => say('Written down.'));
+      const socket = await ResponsesSocket.open(own.url);
+      socket.create({ model: 'via-chat', input: 'Hello.' });
+      const id = idOf(await socket.last());
+      socket.close();
+      const texts = await until(async () => {
+        if (!existsSync(dir)) return false;
+        const files = [...new Bun.Glob('**/*').scanSync({ cwd: dir })];
+        const all = await Promise.all(files.map((file) => Bun.file(join(dir, file)).text()));
+        return all.some((text) => text.includes('response.completed')) && all;
+      });
+      expect(texts.some((text) => text.includes(id))).toBe(true);
+    } finally {
+      await own.stop();
+    }
+  });
+
+  test('that is long in coming is preceded by signs of life', async () => {
+    const own = await startGateway(threeProviders(upstream, { keep_alive: 0.2 }));
+    try {
+      upstream.answerWith(() => ({ ...say('At last.'), delivery: { firstByteMs: 1000 } }));
+      const socket = await ResponsesSocket.open(own.url);
+      socket.create({ model: 'via-chat', stream_id: 'a', input: 'Hello.' });
+      const last = await socket.last(0, 'a');
+      expect(textOf(last)).toBe('At last.');
+      expect(socket.frames[0]).toEqual({ stream_id: 'a', type: 'keepalive' });
+      // A failure that is long in coming still has its status.
+      upstream.answerWith(() => ({ status: 400, firstByteMs: 1000 }));
+      socket.create({ model: 'via-chat', stream_id: 'a', input: 'Hello.' });
+      expect(await socket.last(1, 'a')).toMatchObject({ type: 'error', status: 400 });
+      socket.close();
+    } finally {
+      await own.stop();
+    }
+  });
+
   test('that is an error is a frame with the status and the headers of HTTP', async () => {
     const answer = { status: 429, headers: { 'retry-after': '77' } };
     upstream.answerWith(() => answer);
@@ -258,6 +300,21 @@ describe('the connection', () => {
     expect(socket.frames.map(({ status }) => status)).toEqual(Array(5).fill(400));
     socket.create({ model: 'via-chat', input: 'Hello.' });
     expect((await socket.last(5)).type).toBe('response.completed');
+  });
+
+  test('takes frames as large as a body, refuses larger ones, and closes at what is larger by far', async () => {
+    const own = await startGateway(threeProviders(upstream, { limits: { body_bytes: 4096 } }));
+    try {
+      const socket = await ResponsesSocket.open(own.url);
+      socket.create({ model: 'via-chat', input: 'x'.repeat(5000) });
+      expect(await socket.last()).toMatchObject({ type: 'error', status: 413 });
+      socket.create({ model: 'via-chat', input: 'x'.repeat(3000) });
+      expect((await socket.last(1)).type).toBe('response.completed');
+      socket.create({ model: 'via-chat', input: 'x'.repeat(2 * 1024 * 1024) });
+      await socket.closed();
+    } finally {
+      await own.stop();
+    }
   });
 
   test('is refused by the rules of POST', async () => {

@@ -1,6 +1,7 @@
 /** Transcripts of a WebSocket session without a socket: lanes, order, memory, refusals, and the end. */
 
 import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
 import { GatewayError } from '../../../src/conversation/errors.ts';
 import type { ConnectionMemory } from '../../../src/gateway/stream/client-lane.ts';
@@ -144,6 +145,33 @@ describe('a frame that cannot be read is an error frame', () => {
     // The connection goes on.
     t.create();
     expect(t.runs).toHaveLength(1);
+  });
+
+  test('whatever comes: one error, one run, or nothing, and the connection goes on', () => {
+    const odd = fc.oneof(
+      fc.string(),
+      fc.json(),
+      fc.constantFrom('"', '\\', '{', '}', ',', ':', 'null', '\ud800'),
+    );
+    const member = fc.tuple(
+      fc.constantFrom('type', 'stream_id', 'generate', 'stream', 'background', 'model', 'input'),
+      fc.oneof(odd, fc.constantFrom('"response.create"', '"a"', 'true', 'false')),
+    );
+    const object = fc
+      .array(member)
+      .map((all) => `{${all.map(([key, value]) => `"${key}":${value}`).join(',')}}`);
+    fc.assert(
+      fc.property(fc.oneof(odd, object), (frame) => {
+        const t = new Transcript();
+        t.session.receive(frame);
+        expect(t.said.length + t.runs.length).toBeLessThanOrEqual(1);
+        for (const said of t.said) expect(said.type).toMatch(/^(error|response.steer.failed)$/);
+        // The body is what a POST would bring: one object that streams.
+        for (const run of t.runs) expect(JSON.parse(bodyOf(run)).stream).toBe(true);
+        t.create({ stream_id: 'next' });
+        expect(t.streams.at(-1)).toBe('next');
+      }),
+    );
   });
 
   test('larger than a body may be: 413', () => {
