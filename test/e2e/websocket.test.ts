@@ -18,6 +18,7 @@ import {
   toolResults,
 } from '../support/fake-upstream/index.ts';
 import { idOf, ResponsesSocket, textOf } from '../support/responses-socket.ts';
+import { startToolServers, stopAll, toolsOf } from '../support/tool-servers.ts';
 import { until } from '../support/until.ts';
 
 const PROTOCOLS = ['chat', 'responses', 'messages'] as const;
@@ -159,6 +160,32 @@ describe('an answer', () => {
       expect(texts.some((text) => text.includes(id))).toBe(true);
     } finally {
       await own.stop();
+    }
+  });
+
+  test('runs server tools on its way, and can be continued behind them', async () => {
+    const tools = await startToolServers();
+    const { web_search } = toolsOf(tools, 'declared');
+    const own = await startGateway(threeProviders(upstream, { server_tools: { web_search } }));
+    try {
+      upstream.enqueue(
+        call({ name: 'web_search', arguments: { query: 'tides' } }),
+        say('High at noon.'),
+      );
+      const socket = await ResponsesSocket.open(own.url);
+      const ask = { model: 'via-chat', store: false, tools: [{ type: 'web_search' }] };
+      socket.create({ ...ask, input: [user('When is high tide?')] });
+      const first = await socket.last();
+      const { output } = first.response as { output: { type: string }[] };
+      expect(output.map(({ type }) => type)).toEqual(['web_search_call', 'message']);
+      upstream.enqueue(say('Low at six.'));
+      socket.create({ ...ask, previous_response_id: idOf(first), input: [user('And low tide?')] });
+      expect(textOf(await socket.last(1))).toBe('Low at six.');
+      expect(vendorBody(2)).toMatch(/high tide.*High at noon.*low tide/);
+      expect(upstream.refusals).toEqual([]);
+      socket.close();
+    } finally {
+      await stopAll(own, tools);
     }
   });
 
