@@ -8,9 +8,9 @@ import { until } from '../support/until.ts';
 
 type Socket = Bun.ServerWebSocket<undefined>;
 
-const OUTPUT = (text: string) => [
+const OUTPUT = (text: string, id = 'msg_1') => [
   {
-    id: 'msg_1',
+    id,
     type: 'message',
     role: 'assistant',
     status: 'completed',
@@ -28,8 +28,9 @@ function events(text: string, id = 'resp_1'): JsonObject[] {
     status: 'in_progress',
     output: [],
   };
-  const [item] = OUTPUT(text);
-  const at = { item_id: 'msg_1', output_index: 0, content_index: 0 };
+  const message = id.replace('resp', 'msg');
+  const [item] = OUTPUT(text, message);
+  const at = { item_id: message, output_index: 0, content_index: 0 };
   const usage = { input_tokens: 3, output_tokens: 2, total_tokens: 5 };
   return [
     { type: 'response.created', response },
@@ -48,7 +49,7 @@ function events(text: string, id = 'resp_1'): JsonObject[] {
     { type: 'response.output_item.done', output_index: 0, item: item! },
     {
       type: 'response.completed',
-      response: { ...response, status: 'completed', output: OUTPUT(text), usage },
+      response: { ...response, status: 'completed', output: OUTPUT(text, message), usage },
     },
   ].map((event, sequence_number) => ({ ...event, sequence_number }) as JsonObject);
 }
@@ -157,6 +158,75 @@ describe('a vendor with a WebSocket', () => {
     const whole = await post({ input: 'Hello.' });
     await whole.text();
     expect([vendor.handshakes.length, vendor.posts.length]).toEqual([1, 1]);
+  });
+
+  test('gets only what is new of a conversation, stored or not, and all of it where it has forgotten', async () => {
+    const user = (content: string) => ({ role: 'user', content });
+    const turns: JsonObject[] = [user('One.')];
+    const ask = async () => {
+      const answer = await post({
+        stream: true,
+        store: false,
+        input: turns,
+        client_metadata: { turn: turns.length },
+      });
+      const text = await answer.text();
+      expect(text).toContain('response.completed');
+      const said = OUTPUT('By socket.', `msg_${vendor.frames.length}`) as JsonObject[];
+      turns.push(...said, user('And then?'));
+      return text;
+    };
+    vendor.answer = (socket, frame) => {
+      const previous = frame.previous_response_id ?? null;
+      const told = events('By socket.', `resp_${vendor.frames.length}`).map((event) =>
+        'response' in event
+          ? {
+              ...event,
+              response: { ...(event.response as JsonObject), previous_response_id: previous },
+            }
+          : event,
+      );
+      vendor.say(socket, told);
+    };
+    await ask();
+    const second = await ask();
+    expect(vendor.frames[1]).toMatchObject({
+      previous_response_id: 'resp_1',
+      input: [user('And then?')],
+    });
+    expect(vendor.frames[1]!.client_metadata).toEqual({ turn: 3 });
+    expect(second).not.toContain('resp_1"');
+    await ask();
+    expect(vendor.frames[2]).toMatchObject({
+      previous_response_id: 'resp_2',
+      input: [user('And then?')],
+    });
+    const { answer } = vendor;
+    vendor.answer = (socket, frame) =>
+      frame.previous_response_id === undefined
+        ? answer(socket, frame)
+        : vendor.say(socket, [
+            {
+              type: 'error',
+              status: 400,
+              error: { code: 'previous_response_not_found', message: 'Not found.' },
+            },
+          ]);
+    await ask();
+    expect(vendor.frames).toHaveLength(5);
+    expect(vendor.frames[4]!.input).toHaveLength(7);
+    // Another conversation, and another way to ask, are told in full.
+    vendor.answer = answer;
+    turns.splice(0, turns.length, user('Anew.'));
+    await ask();
+    expect(vendor.frames[5]).toEqual({
+      type: 'response.create',
+      model: 'm1',
+      store: false,
+      input: [user('Anew.')],
+      client_metadata: { turn: 1 },
+    });
+    expect([vendor.handshakes.length, vendor.posts.length]).toEqual([1, 0]);
   });
 
   test('is asked side by side on connections of their own', async () => {

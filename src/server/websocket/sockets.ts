@@ -80,11 +80,6 @@ export class Sockets {
     this.#server = server;
   }
 
-  /** How many are open. */
-  get size(): number {
-    return this.#open.size;
-  }
-
   /** For `Bun.serve`. */
   handlers(): Bun.WebSocketHandler<SocketConnection> {
     return {

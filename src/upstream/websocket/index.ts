@@ -3,7 +3,7 @@
 import { FlatHeaders } from '../../lib/http/headers.ts';
 import type { AbortListener } from '../../lib/loop/abort.ts';
 import type { Transport, UpstreamAnswer, UpstreamRequest, UpstreamTls } from '../transport.ts';
-import { createFrame } from './create-frame.ts';
+import { type CreateRequest, createRequest } from './create-frame.ts';
 import { NoSocketAnswer, type SocketPlace, VendorSocket } from './vendor-socket.ts';
 
 export interface SocketTransportOptions {
@@ -32,7 +32,8 @@ const NOT_OF_A_HANDSHAKE = new Set(['accept', 'accept-encoding', 'content-type',
 
 /**
  * Sends streamed requests to `…/responses` as frames. A socket answers one request at a time. It is used again by
- * requests with the very same headers, since those were sent with its handshake.
+ * requests with the very same headers, since those were sent with its handshake. A request that continues the last
+ * response of its socket goes out as what is new.
  */
 export function socketTransport(options: SocketTransportOptions): Transport {
   return new SocketTransport(options).send;
@@ -54,11 +55,11 @@ class SocketTransport {
     if (method !== 'POST' || body === undefined || !/\/responses(?:\?|$)/.test(url)) {
       return http(request);
     }
-    const framing = createFrame(body);
-    const frame = framing instanceof Promise ? await framing : framing;
-    if (frame === undefined) return http(request);
+    const reading = createRequest(body);
+    const asked = reading instanceof Promise ? await reading : reading;
+    if (asked === undefined) return http(request);
     try {
-      return await this.#onSocket(request, frame);
+      return await this.#onSocket(request, asked);
     } catch (thrown) {
       if (!(thrown instanceof NoSocketAnswer) || request.abort.aborted) throw thrown;
       const answer = await http(request);
@@ -66,12 +67,12 @@ class SocketTransport {
     }
   };
 
-  async #onSocket(request: UpstreamRequest, frame: string): Promise<UpstreamAnswer> {
+  async #onSocket(request: UpstreamRequest, asked: CreateRequest): Promise<UpstreamAnswer> {
     const { abort } = request;
     const { key, place } = this.#placeOf(request);
-    const socket = this.#take(key) ?? (await this.#connect(key, await place(), request));
+    const socket = this.#take(key, asked) ?? (await this.#connect(key, await place(), request));
     if (abort.aborted) throw abort.reason;
-    return socket.ask(frame, abort);
+    return socket.ask(asked, abort);
   }
 
   #placeOf({ url, headers: given }: UpstreamRequest) {
@@ -93,8 +94,11 @@ class SocketTransport {
     };
   }
 
-  #take(key: string): VendorSocket | undefined {
+  /** One that the request continues on, else the one that was used last. */
+  #take(key: string, asked: CreateRequest): VendorSocket | undefined {
     const sockets = this.#idle.get(key);
+    const at = sockets?.findIndex((one) => one.isContinuedBy(asked)) ?? -1;
+    if (sockets !== undefined && at >= 0) sockets.push(...sockets.splice(at, 1));
     for (let socket = sockets?.pop(); socket !== undefined; socket = sockets?.pop()) {
       if (sockets?.length === 0) this.#idle.delete(key);
       if (socket.usable && performance.now() - socket.since < MOST_AGE_MS) return socket;

@@ -44,6 +44,31 @@ export const endsConnection = ({ error }: VendorFrame): boolean => {
   return inner?.code === CONNECTION_LIMIT;
 };
 
+/** Does the vendor not know the response that was to be continued (any more)? */
+export const isForgotten = ({ error }: VendorFrame): boolean =>
+  isObject(error?.error) && error.error.code === 'previous_response_not_found';
+
+/** The response object of the last frame of an answer that came to its end. */
+export function completed({ type, text }: VendorFrame): JsonObject | undefined {
+  if (type !== 'response.completed') return undefined;
+  const event = tryParse(text);
+  return isObject(event) && isObject(event.response) ? event.response : undefined;
+}
+
+// Those that hold the response object.
+const OF_THE_RESPONSE = /^response\.(?:queued|created|in_progress|completed|failed|incomplete)$/;
+
+/** The frame without the id that only this connection put into the request. */
+export function withoutPrevious(frame: VendorFrame, id: string): VendorFrame {
+  if (!OF_THE_RESPONSE.test(frame.type)) return frame;
+  const name = '"previous_response_id":';
+  for (const mark of [`${name}"${id}"`, `${name} "${id}"`]) {
+    if (frame.text.includes(mark))
+      return { ...frame, text: frame.text.replace(mark, `${name}null`) };
+  }
+  return frame;
+}
+
 export function sseOf({ type, text }: VendorFrame): Uint8Array {
   const data = text.includes('\n') ? text.replaceAll('\n', '\ndata: ') : text;
   return utf8.encode(`event: ${type}\ndata: ${data}\n\n`);

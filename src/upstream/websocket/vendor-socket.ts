@@ -3,16 +3,20 @@
 import type { FlatHeaders } from '../../lib/http/headers.ts';
 import type { Abort, AbortListener } from '../../lib/loop/abort.ts';
 import type { UpstreamAnswer, UpstreamTls } from '../transport.ts';
+import { type CreateRequest, LastResponse } from './create-frame.ts';
 import {
+  completed,
   endsConnection,
   FrameBody,
   isAnswer,
+  isForgotten,
   isLast,
   refusalOf,
   sseOf,
   streamAnswer,
   type VendorFrame,
   vendorFrame,
+  withoutPrevious,
 } from './socket-answer.ts';
 
 export interface SocketPlace {
@@ -50,6 +54,10 @@ export class VendorSocket implements AbortListener {
   #abort: Abort | undefined;
   #before: VendorFrame[] = [];
   #body: FrameBody | undefined;
+  #request: CreateRequest | undefined;
+  /** The response of which the request told only the continuation. */
+  #continued: string | undefined;
+  #last: LastResponse | undefined;
   #closed = false;
 
   /** @param onFree called after each response; the socket is closed by then, or can be used again */
@@ -96,14 +104,23 @@ export class VendorSocket implements AbortListener {
    * Sends the request. Resolves with an answer of any status as soon as it begins.
    * @throws NoSocketAnswer when the socket was lost before; the abort's reason when aborted
    */
-  ask(frame: string, abort: Abort): Promise<UpstreamAnswer> {
+  ask(request: CreateRequest, abort: Abort): Promise<UpstreamAnswer> {
+    const rest = this.#last?.continuedBy(request);
+    this.#request = request;
+    this.#continued = rest === undefined ? undefined : this.#last?.id;
+    this.#last = undefined;
     return new Promise((resolve, reject) => {
       this.#abort = abort;
       this.#waiting = { resolve, reject };
       this.#before = [];
       abort.listen(this);
-      if (!abort.aborted) this.#socket.send(frame);
+      if (!abort.aborted) this.#socket.send(rest ?? request.whole());
     });
+  }
+
+  /** Would the vendor get only what is new? */
+  isContinuedBy(request: CreateRequest): boolean {
+    return this.#last?.continuedBy(request) !== undefined;
   }
 
   /** The vendor has no other way to be told that nothing more is wanted. */
@@ -121,8 +138,9 @@ export class VendorSocket implements AbortListener {
   }
 
   #came(text: string): void {
-    const frame = vendorFrame(text);
-    if (frame === undefined) return;
+    const told = vendorFrame(text);
+    if (told === undefined) return;
+    const frame = this.#continued === undefined ? told : withoutPrevious(told, this.#continued);
     if (endsConnection(frame)) {
       this.#lost(1000);
       this.close();
@@ -131,13 +149,18 @@ export class VendorSocket implements AbortListener {
     if (this.#waiting !== undefined) this.#first(frame, this.#waiting);
     else if (this.#body !== undefined) {
       this.#body.push(sseOf(frame));
-      if (isLast(frame)) this.#free();
+      if (isLast(frame)) this.#finish(frame);
     }
   }
 
   #first(frame: VendorFrame, waiting: Waiting): void {
     if (!isAnswer(frame) && this.#before.length < MOST_BEFORE) {
       this.#before.push(frame);
+      return;
+    }
+    if (this.#continued !== undefined && isForgotten(frame)) {
+      this.#continued = undefined;
+      this.#socket.send(this.#request!.whole());
       return;
     }
     this.#waiting = undefined;
@@ -154,12 +177,23 @@ export class VendorSocket implements AbortListener {
     for (const one of this.#before) body.push(sseOf(one));
     body.push(sseOf(frame));
     waiting.resolve(streamAnswer(body));
-    if (isLast(frame)) this.#free();
+    if (isLast(frame)) this.#finish(frame);
+  }
+
+  /** The response is over; what came to its end can be continued. */
+  #finish(frame: VendorFrame): void {
+    const response = completed(frame);
+    const request = this.#request;
+    if (response !== undefined && request !== undefined) {
+      this.#last = LastResponse.of(request, response);
+    }
+    this.#free();
   }
 
   #free(): void {
     const body = this.#body;
     this.#body = undefined;
+    this.#request = undefined;
     body?.end();
     this.#abort?.unlisten(this);
     this.#abort = undefined;
