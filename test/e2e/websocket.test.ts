@@ -383,6 +383,22 @@ describe('the connection', () => {
     expect(line).toMatchObject({ stream: true, websocket: true });
   });
 
+  test('of a client that leaves before its answer begins stops the vendor, and what waits is not asked', async () => {
+    upstream.answerWith(() => ({ ...say('Never.'), delivery: { before: 'hang' } }));
+    const socket = await open();
+    for (const input of ['One.', 'Two.']) socket.create({ model: 'via-messages', input });
+    const asked = await upstream.request(0);
+    socket.close();
+    await asked.over;
+    expect(asked.abortedAfterMs).toBeDefined();
+    // Another client's turn comes and goes meanwhile.
+    upstream.answerWith(() => say('Here.'));
+    const other = await open();
+    other.create({ model: 'via-chat', input: 'Three.' });
+    await other.last();
+    expect(upstream.modelRequests).toHaveLength(2);
+  });
+
   test('does not read a vendor faster than its client reads', async () => {
     const deltas = 900;
     const delta = {
