@@ -163,6 +163,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     serve,
     warmUp: received(warmUp({ store: responseStore, shared, repairBody, config })),
     access,
+    onRefused: receiving.onRefused,
     connections,
     limits: () => socketLimits(config()),
   });

@@ -494,6 +494,7 @@ describe('the end of a connection', () => {
     const own = await startGateway(config('key-number-one-of-this-test'));
     try {
       await expect(ResponsesSocket.open(own.url)).rejects.toThrow();
+      await until(() => own.logs().some(({ status }) => status === 401));
       const auth = { authorization: 'Bearer key-number-one-of-this-test' };
       const socket = await ResponsesSocket.open(own.url, auth);
       socket.create({ model: 'via-chat', input: 'Hello.' });

@@ -7,7 +7,7 @@ import { FlatHeaders } from '../../lib/http/headers.ts';
 import { requestId } from '../../lib/text/ids.ts';
 import type { Access } from '../auth.ts';
 import type { Connections } from '../connections.ts';
-import type { Receiver } from '../receive.ts';
+import type { Receiver, ReceiveSettings } from '../receive.ts';
 import { localUrl, targetOf } from '../request-path.ts';
 import { gatewayErrorFrame } from './error-frames.ts';
 import { LaneMemory, MemoryPool } from './response-memory.ts';
@@ -36,6 +36,8 @@ export interface SocketsOptions {
   readonly serve: Receiver;
   readonly warmUp: Receiver;
   readonly access: () => Access;
+  /** An upgrade was refused. */
+  readonly onRefused: ReceiveSettings['onRefused'];
   readonly connections: Pick<Connections, 'hold' | 'release'>;
   readonly limits: () => SocketLimits;
 }
@@ -106,9 +108,12 @@ export class Sockets {
 
   /** Answers the upgrade. Undefined: the connection is a socket now. Never throws. */
   upgrade(request: Request, codec: Codec): Response | undefined {
-    const { limits, access } = this.#options;
-    const refuse = (error: GatewayError) =>
-      errorResponse(codec, error, { requestId: requestId(), target: undefined, notes: undefined });
+    const { limits, access, onRefused } = this.#options;
+    const refuse = (error: GatewayError) => {
+      const id = requestId();
+      onRefused(request, codec, id, error, '');
+      return errorResponse(codec, error, { requestId: id, target: undefined, notes: undefined });
+    };
     try {
       access()(FlatHeaders.from(request.headers));
     } catch (thrown) {
