@@ -11,7 +11,7 @@ const CLIENT_KEY = 'sk-bench-client-0123456789abcdef';
 export const CLIENT_HEADERS = { authorization: `Bearer ${CLIENT_KEY}` };
 
 export interface ProductOptions {
-  readonly upstream: 'openai-chat' | 'anthropic-messages';
+  readonly upstream: 'openai-chat' | 'openai-responses' | 'anthropic-messages';
   readonly name: string;
   readonly arguments?: readonly string[];
   /** Every exchange becomes a sample. */
@@ -26,7 +26,7 @@ listen: 127.0.0.1:0
 providers:
   mock:
     protocol: ${upstream}
-    base_url: http://127.0.0.1:${mockPort}${upstream === 'openai-chat' ? '/v1' : ''}
+    base_url: http://127.0.0.1:${mockPort}${upstream === 'anthropic-messages' ? '' : '/v1'}
     keys: ["sk-bench-upstream-0123456789abcdef"]
     models: ["*"]
 routes:

@@ -48,6 +48,7 @@ function exchangeRecord(summary: Summary, vendorOf: VendorOf): ExchangeRecord {
     target: target && targetName(target),
     status: summary.status,
     stream: summary.stream,
+    websocket: exchange.lane !== undefined,
     timings: { queue: summary.queue, firstByte: summary.firstByte, total: summary.total },
     usage: summary.usage,
     hops: summary.hops,

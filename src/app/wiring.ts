@@ -29,6 +29,7 @@ import { Connections } from '../server/connections.ts';
 import { ErrorResponses } from '../server/errors.ts';
 import type { AppOptions, CreateApp } from '../server/hopgate-app.ts';
 import { type ReceiveSettings, receive, rested } from '../server/receive.ts';
+import { Sockets } from '../server/websocket/sockets.ts';
 import { countExchange, logExchange } from '../telemetry/exchange.ts';
 import { createGatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import { event } from '../telemetry/log.ts';
@@ -39,15 +40,21 @@ import { askForModels, ModelLists } from '../upstream/model-list.ts';
 import { refusedKeys } from '../upstream/refused-keys.ts';
 import { askThrough } from './ask-model.ts';
 import { CODECS } from './codecs.ts';
-import { configured, connectionLimits } from './configured.ts';
+import { configured, connectionLimits, socketLimits } from './configured.ts';
 import { EndedExchange, type ReportExchange, refusedRecord } from './exchange-log.ts';
 import { createFeatures, NO_FEATURES } from './features.ts';
 import { sampleServices } from './in-process.ts';
 import { memoryService } from './memory.ts';
 import { recorderFor, recorderSettings } from './recorder.ts';
-import { responseState } from './responses.ts';
+import { responseState } from './responses/response-state.ts';
+import {
+  COMPACT,
+  CONVERSATIONS,
+  notServed,
+  storedResponses,
+} from './responses/stored-responses.ts';
+import { warmUp } from './responses/warm-up.ts';
 import { logDamage, logExposed } from './state.ts';
-import { COMPACT, CONVERSATIONS, notServed, storedResponses } from './stored-responses.ts';
 import { joined, streamValidator } from './stream-validator.ts';
 import { traceRecording } from './telemetry/exchange-trace.ts';
 import { Telemetry } from './telemetry/index.ts';
@@ -191,6 +198,15 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     },
   };
   const received = (handle: Gateway) => receive(receiving, handle);
+  const serve = receive(receiving, gateway, { goesOn: true });
+  const sockets = new Sockets({
+    serve,
+    warmUp: received(warmUp({ store: responseStore, shared, repairBody, config })),
+    access,
+    onRefused: receiving.onRefused,
+    connections,
+    limits: () => socketLimits(config()),
+  });
   const countTokens = createTokenCounter({ protocols: CODECS, services });
   const stored = storedResponses({
     store: responseStore,
@@ -226,11 +242,12 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   return {
     version,
     connections,
+    sockets,
     errors,
     ui,
     health,
     /** The gateway with all features. The exchange goes on behind the response. */
-    serve: receive(receiving, gateway, { goesOn: true }),
+    serve,
     countTokens: received(countTokens),
     responses: {
       search: received(async ({ body: bytes, principal, signal }) => {
@@ -241,6 +258,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
           throw new GatewayError('not_found', 'No search is configured.', { code: 'no_search' });
         return Response.json(await answer);
       }),
+      socket: (request: Request) => sockets.upgrade(request, openaiResponses),
       retrieve: byId(stored.retrieve),
       remove: byId(stored.remove),
       inputItems: byId(stored.inputItems),

@@ -59,6 +59,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
       throw call.failed(thrown);
     }
     call.answered();
+    if (answer.detour !== undefined) notes.add('websocket_unavailable', undefined, answer.detour);
     recorded?.start(answer.status, answer.headers);
     if (answer.status < 200 || answer.status > 299) {
       const failure = await readRefusal(options, call, answer, notes, recorded);

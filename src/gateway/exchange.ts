@@ -4,6 +4,7 @@ import type { Codec } from '../codecs/codec.ts';
 import type { Principal } from '../keys/principal.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { ExchangeTrace } from '../telemetry/trace.ts';
+import type { ClientLane } from './stream/client-lane.ts';
 
 /** One exchange: a client's request and all that is done to answer it. */
 export interface Exchange {
@@ -26,6 +27,8 @@ export interface Exchange {
   readonly path?: string;
   /** Left out: exchanges are not traced. */
   readonly trace?: ExchangeTrace | undefined;
+  /** Where the client asks on a WebSocket; the answer's stream goes there. */
+  readonly lane?: ClientLane | undefined;
 }
 
 /** Answers an exchange. Never rejects: every failure is a response in the client's protocol. */

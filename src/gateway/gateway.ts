@@ -76,7 +76,9 @@ export function createGateway(options: GatewayOptions): Gateway {
       const run = (hop: Hop) => runHop(running, hop);
 
       const first = run({ number: 1 });
-      const outcome = request.stream ? await inTime(first, config.keepAliveMs) : await first;
+      // A WebSocket has its own signs of life: a failure to come can still be told with its status.
+      const signs = request.stream && exchange.lane === undefined;
+      const outcome = signs ? await inTime(first, config.keepAliveMs) : await first;
       if (outcome === LATE || outcome.kind === 'stream') {
         const answer = outcome === LATE ? first : outcome;
         return streamResponse(running, answer, { run, keepAliveMs: config.keepAliveMs, onStream });

@@ -9,7 +9,7 @@ import type { ExchangeSummaryBuilder } from './exchange-summary.ts';
 import { followUps } from './follow-ups.ts';
 import { forwardedHeaders, ownHeaders } from './response-headers.ts';
 import type { RunningExchange } from './run-hop.ts';
-import { clientStream, type StreamEnd } from './stream/client-stream.ts';
+import { clientStream, responseBody, type StreamEnd } from './stream/client-stream.ts';
 import type {
   Exchange,
   FailedOutcome,
@@ -42,7 +42,7 @@ export function streamResponse(
       notes: new Notes(),
     });
   onStream(true);
-  const body = clientStream({
+  const stream = clientStream({
     opened: answer instanceof Promise ? answer.then(streamOrError) : answer,
     early: { ping: () => encoder().ping(), fail: (error) => encoder().fail(error) },
     followUp: followUps(run),
@@ -62,6 +62,9 @@ export function streamResponse(
   headers.set('x-accel-buffering', 'no');
   ownHeaders(headers, { requestId: exchange.id, target: ready?.target, notes: ready?.notes });
   recording?.clientStart(200, headers);
+  const { lane } = exchange;
+  lane?.open(stream);
+  const body = lane === undefined ? responseBody(stream) : null;
   return new Response(body, { headers: nativeHeaders(headers) });
 }
 

@@ -21,6 +21,7 @@ import recipes from '../../docs/recipes.md' with { type: 'text' };
 import security from '../../docs/security.md' with { type: 'text' };
 import serverTools from '../../docs/server-tools.md' with { type: 'text' };
 import telemetry from '../../docs/telemetry.md' with { type: 'text' };
+import websocket from '../../docs/websocket.md' with { type: 'text' };
 import chinese from '../../README.zh-CN.md' with { type: 'text' };
 
 export interface Page {
@@ -40,6 +41,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   'chat-apps': chatApps,
   memory,
   keys,
+  websocket,
   browser,
   notes,
   errors,

@@ -1,9 +1,9 @@
 /** From an HTTP request to an exchange. Whatever is wrong with the request is answered in its own protocol. */
 
 import type { Codec } from '../codecs/codec.ts';
-import type { Serve } from '../codecs/serve.ts';
 import { asGatewayError, clientGone, GatewayError } from '../conversation/errors.ts';
 import { errorResponse } from '../gateway/error-response.ts';
+import type { ClientLane } from '../gateway/stream/client-lane.ts';
 import type { Exchange, Gateway } from '../gateway/types.ts';
 import { type Principal, WITHOUT_KEY } from '../keys/principal.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
@@ -30,15 +30,18 @@ export interface ReceiveSettings {
   ) => void;
 }
 
+/** Answers a request in the protocol of this codec, on a lane where it came on one; never rejects. */
+export type Receiver = (request: Request, codec: Codec, lane?: ClientLane) => Promise<Response>;
+
 /** A handler that opens an exchange and hands it on. Never rejects. */
 export function receive(
   options: ReceiveSettings,
   handle: Gateway,
   /** The exchange goes on behind the response; {@link rested} is called at its end. */
   { goesOn = false } = {},
-): Serve {
+): Receiver {
   const { connections } = options;
-  return async (request, protocol) => {
+  return async (request, protocol, lane) => {
     const started = performance.now();
     const id = requestId();
     const { turn } = connections;
@@ -68,6 +71,7 @@ export function receive(
         started,
         held,
         trace: options.trace?.(headers),
+        lane,
       });
       const response = await handle(exchange);
       if (!goesOn) rested(connections, exchange);
@@ -103,7 +107,7 @@ function errorOf(thrown: unknown, left: boolean, reading: boolean): GatewayError
   return new GatewayError('invalid_request', words, { cause: thrown });
 }
 
-type Read = Pick<Exchange, 'id' | 'body' | 'principal' | 'started' | 'trace'> & {
+type Read = Pick<Exchange, 'id' | 'body' | 'principal' | 'started' | 'trace' | 'lane'> & {
   readonly headers: FlatHeaders;
   readonly held: number;
 };
@@ -118,6 +122,7 @@ class HttpExchange implements Exchange {
   readonly owner: string;
   readonly started: number;
   readonly trace: ExchangeTrace | undefined;
+  readonly lane: ClientLane | undefined;
   readonly request: Request;
   /** Bytes that {@link Connections.begun} counts. */
   readonly held: number;
@@ -133,6 +138,7 @@ class HttpExchange implements Exchange {
     this.started = read.started;
     this.held = read.held;
     this.trace = read.trace;
+    this.lane = read.lane;
     this.request = request;
   }
 

@@ -20,6 +20,8 @@ export interface ExchangeRecord {
   /** The HTTP status that the client got. */
   readonly status: number;
   readonly stream: boolean;
+  /** It came on a WebSocket. */
+  readonly websocket?: boolean;
   readonly timings: {
     /** From arrival until the first byte went upstream. */
     readonly queue?: number;
@@ -104,9 +106,10 @@ function membersOf(log: Log, record: ExchangeRecord): string {
   const why =
     error?.message === undefined ? '' : `,"error_message":${vendorText(log, error.message)}`;
   const within = error?.cause === undefined ? '' : `,"error_cause":${vendorText(log, error.cause)}`;
+  const wire = record.websocket === true ? ',"websocket":true' : '';
   const left = record.aborted === true ? ',"aborted":true' : '';
   const trace = record.traceId === undefined ? '' : `,"trace_id":"${record.traceId}"`;
-  return `"id":${JSON.stringify(id)},"client":${client}${by}${sentTo},"status":${record.status},"stream":${record.stream},"timings":${timesOf(timings)}${used}${noted},"hops":${record.hops ?? 1}${failed}${why}${within}${left}${trace}`;
+  return `"id":${JSON.stringify(id)},"client":${client}${by}${sentTo},"status":${record.status},"stream":${record.stream}${wire},"timings":${timesOf(timings)}${used}${noted},"hops":${record.hops ?? 1}${failed}${why}${within}${left}${trace}`;
 }
 
 function timesOf({ queue, firstByte, total }: ExchangeRecord['timings']): string {

@@ -94,6 +94,8 @@ export interface UpstreamAnswer {
   readonly status: number;
   readonly headers: ReadonlyHeaders;
   readonly body: ResponseBody;
+  /** The request did not go the way that the configuration asks for: how it went, and why. */
+  readonly detour?: string;
 }
 
 /** Rejects when no answer could be had at all; an answer of any status resolves. */

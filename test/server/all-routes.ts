@@ -26,6 +26,7 @@ export const ALL_ROUTES: readonly Route[] = [
     serve: never,
     responses: {
       search: never,
+      socket: never,
       retrieve: never,
       remove: never,
       inputItems: never,

@@ -111,6 +111,12 @@ const provider = closed(
       'a direct connection',
     ),
     http2: byDefault(flag('Speak HTTP/2 to this upstream.'), false),
+    websocket: byDefault(
+      flag(
+        "Ask on the upstream's WebSocket where a stream is wanted; only with openai-responses. Where its handshake fails, HTTP is used, with a note.",
+      ),
+      false,
+    ),
     concurrency: byDefault(
       count(
         'Requests at the same time; 0 = no limit. Further requests go to another target of their route that has room, or else wait.',
@@ -165,6 +171,8 @@ export interface TransportConfig {
   /** `http://…` proxy for this provider; may hold a password. */
   readonly proxy?: Secret;
   readonly http2: boolean;
+  /** The upstream's own WebSocket, before HTTP. */
+  readonly websocket: boolean;
   /** Requests at the same time; 0 = no limit. */
   readonly concurrency: number;
   readonly tls: {
@@ -227,6 +235,12 @@ function resolveProvider(
   const profileName = own.profile ?? endpoint?.profile ?? preset?.profile ?? 'none';
   const profile = profileNamed(profileName, profiles, [...path, 'profile'], findings);
   if (protocol === undefined || baseUrl === undefined) return undefined;
+  if (own.websocket && protocol !== 'openai-responses') {
+    findings.problems.push({
+      path: [...path, 'websocket'],
+      message: 'is only for providers that speak openai-responses',
+    });
+  }
   const keys = resolveKeys(own, preset, environment, path, findings);
   const auth =
     own.auth ?? preset?.auth ?? (protocol === 'anthropic-messages' ? 'x-api-key' : 'bearer');
@@ -261,6 +275,7 @@ function resolveProvider(
     transport: {
       ...(own.proxy === undefined ? {} : { proxy: new Secret(own.proxy) }),
       http2: own.http2,
+      websocket: own.websocket,
       concurrency: own.concurrency,
       tls: {
         verify: own.tls.verify,
