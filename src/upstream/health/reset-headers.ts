@@ -47,6 +47,7 @@ function secondsOf(text: string, now: number): number | undefined {
     const of = (part = '0') => Number(part);
     return of(hours) * 3600 + of(minutes) * 60 + of(seconds) + of(ms) / 1000;
   }
-  const date = Date.parse(value);
+  // Almost any short text is a date to the parser.
+  const date = value.includes(':') ? Date.parse(value) : Number.NaN;
   return Number.isNaN(date) ? undefined : Math.max(0, (date - now) / 1000);
 }
