@@ -83,10 +83,13 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const config = () => current.services.table.config;
   let draining = false;
   const shared = options.config.workers > 1;
+  let told: ReadonlySet<string> = new Set();
   const renderMetrics = () => {
-    for (const { target, state } of health.snapshot().targets) {
-      metrics.targetState.set(STATE_VALUES[state], target);
-    }
+    const { targets } = health.snapshot();
+    // A target that a reload took away must not rest for ever.
+    for (const target of told) metrics.targetState.set(STATE_VALUES.serving, target);
+    for (const { target, state } of targets) metrics.targetState.set(STATE_VALUES[state], target);
+    told = new Set(targets.map(({ target }) => target));
     return metrics.render();
   };
   const telemetry = new Telemetry(options.config, { log, metrics, version });
