@@ -34,7 +34,7 @@ test('a limit is named', () => {
 test('without a file left it is that which is told, and not that nobody listens', async () => {
   const script = `
     import { openSync, closeSync } from 'node:fs';
-    const { connectionError } = await import(${JSON.stringify(import.meta.resolve('../../src/upstream/upstream.ts'))});
+    const { connectionError } = await import(${JSON.stringify(import.meta.resolve('../../src/upstream/connection-error.ts'))});
     const all = [];
     try { for (;;) all.push(openSync('/dev/null', 'r')); } catch {}
     const { message } = connectionError('p', Object.assign(new Error('x'), { code: 'ECONNREFUSED' }));
