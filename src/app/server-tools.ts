@@ -84,7 +84,7 @@ export function serverToolsOf(
   { disk, turns, rounds, log }: ServerToolsState,
 ): Feature | undefined {
   const runs = registry.tools.length > 0 || registry.starting === true;
-  if (!runs && !mayDeclareHosted(request.bytes)) return undefined;
+  if (!runs && !mayDeclareHosted(request.bytes, request.protocol.name)) return undefined;
   const scope = JSON.stringify([exchange.owner, chat?.scope ?? '']);
   return serverTools({
     registry,

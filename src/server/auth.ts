@@ -71,9 +71,16 @@ export function createAccess(options: AccessOptions): Access {
   };
 }
 
+/** Headers that hold a key and nothing else, as the vendors' SDKs send it. */
+const KEY_HEADERS = ['x-api-key', 'api-key', 'x-goog-api-key'];
+
 function presentedKey(headers: ReadonlyHeaders): string | undefined {
   const bearer = /^bearer\s+(\S+)$/i.exec(headers.get('authorization')?.trim() ?? '')?.[1];
-  return bearer ?? headers.get('x-api-key')?.trim() ?? headers.get('api-key')?.trim() ?? undefined;
+  for (const name of KEY_HEADERS) {
+    const key = headers.get(name)?.trim();
+    if (key !== undefined) return bearer ?? key;
+  }
+  return bearer;
 }
 
 /** Does it name this machine as its host, and come from no page of another site? */

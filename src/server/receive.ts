@@ -1,7 +1,7 @@
 /** From an HTTP request to an exchange. Whatever is wrong with the request is answered in its own protocol. */
 
 import type { Codec } from '../codecs/codec.ts';
-import type { Serve } from '../codecs/serve.ts';
+import type { Asked, Serve } from '../codecs/serve.ts';
 import { asGatewayError, clientGone, GatewayError } from '../conversation/errors.ts';
 import { errorResponse } from '../gateway/error-response.ts';
 import type { Exchange, Gateway } from '../gateway/types.ts';
@@ -26,6 +26,9 @@ export interface ReceiveSettings {
   ) => void;
 }
 
+/** Where a client's key may stand. */
+const KEY_HEADERS = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key'];
+
 /** A handler that opens an exchange and hands it on. Never rejects. */
 export function receive(
   options: ReceiveSettings,
@@ -34,7 +37,7 @@ export function receive(
   { goesOn = false } = {},
 ): Serve {
   const { connections } = options;
-  return async (request, protocol) => {
+  return async (request, protocol, asked) => {
     const started = performance.now();
     const id = requestId();
     const { turn } = connections;
@@ -43,6 +46,8 @@ export function receive(
     let held = 0;
     try {
       const headers = FlatHeaders.from(request.headers);
+      // Where every check looks for a key, and from where none is forwarded.
+      if (asked?.key !== undefined && !holdsKey(headers)) headers.set('x-goog-api-key', asked.key);
       owner = options.access()(headers);
       reading = true;
       const read = await readBody(request, headers, options.bodyBytes(), connections);
@@ -53,7 +58,8 @@ export function receive(
       await tickEnd();
       // No client would get the answer, and the vendor would be paid for it.
       if (connections.closed(request, atOnce)) throw clientGone();
-      const body = read instanceof Uint8Array ? read : Buffer.from(read);
+      const bytes = read instanceof Uint8Array ? read : Buffer.from(read);
+      const body = asked === undefined ? bytes : asked.body(bytes);
       held = connections.begun(body.length);
       const exchange = new HttpExchange(request, protocol, {
         id,
@@ -62,6 +68,7 @@ export function receive(
         owner,
         started,
         held,
+        asked,
       });
       const response = await handle(exchange);
       if (!goesOn) rested(connections, exchange);
@@ -87,6 +94,8 @@ export function rested(connections: Connections, exchange: Exchange): void {
   connections.resting(exchange.request);
 }
 
+const holdsKey = (headers: FlatHeaders): boolean => KEY_HEADERS.some((name) => headers.has(name));
+
 /** A refusal in words stays one; of anything else, a client that left is the reason before all others. */
 function errorOf(thrown: unknown, left: boolean, reading: boolean): GatewayError {
   if (thrown instanceof GatewayError) return thrown;
@@ -100,6 +109,7 @@ function errorOf(thrown: unknown, left: boolean, reading: boolean): GatewayError
 type Read = Pick<Exchange, 'id' | 'body' | 'owner' | 'started'> & {
   readonly headers: FlatHeaders;
   readonly held: number;
+  readonly asked: Asked | undefined;
 };
 
 class HttpExchange implements Exchange {
@@ -119,7 +129,7 @@ class HttpExchange implements Exchange {
     this.protocol = protocol;
     this.body = read.body;
     this.headers = read.headers;
-    this.search = search(request.url);
+    this.search = read.asked?.search ?? search(request.url);
     this.owner = read.owner;
     this.started = read.started;
     this.held = read.held;

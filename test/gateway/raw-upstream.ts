@@ -1,14 +1,15 @@
 /** A gateway with the real network before upstreams that write raw bytes: for tests of what an answer may be. */
 
+import { CODECS } from '../../src/app/codecs.ts';
 import { environmentFrom } from '../../src/config/environment.ts';
 import { parseConfig } from '../../src/config/load.ts';
-import type { ProtocolName } from '../../src/conversation/types.ts';
 import { createTokenCounter } from '../../src/gateway/count-tokens.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import type { Exchange, Summary } from '../../src/gateway/types.ts';
 import { type RoutedTarget, routingTable } from '../../src/routing/index.ts';
 import { ConcurrencyLimit } from '../../src/upstream/concurrency-limit.ts';
 import { UpstreamPool } from '../../src/upstream/pool.ts';
+import type { SuiteProtocol as ProtocolName } from '../support/suite-protocols.ts';
 import { PROTOCOLS } from './scripted.ts';
 
 /** One connection of a client of this upstream. */
@@ -132,7 +133,7 @@ export function rawWorld(yaml: string): World {
     upstream: ({ provider }: RoutedTarget) => pool.of(provider),
   });
   const gateway = createGateway({
-    protocols: PROTOCOLS,
+    protocols: CODECS,
     featuresFor: () => undefined,
     services,
     record: () => undefined,
@@ -141,7 +142,7 @@ export function rawWorld(yaml: string): World {
     onStream: () => {},
     onEnd: (summary) => summaries.push(summary),
   });
-  const counter = createTokenCounter({ protocols: PROTOCOLS, services });
+  const counter = createTokenCounter({ protocols: CODECS, services });
   const exchange = (client: ProtocolName, body: object): Exchange => ({
     id: 'req_1790000000000_abcdef',
     protocol: PROTOCOLS[client],

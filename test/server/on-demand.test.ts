@@ -10,6 +10,7 @@ test('a failed load is an error of that request alone', async () => {
   const errors = new ErrorResponses({
     fallback: CODECS['openai-chat'],
     anthropic: CODECS['anthropic-messages'],
+    google: CODECS['google-gemini'],
     access: () => () => '',
   });
   let loads = 0;
