@@ -3,6 +3,7 @@
 import { type AnyElysia, Elysia } from 'elysia';
 import { createServices } from './app/wiring.ts';
 import { messagesPlugin } from './codecs/anthropic-messages/plugin.ts';
+import { geminiPlugin } from './codecs/google-gemini/plugin.ts';
 import { chatCompletionsPlugin } from './codecs/openai-chat/plugin.ts';
 import { responsesPlugin } from './codecs/openai-responses/plugin.ts';
 import { aboutPlugin } from './server/about.ts';
@@ -24,6 +25,7 @@ export const createApp: CreateApp = (options) => {
     .use(chatCompletionsPlugin(services))
     .use(messagesPlugin(services))
     .use(responsesPlugin(services))
+    .use(geminiPlugin(services))
     .use(healthPlugin(services));
 
   // The path of a request may begin behind a host of any length.

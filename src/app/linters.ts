@@ -3,6 +3,8 @@
 import type { Lint } from '../cli/command.ts';
 import { lintRequest as lintMessages } from '../codecs/anthropic-messages/lint/lint-request.ts';
 import { lintStream as lintMessagesStream } from '../codecs/anthropic-messages/lint/lint-stream.ts';
+import { lintRequest as lintGemini } from '../codecs/google-gemini/lint/lint-request.ts';
+import { lintStream as lintGeminiStream } from '../codecs/google-gemini/lint/lint-stream.ts';
 import type { Finding, Linter } from '../codecs/lint.ts';
 import { lintRequest as lintChat } from '../codecs/openai-chat/lint/lint-request.ts';
 import { lintStream as lintChatStream } from '../codecs/openai-chat/lint/lint-stream.ts';
@@ -28,6 +30,7 @@ const LINTERS: Readonly<Record<ProtocolName, Linter>> = {
     request: lintResponses,
     stream: lintResponsesStream,
   },
+  'google-gemini': { name: 'google-gemini', request: lintGemini, stream: lintGeminiStream },
 };
 
 /**

@@ -87,7 +87,7 @@ export function serverToolsOf(
   { disk, turns, rounds, log }: ServerToolsState,
 ): Feature | undefined {
   const runs = registry.tools.length > 0 || registry.starting === true;
-  if (!runs && !mayDeclareHosted(request.bytes)) return undefined;
+  if (!runs && !mayDeclareHosted(request.bytes, request.protocol.name)) return undefined;
   const scope = JSON.stringify([exchange.owner, chat?.scope ?? '']);
   return serverTools({
     registry,
@@ -122,7 +122,7 @@ export function permittedTools(
   request: ClientRequest,
 ): ToolRegistry {
   if (policy.everyTool) return registry;
-  if (mayDeclareHosted(request.bytes)) {
+  if (mayDeclareHosted(request.bytes, request.protocol.name)) {
     for (const tool of request.conversation.tools) {
       if (tool.type === 'hosted') checkTool(policy, tool.name);
     }

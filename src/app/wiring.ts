@@ -227,6 +227,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const errors = new ErrorResponses({
     fallback: CODECS['openai-chat'],
     anthropic: CODECS['anthropic-messages'],
+    google: CODECS['google-gemini'],
     access,
   });
   const ui = createUi({

@@ -17,6 +17,7 @@ const CHAT_PARTS = new Set(['image_url', 'input_audio', 'file']);
  */
 export function bodyProtocol(body: Json): ProtocolName | undefined {
   if (!isObject(body)) return undefined;
+  if (body.contents !== undefined && body.messages === undefined) return 'google-gemini';
   if (body.messages === undefined) return body.input === undefined ? undefined : 'openai-responses';
   const messages = isMessages(body);
   const chat = isChat(body);

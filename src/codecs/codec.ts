@@ -84,6 +84,14 @@ export interface ModelEntry {
   readonly created: number;
 }
 
+/** A request whose model and method are in its URL: the address, and the body as the API takes it. */
+export interface AddressedRequest {
+  readonly path: string;
+  /** What the protocol itself puts into the query, without `?`; '' for nothing. */
+  readonly query: string;
+  readonly body: Uint8Array;
+}
+
 export interface HttpError {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -94,6 +102,12 @@ export interface Codec {
   readonly name: ProtocolName;
   /** Appended to the provider's base URL: `/chat/completions`, `/responses`, `/v1/messages`. */
   readonly upstreamPath: string;
+  /**
+   * For protocols whose requests name their model in the URL: the request for a body that says its `model` and
+   * `stream` itself, as all bodies do inside the gateway. `kind`: which answer is wanted. Left out: the body goes
+   * to `upstreamPath` as it is.
+   */
+  addressed?(body: Uint8Array, model: string, kind: 'whole' | 'stream' | 'count'): AddressedRequest;
 
   /** @throws GatewayError invalid_request with `param` naming the field */
   decodeRequest(body: Json): Conversation;
@@ -140,6 +154,9 @@ export interface Codec {
    */
   withPreviousResponseId?(this: void, json: string, id: string, of: 'answer' | 'frame'): string;
 
-  /** The body of `GET /v1/models` in this protocol. */
+  /** The answer to a request that counts tokens. Left out: `{input_tokens}`. */
+  encodeCount?(this: void, tokens: number): JsonObject;
+
+  /** The list of models in this protocol. */
   encodeModels(models: readonly ModelEntry[]): JsonObject;
 }

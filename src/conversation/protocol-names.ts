@@ -1,5 +1,10 @@
-/** The names of the three protocols, as configuration, command line, samples and logs spell them. */
+/** The names of the four protocols, as configuration, command line, samples and logs spell them. */
 
-export const PROTOCOL_NAMES = ['openai-chat', 'openai-responses', 'anthropic-messages'] as const;
+export const PROTOCOL_NAMES = [
+  'openai-chat',
+  'openai-responses',
+  'anthropic-messages',
+  'google-gemini',
+] as const;
 
 export type ProtocolName = (typeof PROTOCOL_NAMES)[number];

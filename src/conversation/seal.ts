@@ -1,14 +1,24 @@
 /** Wraps a vendor's seal in an envelope, so that a client of another protocol can store it and send it back. */
 
+import { containsAny, needles } from '../lib/bytes/bytes.ts';
 import type { ProtocolName, Sealed } from './types.ts';
 
 /** The prefix of every envelope. Requests are scanned for it. */
 export const SEAL_ENVELOPE_PREFIX = 'hopgate1.';
 
+/** How an envelope begins where a client's protocol wants base64 (Gemini). */
+export const SEAL_ENVELOPE_BASE64 = Buffer.from(SEAL_ENVELOPE_PREFIX).toString('base64');
+
+const MARKS = needles(SEAL_ENVELOPE_PREFIX, SEAL_ENVELOPE_BASE64);
+
+/** May a body hold an envelope? Only an encoder takes it out. */
+export const mayHoldEnvelope = (body: Buffer): boolean => containsAny(body, MARKS);
+
 const CODES: Readonly<Record<ProtocolName, string>> = {
   'anthropic-messages': 'm',
   'openai-chat': 'c',
   'openai-responses': 'r',
+  'google-gemini': 'g',
 };
 const KINDS = { signature: 's', encrypted: 'e', redacted: 'r' } as const;
 

@@ -103,7 +103,7 @@ export interface Profile {
    * Chat: the field in which reasoning is sent back. Default `reasoning_content`; `none` drops it.
    */
   readonly reasoningField?: 'reasoning_content' | 'reasoning' | 'none';
-  /** Chat: the parameter that controls reasoning. Default `reasoning_effort`. */
+  /** Chat: the parameter that controls reasoning. Default `reasoning_effort`. Gemini: `none` or left out. */
   readonly reasoningParam?:
     | 'reasoning_effort'
     | 'thinking'
@@ -119,6 +119,16 @@ export interface Profile {
    * a signature that cannot be genuine is refused.
    */
   readonly anySignature?: boolean;
+  /** Gemini: controls reasoning by `thinkingLevel`. Default false: by `thinkingBudget`. */
+  readonly thinkingLevels?: boolean;
+  /** Gemini: refuses a history in which the first call of a step has no thought signature. Default false. */
+  readonly callSignatures?: boolean;
+  /** Gemini: accepts `parametersJsonSchema`. Default true: otherwise schemas are reduced to Google's own. */
+  readonly jsonSchemaTools?: boolean;
+  /** Gemini: accepts Google's own tools beside functions. Default false. */
+  readonly hostedWithFunctions?: boolean;
+  /** Gemini: accepts a JSON output format beside functions. Default true. */
+  readonly formatWithFunctions?: boolean;
   /** Does the model reason when the request does not say so? `always`: reasoning cannot be switched off. */
   readonly thinkingDefault?: 'on' | 'off' | 'always';
   /** Efforts that are accepted; others go to the nearest one. Default: all. */

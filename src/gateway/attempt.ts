@@ -39,10 +39,13 @@ export async function attempt(options: Attempt): Promise<Outcome> {
     // The steps of `Upstream.send`: every exchange takes this way, and one more async function costs time.
     const acquiring = upstream.acquire(abort, options.loan, options.session);
     call = acquiring instanceof Promise ? await acquiring : acquiring;
+    const kind = request.stream ? 'stream' : 'whole';
+    const address = protocol.addressed?.(prepared.body, target.model, kind);
     const sent = {
-      path: protocol.upstreamPath,
+      path: address?.path ?? protocol.upstreamPath,
+      query: address?.query,
       search: exchange.search,
-      body: prepared.body,
+      body: address?.body ?? prepared.body,
       clientHeaders: exchange.headers,
       sameProtocol: protocol === request.protocol,
       stream: request.stream,

@@ -32,6 +32,9 @@ const HISTORY = needles(
   '"function_call',
   '"tool_result',
   '"custom_tool_call',
+  '"functionCall',
+  '"functionResponse',
+  '"function_response',
 );
 
 const NONE: readonly Note[] = [];

@@ -5,7 +5,7 @@ import type { GatewayError } from '../conversation/errors.ts';
 import type { Notes } from '../conversation/notes.ts';
 import { historyRefusal } from '../conversation/refusal.ts';
 import { withoutFields } from '../conversation/refused-fields.ts';
-import { SEAL_ENVELOPE_PREFIX } from '../conversation/seal.ts';
+import { mayHoldEnvelope } from '../conversation/seal.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { Feature, FeatureContext, Interceptor } from '../features/feature.ts';
@@ -17,8 +17,6 @@ import { shapeBody, shapeBytes } from './parameters.ts';
 import type { Hop, Prepared } from './types.ts';
 
 const utf8 = new TextEncoder();
-// Seals that other vendors made travel inside the client's bytes; only an encoder takes them out.
-const CARRIER = Buffer.from(SEAL_ENVELOPE_PREFIX);
 
 interface Preparation {
   readonly request: ClientRequest;
@@ -163,7 +161,7 @@ function asItCame(
   if (repairs.length > 0) notes.join(repairs);
   const same = protocol === request.protocol;
   const asItIs = same && asAsked && repairs.length === 0 && preparation.refusal === undefined;
-  if (!asItIs || request.bytes.includes(CARRIER)) return undefined;
+  if (!asItIs || mayHoldEnvelope(request.bytes)) return undefined;
   const body = shapeBytes(request.bytesFor(target.model), target.profile, notes);
   return { body, interceptors, context: upstream };
 }

@@ -144,11 +144,18 @@ function refusalOf(why: Exclude<KeyLookup, Principal>): GatewayError {
   }
 }
 
+/** Headers that hold a key and nothing else, as the vendors' SDKs send it. */
+const KEY_HEADERS = ['x-api-key', 'api-key', 'x-goog-api-key'];
+
 /** An empty one is no key, whatever the digest of nothing is. */
 function presentedKey(headers: ReadonlyHeaders): string | undefined {
   const bearer = /^bearer\s+(\S+)$/i.exec(headers.get('authorization')?.trim() ?? '')?.[1];
-  const presented = bearer ?? (headers.get('x-api-key') ?? headers.get('api-key'))?.trim();
-  return presented === '' ? undefined : presented;
+  if (bearer !== undefined) return bearer;
+  for (const name of KEY_HEADERS) {
+    const key = headers.get(name)?.trim();
+    if (key !== undefined) return key === '' ? undefined : key;
+  }
+  return undefined;
 }
 
 /** Does it name this machine as its host, and come from no page of another site? */

@@ -12,7 +12,11 @@ export const KNOWN_ENDPOINTS: readonly string[] = [
   'POST /v1/responses',
   'POST /v1/messages',
   'POST /v1/messages/count_tokens',
+  'POST /v1beta/models/MODEL:generateContent',
+  'POST /v1beta/models/MODEL:streamGenerateContent',
+  'POST /v1beta/models/MODEL:countTokens',
   'GET /v1/models',
+  'GET /v1beta/models',
   'GET /healthz',
   'GET /readyz',
   'GET /health/targets',
@@ -62,8 +66,13 @@ const OPENAI =
   /^\/(?:v1\/)?(?:assistants|audio|batches|chat|completions|conversations|embeddings|evals|files|fine_tuning|images|moderations|realtime|rerank|responses|threads|uploads|vector_stores|videos)(?:\/|$)/;
 const ANTHROPIC = /^\/(?:v1\/)?(?:messages|complete)(?:\/|$)/;
 
-/** Whose API a path is part of; undefined where both have it, or none. */
-export function apiOf(path: string): 'openai' | 'anthropic' | undefined {
+// Google's versions and Vertex' resources; a method stands behind a colon.
+const GOOGLE =
+  /^\/(?:v1beta1?|v1alpha)(?:\/|$)|^\/v1\/projects(?:\/|$)|^\/v1\/models\/[^?#]*:[a-zA-Z]+$/;
+
+/** Whose API a path is part of; undefined where several have it, or none. */
+export function apiOf(path: string): 'openai' | 'anthropic' | 'google' | undefined {
+  if (GOOGLE.test(path)) return 'google';
   if (ANTHROPIC.test(path)) return 'anthropic';
   return OPENAI.test(path) ? 'openai' : undefined;
 }

@@ -4,17 +4,20 @@ import type { Codec } from '../codecs/codec.ts';
 import { asGatewayError, GatewayError } from '../conversation/errors.ts';
 import { errorResponse } from '../gateway/error-response.ts';
 import { type Principal, WITHOUT_KEY } from '../keys/principal.ts';
+import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { requestId } from '../lib/text/ids.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 import type { Access } from './auth.ts';
 import { apiOf, KNOWN_ENDPOINTS, methodsAt, type Route } from './endpoints.ts';
-import { pathOf } from './request-path.ts';
+import { localUrl, pathOf } from './request-path.ts';
 
 export interface ErrorResponsesOptions {
   /** The shape of errors where the request does not tell its API. */
   readonly fallback: Codec;
   /** The codec whose clients show themselves by an `anthropic-version` or `x-api-key` header. */
   readonly anthropic: Codec;
+  /** The codec whose clients show themselves by an `x-goog-api-key` header. */
+  readonly google: Codec;
   readonly access: () => Access;
 }
 
@@ -27,10 +30,11 @@ export class ErrorResponses {
 
   /** The codec for errors and models: by the path, else by the client's headers. */
   codecOf(request: Request): Codec {
-    const { fallback, anthropic } = this.#options;
+    const { fallback, anthropic, google } = this.#options;
     const api = apiOf(pathOf(request.url));
-    if (api !== undefined) return api === 'anthropic' ? anthropic : fallback;
+    if (api !== undefined) return { openai: fallback, anthropic, google }[api];
     const { headers } = request;
+    if (headers.has('x-goog-api-key')) return google;
     const isAnthropic =
       headers.has('anthropic-version') ||
       (headers.has('x-api-key') && !headers.has('authorization'));
@@ -40,6 +44,11 @@ export class ErrorResponses {
   /** Does the client speak Messages? */
   isAnthropic(request: Request): boolean {
     return this.codecOf(request) === this.#options.anthropic;
+  }
+
+  /** Does the client speak Gemini? */
+  isGoogle(request: Request): boolean {
+    return this.codecOf(request) === this.#options.google;
   }
 
   /** Whatever was thrown, as an answer. */
@@ -58,11 +67,23 @@ export class ErrorResponses {
     open = false,
   ): Promise<Response> {
     try {
-      const principal = open ? WITHOUT_KEY : await this.#options.access()(request.headers);
+      const principal = open ? WITHOUT_KEY : await this.#options.access()(this.#headersOf(request));
       return await answer(principal);
     } catch (thrown) {
       return this.response(request, thrown);
     }
+  }
+
+  /** The headers; for Google's API with the key that its clients may put into the query. */
+  #headersOf(request: Request): ReadonlyHeaders {
+    const key =
+      this.codecOf(request) === this.#options.google && !request.headers.has('x-goog-api-key')
+        ? localUrl(request.url).searchParams.get('key')
+        : null;
+    if (!key || request.headers.has('authorization')) return request.headers;
+    const headers = new Headers(request.headers);
+    headers.set('x-goog-api-key', key);
+    return headers;
   }
 
   /** Elysia's error handler for an app with these routes. */

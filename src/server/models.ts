@@ -19,16 +19,16 @@ export interface ModelsOptions {
   readonly model: (id: string, principal: Principal) => ModelEntry | undefined;
 }
 
-/** The path with and without `/v1`. */
+/** The path with and without `/v1`, and Google's with its versions. */
 export function modelsPlugin({ errors, models, model }: ModelsOptions) {
   const list = ({ request }: RequestContext) =>
     errors.guarded(request, async (principal) => {
       const codec = errors.codecOf(request);
       const all = await models(principal);
+      const query = localUrl(request.url).searchParams;
+      if (errors.isAnthropic(request)) return json(pageOf(all, query, codec));
       return json(
-        errors.isAnthropic(request)
-          ? pageOf(all, localUrl(request.url).searchParams, codec)
-          : codec.encodeModels(all),
+        errors.isGoogle(request) ? tokenPage(all, query, codec) : codec.encodeModels(all),
       );
     });
   const one = ({ request, params }: RequestContext & { params: { readonly '*': string } }) =>
@@ -46,14 +46,19 @@ export function modelsPlugin({ errors, models, model }: ModelsOptions) {
           { code: 'model_not_found', param: 'model' },
         );
       }
-      const { data } = errors.codecOf(request).encodeModels([found]);
-      return json(Array.isArray(data) ? data[0] : found);
+      const { data, models: own } = errors.codecOf(request).encodeModels([found]);
+      const list = data ?? own;
+      return json(Array.isArray(list) ? list[0] : found);
     });
   return new Elysia({ name: 'models' })
     .get('/v1/models', list)
     .get('/models', list)
     .get('/v1/models/*', one)
-    .get('/models/*', one);
+    .get('/models/*', one)
+    .get('/v1beta/models', list)
+    .get('/v1beta/models/*', one)
+    .get('/v1beta1/models', list)
+    .get('/v1beta1/models/*', one);
 }
 
 /**
@@ -84,6 +89,31 @@ function pageOf(models: readonly ModelEntry[], query: URLSearchParams, codec: Co
   const end = before ?? Math.min(models.length, start + limit);
   const page = codec.encodeModels(models.slice(start, end));
   return { ...page, has_more: before === undefined ? end < models.length : start > 0 };
+}
+
+/**
+ * Gemini's list of models: all of them, or the page of `pageSize` from `pageToken` on
+ * (https://ai.google.dev/api/models#method:-models.list).
+ * @throws GatewayError invalid_request
+ */
+function tokenPage(
+  models: readonly ModelEntry[],
+  query: URLSearchParams,
+  codec: Codec,
+): JsonObject {
+  const size = query.get('pageSize') ?? query.get('page_size');
+  const token = query.get('pageToken') ?? query.get('page_token') ?? '';
+  const most = size === null || size === '' ? models.length : Number(size);
+  if (!(Number.isInteger(most) && most >= 0))
+    throw invalid("'pageSize' must be a whole number.", 'page_size');
+  const start = token === '' ? 0 : Number(token);
+  if (!(Number.isInteger(start) && start >= 0 && start <= models.length)) {
+    throw invalid("'pageToken' is not one of this list.", 'page_token');
+  }
+  // 0 stands for the server's own choice.
+  const end = most === 0 ? models.length : Math.min(models.length, start + most);
+  const page = codec.encodeModels(models.slice(start, end));
+  return end < models.length ? { ...page, nextPageToken: String(end) } : page;
 }
 
 function unescaped(text: string): string {

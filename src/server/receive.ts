@@ -1,6 +1,7 @@
 /** From an HTTP request to an exchange. Whatever is wrong with the request is answered in its own protocol. */
 
 import type { Codec } from '../codecs/codec.ts';
+import type { Asked } from '../codecs/serve.ts';
 import { asGatewayError, clientGone, GatewayError } from '../conversation/errors.ts';
 import { errorResponse } from '../gateway/error-response.ts';
 import type { ClientLane } from '../gateway/stream/client-lane.ts';
@@ -31,7 +32,15 @@ export interface ReceiveSettings {
 }
 
 /** Answers a request in the protocol of this codec, on a lane where it came on one; never rejects. */
-export type Receiver = (request: Request, codec: Codec, lane?: ClientLane) => Promise<Response>;
+export type Receiver = (
+  request: Request,
+  codec: Codec,
+  asked?: Asked,
+  lane?: ClientLane,
+) => Promise<Response>;
+
+/** Where a client's key may stand. */
+const KEY_HEADERS = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key'];
 
 /** A handler that opens an exchange and hands it on. Never rejects. */
 export function receive(
@@ -41,7 +50,7 @@ export function receive(
   { goesOn = false } = {},
 ): Receiver {
   const { connections } = options;
-  return async (request, protocol, lane) => {
+  return async (request, protocol, asked, lane) => {
     const started = performance.now();
     const id = requestId();
     const { turn } = connections;
@@ -50,6 +59,8 @@ export function receive(
     let held = 0;
     try {
       const headers = FlatHeaders.from(request.headers);
+      // Where every check looks for a key, and from where none is forwarded.
+      if (asked?.key !== undefined && !holdsKey(headers)) headers.set('x-goog-api-key', asked.key);
       const found = options.access()(headers);
       principal = found instanceof Promise ? await found : found;
       reading = true;
@@ -61,7 +72,8 @@ export function receive(
       await tickEnd();
       // No client would get the answer, and the vendor would be paid for it.
       if (connections.closed(request, atOnce)) throw clientGone();
-      const body = read instanceof Uint8Array ? read : Buffer.from(read);
+      const bytes = read instanceof Uint8Array ? read : Buffer.from(read);
+      const body = asked === undefined ? bytes : asked.body(bytes);
       held = connections.begun(body.length);
       const exchange = new HttpExchange(request, protocol, {
         id,
@@ -72,6 +84,7 @@ export function receive(
         held,
         trace: options.trace?.(headers),
         lane,
+        asked,
       });
       const response = await handle(exchange);
       if (!goesOn) rested(connections, exchange);
@@ -97,6 +110,8 @@ export function rested(connections: Connections, exchange: Exchange): void {
   connections.resting(exchange.request);
 }
 
+const holdsKey = (headers: FlatHeaders): boolean => KEY_HEADERS.some((name) => headers.has(name));
+
 /** A refusal in words stays one; of anything else, a client that left is the reason before all others. */
 function errorOf(thrown: unknown, left: boolean, reading: boolean): GatewayError {
   if (thrown instanceof GatewayError) return thrown;
@@ -110,6 +125,7 @@ function errorOf(thrown: unknown, left: boolean, reading: boolean): GatewayError
 type Read = Pick<Exchange, 'id' | 'body' | 'principal' | 'started' | 'trace' | 'lane'> & {
   readonly headers: FlatHeaders;
   readonly held: number;
+  readonly asked: Asked | undefined;
 };
 
 class HttpExchange implements Exchange {
@@ -132,7 +148,7 @@ class HttpExchange implements Exchange {
     this.protocol = protocol;
     this.body = read.body;
     this.headers = read.headers;
-    this.search = search(request.url);
+    this.search = read.asked?.search ?? search(request.url);
     this.principal = read.principal;
     this.owner = read.principal.id;
     this.started = read.started;

@@ -14,6 +14,7 @@ export const LIST_PATH: Readonly<Record<ProtocolName, string>> = {
   'openai-chat': '/models',
   'openai-responses': '/models',
   'anthropic-messages': '/v1/models',
+  'google-gemini': '/models',
 };
 
 /** Bytes of a list; the longest one known (OpenRouter's) has half a million. */

@@ -18,6 +18,8 @@ import type { Transport, UpstreamAnswer, UpstreamRequest } from './transport.ts'
 export interface SendOptions {
   /** Appended to the base URL, e.g. `/chat/completions`. */
   readonly path: string;
+  /** What the protocol itself puts into the query, without `?`. */
+  readonly query?: string | undefined;
   /** The client's query string, forwarded on the same protocol (`?beta=true`); '' or `?…`. */
   readonly search: string;
   /** Left out: `POST`. */
@@ -145,9 +147,9 @@ export class Upstream {
       .join('&');
   }
 
-  /** The URL of a path here, with the query of the configuration and that of the client. */
-  url(path: string, search: string): string {
-    if (search === '' && this.#query === '') {
+  /** The URL of a path here, with the queries of the configuration, of the protocol and of the client. */
+  url(path: string, search: string, query = ''): string {
+    if (search === '' && query === '' && this.#query === '') {
       // The very string each time: what is cached for it is found by identity.
       if (this.#lastPath !== path) {
         this.#lastPath = path;
@@ -155,7 +157,7 @@ export class Upstream {
       }
       return this.#lastUrl;
     }
-    const queries = [this.#query, search.replace(/^\?/, '')].filter((part) => part !== '');
+    const queries = [this.#query, query, search.replace(/^\?/, '')].filter((part) => part !== '');
     return this.config.baseUrl + path + (queries.length > 0 ? `?${queries.join('&')}` : '');
   }
 
@@ -182,7 +184,8 @@ export class Upstream {
   /** What goes out, and the answer of any status. The caller reports the result to `call`. */
   sendRequest(call: UpstreamCall, options: SendOptions): Promise<UpstreamAnswer> {
     const { config } = this;
-    const url = this.url(options.path, options.sameProtocol ? options.search : '');
+    const search = options.sameProtocol ? options.search : '';
+    const url = this.url(options.path, search, options.query);
     const headers = this.#headers.of({
       client: options.clientHeaders,
       sameProtocol: options.sameProtocol,

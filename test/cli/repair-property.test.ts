@@ -4,6 +4,7 @@ import { expect, test } from 'bun:test';
 import { type RepairOptions, repairLine } from '../../src/cli/commands/repair.ts';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
 import { lintRequest } from '../../src/codecs/anthropic-messages/lint/lint-request.ts';
+import { googleGemini } from '../../src/codecs/google-gemini/index.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import { repairBody, repairHistory } from '../../src/features/tool-pairing/index.ts';
@@ -26,6 +27,7 @@ const options: RepairOptions = {
       'anthropic-messages': anthropicMessages,
       'openai-chat': openaiChat,
       'openai-responses': openaiResponses,
+      'google-gemini': googleGemini,
     },
     pairing: { mend: repairBody, repair: repairHistory, fitTurns: fitTurnOrder },
   },

@@ -4,10 +4,10 @@ import { describe, expect, test } from 'bun:test';
 import { eventsOf } from '../../src/codecs/openai-responses/reply/encode-reply.ts';
 import { Notes } from '../../src/conversation/notes.ts';
 import { NO_PROFILE } from '../../src/conversation/target.ts';
-import type { ProtocolName } from '../../src/conversation/types.ts';
 import { SseParser } from '../../src/lib/bytes/sse.ts';
 import type { Json, JsonObject } from '../../src/lib/json/json.ts';
 import { PROTOCOLS } from '../features/tool-pairing/support.ts';
+import type { SuiteProtocol as ProtocolName } from '../support/suite-protocols.ts';
 
 const BASE64 = 'iVBORw0KGgo=';
 const DATA = `data:image/png;base64,${BASE64}`;

@@ -3,9 +3,9 @@
 import { expect, test } from 'bun:test';
 import { Notes } from '../../src/conversation/notes.ts';
 import { NO_PROFILE } from '../../src/conversation/target.ts';
-import type { ProtocolName } from '../../src/conversation/types.ts';
 import type { JsonObject } from '../../src/lib/json/json.ts';
 import { PROTOCOLS } from '../features/tool-pairing/support.ts';
+import type { SuiteProtocol as ProtocolName } from '../support/suite-protocols.ts';
 
 function notesOf(from: ProtocolName, body: JsonObject): readonly string[] {
   const notes = new Notes();

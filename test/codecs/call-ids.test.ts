@@ -5,9 +5,9 @@ import fc from 'fast-check';
 import { Notes } from '../../src/conversation/notes.ts';
 import { NO_PROFILE } from '../../src/conversation/target.ts';
 import { unwrapCallId, wrapCallId } from '../../src/conversation/tools/call-ids.ts';
-import type { ProtocolName } from '../../src/conversation/types.ts';
 import type { Json, JsonObject } from '../../src/lib/json/json.ts';
 import { PROTOCOLS, run } from '../features/tool-pairing/support.ts';
+import type { SuiteProtocol as ProtocolName } from '../support/suite-protocols.ts';
 
 const LEGAL = /^[a-zA-Z0-9_-]+$/;
 const ODD = ['functions.f:0', 'call|1', 'id with space', '调用一', 'a/b', 'toolu_hg1_x', '\u0000'];

@@ -8,8 +8,8 @@ import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import { Notes } from '../../src/conversation/notes.ts';
 import { replyEvents } from '../../src/conversation/reply-builder.ts';
 import { NO_PROFILE, type Profile } from '../../src/conversation/target.ts';
-import type { ProtocolName } from '../../src/conversation/types.ts';
 import type { JsonObject } from '../../src/lib/json/json.ts';
+import type { SuiteProtocol as ProtocolName } from '../support/suite-protocols.ts';
 
 const PROTOCOLS = {
   'openai-chat': openaiChat,
@@ -221,9 +221,10 @@ describe('a citation of a file, which has no address', () => {
 
   /** The answer as a stream for a client of this protocol. */
   const streamed = (to: Codec, body: JsonObject) => {
-    const { reply } = encodedReply('openai-responses', to.name, body);
+    const name = to.name as ProtocolName;
+    const { reply } = encodedReply('openai-responses', name, body);
     const notes = new Notes();
-    const request = to.decodeRequest(LEAST[to.name]);
+    const request = to.decodeRequest(LEAST[name]);
     const encoder = to.encodeStream({ request: request, requestId: 'req_1', provider: 'p', notes });
     return { stream: [...replyEvents(reply)].map((event) => encoder.event(event)).join(''), notes };
   };

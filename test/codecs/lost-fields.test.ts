@@ -4,9 +4,9 @@ import { describe, expect, test } from 'bun:test';
 import { PROFILES } from '../../src/config/vendors/profiles.ts';
 import { Notes } from '../../src/conversation/notes.ts';
 import { NO_PROFILE, type Profile } from '../../src/conversation/target.ts';
-import type { ProtocolName } from '../../src/conversation/types.ts';
 import type { JsonObject } from '../../src/lib/json/json.ts';
 import { PROTOCOLS } from '../features/tool-pairing/support.ts';
+import type { SuiteProtocol as ProtocolName } from '../support/suite-protocols.ts';
 
 const NAMES = Object.keys(PROTOCOLS) as ProtocolName[];
 const ASKED: Readonly<Record<ProtocolName, JsonObject>> = {

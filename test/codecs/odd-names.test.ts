@@ -7,13 +7,13 @@ import { withParts } from '../../src/conversation/edit.ts';
 import { GatewayError } from '../../src/conversation/errors.ts';
 import { Notes } from '../../src/conversation/notes.ts';
 import type { Target } from '../../src/conversation/target.ts';
-import type { ProtocolName } from '../../src/conversation/types.ts';
 import { repairBody, toolPairing } from '../../src/features/tool-pairing/index.ts';
 import { vendorFit } from '../../src/features/vendor-fit/index.ts';
 import { SseParser } from '../../src/lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject } from '../../src/lib/json/json.ts';
 import { profileFor } from '../../src/routing/index.ts';
 import { PROTOCOLS } from '../gateway/scripted.ts';
+import type { SuiteProtocol as ProtocolName } from '../support/suite-protocols.ts';
 import { BODIES, mutants, REPLIES, STREAMS } from './odd-names.ts';
 
 const NAMES = Object.keys(PROTOCOLS) as ProtocolName[];

@@ -1,7 +1,7 @@
 /** A request, a stream and a reply of each protocol with most of their fields, and mutants with inherited names. */
 
-import type { ProtocolName } from '../../src/conversation/types.ts';
 import type { Json, JsonObject } from '../../src/lib/json/json.ts';
+import type { SuiteProtocol as ProtocolName } from '../support/suite-protocols.ts';
 
 const schema = {
   type: 'object',

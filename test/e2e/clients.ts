@@ -1,8 +1,9 @@
-/** The three official clients behind one interface: send a message, read the reply, answer the calls, continue. */
+/** The official clients behind one interface: send a message, read the reply, answer the calls, continue. */
 
 import Anthropic from '@anthropic-ai/sdk';
+import { type Content, GoogleGenAI, type Part } from '@google/genai';
 import OpenAI from 'openai';
-import type { Protocol } from '../support/fake-upstream/index.ts';
+import type { FakeProtocol, Protocol } from '../support/fake-upstream/index.ts';
 
 /** A reply in no protocol's terms. Tokens are counted as OpenAI counts them. */
 export interface ClientReply {
@@ -264,13 +265,93 @@ function messagesChat(base: string, options: ClientChatOptions): ClientChat {
   };
 }
 
+function geminiChat(base: string, options: ClientChatOptions): ClientChat {
+  const client = new GoogleGenAI({ apiKey: 'sk-client', httpOptions: { baseUrl: base } });
+  const contents: Content[] = [];
+  let last: ClientReply['calls'] = [];
+  const ask = async (): Promise<ClientReply> => {
+    const request = {
+      model: options.model,
+      contents,
+      config: {
+        systemInstruction: 'Be brief.',
+        ...(options.think
+          ? { thinkingConfig: { includeThoughts: true, thinkingBudget: 2048 } }
+          : {}),
+        ...(options.tools
+          ? {
+              tools: [
+                {
+                  functionDeclarations: [
+                    {
+                      name: TOOL.name,
+                      description: TOOL.description,
+                      parametersJsonSchema: TOOL.schema,
+                    },
+                  ],
+                },
+              ],
+            }
+          : {}),
+      },
+    };
+    const chunks = options.stream
+      ? await Array.fromAsync(await client.models.generateContentStream(request))
+      : [await client.models.generateContent(request)];
+    const parts: Part[] = chunks.flatMap(({ candidates }) => candidates?.[0]?.content?.parts ?? []);
+    // As the SDK's own chats do: every chunk is a content of the history, without empty texts.
+    for (const { candidates } of chunks) {
+      const kept = (candidates?.[0]?.content?.parts ?? []).filter(({ text }) => text !== '');
+      if (kept.length > 0) contents.push({ role: 'model', parts: kept });
+    }
+    last = parts.flatMap(({ functionCall: one }) =>
+      one === undefined ? [] : [{ id: one.id ?? '', name: one.name ?? '', arguments: one.args }],
+    );
+    const textOf = (thought: boolean) =>
+      parts.map((part) => ((part.thought === true) === thought ? (part.text ?? '') : '')).join('');
+    const end = chunks.at(-1);
+    const reason = end?.candidates?.[0]?.finishReason;
+    const usage = end?.usageMetadata;
+    const finish = { STOP: 'stop', MAX_TOKENS: 'length' }[String(reason)] ?? String(reason);
+    return {
+      text: textOf(false),
+      reasoning: textOf(true),
+      calls: last,
+      finish: last.length > 0 ? 'calls' : finish,
+      usage: {
+        input: usage?.promptTokenCount ?? 0,
+        cached: usage?.cachedContentTokenCount ?? 0,
+        output: (usage?.candidatesTokenCount ?? 0) + (usage?.thoughtsTokenCount ?? 0),
+      },
+    };
+  };
+  return {
+    say: (text) => {
+      contents.push({ role: 'user', parts: [{ text }] });
+      return ask();
+    },
+    answer: (result) => {
+      const parts = last.map((call) => ({
+        functionResponse: {
+          ...(call.id === '' ? {} : { id: call.id }),
+          name: call.name,
+          response: { output: result(call) },
+        },
+      }));
+      contents.push({ role: 'user', parts });
+      return ask();
+    },
+  };
+}
+
 /** Each protocol's official client as a conversation. */
 export const CLIENT_CHATS: Readonly<
-  Record<Protocol, (base: string, options: ClientChatOptions) => ClientChat>
+  Record<FakeProtocol, (base: string, options: ClientChatOptions) => ClientChat>
 > = {
   'openai-chat': chatCompletionsChat,
   'openai-responses': responsesChat,
   'anthropic-messages': messagesChat,
+  'google-gemini': geminiChat,
 };
 
 export const PROTOCOLS: readonly Protocol[] = [
@@ -279,11 +360,15 @@ export const PROTOCOLS: readonly Protocol[] = [
   'anthropic-messages',
 ];
 
+/** The protocols of the pairs: sixteen of them. */
+export const ALL_PROTOCOLS: readonly FakeProtocol[] = [...PROTOCOLS, 'google-gemini'];
+
 /** The model that the test configuration routes to an upstream of this protocol. */
-export const VIA: Readonly<Record<Protocol, string>> = {
+export const VIA: Readonly<Record<FakeProtocol, string>> = {
   'openai-chat': 'via-chat',
   'openai-responses': 'via-responses',
   'anthropic-messages': 'via-messages',
+  'google-gemini': 'via-gemini',
 };
 
 /** The path and the smallest body of a request in a protocol, for tests below the SDKs. */

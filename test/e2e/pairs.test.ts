@@ -1,7 +1,7 @@
 /** Every client against every vendor, through the binary: content arrives complete, and histories go back valid. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
+import { allProviders, type Gateway, startGateway } from '../support/binary.ts';
 import {
   type Answer,
   call,
@@ -11,14 +11,14 @@ import {
   think,
   toolResults,
 } from '../support/fake-upstream/index.ts';
-import { CLIENT_CHATS, PROTOCOLS, VIA } from './clients.ts';
+import { ALL_PROTOCOLS, CLIENT_CHATS, VIA } from './clients.ts';
 
 let upstream: FakeUpstream;
 let gateway: Gateway;
 
 beforeAll(async () => {
-  upstream = await startFakeUpstream({ keys: ['sk-upstream'], models: ['m1'] });
-  gateway = await startGateway(threeProviders(upstream));
+  upstream = await startFakeUpstream({ keys: ['sk-upstream'], models: ['m1', 'gemini-3-m1'] });
+  gateway = await startGateway(allProviders(upstream));
 }, 120_000);
 afterEach(() => upstream.clear());
 afterAll(async () => {
@@ -29,8 +29,8 @@ afterAll(async () => {
 const GREETING = 'Grüße aus Zürich 👋🏽 — “quoted”, <b>tagged</b>, \\escaped\\ and\nbroken.';
 const COUNTS = { input: 1000, cached: 600, output: 90, reasoning: 40 };
 
-for (const client of PROTOCOLS) {
-  for (const vendor of PROTOCOLS) {
+for (const client of ALL_PROTOCOLS) {
+  for (const vendor of ALL_PROTOCOLS) {
     for (const stream of [true, false]) {
       describe(`${client} → ${vendor}, ${stream ? 'streamed' : 'whole'}`, () => {
         const openChat = (more: { tools?: boolean; think?: boolean } = {}) =>
@@ -43,7 +43,9 @@ for (const client of PROTOCOLS) {
           expect(response).toMatchObject({ text: GREETING, calls: [], finish: 'stop' });
           expect(response.usage).toEqual({ input: 1000, cached: 600, output: 90 });
           valid();
-          expect(upstream.modelRequests[0]?.body.model).toBe('m1');
+          expect(upstream.modelRequests[0]?.body.model).toBe(
+            vendor === 'google-gemini' ? 'gemini-3-m1' : 'm1',
+          );
           expect(upstream.modelRequests[0]?.body.stream ?? false).toBe(stream);
         });
 

@@ -1,7 +1,7 @@
 /** The history that an upstream received, message by message, in one shape for the three protocols. */
 
 import type { Json, JsonObject } from '../../src/lib/json/json.ts';
-import type { Protocol } from '../support/fake-upstream/index.ts';
+import type { FakeProtocol, Protocol } from '../support/fake-upstream/index.ts';
 
 /** One message; calls and results carry the ids that link them. */
 export type Sent =
@@ -29,7 +29,8 @@ function textOf(content: Json | undefined): string {
 }
 
 /** The history of a request's body without system prompts; messages that are separate on the wire stay separate. */
-export function sentHistory(protocol: Protocol, body: JsonObject): readonly Sent[] {
+export function sentHistory(spoken: FakeProtocol, body: JsonObject): readonly Sent[] {
+  const protocol = spoken as Protocol;
   switch (protocol) {
     case 'openai-chat':
       return list(body.messages).flatMap(fromChat);

@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, test } from 'bun:test';
 import zlib from 'node:zlib';
-import type { ProtocolName } from '../../src/conversation/types.ts';
+import type { SuiteProtocol as ProtocolName } from '../support/suite-protocols.ts';
 import {
   beginning,
   head,

@@ -1,6 +1,7 @@
 /** Who falls silent, breaks off or leaves where nobody streams: within an error, a token count, the waiting line. */
 
 import { expect, test } from 'bun:test';
+import { CODECS } from '../../src/app/codecs.ts';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
 import { environmentFrom } from '../../src/config/environment.ts';
 import { parseConfig } from '../../src/config/load.ts';
@@ -10,7 +11,7 @@ import { routingTable } from '../../src/routing/index.ts';
 import { ConcurrencyLimit } from '../../src/upstream/concurrency-limit.ts';
 import { answerOf } from '../../src/upstream/fetch-transport.ts';
 import { Upstream } from '../../src/upstream/upstream.ts';
-import { PROTOCOLS, scriptedGateway } from './scripted.ts';
+import { scriptedGateway } from './scripted.ts';
 
 const ASKED = { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] };
 
@@ -63,7 +64,7 @@ test('a count that breaks off gives its place back: the next one is not left wai
   });
   const table = routingTable(loaded.config);
   const count = createTokenCounter({
-    protocols: PROTOCOLS,
+    protocols: CODECS,
     services: () => ({ table, slots: new ConcurrencyLimit(0), upstream: () => upstream }),
   });
   for (let i = 1; i <= 2; i++) {

@@ -3,8 +3,8 @@
 import { describe, expect, test } from 'bun:test';
 import { GatewayError } from '../../src/conversation/errors.ts';
 import type { StreamEvent } from '../../src/conversation/events.ts';
-import type { ProtocolName } from '../../src/conversation/types.ts';
 import type { Continuation, Feature, Interceptor } from '../../src/features/feature.ts';
+import type { SuiteProtocol as ProtocolName } from '../support/suite-protocols.ts';
 import { type Scripted, scriptedGateway } from './scripted.ts';
 
 /** Continues after a first hop that called `lookup`: the call is held, its answer is a user turn. */

@@ -3,13 +3,13 @@
 import { expect, test } from 'bun:test';
 import type { StreamEvent } from '../../src/conversation/events.ts';
 import { Notes } from '../../src/conversation/notes.ts';
-import type { ProtocolName } from '../../src/conversation/types.ts';
 import { Passthrough } from '../../src/gateway/stream/passthrough.ts';
 import type { Bounds } from '../../src/gateway/stream/quiet-bytes.ts';
 import { Translator } from '../../src/gateway/stream/translator.ts';
 import { STREAMED, targetWith } from '../features/leaked-calls/transcript.ts';
 import { bytewise, everySplit, whole } from '../support/chunkings.ts';
 import { expectLinear } from '../support/growth.ts';
+import type { SuiteProtocol as ProtocolName } from '../support/suite-protocols.ts';
 import { PROTOCOLS } from './scripted.ts';
 
 const SECRET = 'sk-secret-0123456789';

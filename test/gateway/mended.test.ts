@@ -1,9 +1,9 @@
 /** A tool history that no decoder can read is mended on the live path, and only such a one. */
 
 import { describe, expect, test } from 'bun:test';
-import type { ProtocolName } from '../../src/conversation/types.ts';
 import { repairBody } from '../../src/features/tool-pairing/index.ts';
 import { ClientRequest } from '../../src/gateway/client-request.ts';
+import type { SuiteProtocol as ProtocolName } from '../support/suite-protocols.ts';
 import { PROTOCOLS } from './scripted.ts';
 
 const request = (protocol: ProtocolName, body: unknown) =>

@@ -1,8 +1,8 @@
 /** A gateway with the real network before upstreams that write raw bytes: for tests of what an answer may be. */
 
+import { CODECS } from '../../src/app/codecs.ts';
 import { environmentFrom } from '../../src/config/environment.ts';
 import { parseConfig } from '../../src/config/load.ts';
-import type { ProtocolName } from '../../src/conversation/types.ts';
 import { createTokenCounter } from '../../src/gateway/count-tokens/count-tokens.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import type { Exchange, Summary } from '../../src/gateway/types.ts';
@@ -11,6 +11,7 @@ import { type RoutedTarget, routingTable } from '../../src/routing/index.ts';
 import { ConcurrencyLimit } from '../../src/upstream/concurrency-limit.ts';
 import { type HealthSnapshot, healthSnapshot } from '../../src/upstream/health/snapshot.ts';
 import { UpstreamPool } from '../../src/upstream/pool.ts';
+import type { SuiteProtocol as ProtocolName } from '../support/suite-protocols.ts';
 import { PROTOCOLS } from './scripted.ts';
 
 /** One connection of a client of this upstream. */
@@ -155,7 +156,7 @@ export function rawWorld(yaml: string): World {
     room: ({ target }: RoutedTarget) => ROOMS[target.model],
   });
   const gateway = createGateway({
-    protocols: PROTOCOLS,
+    protocols: CODECS,
     featuresFor: () => undefined,
     services,
     record: () => undefined,
@@ -164,7 +165,7 @@ export function rawWorld(yaml: string): World {
     onStream: () => {},
     onEnd: (summary) => summaries.push(summary),
   });
-  const counter = createTokenCounter({ protocols: PROTOCOLS, services });
+  const counter = createTokenCounter({ protocols: CODECS, services });
   const exchange = (
     client: ProtocolName,
     body: object,

@@ -1,9 +1,9 @@
 /** An upstream's redirect ends at the gateway: nobody's key or prompt follows it. */
 
 import { describe, expect, test } from 'bun:test';
+import { CODECS } from '../../src/app/codecs.ts';
 import { environmentFrom } from '../../src/config/environment.ts';
 import { parseConfig } from '../../src/config/load.ts';
-import type { ProtocolName } from '../../src/conversation/types.ts';
 import { createTokenCounter } from '../../src/gateway/count-tokens/count-tokens.ts';
 import { forwardedHeaders } from '../../src/gateway/response-headers.ts';
 import { WITHOUT_KEY } from '../../src/keys/principal.ts';
@@ -12,6 +12,7 @@ import { routingTable } from '../../src/routing/index.ts';
 import { ConcurrencyLimit } from '../../src/upstream/concurrency-limit.ts';
 import { answerOf } from '../../src/upstream/fetch-transport.ts';
 import { Upstream } from '../../src/upstream/upstream.ts';
+import type { SuiteProtocol as ProtocolName } from '../support/suite-protocols.ts';
 import { PROTOCOLS, scriptedGateway } from './scripted.ts';
 
 const location = 'https://elsewhere.example/v1?signature=s3cret';
@@ -70,7 +71,7 @@ describe('a redirect of the upstream', () => {
     if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
     const table = routingTable(loaded.config);
     const count = createTokenCounter({
-      protocols: PROTOCOLS,
+      protocols: CODECS,
       services: () => ({
         table,
         slots: new ConcurrencyLimit(0),

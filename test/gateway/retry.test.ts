@@ -1,7 +1,7 @@
 /** Where a request goes after a failure, and what the client hears of it, with two targets and the real network. */
 
 import { afterEach, describe, expect, test } from 'bun:test';
-import type { ProtocolName } from '../../src/conversation/types.ts';
+import type { SuiteProtocol as ProtocolName } from '../support/suite-protocols.ts';
 import {
   head,
   type RawUpstream,

@@ -1,12 +1,12 @@
 /** A gateway in this process whose upstream answers by script: for tests of the pipeline without sockets. */
 
+import { CODECS } from '../../src/app/codecs.ts';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
 import type { Codec } from '../../src/codecs/codec.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import { environmentFrom } from '../../src/config/environment.ts';
 import { parseConfig } from '../../src/config/load.ts';
-import type { ProtocolName } from '../../src/conversation/types.ts';
 import type { Feature } from '../../src/features/feature.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import type { Summary } from '../../src/gateway/types.ts';
@@ -16,6 +16,7 @@ import { ConcurrencyLimit } from '../../src/upstream/concurrency-limit.ts';
 import { answerOf } from '../../src/upstream/fetch-transport.ts';
 import type { Transport } from '../../src/upstream/transport.ts';
 import { Upstream } from '../../src/upstream/upstream.ts';
+import type { SuiteProtocol as ProtocolName } from '../support/suite-protocols.ts';
 
 export const PROTOCOLS: Readonly<Record<ProtocolName, Codec>> = {
   'anthropic-messages': anthropicMessages,
@@ -76,7 +77,7 @@ export function scriptedGateway(
   };
   const upstreams = new Map<string, Upstream>();
   const gateway = createGateway({
-    protocols: PROTOCOLS,
+    protocols: CODECS,
     featuresFor: () => ({ features }),
     services: () => ({
       table,

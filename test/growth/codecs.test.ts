@@ -10,11 +10,12 @@ import { lintStream as lintResponsesStream } from '../../src/codecs/openai-respo
 import type { StreamEvent } from '../../src/conversation/events.ts';
 import { Notes } from '../../src/conversation/notes.ts';
 import { NO_PROFILE, type Profile, type Target } from '../../src/conversation/target.ts';
-import type { Conversation, ProtocolName } from '../../src/conversation/types.ts';
+import type { Conversation } from '../../src/conversation/types.ts';
 import { type SseFrame, SseParser } from '../../src/lib/bytes/sse.ts';
 import type { Json, JsonObject } from '../../src/lib/json/json.ts';
 import { PROTOCOLS } from '../features/tool-pairing/support.ts';
 import { expectLinear } from '../support/growth.ts';
+import type { SuiteProtocol as ProtocolName } from '../support/suite-protocols.ts';
 
 const NAMES = Object.keys(PROTOCOLS) as ProtocolName[];
 const LINT = {

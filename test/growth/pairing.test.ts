@@ -5,7 +5,7 @@ import { GatewayError } from '../../src/conversation/errors.ts';
 import { Notes } from '../../src/conversation/notes.ts';
 import { historyRefusal } from '../../src/conversation/refusal.ts';
 import { NO_PROFILE, type Profile, type Target } from '../../src/conversation/target.ts';
-import type { Conversation, ProtocolName } from '../../src/conversation/types.ts';
+import type { Conversation } from '../../src/conversation/types.ts';
 import { refusalRetry } from '../../src/features/refusal-retry/index.ts';
 import { repairBody, repairHistory, toolPairing } from '../../src/features/tool-pairing/index.ts';
 import { mayNeedRepair } from '../../src/features/tool-pairing/prefilter.ts';
@@ -15,6 +15,7 @@ import { runInSlices } from '../../src/lib/loop/steps.ts';
 import { PROTOCOLS } from '../features/tool-pairing/support.ts';
 import { expectLinear } from '../support/growth.ts';
 import { expectSlices } from '../support/longest-turn.ts';
+import type { SuiteProtocol as ProtocolName } from '../support/suite-protocols.ts';
 
 const NAMES = Object.keys(PROTOCOLS) as ProtocolName[];
 

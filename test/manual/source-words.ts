@@ -47,6 +47,7 @@ const names = (argument: string): readonly string[] =>
  */
 const PASSED_ON: Readonly<Record<string, RegExp>> = {
   'src/codecs/openai-chat/request/encode-content.ts': /\bnoteOnce\(\s*context\s*,\s*/g,
+  'src/codecs/google-gemini/request/encode-parts.ts': /\bnoteOnce\(\s*this\.#context\s*,\s*/g,
 };
 
 export interface Found {

@@ -1,8 +1,8 @@
 /** The exchanges that the samples show: the client's request and the vendor's answer. Everything is made up. */
 
-import type { ProtocolName } from '../../src/conversation/types.ts';
 import type { JsonObject } from '../../src/lib/json/json.ts';
 import { call, type Raw, refuse, type Step, say } from '../support/fake-upstream/index.ts';
+import type { SuiteProtocol as ProtocolName } from '../support/suite-protocols.ts';
 
 export interface Case {
   /** `req_<ms>_<word>`. */

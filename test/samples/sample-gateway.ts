@@ -2,7 +2,6 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ProtocolName } from '../../src/conversation/types.ts';
 import type { SampleMeta } from '../../src/samples/sample.ts';
 import { type Gateway, startGateway } from '../support/binary.ts';
 import {
@@ -11,6 +10,7 @@ import {
   type Step,
   startFakeUpstream,
 } from '../support/fake-upstream/index.ts';
+import type { SuiteProtocol as ProtocolName } from '../support/suite-protocols.ts';
 import { startToolServers, type ToolServers } from '../support/tool-servers.ts';
 
 export const ROOT = join(import.meta.dir, '../../samples');

@@ -2,6 +2,7 @@
 
 import { adminPlugin } from '../../src/admin/plugin.ts';
 import { messagesPlugin } from '../../src/codecs/anthropic-messages/plugin.ts';
+import { geminiPlugin } from '../../src/codecs/google-gemini/plugin.ts';
 import { chatCompletionsPlugin } from '../../src/codecs/openai-chat/plugin.ts';
 import { responsesPlugin } from '../../src/codecs/openai-responses/plugin.ts';
 import { memoryPlugin } from '../../src/features/memory/api/plugin.ts';
@@ -23,6 +24,7 @@ const never = () => {
 export const ALL_ROUTES: readonly Route[] = [
   chatCompletionsPlugin({ serve: never }),
   messagesPlugin({ serve: never, countTokens: never }),
+  geminiPlugin({ serve: never, countTokens: never, errors: { response: never } }),
   responsesPlugin({
     serve: never,
     responses: {

@@ -33,7 +33,10 @@ test.each([
   ['/v1/chat/completions/', ['POST']],
   ['/v1/responses/resp_1', ['GET', 'DELETE']],
   ['/v1/responses/compact', undefined],
-  ['/v1/models/org/name', ['GET']],
+  ['/v1/models', ['GET']],
+  // A model's methods stand behind its name.
+  ['/v1/models/org/name', ['GET', 'POST']],
+  ['/v1beta/models/org/name:generateContent', ['GET', 'POST']],
   ['/v1/memory/space/events', ['GET', 'POST']],
   ['/v1/memory', ['GET']],
   ['/v1/responses/input_tokens', ['POST']],

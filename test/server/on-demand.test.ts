@@ -11,6 +11,7 @@ test('a failed load is an error of that request alone', async () => {
   const errors = new ErrorResponses({
     fallback: CODECS['openai-chat'],
     anthropic: CODECS['anthropic-messages'],
+    google: CODECS['google-gemini'],
     access: () => () => WITHOUT_KEY,
   });
   let loads = 0;

@@ -254,3 +254,22 @@ export function threeProviders(upstream: FakeUpstream, more: Record<string, unkn
     ...more,
   };
 }
+
+/**
+ * The same with Gemini beside them: `via-gemini` goes out as `gemini-3-m1`, a model that wants its calls signed.
+ */
+export function allProviders(upstream: FakeUpstream, more: Record<string, unknown> = {}): object {
+  const three = threeProviders(upstream, more) as { providers: object; routes: readonly object[] };
+  const gemini = {
+    protocol: 'google-gemini',
+    base_url: upstream.baseUrl('google-gemini'),
+    keys: ['sk-upstream'],
+    profile: 'google-gemini',
+    models: ['gemini-3-m1'],
+  };
+  return {
+    ...three,
+    providers: { ...three.providers, gemini },
+    routes: [...three.routes, { when: { model: 'via-gemini' }, to: ['gemini/gemini-3-m1'] }],
+  };
+}

@@ -2,7 +2,7 @@
 
 import type { Json, JsonObject } from '../../src/lib/json/json.ts';
 import type { Step } from './fake-upstream/answer.ts';
-import { call, type Protocol, say, toolNames, toolResults } from './fake-upstream/index.ts';
+import { call, type FakeProtocol, say, toolNames, toolResults } from './fake-upstream/index.ts';
 import type { Received, Script } from './fake-upstream/server.ts';
 
 export interface PlannedCall {
@@ -12,7 +12,7 @@ export interface PlannedCall {
 
 /** The model's view of the request. */
 export interface ModelView {
-  readonly protocol: Protocol;
+  readonly protocol: FakeProtocol;
   readonly body: JsonObject;
   /** Names of the declared tools. */
   readonly tools: readonly string[];

@@ -19,6 +19,7 @@ export const SHORT_NAMES: Readonly<Record<string, ProtocolName>> = {
   messages: 'anthropic-messages',
   chat: 'openai-chat',
   responses: 'openai-responses',
+  gemini: 'google-gemini',
 };
 
 export const LINT: CommandSpec = {
@@ -173,6 +174,7 @@ function protocolOfFrame({ data }: SseFrame): ProtocolName | undefined {
   if (/^(message_(start|delta|stop)|content_block_(start|delta|stop)|ping)$/.test(type)) {
     return 'anthropic-messages';
   }
+  if (Array.isArray(event.candidates) || event.usageMetadata !== undefined) return 'google-gemini';
   return Array.isArray(event.choices) ? 'openai-chat' : undefined;
 }
 

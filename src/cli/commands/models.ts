@@ -199,6 +199,7 @@ function parseNamedRequest(
 function protocolOf(body: NamedRequest): ProtocolName {
   if (typeof body === 'string') return 'openai-chat';
   if ('input' in body) return 'openai-responses';
+  if ('contents' in body) return 'google-gemini';
   // Chat has no `system` member and no tool with an `input_schema`; Messages always has an output cap.
   const tools = Array.isArray(body.tools) ? (body.tools as readonly Json[]) : [];
   const messages =

@@ -13,7 +13,7 @@ export interface ResponsesOptions {
     /** `POST /v1/alpha/search`, by which Codex' code mode searches. */
     readonly search: Serve;
     /** An upgrade to a WebSocket; undefined: the connection is one now. */
-    readonly socket: (request: Request) => Response | undefined;
+    readonly socket: (request: Request) => Promise<Response | undefined>;
     /** Stored responses. */
     readonly retrieve: ById;
     readonly remove: ById;

@@ -61,7 +61,7 @@ const provider = closed(
         'x-meant': 'https://{}',
         'x-url': 'base',
         description:
-          "The base URL as the vendor's own SDK takes it: the part before /chat/completions, /responses or /v1/messages.",
+          "The base URL as the vendor's own SDK takes it: the part before /chat/completions, /responses, /v1/messages or /models/ (google-gemini; without a path, /v1beta is added).",
       }),
       "the preset's; needed without one",
     ),
@@ -75,7 +75,7 @@ const provider = closed(
     ),
     auth: optional(
       choice(AUTH_STYLES, 'The header that carries the key.'),
-      'x-api-key for anthropic-messages, else bearer',
+      'x-api-key for anthropic-messages, x-goog-api-key for google-gemini, else bearer',
     ),
     profile: optional(
       text('Vendor quirks by name; none = an unknown vendor.'),
@@ -242,8 +242,7 @@ function resolveProvider(
     });
   }
   const keys = resolveKeys(own, preset, environment, path, findings);
-  const auth =
-    own.auth ?? preset?.auth ?? (protocol === 'anthropic-messages' ? 'x-api-key' : 'bearer');
+  const auth = own.auth ?? preset?.auth ?? USUAL_AUTH[protocol];
   const sendsOwn = Object.keys(own.headers).length + Object.keys(own.query).length > 0;
   if (keys.length === 0 && auth !== 'none' && !sendsOwn && !isLocalServer(baseUrl)) {
     const wanted = preset?.variables.join(' or ');
@@ -256,7 +255,7 @@ function resolveProvider(
   return {
     name,
     protocol,
-    baseUrl: baseUrl === 'demo:' ? baseUrl : withoutTrailing(baseUrl, '/'),
+    baseUrl: baseUrl === 'demo:' ? baseUrl : requestBase(withoutTrailing(baseUrl, '/'), protocol),
     keys,
     auth,
     profile,
@@ -285,6 +284,20 @@ function resolveProvider(
       },
     },
   };
+}
+
+/** The header that carries the key where the file does not say. */
+export const USUAL_AUTH: Readonly<Record<ProtocolName, AuthStyle>> = {
+  'openai-chat': 'bearer',
+  'openai-responses': 'bearer',
+  'anthropic-messages': 'x-api-key',
+  'google-gemini': 'x-goog-api-key',
+};
+
+/** Google's SDKs take the address without the version, which they add themselves. */
+function requestBase(base: string, protocol: ProtocolName): string {
+  const bare = protocol === 'google-gemini' && /^https?:\/\/[^/]+$/.test(base);
+  return bare ? `${base}/v1beta` : base;
 }
 
 function missing(path: Path, key: string, name: string, preset?: Preset): Issue {

@@ -3,7 +3,7 @@
 import type { ProtocolName } from '../../conversation/protocol-names.ts';
 
 /** How a provider wants its key: which header carries it. */
-export const AUTH_STYLES = ['bearer', 'x-api-key', 'api-key', 'none'] as const;
+export const AUTH_STYLES = ['bearer', 'x-api-key', 'api-key', 'x-goog-api-key', 'none'] as const;
 export type AuthStyle = (typeof AUTH_STYLES)[number];
 
 export interface Endpoint {
@@ -169,12 +169,22 @@ export const PRESETS: Readonly<Record<string, Preset>> = {
     MINIMAX_MODELS,
     'https://api.minimaxi.com/anthropic',
   ),
-  gemini: chat(
-    'https://generativelanguage.googleapis.com/v1beta/openai',
-    'gemini',
-    ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
-    ['gemini-2.5-pro', 'gemini-2.5-flash', 'gemini-*', 'gemma-*'],
-  ),
+  gemini: {
+    protocol: 'google-gemini',
+    profile: 'google-gemini',
+    endpoints: {
+      'google-gemini': {
+        baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
+        profile: 'google-gemini',
+      },
+      'openai-chat': {
+        baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
+        profile: 'gemini',
+      },
+    },
+    variables: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
+    models: ['gemini-2.5-pro', 'gemini-2.5-flash', 'gemini-*', 'gemma-*'],
+  },
   xai: chat('https://api.x.ai/v1', 'xai', ['XAI_API_KEY'], ['grok-4', 'grok-*']),
   mistral: chat(
     'https://api.mistral.ai/v1',

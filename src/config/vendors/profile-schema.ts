@@ -120,6 +120,11 @@ export const profileFacts = {
   adaptiveThinking: flag('Messages: accepts thinking.type adaptive with output_config.effort.'),
   budgetThinking: flag('Messages: accepts thinking.type enabled with a budget.'),
   anySignature: flag('Messages: accepts thinking blocks with any signature.'),
+  thinkingLevels: flag('Gemini: controls reasoning by thinkingLevel, not by thinkingBudget.'),
+  callSignatures: flag('Gemini: refuses calls of the history without a thought signature.'),
+  jsonSchemaTools: flag('Gemini: accepts parametersJsonSchema.'),
+  hostedWithFunctions: flag("Gemini: accepts Google's own tools beside functions."),
+  formatWithFunctions: flag('Gemini: accepts a JSON output format beside functions.'),
   thinkingDefault: oneOf(
     ['on', 'off', 'always'],
     'Whether the model reasons when the request does not say; always: it cannot be switched off.',

@@ -79,6 +79,38 @@ const TABLE: Readonly<Record<string, Omit<ProfileFacts, 'name'>>> = {
       'gemini-3*': { thinkingDefault: 'always', efforts: ['minimal', 'low', 'medium', 'high'] },
     },
   },
+  // https://ai.google.dev/gemini-api/docs/thinking, …/thought-signatures, …/function-calling
+  'google-gemini': {
+    temperature: { min: 0, max: 2 },
+    maxStops: 5,
+    parallelToolsParam: false,
+    strictTools: false,
+    hostedTools: ['web_search', 'web_fetch', 'code_execution'],
+    models: {
+      // "Thinking is not enabled for models/…"
+      'gemini-1*': { reasoningParam: 'none', thinkingDefault: 'off', formatWithFunctions: false },
+      'gemini-2.0*': { reasoningParam: 'none', thinkingDefault: 'off', formatWithFunctions: false },
+      'gemma-*': { reasoningParam: 'none', thinkingDefault: 'off' },
+      'gemini-2.5*': {
+        // "Function calling with a response mime type: 'application/json' is unsupported"
+        formatWithFunctions: false,
+        thinkingDefault: 'on',
+        efforts: ['none', 'minimal', 'low', 'medium', 'high'],
+      },
+      'gemini-2.5-flash-lite*': { thinkingDefault: 'off' },
+      'gemini-2.5-pro*': {
+        thinkingDefault: 'always',
+        efforts: ['minimal', 'low', 'medium', 'high'],
+      },
+      'gemini-3*': {
+        thinkingDefault: 'always',
+        thinkingLevels: true,
+        callSignatures: true,
+        imagesInResults: true,
+        efforts: ['minimal', 'low', 'medium', 'high'],
+      },
+    },
+  },
   xai: {
     reasoningField: 'reasoning_content',
     temperature: { min: 0, max: 2 },

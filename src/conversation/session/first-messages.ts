@@ -3,11 +3,14 @@
 import { isObject, type Json, MemberScan, topLevel, tryParse } from '../../lib/json/json.ts';
 import type { ProtocolName } from '../types.ts';
 
-/** Where each protocol has its messages. */
-const MESSAGES: Readonly<Record<ProtocolName, ReadonlySet<string>>> = {
-  'anthropic-messages': new Set(['messages']),
-  'openai-chat': new Set(['messages']),
-  'openai-responses': new Set(['input']),
+/** Where each protocol has its messages, and a message its content. */
+const MESSAGES: Readonly<
+  Record<ProtocolName, { readonly wanted: ReadonlySet<string>; readonly content: string }>
+> = {
+  'anthropic-messages': { wanted: new Set(['messages']), content: 'content' },
+  'openai-chat': { wanted: new Set(['messages']), content: 'content' },
+  'openai-responses': { wanted: new Set(['input']), content: 'content' },
+  'google-gemini': { wanted: new Set(['contents']), content: 'parts' },
 };
 
 // What stands before the user's first message, and how much of each one is read.
@@ -23,7 +26,7 @@ const COMMA = 0x2c;
  * them. '' where there are none. Costs one pass through the bytes; nothing but those messages is parsed.
  */
 export function firstMessages(protocol: ProtocolName, body: Uint8Array): string {
-  const wanted = MESSAGES[protocol];
+  const { wanted, content: inside } = MESSAGES[protocol];
   const member = topLevel(body, wanted)?.get([...wanted][0]!);
   if (member === undefined) return '';
   if (body[member.valueStart] !== BRACKET) {
@@ -38,12 +41,12 @@ export function firstMessages(protocol: ProtocolName, body: Uint8Array): string 
     const scan = new MemberScan(message);
     scan.run(Number.POSITIVE_INFINITY);
     if (!scan.sound) break;
-    const { role, content } = Object.fromEntries(
-      ['role', 'content'].map((name) => {
-        const found = scan.members.get(name);
-        return [name, found && valueAt(message, found.valueStart, found.valueEnd)];
-      }),
-    );
+    const memberValue = (name: string) => {
+      const found = scan.members.get(name);
+      return found && valueAt(message, found.valueStart, found.valueEnd);
+    };
+    const role = memberValue('role');
+    const content = memberValue(inside);
     texts += `${role}\n${wordsOf(content)}\n`;
     if (role === 'user') break;
     at += scan.at;

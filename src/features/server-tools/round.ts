@@ -21,6 +21,7 @@ const ENDPOINTS: Readonly<Record<ProtocolName, string>> = {
   'anthropic-messages': '/v1/messages',
   'openai-chat': '/v1/chat/completions',
   'openai-responses': '/v1/responses',
+  'google-gemini': '/v1beta/models',
 };
 
 type Emit = (events: readonly StreamEvent[]) => void;

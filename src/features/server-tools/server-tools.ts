@@ -2,7 +2,7 @@
 
 import { withParts } from '../../conversation/edit.ts';
 import type { StreamEvent } from '../../conversation/events.ts';
-import type { Conversation, Turn } from '../../conversation/types.ts';
+import type { Conversation, ProtocolName, Turn } from '../../conversation/types.ts';
 import { containsAny, needles } from '../../lib/bytes/bytes.ts';
 import type { Feature, FeatureContext } from '../feature.ts';
 import { MINT } from './citations/sources.ts';
@@ -15,15 +15,19 @@ import { type ServerToolOptions, Session } from './session.ts';
 
 const MINTED = Buffer.from(MINT);
 const ANSWERED = needles('"assistant"', '_call"');
-// How declarations of searches, fetches and code execution begin in all protocols (Kimi's is `$web_search`).
-// Only two needles: each one is a pass over the whole body.
+const ANSWERED_GEMINI = needles('"model"');
+// How declarations of searches, fetches and code execution begin (Kimi's is `$web_search`). Only two needles: each
+// one is a pass over the whole body.
 const HOSTED = needles('web_', '"code_');
+// Google's in both spellings: googleSearch, urlContext, codeExecution.
+const HOSTED_GEMINI = needles('"google', '"url', '"code');
 
 /**
  * May this body declare a tool that the vendor runs itself? The vendor may pause its turn in the middle
  * of such a call and must then be asked to continue. This feature does that, even without tools of its own.
  */
-export const mayDeclareHosted = (body: Buffer): boolean => containsAny(body, HOSTED);
+export const mayDeclareHosted = (body: Buffer, client: ProtocolName): boolean =>
+  containsAny(body, client === 'google-gemini' ? HOSTED_GEMINI : HOSTED);
 
 /**
  * The feature of one exchange. It comes after the features that complete the request (stored responses)
@@ -112,10 +116,12 @@ export function serverTools(options: ServerToolOptions): Feature {
 
   return {
     name: 'server-tools',
-    mayApply(body, { hop }) {
+    mayApply(body, { hop, client }) {
       if (hop > 1 || hasOffers()) return true;
-      if (mayDeclareHosted(body) || body.includes(MINTED)) return true;
-      return !ledger.empty && containsAny(body, ANSWERED);
+      if (mayDeclareHosted(body, client) || body.includes(MINTED)) return true;
+      return (
+        !ledger.empty && containsAny(body, client === 'google-gemini' ? ANSWERED_GEMINI : ANSWERED)
+      );
     },
     async prepare(conversation, context, signal) {
       if (context.hop > 1) return;

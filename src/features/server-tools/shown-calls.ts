@@ -17,10 +17,12 @@ const PREFIX: Readonly<Record<ProtocolName, string>> = {
   'anthropic-messages': 'srvtoolu_hg',
   'openai-responses': 'ws_hg',
   'openai-chat': 'call_hg',
+  'google-gemini': 'gs_hg',
 };
 
 /** Is this the id of a call that this gateway ran and showed? */
-export const isShownId = (id: string): boolean => /^(?:srvtoolu|ws|call)_hg[0-9a-f]{24}$/.test(id);
+export const isShownId = (id: string): boolean =>
+  /^(?:srvtoolu|ws|call|gs)_hg[0-9a-f]{24}$/.test(id);
 
 export const newShownId = (client: ProtocolName): string => prefixedId(PREFIX[client]);
 

@@ -1,7 +1,6 @@
 /** Tool pairing: repairs histories that the target would refuse, and leaves valid ones untouched. */
 
-import { mapUnchanged, withParts } from '../../conversation/edit.ts';
-import { instructionsAsUser } from '../../conversation/late-instructions.ts';
+import { withParts } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import { targetAfterRefusal } from '../../conversation/refusal.ts';
 import type { Target } from '../../conversation/target.ts';
@@ -13,17 +12,15 @@ import type {
 } from '../../conversation/types.ts';
 import { runAtOnce, type Steps } from '../../lib/loop/steps.ts';
 import type { Feature } from '../feature.ts';
+import { clean, mapTurns, withChanges } from './clean.ts';
 import {
-  cleanSystem,
-  cleanTurn,
   fillEmpty,
   fitThinking,
   limitCacheMarks,
   placeThinking,
-  type SealContext,
   trimPrefill,
 } from './messages/index.ts';
-import { cleanChat, cleanItems, dropLoneReasoning, parsableInputs } from './openai/index.ts';
+import { dropLoneReasoning, parsableInputs } from './openai/index.ts';
 import {
   type CallTable,
   indexCalls,
@@ -93,36 +90,6 @@ function* repairSteps(
   return withParts(finished, { turns: [{ role: 'user', blocks }] });
 }
 
-/** Before pairing: repairs blocks and messages that are refused at any position. */
-function clean(
-  conversation: Conversation,
-  rules: PairingRules,
-  sealContext: SealContext,
-  notes: Notes,
-  counts: RepairCounts,
-): Conversation {
-  if (!rules.sameProtocol) return conversation;
-  switch (rules.protocol) {
-    case 'anthropic-messages': {
-      // Before pairing: user text separates calls from their results, asides do not.
-      const { turns } = conversation;
-      const spoken = rules.asidesAllowed ? turns : instructionsAsUser(turns, notes);
-      return withChanges(conversation, {
-        system: cleanSystem(conversation.system, counts),
-        turns: mapTurns(spoken, (turn) => cleanTurn(turn, sealContext, counts)),
-      });
-    }
-    case 'openai-chat': {
-      const note = (at: number) => notes.add('message_shape_repaired', `/messages/${at}`);
-      return withChanges(conversation, { turns: cleanChat(conversation.turns, note) });
-    }
-    case 'openai-responses':
-      return withChanges(conversation, {
-        turns: cleanItems(conversation, conversation.turns, notes),
-      });
-  }
-}
-
 /** Makes the arguments of calls parsable. The Messages codec writes objects itself. */
 function withParsableInputs(
   conversation: Conversation,
@@ -168,7 +135,8 @@ function* finish(
   notes: Notes,
   counts: RepairCounts,
 ): Steps<Conversation> {
-  if (!rules.sameProtocol || rules.protocol === 'openai-chat') return conversation;
+  const isWhole = rules.protocol === 'openai-chat' || rules.protocol === 'google-gemini';
+  if (!rules.sameProtocol || isWhole) return conversation;
   if (rules.protocol === 'openai-responses') {
     return withChanges(conversation, { turns: dropLoneReasoning(conversation.turns, notes) });
   }
@@ -205,19 +173,4 @@ function noteCounts(counts: RepairCounts, notes: Notes): void {
 function withoutStrays(table: CallTable): CallTable {
   const results = table.results.filter((result) => result.call !== undefined);
   return { ...table, results, resultOf: new Map(results.map((result) => [result.block, result])) };
-}
-
-/** The conversation with these parts; the same reference if they are its own. */
-function withChanges(
-  conversation: Conversation,
-  parts: Partial<Pick<Conversation, 'turns' | 'system'>>,
-): Conversation {
-  const { turns = conversation.turns, system = conversation.system } = parts;
-  return turns === conversation.turns && system === conversation.system
-    ? conversation
-    : withParts(conversation, { turns, system });
-}
-
-function mapTurns(list: readonly Turn[], change: (turn: Turn) => Turn): readonly Turn[] {
-  return mapUnchanged(list, change);
 }

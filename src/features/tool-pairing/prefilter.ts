@@ -20,14 +20,21 @@ const MARKS: Readonly<Record<ProtocolName, readonly Buffer[]>> = {
     '"assistant"',
     '"id"',
   ),
+  'google-gemini': needles(
+    'functionCall"',
+    'function_call"',
+    'unctionResponse"',
+    'function_response"',
+  ),
 };
-const [CONTENT, TEXT, SYSTEM, ROLE, TYPE] = needles(
+const [CONTENT, PARTS, TEXT, SYSTEM, ROLE, TYPE] = needles(
   '"content"',
+  '"parts"',
   '"text"',
   '"system"',
   '"role"',
   '"type"',
-) as [Buffer, Buffer, Buffer, Buffer, Buffer];
+) as [Buffer, Buffer, Buffer, Buffer, Buffer, Buffer];
 
 /** Values of `"type"` that need no repair on Messages. Any other may be a block that the API refuses. */
 const HARMLESS = new Set([
@@ -60,6 +67,7 @@ const HARMLESS = new Set([
 export function mayNeedRepair(bytes: Buffer, protocol: ProtocolName): boolean {
   const spoken = protocol !== 'openai-chat' || mentionsTools(bytes);
   if (spoken && containsAny(bytes, MARKS[protocol])) return true;
+  if (protocol === 'google-gemini') return hasSilence(bytes, PARTS) || hasSilence(bytes, TEXT);
   if (hasSilence(bytes, CONTENT)) return true;
   if (protocol !== 'anthropic-messages') return false;
   if (hasSilence(bytes, TEXT) || hasSilence(bytes, SYSTEM)) return true;

@@ -34,7 +34,7 @@ export interface PairingRules {
   /** Makes a legal id that depends only on the given text. */
   readonly makeId: (from: string) => string;
   /** The history's JSON pointer in the body. */
-  readonly where: '/messages' | '/input';
+  readonly where: '/messages' | '/input' | '/contents';
 }
 
 // "string too long. Expected a string with maximum length 64": Chat's tool_calls[].id and Responses' call_id.
@@ -104,6 +104,21 @@ function protocolRules(conversation: Conversation, target: Target): PairingRules
         legalId: openaiId,
         makeId: hashedId('call_'),
         where: '/input',
+      };
+    case 'google-gemini':
+      return {
+        protocol,
+        sameProtocol,
+        // "function response turn comes immediately after a function call turn"
+        results: 'lead',
+        joinsAssistantTurns: true,
+        resultsShareTurns: true,
+        asidesAllowed: false,
+        callsLast: false,
+        idScope: 'open',
+        legalId: (id) => id !== '',
+        makeId: hashedId('call_'),
+        where: '/contents',
       };
   }
 }

@@ -14,7 +14,7 @@ import type { Services } from '../reloadable.ts';
 import { forwardedHeaders, ownHeaders } from '../response-headers.ts';
 import { ExchangeSession } from '../tries/exchange-session.ts';
 import type { Gateway } from '../types.ts';
-import { foreignCount, nativeCount, withOutputCap } from './upstream-count.ts';
+import { countedBody, foreignCount, nativeCount } from './upstream-count.ts';
 
 export interface CountTokensOptions {
   readonly protocols: Readonly<Record<ProtocolName, Codec>>;
@@ -22,7 +22,7 @@ export interface CountTokensOptions {
 }
 
 /**
- * Answers `{input_tokens}`. An estimate carries the note `tokens_estimated`; a target of the client's
+ * Answers the count in the client's protocol (`{input_tokens}`, `{totalTokens}`). An estimate carries the note `tokens_estimated`; a target of the client's
  * protocol that has no such endpoint (404, 405), or says that it is elsewhere (3xx), is estimated, too.
  */
 export function createTokenCounter(options: CountTokensOptions): Gateway {
@@ -30,7 +30,7 @@ export function createTokenCounter(options: CountTokensOptions): Gateway {
     const notes = new Notes();
     const own = { requestId: exchange.id, target: undefined, notes } as const;
     try {
-      const request = new ClientRequest(exchange.protocol, withOutputCap(exchange.body));
+      const request = new ClientRequest(exchange.protocol, countedBody(exchange));
       const { table, upstream } = options.services();
       const facts = requestFacts({
         model: request.model,
@@ -60,19 +60,20 @@ export function createTokenCounter(options: CountTokensOptions): Gateway {
       }
       const messages = options.protocols['anthropic-messages'];
       const foreign = await foreignCount(exchange, request, routed, provider, messages);
-      if (foreign !== undefined) return counted(foreign, about);
+      if (foreign !== undefined) return counted(exchange.protocol, foreign, about);
       notes.add('tokens_estimated', 'input_tokens', 'counted by size, not by the model');
-      return counted(facts.tokens, about);
+      return counted(exchange.protocol, facts.tokens, about);
     } catch (thrown) {
       return errorResponse(exchange.protocol, asGatewayError(thrown), own);
     }
   };
 }
 
-function counted(tokens: number, own: Parameters<typeof ownHeaders>[1]): Response {
+function counted(protocol: Codec, tokens: number, own: Parameters<typeof ownHeaders>[1]): Response {
   const headers = FlatHeaders.of({ 'content-type': 'application/json' });
   ownHeaders(headers, own);
-  return new Response(JSON.stringify({ input_tokens: tokens }), {
+  const body = protocol.encodeCount?.(tokens) ?? { input_tokens: tokens };
+  return new Response(JSON.stringify(body), {
     headers: nativeHeaders(headers),
   });
 }

@@ -40,10 +40,14 @@ export async function nativeCount(
   const { protocol } = exchange;
   if (target.protocol !== protocol.name || target.profile.countTokens === false) return undefined;
   try {
-    const { status, headers, bytes } = await send(exchange, upstream, NATIVE_MS, {
+    const asked = request.bytesFor(target.model);
+    const address = protocol.addressed?.(asked, target.model, 'count') ?? {
       path: `${protocol.upstreamPath}/${COUNTS[protocol.name] ?? 'count_tokens'}`,
+      body: withoutOutputCap(asked),
+    };
+    const { status, headers, bytes } = await send(exchange, upstream, NATIVE_MS, {
+      ...address,
       search: exchange.search,
-      body: withoutOutputCap(request.bytesFor(target.model)),
       clientHeaders: exchange.headers,
       sameProtocol: true,
     });
@@ -120,8 +124,9 @@ async function send(
 
 const OUTPUT_CAP = '"max_tokens":1,';
 
-/** A count request has no `max_tokens`, which the codec rightly wants of every other one. */
-export function withOutputCap(body: Uint8Array): Uint8Array {
+/** The body of a count request as the codec reads it: it has no `max_tokens`, which is wanted of every other one. */
+export function countedBody({ body, protocol }: Pick<Exchange, 'body' | 'protocol'>): Uint8Array {
+  if (protocol.addressed !== undefined) return body;
   const brace = body.indexOf(0x7b);
   return brace < 0 ? body : splice(body, brace + 1, brace + 1, OUTPUT_CAP);
 }

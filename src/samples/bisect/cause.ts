@@ -109,7 +109,7 @@ export function movedPointer(pointer: string, cut: Cut): string {
 export function describePlace(body: JsonObject, protocol: ProtocolName, at: string): string {
   const [root, index, ...rest] = partsOf(at);
   if (root === 'tools') return `the tool ${toolName(valueAt(body, `/tools/${index}`))}`;
-  if (root !== 'messages' && root !== 'input') return `the field ${root}`;
+  if (root !== 'messages' && root !== 'input' && root !== 'contents') return `the field ${root}`;
   const list = listOf(body[root]);
   if (index === undefined) return root === 'input' ? 'the input' : 'the messages';
   const kind = kindOf(list[Number(index)]!, rest);

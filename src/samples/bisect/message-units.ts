@@ -25,8 +25,14 @@ export const objectsOf = (value: Json | undefined): readonly JsonObject[] =>
   listOf(value).filter(isObject);
 
 /** The member that holds the history. */
-export const historyKey = (protocol: ProtocolName) =>
-  protocol === 'openai-responses' ? 'input' : 'messages';
+export const historyKey = (protocol: ProtocolName): string => HISTORY_KEYS[protocol];
+
+const HISTORY_KEYS: Readonly<Record<ProtocolName, string>> = {
+  'openai-chat': 'messages',
+  'openai-responses': 'input',
+  'anthropic-messages': 'messages',
+  'google-gemini': 'contents',
+};
 
 export const sizeOf = (value: Json | undefined): number =>
   value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value));

@@ -5,7 +5,7 @@ import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { type Cut, isGone } from './cut.ts';
 import { type CutUnit, callsOf, historyKey, listOf, objectsOf, sizeOf } from './message-units.ts';
 
-const REQUIRED = new Set(['model', 'messages', 'input', 'stream', 'tools']);
+const REQUIRED = new Set(['model', 'messages', 'input', 'contents', 'stream', 'tools']);
 
 /** Members of the request that a vendor can do without. */
 export function fieldUnits(body: JsonObject, protocol: ProtocolName): readonly CutUnit[] {
@@ -38,7 +38,7 @@ export function blockUnits(body: JsonObject, cut: Cut, protocol: ProtocolName): 
   listOf(body[key]).forEach((message, i) => {
     const at = `/${key}/${i}`;
     if (isGone(cut, at) || !isObject(message)) return;
-    for (const member of ['content', 'tool_calls', 'output', 'summary']) {
+    for (const member of ['content', 'parts', 'tool_calls', 'output', 'summary']) {
       listOf(message[member]).forEach((value, j) => {
         places.push({ at: `${at}/${member}/${j}`, call: callOf(value, member), value });
       });

@@ -2,6 +2,7 @@
 
 import type { Codec } from '../../codecs/codec.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
+import { isObject, tryParse } from '../../lib/json/json.ts';
 import { decodeHeaderText } from '../../lib/text/printable-text.ts';
 import type { InProcessGateway } from '../in-process-gateway.ts';
 import { answerText } from './answer-text.ts';
@@ -27,12 +28,25 @@ export interface SendResult extends RequestOutcome {
   readonly retryAfter: number | undefined;
 }
 
-/** The path of each protocol's model requests. */
-export const MODEL_PATHS: Readonly<Record<ProtocolName, string>> = {
+/** The path of each protocol's model requests; Gemini's goes on with what its body says. */
+const MODEL_PATHS: Readonly<Record<ProtocolName, string>> = {
   'openai-chat': '/v1/chat/completions',
   'openai-responses': '/v1/responses',
   'anthropic-messages': '/v1/messages',
+  'google-gemini': '/v1beta/models/',
 };
+
+/** Where a request of this gateway goes: path and query. @param search the client's own query, '' or `?…` */
+export function requestTarget(protocol: ProtocolName, body: Uint8Array, search: string): string {
+  const path = MODEL_PATHS[protocol];
+  if (protocol !== 'google-gemini') return path + search;
+  const value = tryParse(Buffer.from(body).toString());
+  const { model, stream } = isObject(value) ? value : {};
+  const name = encodeURIComponent(typeof model === 'string' ? model : '');
+  const method = stream === true ? ':streamGenerateContent?alt=sse' : ':generateContent';
+  const more = search === '' ? '' : (stream === true ? '&' : '?') + search.slice(1);
+  return path + name + method + more;
+}
 
 /** Rejects only when `signal` fires. */
 export async function send(
@@ -45,7 +59,7 @@ export async function send(
   const sent = new Headers(headers);
   sent.set('content-type', 'application/json');
   sent.set('host', 'localhost');
-  const request = new Request(`http://localhost${MODEL_PATHS[protocol.name]}${search}`, {
+  const request = new Request(`http://localhost${requestTarget(protocol.name, body, search)}`, {
     method: 'POST',
     headers: sent,
     body: body as Uint8Array<ArrayBuffer>,

@@ -2,13 +2,9 @@
 
 import { mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ProtocolName } from '../../conversation/types.ts';
+import { PROTOCOL_NAMES, type ProtocolName } from '../../conversation/protocol-names.ts';
 
-export const ENTRIES: readonly ProtocolName[] = [
-  'openai-chat',
-  'openai-responses',
-  'anthropic-messages',
-];
+export const ENTRIES: readonly ProtocolName[] = PROTOCOL_NAMES;
 
 const NAME = /^(req_\d+_[0-9A-Za-z]+)_([a-z0-9-]+)\.(json|sse)$/;
 

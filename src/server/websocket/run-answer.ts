@@ -101,7 +101,7 @@ export class RunAnswer implements ClientLane, ByteSink {
     const keep = startIdleTimer(keepAliveMs, () => this.#put([this.#frames.keepAlive()]));
     let answer: Response;
     try {
-      answer = await (this.#run.generate ? serve : warmUp)(this.#request(), codec, this);
+      answer = await (this.#run.generate ? serve : warmUp)(this.#request(), codec, undefined, this);
     } finally {
       keep.stop();
     }

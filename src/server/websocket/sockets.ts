@@ -107,7 +107,7 @@ export class Sockets {
   }
 
   /** Answers the upgrade. Undefined: the connection is a socket now. Never throws. */
-  upgrade(request: Request, codec: Codec): Response | undefined {
+  async upgrade(request: Request, codec: Codec): Promise<Response | undefined> {
     const { limits, access, onRefused } = this.#options;
     const refuse = (error: GatewayError) => {
       const id = requestId();
@@ -115,7 +115,7 @@ export class Sockets {
       return errorResponse(codec, error, { requestId: id, target: undefined, notes: undefined });
     };
     try {
-      access()(FlatHeaders.from(request.headers));
+      await access()(FlatHeaders.from(request.headers));
     } catch (thrown) {
       if (thrown instanceof GatewayError) return refuse(thrown);
       throw thrown;
@@ -227,10 +227,10 @@ export class SocketConnection implements SessionPort, FrameWriter {
   start(run: Run): void {
     const answer = new RunAnswer(this.#answering(), run, this.#memory.of(run.streamId));
     this.#answers.add(answer);
-    void answer.done().then((status) => {
+    void answer.done().then(async (status) => {
       this.#answers.delete(answer);
       this.session.ended(run);
-      if (status === 401 && !this.#isAllowed()) this.session.revoke();
+      if (status === 401 && !(await this.#isAllowed())) this.session.revoke();
     });
   }
 
@@ -252,9 +252,9 @@ export class SocketConnection implements SessionPort, FrameWriter {
   }
 
   /** A key may have been taken away since the upgrade. */
-  #isAllowed(): boolean {
+  async #isAllowed(): Promise<boolean> {
     try {
-      this.#options.access()(this.#headers);
+      await this.#options.access()(this.#headers);
       return true;
     } catch {
       return false;

@@ -144,7 +144,7 @@ describe('what cannot be used exits 2 and says why', () => {
     ['lint', '', 'nothing to read'],
     ['lint --json', 'not json', 'not JSON'],
     ['lint --json', '{"a":1}', '--as'],
-    ['lint --as gemini', '{}', 'one of'],
+    ['lint --as cohere', '{}', 'one of'],
     ['lint --vendor nobody', JSON.stringify(GOOD_CHAT), 'no profile "nobody"'],
     ['lint --stream', 'hello', 'not an event stream'],
     ['lint --stream', 'data: {"x":1}\n\n', '--as'],

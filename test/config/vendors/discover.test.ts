@@ -47,7 +47,7 @@ describe('keys in the environment', () => {
     ['GROQ_API_KEY', 'groq', 'https://api.groq.com/openai/v1'],
     ['MISTRAL_API_KEY', 'mistral', 'https://api.mistral.ai/v1'],
     ['XAI_API_KEY', 'xai', 'https://api.x.ai/v1'],
-    ['GEMINI_API_KEY', 'gemini', 'https://generativelanguage.googleapis.com/v1beta/openai'],
+    ['GEMINI_API_KEY', 'gemini', 'https://generativelanguage.googleapis.com/v1beta'],
     ['MINIMAX_API_KEY', 'minimax', 'https://api.minimax.io/v1'],
     ['TOGETHER_API_KEY', 'together', 'https://api.together.xyz/v1'],
   ])('%s makes the provider %s', async (variable, name, baseUrl) => {

@@ -4,7 +4,6 @@ import { withConversationTools } from '../../../src/app/chat-apps.ts';
 import type { StreamEvent } from '../../../src/conversation/events.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import { ReplyBuilder } from '../../../src/conversation/reply-builder.ts';
-import type { ProtocolName } from '../../../src/conversation/types.ts';
 import { conversationParts } from '../../../src/features/chat-apps/index.ts';
 import { leakedCalls } from '../../../src/features/leaked-calls/index.ts';
 import {
@@ -24,6 +23,7 @@ import {
   type Scripted,
   scriptedGateway,
 } from '../../gateway/scripted.ts';
+import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 import { type TestMemory, testMemory } from './memory.ts';
 
 export interface Chat {

@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from 'bun:test';
 import { LINT } from '../../../src/app/linters.ts';
-import type { ProtocolName } from '../../../src/conversation/types.ts';
 import { SseParser } from '../../../src/lib/bytes/sse.ts';
 import { isObject, type JsonObject, tryParse } from '../../../src/lib/json/json.ts';
+import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 import { readBySdk } from '../server-tools/sdk.ts';
 import { ALL, asking, chat, vendor } from './chat.ts';
 import { testMemory } from './memory.ts';

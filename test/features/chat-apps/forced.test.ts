@@ -3,10 +3,11 @@
 import { describe, expect, test } from 'bun:test';
 import { LINT } from '../../../src/app/linters.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
-import type { Block, ProtocolName, Turn } from '../../../src/conversation/types.ts';
+import type { Block, Turn } from '../../../src/conversation/types.ts';
 import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { PROTOCOLS } from '../../gateway/scripted.ts';
+import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 import { ALL, asking, chat, vendor } from './chat.ts';
 import { testMemory } from './memory.ts';
 

@@ -1,6 +1,5 @@
 /** Answers of vendors that reason, and one client's session that moves between them. */
 
-import type { ProtocolName } from '../../../src/conversation/types.ts';
 import { leakedCalls } from '../../../src/features/leaked-calls/index.ts';
 import {
   memorySessionLedger,
@@ -11,6 +10,7 @@ import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
+import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 
 export interface ChatMessage {
   readonly role: string;

@@ -3,7 +3,6 @@
 import { describe, expect, test } from 'bun:test';
 import { GatewayError } from '../../../src/conversation/errors.ts';
 import { historyRefusal } from '../../../src/conversation/refusal.ts';
-import type { ProtocolName } from '../../../src/conversation/types.ts';
 import { refusalRetry } from '../../../src/features/refusal-retry/index.ts';
 import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
@@ -11,6 +10,7 @@ import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
 import { checkMessages } from '../../support/fake-upstream/check-messages.ts';
 import type { Strictness } from '../../support/fake-upstream/check-schema.ts';
+import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 
 const FEATURES = [refusalRetry, toolPairing, vendorFit()];
 

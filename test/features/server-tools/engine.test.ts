@@ -369,7 +369,7 @@ describe('limits', () => {
       messages: [{ role: 'user', content: 'hi' }],
       tools: [{ type: 'builtin_function', function: { name: '$web_search' } }],
     };
-    expect(mayDeclareHosted(Buffer.from(JSON.stringify(body)))).toBe(true);
+    expect(mayDeclareHosted(Buffer.from(JSON.stringify(body)), 'openai-chat')).toBe(true);
     for (const upstream of ['openai-chat', 'anthropic-messages', 'openai-responses'] as const) {
       const response = await exchange({
         client: 'openai-chat',

@@ -2,7 +2,6 @@
 
 import { describe, expect, test } from 'bun:test';
 import { existsSync, readFileSync } from 'node:fs';
-import type { ProtocolName } from '../../../src/conversation/types.ts';
 import type { Feature } from '../../../src/features/feature.ts';
 import { leakedCalls } from '../../../src/features/leaked-calls/index.ts';
 import { memoryLedger } from '../../../src/features/server-tools/hop-ledger.ts';
@@ -12,6 +11,7 @@ import type { ServerTool } from '../../../src/features/server-tools/tool.ts';
 import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
+import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 import { fakeSearch, fakeTool } from './script.ts';
 import { readBySdk } from './sdk.ts';
 

@@ -4,9 +4,9 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { Notes } from '../../../src/conversation/notes.ts';
 import { ReplyBuilder } from '../../../src/conversation/reply-builder.ts';
-import type { ProtocolName } from '../../../src/conversation/types.ts';
 import { memoryLedger } from '../../../src/features/server-tools/hop-ledger.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
+import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 import {
   exchange,
   expectLegal,

@@ -1,6 +1,7 @@
 /** Drives the engine without I/O: scripted hops through a real encoder, as the gateway runs them. */
 
 import { expect } from 'bun:test';
+import { CODECS } from '../../../src/app/codecs.ts';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
 import type { Codec } from '../../../src/codecs/codec.ts';
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
@@ -8,7 +9,7 @@ import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
 import type { FinishReason, StreamEvent } from '../../../src/conversation/events.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import type { Profile, Target } from '../../../src/conversation/target.ts';
-import type { Conversation, ProtocolName } from '../../../src/conversation/types.ts';
+import type { Conversation } from '../../../src/conversation/types.ts';
 import type { Usage } from '../../../src/conversation/usage.ts';
 import { type HopLedger, memoryLedger } from '../../../src/features/server-tools/hop-ledger.ts';
 import { serverTools } from '../../../src/features/server-tools/index.ts';
@@ -16,6 +17,7 @@ import { toolRegistry } from '../../../src/features/server-tools/registry.ts';
 import type { ServerToolOptions } from '../../../src/features/server-tools/session.ts';
 import type { ServerTool, ToolOutcome } from '../../../src/features/server-tools/tool.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
+import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 
 export const PROTOCOLS: Readonly<Record<ProtocolName, Codec>> = {
   'anthropic-messages': anthropicMessages,
@@ -168,7 +170,7 @@ export async function exchange(given: Exchange): Promise<ExchangeResult> {
     const passed = feature.request!(conversation, at);
     expect(feature.request!(passed, at)).toBe(passed);
     sent.push(passed);
-    bodies.push(PROTOCOLS[upstream.protocol].encodeRequest(passed, upstream, new Notes()));
+    bodies.push(CODECS[upstream.protocol].encodeRequest(passed, upstream, new Notes()));
     const interceptor = feature.intercept?.(passed, at);
     for (const event of eventsOf(script, `up_${hop}`)) {
       const out = interceptor?.event(event) ?? event;

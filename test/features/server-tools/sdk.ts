@@ -3,8 +3,8 @@
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream';
-import type { ProtocolName } from '../../../src/conversation/types.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
+import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 
 export interface Read {
   readonly text: string;

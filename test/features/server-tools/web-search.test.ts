@@ -2,7 +2,6 @@
 
 import { describe, expect, test } from 'bun:test';
 import { Notes } from '../../../src/conversation/notes.ts';
-import type { ProtocolName } from '../../../src/conversation/types.ts';
 import type { ServerTool, ToolContext } from '../../../src/features/server-tools/tool.ts';
 import {
   answerCodexSearch,
@@ -22,6 +21,7 @@ import {
 import type { EngineServices } from '../../../src/features/server-tools/tools/web-search/run-engine.ts';
 import { wantsSearch } from '../../../src/features/server-tools/tools/web-search/wants-search.ts';
 import { isObject, type Json } from '../../../src/lib/json/json.ts';
+import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 import { PROTOCOLS, target } from './script.ts';
 
 const NOW = '2026-08-01T12:00:00.000Z';

@@ -2,11 +2,11 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import type { ProtocolName } from '../../../src/conversation/types.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { checkChatMessages } from '../../support/fake-upstream/check-chat-messages.ts';
 import { checkMessages } from '../../support/fake-upstream/check-messages.ts';
 import { checkInput } from '../../support/fake-upstream/check-responses-input.ts';
+import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 import { type Damage, MESSAGES_DAMAGE } from './damage.ts';
 import { CHAT_DAMAGE, RESPONSES_DAMAGE } from './damage-openai.ts';
 import {

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import type { ProtocolName } from '../../../src/conversation/types.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
+import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 import type { Damage } from './damage.ts';
 import { CHAT_DAMAGE, RESPONSES_DAMAGE } from './damage-openai.ts';
 import {

@@ -4,8 +4,8 @@ import { describe, expect, test } from 'bun:test';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ProtocolName } from '../../../src/conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../src/lib/json/json.ts';
+import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 import { run } from './support.ts';
 import { complaint } from './validate-messages.ts';
 

@@ -1,8 +1,8 @@
 /** Histories at servers with a model's chat template: content that such templates refuse is not sent. */
 
 import { describe, expect, test } from 'bun:test';
-import type { ProtocolName } from '../../../src/conversation/types.ts';
 import { isObject, type JsonObject } from '../../../src/lib/json/json.ts';
+import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 import { targetOf, vendorRequest } from './vendor.ts';
 
 const SERVERS = ['llamacpp', 'vllm', 'sglang', 'ollama', 'lmstudio', 'together'];

@@ -1,11 +1,11 @@
 /** Vision in the real pipeline: an agent's session with screenshots at a text model, turn after turn. */
 
 import { describe, expect, test } from 'bun:test';
-import type { ProtocolName } from '../../../src/conversation/types.ts';
 import { withRunReport } from '../../../src/features/vision/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import type { ToolRun } from '../../../src/samples/recording.ts';
 import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
+import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 import { dataUrl, eyes, png } from './support.ts';
 
 const BLIND = 'profiles: { none: { images: false } }\n';

@@ -5,7 +5,7 @@ import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import type { Profile } from '../../../src/conversation/target.ts';
-import type { Conversation, ProtocolName } from '../../../src/conversation/types.ts';
+import type { Conversation } from '../../../src/conversation/types.ts';
 import type { FeatureContext } from '../../../src/features/feature.ts';
 import {
   type AskVisionModel,
@@ -14,6 +14,7 @@ import {
   visionFeature,
 } from '../../../src/features/vision/index.ts';
 import type { Json } from '../../../src/lib/json/json.ts';
+import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 
 export const PROTOCOLS = {
   'openai-chat': openaiChat,

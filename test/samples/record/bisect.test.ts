@@ -1,7 +1,6 @@
 /** The search for the smallest failing request: its result, its budget, and that every candidate is valid. */
 
 import { describe, expect, test } from 'bun:test';
-import type { ProtocolName } from '../../../src/conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../src/lib/json/json.ts';
 import { valueAt } from '../../../src/lib/json/pointer.ts';
 import { bisect } from '../../../src/samples/bisect/minimize.ts';
@@ -9,6 +8,7 @@ import type { BisectReport, ProbeReport, Verdict } from '../../../src/samples/bi
 import { checkChat } from '../../support/fake-upstream/check-chat.ts';
 import { checkMessages } from '../../support/fake-upstream/check-messages.ts';
 import { checkResponses } from '../../support/fake-upstream/check-responses.ts';
+import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 import { chatHistory, envelope, messagesHistory, responsesHistory } from './histories.ts';
 
 const CHECK: Record<ProtocolName, (body: JsonObject) => void> = {

@@ -2,7 +2,10 @@
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 
+/** The protocols that most suites go through. */
 export type Protocol = 'openai-chat' | 'openai-responses' | 'anthropic-messages';
+/** All that the fake vendor speaks. */
+export type FakeProtocol = Protocol | 'google-gemini';
 
 /** One part of the model's output, in order. A protocol that cannot express a part leaves it out. */
 export type Part =

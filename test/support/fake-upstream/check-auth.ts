@@ -1,11 +1,11 @@
 /** The credentials and headers that each vendor requires. */
 
-import type { Protocol } from './answer.ts';
+import type { FakeProtocol } from './answer.ts';
 import { Refusal } from './refusal.ts';
 
 /** @throws Refusal 401 (or 400 for a missing version) with the vendor's message */
 export function checkAuth(
-  protocol: Protocol,
+  protocol: FakeProtocol,
   headers: Record<string, string>,
   keys?: string[],
 ): void {
@@ -16,6 +16,19 @@ export function checkAuth(
         : "Unsupported Content-Type header. Expected 'application/json'.",
       { status: protocol === 'anthropic-messages' ? 400 : 415 },
     );
+  }
+  if (protocol === 'google-gemini') {
+    const key = headers['x-goog-api-key'];
+    if (!key) {
+      throw new Refusal(
+        "Method doesn't allow unregistered callers (callers without established identity). Please use API Key or other form of API consumer identity to call this API.",
+        { status: 403 },
+      );
+    }
+    if (keys && !keys.includes(key)) {
+      throw new Refusal('API key not valid. Please pass a valid API key.');
+    }
+    return;
   }
   const bearer = /^Bearer (\S+)$/.exec(headers.authorization ?? '')?.[1];
   if (protocol === 'anthropic-messages') {

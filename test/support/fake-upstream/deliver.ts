@@ -1,7 +1,7 @@
 /** Writes an answer to the connection: frames with their pace, splits and faults. */
 
 import type { ServerResponse } from 'node:http';
-import type { Delivery, Protocol } from './answer.ts';
+import type { Delivery, FakeProtocol } from './answer.ts';
 import type { Frame, Rendered } from './render.ts';
 
 const encoder = new TextEncoder();
@@ -15,7 +15,7 @@ function frameText(frame: Frame, delivery: Delivery): string {
 
 const PING = 'event: ping\ndata: {"type": "ping"}\n\n';
 
-function noise(protocol: Protocol, delivery: Delivery): string {
+function noise(protocol: FakeProtocol, delivery: Delivery): string {
   if (!delivery.comments) return '';
   const text = protocol === 'anthropic-messages' ? `: keep-alive\n\n${PING}` : ': keep-alive\n\n';
   return delivery.crlf ? text.replaceAll('\n', '\r\n') : text;
@@ -32,7 +32,7 @@ export interface Plan {
 const upTo = (at: number, length: number) => (at < 1 ? Math.floor(at * length) : at);
 
 /** A stream's frames after its delivery's cut, missing terminal event and error event. */
-export function planStream(rendered: Rendered, protocol: Protocol, delivery: Delivery): Plan {
+export function planStream(rendered: Rendered, protocol: FakeProtocol, delivery: Delivery): Plan {
   const { cut } = delivery;
   let frames = rendered.frames;
   if (delivery.dropTerminal) frames = frames.slice(0, rendered.terminal);

@@ -1,7 +1,7 @@
-/** Reads the parts of a request that scripts need, in any of the three protocols. */
+/** Reads the parts of a request that scripts need, in any of the protocols. */
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
-import type { Protocol } from './answer.ts';
+import type { FakeProtocol } from './answer.ts';
 import { isRecord } from './refusal.ts';
 
 const list = (value: unknown): JsonObject[] =>
@@ -15,7 +15,13 @@ const textOf = (content: Json | undefined): string => {
 };
 
 /** The names of the tools that a request declares, including those in namespaces. */
-export function toolNames(protocol: Protocol, body: JsonObject): string[] {
+export function toolNames(protocol: FakeProtocol, body: JsonObject): string[] {
+  if (protocol === 'google-gemini') {
+    return list(body.tools).flatMap((tool) => [
+      ...list(tool.functionDeclarations).map((one) => String(one.name)),
+      ...Object.keys(tool).filter((key) => key !== 'functionDeclarations'),
+    ]);
+  }
   return list(body.tools).flatMap((tool) => {
     if (protocol !== 'openai-chat') {
       const inner = list(tool.tools).map((one) => String(one.name));
@@ -27,10 +33,21 @@ export function toolNames(protocol: Protocol, body: JsonObject): string[] {
 }
 
 /** The text of every tool result of a request, by the id of its call. */
-export function toolResults(protocol: Protocol, body: JsonObject): Map<string, string> {
+export function toolResults(protocol: FakeProtocol, body: JsonObject): Map<string, string> {
   if (protocol === 'openai-responses') {
     const outputs = list(body.input).filter((item) => String(item.type).endsWith('_output'));
     return new Map(outputs.map((item) => [String(item.call_id), textOf(item.output)]));
+  }
+  if (protocol === 'google-gemini') {
+    const responses = list(body.contents)
+      .flatMap((content) => list(content.parts))
+      .flatMap((part) => (isRecord(part.functionResponse) ? [part.functionResponse] : []));
+    return new Map(
+      responses.map((one, i) => {
+        const { output, error } = one.response as JsonObject;
+        return [String(one.id ?? i), String(output ?? error)];
+      }),
+    );
   }
   const messages = list(body.messages);
   if (protocol === 'openai-chat') {

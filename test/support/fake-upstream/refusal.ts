@@ -1,7 +1,7 @@
 /** A vendor's refusal of a request, and each vendor's error body. */
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
-import type { Protocol } from './answer.ts';
+import type { FakeProtocol } from './answer.ts';
 
 /** Thrown by the checks; the status is 400 by default. */
 export class Refusal extends Error {
@@ -44,6 +44,17 @@ const OPENAI_TYPE: Readonly<Record<number, string>> = {
   529: 'server_error',
 };
 
+const GOOGLE_STATUS: Readonly<Record<number, string>> = {
+  400: 'INVALID_ARGUMENT',
+  401: 'UNAUTHENTICATED',
+  403: 'PERMISSION_DENIED',
+  404: 'NOT_FOUND',
+  429: 'RESOURCE_EXHAUSTED',
+  500: 'INTERNAL',
+  503: 'UNAVAILABLE',
+  504: 'DEADLINE_EXCEEDED',
+};
+
 const WORDS: Readonly<Record<number, string>> = {
   401: 'invalid x-api-key',
   403: 'Your API key does not have permission to use the specified resource.',
@@ -55,7 +66,7 @@ const WORDS: Readonly<Record<number, string>> = {
 
 /** The error body for a status in a vendor's own shape. */
 export function errorBody(
-  protocol: Protocol,
+  protocol: FakeProtocol,
   status: number,
   message = WORDS[status] ?? `Status ${status}`,
   more: { type?: string; param?: string | null; code?: string } = {},
@@ -67,15 +78,25 @@ export function errorBody(
       request_id: 'req_011CFakeFakeFakeFakeFake',
     };
   }
+  if (protocol === 'google-gemini') {
+    return {
+      error: { code: status, message, status: more.code ?? GOOGLE_STATUS[status] ?? 'INTERNAL' },
+    };
+  }
   const type = more.type ?? OPENAI_TYPE[status] ?? 'invalid_request_error';
   return { error: { message, type, param: more.param ?? null, code: more.code ?? null } };
 }
 
 /** Each vendor's answer when the prompt is too long for the model. */
-export function contextOverflow(protocol: Protocol): { status: number; body: JsonObject } {
+export function contextOverflow(protocol: FakeProtocol): { status: number; body: JsonObject } {
   const status = 400;
   if (protocol === 'anthropic-messages') {
     const message = 'prompt is too long: 210000 tokens > 200000 maximum';
+    return { status, body: errorBody(protocol, status, message) };
+  }
+  if (protocol === 'google-gemini') {
+    const message =
+      'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).';
     return { status, body: errorBody(protocol, status, message) };
   }
   const textPart =

@@ -1,13 +1,13 @@
 /** Canned answers by model name (`fake-text`, `fake-parallel`), for runs without a script. */
 
-import type { Protocol, Step } from './answer.ts';
+import type { FakeProtocol, Step } from './answer.ts';
 import { call, refuse, say, think } from './answer.ts';
 import { contextOverflow } from './refusal.ts';
 
 const HTML = '<!doctype html><html><body><h1>502 Bad Gateway</h1></body></html>';
 const LONG = 'All work and no play makes a fake vendor a dull one. '.repeat(4000);
 
-type Canned = (protocol: Protocol) => Step;
+type Canned = (protocol: FakeProtocol) => Step;
 
 const CANNED: Readonly<Record<string, Canned>> = {
   text: () => say('Hello, wörld 👋🏽 from the fake vendor.'),
@@ -58,7 +58,7 @@ const CANNED: Readonly<Record<string, Canned>> = {
 };
 
 /** The step for a model called `fake-<name>`; undefined for other models. */
-export function scenario(model: string, request: { protocol?: Protocol }): Step | undefined {
+export function scenario(model: string, request: { protocol?: FakeProtocol }): Step | undefined {
   const name = /^fake-(.+)$/.exec(model)?.[1];
   return name === undefined ? undefined : CANNED[name]?.(request.protocol ?? 'openai-chat');
 }

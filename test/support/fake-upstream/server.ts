@@ -3,9 +3,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
-import { type Delivery, type Protocol, type Step, say } from './answer.ts';
+import { type Delivery, type FakeProtocol, type Step, say } from './answer.ts';
 import { checkAuth } from './check-auth.ts';
 import { checkChat } from './check-chat.ts';
+import { checkGemini } from './check-gemini.ts';
 import { checkMessages } from './check-messages.ts';
 import { checkResponses } from './check-responses.ts';
 import type { Strictness } from './check-schema.ts';
@@ -13,6 +14,7 @@ import { type Plan, type Progress, planStream, planWhole, play } from './deliver
 import { errorBody, isRecord, Refusal } from './refusal.ts';
 import type { Render } from './render.ts';
 import { renderChat } from './render-chat.ts';
+import { renderGemini } from './render-gemini.ts';
 import { renderMessages } from './render-messages.ts';
 import { renderResponses } from './render-responses.ts';
 import { scenario } from './scenarios.ts';
@@ -23,7 +25,7 @@ export interface Received extends Progress {
   path: string;
   query: string;
   /** Undefined for paths outside the protocols (models, unknown ones). */
-  protocol?: Protocol;
+  protocol?: FakeProtocol;
   headers: Record<string, string>;
   bytes: Uint8Array;
   /** The parsed body; {} if it is not an object. */
@@ -45,7 +47,7 @@ export interface Options extends Strictness {
   /** Existing models; any by default. */
   models?: string[];
   /** Served protocols; all by default. */
-  protocols?: Protocol[];
+  protocols?: FakeProtocol[];
   script?: Script;
 }
 
@@ -53,14 +55,14 @@ export interface FakeUpstream {
   /** `http://127.0.0.1:PORT` */
   readonly origin: string;
   /** The provider's `base_url` for this protocol. */
-  baseUrl(protocol: Protocol): string;
+  baseUrl(protocol: FakeProtocol): string;
   /** Queues steps for the next requests; they take precedence over the script. */
   enqueue(...steps: Step[]): void;
   /** Answers every request without a queued step; `n` counts these from 0. */
   answerWith(script: Script): void;
   /** Every request so far, oldest first. */
   readonly received: readonly Received[];
-  /** Requests to one of the three protocols' main endpoints. */
+  /** Requests to one of the protocols' main endpoints. */
   readonly modelRequests: readonly Received[];
   /** The checks' refusals, with the vendor's messages. */
   readonly refusals: readonly string[];
@@ -71,22 +73,33 @@ export interface FakeUpstream {
   stop(): Promise<void>;
 }
 
-const MAIN: Readonly<Record<string, Protocol>> = {
+const MAIN: Readonly<Record<string, FakeProtocol>> = {
   '/chat/completions': 'openai-chat',
   '/responses': 'openai-responses',
   '/messages': 'anthropic-messages',
   '/messages/count_tokens': 'anthropic-messages',
 };
-const RENDER: Readonly<Record<Protocol, Render>> = {
+const RENDER: Readonly<Record<FakeProtocol, Render>> = {
   'openai-chat': renderChat,
   'openai-responses': renderResponses,
   'anthropic-messages': renderMessages,
+  'google-gemini': renderGemini,
 };
 const CHECK = {
   'openai-chat': checkChat,
   'openai-responses': checkResponses,
   'anthropic-messages': checkMessages,
+  'google-gemini': checkGemini,
 } as const;
+
+const GEMINI = /^\/(?:v1beta\/)?models\/(.+):(generateContent|streamGenerateContent|countTokens)$/;
+
+/** What a Gemini request says in its path; undefined for other paths. */
+function geminiAddress(path: string): { model: string; stream: boolean } | undefined {
+  const [, model, method] = GEMINI.exec(path) ?? [];
+  if (model === undefined) return undefined;
+  return { model: decodeURIComponent(model), stream: method === 'streamGenerateContent' };
+}
 
 async function bodyBytes(request: IncomingMessage): Promise<Uint8Array> {
   const chunks: Buffer[] = [];
@@ -133,12 +146,15 @@ export async function startFakeUpstream(options: Options = {}): Promise<FakeUpst
     const over = Promise.withResolvers<void>();
     const gone = Promise.withResolvers<void>();
     const bytes = await bodyBytes(request);
-    const body = parsed(bytes);
+    const sent = parsed(bytes);
+    const address = geminiAddress(path);
+    // Scripts and tests read model and stream from the body, as in the other protocols.
+    const body = address === undefined ? sent : sent && { ...sent, ...address };
     const record: Received = {
       method: request.method ?? '',
       path: url.pathname,
       query: url.search,
-      protocol: MAIN[path],
+      protocol: address === undefined ? MAIN[path] : 'google-gemini',
       headers: Object.fromEntries(
         Object.entries(request.headers).map(([key, value]) => [key, String(value)]),
       ),
@@ -193,7 +209,7 @@ export async function startFakeUpstream(options: Options = {}): Promise<FakeUpst
     if (!served || record.method !== 'POST') {
       return json(404, errorBody(protocol ?? 'openai-chat', 404, `Not Found: ${record.path}`));
     }
-    const counting = record.path.endsWith('/count_tokens');
+    const counting = isCount(record.path);
     try {
       checkAuth(protocol, record.headers, options.keys);
       if (body === undefined) throw notJson(protocol);
@@ -205,7 +221,13 @@ export async function startFakeUpstream(options: Options = {}): Promise<FakeUpst
       const status = error.more.status ?? 400;
       return json(status, errorBody(protocol, status, error.message, error.more));
     }
-    if (counting) return json(200, { input_tokens: Math.ceil(record.bytes.length / 4) });
+    if (counting) {
+      const tokens = Math.ceil(record.bytes.length / 4);
+      return json(
+        200,
+        protocol === 'google-gemini' ? { totalTokens: tokens } : { input_tokens: tokens },
+      );
+    }
     const step = await next(record);
     await perform(step, record, protocol, body!, response, gone, json);
   }
@@ -220,7 +242,7 @@ export async function startFakeUpstream(options: Options = {}): Promise<FakeUpst
   async function perform(
     step: Step,
     record: Received,
-    protocol: Protocol,
+    protocol: FakeProtocol,
     body: JsonObject,
     response: ServerResponse,
     gone: Promise<void>,
@@ -250,11 +272,14 @@ export async function startFakeUpstream(options: Options = {}): Promise<FakeUpst
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const requestFor = () =>
-    received.filter((one) => one.protocol !== undefined && !one.path.endsWith('/count_tokens'));
+    received.filter((one) => one.protocol !== undefined && !isCount(one.path));
 
   return {
     origin,
-    baseUrl: (protocol) => (protocol === 'anthropic-messages' ? origin : `${origin}/v1`),
+    baseUrl: (protocol) => {
+      if (protocol === 'anthropic-messages') return origin;
+      return protocol === 'google-gemini' ? `${origin}/v1beta` : `${origin}/v1`;
+    },
     enqueue: (...steps) => {
       queue.push(...steps);
     },
@@ -291,7 +316,12 @@ export async function startFakeUpstream(options: Options = {}): Promise<FakeUpst
   };
 }
 
-function notJson(protocol: Protocol): Refusal {
+const isCount = (path: string): boolean => /(?:\/count_tokens|:countTokens)$/.test(path);
+
+function notJson(protocol: FakeProtocol): Refusal {
+  if (protocol === 'google-gemini') {
+    return new Refusal('Invalid JSON payload received. Unexpected end of string.');
+  }
   return protocol === 'anthropic-messages'
     ? new Refusal('The request body is not valid JSON.')
     : new Refusal(
@@ -299,10 +329,14 @@ function notJson(protocol: Protocol): Refusal {
       );
 }
 
-function checkModel(protocol: Protocol, body: JsonObject, models?: string[]): void {
+function checkModel(protocol: FakeProtocol, body: JsonObject, models?: string[]): void {
   const model = String(body.model);
   if (models === undefined || models.includes(model)) return;
   if (protocol === 'anthropic-messages') throw new Refusal(`model: ${model}`, { status: 404 });
+  if (protocol === 'google-gemini') {
+    const words = `models/${model} is not found for API version v1beta, or is not supported for generateContent.`;
+    throw new Refusal(words, { status: 404 });
+  }
   if (protocol === 'openai-responses') {
     throw new Refusal(`The requested model '${model}' does not exist.`, {
       param: 'model',

@@ -1,5 +1,6 @@
 /** `hopgate doctor`: checks the configuration, this machine and every provider, and says what to do. */
 
+import type { Codec } from '../../../codecs/codec.ts';
 import type { Config } from '../../../config/config.ts';
 import type { Environment } from '../../../config/environment.ts';
 import { describeProblem } from '../../../config/file/problem.ts';
@@ -99,7 +100,7 @@ async function examine(invocation: Invocation): Promise<readonly Finding[]> {
       const provider = config.providers[name]!;
       return probeProvider(provider, {
         proxied: io.environment.proxies,
-        upstreamPath: deps.protocols[provider.protocol].upstreamPath,
+        upstreamPath: pathFor(deps.protocols[provider.protocol]),
         completion: !invocation.flag('no-completion'),
         model: invocation.text('model'),
         timeoutMs,
@@ -177,3 +178,9 @@ function printFindings({ out }: Invocation, findings: readonly Finding[]): void 
     out.line(warned === 0 ? 'Everything is fine.' : `Fine, with ${plural(warned, 'warning')}.`);
   } else out.line(`${failed} ${failed === 1 ? 'thing needs' : 'things need'} attention.`);
 }
+
+/** Where a protocol asks a model: at one path, or at one of the model's own. */
+const pathFor =
+  (protocol: Codec) =>
+  (model: string): string =>
+    protocol.addressed?.(new Uint8Array(), model, 'whole').path ?? protocol.upstreamPath;

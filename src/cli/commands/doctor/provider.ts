@@ -25,8 +25,8 @@ import { type Finding, finding } from './finding.ts';
 export interface ProbeOptions {
   /** As in {@link Environment}. */
   readonly proxied: (scheme: string) => boolean;
-  /** Of a provider's protocol, e.g. `/chat/completions`. */
-  readonly upstreamPath: string;
+  /** Where a model of the provider is asked, e.g. `/chat/completions`. */
+  readonly upstreamPath: (model: string) => string;
   /** Asks for a completion, which costs a token. */
   readonly completion: boolean;
   /** Tried in place of the provider's first model. */
@@ -184,7 +184,7 @@ async function probeCompletion(
   }
   const result = await sendProbe(
     provider,
-    options.upstreamPath,
+    options.upstreamPath(model),
     bodyFor(provider, model),
     key,
     options,
@@ -193,7 +193,9 @@ async function probeCompletion(
     return finding(about, 'fail', result.failure.message, result.failure.hint);
   const { status, text, json } = result.answer;
   if (status === 200 && isObject(json)) {
-    const answered = ['choices', 'output', 'content'].some((member) => Array.isArray(json[member]));
+    const answered = ['choices', 'output', 'content', 'candidates'].some((member) =>
+      Array.isArray(json[member]),
+    );
     return answered
       ? finding(about, 'ok', `${model} answered in ${result.ms} ms`)
       : finding(
@@ -231,7 +233,7 @@ async function probeCompletion(
     return finding(
       about,
       'fail',
-      `nothing is at ${provider.baseUrl}${options.upstreamPath} (${status})`,
+      `nothing is at ${provider.baseUrl}${options.upstreamPath(model)} (${status})`,
       WRONG_ENDPOINT,
     );
   }
@@ -260,10 +262,16 @@ function namesShown(names: readonly string[]): string {
 }
 
 const WRONG_ENDPOINT =
-  'base_url or protocol is wrong: OpenAI kinds take the address before /chat/completions or /responses (mostly ending in /v1), anthropic-messages the one before /v1/messages.';
+  'base_url or protocol is wrong: OpenAI kinds take the address before /chat/completions or /responses (mostly ending in /v1), anthropic-messages the one before /v1/messages, google-gemini the one before /models/.';
 
 function bodyFor({ protocol, profile }: ProviderConfig, model: string): Json {
   const messages = [{ role: 'user', content: 'Hi' }];
+  if (protocol === 'google-gemini') {
+    return {
+      contents: [{ role: 'user', parts: [{ text: 'Hi' }] }],
+      generationConfig: { maxOutputTokens: 1 },
+    };
+  }
   if (protocol === 'anthropic-messages') return { model, max_tokens: 1, messages };
   // OpenAI refuses fewer than 16 here.
   if (protocol === 'openai-responses')

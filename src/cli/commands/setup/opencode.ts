@@ -13,6 +13,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   'openai-chat': '@ai-sdk/openai-compatible',
   'openai-responses': '@ai-sdk/openai',
   'anthropic-messages': '@ai-sdk/anthropic',
+  'google-gemini': '@ai-sdk/google',
 };
 
 export const opencode: Client = {

@@ -4,6 +4,7 @@ import type { Notes } from '../../../conversation/notes.ts';
 import type { ProtocolName } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { repairChatBody } from './chat.ts';
+import { repairGeminiBody } from './gemini.ts';
 import { repairMessagesBody } from './messages.ts';
 import { repairResponsesBody } from './responses.ts';
 
@@ -11,6 +12,7 @@ const REPAIRS: Readonly<Record<ProtocolName, (body: JsonObject) => JsonObject>> 
   'anthropic-messages': repairMessagesBody,
   'openai-chat': repairChatBody,
   'openai-responses': repairResponsesBody,
+  'google-gemini': repairGeminiBody,
 };
 
 /**

@@ -2,8 +2,10 @@
 
 import type { Config } from '../../../config/config.ts';
 import { needsKey } from '../../../config/sections/auth.ts';
+import { USUAL_AUTH } from '../../../config/sections/providers.ts';
 import { invalid } from '../../../conversation/errors.ts';
-import { MODEL_PATHS } from '../../../samples/replay/send.ts';
+import { isObject, tryParse } from '../../../lib/json/json.ts';
+import { requestTarget } from '../../../samples/replay/send.ts';
 import { fromSample, type ReplaySource, withModel } from '../../../samples/replay/source.ts';
 import type { SampleMeta, SampleStore } from '../../../samples/sample.ts';
 
@@ -32,15 +34,15 @@ export function curlLine(
   const toVendor = source.direct && /^https?:/.test(stageInfo?.url ?? '');
   const headers: string[] = ["-H 'content-type: application/json'"];
   if (toVendor) {
-    const auth =
-      provider?.auth ?? (source.protocol === 'anthropic-messages' ? 'x-api-key' : 'bearer');
+    const auth = provider?.auth ?? USUAL_AUTH[source.protocol];
     if (auth === 'bearer') headers.push('-H "authorization: Bearer $PROVIDER_KEY"');
     else if (auth !== 'none') headers.push(`-H "${auth}: $PROVIDER_KEY"`);
   } else if (needsKey(config.auth)) {
     headers.push('-H "authorization: Bearer $HOPGATE_KEY"');
   }
   for (const [name, value] of source.headers) headers.push(`-H ${quoted(`${name}: ${value}`)}`);
-  const url = toVendor ? stageInfo!.url! : origin + MODEL_PATHS[source.protocol] + source.search;
+  const target = requestTarget(source.protocol, source.body, source.search);
+  const url = toVendor ? stageInfo!.url! : origin + target;
   const lines = [
     `curl -sS -N ${quotedUrl(url)}`,
     ...headers,
@@ -57,10 +59,23 @@ function quotedUrl(url: string): string {
     .join('"$PROVIDER_KEY"');
 }
 
-function dataOf({ body, direct, target }: ReplaySource, file: string, toVendor: boolean): string {
+function dataOf(
+  { body, direct, target, protocol }: ReplaySource,
+  file: string,
+  toVendor: boolean,
+): string {
   // A vendor's request that is sent through this gateway names its target as the model.
-  const bytes = direct && !toVendor && target !== undefined ? withModel(body, target) : body;
+  const asked = direct && !toVendor && target !== undefined ? withModel(body, target) : body;
+  const bytes = toVendor && protocol === 'google-gemini' ? withoutAddress(asked) : asked;
   const text = Buffer.from(bytes).toString('utf8');
   const same = bytes.length <= INLINE && Buffer.from(text, 'utf8').equals(bytes);
   return same && !text.includes('\0') ? `--data-binary ${quoted(text)}` : `--data-binary @${file}`;
+}
+
+/** A Gemini body as the vendor takes it: model and stream are in the URL. */
+function withoutAddress(body: Uint8Array): Uint8Array {
+  const value = tryParse(Buffer.from(body).toString('utf8'));
+  if (!isObject(value)) return body;
+  const { model: _model, stream: _stream, ...rest } = value;
+  return Buffer.from(JSON.stringify(rest));
 }

@@ -33,6 +33,7 @@ const ENTRIES = [
   ['openai-chat', 'Chat'],
   ['openai-responses', 'Responses'],
   ['anthropic-messages', 'Messages'],
+  ['google-gemini', 'Gemini'],
 ] as const;
 
 const FINE = [

@@ -25,9 +25,10 @@ const PROTOCOLS = {
   'openai-chat': 'Chat',
   'openai-responses': 'Responses',
   'anthropic-messages': 'Messages',
+  'google-gemini': 'Gemini',
 } as const;
 
-/** `Chat`, `Responses`, `Messages`. */
+/** `Chat`, `Responses`, `Messages`, `Gemini`. */
 export const protocolName = (name: keyof typeof PROTOCOLS): string => PROTOCOLS[name] ?? name;
 
 /** The names of a row's notes with their counts: `pairing×3`. */

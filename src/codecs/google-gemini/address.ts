@@ -1,0 +1,140 @@
+/** What a Gemini request says outside its body: model and method in the path, form and key in the query. */
+
+import { asBuffer, needles } from '../../lib/bytes/bytes.ts';
+import { type Member, splice, topLevel } from '../../lib/json/json.ts';
+
+export type Method = 'generateContent' | 'streamGenerateContent' | 'countTokens';
+
+const METHODS: ReadonlySet<string> = new Set<Method>([
+  'generateContent',
+  'streamGenerateContent',
+  'countTokens',
+]);
+
+export interface Address {
+  /** As in the path, without `models/`: `gemini-2.5-pro`, `provider/name`. */
+  readonly model: string;
+  /** Undefined: a method that is not served, or none. */
+  readonly method: Method | undefined;
+  /** The method as it was written; '' if there was none. */
+  readonly asked: string;
+}
+
+// The last `models/` before the method; a model's name may hold slashes itself (`provider/name`).
+const MODELS = '/models/';
+
+/**
+ * The model and the method of a path: `/v1beta/models/M:generateContent`, or Vertex' form
+ * `/v1/projects/P/locations/L/publishers/google/models/M:generateContent`. Undefined: the path names no model.
+ */
+export function addressOf(path: string): Address | undefined {
+  const at = path.indexOf(MODELS);
+  if (at < 0) return undefined;
+  const rest = unescaped(path.slice(at + MODELS.length));
+  const colon = rest.lastIndexOf(':');
+  const asked = colon < 0 ? '' : rest.slice(colon + 1);
+  const named = colon >= 0 && /^[a-zA-Z]+$/.test(asked);
+  const model = named ? rest.slice(0, colon) : rest;
+  if (model === '') return undefined;
+  const method = named && METHODS.has(asked) ? (asked as Method) : undefined;
+  return { model: bareModel(model), method, asked: named ? asked : '' };
+}
+
+/** The name of a model without its collection: `models/gemini-2.5-pro` is `gemini-2.5-pro`. */
+export function bareModel(name: string): string {
+  if (name.startsWith('models/')) return name.slice('models/'.length) || name;
+  const at = name.startsWith('projects/') ? name.indexOf(MODELS) : -1;
+  return at < 0 ? name : name.slice(at + MODELS.length) || name;
+}
+
+function unescaped(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/** What a query says about this hop, and the rest of it, which may go to an upstream. */
+export interface Query {
+  /** `alt=sse`; otherwise a stream is a JSON array. */
+  readonly sse: boolean;
+  /** `?key=…`: the client's key here. */
+  readonly key: string | undefined;
+  /** '' or `?…`: without the form, and without anything that is a credential. */
+  readonly rest: string;
+}
+
+/** Parameters that Google reads as credentials. */
+const CREDENTIALS: ReadonlySet<string> = new Set(['key', 'access_token', 'oauth_token']);
+/** The form of the answer, which this gateway chooses for each hop. */
+const FORM: ReadonlySet<string> = new Set(['alt', '$alt']);
+
+/** @param search `''` or `?…` */
+export function queryOf(search: string): Query {
+  if (search === '' || search === '?') return { sse: false, key: undefined, rest: '' };
+  if (search === '?alt=sse') return { sse: true, key: undefined, rest: '' };
+  const query = new URLSearchParams(search);
+  const sse = (query.get('alt') ?? query.get('$alt')) === 'sse';
+  const key = [...CREDENTIALS].map((name) => query.get(name)).find(Boolean) ?? undefined;
+  for (const name of [...CREDENTIALS, ...FORM]) query.delete(name);
+  const rest = query.toString();
+  return { sse, key, rest: rest === '' ? '' : `?${rest}` };
+}
+
+const OWN: ReadonlySet<string> = new Set(['model', 'stream']);
+const [MODEL, STREAM] = needles('"model"', '"stream"') as [Buffer, Buffer];
+const COLON = 0x3a;
+const COMMA = 0x2c;
+const BRACE = 0x7b;
+
+/**
+ * A body that says everything: with the `model` and `stream` of its address as its first members, in place of
+ * members of these names. A body of this protocol has this form everywhere inside the gateway, so routing,
+ * samples and replays read it like any other. A body that is no object stays as it is, for the decoder to refuse.
+ */
+export function withAddress(given: Uint8Array, model: string, stream: boolean): Uint8Array {
+  const buffer = asBuffer(given);
+  const body = mayName(buffer, MODEL) || mayName(buffer, STREAM) ? withoutAddress(given) : given;
+  let brace = 0;
+  while (brace < body.length && body[brace]! <= 0x20) brace++;
+  if (body[brace] !== BRACE) return given;
+  const empty = body[nextFilled(body, brace + 1)] === 0x7d;
+  const members = `"model":${JSON.stringify(model)},"stream":${stream}${empty ? '' : ','}`;
+  return splice(body, brace + 1, brace + 1, members);
+}
+
+/** May a member have this name? The role `"model"` stands in most bodies, with no colon behind it. */
+function mayName(body: Buffer, key: Buffer): boolean {
+  for (let at = body.indexOf(key); at >= 0; at = body.indexOf(key, at + key.length)) {
+    if (body[nextFilled(body, at + key.length)] === COLON) return true;
+  }
+  return false;
+}
+
+/** The place of the first byte from `at` on that is no white space. */
+function nextFilled(bytes: Uint8Array, at: number): number {
+  let i = at;
+  while (i < bytes.length && bytes[i]! <= 0x20) i++;
+  return i;
+}
+
+/** The body as the API takes it: without `model` and `stream`. */
+export function withoutAddress(body: Uint8Array): Uint8Array {
+  const members = topLevel(body, OWN);
+  const own = [members?.get('model'), members?.get('stream')].filter((m) => m !== undefined);
+  let out = body;
+  // From the end: what stands before keeps its place.
+  for (const member of own.sort((a, b) => b.keyStart - a.keyStart)) out = cut(out, member);
+  return out;
+}
+
+/** Without one member, and without the comma behind it or, if it is the last one, before it. */
+function cut(bytes: Uint8Array, { keyStart, valueEnd }: Member): Uint8Array {
+  const behind = nextFilled(bytes, valueEnd);
+  // White space behind the comma was the client's before this member came.
+  if (bytes[behind] === COMMA) return splice(bytes, keyStart, behind + 1, '');
+  let start = keyStart;
+  while (start > 0 && bytes[start - 1]! <= 0x20) start--;
+  return splice(bytes, bytes[start - 1] === COMMA ? start - 1 : start, valueEnd, '');
+}

@@ -1,0 +1,74 @@
+/** The codec of Google's Gemini protocol (`generateContent`). */
+
+import type { JsonObject } from '../../lib/json/json.ts';
+import type { AddressedRequest, Codec, ModelEntry } from '../codec.ts';
+import { bareModel, withoutAddress } from './address.ts';
+import { decodeReply } from './reply/decode-reply.ts';
+import { digestReply, digestStream } from './reply/digest.ts';
+import { encodeReply } from './reply/encode-reply.ts';
+import { decodeError, encodeError } from './reply/errors.ts';
+import { decodeRequest } from './request/decode-request.ts';
+import { encodeRequest } from './request/encode-request.ts';
+import { decodeStream } from './stream/decode-stream.ts';
+import { encodeStream } from './stream/encode-stream.ts';
+import { PROTOCOL } from './wire.ts';
+
+const METHODS = ['generateContent', 'streamGenerateContent', 'countTokens'];
+
+/** `GET /v1beta/models`: `{models: [{name, displayName, …}]}`. */
+function encodeModels(models: readonly ModelEntry[]): JsonObject {
+  return {
+    models: models.map(({ id, provider }) => ({
+      name: `models/${id}`,
+      version: '001',
+      displayName: id,
+      description: `Served by ${provider}.`,
+      supportedGenerationMethods: METHODS,
+    })),
+  };
+}
+
+/** The path of a model's method. A name cannot leave its place in the path: its slashes are escaped. */
+function pathOf(model: string, method: string): string {
+  const name = bareModel(model);
+  const tuned = name.startsWith('tunedModels/');
+  const own = tuned ? name.slice('tunedModels/'.length) : name;
+  return `/${tuned ? 'tunedModels' : 'models'}/${encodeURIComponent(own).replaceAll('%3A', ':')}:${method}`;
+}
+
+function addressed(
+  body: Uint8Array,
+  model: string,
+  kind: 'whole' | 'stream' | 'count',
+): AddressedRequest {
+  const method =
+    kind === 'count'
+      ? 'countTokens'
+      : kind === 'stream'
+        ? 'streamGenerateContent'
+        : 'generateContent';
+  return {
+    path: pathOf(model, method),
+    query: kind === 'stream' ? 'alt=sse' : '',
+    body: withoutAddress(body),
+  };
+}
+
+export const googleGemini = {
+  name: PROTOCOL,
+  upstreamPath: '/models',
+  addressed,
+  decodeRequest,
+  encodeRequest,
+  decodeReply,
+  encodeReply,
+  decodeStream,
+  encodeStream,
+  decodeError,
+  encodeError,
+  digestReply,
+  digestStream,
+  terminalPrefixes: [],
+  encodeCount: (tokens) => ({ totalTokens: tokens }),
+  encodeModels,
+} satisfies Codec;

@@ -1,0 +1,68 @@
+/** The routes of Gemini: generateContent, streamGenerateContent and countTokens, also in the form of Vertex. */
+
+import { Elysia } from 'elysia';
+import { GatewayError } from '../../conversation/errors.ts';
+import { RAW, type RequestContext } from '../../lib/http/routes.ts';
+import type { Asked, Serve } from '../serve.ts';
+import { addressOf, queryOf, withAddress } from './address.ts';
+import { googleGemini } from './index.ts';
+import { asJsonArray } from './stream/json-array.ts';
+
+export interface GeminiOptions {
+  readonly serve: Serve;
+  /** Answers `{totalTokens}`, from the upstream where it can count, else estimated. */
+  readonly countTokens: Serve;
+  readonly errors: { response(request: Request, thrown: unknown): Response };
+}
+
+/** Where the API is: by version, and behind a project and a place at Vertex. */
+const VERSIONS = ['/v1beta', '/v1', '/v1beta1', '/v1alpha'];
+const VERTEX = '/projects/:project/locations/:location/publishers/:publisher';
+
+/** `POST …/models/MODEL:METHOD`. A model's name may hold slashes, so the whole rest of the path is read here. */
+export function geminiPlugin({ serve, countTokens, errors }: GeminiOptions) {
+  const call = async ({ request }: RequestContext) => {
+    const { path, search } = partsOf(request.url);
+    const address = addressOf(path);
+    const method = address?.method;
+    if (address === undefined || method === undefined) {
+      return errors.response(request, notServed(address?.asked ?? ''));
+    }
+    const { model } = address;
+    const { sse, key, rest } = queryOf(search);
+    const stream = method === 'streamGenerateContent';
+    const asked: Asked = {
+      body: (bytes) => withAddress(bytes, model, stream),
+      search: rest,
+      ...(key === undefined ? {} : { key }),
+    };
+    if (method === 'countTokens') return countTokens(request, googleGemini, asked);
+    const response = await serve(request, googleGemini, asked);
+    return stream && !sse ? asJsonArray(response) : response;
+  };
+  const app = new Elysia({ name: 'gemini' });
+  for (const version of VERSIONS) {
+    app.post(`${version}/models/*`, call, RAW).post(`${version}${VERTEX}/models/*`, call, RAW);
+  }
+  return app;
+}
+
+function notServed(method: string): GatewayError {
+  const words =
+    method === ''
+      ? 'The path names no method: use …/models/MODEL:generateContent, :streamGenerateContent or :countTokens.'
+      : `The method ${method.slice(0, 100)} is not served here; there are generateContent, streamGenerateContent and countTokens.`;
+  return new GatewayError('not_found', words, { code: 'unknown_path', retryable: false });
+}
+
+/** The path and the query of a URL, whatever host it names. */
+function partsOf(url: string): { readonly path: string; readonly search: string } {
+  const scheme = url.indexOf('://');
+  const slash = url.startsWith('/') ? 0 : url.indexOf('/', scheme < 0 ? 0 : scheme + 3);
+  const target = slash < 0 ? '/' : url.slice(slash);
+  const end = target.search(/[?#]/);
+  if (end < 0) return { path: target, search: '' };
+  const hash = target.indexOf('#');
+  const last = hash < 0 ? target.length : hash;
+  return { path: target.slice(0, end), search: target.slice(end, last) };
+}

@@ -1,0 +1,105 @@
+/** Digests a Gemini answer that is forwarded unchanged. */
+
+import type { SseFrame } from '../../../lib/bytes/sse.ts';
+import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
+import type { Digest } from '../../codec.ts';
+import { field, flag, list, number, object, objects, text } from '../wire.ts';
+import { inBandError } from './errors.ts';
+import { blockDetails, decodeFinish, finishFailure } from './finish-reason.ts';
+import { searchesOf } from './grounding.ts';
+import { decodeUsage } from './usage.ts';
+
+/** What the chunks of an answer hold, taken together. */
+class AnswerFacts {
+  #semantic = false;
+  #answered = false;
+  #calls = false;
+  #reason: string | undefined;
+  #message: string | undefined;
+  #usage: Digest['usage'];
+  #searches = 0;
+  #error: Digest['error'];
+  /** The texts, as long as there is nothing else. */
+  #texts: string[] | undefined = [];
+
+  chunk(chunk: JsonObject): void {
+    this.#error ??= inBandError(chunk);
+    this.#usage = decodeUsage(field(chunk, 'usageMetadata')) ?? this.#usage;
+    const candidates = objects(chunk.candidates);
+    if (candidates.length === 0 && blockDetails(chunk) !== undefined) {
+      this.#reason ??= 'PROHIBITED_CONTENT';
+    }
+    for (const candidate of candidates) this.#candidate(candidate);
+  }
+
+  #candidate(candidate: JsonObject): void {
+    if ((number(candidate.index) ?? 0) > 0) {
+      this.#texts = undefined;
+      return;
+    }
+    for (const part of objects(object(candidate.content)?.parts)) this.#part(part);
+    const metadata = object(field(candidate, 'groundingMetadata'));
+    if (metadata !== undefined && Object.keys(metadata).length > 0) {
+      this.#texts = undefined;
+      this.#searches = searchesOf(metadata);
+    }
+    const reason = text(field(candidate, 'finishReason'));
+    if (!reason || reason === 'FINISH_REASON_UNSPECIFIED') return;
+    this.#reason = reason;
+    this.#message = text(field(candidate, 'finishMessage'));
+  }
+
+  #part(part: JsonObject): void {
+    const value = text(part.text);
+    if (value === undefined) {
+      this.#texts = undefined;
+      this.#semantic = true;
+      this.#answered = true;
+      this.#calls ||= field(part, 'functionCall') !== undefined;
+      return;
+    }
+    const thought = flag(part.thought) === true;
+    if (thought || field(part, 'thoughtSignature') !== undefined) this.#texts = undefined;
+    if (value === '') return;
+    this.#texts?.push(value);
+    this.#semantic = true;
+    this.#answered ||= !thought;
+  }
+
+  get digest(): Digest {
+    const reason = this.#reason;
+    const error =
+      this.#error ?? (reason === undefined ? undefined : finishFailure(reason, this.#message));
+    const complete = error === undefined && reason !== undefined;
+    const texts = this.#texts?.join('');
+    const hosted = this.#searches > 0 ? { hosted: { web_search_requests: this.#searches } } : {};
+    return {
+      complete,
+      semantic: this.#semantic,
+      answered: this.#answered,
+      ...(complete && texts ? { texts: [texts] } : {}),
+      ...(this.#usage === undefined ? {} : { usage: { ...this.#usage, ...hosted } }),
+      ...(complete ? { finish: decodeFinish(reason!, this.#calls) } : {}),
+      ...(error === undefined ? {} : { error }),
+    };
+  }
+}
+
+/** Digests a whole reply: an answer, or the list of chunks of a stream without `alt=sse`. */
+export function digestReply(body: Json): Digest {
+  const facts = new AnswerFacts();
+  for (const chunk of list(body) === undefined ? objects([body]) : objects(body))
+    facts.chunk(chunk);
+  return facts.digest;
+}
+
+/** Digests the first and last frames of a stream. */
+export function digestStream(frames: readonly SseFrame[]): Digest {
+  const facts = new AnswerFacts();
+  for (const { data } of frames) {
+    const chunk = data === undefined ? undefined : tryParse(data);
+    if (isObject(chunk)) facts.chunk(chunk);
+  }
+  const { texts: _, ...digest } = facts.digest;
+  return digest;
+}

@@ -1,0 +1,206 @@
+/** Decodes and encodes errors as Google's APIs write them: `{error: {code, message, status, details}}`. */
+
+import { boundedError } from '../../../conversation/error-size.ts';
+import { type ErrorKind, GatewayError } from '../../../conversation/errors.ts';
+import {
+  kindOfStatus,
+  publicErrorCode,
+  retryAfterOf,
+  retryHintOf,
+} from '../../../conversation/http-error.ts';
+import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
+import { type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
+import { memberOf } from '../../../lib/json/json-members.ts';
+import type { HttpError } from '../../codec.ts';
+import { compact, list, number, object, objects, text } from '../wire.ts';
+
+/** https://cloud.google.com/apis/design/errors#handling_errors */
+const BY_STATUS: Readonly<Record<string, ErrorKind>> = {
+  INVALID_ARGUMENT: 'invalid_request',
+  FAILED_PRECONDITION: 'invalid_request',
+  OUT_OF_RANGE: 'invalid_request',
+  UNAUTHENTICATED: 'authentication',
+  PERMISSION_DENIED: 'permission',
+  NOT_FOUND: 'not_found',
+  ALREADY_EXISTS: 'conflict',
+  ABORTED: 'conflict',
+  RESOURCE_EXHAUSTED: 'rate_limit',
+  CANCELLED: 'timeout',
+  DEADLINE_EXCEEDED: 'timeout',
+  UNAVAILABLE: 'overloaded',
+  INTERNAL: 'upstream',
+  UNKNOWN: 'upstream',
+  DATA_LOSS: 'upstream',
+  UNIMPLEMENTED: 'invalid_request',
+};
+
+const OVERFLOW = /input token count[^.]{0,80}exceeds|exceeds the maximum number of tokens/i;
+const BILLING = /billing account|prepayment credits|enable billing/i;
+/** A bad key is a 400 in Google's words. */
+const KEY_REASONS: ReadonlySet<string> = new Set([
+  'API_KEY_INVALID',
+  'API_KEY_EXPIRED',
+  'ACCESS_TOKEN_EXPIRED',
+]);
+
+/** An upstream's error answer. `body` is the raw text; a stream's is a list with one error. */
+export function decodeError(status: number, body: string, headers: ReadonlyHeaders): GatewayError {
+  const parsed = boundedError(tryParse(body));
+  const top = object(parsed) ?? objects(list(parsed) ?? [])[0];
+  const error = object(top?.error);
+  const message =
+    text(error?.message) || text(top?.error) || text(top?.message) || fallback(status, body);
+  return made(error ?? {}, message, status, retryAfterOf(headers), retryHintOf(headers));
+}
+
+function fallback(status: number, body: string): string {
+  const plain = body.trim();
+  const readable = plain !== '' && plain.length <= 500 && !/^[<{[]/.test(plain);
+  return readable ? plain : `The upstream answered with HTTP ${status}.`;
+}
+
+/** The error in a chunk that was sent with HTTP 200; undefined for other chunks. */
+export function inBandError(chunk: JsonObject): GatewayError | undefined {
+  if (chunk.error === undefined || chunk.error === null) return undefined;
+  const error = object(boundedError(chunk.error as Json)) ?? {};
+  const message =
+    text(error.message) || text(chunk.error) || 'The upstream failed while it answered.';
+  const stated = number(error.code) ?? 0;
+  return made(error, message, stated >= 400 && stated < 600 ? stated : 0, undefined, undefined);
+}
+
+function made(
+  error: JsonObject,
+  message: string,
+  status: number,
+  wait: number | undefined,
+  hint: boolean | undefined,
+): GatewayError {
+  const details = objects(error.details);
+  const named = text(error.status) ?? '';
+  const reason = details.map((detail) => text(detail.reason)).find(Boolean);
+  const kind = kindOf(named, status, message, reason, details);
+  const retryAfter = wait ?? retryDelay(details) ?? waitInMessage(message);
+  const passing = kind === 'quota' || kind === 'context_overflow' ? false : undefined;
+  return new GatewayError(kind, message, {
+    ...(status >= 400 && status < 600 ? { status } : {}),
+    ...(reason || named ? { code: reason ?? named } : {}),
+    ...(retryAfter === undefined ? {} : { retryAfter }),
+    ...(details.length > 0 ? { details } : {}),
+    fromUpstream: true,
+    retryable: hint ?? passing,
+  });
+}
+
+function kindOf(
+  named: string,
+  status: number,
+  message: string,
+  reason: string | undefined,
+  details: readonly JsonObject[],
+): ErrorKind {
+  if (reason !== undefined && KEY_REASONS.has(reason)) return 'authentication';
+  if (status !== 429 && OVERFLOW.test(message)) return 'context_overflow';
+  if (status === 429 || named === 'RESOURCE_EXHAUSTED') {
+    return isDaily(details) ? 'quota' : 'rate_limit';
+  }
+  if (BILLING.test(message)) return 'billing';
+  const known = memberOf(BY_STATUS, named);
+  if (known !== undefined) return known;
+  return status === 0 ? 'upstream' : kindOfStatus(status);
+}
+
+/** A quota of a day: waiting within the minute cannot help, another key may. */
+function isDaily(details: readonly JsonObject[]): boolean {
+  return details.some((detail) =>
+    objects(detail.violations).some(({ quotaId }) => text(quotaId)?.includes('PerDay') === true),
+  );
+}
+
+/** RetryInfo: `{retryDelay: "34.4s"}`. */
+function retryDelay(details: readonly JsonObject[]): number | undefined {
+  for (const { retryDelay: delay } of details) {
+    const seconds = Number.parseFloat(text(delay) ?? '');
+    if (seconds >= 0) return seconds;
+  }
+  return undefined;
+}
+
+/** "Please retry in 48.939935699s." */
+function waitInMessage(message: string): number | undefined {
+  const found = /retry in ([\d.]{1,20})s/i.exec(message)?.[1];
+  const seconds = Number(found ?? Number.NaN);
+  return Number.isFinite(seconds) ? seconds : undefined;
+}
+
+/** Google's names for each kind, and the status that goes with the name. */
+const STATUSES: Readonly<Record<ErrorKind, readonly [name: string, status: number]>> = {
+  invalid_request: ['INVALID_ARGUMENT', 400],
+  authentication: ['UNAUTHENTICATED', 401],
+  permission: ['PERMISSION_DENIED', 403],
+  not_found: ['NOT_FOUND', 404],
+  too_large: ['INVALID_ARGUMENT', 413],
+  context_overflow: ['INVALID_ARGUMENT', 400],
+  rate_limit: ['RESOURCE_EXHAUSTED', 429],
+  quota: ['RESOURCE_EXHAUSTED', 429],
+  billing: ['RESOURCE_EXHAUSTED', 429],
+  overloaded: ['UNAVAILABLE', 503],
+  timeout: ['DEADLINE_EXCEEDED', 504],
+  conflict: ['ABORTED', 409],
+  content_filter: ['INVALID_ARGUMENT', 400],
+  upstream: ['INTERNAL', 500],
+  internal: ['INTERNAL', 500],
+};
+
+/** The beginning of Google's own message, which its clients know a full context by. */
+const OVERFLOW_WORDS = 'The input token count exceeds the maximum number of tokens allowed';
+
+/** Of an error without a name of its own status: the HTTP status in the body is that of the answer. */
+function statusOf(error: GatewayError): number {
+  // A billing error is a 402 elsewhere, which Google does not have.
+  return error.kind === 'billing' ? STATUSES.billing[1] : error.status;
+}
+
+/** `{error: {code, message, status, details}}`, with an `ErrorInfo` for a code and a `RetryInfo` for a wait. */
+export function errorBody(error: GatewayError): JsonObject {
+  const { kind, retryAfter, param } = error;
+  const details: JsonObject[] = [];
+  const code = publicErrorCode(error.code);
+  if (code !== undefined && !(code in BY_STATUS)) {
+    const reason = code
+      .toUpperCase()
+      .replace(/[^A-Z0-9]+/g, '_')
+      .slice(0, 63);
+    details.push({
+      '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
+      reason,
+      domain: 'hopgate',
+    });
+  }
+  if (param !== undefined) {
+    const fieldViolations = [{ field: param, description: error.message }];
+    details.push({ '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations });
+  }
+  if (retryAfter !== undefined) {
+    const retryDelay = `${Math.ceil(retryAfter)}s`;
+    details.push({ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay });
+  }
+  const known = kind !== 'context_overflow' || OVERFLOW.test(error.message);
+  return {
+    error: compact({
+      code: statusOf(error),
+      message: known ? error.message : `${OVERFLOW_WORDS}: ${error.message}`,
+      status: STATUSES[kind][0],
+      details: details.length > 0 ? details : undefined,
+    }),
+  };
+}
+
+/** An error answer. */
+export function encodeError(error: GatewayError, requestId: string): HttpError {
+  const headers: Record<string, string> = { 'x-request-id': requestId };
+  if (error.retryAfter !== undefined) {
+    headers['retry-after'] = String(Math.ceil(error.retryAfter));
+  }
+  return { status: statusOf(error), headers, body: errorBody(error) };
+}

@@ -1,0 +1,45 @@
+/** Token counts of Gemini, converted to and from the one usage model. */
+
+import { tokenCount, totalInput, type Usage } from '../../../conversation/usage.ts';
+import type { JsonObject } from '../../../lib/json/json.ts';
+import { compact, field, object } from '../wire.ts';
+
+/**
+ * The `usageMetadata` of a reply or a chunk; undefined for other values. `promptTokenCount` includes cached
+ * tokens; tokens that Google's own tools put into the prompt are counted beside it; `candidatesTokenCount`
+ * excludes thoughts (https://ai.google.dev/api/generate-content#UsageMetadata). A count of 0 is left out on
+ * the wire.
+ */
+export function decodeUsage(value: unknown): Usage | undefined {
+  const usage = object(value);
+  if (usage === undefined) return undefined;
+  const count = (name: string) => tokenCount(field(usage, name));
+  const prompt = count('promptTokenCount');
+  const output = count('candidatesTokenCount');
+  const total = count('totalTokenCount');
+  if (prompt === undefined && output === undefined && total === undefined) return undefined;
+  const tools = count('toolUsePromptTokenCount') ?? 0;
+  const cached = count('cachedContentTokenCount');
+  const reasoning = count('thoughtsTokenCount');
+  const all = (prompt ?? 0) + tools;
+  const found: { -readonly [K in keyof Usage]: Usage[K] } = {
+    input: Math.max(0, all - (cached ?? 0)),
+    output: output ?? 0,
+  };
+  if (cached !== undefined) found.cacheRead = cached;
+  if (reasoning !== undefined) found.reasoning = reasoning;
+  return found;
+}
+
+/** The `usageMetadata` of a reply or of a stream's last chunk. */
+export function encodeUsage(usage: Usage): JsonObject {
+  const prompt = totalInput(usage);
+  const { output, reasoning, cacheRead } = usage;
+  return compact({
+    promptTokenCount: prompt,
+    candidatesTokenCount: output,
+    totalTokenCount: prompt + output + (reasoning ?? 0),
+    cachedContentTokenCount: cacheRead ? cacheRead : undefined,
+    thoughtsTokenCount: reasoning ? reasoning : undefined,
+  });
+}

@@ -1,0 +1,218 @@
+/** Decodes the parts of a Gemini content: text, thoughts, media, calls and results. */
+
+import { invalid } from '../../../conversation/errors.ts';
+import { openSeal, SEAL_ENVELOPE_BASE64 } from '../../../conversation/seal.ts';
+import type { Block, MediaBlock, MediaSource, Sealed } from '../../../conversation/types.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { field, flag, kindOf, object, objects, PROTOCOL, text, wireOf } from '../wire.ts';
+import type { CallIds } from './call-ids.ts';
+
+/**
+ * The signatures that Google documents for calls which no Gemini model made
+ * (https://ai.google.dev/gemini-api/docs/thought-signatures). They are not seals: they say that there is none.
+ */
+export const FOREIGN_SIGNATURES: readonly string[] = [
+  'skip_thought_signature_validator',
+  'context_engineering_is_the_way_to_go',
+];
+
+/** The seal of a part; undefined if it has none. `provider`: the upstream that it comes from, if it is an answer. */
+export function sealOf(part: JsonObject, provider?: string): Sealed | undefined {
+  const value = text(field(part, 'thoughtSignature'));
+  if (!value || FOREIGN_SIGNATURES.includes(value)) return undefined;
+  // An envelope from an upstream belongs to that upstream and stays closed.
+  if (provider === undefined && value.startsWith(SEAL_ENVELOPE_BASE64)) {
+    const carried = openSeal(Buffer.from(value, 'base64').toString());
+    if (carried !== undefined) return carried;
+  }
+  return { protocol: PROTOCOL, ...(provider ? { provider } : {}), kind: 'signature', value };
+}
+
+/** Does the part carry an envelope, which no vendor can read? */
+export function hasEnvelope(part: Json): boolean {
+  return (
+    isObject(part) &&
+    text(field(part, 'thoughtSignature'))?.startsWith(SEAL_ENVELOPE_BASE64) === true
+  );
+}
+
+/**
+ * One part of a request.
+ * @throws GatewayError invalid_request naming `where`
+ */
+export function decodePart(part: Json, where: string, ids: CallIds): Block {
+  if (!isObject(part)) {
+    throw invalid(
+      `Invalid value at '${where}': expected an object, but got ${kindOf(part)}.`,
+      where,
+    );
+  }
+  const wire = wireOf(part);
+  const value = part.text;
+  if (value !== undefined && value !== null) {
+    if (typeof value !== 'string') throw wrongType(`${where}.text`, value, 'TYPE_STRING');
+    const thought = flag(part.thought) === true;
+    const sealed = sealOf(part);
+    if (!thought) return { type: 'text', text: value, wire };
+    return { type: 'reasoning', text: value, ...(sealed === undefined ? {} : { sealed }), wire };
+  }
+  const call = field(part, 'functionCall');
+  if (call !== undefined) return decodeCall(call, part, `${where}.function_call`, ids);
+  const result = field(part, 'functionResponse');
+  if (result !== undefined) return decodeResult(result, part, `${where}.function_response`, ids);
+  for (const name of ['inlineData', 'fileData'] as const) {
+    const data = field(part, name);
+    if (data === undefined) continue;
+    if (!isObject(data)) throw wrongType(`${where}.${name}`, data, 'object');
+    return mediaOf(part) ?? { type: 'opaque', name, wire };
+  }
+  return codeBlock(part, ids) ?? opaque(part);
+}
+
+const wrongType = (where: string, value: Json, wanted: string) =>
+  invalid(`Invalid value at '${where}' (${wanted}), ${JSON.stringify(value).slice(0, 200)}`, where);
+
+function decodeCall(call: Json, part: JsonObject, where: string, ids: CallIds): Block {
+  if (!isObject(call)) throw wrongType(where, call, 'object');
+  const name = text(call.name);
+  if (!name) throw invalid(`${where}.name: required field is missing.`, `${where}.name`);
+  const { args } = call;
+  if (args !== undefined && args !== null && !isObject(args)) {
+    throw wrongType(`${where}.args`, args, 'google.protobuf.Struct');
+  }
+  const sealed = sealOf(part);
+  return {
+    type: 'tool-call',
+    id: ids.ofCall(text(call.id), name),
+    name,
+    kind: 'function',
+    input: JSON.stringify(args ?? {}),
+    by: 'client',
+    ...(sealed === undefined ? {} : { sealed }),
+    wire: wireOf(part),
+  };
+}
+
+function decodeResult(result: Json, part: JsonObject, where: string, ids: CallIds): Block {
+  if (!isObject(result)) throw wrongType(where, result, 'object');
+  const name = text(result.name);
+  if (!name) throw invalid(`${where}.name: Name cannot be empty.`, `${where}.name`);
+  const { response } = result;
+  if (response !== undefined && response !== null && !isObject(response)) {
+    throw wrongType(`${where}.response`, response, 'google.protobuf.Struct');
+  }
+  const media = objects(result.parts).flatMap((one) => mediaOf(one) ?? []);
+  const { text: said, isError } = resultText(object(response) ?? {});
+  return {
+    type: 'tool-result',
+    callId: ids.ofResult(text(result.id), name),
+    kind: 'function',
+    content: [...(said === '' && media.length > 0 ? [] : [textBlock(said)]), ...media],
+    isError,
+    by: 'client',
+    wire: wireOf(part),
+  };
+}
+
+const textBlock = (value: string): Block => ({ type: 'text', text: value });
+
+/** `output` and `error` are Google's names for what a function gives; many clients write `result` or `content`. */
+const OUTPUTS = ['output', 'result', 'content'] as const;
+
+/** The text of a function's response: its only member where that is the output, else the object as JSON. */
+function resultText(response: JsonObject): { readonly text: string; readonly isError: boolean } {
+  const keys = Object.keys(response);
+  const only = keys.length === 1 ? response[keys[0]!] : undefined;
+  if (keys[0] === 'error' && only !== undefined) return { text: asText(only), isError: true };
+  if (only !== undefined && OUTPUTS.some((name) => name === keys[0])) {
+    return { text: asText(only), isError: false };
+  }
+  return { text: JSON.stringify(response), isError: false };
+}
+
+const asText = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value));
+
+/** Files that only Google can read. */
+const GOOGLE_FILE = /^(?:gs:|https:\/\/generativelanguage\.googleapis\.com\/)/;
+
+/** The media of a part with `inlineData` or `fileData`; undefined for other parts, and for kinds without a common meaning. */
+export function mediaOf(part: JsonObject): MediaBlock | undefined {
+  const inline = object(field(part, 'inlineData'));
+  const file = inline === undefined ? object(field(part, 'fileData')) : undefined;
+  const from = inline ?? file;
+  if (from === undefined) return undefined;
+  const mediaType = text(field(from, 'mimeType')) ?? '';
+  const media = mediaKind(mediaType);
+  const source = inline === undefined ? fileSource(file!) : inlineSource(inline, mediaType);
+  if (media === undefined || source === undefined) return undefined;
+  const filename = text(field(from, 'displayName'));
+  const block: MediaBlock = { type: 'media', media, source, wire: wireOf(part) };
+  return filename === undefined ? block : { ...block, filename };
+}
+
+function mediaKind(mediaType: string): MediaBlock['media'] | undefined {
+  if (mediaType.startsWith('image/')) return 'image';
+  if (mediaType.startsWith('audio/')) return 'audio';
+  return mediaType.startsWith('video/') ? undefined : 'document';
+}
+
+function inlineSource(inline: JsonObject, mediaType: string): MediaSource | undefined {
+  const data = text(inline.data);
+  if (data === undefined || mediaType === '') return undefined;
+  return { type: 'base64', mediaType, data };
+}
+
+function fileSource(file: JsonObject): MediaSource | undefined {
+  const uri = text(field(file, 'fileUri'));
+  if (!uri) return undefined;
+  return GOOGLE_FILE.test(uri) ? { type: 'file-id', id: uri } : { type: 'url', url: uri };
+}
+
+/** The hosted tool behind `executableCode` and `codeExecutionResult`. */
+export const CODE_TOOL = 'code_execution';
+
+/** Code that Google ran, as a call of a hosted tool, and its result; undefined for other parts. */
+export function codeBlock(part: JsonObject, ids: CallIds): Block | undefined {
+  const code = object(field(part, 'executableCode'));
+  const wire = wireOf(part);
+  if (code !== undefined) {
+    const input = JSON.stringify({ code: text(code.code) ?? '' });
+    const id = ids.ofCall(text(code.id), CODE_TOOL);
+    return {
+      type: 'tool-call',
+      id,
+      name: CODE_TOOL,
+      kind: 'function',
+      input,
+      by: 'provider',
+      wire,
+    };
+  }
+  const result = object(field(part, 'codeExecutionResult'));
+  if (result === undefined) return undefined;
+  const outcome = text(result.outcome);
+  return {
+    type: 'tool-result',
+    callId: ids.ofResult(text(result.id), CODE_TOOL),
+    kind: 'function',
+    content: [textBlock(text(result.output) ?? '')],
+    isError: outcome !== undefined && outcome !== 'OUTCOME_OK',
+    by: 'provider',
+    wire,
+  };
+}
+
+/** Members beside the content of a part. */
+const BESIDE = new Set([
+  'thought',
+  'thoughtSignature',
+  'thought_signature',
+  'videoMetadata',
+  'partMetadata',
+]);
+
+/** A part without a common meaning, named after its content. */
+export function opaque(part: JsonObject): Block {
+  const name = Object.keys(part).find((key) => !BESIDE.has(key)) ?? 'part';
+  return { type: 'opaque', name, wire: wireOf(part) };
+}

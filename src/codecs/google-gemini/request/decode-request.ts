@@ -1,0 +1,157 @@
+/** Decodes a Gemini request body into a conversation. */
+
+import { invalid } from '../../../conversation/errors.ts';
+import type { Block, Conversation, Turn } from '../../../conversation/types.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { bareModel } from '../address.ts';
+import { field, kindOf, list, PROTOCOL, text, wireOf } from '../wire.ts';
+import { HistoryCallIds } from './call-ids.ts';
+import { decodePart } from './decode-parts.ts';
+import { decodeSettings } from './decode-settings.ts';
+import { decodeTools } from './decode-tools.ts';
+
+/**
+ * Every content becomes one turn, but neighbouring contents of the model become one: clients store a streamed
+ * answer chunk by chunk, and it is one answer all the same. `model` and `stream` are those of the address.
+ * @throws GatewayError invalid_request with `param` naming the field
+ */
+export function decodeRequest(body: Json): Conversation {
+  if (!isObject(body)) throw invalid('Invalid JSON payload received. Expected an object.');
+  const named = text(body.model);
+  if (!named) throw invalid('The path names no model: …/models/MODEL:generateContent.', 'model');
+  // A request to count may hold the request that is meant.
+  const meant = field(body, 'generateContentRequest');
+  if (isObject(meant)) return decodeRequest({ ...meant, model: named, stream: false });
+  const contents = field(body, 'contents');
+  if (contents === undefined || contents === null) {
+    throw invalid('* GenerateContentRequest.contents: contents is not specified', 'contents');
+  }
+  // The API takes one content in place of a list of one.
+  const sent = list(contents) ?? (isObject(contents) ? [contents] : undefined);
+  if (sent === undefined) {
+    throw invalid(
+      `Invalid value at 'contents': expected a list, but got ${kindOf(contents)}.`,
+      'contents',
+    );
+  }
+  if (sent.length === 0) {
+    throw invalid('* GenerateContentRequest.contents: contents is not specified', 'contents');
+  }
+  const model = bareModel(named);
+  const turns = decodeContents(sent);
+  const system = decodeSystem(field(body, 'systemInstruction'));
+  const tools = decodeTools(body);
+  const settings = decodeSettings(body);
+  const parts = { model, system, turns, tools, settings };
+  return { ...parts, origin: { protocol: PROTOCOL, value: body, parts } };
+}
+
+function decodeContents(contents: readonly Json[]): readonly Turn[] {
+  const ids = new HistoryCallIds();
+  const turns: Turn[] = [];
+  /** The neighbouring contents of the model. */
+  let answer: Turn[] = [];
+  const close = () => {
+    if (answer.length > 0) turns.push(answer.length === 1 ? answer[0]! : joined(answer));
+    answer = [];
+  };
+  contents.forEach((content, i) => {
+    const turn = decodeContent(content, `contents[${i}]`, ids);
+    if (turn.role === 'assistant') answer.push(turn);
+    else {
+      close();
+      turns.push(turn);
+    }
+  });
+  close();
+  return turns;
+}
+
+function decodeContent(content: Json, where: string, ids: HistoryCallIds): Turn {
+  // The API takes a bare text for a content of the user.
+  if (typeof content === 'string') {
+    return { role: 'user', blocks: [{ type: 'text', text: content }], wire: wireOf(content) };
+  }
+  if (!isObject(content)) {
+    throw invalid(
+      `Invalid value at '${where}': expected an object, but got ${kindOf(content)}.`,
+      where,
+    );
+  }
+  const role = roleOf(content.role, `${where}.role`);
+  const parts = content.parts;
+  const sent = list(parts) ?? (isObject(parts) ? [parts] : []);
+  if (parts !== undefined && parts !== null && list(parts) === undefined && !isObject(parts)) {
+    throw invalid(
+      `Invalid value at '${where}.parts': expected a list, but got ${kindOf(parts)}.`,
+      `${where}.parts`,
+    );
+  }
+  const blocks = sent.map((part, i) => decodePart(part, `${where}.parts[${i}]`, ids));
+  return { role, blocks, wire: wireOf(content) };
+}
+
+function roleOf(role: Json | undefined, where: string): 'user' | 'assistant' {
+  if (role === 'model') return 'assistant';
+  // `function` is an older name for the turn with the results.
+  if (role === undefined || role === null || role === 'user' || role === 'function' || role === '')
+    return 'user';
+  throw invalid('Please use a valid role: user, model.', where);
+}
+
+/** The contents of one answer as one turn. Pieces of one text, and of one thought, become one block. */
+function joined(contents: readonly Turn[]): Turn {
+  const blocks: Block[] = [];
+  let pieces: string[] = [];
+  const flush = () => {
+    const last = blocks.at(-1);
+    if (pieces.length > 0 && (last?.type === 'text' || last?.type === 'reasoning')) {
+      const { wire: _, ...rest } = last;
+      blocks[blocks.length - 1] = { ...rest, text: last.text + pieces.join('') };
+    }
+    pieces = [];
+  };
+  for (const { blocks: more } of contents) {
+    for (const block of more) {
+      const last = blocks.at(-1);
+      if (last?.type === 'text' && block.type === 'text' && isPlain(last) && isPlain(block)) {
+        pieces.push(block.text);
+      } else if (
+        last?.type === 'reasoning' &&
+        block.type === 'reasoning' &&
+        last.sealed === undefined
+      ) {
+        pieces.push(block.text);
+        if (block.sealed !== undefined) {
+          flush();
+          blocks[blocks.length - 1] = { ...(blocks.at(-1) as typeof last), sealed: block.sealed };
+        }
+      } else {
+        flush();
+        blocks.push(block);
+      }
+    }
+  }
+  flush();
+  return { role: 'assistant', blocks };
+}
+
+/** Does the part hold nothing but its text, so that another text may be joined to it? */
+function isPlain({ wire }: Block): boolean {
+  return wire === undefined || (isObject(wire.value) && Object.keys(wire.value).length === 1);
+}
+
+/** The blocks of `systemInstruction`: a content, a bare text, or a list of parts. */
+function decodeSystem(value: Json | undefined): readonly Block[] {
+  if (value === undefined || value === null) return [];
+  const where = 'system_instruction';
+  if (typeof value === 'string') return value === '' ? [] : [{ type: 'text', text: value }];
+  const parts = isObject(value) ? value.parts : value;
+  if (parts === undefined || parts === null) return [];
+  const sent: readonly Json[] | undefined =
+    list(parts) ?? (isObject(parts) ? [parts as JsonObject] : undefined);
+  if (sent === undefined)
+    throw invalid(`Invalid value at '${where}.parts': expected a list.`, where);
+  const ids = new HistoryCallIds();
+  return sent.map((part, i) => decodePart(part, `${where}.parts[${i}]`, ids));
+}

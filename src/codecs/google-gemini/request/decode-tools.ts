@@ -1,0 +1,89 @@
+/** Tool declarations of a Gemini request, decoded: functions, and the tools that Google runs. */
+
+import { invalid } from '../../../conversation/errors.ts';
+import type { FunctionTool, HostedTool, Tool } from '../../../conversation/types.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { memberOf } from '../../../lib/json/json-members.ts';
+import { field, kindOf, list, object, text, wireOf } from '../wire.ts';
+import { jsonSchemaOf } from './json-schema.ts';
+
+/** The canonical names of Google's own tools; others keep the name on the wire. */
+export const HOSTED_NAMES: Readonly<Record<string, string>> = {
+  googleSearch: 'web_search',
+  google_search: 'web_search',
+  googleSearchRetrieval: 'web_search',
+  google_search_retrieval: 'web_search',
+  urlContext: 'web_fetch',
+  url_context: 'web_fetch',
+  codeExecution: 'code_execution',
+  code_execution: 'code_execution',
+};
+
+const FUNCTIONS: ReadonlySet<string> = new Set(['functionDeclarations', 'function_declarations']);
+
+/**
+ * Every tool of the list, in order. One object of the list may declare many functions, and a tool of Google's
+ * beside them.
+ * @throws GatewayError invalid_request
+ */
+export function decodeTools(body: JsonObject): readonly Tool[] {
+  const value = body.tools;
+  if (value === undefined || value === null) return [];
+  const sent = list(value) ?? (isObject(value) ? [value] : undefined);
+  if (sent === undefined) {
+    throw invalid(`Invalid value at 'tools': expected a list, but got ${kindOf(value)}.`, 'tools');
+  }
+  const tools: Tool[] = [];
+  sent.forEach((tool, i) => {
+    const where = `tools[${i}]`;
+    if (!isObject(tool)) {
+      throw invalid(
+        `Invalid value at '${where}': expected an object, but got ${kindOf(tool)}.`,
+        where,
+      );
+    }
+    for (const key in tool) {
+      const declared = tool[key];
+      if (declared === undefined || declared === null) continue;
+      if (FUNCTIONS.has(key)) {
+        const functions = list(declared) ?? [declared];
+        functions.forEach((one, n) => {
+          tools.push(decodeFunction(one, `${where}.function_declarations[${n}]`));
+        });
+      } else tools.push(decodeHosted(key, declared));
+    }
+  });
+  return tools;
+}
+
+function decodeFunction(value: Json, where: string): FunctionTool {
+  if (!isObject(value)) {
+    throw invalid(
+      `Invalid value at '${where}': expected an object, but got ${kindOf(value)}.`,
+      where,
+    );
+  }
+  const name = text(value.name);
+  if (!name) throw invalid(`${where}.name: Name cannot be empty.`, `${where}.name`);
+  const json = object(field(value, 'parametersJsonSchema'));
+  const own = object(value.parameters);
+  const schema = json ?? (own === undefined ? undefined : jsonSchemaOf(own));
+  const description = text(value.description);
+  return {
+    type: 'function',
+    name,
+    ...(description === undefined ? {} : { description }),
+    ...(schema === undefined ? {} : { schema }),
+    wire: wireOf(value),
+  };
+}
+
+function decodeHosted(kind: string, declared: Json): HostedTool {
+  return {
+    type: 'hosted',
+    name: memberOf(HOSTED_NAMES, kind) ?? kind,
+    kind,
+    options: object(declared) ?? {},
+    wire: wireOf({ [kind]: declared }),
+  };
+}

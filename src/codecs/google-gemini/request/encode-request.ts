@@ -1,0 +1,34 @@
+/** Encodes a conversation as a Gemini request body for one target. */
+
+import type { Notes } from '../../../conversation/notes.ts';
+import type { Target } from '../../../conversation/target.ts';
+import type { Conversation } from '../../../conversation/types.ts';
+import type { JsonObject } from '../../../lib/json/json.ts';
+import { compact, PROTOCOL, spellingIn } from '../wire.ts';
+import { encodeContents } from './encode-contents.ts';
+import { encodeSettings } from './encode-settings.ts';
+import { declaredNames, encodeTools } from './encode-tools.ts';
+
+/**
+ * Encodes a conversation of any protocol. Unchanged parts of the same protocol go out as they came. `model`
+ * and `stream` come first: on the wire they are in the path. Never throws.
+ */
+export function encodeRequest(
+  conversation: Conversation,
+  target: Target,
+  notes: Notes,
+): JsonObject {
+  const tools = encodeTools(conversation, target, notes);
+  const { stream, ...settings } = encodeSettings(conversation, target, notes, declaredNames(tools));
+  const { contents, systemInstruction } = encodeContents(conversation, target, notes);
+  const { origin } = conversation;
+  const own = origin?.protocol === PROTOCOL ? origin.value : {};
+  return compact({
+    model: target.model,
+    stream,
+    contents,
+    [spellingIn(own, 'systemInstruction')]: systemInstruction,
+    tools,
+    ...settings,
+  });
+}

@@ -1,0 +1,258 @@
+/** Decodes Gemini chunks into events; a whole answer is one chunk. */
+
+import { GatewayError } from '../../../conversation/errors.ts';
+import type { BlockHead, StreamEvent } from '../../../conversation/events.ts';
+import { unwrapFreeform } from '../../../conversation/tools/tool-names.ts';
+import type { Block, Sealed } from '../../../conversation/types.ts';
+import type { SseFrame } from '../../../lib/bytes/sse.ts';
+import { isObject, type JsonObject } from '../../../lib/json/json.ts';
+import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
+import { geminiNames } from '../names.ts';
+import { inBandError } from '../reply/errors.ts';
+import { AnswerCallIds } from '../request/call-ids.ts';
+import { codeBlock, mediaOf, opaque, sealOf } from '../request/decode-parts.ts';
+import { field, flag, list, number, object, objects, text, wireOf, without } from '../wire.ts';
+import { AnswerEnd } from './answer-end.ts';
+import { PartialArguments } from './partial-arguments.ts';
+
+const NOTHING: readonly StreamEvent[] = [];
+/** Members of a chunk that are decoded. */
+const CHUNK_KEYS = [
+  'candidates',
+  'usageMetadata',
+  'modelVersion',
+  'responseId',
+  'promptFeedback',
+  'createTime',
+];
+
+/** Decodes one stream. Frames after an error are skipped. */
+export function decodeStream(context: UpstreamContext): GeminiStreamDecoder {
+  return new GeminiStreamDecoder(context);
+}
+
+/** The call whose arguments come in pieces. */
+interface PartialCall {
+  readonly name: string;
+  readonly id: string | undefined;
+  readonly part: JsonObject;
+  readonly args: PartialArguments;
+}
+
+export class GeminiStreamDecoder implements StreamDecoder {
+  readonly #context: UpstreamContext;
+  readonly #ids = new AnswerCallIds();
+  #started = false;
+  #over = false;
+  #index = 0;
+  #open: 'text' | 'reasoning' | undefined;
+  #calls = false;
+  #partial: PartialCall | undefined;
+  readonly #end = new AnswerEnd();
+  /** The text of the open block, kept where sources may refer to it. */
+  #written: string[] | undefined;
+
+  constructor(context: UpstreamContext) {
+    this.#context = context;
+  }
+
+  push(frame: SseFrame): readonly StreamEvent[] {
+    const { data } = frame;
+    if (data === undefined || data === '' || this.#over) return NOTHING;
+    // Relays that turn other protocols into this one end with OpenAI's mark.
+    if (data === '[DONE]') return NOTHING;
+    let chunk: unknown;
+    try {
+      chunk = JSON.parse(data);
+    } catch (cause) {
+      throw new GatewayError('upstream', 'The upstream sent a stream chunk that is not JSON.', {
+        fromUpstream: true,
+        cause,
+      });
+    }
+    return isObject(chunk) ? this.chunk(chunk) : NOTHING;
+  }
+
+  /** The events of one `GenerateContentResponse`. */
+  chunk(chunk: JsonObject): readonly StreamEvent[] {
+    const error = inBandError(chunk);
+    const out: StreamEvent[] = [];
+    if (error !== undefined) {
+      this.#fail(error, out);
+      return out;
+    }
+    const candidates = objects(chunk.candidates);
+    this.#end.chunk(chunk, candidates.length === 0);
+    if (!this.#started) this.#start(chunk, out);
+    for (const candidate of candidates) {
+      if ((number(candidate.index) ?? 0) > 0) {
+        out.push({
+          type: 'opaque',
+          name: 'candidate',
+          wire: wireOf({ ...chunk, candidates: [candidate] }),
+        });
+      } else this.#candidate(candidate, out);
+      if (this.#over) return out;
+    }
+    return out;
+  }
+
+  end(): readonly StreamEvent[] {
+    if (this.#over) return NOTHING;
+    this.#over = true;
+    const out: StreamEvent[] = [];
+    this.#close(out);
+    if (this.#started) out.push(...this.#end.counts());
+    out.push(...this.#end.events(this.#calls));
+    return out;
+  }
+
+  #fail(error: GatewayError, out: StreamEvent[]): void {
+    this.#over = true;
+    this.#close(out);
+    if (this.#started) out.push(...this.#end.counts());
+    out.push({ type: 'error', error });
+  }
+
+  #start(chunk: JsonObject, out: StreamEvent[]): void {
+    this.#started = true;
+    const rest = without(chunk, CHUNK_KEYS);
+    const { usage } = this.#end;
+    out.push({
+      type: 'start',
+      id: text(field(chunk, 'responseId')) ?? '',
+      model: text(field(chunk, 'modelVersion')) ?? '',
+      ...(usage === undefined ? {} : { usage }),
+      ...(Object.keys(rest).length > 0 ? { rest } : {}),
+    });
+  }
+
+  #candidate(candidate: JsonObject, out: StreamEvent[]): void {
+    this.#end.sources(candidate);
+    const content = object(candidate.content);
+    for (const part of objects(content?.parts)) this.#part(part, out);
+    this.#end.finish(candidate);
+  }
+
+  #part(part: JsonObject, out: StreamEvent[]): void {
+    const value = text(part.text);
+    if (value !== undefined) {
+      const sealed = sealOf(part, this.#context.target.provider);
+      if (flag(part.thought) === true) this.#thought(value, sealed, out);
+      else this.#text(value, sealed, part, out);
+      return;
+    }
+    const call = object(field(part, 'functionCall'));
+    if (call !== undefined) {
+      this.#call(call, part, out);
+      return;
+    }
+    const block = mediaOf(part) ?? codeBlock(part, this.#ids) ?? opaque(part);
+    this.#close(out);
+    if (block.type === 'tool-call') {
+      const { input, ...head } = block;
+      this.#whole({ ...head, residue: wireOf(part) }, input, out);
+    } else this.#whole({ type: 'whole', block: block as Block }, '', out);
+  }
+
+  #thought(value: string, sealed: Sealed | undefined, out: StreamEvent[]): void {
+    if (value === '' && sealed === undefined) return;
+    if (this.#open !== 'reasoning') {
+      this.#close(out);
+      out.push({ type: 'block-start', index: this.#index, head: { type: 'reasoning' } });
+      this.#open = 'reasoning';
+    }
+    if (value !== '') out.push({ type: 'delta', index: this.#index, text: value });
+    if (sealed === undefined) return;
+    out.push({ type: 'sealed', index: this.#index, sealed });
+    // What follows is another thought.
+    this.#close(out);
+  }
+
+  /** A signature on a text may be left out by clients; those of this protocol get it as a part of its own. */
+  #text(value: string, sealed: Sealed | undefined, part: JsonObject, out: StreamEvent[]): void {
+    if (value !== '') {
+      if (this.#open !== 'text') {
+        this.#close(out);
+        out.push({ type: 'block-start', index: this.#index, head: { type: 'text' } });
+        this.#open = 'text';
+        this.#written = this.#context.sent.tools.some(({ type }) => type === 'hosted')
+          ? []
+          : undefined;
+      }
+      out.push({ type: 'delta', index: this.#index, text: value });
+      this.#written?.push(value);
+    }
+    if (sealed === undefined) return;
+    out.push({ type: 'opaque', name: 'thoughtSignature', wire: wireOf({ ...part, text: '' }) });
+  }
+
+  #call(call: JsonObject, part: JsonObject, out: StreamEvent[]): void {
+    const partial = this.#partial;
+    const pieces = list(field(call, 'partialArgs'));
+    const continues = flag(field(call, 'willContinue')) === true;
+    const named = text(call.name);
+    if (pieces === undefined && !continues && (partial === undefined || named)) {
+      this.#endPartial(out);
+      this.#wholeCall(
+        named ?? '',
+        text(call.id),
+        JSON.stringify(object(call.args) ?? {}),
+        part,
+        out,
+      );
+      return;
+    }
+    if (named && partial !== undefined) this.#endPartial(out);
+    this.#partial ??= { name: named ?? '', id: text(call.id), part, args: new PartialArguments() };
+    this.#partial.args.push(call);
+    // An empty piece without `willContinue` ends the call.
+    if (!continues) this.#endPartial(out);
+  }
+
+  #endPartial(out: StreamEvent[]): void {
+    const partial = this.#partial;
+    this.#partial = undefined;
+    if (partial === undefined) return;
+    this.#wholeCall(partial.name, partial.id, partial.args.json, partial.part, out);
+  }
+
+  #wholeCall(
+    name: string,
+    id: string | undefined,
+    input: string,
+    part: JsonObject,
+    out: StreamEvent[],
+  ) {
+    this.#close(out);
+    this.#calls = true;
+    const { sent, target } = this.#context;
+    const original = geminiNames(sent.tools).original(name);
+    const sealed = sealOf(part, target.provider);
+    const head = {
+      type: 'tool-call',
+      id: this.#ids.ofCall(id, name),
+      ...original,
+      by: 'client',
+      ...(sealed === undefined ? {} : { sealed }),
+    } as const;
+    this.#whole(head, original.kind === 'custom' ? unwrapFreeform(input) : input, out);
+  }
+
+  #whole(head: BlockHead, input: string, out: StreamEvent[]): void {
+    const index = this.#index++;
+    out.push({ type: 'block-start', index, head });
+    if (input !== '') out.push({ type: 'delta', index, text: input });
+    out.push({ type: 'block-stop', index });
+  }
+
+  #close(out: StreamEvent[]): void {
+    if (this.#partial !== undefined && this.#open === undefined) this.#endPartial(out);
+    if (this.#open === undefined) return;
+    if (this.#open === 'text') out.push(...this.#end.citations(this.#index, this.#written));
+    out.push({ type: 'block-stop', index: this.#index });
+    this.#index++;
+    this.#open = undefined;
+    this.#written = undefined;
+  }
+}

@@ -1,0 +1,93 @@
+/** Model, method and key of a Gemini URL, and the body that says them. */
+
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import {
+  addressOf,
+  bareModel,
+  queryOf,
+  withAddress,
+  withoutAddress,
+} from '../../../src/codecs/google-gemini/address.ts';
+import { googleGemini } from '../../../src/codecs/google-gemini/index.ts';
+
+const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+const bytes = (value: string) => new TextEncoder().encode(value);
+
+test.each([
+  ['/v1beta/models/gemini-2.5-pro:generateContent', 'gemini-2.5-pro', 'generateContent'],
+  ['/v1/models/glm/glm-4.7:streamGenerateContent', 'glm/glm-4.7', 'streamGenerateContent'],
+  ['/v1beta/models/glm%2Fglm-4.7:countTokens', 'glm/glm-4.7', 'countTokens'],
+  ['/v1/projects/p/locations/l/publishers/google/models/g:generateContent', 'g', 'generateContent'],
+  ['/v1beta/models/x:free:generateContent', 'x:free', 'generateContent'],
+  ['/v1beta/models/g:embedContent', 'g', undefined],
+  ['/v1beta/models/g', 'g', undefined],
+])('%s', (path, model, method) => {
+  expect(addressOf(path)).toMatchObject({ model });
+  expect(addressOf(path)?.method).toBe(method as never);
+});
+
+test('a key of the query is taken out, whatever its name', () => {
+  expect(queryOf('?alt=sse')).toEqual({ sse: true, key: undefined, rest: '' });
+  expect(queryOf('?key=secret&alt=sse&x=1')).toEqual({ sse: true, key: 'secret', rest: '?x=1' });
+  expect(queryOf('?access_token=t')).toEqual({ sse: false, key: 't', rest: '' });
+});
+
+test('names of models lose their collection', () => {
+  expect(bareModel('models/g')).toBe('g');
+  expect(bareModel('projects/p/locations/l/publishers/google/models/g')).toBe('g');
+  expect(bareModel('glm/models')).toBe('glm/models');
+});
+
+test.each(['../../x', 'a?b', 'a#b', 'a/b', '..'])(
+  'the name %s stays in its place of the path',
+  (name) => {
+    const { path } = googleGemini.addressed(bytes('{}'), name, 'whole');
+    const url = new URL(`https://v.test/v1beta${path}?x`);
+    expect(url.pathname).toMatch(/^\/v1beta\/models\/[^/?#]+:generateContent$/);
+  },
+);
+
+describe('the body', () => {
+  test('begins with what the URL says, and comes out byte for byte', () => {
+    const given = ' {\n "contents" : [ ] }\n';
+    const said = withAddress(bytes(given), 'g', true);
+    expect(JSON.parse(text(said))).toEqual({ model: 'g', stream: true, contents: [] });
+    expect(text(withoutAddress(said))).toBe(given);
+  });
+
+  test('the URL wins over members of these names', () => {
+    const given = '{"contents":[],"model":"other","stream":false}';
+    expect(JSON.parse(text(withAddress(bytes(given), 'g', true)))).toEqual({
+      model: 'g',
+      stream: true,
+      contents: [],
+    });
+  });
+
+  test('what is no object stays as it is', () => {
+    for (const given of ['', '[]', 'x', '7'])
+      expect(text(withAddress(bytes(given), 'g', false))).toBe(given);
+  });
+
+  test('law: without the address it is the body that came', () => {
+    const member = fc.dictionary(
+      fc.string().filter((key) => key !== 'model' && key !== 'stream'),
+      fc.jsonValue(),
+    );
+    fc.assert(
+      fc.property(
+        member,
+        fc.string({ minLength: 1 }),
+        fc.boolean(),
+        fc.nat(3),
+        (body, model, stream, indent) => {
+          const given = JSON.stringify(body, null, indent);
+          const said = withAddress(bytes(given), model, stream);
+          expect(JSON.parse(text(said))).toMatchObject({ model, stream });
+          expect(text(withoutAddress(said))).toBe(given);
+        },
+      ),
+    );
+  });
+});

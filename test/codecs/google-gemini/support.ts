@@ -1,0 +1,121 @@
+/** Contexts, targets and recorded exchanges for tests of the Gemini codec. */
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { ClientContext, UpstreamContext } from '../../../src/codecs/codec.ts';
+import { googleGemini } from '../../../src/codecs/google-gemini/index.ts';
+import type { StreamEvent } from '../../../src/conversation/events.ts';
+import { Notes } from '../../../src/conversation/notes.ts';
+import type { Profile, Target } from '../../../src/conversation/target.ts';
+import type { Conversation } from '../../../src/conversation/types.ts';
+import { SseParser } from '../../../src/lib/bytes/sse.ts';
+import { isObject, type JsonObject, parseJson } from '../../../src/lib/json/json.ts';
+
+const FIXTURES = fileURLToPath(new URL('../../../../shared/fixtures', import.meta.url));
+
+export const recordedIsThere = existsSync(`${FIXTURES}/index.json`);
+
+export interface Row {
+  readonly file: string;
+  readonly kind: 'sse' | 'json';
+  readonly status: number | null;
+  readonly request: string | null;
+}
+
+/** Every recorded exchange of `generateContent`, at Google AI and at Vertex. */
+export const rows: readonly Row[] = recordedIsThere
+  ? (JSON.parse(readFileSync(`${FIXTURES}/index.json`, 'utf8')) as Row[]).filter(({ file }) =>
+      /^(?:google|vertex)-gemini\//.test(file),
+    )
+  : [];
+
+export const bytesOf = (file: string): Uint8Array =>
+  new Uint8Array(readFileSync(`${FIXTURES}/${file}`));
+export const jsonOf = (file: string) => parseJson(readFileSync(`${FIXTURES}/${file}`, 'utf8'));
+
+/** Recorded request bodies, with the model that the gateway writes into them. */
+export function recordedBodies(): readonly (readonly [string, JsonObject])[] {
+  const folders = ['google-gemini', 'vertex-gemini'];
+  return folders.flatMap((folder) =>
+    readdirSync(`${FIXTURES}/${folder}`)
+      .filter((name) => name.endsWith('.req.json'))
+      .flatMap((name): (readonly [string, JsonObject])[] => {
+        const body = jsonOf(`${folder}/${name}`);
+        const asks = isObject(body) && body.contents !== undefined;
+        return asks ? [[name, { model: 'm', ...body }]] : [];
+      }),
+  );
+}
+
+export const target = (profile: Partial<Profile> = {}, model = 'm'): Target => ({
+  provider: 'vendor',
+  model,
+  protocol: 'google-gemini',
+  profile: { name: 'test', ...profile },
+});
+
+export const NOTHING_SENT: Conversation = {
+  model: 'm',
+  system: [],
+  turns: [],
+  tools: [],
+  settings: { stream: true },
+};
+
+export const upstream = (sent: Conversation = NOTHING_SENT): UpstreamContext => ({
+  sent,
+  target: target(),
+  notes: new Notes(),
+});
+
+export const client = (request: Conversation = NOTHING_SENT): ClientContext => ({
+  request,
+  requestId: 'req_1_abc',
+  provider: 'vendor',
+  notes: new Notes(),
+});
+
+/** The events of a stream; `cuts` are the places where its bytes are split. */
+export function decodeAll(
+  bytes: Uint8Array,
+  cuts: readonly number[] = [],
+  sent: Conversation = NOTHING_SENT,
+): StreamEvent[] {
+  const parser = new SseParser();
+  const decoder = googleGemini.decodeStream(upstream(sent));
+  const events: StreamEvent[] = [];
+  let from = 0;
+  for (const to of [...cuts, bytes.length]) {
+    for (const frame of parser.push(bytes.subarray(from, to))) events.push(...decoder.push(frame));
+    from = to;
+  }
+  for (const frame of parser.end()) events.push(...decoder.push(frame));
+  return [...events, ...decoder.end()];
+}
+
+/** Ids of calls that came without one are random: they are numbered, so that two runs compare. */
+export function withoutIds(events: readonly StreamEvent[]): unknown {
+  const ids = new Map<string, string>();
+  return JSON.parse(JSON.stringify(events), (key, value: unknown) => {
+    if ((key !== 'id' && key !== 'callId') || typeof value !== 'string') return value;
+    if (!value.startsWith('call_')) return value;
+    if (!ids.has(value)) ids.set(value, `call ${ids.size}`);
+    return ids.get(value);
+  });
+}
+
+/** The bytes of a stream of these chunks. */
+export const sse = (...chunks: readonly JsonObject[]): Uint8Array =>
+  new TextEncoder().encode(chunks.map((one) => `data: ${JSON.stringify(one)}\r\n\r\n`).join(''));
+
+/** A chunk with one candidate. */
+export const chunk = (
+  parts: readonly JsonObject[],
+  more: JsonObject = {},
+  rest: JsonObject = {},
+): JsonObject => ({
+  candidates: [{ content: { parts, role: 'model' }, ...more, index: 0 }],
+  modelVersion: 'm',
+  responseId: 'r1',
+  ...rest,
+});
