@@ -5,6 +5,7 @@ import { GatewayError } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
 import { NO_PROFILE, type Target } from '../conversation/target.ts';
 import type { Gateway } from '../gateway/types.ts';
+import { WITHOUT_KEY } from '../keys/principal.ts';
 import { isObject, parseJson } from '../lib/json/json.ts';
 import { requestId } from '../lib/text/ids.ts';
 import type { AskModel } from './exchange-setup.ts';
@@ -15,7 +16,7 @@ import type { AskModel } from './exchange-setup.ts';
  * @returns a function that rejects with GatewayError when the model gave no answer
  */
 export function askThrough(gateway: Gateway): AskModel {
-  return async (target, conversation, signal) => {
+  return async (target, conversation, signal, payer) => {
     const sent = { ...conversation, model: target, origin: undefined };
     const wire: Target = {
       provider: 'gateway',
@@ -33,6 +34,8 @@ export function askThrough(gateway: Gateway): AskModel {
       search: '',
       signal,
       owner: '',
+      principal: WITHOUT_KEY,
+      payer,
       started: performance.now(),
     });
     const value = parseJson(await response.text());

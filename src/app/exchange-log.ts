@@ -40,6 +40,7 @@ function exchangeRecord(summary: Summary): ExchangeRecord {
     stream: summary.stream,
     timings: { queue: summary.queue, firstByte: summary.firstByte, total: summary.total },
     usage: summary.usage,
+    cost: summary.cost,
     hops: summary.hops,
     notes: summarize(summary.notes),
     error: error && told(error),

@@ -2,6 +2,7 @@
 
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
+import type { Payer } from '../conversation/payer.ts';
 import type { Feature } from '../features/feature.ts';
 import { openSessionLedger, reasoningMemory } from '../features/reasoning-memory/index.ts';
 import { refusalRetry } from '../features/refusal-retry/index.ts';
@@ -36,9 +37,14 @@ export interface Features {
     exchange: Exchange,
     request: ClientRequest,
     recording: Recording | undefined,
+    payer: Payer | undefined,
   ): FeaturesOfExchange;
   /** Codex' own search endpoint: `{output}` for its body; undefined when no search is configured. */
-  codexSearch(body: Json, signal: AbortSignal): Promise<JsonObject> | undefined;
+  codexSearch(
+    body: Json,
+    signal: AbortSignal,
+    payer: Payer | undefined,
+  ): Promise<JsonObject> | undefined;
   /** Forgets the images of a memory space, and what was recalled for open turns. */
   eraseSpace(space: string): void;
   /** Takes over another configuration. @throws Error with a message when its tools cannot be made */
@@ -114,11 +120,11 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
   ];
 
   return {
-    of(exchange, request, recording) {
+    of(exchange, request, recording, payer) {
       const chat = conversationOf(exchange, request, chatApp);
       if (chat?.space !== undefined) recording?.space?.(chat.space);
       const registry = withConversationTools(tools.registry, chat?.tools ?? []);
-      const setup: ExchangeSetup = { exchange, request, recording, chat, registry };
+      const setup: ExchangeSetup = { exchange, request, recording, chat, registry, payer };
       const features: Feature[] = [];
       for (const make of order) {
         const made = make(setup);
@@ -128,7 +134,8 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
       }
       return { features, space: chat?.space };
     },
-    codexSearch: (body, signal) => searchForCodex(tools.registry, body, signal, log),
+    codexSearch: (body, signal, payer) =>
+      searchForCodex(tools.registry, body, { signal, payer, log }),
     eraseSpace(space) {
       turns = memoryLedger();
       vision.eraseSpace(space);

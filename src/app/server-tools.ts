@@ -2,6 +2,7 @@
 
 import type { Config } from '../config/config.ts';
 import { invalid } from '../conversation/errors.ts';
+import type { Payer } from '../conversation/payer.ts';
 import type { Feature } from '../features/feature.ts';
 import {
   type HopLedger,
@@ -54,8 +55,8 @@ export function configuredTools(
       askModel: ({ target }: { target?: string | undefined }) =>
         target === undefined
           ? undefined
-          : async (prompt: string, signal: AbortSignal) =>
-              modelAnswer(await ask(target, searchConversation(prompt, target), signal)),
+          : async (prompt: string, signal: AbortSignal, payer: Payer | undefined) =>
+              modelAnswer(await ask(target, searchConversation(prompt, target), signal, payer)),
     };
     tools.push(webSearch({ ...wanted.webSearch, engines }, options));
   }
@@ -80,7 +81,7 @@ export interface ServerToolsState {
  * tools of its own may pause a turn, which is continued.
  */
 export function serverToolsOf(
-  { exchange, request, registry, chat, recording }: ExchangeSetup,
+  { exchange, request, registry, chat, recording, payer }: ExchangeSetup,
   { disk, turns, rounds, log }: ServerToolsState,
 ): Feature | undefined {
   const runs = registry.tools.length > 0 || registry.starting === true;
@@ -91,6 +92,7 @@ export function serverToolsOf(
     ledger: chat === undefined ? disk : turnLedger(disk, turns, chat.tools, scope),
     client: request.protocol.name,
     owner: exchange.owner,
+    payer,
     forced: chat?.forced,
     events: chat?.toolEvents,
     limits: { rounds },
@@ -103,12 +105,11 @@ export function serverToolsOf(
 export function searchForCodex(
   registry: ToolRegistry,
   body: Json,
-  signal: AbortSignal,
-  log: Log,
+  { signal, payer, log }: { signal: AbortSignal; payer: Payer | undefined; log: Log },
 ): Promise<JsonObject> | undefined {
   const tool = registry.named('web_search');
   const search = readCodexSearch(body);
   if (tool === undefined) return undefined;
   if (search === undefined) throw invalid('No search query was given.', 'commands.search_query');
-  return answerCodexSearch(search, tool, { signal, log: logTo(log) });
+  return answerCodexSearch(search, tool, { signal, payer, log: logTo(log) });
 }

@@ -35,6 +35,7 @@ import { EndedExchange, refusedRecord } from './exchange-log.ts';
 import { createFeatures, NO_FEATURES } from './features.ts';
 import { sampleServices } from './in-process.ts';
 import { memoryService } from './memory.ts';
+import { accountServices, paying } from './operations/accounts.ts';
 import { recorderFor, recorderSettings } from './recorder.ts';
 import { responseState } from './responses.ts';
 import { logDamage, logExposed } from './state.ts';
@@ -65,6 +66,11 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const stateOf = responseState({ store: responseStore, shared });
   const logNoDamage = logDamage(log);
 
+  const money = accountServices(
+    { path: join(environment.home, 'state', 'spend.db'), log, metrics },
+    options.config,
+  );
+
   const memory = memoryService(
     {
       log,
@@ -77,6 +83,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         },
       },
       upstream: (provider) => current.upstreams.of(provider),
+      ownPayer: money.own,
       keeps: options.remembers !== false,
     },
     options.config,
@@ -90,6 +97,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const gatewayOptions = {
     protocols: CODECS,
     services,
+    accounts: money.accounts,
     onRetry: ({ target, error }: Pick<FailedOutcome, 'target' | 'error'>) => {
       metrics.retries.add(1, target?.provider ?? '', error.kind);
       const tooLarge = error.kind === 'context_overflow' || error.kind === 'too_large';
@@ -129,9 +137,9 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const gateway = createGateway({
     ...gatewayOptions,
     repairBody: options.repair === false ? undefined : repairBody,
-    featuresFor(exchange, request, recording) {
+    featuresFor(exchange, request, recording, payer) {
       const found =
-        options.repair === false ? NO_FEATURES : features.of(exchange, request, recording);
+        options.repair === false ? NO_FEATURES : features.of(exchange, request, recording, payer);
       const own = stateOf(exchange, request, found.space);
       return own === undefined ? found : { ...own, features: [...own.features, ...found.features] };
     },
@@ -192,14 +200,16 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     serve: receive(receiving, gateway, { goesOn: true }),
     countTokens: received(countTokens),
     responses: {
-      search: received(async ({ body, signal }) => {
-        const value = tryParse(new TextDecoder().decode(body));
-        if (value === undefined) throw invalid('The request body is not valid JSON.');
-        const answer = features.codexSearch(value, signal);
-        if (answer === undefined)
-          throw new GatewayError('not_found', 'No search is configured.', { code: 'no_search' });
-        return Response.json(await answer);
-      }),
+      search: received(
+        paying(money.accounts, async ({ body, signal }, payer) => {
+          const value = tryParse(new TextDecoder().decode(body));
+          if (value === undefined) throw invalid('The request body is not valid JSON.');
+          const answer = features.codexSearch(value, signal, payer);
+          if (answer === undefined)
+            throw new GatewayError('not_found', 'No search is configured.', { code: 'no_search' });
+          return Response.json(await answer);
+        }),
+      ),
       retrieve: byId(stored.retrieve),
       remove: byId(stored.remove),
       inputItems: byId(stored.inputItems),
@@ -218,7 +228,11 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       },
     },
     memoryApi: memory.api(
-      (handle) => receive({ ...receiving, onRefused: memory.refused }, handle),
+      (handle) =>
+        receive(
+          { ...receiving, onRefused: memory.refused },
+          paying(money.accounts, (exchange, payer) => handle(exchange, payer)),
+        ),
       CODECS['openai-chat'],
       version,
     ),
@@ -247,6 +261,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       reload(config: AppOptions['config']) {
         features.configure(config);
         recorder.configure(recorderSettings(config));
+        money.configure(config);
         connections.configure(connectionLimits(config));
         current = configured(config, environment, current);
         memory.configure(config);
@@ -255,6 +270,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       openStores() {
         logExposed(log, [environment.home, options.config.samples.dir]);
         openedResponses.create();
+        money.journal.open();
         features.openStores();
       },
       drain() {
@@ -266,6 +282,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         await recorder.close();
         await memory.close();
         openedResponses.created?.close();
+        money.journal.close();
         await features.close();
         logNoDamage();
       },

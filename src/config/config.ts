@@ -10,6 +10,7 @@ import type { FileConfig } from './sections/index.ts';
 import { type LimitsConfig, resolveLimits } from './sections/limits.ts';
 import { type Listen, resolveListen } from './sections/listen.ts';
 import { type MemoryConfig, resolveMemory } from './sections/memory.ts';
+import { resolveSpend, type SpendConfig } from './sections/money.ts';
 import { type Aliases, resolveAliases } from './sections/models.ts';
 import { type Profiles, resolveProfiles } from './sections/profiles.ts';
 import { type ProviderConfig, resolveProviders } from './sections/providers.ts';
@@ -38,6 +39,9 @@ export interface Config {
   readonly modelList: { readonly claudeAliases: boolean };
   readonly categories: CategorySettings;
   readonly auth: AuthConfig;
+  /** Models without a price. */
+  readonly unpriced: 'count' | 'refuse';
+  readonly spend: SpendConfig;
   readonly samples: SamplesConfig;
   readonly serverTools: ServerToolsConfig;
   readonly limits: LimitsConfig;
@@ -80,6 +84,8 @@ export function resolveConfig(
     modelList: { claudeAliases: file.model_list.claude_aliases },
     categories: resolveCategories(file.categories),
     auth,
+    unpriced: file.unpriced,
+    spend: resolveSpend(file.spend),
     samples: resolveSamples(file.samples, environment),
     serverTools: resolveServerTools(file.server_tools, names, environment, findings),
     limits: resolveLimits(file.limits, environment),

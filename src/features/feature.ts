@@ -4,6 +4,7 @@ import type { GatewayError } from '../conversation/errors.ts';
 import type { DeltaEvent, StreamEvent } from '../conversation/events.ts';
 import type { FastInterceptor } from '../conversation/fast-text.ts';
 import type { Notes } from '../conversation/notes.ts';
+import type { Payer } from '../conversation/payer.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
 
@@ -16,6 +17,8 @@ export interface FeatureContext {
   readonly hop: number;
   /** This target's error about the history; only on the one attempt that follows it. */
   readonly refusal?: GatewayError;
+  /** On whose account the calls of a feature to other models go. */
+  readonly payer?: Payer | undefined;
 }
 
 /**

@@ -3,8 +3,10 @@
 import type { Codec } from '../codecs/codec.ts';
 import { asGatewayError, clientGone } from '../conversation/errors.ts';
 import type { ProtocolName } from '../conversation/types.ts';
+import { clientName } from '../telemetry/client-name.ts';
 import type { RecordedExchange, Recording } from '../samples/recording.ts';
 import { secretsOf } from '../upstream/secrets.ts';
+import type { Account, Accounts } from './account.ts';
 import { type ClientRequest, clientRequest, type RepairBody } from './client-request.ts';
 import { ExchangeSummaryBuilder } from './exchange-summary.ts';
 import { finishWhole } from './follow-ups.ts';
@@ -24,6 +26,8 @@ import type {
 export interface GatewayOptions {
   readonly protocols: Readonly<Record<ProtocolName, Codec>>;
   readonly services: () => Services;
+  /** Left out: nothing is limited and nothing counted. */
+  readonly accounts?: Accounts;
   /** For bodies that cannot be read as they are. */
   readonly repairBody?: RepairBody;
   /** @throws GatewayError what the client gets instead of an answer */
@@ -31,6 +35,7 @@ export interface GatewayOptions {
     exchange: Exchange,
     request: ClientRequest,
     recording: Recording | undefined,
+    account: Account | undefined,
   ) => ExchangeFeatures | undefined;
   /** Where samples are wanted, the recording of this exchange. */
   readonly record: (exchange: RecordedExchange) => Recording | undefined;
@@ -53,15 +58,19 @@ export function createGateway(options: GatewayOptions): Gateway {
       const decoding = clientRequest(exchange.protocol, exchange.body, options.repairBody, blocks);
       const request = decoding instanceof Promise ? await decoding : decoding;
       summary.received(request);
+      const opening = accountOf(exchange, request, options.accounts);
+      const account = opening instanceof Promise ? await opening : opening;
+      if (account !== undefined) summary.opened(account);
       const admission = services.slots.take(exchange);
       summary.admitted(typeof admission === 'function' ? admission : await admission);
-      const features = options.featuresFor(exchange, request, recording);
+      const features = options.featuresFor(exchange, request, recording, account);
       const { config } = services.table;
       const running: RunningExchange = {
         exchange,
         request,
         services,
         features,
+        account,
         summary,
         secrets: secretsOf(config),
         protocols,
@@ -87,6 +96,24 @@ export function createGateway(options: GatewayOptions): Gateway {
       return errorOf(exchange, error, summary);
     }
   };
+}
+
+function accountOf(
+  exchange: Exchange,
+  { model, stream }: ClientRequest,
+  accounts: Accounts | undefined,
+): Account | undefined | Promise<Account> {
+  // What another exchange asks for is on its account.
+  if (accounts === undefined || exchange.payer !== undefined) return undefined;
+  const { id, principal, protocol, headers } = exchange;
+  return accounts.open({
+    principal,
+    request: id,
+    model,
+    session: undefined,
+    client: clientName(headers.get('user-agent') ?? undefined, protocol.name),
+    stream,
+  });
 }
 
 const LATE = Symbol('late');

@@ -1,13 +1,14 @@
 /** One hop of an exchange: its request is routed, and attempts are made until a target answers. */
 
 import type { Codec } from '../codecs/codec.ts';
-import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
+import { asGatewayError, GatewayError } from '../conversation/errors.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import type { Feature } from '../features/feature.ts';
-import { type RoutedTarget, requestFacts, route } from '../routing/index.ts';
+import { type RoutedTarget, type RouteRequest, requestFacts, route } from '../routing/index.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { attempt } from './attempt.ts';
 import type { ClientRequest } from './client-request.ts';
+import type { Account } from './account.ts';
 import type { ExchangeSummaryBuilder } from './exchange-summary.ts';
 import { type RetryContext, retry } from './retry.ts';
 import type {
@@ -26,6 +27,8 @@ export interface RunningExchange {
   readonly request: ClientRequest;
   readonly services: Services;
   readonly features: ExchangeFeatures | undefined;
+  /** Undefined: nothing is counted. */
+  readonly account: Account | undefined;
   readonly summary: ExchangeSummaryBuilder;
   readonly secrets: readonly string[];
   readonly protocols: Readonly<Record<ProtocolName, Codec>>;
@@ -35,7 +38,7 @@ export interface RunningExchange {
 
 /** The answer, or the failure that says most. Never rejects. */
 export function runHop(running: RunningExchange, hop: Hop): Promise<Outcome> {
-  const { exchange, request, services, summary } = running;
+  const { exchange, request, services, summary, account } = running;
   const facts = requestFacts({
     model: request.model,
     protocol: exchange.protocol.name,
@@ -53,9 +56,25 @@ export function runHop(running: RunningExchange, hop: Hop): Promise<Outcome> {
     return Promise.resolve(unrouted(asGatewayError(thrown)));
   }
   if (!decision.ok) return Promise.resolve(unrouted(decision.error));
-  const { rule, targets } = decision;
+  const { rule } = decision;
   summary.routed(rule);
-  return retry(new AttemptsOfHop(running, hop, rule), targets);
+  const targets = account === undefined ? decision.targets : permitted(account, decision.targets);
+  if (targets instanceof GatewayError) return Promise.resolve(unrouted(targets));
+  return retry(new AttemptsOfHop(running, hop, rule, facts), targets);
+}
+
+/** The targets that this account may use; why not the first, if there is none. */
+function permitted(
+  account: Account,
+  targets: readonly RoutedTarget[],
+): readonly RoutedTarget[] | GatewayError {
+  let refusal: GatewayError | undefined;
+  const left = targets.filter(({ target }) => {
+    const why = account.forbids(target);
+    refusal ??= why;
+    return why === undefined;
+  });
+  return left.length === 0 && refusal !== undefined ? refusal : left;
 }
 
 const unrouted = (error: GatewayError): FailedOutcome => ({
@@ -72,11 +91,18 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
   readonly #running: RunningExchange;
   readonly #hop: Hop;
   readonly #rule: string | undefined;
+  readonly #facts: RouteRequest;
 
-  constructor(running: RunningExchange, hop: Hop, rule: string | undefined) {
+  constructor(
+    running: RunningExchange,
+    hop: Hop,
+    rule: string | undefined,
+    facts: RouteRequest,
+  ) {
     this.#running = running;
     this.#hop = hop;
     this.#rule = rule;
+    this.#facts = facts;
   }
 
   get signal(): AbortSignal {
@@ -88,7 +114,8 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
   }
 
   attempt(routed: RoutedTarget, number: number, refusal: GatewayError | undefined) {
-    const { exchange, request, services, features, summary, secrets, protocols } = this.#running;
+    const { exchange, request, services, features, summary, secrets, protocols, account } =
+      this.#running;
     return attempt({
       exchange,
       request,
@@ -104,6 +131,8 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
       wantsAnswer: features?.onAnswer !== undefined,
       secrets,
       events: this,
+      payer: exchange.payer ?? account,
+      facts: this.#facts,
     });
   }
 

@@ -4,10 +4,12 @@ import type { ClientContext, Codec, Digest, UpstreamContext } from '../codecs/co
 import type { GatewayError } from '../conversation/errors.ts';
 import type { StreamEvent } from '../conversation/events.ts';
 import type { Notes } from '../conversation/notes.ts';
+import type { Payer, TryAccount } from '../conversation/payer.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { Continuation, Feature, Interceptor } from '../features/feature.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
-import type { RoutedTarget, RoutingTable } from '../routing/index.ts';
+import type { Principal } from '../keys/principal.ts';
+import type { RoutedTarget, RouteRequest, RoutingTable } from '../routing/index.ts';
 import type { ExchangeOutcome, Recording } from '../samples/recording.ts';
 import type { ConcurrencyLimit } from '../upstream/concurrency-limit.ts';
 import type { Remedy } from '../upstream/target-error.ts';
@@ -27,8 +29,11 @@ export interface Exchange {
   readonly search: string;
   /** Fires when the client goes away. */
   readonly signal: AbortSignal;
-  /** The name of the gateway key, '' without auth. What is stored belongs to it. */
+  /** The id of the principal, '' without auth. What is stored belongs to it. */
   readonly owner: string;
+  readonly principal: Principal;
+  /** Asked by another exchange: what it costs goes on the account of that one. */
+  readonly payer?: Payer | undefined;
   /** `performance.now()` when the request came. */
   readonly started: number;
 }
@@ -105,6 +110,10 @@ export interface Attempt {
   /** What no client may get to see, in every spelling. */
   readonly secrets?: readonly string[];
   readonly events?: AttemptEvents;
+  /** Pays for it; undefined: nothing is counted. */
+  readonly payer?: Payer | undefined;
+  /** The facts by which the request was routed: its prompt is estimated there. */
+  readonly facts: RouteRequest;
 }
 
 /** What is reported of an attempt while it runs. */
@@ -131,6 +140,8 @@ export interface Reading {
   readonly source: UpstreamBody;
   readonly client: ClientContext;
   readonly common: AnswerHead;
+  /** Undefined: nothing is counted. */
+  readonly account: TryAccount | undefined;
 }
 
 export interface AnswerHead {
@@ -150,6 +161,10 @@ export interface StreamOutcome extends AnswerHead {
   readonly first: readonly Output[];
   /** The rest; undefined when `first` is all there is. */
   readonly source: UpstreamBody | undefined;
+  /** Of the try, until the stream is over; undefined: it has ended, or nothing is counted. */
+  readonly account?: TryAccount | undefined;
+  /** Bytes so far, from the content on. */
+  readonly bytes?: number;
 }
 
 export interface WholeOutcome extends AnswerHead {

@@ -5,6 +5,7 @@ import type { Serve } from '../codecs/serve.ts';
 import { asGatewayError, clientGone, GatewayError } from '../conversation/errors.ts';
 import { errorResponse } from '../gateway/error-response.ts';
 import type { Exchange, Gateway } from '../gateway/types.ts';
+import { type Principal, WITHOUT_KEY } from '../keys/principal.ts';
 import { FlatHeaders } from '../lib/http/headers.ts';
 import { tickEnd } from '../lib/loop/tick-end.ts';
 import { requestId } from '../lib/text/ids.ts';
@@ -107,6 +108,12 @@ class HttpExchange implements Exchange {
     this.owner = read.owner;
     this.started = read.started;
     this.request = request;
+  }
+
+  get principal(): Principal {
+    return this.owner === ''
+      ? WITHOUT_KEY
+      : { ...WITHOUT_KEY, id: this.owner, name: this.owner };
   }
 
   // Made when it is first read, and aborted even then when the client has gone before.

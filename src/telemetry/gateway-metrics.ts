@@ -11,6 +11,8 @@ export interface GatewayMetrics {
   readonly firstByteSeconds: Histogram;
   /** target, kind: input | output | cache_read | cache_write | reasoning */
   readonly tokens: Counter;
+  /** target; USD of all tries, estimates included */
+  readonly cost: Counter;
   /** kind of error, also for streams that broke off */
   readonly errors: Counter;
   /** name of the gateway key, status */
@@ -74,6 +76,11 @@ export function createGatewayMetrics(version: string): GatewayMetrics {
       'target',
       'kind',
     ]),
+    cost: registry.counter(
+      'hopgate_cost_usd_total',
+      'What tries at upstreams cost, by the prices that are known; estimates included.',
+      ['target'],
+    ),
     errors: registry.counter(
       'hopgate_errors_total',
       'Exchanges that failed, streams that broke off included, by kind of error.',

@@ -9,6 +9,7 @@ import { conversation } from './conversation.ts';
 import { limits } from './limits.ts';
 import { keepAlive, listen, validate, workers } from './listen.ts';
 import { memory } from './memory.ts';
+import { spend, unpriced } from './money.ts';
 import { aliases, modelList } from './models.ts';
 import { profiles } from './profiles.ts';
 import { providers } from './providers.ts';
@@ -55,6 +56,8 @@ export const fileSchema = closed(
     keep_alive: keepAlive,
     workers,
     validate,
+    unpriced,
+    spend: byDefault(spend, {}),
     samples: byDefault(samples, {}),
     server_tools: byDefault(serverTools, {}),
     memory: byDefault(memory, {}),

@@ -101,7 +101,7 @@ function recallTool(
       required: ['query'],
       additionalProperties: false,
     },
-    async run({ query }, { signal }) {
+    async run({ query }, { signal, payer }) {
       if (typeof query !== 'string' || query.trim() === '') {
         return recallFailed("'query' must be a string that is not empty.", 'invalid_tool_input');
       }
@@ -112,6 +112,7 @@ function recallTool(
           query,
           limit,
           signal,
+          payer,
           ...(speaker !== undefined && { speaker }),
         });
       } catch (thrown) {

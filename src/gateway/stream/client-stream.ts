@@ -1,8 +1,10 @@
 /** The client's side of a stream: writes, keeps alive, ends truthfully. */
 
 import { asGatewayError, GatewayError } from '../../conversation/errors.ts';
+import type { TryEnd } from '../../conversation/payer.ts';
 import { type ActivitySource, type IdleTimer, startIdleTimer } from '../../lib/loop/idle-timer.ts';
 import type { ChunkSink } from '../../upstream/transport.ts';
+import { endTry, streamEnd } from '../try-account.ts';
 import type { FollowUp, StreamOutcome } from '../types.ts';
 import { incompleteAnswerError } from './open.ts';
 import { concat, type StreamPipeline } from './pipeline.ts';
@@ -66,6 +68,8 @@ class ClientStream implements ChunkSink, ActivitySource {
   /** What failed on this side: the decoding of the answer, or the client's connection. */
   #broken: { readonly thrown: unknown } | undefined;
   #active = false;
+  /** Of the current hop's answer, from its content on. */
+  #bytes = 0;
   readonly #options: ClientStreamOptions;
   /** The client is slow: writers wait, and no keep-alive is written. */
   #blocked = false;
@@ -97,6 +101,7 @@ class ClientStream implements ChunkSink, ActivitySource {
       for (let hop = opened; ; ) {
         this.#answer = hop;
         this.#pipeline = hop.pipeline;
+        this.#bytes = hop.bytes ?? 0;
         if (this.#over || signal.aborted) {
           this.gone();
           return;
@@ -109,8 +114,10 @@ class ClientStream implements ChunkSink, ActivitySource {
           if (slow !== undefined) await slow;
         }
         onFirstByte();
+        const cut = await this.#pump(hop);
+        this.#endTry(hop, streamEnd(hop.pipeline.error, cut));
         const outcome: StreamOutcome | GatewayError | undefined =
-          (await this.#pump(hop)) ?? (await this.#onward(hop));
+          cut ?? (await this.#onward(hop));
         if (this.#over) return;
         if (outcome === undefined) break;
         if (outcome instanceof GatewayError) {
@@ -131,8 +138,14 @@ class ClientStream implements ChunkSink, ActivitySource {
 
   /** The client has gone. */
   gone(): void {
-    this.#answer?.source?.cancel();
+    const answer = this.#answer;
+    answer?.source?.cancel();
+    if (answer !== undefined) this.#endTry(answer, 'client_gone');
     this.#end({ pipeline: this.#pipeline, error: undefined, clientGone: true });
+  }
+
+  #endTry({ account, pipeline }: StreamOutcome, ended: TryEnd): void {
+    if (account !== undefined) endTry(account, ended, pipeline.digest, this.#bytes);
   }
 
   #end(result: StreamEnd): void {
@@ -199,6 +212,7 @@ class ClientStream implements ChunkSink, ActivitySource {
   write(chunk: Uint8Array): Promise<void> | undefined {
     const pipeline = this.#pipeline;
     if (this.#broken !== undefined || pipeline === undefined) return undefined;
+    this.#bytes += chunk.length;
     try {
       const out = pipeline.push(chunk);
       const slow = out.length > 0 ? this.#put(out) : undefined;

@@ -2,6 +2,7 @@
 
 import { Elysia } from 'elysia';
 import { GatewayError, invalid } from '../../../conversation/errors.ts';
+import type { Payer } from '../../../conversation/payer.ts';
 import type { MemoryBackend } from '../backend.ts';
 import { checkSpace } from '../event.ts';
 import { openapiDocument } from './openapi.ts';
@@ -22,6 +23,7 @@ export interface MemoryCaller {
   /** The name of the gateway key, '' without auth. */
   readonly owner: string;
   readonly body: Uint8Array;
+  readonly payer?: Payer | undefined;
 }
 
 export interface MemoryPluginOptions {
@@ -73,7 +75,7 @@ export function memoryPlugin(options: MemoryPluginOptions) {
   const inSpace =
     (operation: MemoryOperation) =>
     ({ request, params }: MemoryContext) =>
-      serve(request, async ({ owner, body }) => {
+      serve(request, async ({ owner, body, payer }) => {
         const memory = memoryInUse();
         const space = checkSpace(decoded(params, 'space'));
         if (!options.mayUse(owner, space)) throw spaceNotAllowed(space);
@@ -84,6 +86,7 @@ export function memoryPlugin(options: MemoryPluginOptions) {
           headers: request.headers,
           search: new URL(request.url).searchParams,
           signal: request.signal,
+          payer,
           id: decoded(params, 'id'),
         });
       });

@@ -1,0 +1,140 @@
+/** Which price applies to a try: that of the configuration, else the one that hopgate knows of the model. */
+
+import type { ModelPrice, Rates } from '../config/sections/prices.ts';
+import { globTest } from '../lib/text/glob.ts';
+import { PicoRates } from './cost.ts';
+
+/** The price of one try. */
+export interface AppliedPrice {
+  readonly rates: PicoRates;
+  /** What is written beside the row, as JSON: USD per million tokens by kind, and where the price comes from. */
+  readonly json: string;
+}
+
+/** A model's price at one time. */
+export interface PriceVersion {
+  /** @param inputTokens all prompt tokens, cached ones included */
+  applied(inputTokens: number, serviceTier: string | undefined): AppliedPrice;
+  /** The price depends on the request's `service_tier`. */
+  readonly hasServiceTiers: boolean;
+}
+
+/** One model's prices at one provider. */
+export interface KnownPrice {
+  /** The price of a try that begins then (milliseconds since 1970); undefined: none is known. */
+  at(time: number): PriceVersion | undefined;
+}
+
+/** What the book needs to know of a provider. */
+export interface PricedProvider {
+  readonly name: string;
+  readonly prices: readonly ModelPrice[];
+}
+
+/** The price that hopgate knows of a model; undefined: none. */
+export type BuiltInPrice = (provider: PricedProvider, model: string) => ModelPrice | undefined;
+
+const NO_PRICE: KnownPrice = { at: () => undefined };
+/** Targets that are remembered. Clients may name any model where a provider takes all. */
+const MOST_TARGETS = 5000;
+
+/** The prices of a configuration. */
+export class PriceBook {
+  readonly #providers: Readonly<Record<string, PricedProvider>>;
+  readonly #builtIn: BuiltInPrice;
+  readonly #known = new Map<string, KnownPrice>();
+
+  constructor(
+    { providers }: { readonly providers: Readonly<Record<string, PricedProvider>> },
+    builtIn: BuiltInPrice,
+  ) {
+    this.#providers = providers;
+    this.#builtIn = builtIn;
+  }
+
+  /** @param target `provider/model` */
+  of(target: string): KnownPrice {
+    let known = this.#known.get(target);
+    if (known === undefined) {
+      known = this.#find(target);
+      if (this.#known.size >= MOST_TARGETS) this.#known.clear();
+      this.#known.set(target, known);
+    }
+    return known;
+  }
+
+  /** Some price is known. */
+  get any(): boolean {
+    return Object.values(this.#providers).some(({ prices }) => prices.length > 0);
+  }
+
+  #find(target: string): KnownPrice {
+    const slash = target.indexOf('/');
+    const name = target.slice(0, slash);
+    const model = target.slice(slash + 1);
+    if (!Object.hasOwn(this.#providers, name)) return NO_PRICE;
+    const provider = this.#providers[name]!;
+    const own = provider.prices.filter((price) => globTest(price.model)(model));
+    const prices = own.map((price) => new VersionedPrice(price, 'config'));
+    const builtIn = this.#builtIn(provider, model);
+    if (builtIn !== undefined) prices.push(new VersionedPrice(builtIn, 'catalogue'));
+    return prices.length === 0
+      ? NO_PRICE
+      : {
+          at: (time) => prices.find((price) => price.effectiveFrom <= time),
+        };
+  }
+}
+
+class VersionedPrice implements PriceVersion {
+  readonly effectiveFrom: number;
+  readonly hasServiceTiers: boolean;
+  readonly #price: ModelPrice;
+  readonly #source: string;
+  readonly #usual: AppliedPrice;
+  readonly #tiers: readonly AppliedPrice[];
+
+  constructor(price: ModelPrice, source: string) {
+    this.effectiveFrom = price.effectiveFrom;
+    this.hasServiceTiers = price.tiers.some((tier) => tier.serviceTier !== undefined);
+    this.#price = price;
+    this.#source = source;
+    this.#usual = this.#applied(price, {});
+    this.#tiers = price.tiers.map(({ rates, above, serviceTier }) =>
+      this.#applied(rates, { above, service_tier: serviceTier }),
+    );
+  }
+
+  applied(inputTokens: number, serviceTier: string | undefined): AppliedPrice {
+    const { tiers } = this.#price;
+    for (let at = tiers.length - 1; at >= 0; at--) {
+      const tier = tiers[at]!;
+      if (tier.above !== undefined && inputTokens <= tier.above) continue;
+      if (tier.serviceTier !== undefined && tier.serviceTier !== serviceTier) continue;
+      return this.#tiers[at]!;
+    }
+    return this.#usual;
+  }
+
+  #applied(rates: Rates, tier: object): AppliedPrice {
+    const { input, output, cached, cacheWrite, cacheWrite1h, reasoning, search, request } = rates;
+    const { model, effectiveFrom } = this.#price;
+    const from =
+      effectiveFrom === 0 ? undefined : new Date(effectiveFrom).toISOString().slice(0, 10);
+    const json = JSON.stringify({
+      source: this.#source,
+      model,
+      effective_from: from,
+      ...tier,
+      input,
+      output,
+      cached,
+      cache_write: cacheWrite,
+      cache_write_1h: cacheWrite1h,
+      reasoning,
+      search,
+      request,
+    });
+    return { rates: new PicoRates(rates), json };
+  }
+}
