@@ -5,6 +5,7 @@ import { GatewayError } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
 import { NO_PROFILE, type Target } from '../conversation/target.ts';
 import type { Gateway } from '../gateway/types.ts';
+import { WITHOUT_KEY } from '../keys/principal.ts';
 import { isObject, parseJson } from '../lib/json/json.ts';
 import { requestId } from '../lib/text/ids.ts';
 import type { AskModel } from './exchange-setup.ts';
@@ -32,6 +33,7 @@ export function askThrough(gateway: Gateway): AskModel {
       headers: new Headers({ 'user-agent': 'hopgate' }),
       search: '',
       signal,
+      principal: WITHOUT_KEY,
       owner: '',
       started: performance.now(),
     });

@@ -9,6 +9,7 @@ import type { Upstream } from '../upstream/upstream.ts';
 import { attempt } from './attempt.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { ExchangeSummaryBuilder } from './exchange-summary.ts';
+import { permittedTargets } from './permitted.ts';
 import { type RetryContext, retry } from './retry.ts';
 import type {
   AttemptEvents,
@@ -45,15 +46,17 @@ export function runHop(running: RunningExchange, hop: Hop): Promise<Outcome> {
     affinity: exchange.id,
     request: hop.conversation === undefined ? request : { conversation: hop.conversation },
   });
-  let decision: ReturnType<typeof route>;
+  let rule: string | undefined;
+  let targets: readonly RoutedTarget[];
   try {
-    decision = route(facts, services.table);
+    const decision = route(facts, services.table);
+    if (!decision.ok) return Promise.resolve(unrouted(decision.error));
+    rule = decision.rule;
+    targets = permittedTargets(exchange.principal, request.model, rule, decision.targets);
   } catch (thrown) {
-    // A fact that a rule needs is in a part of the body that cannot be decoded.
+    // A fact that a rule needs is in a part of the body that cannot be decoded, or the key may not use the model.
     return Promise.resolve(unrouted(asGatewayError(thrown)));
   }
-  if (!decision.ok) return Promise.resolve(unrouted(decision.error));
-  const { rule, targets } = decision;
   summary.routed(rule);
   return retry(new AttemptsOfHop(running, hop, rule), targets);
 }

@@ -6,6 +6,7 @@ import type { StreamEvent } from '../conversation/events.ts';
 import type { Notes } from '../conversation/notes.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { Continuation, Feature, Interceptor } from '../features/feature.ts';
+import type { Principal } from '../keys/principal.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { RoutedTarget, RoutingTable } from '../routing/index.ts';
 import type { ExchangeOutcome, Recording } from '../samples/recording.ts';
@@ -27,7 +28,9 @@ export interface Exchange {
   readonly search: string;
   /** Fires when the client goes away. */
   readonly signal: AbortSignal;
-  /** The name of the gateway key, '' without auth. What is stored belongs to it. */
+  /** Who asks. */
+  readonly principal: Principal;
+  /** The principal's id, '' without auth. What is stored belongs to it. */
   readonly owner: string;
   /** `performance.now()` when the request came. */
   readonly started: number;

@@ -5,6 +5,7 @@ import type { Serve } from '../codecs/serve.ts';
 import { asGatewayError, clientGone, GatewayError } from '../conversation/errors.ts';
 import { errorResponse } from '../gateway/error-response.ts';
 import type { Exchange, Gateway } from '../gateway/types.ts';
+import { type Principal, WITHOUT_KEY } from '../keys/principal.ts';
 import { FlatHeaders } from '../lib/http/headers.ts';
 import { tickEnd } from '../lib/loop/tick-end.ts';
 import { requestId } from '../lib/text/ids.ts';
@@ -39,10 +40,11 @@ export function receive(
     const id = requestId();
     const { turn } = connections;
     let reading = false;
-    let owner = '';
+    let principal = WITHOUT_KEY;
     try {
       const headers = FlatHeaders.from(request.headers);
-      owner = options.access()(headers);
+      const found = options.access()(headers);
+      principal = found instanceof Promise ? await found : found;
       reading = true;
       const read = await readBody(request, headers, options.bodyBytes(), connections);
       reading = false;
@@ -54,14 +56,14 @@ export function receive(
       if (connections.closed(request, atOnce)) throw clientGone();
       const body = read instanceof Uint8Array ? read : Buffer.from(read);
       const response = await handle(
-        new HttpExchange(request, protocol, { id, headers, body, owner, started }),
+        new HttpExchange(request, protocol, { id, headers, body, principal, started }),
       );
       if (!goesOn) connections.resting(request);
       return response;
     } catch (thrown) {
       connections.resting(request);
       const error = errorOf(thrown, request.signal.aborted, reading);
-      options.onRefused(request, protocol, id, error, owner);
+      options.onRefused(request, protocol, id, error, principal.id);
       return errorResponse(protocol, error, {
         requestId: id,
         target: undefined,
@@ -86,7 +88,7 @@ function errorOf(thrown: unknown, left: boolean, reading: boolean): GatewayError
   return new GatewayError('invalid_request', words, { cause: thrown });
 }
 
-type Read = Pick<Exchange, 'id' | 'body' | 'owner' | 'started'> & { readonly headers: FlatHeaders };
+type Read = Pick<Exchange, 'id' | 'body' | 'principal' | 'started'> & { readonly headers: FlatHeaders };
 
 class HttpExchange implements Exchange {
   readonly id: string;
@@ -94,6 +96,7 @@ class HttpExchange implements Exchange {
   readonly body: Uint8Array;
   readonly headers: FlatHeaders;
   readonly search: string;
+  readonly principal: Principal;
   readonly owner: string;
   readonly started: number;
   readonly request: Request;
@@ -104,7 +107,8 @@ class HttpExchange implements Exchange {
     this.body = read.body;
     this.headers = read.headers;
     this.search = search(request.url);
-    this.owner = read.owner;
+    this.principal = read.principal;
+    this.owner = read.principal.id;
     this.started = read.started;
     this.request = request;
   }

@@ -2,6 +2,7 @@
 
 import { Elysia } from 'elysia';
 import { GatewayError, invalid } from '../../../conversation/errors.ts';
+import type { Principal } from '../../../keys/principal.ts';
 import type { MemoryBackend } from '../backend.ts';
 import { checkSpace } from '../event.ts';
 import { openapiDocument } from './openapi.ts';
@@ -19,8 +20,7 @@ import {
 
 /** The sender of an authorized request, and its body. */
 export interface MemoryCaller {
-  /** The name of the gateway key, '' without auth. */
-  readonly owner: string;
+  readonly principal: Principal;
   readonly body: Uint8Array;
 }
 
@@ -32,7 +32,6 @@ export interface MemoryPluginOptions {
   ) => Promise<Response>;
   /** Undefined while the memory is switched off. */
   readonly memory: () => MemoryBackend | undefined;
-  readonly mayUse: (owner: string, space: string) => boolean;
   /** Removes everything that belongs to a space, in the memory and elsewhere. */
   readonly erase: (
     space: string,
@@ -63,9 +62,9 @@ export function memoryPlugin(options: MemoryPluginOptions) {
   }
 
   const spaces = ({ request }: Pick<MemoryContext, 'request'>) =>
-    serve(request, ({ owner }) =>
+    serve(request, ({ principal }) =>
       listSpaces(memoryInUse(), new URL(request.url).searchParams, (space) =>
-        options.mayUse(owner, space),
+        principal.policy.allowsSpace(space),
       ),
     );
 
@@ -73,10 +72,10 @@ export function memoryPlugin(options: MemoryPluginOptions) {
   const inSpace =
     (operation: MemoryOperation) =>
     ({ request, params }: MemoryContext) =>
-      serve(request, async ({ owner, body }) => {
+      serve(request, async ({ principal, body }) => {
         const memory = memoryInUse();
         const space = checkSpace(decoded(params, 'space'));
-        if (!options.mayUse(owner, space)) throw spaceNotAllowed(space);
+        if (!principal.policy.allowsSpace(space)) throw spaceNotAllowed(space);
         return operation({
           memory,
           space,
