@@ -33,8 +33,8 @@ export function askThrough(gateway: Gateway): AskModel {
       headers: new Headers({ 'user-agent': 'hopgate' }),
       search: '',
       signal,
-      owner: '',
       principal: WITHOUT_KEY,
+      owner: '',
       payer,
       started: performance.now(),
     });

@@ -26,7 +26,6 @@ import { event, type Log } from '../telemetry/log.ts';
 
 export interface ConversationSetup {
   readonly memory: Memory | undefined;
-  mayUse(owner: string, space: string): boolean;
   readonly settings: { readonly locale: Locale | 'auto'; readonly texts: Partial<Texts> };
   readonly log: Log;
   /** Markup of a leaked call was left in a reply, and taken out. */
@@ -35,20 +34,19 @@ export interface ConversationSetup {
 
 /** Undefined for a request without any extension. @throws GatewayError for an extension that cannot be read or asks for another's space */
 export function conversationOf(
-  { headers, owner, id }: Exchange,
+  { headers, principal, id }: Exchange,
   ask: ClientRequest,
   setup: ConversationSetup,
 ): ConversationParts | undefined {
   // Most requests ask for nothing of the kind.
   if (joinedExtension(ask.extension, headers) === undefined) return undefined;
-  const { memory, mayUse, settings, log, onMarkup } = setup;
+  const { memory, settings, log, onMarkup } = setup;
   return conversationParts({
     extension: ask.extension,
     headers,
-    owner,
     request: () => ask.conversation,
     memory,
-    mayUse,
+    mayUse: (space) => principal.policy.allowsSpace(space),
     locale: settings.locale,
     texts: settings.texts,
     onMarkup,

@@ -1,10 +1,16 @@
 /** What one configuration makes: routes, providers, access. A reload makes it anew from what there was before. */
 
 import type { Config } from '../config/config.ts';
+import { needsKey } from '../config/sections/auth.ts';
 import type { Environment } from '../config/environment.ts';
 import type { Services } from '../gateway/types.ts';
 import { routingTable } from '../routing/index.ts';
-import { type Access, createAccess } from '../server/auth.ts';
+import { KeyDirectory } from '../keys/directory.ts';
+import type { JwtTokens } from '../keys/jwt-tokens.ts';
+import { withoutKey } from '../keys/make-principal.ts';
+import type { RunTimeKeys } from '../keys/run-time-keys.ts';
+import type { ReadonlyHeaders } from '../lib/http/headers.ts';
+import { type Access, Admins, createAccess } from '../server/auth.ts';
 import type { ConnectionLimits } from '../server/connections.ts';
 import { ConcurrencyLimit } from '../upstream/concurrency-limit.ts';
 import { demoTransport } from '../upstream/demo/index.ts';
@@ -17,13 +23,19 @@ export interface Configured {
   readonly services: Services;
   readonly upstreams: UpstreamPool;
   readonly access: Access;
+  /** Who is asking the admin API, as {@link Admins.check}. */
+  readonly admin: (headers: ReadonlyHeaders) => string;
   readonly bodyBytes: number;
 }
 
-/** @param last what is in force: open exchanges hold their places, providers that stay the same stay open */
+/**
+ * @param people what outlives a configuration: keys made at run time, and tokens that were seen
+ * @param last what is in force: open exchanges hold their places, providers that stay the same stay open
+ */
 export function configured(
   config: Config,
   environment: Environment,
+  { runTimeKeys, tokens }: { readonly runTimeKeys: RunTimeKeys; readonly tokens: JwtTokens },
   last?: Configured,
 ): Configured {
   const { providers, limits } = config;
@@ -40,7 +52,7 @@ export function configured(
       slots,
     },
     upstreams,
-    access: createAccess({ keys: config.auth.keys, host: config.listen.host }),
+    ...accessOf(config, runTimeKeys, tokens),
     bodyBytes: limits.bodyBytes,
   };
 }
@@ -64,3 +76,22 @@ export const connectionLimits = ({ limits }: Config): ConnectionLimits => ({
   bodyIdleMs: limits.idleBodyMs,
   unfinishedBytes: limits.unfinishedBytes,
 });
+
+function accessOf(
+  config: Config,
+  runTimeKeys: RunTimeKeys,
+  tokens: JwtTokens,
+): Pick<Configured, 'access' | 'admin'> {
+  const { auth, budgets, listen, routes } = config;
+  const keys = new KeyDirectory(config, runTimeKeys);
+  const admins = new Admins(auth.adminKeys);
+  tokens.configure(auth.jwt, budgets, new Set(routes.map(({ name }) => name)));
+  const access = createAccess({
+    host: listen.host,
+    withoutKey: needsKey(auth) ? undefined : withoutKey(budgets),
+    keys,
+    tokens: auth.jwt === undefined ? undefined : tokens,
+    admins,
+  });
+  return { access, admin: (headers) => admins.check(headers, keys) };
+}

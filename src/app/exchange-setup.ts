@@ -29,8 +29,6 @@ export interface FeaturesOptions {
   readonly ask: AskModel;
   /** Undefined while `memory.enabled` is off. Read it anew for each exchange: a reload changes it. */
   readonly memory: Memory | undefined;
-  /** May the gateway key of this name ('' without auth) use this memory space? */
-  mayUse(owner: string, space: string): boolean;
 }
 
 /** What a feature may look at when it is made for one exchange. */

@@ -85,7 +85,6 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
     get settings() {
       return config.conversation;
     },
-    mayUse: options.mayUse,
     log,
     onMarkup: leakedCalls.onMarkup,
   };

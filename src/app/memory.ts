@@ -17,8 +17,8 @@ import {
   type MemoryBackend,
   type MemoryObserver,
 } from '../features/memory/index.ts';
+import type { Principal } from '../keys/principal.ts';
 import type { Recorder } from '../samples/index.ts';
-import { mayUse } from '../server/memory-scope.ts';
 import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import { event, type Log } from '../telemetry/log.ts';
 import type { Upstream } from '../upstream/upstream.ts';
@@ -39,7 +39,6 @@ export interface MemoryServiceOptions {
 export interface MemoryService {
   /** What conversations use; undefined while it is switched off. */
   readonly memory: Memory | undefined;
-  mayUse(owner: string, space: string): boolean;
   /**
    * What the routes of the API need.
    * @param received checks the key and the size of the body, then calls the handler
@@ -54,7 +53,7 @@ export interface MemoryService {
 }
 
 type Handler = (exchange: {
-  readonly owner: string;
+  readonly principal: Principal;
   readonly body: Uint8Array;
 }, payer: Payer) => Promise<Response>;
 
@@ -119,12 +118,10 @@ export function memoryService(options: MemoryServiceOptions, initial: Config): M
     get memory() {
       return base === undefined ? undefined : memory;
     },
-    mayUse: (owner, space) => mayUse(config.auth.keys, owner, space),
     api: (received, codec, version) => ({
       serve: (request, handle) =>
-        received((caller, payer) => handle({ owner: caller.owner, body: caller.body, payer }))(request, codec),
+        received(({ principal, body }, payer) => handle({ principal, body, payer }))(request, codec),
       memory: () => base,
-      mayUse: (owner, space) => mayUse(config.auth.keys, owner, space),
       erase,
       version,
     }),

@@ -2,6 +2,7 @@
 
 import { join, resolve } from 'node:path';
 import { openaiResponses } from '../codecs/openai-responses/index.ts';
+import { needsKey } from '../config/sections/auth.ts';
 import { GatewayError, invalid } from '../conversation/errors.ts';
 import { targetName } from '../conversation/target.ts';
 import { openResponseStore } from '../features/response-store/index.ts';
@@ -9,7 +10,11 @@ import { repairBody } from '../features/tool-pairing/index.ts';
 import { createTokenCounter } from '../gateway/count-tokens/count-tokens.ts';
 import { errorResponse } from '../gateway/error-response.ts';
 import { createGateway } from '../gateway/gateway.ts';
+import { mayReach } from '../gateway/permitted.ts';
 import type { FailedOutcome, Gateway, Summary } from '../gateway/types.ts';
+import { JwtTokens } from '../keys/jwt-tokens.ts';
+import { type Principal, WITHOUT_KEY } from '../keys/principal.ts';
+import { RunTimeKeys } from '../keys/run-time-keys.ts';
 import { isLoopback } from '../lib/http/local-address.ts';
 import { tryParse } from '../lib/json/json.ts';
 import { memberOf } from '../lib/json/json-members.ts';
@@ -45,7 +50,17 @@ import { joined, streamValidator } from './stream-validator.ts';
 /** @param createApp for the gateways without a port by which the page replays samples */
 export function createServices(options: AppOptions, createApp: CreateApp) {
   const { environment, log, version } = options;
-  let current = configured(options.config, environment);
+  const runTimeKeys = new RunTimeKeys({
+    path: join(environment.home, 'state', 'keys.db'),
+    warn: (message) => event(log, 'keys.problem', { message }, 'warn'),
+  });
+  const tokens = new JwtTokens({
+    onFailure: (message) => event(log, 'auth.jwks.failed', { message }, 'warn'),
+    fetch: (url, init) => fetch(url, init),
+    now: () => performance.now(),
+  });
+  const asking = { runTimeKeys, tokens };
+  let current = configured(options.config, environment, asking);
   const services = () => current.services;
   const config = () => current.services.table.config;
   let draining = false;
@@ -130,7 +145,6 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       get memory() {
         return memory.memory;
       },
-      mayUse: memory.mayUse,
     },
     options.config,
   );
@@ -149,7 +163,8 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   });
 
   // From an HTTP request to the gateway.
-  const access = () => current.access;
+  const { as } = options;
+  const access = as === undefined ? () => current.access : () => () => as;
   const receiving: ReceiveSettings = {
     access,
     bodyBytes: () => current.bodyBytes,
@@ -236,13 +251,18 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       CODECS['openai-chat'],
       version,
     ),
-    async models() {
+    async models(principal: Principal) {
       const listed = await modelLists.of(openProviders(config()));
-      return modelsWith(config(), listed).map(({ id, provider }) => modelEntry(id, provider));
+      const { table } = services();
+      return modelsWith(config(), listed)
+        .filter(({ id }) => principal === WITHOUT_KEY || mayReach(principal, id, table))
+        .map(({ id, provider }) => modelEntry(id, provider));
     },
-    model(id: string) {
-      const provider = providerFor(services().table, id);
-      return provider === undefined ? undefined : modelEntry(id, provider);
+    model(id: string, principal: Principal) {
+      const { table } = services();
+      const provider = providerFor(table, id);
+      if (provider === undefined || !mayReach(principal, id, table)) return undefined;
+      return modelEntry(id, provider);
     },
     metricsText: () => {
       const own = metrics.render();
@@ -263,14 +283,17 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         recorder.configure(recorderSettings(config));
         money.configure(config);
         connections.configure(connectionLimits(config));
-        current = configured(config, environment, current);
+        current = configured(config, environment, asking, current);
         memory.configure(config);
+        if (as === undefined && needsKey(config.auth)) runTimeKeys.follow();
       },
       metrics: () => metrics.render(),
       openStores() {
         logExposed(log, [environment.home, options.config.samples.dir]);
         openedResponses.create();
         money.journal.open();
+        // A gateway that only tries something is asked in the name of one principal.
+        if (as === undefined && needsKey(config().auth)) runTimeKeys.follow();
         features.openStores();
       },
       drain() {
@@ -283,6 +306,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         await memory.close();
         openedResponses.created?.close();
         money.journal.close();
+        runTimeKeys.close();
         await features.close();
         logNoDamage();
       },

@@ -1,6 +1,7 @@
 /** The text that `serve` prints when it starts: the providers, and three requests to try. */
 
 import type { Config } from '../config/config.ts';
+import { needsKey } from '../config/sections/auth.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import { describeSource } from './load-config.ts';
 import { isServed, modelNames } from './served-models.ts';
@@ -28,7 +29,7 @@ export function banner(config: Config, url: string, program = 'hopgate'): string
     const some = models.slice(0, 4).join(', ') + (models.length > 4 ? ', …' : '');
     lines.push(`  ${name.padEnd(widest)}  ${protocol}  ${where}${some && `  ${some}`}`);
   }
-  const auth = config.auth.keys.length > 0 ? ' -H "authorization: Bearer $HOPGATE_KEY"' : '';
+  const auth = needsKey(config.auth) ? ' -H "authorization: Bearer $HOPGATE_KEY"' : '';
   const curl = (path: string, body: unknown) =>
     `  curl ${url}${path}${auth} -H 'content-type: application/json' -d ${quoted(body)}`;
   const messages = [{ role: 'user', content: 'Say hello.' }];

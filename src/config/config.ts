@@ -4,6 +4,7 @@ import type { Environment } from './environment.ts';
 import type { Findings } from './file/problem.ts';
 import { ms } from './file/schema-types.ts';
 import { type AuthConfig, resolveAuth } from './sections/auth.ts';
+import { resolveBudgets, type SharedBudget } from './sections/keys/budgets.ts';
 import { type CategorySettings, resolveCategories } from './sections/categories.ts';
 import type { ConversationConfig } from './sections/conversation.ts';
 import type { FileConfig } from './sections/index.ts';
@@ -42,6 +43,8 @@ export interface Config {
   /** Models without a price. */
   readonly unpriced: 'count' | 'refuse';
   readonly spend: SpendConfig;
+  /** Amounts of money that keys share. */
+  readonly budgets: readonly SharedBudget[];
   readonly samples: SamplesConfig;
   readonly serverTools: ServerToolsConfig;
   readonly limits: LimitsConfig;
@@ -73,19 +76,22 @@ export function resolveConfig(
   // Also providers that have a problem of their own: routes to them are not at fault.
   const names: ProviderNames = new Set(Object.keys(file.providers));
   const listen = resolveListen(file.listen, findings);
-  const auth = resolveAuth(file.auth, findings);
+  const routes = resolveRoutes(file.routes, names, providers, findings);
+  const routeNames = new Set(routes.map(({ name }) => name));
+  const auth = resolveAuth(file.auth, environment, routeNames, findings);
   warnOfExposure({ listen, auth }, findings);
   return freeze({
     source,
     listen,
     providers,
-    routes: resolveRoutes(file.routes, names, providers, findings),
+    routes,
     aliases: resolveAliases(file.aliases, names, findings),
     modelList: { claudeAliases: file.model_list.claude_aliases },
     categories: resolveCategories(file.categories),
     auth,
     unpriced: file.unpriced,
     spend: resolveSpend(file.spend),
+    budgets: resolveBudgets(file.budgets, routeNames, findings),
     samples: resolveSamples(file.samples, environment),
     serverTools: resolveServerTools(file.server_tools, names, environment, findings),
     limits: resolveLimits(file.limits, environment),

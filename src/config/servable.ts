@@ -2,7 +2,7 @@
 
 import { isLoopback } from '../lib/http/local-address.ts';
 import type { Findings, Problem } from './file/problem.ts';
-import type { AuthConfig } from './sections/auth.ts';
+import { type AuthConfig, needsKey } from './sections/auth.ts';
 import type { Listen } from './sections/listen.ts';
 
 /** The parts of a configuration on which this depends. */
@@ -13,7 +13,7 @@ interface Exposure {
 
 /** Whether other machines can reach the server, and need no key. */
 const isExposed = ({ listen, auth }: Exposure): boolean =>
-  auth.keys.length === 0 && !isLoopback(listen.host);
+  !needsKey(auth) && !isLoopback(listen.host);
 
 /** Warns of a configuration that will not be served; it can still be read, checked and compared. */
 export function warnOfExposure(exposure: Exposure, { warnings }: Findings): void {

@@ -1,7 +1,7 @@
 /** One hop of an exchange: its request is routed, and attempts are made until a target answers. */
 
 import type { Codec } from '../codecs/codec.ts';
-import { asGatewayError, GatewayError } from '../conversation/errors.ts';
+import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import type { Feature } from '../features/feature.ts';
 import { type RoutedTarget, type RouteRequest, requestFacts, route } from '../routing/index.ts';
@@ -10,6 +10,7 @@ import { attempt } from './attempt.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { Account } from './account.ts';
 import type { ExchangeSummaryBuilder } from './exchange-summary.ts';
+import { permittedTargets } from './permitted.ts';
 import { type RetryContext, retry } from './retry.ts';
 import type {
   AttemptEvents,
@@ -48,33 +49,35 @@ export function runHop(running: RunningExchange, hop: Hop): Promise<Outcome> {
     affinity: exchange.id,
     request: hop.conversation === undefined ? request : { conversation: hop.conversation },
   });
-  let decision: ReturnType<typeof route>;
+  let rule: string | undefined;
+  let targets: readonly RoutedTarget[];
   try {
-    decision = route(facts, services.table);
+    const decision = route(facts, services.table);
+    if (!decision.ok) return Promise.resolve(unrouted(decision.error));
+    rule = decision.rule;
+    targets = permittedTargets(exchange.principal, request.model, rule, decision.targets);
+    if (account !== undefined) targets = affordableTargets(account, targets);
   } catch (thrown) {
-    // A fact that a rule needs is in a part of the body that cannot be decoded.
+    // A fact that a rule needs is in a part of the body that cannot be decoded, or the key may not use the model.
     return Promise.resolve(unrouted(asGatewayError(thrown)));
   }
-  if (!decision.ok) return Promise.resolve(unrouted(decision.error));
-  const { rule } = decision;
   summary.routed(rule);
-  const targets = account === undefined ? decision.targets : permitted(account, decision.targets);
-  if (targets instanceof GatewayError) return Promise.resolve(unrouted(targets));
   return retry(new AttemptsOfHop(running, hop, rule, facts), targets);
 }
 
-/** The targets that this account may use; why not the first, if there is none. */
-function permitted(
+/** @throws GatewayError why not the first, if the account may use none */
+function affordableTargets(
   account: Account,
   targets: readonly RoutedTarget[],
-): readonly RoutedTarget[] | GatewayError {
+): readonly RoutedTarget[] {
   let refusal: GatewayError | undefined;
   const left = targets.filter(({ target }) => {
     const why = account.forbids(target);
     refusal ??= why;
     return why === undefined;
   });
-  return left.length === 0 && refusal !== undefined ? refusal : left;
+  if (left.length === 0 && refusal !== undefined) throw refusal;
+  return left;
 }
 
 const unrouted = (error: GatewayError): FailedOutcome => ({

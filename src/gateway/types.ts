@@ -7,8 +7,8 @@ import type { Notes } from '../conversation/notes.ts';
 import type { Payer, TryAccount } from '../conversation/payer.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { Continuation, Feature, Interceptor } from '../features/feature.ts';
-import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { Principal } from '../keys/principal.ts';
+import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { RoutedTarget, RouteRequest, RoutingTable } from '../routing/index.ts';
 import type { ExchangeOutcome, Recording } from '../samples/recording.ts';
 import type { ConcurrencyLimit } from '../upstream/concurrency-limit.ts';
@@ -29,9 +29,10 @@ export interface Exchange {
   readonly search: string;
   /** Fires when the client goes away. */
   readonly signal: AbortSignal;
-  /** The id of the principal, '' without auth. What is stored belongs to it. */
-  readonly owner: string;
+  /** Who asks. */
   readonly principal: Principal;
+  /** The principal's id, '' without auth. What is stored belongs to it. */
+  readonly owner: string;
   /** Asked by another exchange: what it costs goes on the account of that one. */
   readonly payer?: Payer | undefined;
   /** `performance.now()` when the request came. */

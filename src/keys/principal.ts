@@ -1,8 +1,17 @@
 /** Who asks: a gateway key or a person, with what it may use and the limits that apply to it. */
 
-/** What a key may use. Every method is linear in its argument. */
+import type { Budget } from '../config/sections/keys/budgets.ts';
+import type { KeyLimits } from '../config/sections/keys/settings.ts';
+
+export type { Budget, BudgetPeriod } from '../config/sections/keys/budgets.ts';
+export type { KeyLimits } from '../config/sections/keys/settings.ts';
+
+/** What a key may use. */
 export interface Policy {
-  /** The model as the client asked for it. */
+  /**
+   * The model as the client asked for it. False: no target can be allowed for this name. True says nothing
+   * yet about a target: see {@link allowsTarget}.
+   */
   allowsModel(asked: string): boolean;
   /** The target that was chosen, after aliases, routes and fallbacks. `asked` as in {@link allowsModel}. */
   allowsTarget(
@@ -12,50 +21,25 @@ export interface Policy {
   allowsRoute(name: string): boolean;
   /** A tool of the gateway (`web_search`, the name of an HTTP or MCP tool). */
   allowsTool(name: string): boolean;
+  /** Every tool is allowed: nothing needs to be looked at. */
+  readonly everyTool: boolean;
   allowsSpace(space: string): boolean;
-}
-
-/** As in the configuration; what is left out has no limit. */
-export interface KeyLimits {
-  readonly requestsPerMinute?: number;
-  readonly tokensPerMinute?: number;
-  /** Exchanges at a time, streams included. */
-  readonly concurrent?: number;
-}
-
-export type BudgetPeriod = 'minute' | 'hour' | 'day' | 'week' | 'month' | 'total';
-
-/** An amount of money for one period. */
-export interface Budget {
-  /** Stable: what was spent belongs to it. A key's own: `<key id>/<index or name>`. */
-  readonly id: string;
-  /** For messages. */
-  readonly name: string;
-  /** 1e-9 USD, an integer. */
-  readonly nanoUsd: number;
-  readonly per: BudgetPeriod;
-  /** IANA name; where calendar periods begin. */
-  readonly timeZone: string;
-  /** Shares of the amount, ascending: 0.5, 0.8. */
-  readonly warn: readonly number[];
-  /** What happens when it is used up; a route's name sends requests there. */
-  readonly over:
-    | { readonly action: 'refuse' | 'warn' }
-    | { readonly action: 'route'; readonly route: string };
 }
 
 /** Immutable; replaced as a whole when keys change. */
 export interface Principal {
   /**
    * Stable through rotation: spend, limits and stored data belong to it. The name of a key of the configuration,
-   * the id of a key made at run time, `jwt:<subject>` of a person; '' where no key is needed.
+   * `hk_<id>` of a key made at run time, `jwt:<subject>` of a person; '' where no key is needed.
    */
   readonly id: string;
-  /** For logs and pages. */
+  /** For people: pages and messages. Several run-time keys may have the same. */
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   /** Milliseconds since 1970; from then on it is refused. */
   readonly expires?: number;
+  /** Which recorded exchanges it may see: its own, or all. */
+  readonly sees: 'own' | 'all';
   readonly policy: Policy;
   readonly limits: KeyLimits;
   /** Its own, and those of the configuration whose labels choose it. */
@@ -67,6 +51,7 @@ const ANYTHING: Policy = {
   allowsTarget: () => true,
   allowsRoute: () => true,
   allowsTool: () => true,
+  everyTool: true,
   allowsSpace: () => true,
 };
 
@@ -75,6 +60,7 @@ export const WITHOUT_KEY: Principal = {
   id: '',
   name: '',
   labels: {},
+  sees: 'all',
   policy: ANYTHING,
   limits: {},
   budgets: [],

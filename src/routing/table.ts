@@ -115,6 +115,26 @@ export function route(request: RouteRequest, table: RoutingTable): RouteDecision
   return { ok: false, error: notFound(request.model, table), reason };
 }
 
+/** Every target that a requested name can reach, whatever else the request says, with the rule that leads there. */
+export function reachable(
+  requested: string,
+  table: RoutingTable,
+): readonly { readonly rule: string | undefined; readonly target: RoutedTarget['target'] }[] {
+  const { model, direct, rules } = decisionForName(table, requested);
+  const without = (targets: readonly RoutedTarget[]) =>
+    targets.map(({ target }) => ({ rule: undefined, target }));
+  if (direct !== undefined) return direct.ok ? without(direct.targets) : [];
+  if (model === '' || requested.length > MAX_NAME) return [];
+  const { providers } = table.config;
+  const listing = providersListing(model, table);
+  return [
+    ...rules.flatMap(({ rule }) =>
+      rule.targets(model, '').map(({ target }) => ({ rule: rule.config.name, target })),
+    ),
+    ...without(listing.map((name) => targetOf(providers[name]!, model))),
+  ];
+}
+
 function decisionForName(table: RoutingTable, requested: string): NameDecision {
   if (requested.length > MAX_NAME) return TOO_LONG;
   const known = table.decided.get(requested);

@@ -4,6 +4,7 @@ import type { Codec } from '../codecs/codec.ts';
 import type { Config } from '../config/config.ts';
 import type { Environment } from '../config/environment.ts';
 import type { ProtocolName } from '../conversation/types.ts';
+import type { Principal } from '../keys/principal.ts';
 import type { BisectOptions, BisectReport } from './bisect/types.ts';
 import type { SampleStore } from './sample.ts';
 
@@ -22,6 +23,8 @@ export interface InProcessOptions {
   readonly repair: boolean;
   /** Conversations may be captured into the memory; left out: they may not. */
   readonly remembers?: boolean;
+  /** In whose name all requests are; left out: nobody's. */
+  readonly as?: Principal | undefined;
 }
 
 export interface SampleServices {

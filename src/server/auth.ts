@@ -3,77 +3,157 @@
 import { timingSafeEqual } from 'node:crypto';
 import { GatewayError } from '../conversation/errors.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
+import {
+  digestOfKey,
+  hexOf,
+  type KeyDirectory,
+  type KeyLookup,
+} from '../keys/directory.ts';
+import type { Principal } from '../keys/principal.ts';
 import { isLoopback } from '../lib/http/local-address.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 
-interface NamedKey {
-  readonly name: string;
-  readonly key: { reveal(): string };
+/** What knows keys. */
+export type Keys = Pick<KeyDirectory, 'find'>;
+
+/** What knows the tokens of people. */
+export interface Tokens {
+  /** Is it a token, whatever it says? */
+  isToken(presented: string): boolean;
+  /**
+   * The person; at once where the token was seen before.
+   * @throws GatewayError authentication, overloaded
+   */
+  find(token: string, now: number): Principal | Promise<Principal>;
 }
 
 export interface AccessOptions {
-  readonly keys: readonly NamedKey[];
   /** The address that the server is bound to. */
   readonly host: string;
+  /** Who asks where no key is needed; undefined: a key is needed. */
+  readonly withoutKey: Principal | undefined;
+  readonly keys: Keys;
+  readonly tokens?: Tokens | undefined;
+  readonly admins: Admins;
 }
 
-/** Checks one request; the name of the key it came with, '' where none is needed. */
-export type Access = (headers: ReadonlyHeaders) => string;
+/** Checks one request; who it came from. @throws GatewayError, or rejects with one */
+export type Access = (headers: ReadonlyHeaders) => Principal | Promise<Principal>;
 
-// One native call; a hash object would cost every request three times as much.
-const sha256 = (text: string) => Bun.SHA256.hash(text);
 // What is compared is read before the next request writes its own.
 const presentedDigest = new Uint8Array(32);
-const HASHED = /^sha256:([0-9a-f]{64})$/i;
 
 const IP_LITERAL = /^(\[[0-9a-f:.]+\]|\d{1,3}(\.\d{1,3}){3})$/i;
 
 /**
- * Keys are held as SHA-256 digests (a configuration may hold `sha256:<hex>` itself) and compared in
- * constant time, each of them, so that timing tells nothing. Without keys, only loopback is served:
- * a page that rebinds its own name to 127.0.0.1 shows in `Host`, one that posts across sites in
- * `Origin`.
+ * Keys are held as SHA-256 digests (a configuration may hold `sha256:<hex>` itself). A digest is found in a map
+ * and compared in constant time: what a digest's place tells in time says nothing of the key. Where no key is
+ * needed, only loopback is served: a page that rebinds its own name to 127.0.0.1 shows in `Host`, one that posts
+ * across sites in `Origin`.
  */
 export function createAccess(options: AccessOptions): Access {
-  const digests = options.keys.map(({ name, key }) => {
-    const text = key.reveal();
-    const hashed = HASHED.exec(text)?.[1];
-    return { name, digest: hashed === undefined ? sha256(text) : Buffer.from(hashed, 'hex') };
-  });
-  const open = digests.length === 0;
-  return (headers) => {
-    if (open) {
-      checkHost(headers, options.host);
+  const { withoutKey, keys, tokens, admins, host } = options;
+  if (withoutKey !== undefined) {
+    return (headers) => {
+      checkHost(headers, host);
       checkOrigin(headers);
-      return '';
-    }
+      return withoutKey;
+    };
+  }
+  return (headers) => {
     const presented = presentedKey(headers);
-    // An empty one is no key, whatever the digest of nothing is.
-    if (presented === undefined || presented === '') {
-      throw new GatewayError(
-        'authentication',
-        'This gateway wants a key: send it as "Authorization: Bearer …" or "x-api-key: …".',
-        { code: 'missing_api_key', retryable: false },
-      );
-    }
+    if (presented === undefined) throw missing();
     Bun.SHA256.hash(presented, presentedDigest);
-    let found: string | undefined;
-    for (const known of digests) {
-      if (timingSafeEqual(known.digest, presentedDigest)) found ??= known.name;
+    const now = Date.now();
+    const found = keys.find(presented, presentedDigest, now);
+    if (typeof found !== 'string') return found;
+    if (found !== 'unknown') throw refusalOf(found);
+    if (admins.find(presentedDigest) !== undefined) {
+      throw refused('An admin key is for the admin API alone.', 'admin_key');
     }
-    if (found === undefined) {
-      throw new GatewayError('authentication', 'Incorrect API key provided to this gateway.', {
-        code: 'invalid_api_key',
-        retryable: false,
-      });
-    }
-    return found;
+    if (tokens?.isToken(presented) === true) return tokens.find(presented, now);
+    throw refusalOf(found);
   };
 }
 
+/** The admin keys of a configuration. */
+export class Admins {
+  readonly #digests: ReadonlyMap<string, Uint8Array>;
+
+  constructor(keys: readonly { reveal(): string }[]) {
+    const digests = keys.map((key) => digestOfKey(key.reveal()));
+    this.#digests = new Map(digests.map((digest) => [hexOf(digest), digest]));
+  }
+
+  /** No admin key is configured: the admin API is off. */
+  get none(): boolean {
+    return this.#digests.size === 0;
+  }
+
+  /** A name for the audit that gives nothing away, `admin:key-1a2b3c`; undefined for another key. */
+  find(digest: Uint8Array): string | undefined {
+    const hex = hexOf(digest);
+    const known = this.#digests.get(hex);
+    return known !== undefined && timingSafeEqual(known, digest)
+      ? `admin:key-${hex.slice(0, 6)}`
+      : undefined;
+  }
+
+  /**
+   * Who asks the admin API.
+   * @throws GatewayError not_found while it is off, authentication, permission for a key of clients
+   */
+  check(headers: ReadonlyHeaders, keys: Keys): string {
+    if (this.none) {
+      throw new GatewayError('not_found', 'The admin API is off: set auth.admin_keys.', {
+        code: 'admin_off',
+      });
+    }
+    const presented = presentedKey(headers);
+    if (presented === undefined) throw missing();
+    Bun.SHA256.hash(presented, presentedDigest);
+    const actor = this.find(presentedDigest);
+    if (actor !== undefined) return actor;
+    if (typeof keys.find(presented, presentedDigest, Date.now()) === 'string') {
+      throw refusalOf('unknown');
+    }
+    throw new GatewayError('permission', 'This key is for model requests, not for the admin API.', {
+      code: 'not_an_admin_key',
+      retryable: false,
+    });
+  }
+}
+
+const refused = (message: string, code: string) =>
+  new GatewayError('authentication', message, { code, retryable: false });
+
+const missing = () =>
+  refused(
+    'This gateway wants a key: send it as "Authorization: Bearer …" or "x-api-key: …".',
+    'missing_api_key',
+  );
+
+function refusalOf(why: Exclude<KeyLookup, Principal>): GatewayError {
+  switch (why) {
+    case 'expired':
+      return refused('This API key has expired.', 'key_expired');
+    case 'blocked':
+      return refused('This API key is blocked.', 'key_blocked');
+    case 'unreadable':
+      return new GatewayError('overloaded', 'The keys of this gateway cannot be read now.', {
+        code: 'keys_unreadable',
+        retryAfter: 5,
+      });
+    default:
+      return refused('Incorrect API key provided to this gateway.', 'invalid_api_key');
+  }
+}
+
+/** An empty one is no key, whatever the digest of nothing is. */
 function presentedKey(headers: ReadonlyHeaders): string | undefined {
   const bearer = /^bearer\s+(\S+)$/i.exec(headers.get('authorization')?.trim() ?? '')?.[1];
-  return bearer ?? headers.get('x-api-key')?.trim() ?? headers.get('api-key')?.trim() ?? undefined;
+  const presented = bearer ?? (headers.get('x-api-key') ?? headers.get('api-key'))?.trim();
+  return presented === '' ? undefined : presented;
 }
 
 /** Does it name this machine as its host, and come from no page of another site? */

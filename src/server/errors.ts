@@ -3,6 +3,7 @@
 import type { Codec } from '../codecs/codec.ts';
 import { asGatewayError, GatewayError } from '../conversation/errors.ts';
 import { errorResponse } from '../gateway/error-response.ts';
+import { type Principal, WITHOUT_KEY } from '../keys/principal.ts';
 import { requestId } from '../lib/text/ids.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 import type { Access } from './auth.ts';
@@ -50,15 +51,15 @@ export class ErrorResponses {
     });
   }
 
-  /** Answers a request that may ask; never rejects. */
+  /** Answers a request that may ask; never rejects. `open`: no key is needed. */
   async guarded(
     request: Request,
-    answer: () => Response | Promise<Response>,
+    answer: (principal: Principal) => Response | Promise<Response>,
     open = false,
   ): Promise<Response> {
     try {
-      if (!open) this.#options.access()(request.headers);
-      return await answer();
+      const principal = open ? WITHOUT_KEY : await this.#options.access()(request.headers);
+      return await answer(principal);
     } catch (thrown) {
       return this.response(request, thrown);
     }

@@ -3,6 +3,7 @@
 import { Elysia } from 'elysia';
 import type { Codec, ModelEntry } from '../codecs/codec.ts';
 import { GatewayError, invalid } from '../conversation/errors.ts';
+import type { Principal } from '../keys/principal.ts';
 import type { RequestContext } from '../lib/http/routes.ts';
 import type { JsonObject } from '../lib/json/json.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
@@ -12,18 +13,18 @@ import { localUrl } from './request-path.ts';
 
 export interface ModelsOptions {
   readonly errors: ErrorResponses;
-  /** All that can be listed; vendors are asked for theirs, with a short deadline. */
-  readonly models: () => Promise<readonly ModelEntry[]>;
-  /** A name that some route takes, listed or not. */
-  readonly model: (id: string) => ModelEntry | undefined;
+  /** All that the principal may use and that can be listed; vendors are asked for theirs, with a short deadline. */
+  readonly models: (principal: Principal) => Promise<readonly ModelEntry[]>;
+  /** A name that some route takes for the principal, listed or not. */
+  readonly model: (id: string, principal: Principal) => ModelEntry | undefined;
 }
 
 /** The path with and without `/v1`. */
 export function modelsPlugin({ errors, models, model }: ModelsOptions) {
   const list = ({ request }: RequestContext) =>
-    errors.guarded(request, async () => {
+    errors.guarded(request, async (principal) => {
       const codec = errors.codecOf(request);
-      const all = await models();
+      const all = await models(principal);
       return json(
         errors.isAnthropic(request)
           ? pageOf(all, localUrl(request.url).searchParams, codec)
@@ -31,10 +32,13 @@ export function modelsPlugin({ errors, models, model }: ModelsOptions) {
       );
     });
   const one = ({ request, params }: RequestContext & { params: { readonly '*': string } }) =>
-    errors.guarded(request, async () => {
+    errors.guarded(request, async (principal) => {
       const written = params['*'];
       const name = unescaped(written);
-      const found = model(name) ?? model(written) ?? (await models()).find(({ id }) => id === name);
+      const found =
+        model(name, principal) ??
+        model(written, principal) ??
+        (await models(principal)).find(({ id }) => id === name);
       if (found === undefined) {
         throw new GatewayError(
           'not_found',

@@ -40,10 +40,11 @@ export function receive(
     const id = requestId();
     const { turn } = connections;
     let reading = false;
-    let owner = '';
+    let principal = WITHOUT_KEY;
     try {
       const headers = FlatHeaders.from(request.headers);
-      owner = options.access()(headers);
+      const found = options.access()(headers);
+      principal = found instanceof Promise ? await found : found;
       reading = true;
       const read = await readBody(request, headers, options.bodyBytes(), connections);
       reading = false;
@@ -55,14 +56,14 @@ export function receive(
       if (connections.closed(request, atOnce)) throw clientGone();
       const body = read instanceof Uint8Array ? read : Buffer.from(read);
       const response = await handle(
-        new HttpExchange(request, protocol, { id, headers, body, owner, started }),
+        new HttpExchange(request, protocol, { id, headers, body, principal, started }),
       );
       if (!goesOn) connections.resting(request);
       return response;
     } catch (thrown) {
       connections.resting(request);
       const error = errorOf(thrown, request.signal.aborted, reading);
-      options.onRefused(request, protocol, id, error, owner);
+      options.onRefused(request, protocol, id, error, principal.id);
       return errorResponse(protocol, error, {
         requestId: id,
         target: undefined,
@@ -87,7 +88,7 @@ function errorOf(thrown: unknown, left: boolean, reading: boolean): GatewayError
   return new GatewayError('invalid_request', words, { cause: thrown });
 }
 
-type Read = Pick<Exchange, 'id' | 'body' | 'owner' | 'started'> & { readonly headers: FlatHeaders };
+type Read = Pick<Exchange, 'id' | 'body' | 'principal' | 'started'> & { readonly headers: FlatHeaders };
 
 class HttpExchange implements Exchange {
   readonly id: string;
@@ -95,6 +96,7 @@ class HttpExchange implements Exchange {
   readonly body: Uint8Array;
   readonly headers: FlatHeaders;
   readonly search: string;
+  readonly principal: Principal;
   readonly owner: string;
   readonly started: number;
   readonly request: Request;
@@ -105,15 +107,10 @@ class HttpExchange implements Exchange {
     this.body = read.body;
     this.headers = read.headers;
     this.search = search(request.url);
-    this.owner = read.owner;
+    this.principal = read.principal;
+    this.owner = read.principal.id;
     this.started = read.started;
     this.request = request;
-  }
-
-  get principal(): Principal {
-    return this.owner === ''
-      ? WITHOUT_KEY
-      : { ...WITHOUT_KEY, id: this.owner, name: this.owner };
   }
 
   // Made when it is first read, and aborted even then when the client has gone before.

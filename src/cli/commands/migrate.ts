@@ -103,7 +103,7 @@ function backupName(wanted: string, bytes: string): string {
   }
 }
 
-const SECRET = /^keys?$|authorization|token|secret|password|api[-_]?key|^sha256$/i;
+const SECRET = /^(?:admin_)?keys?$|authorization|token|secret|password|api[-_]?key|^sha256$/i;
 
 /** The texts under keys whose name says that they are secret, except references to variables. */
 function secretsIn(value: unknown, below = false): readonly string[] {

@@ -2,8 +2,12 @@
 
 import { type Static, Type } from '@sinclair/typebox';
 import type { Findings, Path } from '../file/problem.ts';
+import type { Environment } from '../environment.ts';
 import { byDefault, choice, closed, credential, optional, text } from '../file/schema-types.ts';
 import { Secret } from '../secret.ts';
+import type { RouteNames } from './keys/budgets.ts';
+import { type JwtConfig, jwt, resolveJwt } from './keys/jwt.ts';
+import { type KeySettings, keySettings, resolveKeySettings } from './keys/settings.ts';
 
 export const auth = closed(
   {
@@ -22,12 +26,7 @@ export const auth = closed(
                 ),
                 'own',
               ),
-              spaces: optional(
-                Type.Array(text('A glob; upper and lower case differ.'), {
-                  description: 'Memory spaces that the key may use.',
-                }),
-                'all of them',
-              ),
+              ...keySettings,
             },
             'A key with a name.',
           ),
@@ -39,44 +38,96 @@ export const auth = closed(
       ),
       [],
     ),
+    admin_keys: byDefault(
+      Type.Array(credential('A key that only the admin API takes.'), {
+        description:
+          'Keys for the admin API (/admin/v1), never for model requests; none = it is switched off. With one, clients need a key: one of auth.keys, or one made at run time.',
+      }),
+      [],
+    ),
+    jwt: optional(jwt, 'no tokens of people'),
   },
   'Who may use the gateway.',
 );
 
-export interface AuthKey {
+export interface AuthKey extends KeySettings {
   readonly name: string;
   readonly key: Secret;
   /** Which recorded exchanges it shows. */
   readonly sees: 'own' | 'all';
-  /** Globs over memory spaces, case-sensitive; every space when left out. */
-  readonly spaces?: readonly string[];
 }
 
 export interface AuthConfig {
   readonly keys: readonly AuthKey[];
+  /** For the admin API alone. */
+  readonly adminKeys: readonly Secret[];
+  readonly jwt?: JwtConfig;
 }
 
-export function resolveAuth({ keys }: Static<typeof auth>, findings: Findings): AuthConfig {
+/** Where nobody needs a key. */
+export const NO_AUTH: AuthConfig = { keys: [], adminKeys: [] };
+
+/** Does a client need a key, or a token? */
+export const needsKey = ({ keys, adminKeys, jwt }: AuthConfig): boolean =>
+  keys.length > 0 || adminKeys.length > 0 || jwt !== undefined;
+
+const NO_SETTINGS: KeySettings = { labels: {}, limits: {}, budgets: [] };
+
+export function resolveAuth(
+  { keys, admin_keys, jwt }: Static<typeof auth>,
+  environment: Environment,
+  routes: RouteNames,
+  findings: Findings,
+): AuthConfig {
   const names = new Set<string>();
+  const clientKeys = new Set(keys.map((entry) => digestOf(keyOf(entry))));
   return {
     keys: keys.map((entry, index): AuthKey => {
       const path: Path = ['auth', 'keys', index];
+      checkKey(keyOf(entry), typeof entry === 'string' ? path : [...path, 'key'], findings);
       if (typeof entry === 'string') {
-        checkKey(entry, path, findings);
-        return { name: `key ${index + 1}`, key: new Secret(entry), sees: 'own' };
+        return { ...NO_SETTINGS, name: `key ${index + 1}`, key: new Secret(entry), sees: 'own' };
       }
-      const { name, key, sees, spaces } = entry;
-      checkKey(key, [...path, 'key'], findings);
-      if (names.has(name)) {
-        findings.warnings.push({
-          path: [...path, 'name'],
-          message: `another key has the name ${JSON.stringify(name)}: they share what is stored, and each may do only what both may`,
-        });
-      }
-      names.add(name);
-      return { name, key: new Secret(key), sees, ...(spaces === undefined ? {} : { spaces }) };
+      const { name, key, sees } = entry;
+      checkName(name, [...path, 'name'], names, findings);
+      const settings = resolveKeySettings(entry, { id: name, name, path }, routes, findings);
+      return { ...settings, name, key: new Secret(key), sees };
     }),
+    adminKeys: admin_keys.map((key, index) => {
+      const path: Path = ['auth', 'admin_keys', index];
+      checkKey(key, path, findings);
+      if (clientKeys.has(digestOf(key))) {
+        const message = 'is also one of auth.keys: an admin key is for the admin API alone';
+        findings.problems.push({ path, message });
+      }
+      return new Secret(key);
+    }),
+    ...(jwt !== undefined && { jwt: resolveJwt(jwt, environment, routes, findings) }),
   };
+}
+
+const keyOf = (entry: Static<typeof auth>['keys'][number]) =>
+  typeof entry === 'string' ? entry : entry.key;
+
+/** The same for a key and for its `sha256:` form. */
+const digestOf = (key: string) =>
+  /^sha256:/i.test(key)
+    ? key.slice('sha256:'.length).toLowerCase()
+    : new Bun.CryptoHasher('sha256').update(key).digest('hex');
+
+/** What is stored belongs to a name: those of keys made at run time and of people are not free. */
+function checkName(name: string, path: Path, names: Set<string>, findings: Findings): void {
+  if (/^(?:hk_|jwt:)/.test(name)) {
+    const message = 'must not begin with hk_ or jwt: those are ids of other keys and of people';
+    findings.problems.push({ path, message });
+  }
+  if (names.has(name)) {
+    findings.warnings.push({
+      path,
+      message: `another key has the name ${JSON.stringify(name)}: they share what is stored, and each may do only what both may`,
+    });
+  }
+  names.add(name);
 }
 
 // What `printf %s "$UNSET" | sha256sum` gives.

@@ -4,6 +4,7 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { CONFIG_VERSION, OLDEST_VERSION } from '../file/migrations.ts';
 import { byDefault, choice, closed } from '../file/schema-types.ts';
 import { auth } from './auth.ts';
+import { budgets } from './keys/budgets.ts';
 import { categories } from './categories.ts';
 import { conversation } from './conversation.ts';
 import { limits } from './limits.ts';
@@ -50,6 +51,7 @@ export const fileSchema = closed(
     categories: byDefault(categories, {}),
     profiles: byDefault(profiles, {}),
     auth: byDefault(auth, {}),
+    budgets: byDefault(budgets, []),
     timeouts: byDefault(timeouts, {}),
     retry: byDefault(retry, {}),
     limits: byDefault(limits, {}),

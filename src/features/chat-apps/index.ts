@@ -24,12 +24,10 @@ export interface ConversationOptions {
   /** The member `hopgate` of the body. */
   readonly extension: JsonObject | undefined;
   readonly headers: ReadonlyHeaders;
-  /** The gateway key's name, '' without auth. */
-  readonly owner: string;
   /** The request as the client made it; decoded on the first call. */
   readonly request: () => Conversation;
   readonly memory: Memory | undefined;
-  readonly mayUse: (owner: string, space: string) => boolean;
+  readonly mayUse: (space: string) => boolean;
   /** `auto`: the language of the conversation. */
   readonly locale: Locale | 'auto';
   readonly texts: Partial<Texts>;
@@ -113,10 +111,10 @@ const localeOf = (wanted: Locale | 'auto', { request }: ConversationOptions): Lo
 
 function usedSpace(
   { space, recall, capture }: MemorySettings,
-  { memory, mayUse, owner }: ConversationOptions,
+  { memory, mayUse }: ConversationOptions,
 ): string | undefined {
   if (recall === 'off' && !capture) return undefined;
-  if (!mayUse(owner, space)) {
+  if (!mayUse(space)) {
     throw new GatewayError('permission', 'This key may not use that memory space.', {
       param: 'hopgate.memory.space',
     });

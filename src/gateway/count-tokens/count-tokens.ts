@@ -10,6 +10,7 @@ import { requestFacts, route } from '../../routing/index.ts';
 import { secretsOf } from '../../upstream/secrets.ts';
 import { ClientRequest } from '../client-request.ts';
 import { errorResponse } from '../error-response.ts';
+import { permittedTargets } from '../permitted.ts';
 import { forwardedHeaders, ownHeaders } from '../response-headers.ts';
 import type { Gateway, Services } from '../types.ts';
 import { foreignCount, nativeCount, withOutputCap } from './upstream-count.ts';
@@ -42,7 +43,8 @@ export function createTokenCounter(options: CountTokensOptions): Gateway {
       });
       const decision = route(facts, table);
       if (!decision.ok) throw decision.error;
-      const routed = decision.targets[0]!;
+      const { rule, targets } = decision;
+      const routed = permittedTargets(exchange.principal, request.model, rule, targets)[0]!;
       const secrets = secretsOf(table.config);
       const provider = upstream(routed);
       const about = { ...own, target: routed.target };

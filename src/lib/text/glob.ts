@@ -1,6 +1,6 @@
-/** Globs over names and texts: `*` is any text, `?` one character, case does not matter. */
+/** Globs over names and texts: `*` is any text, `?` one character; with or without regard to case. */
 
-/** A test for one pattern. Its work grows with the text, however many stars the pattern has. */
+/** A test for one pattern; case does not matter. Its work grows with the text, however many stars the pattern has. */
 export function globTest(pattern: string): (text: string) => boolean {
   const wanted = pattern.toLowerCase();
   if (/^\*+$/.test(wanted)) return () => true;
@@ -11,10 +11,47 @@ export function globTest(pattern: string): (text: string) => boolean {
   return (text) => matches(pieces, lowered(text));
 }
 
-/** A test for any of several patterns. */
+/** A test for any of several patterns; case does not matter. */
 export function anyGlob(patterns: readonly string[]): (text: string) => boolean {
   const tests = patterns.map(globTest);
   return (text) => tests.some((test) => test(text));
+}
+
+/** A test for one pattern that tells upper and lower case apart; `?` is one code point. */
+export function exactGlobTest(pattern: string): (text: string) => boolean {
+  if (/^\*+$/.test(pattern)) return () => true;
+  if (!isGlob(pattern)) return (text) => text === pattern;
+  const stem = pattern.slice(0, -1);
+  if (pattern.endsWith('*') && !isGlob(stem)) return (text) => text.startsWith(stem);
+  const wanted = [...pattern];
+  return (text) => walks(wanted, [...text]);
+}
+
+/** A test for any of several patterns as {@link exactGlobTest}. */
+export function anyExactGlob(patterns: readonly string[]): (text: string) => boolean {
+  const tests = patterns.map(exactGlobTest);
+  return (text) => tests.some((test) => test(text));
+}
+
+/** Walks both texts, and goes back to the last star only: its work is at most the product of their lengths. */
+function walks(pattern: readonly string[], text: readonly string[]): boolean {
+  let at = 0;
+  let star = -1;
+  let resume = 0;
+  for (let i = 0; i < text.length; ) {
+    if (pattern[at] === '*') {
+      star = at++;
+      resume = i;
+    } else if (at < pattern.length && (pattern[at] === '?' || pattern[at] === text[i])) {
+      at++;
+      i++;
+    } else if (star >= 0) {
+      at = star + 1;
+      i = ++resume;
+    } else return false;
+  }
+  while (pattern[at] === '*') at++;
+  return at === pattern.length;
 }
 
 export const isGlob = (name: string): boolean => /[*?]/.test(name);

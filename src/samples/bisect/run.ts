@@ -3,11 +3,12 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Config } from '../../config/config.ts';
+import type { Principal } from '../../keys/principal.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
 import type { SampleServices } from '../in-process-gateway.ts';
 import { checkRecorded, checkTarget } from '../replay/known-target.ts';
 import { type AnswerFailure, outcomeOf, type RequestOutcome } from '../replay/outcome.ts';
-import { type Caller, probeConfig } from '../replay/settings.ts';
+import { probeConfig } from '../replay/settings.ts';
 import { bodyOf, type ReplaySource, withModel } from '../replay/source.ts';
 import type { SampleStore } from '../sample.ts';
 import { createProber } from './prober.ts';
@@ -34,7 +35,7 @@ export interface BisectionOptions {
   /** Ends the search early: the smallest request so far is the result. */
   readonly signal: AbortSignal;
   /** The key in whose name requests are sent; it owns the samples. */
-  readonly as?: Caller;
+  readonly as?: Principal;
 }
 
 /** Ids of the stored samples. */
@@ -65,11 +66,12 @@ export async function bisection(
   const to = options.to ?? source.target;
   const body = bodyOf(source);
   const folder = join(tools.environment.home, 'bisect');
-  const what = [body, to, repair, ...(as === undefined ? [] : [as.name])];
+  const what = [body, to, repair, ...(as === undefined ? [] : [as.id])];
   const progress = openProgress(folder, what, options.fresh === true);
   const samples = { ...config.samples, mode: 'all', dir: progress.samples, redact: [] } as const;
   const gateway = tools.gateway({
-    config: probeConfig(config, samples, as),
+    config: probeConfig(config, samples),
+    as,
     environment: tools.environment,
     repair,
   });

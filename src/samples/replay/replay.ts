@@ -2,6 +2,7 @@
 
 import type { Codec } from '../../codecs/codec.ts';
 import type { Config } from '../../config/config.ts';
+import type { Principal } from '../../keys/principal.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
 import type { SampleServices } from '../in-process-gateway.ts';
 import { answerText } from './answer-text.ts';
@@ -14,7 +15,7 @@ import {
   type ReplayedRequest,
 } from './runs.ts';
 import { type SendableRequest, send } from './send.ts';
-import { type Caller, probeConfig, type ReplaySetup, withSetting } from './settings.ts';
+import { probeConfig, type ReplaySetup, withSetting } from './settings.ts';
 import { bodyOf, type ReplaySource, withModel } from './source.ts';
 
 export interface ReplayOptions {
@@ -32,7 +33,7 @@ export interface ReplayOptions {
   /** Ends the replay early: the runs so far are the result. */
   readonly signal?: AbortSignal;
   /** The key in whose name requests are sent. */
-  readonly as?: Caller;
+  readonly as?: Principal;
 }
 
 export interface ReplayReport {
@@ -61,7 +62,8 @@ export async function replay(options: ReplayOptions, tools: SampleServices): Pro
   // A vendor's request is sent again without any repair.
   const open = ({ config }: ReplaySetup, repair: boolean) =>
     tools.gateway({
-      config: probeConfig(config, undefined, as),
+      config: probeConfig(config),
+      as,
       environment: tools.environment,
       repair,
     });
@@ -78,7 +80,7 @@ export async function replay(options: ReplayOptions, tools: SampleServices): Pro
         for (const { setup, whole, straight } of gateways) {
           if (signal?.aborted === true) break;
           const gateway = source.direct ? straight : whole;
-          const what = { ...sendable(source, setup), as };
+          const what = sendable(source, setup);
           const sent = await send(gateway, protocol, what, signal).catch(
             undefinedIfAborted(signal),
           );

@@ -6,15 +6,12 @@ import { decodeHeaderText } from '../../lib/text/printable-text.ts';
 import type { InProcessGateway } from '../in-process-gateway.ts';
 import { answerText } from './answer-text.ts';
 import { outcomeOf, type RequestOutcome } from './outcome.ts';
-import type { Caller } from './settings.ts';
 
 export interface SendableRequest {
   readonly protocol: ProtocolName;
   readonly body: Uint8Array;
   readonly headers: Headers;
   readonly search: string;
-  /** The key in whose name it is sent; left out for a gateway without keys. */
-  readonly as?: Caller;
 }
 
 /** Times in milliseconds. */
@@ -41,14 +38,13 @@ export const MODEL_PATHS: Readonly<Record<ProtocolName, string>> = {
 export async function send(
   gateway: InProcessGateway,
   protocol: Codec,
-  { body, headers, search, as }: SendableRequest,
+  { body, headers, search }: SendableRequest,
   signal?: AbortSignal,
 ): Promise<SendResult> {
   const started = performance.now();
   const sent = new Headers(headers);
   sent.set('content-type', 'application/json');
   sent.set('host', 'localhost');
-  if (as !== undefined) sent.set('authorization', `Bearer ${as.password}`);
   const request = new Request(`http://localhost${MODEL_PATHS[protocol.name]}${search}`, {
     method: 'POST',
     headers: sent,

@@ -1,7 +1,7 @@
 /** Settings to compare in a replay: `profile.shortToolResults=true`, `to=glm/glm-4.6`, `body.temperature=0`. */
 
 import type { Config } from '../../config/config.ts';
-import { Secret } from '../../config/secret.ts';
+import { NO_AUTH } from '../../config/sections/auth.ts';
 import type { ProviderConfig } from '../../config/sections/providers.ts';
 import { invalid } from '../../conversation/errors.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
@@ -91,21 +91,13 @@ function setIn(value: Json, [key, ...rest]: readonly string[], to: Json): Json {
   return { ...object, [key]: setIn(object[key] ?? {}, rest, to) };
 }
 
-/** The gateway key in whose name a request is sent; it keeps the rights of its entry. */
-export interface Caller {
-  readonly name: string;
-  /** A temporary secret for one gateway of this process. */
-  readonly password: string;
-}
-
 /**
- * A configuration for a gateway that only this process uses: only the caller's key, no retries, and
- * recording as `samples` says.
+ * A configuration for a gateway that only this process uses: no keys, no retries, and recording as `samples`
+ * says.
  */
 export function probeConfig(
   config: Config,
-  samples: Config['samples'] | undefined,
-  as?: Caller,
+  samples?: Config['samples'],
 ): Config {
   const once = <T extends { readonly retry: Config['retry'] }>(one: T): T => ({
     ...one,
@@ -113,11 +105,7 @@ export function probeConfig(
   });
   return {
     ...once(eachProvider(config, once)),
-    auth: {
-      keys: config.auth.keys
-        .filter(({ name }) => name === as?.name)
-        .map((entry) => ({ ...entry, key: new Secret(as!.password) })),
-    },
+    auth: NO_AUTH,
     listen: { host: '127.0.0.1', port: 0 },
     samples: samples ?? { ...config.samples, mode: 'off' },
     routes: config.routes.map(({ samples: _, ...route }) => route),

@@ -7,6 +7,7 @@ import { describeProblem, type Problem } from '../../config/file/problem.ts';
 import { type LiveConfig, liveConfig, type ReloadResult } from '../../config/reload.ts';
 import { secretsIn } from '../../config/secret.ts';
 import { refusalToServe } from '../../config/servable.ts';
+import type { Principal } from '../../keys/principal.ts';
 import { createLog, event, type Log } from '../../telemetry/log.ts';
 import { type Descriptors, watchDescriptors } from '../descriptors.ts';
 import { type App, type RunningServer, startServer } from '../server.ts';
@@ -28,6 +29,8 @@ export interface AppOptions {
   readonly metricsOfAll?: (own: string) => Promise<string> | undefined;
   /** False: no exchange becomes a memory, as for exchanges that only try something. */
   readonly remembers?: boolean;
+  /** In whose name all requests are, whatever key they carry; left out: their keys say. */
+  readonly as?: Principal | undefined;
 }
 
 /** The whole gateway, ready to be served. */

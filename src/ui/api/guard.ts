@@ -1,14 +1,15 @@
 /** Who is asking the page's API: the key behind a request, what it may see, and refusal of other sites' pages. */
 
 import { Elysia } from 'elysia';
-import type { AuthKey } from '../../config/sections/auth.ts';
 import { GatewayError } from '../../conversation/errors.ts';
+import type { Principal } from '../../keys/principal.ts';
 import { UI_HEADER } from './api.ts';
 import type { UiOptions } from './options.ts';
 
 /** The caller of the API. */
 export interface Viewer {
-  /** Name of the key; '' without keys. */
+  readonly principal: Principal;
+  /** Its id; '' without keys. */
   readonly key: string;
   /** Whose exchanges are shown; undefined: everyone's. */
   readonly owner: string | undefined;
@@ -18,9 +19,11 @@ export interface Viewer {
  * Gives the routes of the plugin that uses it a `viewer`, or refuses the request. It runs before the
  * query is validated: an invalid key learns nothing but that. An empty parameter counts as left out.
  */
-export const guard = (options: Pick<UiOptions, 'access' | 'config'>) =>
+export const guard = (options: Pick<UiOptions, 'access'>) =>
   new Elysia()
-    .derive({ as: 'scoped' }, ({ request }) => ({ viewer: viewerOf(request, options) }))
+    .derive({ as: 'scoped' }, async ({ request }) => ({
+      viewer: await viewerOf(request, options),
+    }))
     .onTransform({ as: 'scoped' }, ({ query }) => {
       for (const name of Object.keys(query)) if (query[name] === '') delete query[name];
     });
@@ -31,12 +34,12 @@ export const guard = (options: Pick<UiOptions, 'access' | 'config'>) =>
  * most send requests blindly; those are refused by their Origin and by a header that such a page cannot set.
  * @throws GatewayError authentication, permission
  */
-export function viewerOf(
+export async function viewerOf(
   request: Request,
-  { access, config }: Pick<UiOptions, 'access' | 'config'>,
-): Viewer {
+  { access }: Pick<UiOptions, 'access'>,
+): Promise<Viewer> {
   const { headers, method } = request;
-  const key = access()(headers);
+  const principal = await access()(headers);
   const site = headers.get('sec-fetch-site');
   if (site !== null && site !== 'same-origin' && site !== 'none') refuse();
   const origin = headers.get('origin');
@@ -46,10 +49,8 @@ export function viewerOf(
       code: 'header_missing',
     });
   }
-  // Keys of one name cannot be told apart here: they see only what each of them may see.
-  const own = config().auth.keys.filter((one: AuthKey) => one.name === key);
-  const all = own.length > 0 && own.every(({ sees }) => sees === 'all');
-  return { key, owner: key === '' || all ? undefined : key };
+  const { id, sees } = principal;
+  return { principal, key: id, owner: sees === 'all' ? undefined : id };
 }
 
 function refuse(): never {

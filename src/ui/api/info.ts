@@ -2,6 +2,7 @@
 
 import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
+import { needsKey } from '../../config/sections/auth.ts';
 import { SAMPLE_MODES } from '../../config/sections/samples.ts';
 import { GatewayError } from '../../conversation/errors.ts';
 import { json } from './answers.ts';
@@ -78,7 +79,7 @@ function infoFor({ key, owner }: Viewer, options: UiOptions): Info {
       by_route: routes.some((route) => route.samples !== undefined),
       redact: samples.redact,
     },
-    auth: auth.keys.length > 0,
+    auth: needsKey(auth),
     key,
     sees: owner === undefined ? 'all' : 'own',
     targets: targetsOf(options),

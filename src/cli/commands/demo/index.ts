@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { Config } from '../../../config/config.ts';
 import { environmentFrom } from '../../../config/environment.ts';
 import { parseConfig } from '../../../config/load.ts';
+import { NO_AUTH } from '../../../config/sections/auth.ts';
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import { type CommandSpec, errorMessage, type Invocation } from '../../command.ts';
 import { loadOrReport } from '../../load-config.ts';
@@ -89,7 +90,7 @@ async function configOf(invocation: Invocation, home: string): Promise<Config | 
 
 const leavingNoTrace = (config: Config, path: string): Config => ({
   ...config,
-  auth: { ...config.auth, keys: [] },
+  auth: NO_AUTH,
   samples: { ...config.samples, mode: 'off' },
   memory: { ...config.memory, enabled: true, path, external: undefined },
 });

@@ -3,6 +3,7 @@
 import { Elysia } from 'elysia';
 import { GatewayError, invalid } from '../../../conversation/errors.ts';
 import type { Payer } from '../../../conversation/payer.ts';
+import type { Principal } from '../../../keys/principal.ts';
 import type { MemoryBackend } from '../backend.ts';
 import { checkSpace } from '../event.ts';
 import { openapiDocument } from './openapi.ts';
@@ -20,8 +21,7 @@ import {
 
 /** The sender of an authorized request, and its body. */
 export interface MemoryCaller {
-  /** The name of the gateway key, '' without auth. */
-  readonly owner: string;
+  readonly principal: Principal;
   readonly body: Uint8Array;
   readonly payer?: Payer | undefined;
 }
@@ -34,7 +34,6 @@ export interface MemoryPluginOptions {
   ) => Promise<Response>;
   /** Undefined while the memory is switched off. */
   readonly memory: () => MemoryBackend | undefined;
-  readonly mayUse: (owner: string, space: string) => boolean;
   /** Removes everything that belongs to a space, in the memory and elsewhere. */
   readonly erase: (
     space: string,
@@ -65,9 +64,9 @@ export function memoryPlugin(options: MemoryPluginOptions) {
   }
 
   const spaces = ({ request }: Pick<MemoryContext, 'request'>) =>
-    serve(request, ({ owner }) =>
+    serve(request, ({ principal }) =>
       listSpaces(memoryInUse(), new URL(request.url).searchParams, (space) =>
-        options.mayUse(owner, space),
+        principal.policy.allowsSpace(space),
       ),
     );
 
@@ -75,10 +74,10 @@ export function memoryPlugin(options: MemoryPluginOptions) {
   const inSpace =
     (operation: MemoryOperation) =>
     ({ request, params }: MemoryContext) =>
-      serve(request, async ({ owner, body, payer }) => {
+      serve(request, async ({ principal, body, payer }) => {
         const memory = memoryInUse();
         const space = checkSpace(decoded(params, 'space'));
-        if (!options.mayUse(owner, space)) throw spaceNotAllowed(space);
+        if (!principal.policy.allowsSpace(space)) throw spaceNotAllowed(space);
         return operation({
           memory,
           space,

@@ -1,6 +1,7 @@
 /** `…/curl`: a request as a curl command line, with a variable in the place of every key. */
 
 import type { Config } from '../../../config/config.ts';
+import { needsKey } from '../../../config/sections/auth.ts';
 import { invalid } from '../../../conversation/errors.ts';
 import { MODEL_PATHS } from '../../../samples/replay/send.ts';
 import { fromSample, type ReplaySource, withModel } from '../../../samples/replay/source.ts';
@@ -35,7 +36,7 @@ export function curlLine(
       provider?.auth ?? (source.protocol === 'anthropic-messages' ? 'x-api-key' : 'bearer');
     if (auth === 'bearer') headers.push('-H "authorization: Bearer $PROVIDER_KEY"');
     else if (auth !== 'none') headers.push(`-H "${auth}: $PROVIDER_KEY"`);
-  } else if (config.auth.keys.length > 0) {
+  } else if (needsKey(config.auth)) {
     headers.push('-H "authorization: Bearer $HOPGATE_KEY"');
   }
   for (const [name, value] of source.headers) headers.push(`-H ${quoted(`${name}: ${value}`)}`);

@@ -2,12 +2,11 @@
 
 import { type Static, Type } from '@sinclair/typebox';
 import { invalid } from '../../../conversation/errors.ts';
-import { secretBase36 } from '../../../lib/text/ids.ts';
+import type { Principal } from '../../../keys/principal.ts';
 import { bisection, bisectionAsJson, DEFAULT_BUDGET } from '../../../samples/bisect/run.ts';
 import { checkTarget } from '../../../samples/replay/known-target.ts';
 import { countRuns, replay } from '../../../samples/replay/replay.ts';
 import { runAsJson, runsAsJson } from '../../../samples/replay/runs.ts';
-import type { Caller } from '../../../samples/replay/settings.ts';
 import { fromSample } from '../../../samples/replay/source.ts';
 import type { ApiContext } from '../context.ts';
 import type { Viewer } from '../guard.ts';
@@ -134,8 +133,8 @@ function checkSettings(settings: readonly string[], config: Parameters<typeof ch
 }
 
 /** Requests are sent in the viewer's own name: what their key may not do, a replay may not do either. */
-const callerFor = ({ key }: Viewer): Caller | undefined =>
-  key === '' ? undefined : { name: key, password: secretBase36(40) };
+const callerFor = ({ principal }: Viewer): Principal | undefined =>
+  principal.id === '' ? undefined : principal;
 
 /** Puts samples that a job made into the live lists. */
 function showSamples(ids: readonly (string | null)[], { store, live }: ApiContext): void {

@@ -1,0 +1,177 @@
+/** The section `budgets`, and the budgets of a key: amounts of money for a period. */
+
+import { type Static, Type } from '@sinclair/typebox';
+import { suggest } from '../../../lib/text/did-you-mean.ts';
+import type { Findings, Path } from '../../file/problem.ts';
+import { byDefault, choice, closed, named, optional, text } from '../../file/schema-types.ts';
+
+/** Nano-USD are exact in a number up to here. */
+const MOST_USD = 9_000_000;
+/** Characters of a name or of a label's value. */
+const SHORT_TEXT = '^[^\\u0000-\\u001f\\u007f]{1,200}$';
+
+export const PERIODS = ['minute', 'hour', 'day', 'week', 'month', 'total'] as const;
+export type BudgetPeriod = (typeof PERIODS)[number];
+
+/** A text of one line for names and labels. */
+export const shortText = (description: string) =>
+  Type.String({
+    minLength: 1,
+    pattern: SHORT_TEXT,
+    'x-mismatch': 'must be one line of at most 200 characters',
+    description,
+  });
+
+export const labelMap = (description: string) =>
+  named(shortText('The value of the label.'), description, '^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$');
+
+const amount = {
+  usd: Type.Number({ minimum: 0, maximum: MOST_USD, description: 'The amount in USD.' }),
+  per: choice(
+    PERIODS,
+    'The calendar period for which the amount is; a new one begins at zero. `total` never ends.',
+  ),
+  time_zone: byDefault(text('The IANA time zone in which periods begin, "Europe/Berlin".'), 'UTC'),
+  warn: byDefault(
+    Type.Array(Type.Number({ minimum: 0, maximum: 1 }), {
+      description: 'Shares of the amount at which a warning is sent, each once in a period.',
+    }),
+    [0.5, 0.8],
+  ),
+  over: byDefault(
+    text('What happens when the amount is spent: `refuse`, `warn`, or the name of a route.'),
+    'refuse',
+  ),
+};
+
+/** A budget of one key. */
+export const keyBudget = closed(
+  {
+    name: optional(shortText('A name for messages. What was spent belongs to it.'), 'its period'),
+    ...amount,
+  },
+  'An amount of money for a period.',
+);
+
+export const budgets = Type.Array(
+  closed(
+    {
+      name: shortText('A name for messages. What was spent belongs to it.'),
+      keys: byDefault(
+        labelMap('The keys that share the budget: those that have each of these labels.'),
+        {},
+      ),
+      ...amount,
+    },
+    'An amount of money that several keys share.',
+  ),
+  { description: 'Amounts of money that keys share. Without `keys`, all requests share one.' },
+);
+
+/** An amount of money for one period. */
+export interface Budget {
+  /** Stable: what was spent belongs to it. */
+  readonly id: string;
+  /** For messages. */
+  readonly name: string;
+  /** 1e-9 USD, an integer. */
+  readonly nanoUsd: number;
+  readonly per: BudgetPeriod;
+  /** IANA name; where calendar periods begin. */
+  readonly timeZone: string;
+  /** Shares of the amount, ascending: 0.5, 0.8. */
+  readonly warn: readonly number[];
+  /** What happens when it is used up; a route's name sends requests there. */
+  readonly over:
+    | { readonly action: 'refuse' | 'warn' }
+    | { readonly action: 'route'; readonly route: string };
+}
+
+/** A budget of the section, and the labels of the keys that share it. */
+export interface SharedBudget extends Budget {
+  readonly keys: Readonly<Record<string, string>>;
+}
+
+/** The names of the routes, for budgets that send requests to one. */
+export type RouteNames = ReadonlySet<string>;
+
+type Amount = Static<typeof keyBudget>;
+
+export function resolveBudgets(
+  written: Static<typeof budgets>,
+  routes: RouteNames,
+  findings: Findings,
+): readonly SharedBudget[] {
+  const names = new Set<string>();
+  return written.map((one, index) => {
+    const path: Path = ['budgets', index];
+    if (names.has(one.name)) {
+      findings.problems.push({ path: [...path, 'name'], message: 'another budget has this name' });
+    }
+    names.add(one.name);
+    const id = `budget:${encodeURIComponent(one.name)}`;
+    return { ...resolveAmount(one, { id, name: one.name, path }, routes, findings), keys: one.keys };
+  });
+}
+
+/**
+ * The budgets of one key.
+ * @param key its id, and its name for messages
+ */
+export function resolveKeyBudgets(
+  written: readonly Amount[],
+  key: { readonly id: string; readonly name: string; readonly path: Path },
+  routes: RouteNames,
+  findings: Findings,
+): readonly Budget[] {
+  const ids = new Set<string>();
+  return written.map((one, index) => {
+    const path: Path = [...key.path, 'budgets', index];
+    // A period can occur once without a name: the order of budgets decides nothing.
+    const own = one.name === undefined ? `per ${one.per}` : encodeURIComponent(one.name);
+    const id = `key:${encodeURIComponent(key.id)}/${own}`;
+    if (ids.has(id)) {
+      const message = `another budget of this key has ${one.name === undefined ? 'this period: give each a name' : 'this name'}`;
+      findings.problems.push({ path, message });
+    }
+    ids.add(id);
+    const name = `${key.name}: ${one.name ?? `per ${one.per}`}`;
+    return resolveAmount(one, { id, name, path }, routes, findings);
+  });
+}
+
+function resolveAmount(
+  { usd, per, time_zone, warn, over }: Amount,
+  { id, name, path }: { readonly id: string; readonly name: string; readonly path: Path },
+  routes: RouteNames,
+  { problems }: Findings,
+): Budget {
+  if (!isTimeZone(time_zone)) {
+    problems.push({ path: [...path, 'time_zone'], message: 'is not an IANA time zone' });
+  }
+  const action = over === 'refuse' || over === 'warn' ? over : undefined;
+  if (action === undefined && !routes.has(over)) {
+    problems.push({
+      path: [...path, 'over'],
+      message: 'must be refuse, warn or the name of a route',
+      suggestion: suggest(over, ['refuse', 'warn', ...routes]),
+    });
+  }
+  return {
+    id,
+    name,
+    nanoUsd: Math.round(usd * 1e9),
+    per,
+    timeZone: time_zone,
+    warn: [...new Set(warn)].sort((a, b) => a - b),
+    over: action === undefined ? { action: 'route', route: over } : { action },
+  };
+}
+
+function isTimeZone(name: string): boolean {
+  try {
+    return name.length <= 100 && new Intl.DateTimeFormat('en', { timeZone: name }) !== undefined;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,158 @@
+/** What a gateway key may use and how much: the part that keys of the file and keys of the admin API share. */
+
+import { type Static, Type } from '@sinclair/typebox';
+import { globTest } from '../../../lib/text/glob.ts';
+import type { Findings, Path } from '../../file/problem.ts';
+import { byDefault, closed, count, optional, text } from '../../file/schema-types.ts';
+import {
+  type Budget,
+  keyBudget,
+  labelMap,
+  type RouteNames,
+  resolveKeyBudgets,
+} from './budgets.ts';
+
+/** Entries of one list, characters of one pattern. */
+const MOST_PATTERNS = 200;
+const LONG_PATTERN = 500;
+
+const patterns = (item: string, description: string) =>
+  optional(Type.Array(text(item), { description }), 'all of them');
+
+/** The members of a key, as the file and the admin API have them. */
+export const keySettings = {
+  labels: byDefault(labelMap('Free names and values: budgets choose keys by them.'), {}),
+  models: patterns(
+    'A glob; upper and lower case differ.',
+    'Models that the key may use: names as clients ask for them, or provider/model for targets.',
+  ),
+  tools: patterns(
+    'A glob; upper and lower case differ.',
+    'Server tools that the key may use, by name: web_search, or that of an HTTP or MCP tool.',
+  ),
+  routes: patterns('A glob; upper and lower case differ.', 'Routes that may serve the key.'),
+  spaces: patterns(
+    'A glob; upper and lower case differ.',
+    'Memory spaces that the key may use.',
+  ),
+  expires: optional(
+    text('A date (its first moment in UTC) or a time with its zone, "2027-01-01T00:00:00Z".'),
+    'never',
+  ),
+  limits: byDefault(
+    closed(
+      {
+        requests_per_minute: optional(count('Requests in a minute, evenly.', 1), 'no limit'),
+        tokens_per_minute: optional(count('Tokens in a minute, evenly.', 1), 'no limit'),
+        concurrent: optional(count('Requests at the same time, streams included.', 1), 'no limit'),
+      },
+      'What the key may use up.',
+    ),
+    {},
+  ),
+  budgets: byDefault(
+    Type.Array(keyBudget, { description: 'Amounts of money, all of which apply.' }),
+    [],
+  ),
+};
+
+const schema = closed(keySettings, 'What a key may use, and how much.');
+export type FileKeySettings = Static<typeof schema>;
+
+/** As in the configuration; what is left out has no limit. */
+export interface KeyLimits {
+  readonly requestsPerMinute?: number;
+  readonly tokensPerMinute?: number;
+  /** Exchanges at a time, streams included. */
+  readonly concurrent?: number;
+}
+
+/** What a key may use: globs, case-sensitive; everything where a list is left out. */
+export interface Permissions {
+  /** Names as clients ask for them, or `provider/model`. */
+  readonly models?: readonly string[];
+  readonly tools?: readonly string[];
+  readonly routes?: readonly string[];
+  /** Memory spaces. */
+  readonly spaces?: readonly string[];
+}
+
+export interface KeySettings extends Permissions {
+  readonly labels: Readonly<Record<string, string>>;
+  /** Milliseconds since 1970. */
+  readonly expires?: number;
+  readonly limits: KeyLimits;
+  readonly budgets: readonly Budget[];
+}
+
+/** @param key what the settings belong to, and where they stand */
+export function resolveKeySettings(
+  written: FileKeySettings,
+  key: { readonly id: string; readonly name: string; readonly path: Path },
+  routes: RouteNames,
+  findings: Findings,
+): KeySettings {
+  const { labels, models, tools, spaces, limits } = written;
+  for (const name of ['models', 'tools', 'routes', 'spaces'] as const) {
+    checkPatterns(written[name], [...key.path, name], findings);
+  }
+  written.routes?.forEach((glob, index) => {
+    const test = globTest(glob);
+    if (![...routes].some(test)) {
+      const path = [...key.path, 'routes', index];
+      findings.warnings.push({ path, message: 'no route has this name' });
+    }
+  });
+  const expires = written.expires === undefined ? undefined : timeOf(written.expires);
+  if (written.expires !== undefined && expires === undefined) {
+    findings.problems.push({
+      path: [...key.path, 'expires'],
+      message: 'must be a date such as 2027-01-31, or a time such as 2027-01-31T18:00:00Z',
+    });
+  }
+  return {
+    labels,
+    ...(models !== undefined && { models }),
+    ...(tools !== undefined && { tools }),
+    ...(written.routes !== undefined && { routes: written.routes }),
+    ...(spaces !== undefined && { spaces }),
+    ...(expires !== undefined && { expires }),
+    limits: resolveKeyLimits(limits),
+    budgets: resolveKeyBudgets(written.budgets, key, routes, findings),
+  };
+}
+
+const resolveKeyLimits = (limits: FileKeySettings['limits']): KeyLimits => ({
+  ...(limits.requests_per_minute !== undefined && {
+    requestsPerMinute: limits.requests_per_minute,
+  }),
+  ...(limits.tokens_per_minute !== undefined && { tokensPerMinute: limits.tokens_per_minute }),
+  ...(limits.concurrent !== undefined && { concurrent: limits.concurrent }),
+});
+
+function checkPatterns(list: readonly string[] | undefined, path: Path, findings: Findings): void {
+  if (list === undefined) return;
+  if (list.length > MOST_PATTERNS) {
+    findings.problems.push({ path, message: `must hold at most ${MOST_PATTERNS} entries` });
+  }
+  if (list.some((glob) => glob.length > LONG_PATTERN)) {
+    const message = `must hold no pattern of more than ${LONG_PATTERN} characters`;
+    findings.problems.push({ path, message });
+  }
+}
+
+const DATE = /^\d{4}-\d{2}-\d{2}$/;
+const TIME = /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
+
+/** Milliseconds since 1970; undefined for what is neither a date nor a time with its zone. */
+function timeOf(written: string): number | undefined {
+  if (!DATE.test(written) && !TIME.test(written)) return undefined;
+  const iso = DATE.test(written) ? `${written}T00:00:00Z` : written.replace(' ', 'T').toUpperCase();
+  const time = Date.parse(iso);
+  if (Number.isNaN(time)) return undefined;
+  // A 31st of February is no day.
+  const day = new Date(`${iso.slice(0, 10)}T00:00:00Z`);
+  return Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== iso.slice(0, 10)
+    ? undefined
+    : time;
+}

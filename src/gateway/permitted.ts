@@ -1,0 +1,54 @@
+/** What a key may not use: models, routes and targets, each refused by a message that names it. */
+
+import { GatewayError } from '../conversation/errors.ts';
+import { targetName } from '../conversation/target.ts';
+import type { Principal } from '../keys/principal.ts';
+import { printableLine } from '../lib/text/printable-text.ts';
+import { type RoutedTarget, type RoutingTable, reachable } from '../routing/index.ts';
+
+const refused = (what: string, code: string, param?: string) =>
+  new GatewayError('permission', `This API key may not use ${what}.`, {
+    code,
+    param,
+    retryable: false,
+  });
+
+/**
+ * The targets of a decision that the key may use, in their order.
+ * @param asked the model as the client asked for it
+ * @throws GatewayError permission if none is left, or if the key may not use the route
+ */
+export function permittedTargets(
+  { policy }: Principal,
+  asked: string,
+  rule: string | undefined,
+  targets: readonly RoutedTarget[],
+): readonly RoutedTarget[] {
+  if (rule !== undefined && !policy.allowsRoute(rule)) {
+    throw refused(`the route '${printableLine(rule, 200)}'`, 'route_not_allowed');
+  }
+  if (!policy.allowsModel(asked)) {
+    throw refused(`the model '${printableLine(asked, 200)}'`, 'model_not_allowed', 'model');
+  }
+  const isAllowed = ({ target }: RoutedTarget) => policy.allowsTarget(asked, target);
+  if (targets.every(isAllowed)) return targets;
+  const allowed = targets.filter(isAllowed);
+  if (allowed.length > 0) return allowed;
+  const name = printableLine(targetName(targets[0]!.target), 200);
+  throw refused(`the model '${name}'`, 'model_not_allowed', 'model');
+}
+
+/** Can a request for this model reach any target that the key may use? */
+export function mayReach({ policy }: Principal, asked: string, table: RoutingTable): boolean {
+  if (!policy.allowsModel(asked)) return false;
+  return reachable(asked, table).some(
+    ({ rule, target }) =>
+      (rule === undefined || policy.allowsRoute(rule)) && policy.allowsTarget(asked, target),
+  );
+}
+
+/** @throws GatewayError permission for a tool that the key may not use */
+export function checkTool({ policy }: Principal, name: string): void {
+  if (policy.allowsTool(name)) return;
+  throw refused(`the tool '${printableLine(name, 200)}'`, 'tool_not_allowed', 'tools');
+}

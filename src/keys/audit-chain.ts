@@ -1,0 +1,89 @@
+/** The chain of audit entries: each carries the hash of the one before it, so that no change goes unseen. */
+
+import type { Json, JsonObject } from '../lib/json/json.ts';
+
+export interface AuditEntry {
+  /** From 1, without gaps. */
+  readonly seq: number;
+  /** Milliseconds since 1970. */
+  readonly time: number;
+  /** Who: `admin:key-1a2b3c`, `local:<user>`. */
+  readonly actor: string;
+  /** What: `key.create`, `key.update`, `key.rotate`, `key.revoke`. */
+  readonly action: string;
+  /** The id of the key. */
+  readonly target: string;
+  /** What was there before and after, without secrets; null for nothing. */
+  readonly before: JsonObject | null;
+  readonly after: JsonObject | null;
+}
+
+/** An entry as it is stored. */
+export interface ChainedEntry extends AuditEntry {
+  /** The hash of the entry before it; '' for the first. */
+  readonly previous: string;
+  readonly hash: string;
+}
+
+/** SHA-256 in hex over all members and the hash of the entry before. */
+export function hashOf(entry: AuditEntry, previous: string): string {
+  const { seq, time, actor, action, target, before, after } = entry;
+  const text = JSON.stringify([seq, time, actor, action, target, sorted(before), sorted(after), previous]);
+  return new Bun.CryptoHasher('sha256').update(text).digest('hex');
+}
+
+/** The same value with its members in one order: what a database gives back is compared by content. */
+function sorted(value: Json): Json {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value as JsonObject).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(members.map(([name, inner]) => [name, sorted(inner)]));
+}
+
+/** What is wrong with a chain, and where. */
+export interface ChainFault {
+  readonly seq: number;
+  readonly message: string;
+}
+
+/** Checks one entry after the other; {@link ChainCheck.end} compares the last with what is noted beside the chain. */
+export class ChainCheck {
+  #last: { readonly seq: number; readonly hash: string } = { seq: 0, hash: '' };
+  #count = 0;
+
+  /** Undefined: the entry is whole and follows the one before. */
+  next(entry: ChainedEntry): ChainFault | undefined {
+    const { seq, previous, hash } = entry;
+    const expected = this.#last.seq + 1;
+    if (seq !== expected) {
+      return { seq: expected, message: `entry ${expected} is missing: ${seq} comes after ${expected - 1}` };
+    }
+    if (hashOf(entry, previous) !== hash) return { seq, message: `entry ${seq} was changed` };
+    if (previous !== this.#last.hash) {
+      return { seq, message: `entry ${seq} does not follow entry ${seq - 1}` };
+    }
+    this.#last = { seq, hash };
+    this.#count++;
+    return undefined;
+  }
+
+  /** @param head the last entry, as it was noted when it was written */
+  end(head: { readonly seq: number; readonly hash: string }): ChainFault | undefined {
+    const { seq, hash } = this.#last;
+    if (seq < head.seq) {
+      return { seq: seq + 1, message: `entries ${seq + 1} to ${head.seq} are missing at the end` };
+    }
+    return seq === head.seq && hash === head.hash
+      ? undefined
+      : { seq, message: `entry ${seq} is not the one that was written last` };
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** The hash of the last entry: noted elsewhere, it proves all that stands before it. */
+  get head(): string {
+    return this.#last.hash;
+  }
+}

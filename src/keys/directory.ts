@@ -1,0 +1,116 @@
+/** Every key that the gateway takes, those of the configuration and those made at run time, found by a digest. */
+
+import { timingSafeEqual } from 'node:crypto';
+import type { AuthKey } from '../config/sections/auth.ts';
+import type { SharedBudget } from '../config/sections/keys/budgets.ts';
+import { resolveKeySettings } from '../config/sections/keys/settings.ts';
+import { makePrincipal } from './make-principal.ts';
+import type { Principal } from './principal.ts';
+import type { LoadedKey, RunTimeKeys } from './run-time-keys.ts';
+import { isKeyText } from './secret-format.ts';
+
+/** The parts of a configuration on which keys depend. */
+export interface KeysConfig {
+  readonly auth: { readonly keys: readonly AuthKey[] };
+  readonly budgets: readonly SharedBudget[];
+  readonly routes: readonly { readonly name: string }[];
+}
+
+/**
+ * - `unknown`: no such key
+ * - `expired`: its time, or the grace of a secret that was replaced, is over
+ * - `blocked`: until an administrator allows it again
+ * - `unreadable`: it may be a key of the file, which cannot be read now
+ */
+export type KeyLookup = Principal | 'unknown' | 'expired' | 'blocked' | 'unreadable';
+
+interface ConfiguredKey {
+  readonly digest: Uint8Array;
+  readonly principal: Principal;
+}
+
+const HASHED = /^sha256:([0-9a-f]{64})$/i;
+
+/** The digest of a key as a configuration has it: the key itself, or `sha256:<hex>`. */
+export function digestOfKey(text: string): Uint8Array {
+  const hashed = HASHED.exec(text)?.[1];
+  return hashed === undefined ? Bun.SHA256.hash(text) : Buffer.from(hashed, 'hex');
+}
+
+export const hexOf = (digest: Uint8Array): string => Buffer.from(digest).toString('hex');
+
+export class KeyDirectory {
+  readonly #runTime: RunTimeKeys | undefined;
+  readonly #configured: ReadonlyMap<string, ConfiguredKey>;
+  readonly #config: KeysConfig;
+  readonly #routes: ReadonlySet<string>;
+  /** Made with the first request of each key. */
+  readonly #principals = new WeakMap<LoadedKey, Principal>();
+
+  /** @param runTime the keys made at run time, which outlive a configuration */
+  constructor(config: KeysConfig, runTime: RunTimeKeys | undefined) {
+    this.#config = config;
+    this.#runTime = runTime;
+    this.#routes = new Set(config.routes.map(({ name }) => name));
+    this.#configured = configuredKeys(config);
+  }
+
+  /**
+   * @param presented the key as the client sent it
+   * @param digest its SHA-256
+   * @param now milliseconds since 1970
+   */
+  find(presented: string, digest: Uint8Array, now: number): KeyLookup {
+    const hex = hexOf(digest);
+    const configured = this.#configured.get(hex);
+    if (configured !== undefined && timingSafeEqual(configured.digest, digest)) {
+      return isOver(configured.principal.expires, now) ? 'expired' : configured.principal;
+    }
+    const runTime = this.#runTime;
+    if (runTime === undefined) return 'unknown';
+    let secret = runTime.find(hex);
+    // The checksum keeps what is no key of ours from the file.
+    if (secret === undefined && isKeyText(presented)) {
+      secret = runTime.findAnew(hex);
+      if (secret === undefined && runTime.unreadable) return 'unreadable';
+    }
+    if (secret === undefined || !timingSafeEqual(secret.digest, digest)) return 'unknown';
+    if (secret.key.record.blocked) return 'blocked';
+    const principal = this.#principalOf(secret.key);
+    return isOver(secret.until, now) || isOver(principal.expires, now) ? 'expired' : principal;
+  }
+
+  #principalOf(key: LoadedKey): Principal {
+    let principal = this.#principals.get(key);
+    if (principal === undefined) {
+      const { id, name, settings } = key.record;
+      const findings = { problems: [], warnings: [] };
+      const resolved = resolveKeySettings(settings, { id, name, path: [] }, this.#routes, findings);
+      principal = makePrincipal(
+        { id, name, sees: 'own', settings: [resolved] },
+        this.#config.budgets,
+      );
+      this.#principals.set(key, principal);
+    }
+    return principal;
+  }
+}
+
+const isOver = (time: number | undefined, now: number): boolean => time !== undefined && now >= time;
+
+/** Keys of one name are one principal, but each has its own end. */
+function configuredKeys({ auth, budgets }: KeysConfig): ReadonlyMap<string, ConfiguredKey> {
+  const found = new Map<string, ConfiguredKey>();
+  for (const [name, keys] of Map.groupBy(auth.keys, (key) => key.name)) {
+    const sees = keys.every((key) => key.sees === 'all') ? 'all' : 'own';
+    const { expires: _, ...shared } = makePrincipal({ id: name, name, sees, settings: keys }, budgets);
+    for (const { key, expires } of keys) {
+      const digest = digestOfKey(key.reveal());
+      const hex = hexOf(digest);
+      const principal = expires === undefined ? shared : { ...shared, expires };
+      // The first of two equal keys names the owner.
+      if (!found.has(hex)) found.set(hex, { digest, principal });
+    }
+  }
+  return found;
+}
