@@ -1,11 +1,11 @@
 /** The journal of spend: rows wait in memory for a moment and are written in batches, outside of requests. */
 
-import type { Database } from 'bun:sqlite';
 import { othersTurn } from '../lib/loop/tick-end.ts';
 import { fileAt, isDamage, setAside } from '../lib/store/versioned-store.ts';
 import { randomBase36 } from '../lib/text/ids.ts';
+import type { SpendReader } from './schema.ts';
 import type { SpendRow } from './spend.ts';
-import { SpendFile, type WaitingRow } from './spend-file.ts';
+import { SpendStore, type WaitingRow } from './spend-store.ts';
 import { RowTotals } from './totals.ts';
 
 const FLUSH_AFTER_MS = 200;
@@ -53,7 +53,7 @@ export class SpendJournal {
   readonly #options: JournalOptions;
   /** Tells this process from all others, those before it with the same number too. */
   readonly #writer = `${process.pid}-${randomBase36(12)}`;
-  #file: SpendFile | undefined;
+  #file: SpendStore | undefined;
   #fileId = 0;
   #waiting: WaitingRow[] = [];
   /** The first of them that is not written. */
@@ -116,9 +116,9 @@ export class SpendJournal {
   }
 
   /** Reads from the file, with everything in it that waited. @throws SQLiteError, or the file system's error */
-  async read<T>(question: (db: Database) => T): Promise<T> {
+  async read<T>(question: (reader: SpendReader) => T | Promise<T>): Promise<T> {
     await this.flush();
-    return question(this.#opened().db);
+    return question(this.#opened());
   }
 
   /** Writes all that waits, in slices. Never rejects. */
@@ -180,7 +180,7 @@ export class SpendJournal {
     }
   }
 
-  #work(file: SpendFile): boolean {
+  #work(file: SpendStore): boolean {
     if (this.#takingOver) {
       this.#takingOver = file.takeOver(TAKEN_AT_ONCE);
       return true;
@@ -199,7 +199,7 @@ export class SpendJournal {
   }
 
   /** Tries that have run for a moment. True: there are more. */
-  #writeRunning(file: SpendFile): boolean {
+  #writeRunning(file: SpendStore): boolean {
     if (this.#closed || this.#young.size === 0) return false;
     const before = performance.now() - (this.#options.flushAfterMs ?? FLUSH_AFTER_MS);
     const old: RunningPlace[] = [];
@@ -240,7 +240,7 @@ export class SpendJournal {
     this.#seenTimer.unref();
   }
 
-  #drop(file: SpendFile): boolean {
+  #drop(file: SpendStore): boolean {
     const days = this.#options.keepDays();
     const now = Date.now();
     if (days === 0 || Math.abs(now - this.#dropped) < DROP_EVERY_MS) return false;
@@ -249,9 +249,9 @@ export class SpendJournal {
     return false;
   }
 
-  #opened(): SpendFile {
+  #opened(): SpendStore {
     if (this.#file === undefined) {
-      this.#file = new SpendFile(this.#options.path, this.#writer);
+      this.#file = new SpendStore(this.#options.path, this.#writer);
       this.#fileId = fileAt(this.#options.path);
       this.#takingOver = true;
     }
@@ -264,7 +264,7 @@ export class SpendJournal {
     const message = thrown instanceof Error ? thrown.message : String(thrown);
     if (isDamage(thrown) && this.#file !== undefined) {
       try {
-        this.#file.db.close();
+        this.#file.abandon();
         setAside(this.#options.path, this.#fileId, thrown);
       } catch {
         // Tried again with the next write.

@@ -1,6 +1,6 @@
 /** Which price applies to a try: that of the configuration, else the one that hopgate knows of the model. */
 
-import type { ModelPrice, Rates } from '../config/sections/prices.ts';
+import type { ModelPrice, PriceTier, Rates } from '../config/sections/prices.ts';
 import { globTest } from '../lib/text/glob.ts';
 import { PicoRates } from './cost.ts';
 
@@ -17,6 +17,28 @@ export interface PriceVersion {
   applied(inputTokens: number, serviceTier: string | undefined): AppliedPrice;
   /** The price depends on the request's `service_tier`. */
   readonly hasServiceTiers: boolean;
+  readonly model: ModelPrice;
+}
+
+/** What one request with so many prompt tokens pays: the last tier that fits, else the usual prices. */
+export function ratesFor(
+  price: ModelPrice,
+  inputTokens: number,
+  serviceTier: string | undefined,
+): Rates {
+  return price.tiers[tierOf(price.tiers, inputTokens, serviceTier)]?.rates ?? price;
+}
+
+function tierOf(
+  tiers: readonly PriceTier[],
+  inputTokens: number,
+  serviceTier: string | undefined,
+): number {
+  return tiers.findLastIndex(
+    (tier) =>
+      (tier.above === undefined || inputTokens > tier.above) &&
+      (tier.serviceTier === undefined || tier.serviceTier === serviceTier),
+  );
 }
 
 /** One model's prices at one provider. */
@@ -35,6 +57,7 @@ export interface PricedProvider {
 export type BuiltInPrice = (provider: PricedProvider, model: string) => ModelPrice | undefined;
 
 const NO_PRICE: KnownPrice = { at: () => undefined };
+const NO_BUILT_IN: BuiltInPrice = () => undefined;
 /** Targets that are remembered. Clients may name any model where a provider takes all. */
 const MOST_TARGETS = 5000;
 
@@ -46,7 +69,7 @@ export class PriceBook {
 
   constructor(
     { providers }: { readonly providers: Readonly<Record<string, PricedProvider>> },
-    builtIn: BuiltInPrice,
+    builtIn: BuiltInPrice = NO_BUILT_IN,
   ) {
     this.#providers = providers;
     this.#builtIn = builtIn;
@@ -61,6 +84,11 @@ export class PriceBook {
       this.#known.set(target, known);
     }
     return known;
+  }
+
+  /** Undefined: none is known. */
+  modelPrice(target: string, time: number): ModelPrice | undefined {
+    return this.of(target).at(time)?.model;
   }
 
   /** Some price is known. */
@@ -89,7 +117,7 @@ export class PriceBook {
 class VersionedPrice implements PriceVersion {
   readonly effectiveFrom: number;
   readonly hasServiceTiers: boolean;
-  readonly #price: ModelPrice;
+  readonly model: ModelPrice;
   readonly #source: string;
   readonly #usual: AppliedPrice;
   readonly #tiers: readonly AppliedPrice[];
@@ -97,7 +125,7 @@ class VersionedPrice implements PriceVersion {
   constructor(price: ModelPrice, source: string) {
     this.effectiveFrom = price.effectiveFrom;
     this.hasServiceTiers = price.tiers.some((tier) => tier.serviceTier !== undefined);
-    this.#price = price;
+    this.model = price;
     this.#source = source;
     this.#usual = this.#applied(price, {});
     this.#tiers = price.tiers.map(({ rates, above, serviceTier }) =>
@@ -106,19 +134,12 @@ class VersionedPrice implements PriceVersion {
   }
 
   applied(inputTokens: number, serviceTier: string | undefined): AppliedPrice {
-    const { tiers } = this.#price;
-    for (let at = tiers.length - 1; at >= 0; at--) {
-      const tier = tiers[at]!;
-      if (tier.above !== undefined && inputTokens <= tier.above) continue;
-      if (tier.serviceTier !== undefined && tier.serviceTier !== serviceTier) continue;
-      return this.#tiers[at]!;
-    }
-    return this.#usual;
+    return this.#tiers[tierOf(this.model.tiers, inputTokens, serviceTier)] ?? this.#usual;
   }
 
   #applied(rates: Rates, tier: object): AppliedPrice {
     const { input, output, cached, cacheWrite, cacheWrite1h, reasoning, search, request } = rates;
-    const { model, effectiveFrom } = this.#price;
+    const { model, effectiveFrom } = this.model;
     const from =
       effectiveFrom === 0 ? undefined : new Date(effectiveFrom).toISOString().slice(0, 10);
     const json = JSON.stringify({

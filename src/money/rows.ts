@@ -1,9 +1,9 @@
 /** Spend rows, newest first, page by page or as CSV. */
 
-import type { Database } from 'bun:sqlite';
 import { invalid } from '../conversation/errors.ts';
 import { type JsonObject, tryParse } from '../lib/json/json.ts';
 import { othersTurn } from '../lib/loop/tick-end.ts';
+import type { SpendReader } from './schema.ts';
 import { limitOf, timeOf } from './usage.ts';
 
 const USUAL_ROWS = 100;
@@ -80,9 +80,9 @@ export function readRowsQuery(
 }
 
 /** One page as `GET /admin/v1/spend` gives it; `next` is null on the last one. */
-export async function spendPage(db: Database, query: RowsQuery): Promise<JsonObject> {
+export async function spendPage(reader: SpendReader, query: RowsQuery): Promise<JsonObject> {
   const rows: StoredRow[] = [];
-  for await (const found of scan(db, query)) {
+  for await (const found of scan(reader, query)) {
     rows.push(...found);
     if (rows.length >= query.limit) break;
   }
@@ -92,9 +92,9 @@ export async function spendPage(db: Database, query: RowsQuery): Promise<JsonObj
 }
 
 /** All rows of the query as CSV (RFC 4180), in pieces. */
-export async function* spendCsv(db: Database, query: RowsQuery): AsyncGenerator<string> {
+export async function* spendCsv(reader: SpendReader, query: RowsQuery): AsyncGenerator<string> {
   yield `${CSV_COLUMNS.map(([name]) => name).join(',')}\r\n`;
-  for await (const found of scan(db, query)) {
+  for await (const found of scan(reader, query)) {
     const lines = found.map((row) => CSV_COLUMNS.map(([, value]) => cell(value(row))).join(','));
     if (lines.length > 0) yield `${lines.join('\r\n')}\r\n`;
   }
@@ -102,7 +102,7 @@ export async function* spendCsv(db: Database, query: RowsQuery): AsyncGenerator<
 
 /** The rows of a query in pieces, with a turn of the event loop between two. */
 async function* scan(
-  db: Database,
+  reader: SpendReader,
   { from, to, filters, before, limit }: RowsQuery,
 ): AsyncGenerator<readonly StoredRow[]> {
   const conditions = Object.keys(filters).map((name) => ` AND spend.${name} = $${name}`);
@@ -111,25 +111,23 @@ async function* scan(
     JOIN texts ON texts.id = spend.labels LEFT JOIN texts AS prices ON prices.id = spend.price`;
   if (filters.session !== undefined) {
     // The index of sessions: one session's rows are few.
-    const rows = db.query<StoredRow, [Record<string, string | number>]>(
-      `${select} WHERE ${where} AND spend.id < $before ORDER BY spend.id DESC LIMIT $limit`,
-    );
+    const sql = `${select} WHERE ${where} AND spend.id < $before ORDER BY spend.id DESC LIMIT $limit`;
     for (let below = before; ; ) {
-      const found = rows.all({ from, to, ...filters, before: below, limit });
+      const found = reader.all<StoredRow>(sql, { from, to, ...filters, before: below, limit });
       yield found;
       if (found.length < limit) return;
       below = found.at(-1)!.id;
       await othersTurn();
     }
   }
-  const newest = db.query<{ id: number | null }, []>('SELECT max(id) AS id FROM spend').get()?.id ?? 0;
-  const oldest = db.query<{ id: number | null }, []>('SELECT min(id) AS id FROM spend').get()?.id ?? 0;
-  const rows = db.query<StoredRow, [Record<string, string | number>]>(
-    `${select} WHERE spend.id >= $least AND spend.id < $before AND ${where} ORDER BY spend.id DESC`,
-  );
+  const end = (which: 'max' | 'min') =>
+    reader.all<{ id: number | null }>(`SELECT ${which}(id) AS id FROM spend`)[0]?.id ?? 0;
+  const newest = end('max');
+  const oldest = end('min');
+  const sql = `${select} WHERE spend.id >= $least AND spend.id < $before AND ${where} ORDER BY spend.id DESC`;
   for (let below = Math.min(before, newest + 1); below > oldest; ) {
     const least = below - LOOKED_AT_ONCE;
-    yield rows.all({ from, to, ...filters, least, before: below });
+    yield reader.all<StoredRow>(sql, { from, to, ...filters, least, before: below });
     below = least;
     await othersTurn();
   }

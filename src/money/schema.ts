@@ -1,6 +1,5 @@
 /** The tables of `state/spend.db`: rows of tries, totals beside them, and the tries that run. */
 
-import type { Database } from 'bun:sqlite';
 import type { Migration } from '../lib/store/versioned-store.ts';
 
 /** Spans of totals. A range of time is made of whole months, days and hours. */
@@ -75,37 +74,8 @@ export const SUM_COLUMNS = [
   'estimated',
 ] as const satisfies readonly (keyof Sums)[];
 
-const SUM_PLACES = SUM_COLUMNS.map(() => '?').join(', ');
-const ADDED = SUM_COLUMNS.map((name) => `${name} = ${name} + excluded.${name}`).join(', ');
-
-/** The statements of a writer. */
-export function statements(db: Database) {
-  return {
-    textId: db.query<{ id: number }, [string]>('SELECT id FROM texts WHERE text = ?'),
-    addText: db.query<{ id: number }, [string]>('INSERT INTO texts (text) VALUES (?) RETURNING id'),
-    addRow: db.query(
-      `INSERT INTO spend (time, request, key, labels, session, client, model, target, upstream_key, hop, attempt,
-        status, ended, input, output, cache_read, cache_write, cache_write_1h, reasoning, searches, estimated, cost,
-        price, trace) VALUES (${Array.from({ length: 24 }, () => '?').join(', ')})`,
-    ),
-    addTotals: db.query(
-      `INSERT INTO totals VALUES (?, ?, ?, ?, ?, ?, ${SUM_PLACES}) ON CONFLICT DO UPDATE SET ${ADDED}`,
-    ),
-    addSessionTotals: db.query(
-      `INSERT INTO session_totals VALUES (?, ?, ?, ${SUM_PLACES}) ON CONFLICT DO UPDATE SET ${ADDED}`,
-    ),
-    addRunning: db.query<unknown, [string, number, string]>(
-      'INSERT INTO running (writer, seq, row) VALUES (?, ?, ?)',
-    ),
-    endRunning: db.query<{ spend: number | null }, [string, number]>(
-      'DELETE FROM running WHERE writer = ? AND seq = ? RETURNING spend',
-    ),
-    seen: db.query<unknown, [string, number, number]>(
-      'INSERT INTO writers (id, pid, seen) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET seen = excluded.seen',
-    ),
-    gone: db.query<unknown, [string]>('DELETE FROM writers WHERE id = ?'),
-    dropRows: db.query<unknown, [number, number]>(
-      'DELETE FROM spend WHERE id IN (SELECT id FROM spend WHERE time < ? ORDER BY time LIMIT ?)',
-    ),
-  };
+/** What reads from the file. Values are named as in the SQL, without `$`. */
+export interface SpendReader {
+  /** @throws SQLiteError */
+  all<Row>(sql: string, values?: Readonly<Record<string, string | number>>): readonly Row[];
 }

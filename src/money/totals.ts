@@ -95,3 +95,9 @@ export function labelsText(labels: Readonly<Record<string, string>>): string {
   }
   return text;
 }
+
+/** The beginning of a month (UTC). */
+export function monthOf(time: number): number {
+  const date = new Date(time);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
+}

@@ -1,13 +1,12 @@
 /** Usage over time by key, model, target, session or label: from the totals, never from rows. */
 
-import type { Database } from 'bun:sqlite';
 import { invalid } from '../conversation/errors.ts';
 import type { JsonObject } from '../lib/json/json.ts';
 import { isObject, tryParse } from '../lib/json/json.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { usdOf } from '../lib/text/usd.ts';
-import { DAY, HOUR, MONTH, SUM_COLUMNS, type Sums } from './schema.ts';
-import { monthOf } from './spend-file.ts';
+import { DAY, HOUR, MONTH, type SpendReader, SUM_COLUMNS, type Sums } from './schema.ts';
+import { monthOf } from './totals.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -166,12 +165,12 @@ const BUCKETS: Readonly<Record<UsageStep, string>> = {
 type Summed = Sums & { readonly name: string | number; readonly bucket: number };
 
 /** The groups, the dearest first; with steps, in the order of time. */
-export function usageBy(db: Database, query: UsageQuery): readonly UsageGroup[] {
+export function usageBy(reader: SpendReader, query: UsageQuery): readonly UsageGroup[] {
   const { by, from, to, step, key, limit } = query;
   const bucket = step === undefined ? '0' : BUCKETS[step];
   const mine = key === undefined ? '' : ' AND key = $key';
   const groups = new Map<string, { name: string | null; start: number | undefined; sums: Sums }>();
-  const labels = typeof by === 'object' ? labelValues(db, by.label) : undefined;
+  const labels = typeof by === 'object' ? labelValues(reader, by.label) : undefined;
   const add = ({ name, bucket: start, ...sums }: Summed) => {
     const known = labels === undefined ? String(name) : (labels.get(Number(name)) ?? null);
     const place = `${start} ${known === null ? 0 : 1}${known}`;
@@ -182,20 +181,16 @@ export function usageBy(db: Database, query: UsageQuery): readonly UsageGroup[] 
       for (const column of SUM_COLUMNS) group.sums[column] += sums[column];
     }
   };
-  const values = key === undefined ? {} : { key };
+  const values: Readonly<Record<string, string>> = key === undefined ? {} : { key };
   if (by === 'session') {
-    const rows = db.query<Summed, [Record<string, string | number>]>(
-      `SELECT session AS name, ${bucket} AS bucket, ${SUMS} FROM session_totals WHERE start >= $from AND start < $to${mine} GROUP BY bucket, session ORDER BY cost DESC LIMIT $limit`,
-    );
-    for (const row of rows.all({ from, to, limit, ...values })) add(row);
+    const sql = `SELECT session AS name, ${bucket} AS bucket, ${SUMS} FROM session_totals WHERE start >= $from AND start < $to${mine} GROUP BY bucket, session ORDER BY cost DESC LIMIT $limit`;
+    for (const row of reader.all<Summed>(sql, { from, to, limit, ...values })) add(row);
   } else {
     const column = labels === undefined ? (by as string) : 'labels';
-    const rows = db.query<Summed, [Record<string, string | number>]>(
-      `SELECT ${column} AS name, ${bucket} AS bucket, ${SUMS} FROM totals WHERE span = $span AND start >= $from AND start < $to${mine} GROUP BY bucket, ${column}`,
-    );
+    const sql = `SELECT ${column} AS name, ${bucket} AS bucket, ${SUMS} FROM totals WHERE span = $span AND start >= $from AND start < $to${mine} GROUP BY bucket, ${column}`;
     const largest = step === 'hour' ? HOUR : step === 'day' ? DAY : MONTH;
     for (const part of segments(from, to, largest)) {
-      for (const row of rows.all({ ...part, ...values })) add(row);
+      for (const row of reader.all<Summed>(sql, { ...part, ...values })) add(row);
     }
   }
   const dearest = [...groups.values()].toSorted(
@@ -206,9 +201,9 @@ export function usageBy(db: Database, query: UsageQuery): readonly UsageGroup[] 
 }
 
 /** The values of one label by the id of the labels. */
-function labelValues(db: Database, name: string): ReadonlyMap<number, string> {
+function labelValues(reader: SpendReader, name: string): ReadonlyMap<number, string> {
   const found = new Map<number, string>();
-  for (const { id, text } of db.query<{ id: number; text: string }, []>('SELECT id, text FROM texts').iterate()) {
+  for (const { id, text } of reader.all<{ id: number; text: string }>('SELECT id, text FROM texts')) {
     const labels = tryParse(text);
     const value = isObject(labels) ? memberOf(labels as Readonly<Record<string, unknown>>, name) : undefined;
     if (typeof value === 'string') found.set(id, value);

@@ -2,9 +2,17 @@
 
 import type { Database } from 'bun:sqlite';
 import { openStateFile } from '../lib/store/versioned-store.ts';
-import { DAY, HOUR, MIGRATIONS, MONTH, SUM_COLUMNS, type Sums, statements } from './schema.ts';
+import {
+  DAY,
+  HOUR,
+  MIGRATIONS,
+  MONTH,
+  type SpendReader,
+  SUM_COLUMNS,
+  type Sums,
+} from './schema.ts';
 import type { SpendRow } from './spend.ts';
-import { labelsText, RowTotals } from './totals.ts';
+import { labelsText, monthOf, RowTotals } from './totals.ts';
 
 /** Milliseconds that a write may wait for another process, on the event loop. */
 const BUSY_MS = 3;
@@ -24,17 +32,17 @@ export interface WaitingRow {
   readonly running: number;
 }
 
-export class SpendFile {
-  readonly db: Database;
+export class SpendStore implements SpendReader {
+  readonly #db: Database;
   readonly #writer: string;
   readonly #sql: ReturnType<typeof statements>;
   readonly #textIds = new Map<string, number>();
 
   /** @throws SQLiteError, or the file system's error */
   constructor(path: string, writer: string) {
-    this.db = openStateFile({ path, migrations: MIGRATIONS, busy: BUSY_MS });
+    this.#db = openStateFile({ path, migrations: MIGRATIONS, busy: BUSY_MS });
     this.#writer = writer;
-    this.#sql = statements(this.db);
+    this.#sql = statements(this.#db);
   }
 
   /**
@@ -71,6 +79,10 @@ export class SpendFile {
     });
   }
 
+  all<Row>(sql: string, values: Readonly<Record<string, string | number>> = {}): readonly Row[] {
+    return this.#db.query<Row, [Record<string, string | number>]>(sql).all({ ...values });
+  }
+
   /** This process lives. */
   seen(): void {
     this.#sql.seen.run(this.#writer, process.pid, Date.now());
@@ -81,7 +93,7 @@ export class SpendFile {
    * A process that only seemed dead takes its rows back when its tries end.
    */
   takeOver(most: number): boolean {
-    const writers = this.db
+    const writers = this.#db
       .query<{ id: string; pid: number; seen: number }, [string]>(
         'SELECT id, pid, seen FROM writers WHERE id <> ?',
       )
@@ -99,7 +111,7 @@ export class SpendFile {
 
   #takeOver(writer: string, dead: boolean, most: number): number {
     return this.#transaction(() => {
-      const left = this.db
+      const left = this.#db
         .query<{ seq: number; row: string }, [string, number]>(
           'SELECT seq, row FROM running WHERE writer = ? AND spend IS NULL LIMIT ?',
         )
@@ -110,9 +122,9 @@ export class SpendFile {
         const id = this.#insert(spend);
         totals.add(spend);
         if (dead) {
-          this.db.query('DELETE FROM running WHERE writer = ? AND seq = ?').run(writer, seq);
+          this.#db.query('DELETE FROM running WHERE writer = ? AND seq = ?').run(writer, seq);
         } else {
-          this.db
+          this.#db
             .query('UPDATE running SET spend = ? WHERE writer = ? AND seq = ?')
             .run(id, writer, seq);
         }
@@ -127,21 +139,26 @@ export class SpendFile {
     return this.#sql.dropRows.run(time, most).changes === most;
   }
 
+  /** Leaves the file as it is: it is damaged. */
+  abandon(): void {
+    this.#db.close();
+  }
+
   close(): void {
     try {
-      const running = this.db
+      const running = this.#db
         .query<{ seq: number }, [string]>('SELECT seq FROM running WHERE writer = ? LIMIT 1')
         .get(this.#writer);
       if (running === null) this.#sql.gone.run(this.#writer);
     } catch {
       // The next process finds nothing of this one to take over.
     }
-    this.db.close();
+    this.#db.close();
   }
 
   #transaction<T>(work: () => T): T {
     try {
-      return this.db.transaction(work).immediate();
+      return this.#db.transaction(work).immediate();
     } catch (thrown) {
       // Ids of texts whose insertion was taken back.
       this.#textIds.clear();
@@ -153,13 +170,13 @@ export class SpendFile {
   #endRunning(seq: number): void {
     const ended = this.#sql.endRunning.get(this.#writer, seq);
     if (ended === null || ended.spend === null) return;
-    const row = this.db
+    const row = this.#db
       .query<StoredRow, [number]>(
         'SELECT spend.*, texts.text AS labels_text FROM spend JOIN texts ON texts.id = spend.labels WHERE spend.id = ?',
       )
       .get(ended.spend);
     if (row === null) return;
-    this.db.query('DELETE FROM spend WHERE id = ?').run(row.id);
+    this.#db.query('DELETE FROM spend WHERE id = ?').run(row.id);
     const minus: Record<string, number> = { tries: -1, estimated: -row.estimated };
     for (const name of SUM_COLUMNS) minus[name] ??= -Number(row[name as keyof StoredRow] ?? 0);
     minus.unpriced = row.cost === null ? -1 : 0;
@@ -233,6 +250,40 @@ export class SpendFile {
   }
 }
 
+const SUM_PLACES = SUM_COLUMNS.map(() => '?').join(', ');
+const ADDED = SUM_COLUMNS.map((name) => `${name} = ${name} + excluded.${name}`).join(', ');
+
+function statements(db: Database) {
+  return {
+    textId: db.query<{ id: number }, [string]>('SELECT id FROM texts WHERE text = ?'),
+    addText: db.query<{ id: number }, [string]>('INSERT INTO texts (text) VALUES (?) RETURNING id'),
+    addRow: db.query(
+      `INSERT INTO spend (time, request, key, labels, session, client, model, target, upstream_key, hop, attempt,
+        status, ended, input, output, cache_read, cache_write, cache_write_1h, reasoning, searches, estimated, cost,
+        price, trace) VALUES (${Array.from({ length: 24 }, () => '?').join(', ')})`,
+    ),
+    addTotals: db.query(
+      `INSERT INTO totals VALUES (?, ?, ?, ?, ?, ?, ${SUM_PLACES}) ON CONFLICT DO UPDATE SET ${ADDED}`,
+    ),
+    addSessionTotals: db.query(
+      `INSERT INTO session_totals VALUES (?, ?, ?, ${SUM_PLACES}) ON CONFLICT DO UPDATE SET ${ADDED}`,
+    ),
+    addRunning: db.query<unknown, [string, number, string]>(
+      'INSERT INTO running (writer, seq, row) VALUES (?, ?, ?)',
+    ),
+    endRunning: db.query<{ spend: number | null }, [string, number]>(
+      'DELETE FROM running WHERE writer = ? AND seq = ? RETURNING spend',
+    ),
+    seen: db.query<unknown, [string, number, number]>(
+      'INSERT INTO writers (id, pid, seen) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET seen = excluded.seen',
+    ),
+    gone: db.query<unknown, [string]>('DELETE FROM writers WHERE id = ?'),
+    dropRows: db.query<unknown, [number, number]>(
+      'DELETE FROM spend WHERE id IN (SELECT id FROM spend WHERE time < ? ORDER BY time LIMIT ?)',
+    ),
+  };
+}
+
 interface StoredRow {
   readonly id: number;
   readonly time: number;
@@ -258,12 +309,6 @@ const sumsOf = (sums: Sums): number[] => [
   sums.unpriced,
   sums.estimated,
 ];
-
-/** The beginning of a month (UTC). */
-export function monthOf(time: number): number {
-  const date = new Date(time);
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
-}
 
 function isAlive(pid: number): boolean {
   try {
