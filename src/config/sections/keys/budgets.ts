@@ -8,7 +8,7 @@ import { byDefault, choice, closed, named, optional, text } from '../../file/sch
 /** Nano-USD are exact in a number up to here. */
 const MOST_USD = 9_000_000;
 /** Characters of a name or of a label's value. */
-const SHORT_TEXT = '^[^\\u0000-\\u001f\\u007f]{1,200}$';
+const SHORT_TEXT = '^\\P{Cc}{1,200}$';
 
 export const PERIODS = ['minute', 'hour', 'day', 'week', 'month', 'total'] as const;
 export type BudgetPeriod = (typeof PERIODS)[number];
@@ -110,7 +110,10 @@ export function resolveBudgets(
     }
     names.add(one.name);
     const id = `budget:${encodeURIComponent(one.name)}`;
-    return { ...resolveAmount(one, { id, name: one.name, path }, routes, findings), keys: one.keys };
+    return {
+      ...resolveAmount(one, { id, name: one.name, path }, routes, findings),
+      keys: one.keys,
+    };
   });
 }
 
