@@ -207,7 +207,9 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     if (status < 200 || status > 299) return undefined;
     if (ended === 'error' && !content) return undefined;
     const { inputTokens, maxOutputTokens } = this.#start;
-    const seen = maxOutputTokens === 0 ? 0 : this.#account.options.estimate.tokens(this, bytes);
+    const complete = ended === 'done';
+    const { estimate } = this.#account.options;
+    const seen = maxOutputTokens === 0 ? 0 : estimate.tokens(this, bytes, complete);
     if (usage === undefined) return { input: inputTokens, output: seen };
     const output = Math.max(usage.output, seen - (usage.reasoning ?? 0));
     return { ...usage, output };

@@ -21,6 +21,10 @@ const MOST_TARGETS = 2000;
 /** Output that is reserved while nothing is known of a target, and the request sets no limit. */
 const UNKNOWN_OUTPUT = 1000;
 
+/** Responses says a text again at the end of its part, of its item and of its output. */
+const REPEATED: Readonly<Partial<Record<ProtocolName, number>>> = { 'openai-responses': 3 };
+const TEXT_BYTES = 4.5;
+
 /** What completed answers of one target have shown. */
 interface Learned {
   bytesPerToken: number;
@@ -41,7 +45,8 @@ export class OutputEstimate {
   readonly #learned = new Map<string, Learned>();
 
   /** A completed answer: `tokens` as the vendor counted them, reasoning included. */
-  learn(kind: AnswerKind, bytes: number, tokens: number): void {
+  learn(kind: AnswerKind, received: number, tokens: number): void {
+    const bytes = received - repeatedBytes(kind) * tokens;
     if (tokens < LEAST_TOKENS || bytes < tokens * LEAST_RATIO || bytes > tokens * MOST_RATIO) return;
     const key = keyOf(kind);
     const ratio = bytes / tokens;
@@ -58,11 +63,12 @@ export class OutputEstimate {
     this.#learned.set(key, { bytesPerToken: ratio, mean: tokens, spread: tokens / 2 });
   }
 
-  /** Tokens of this many bytes of an answer. */
-  tokens(kind: AnswerKind, bytes: number): number {
+  /** Tokens of this many bytes of an answer. `complete`: it came to its end. */
+  tokens(kind: AnswerKind, bytes: number, complete: boolean): number {
     const known = this.#learned.get(keyOf(kind))?.bytesPerToken;
     const usual = kind.stream ? (STREAMED[kind.protocol] ?? STREAMED_ELSEWHERE) : WHOLE;
-    return Math.ceil(bytes / (known ?? usual));
+    const repeated = complete ? repeatedBytes(kind) : 0;
+    return Math.ceil(bytes / ((known ?? usual) + repeated));
   }
 
   /** Tokens that nearly every answer of this target stays below; what is reserved before it comes. */
@@ -73,5 +79,9 @@ export class OutputEstimate {
     return most === undefined ? likely : Math.min(most, likely);
   }
 }
+
+/** Bytes that the end of an answer has for each token of it. */
+const repeatedBytes = ({ protocol, stream }: AnswerKind): number =>
+  stream ? (REPEATED[protocol] ?? 0) * TEXT_BYTES : 0;
 
 const keyOf = ({ target, stream }: AnswerKind): string => (stream ? target : `${target}\0`);

@@ -88,7 +88,11 @@ export async function spendPage(reader: SpendReader, query: RowsQuery): Promise<
   }
   const page = rows.slice(0, query.limit);
   const more = rows.length >= query.limit;
-  return { rows: page.map(rowJson), next: more ? String(page.at(-1)!.id) : null };
+  return {
+    data: page.map(rowJson),
+    has_more: more,
+    next: more ? String(page.at(-1)!.id) : null,
+  };
 }
 
 /** All rows of the query as CSV (RFC 4180), in pieces. */

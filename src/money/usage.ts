@@ -219,7 +219,7 @@ export function usageJson(query: UsageQuery, groups: readonly UsageGroup[]): Jso
     from: new Date(from).toISOString(),
     to: new Date(to).toISOString(),
     step: step ?? null,
-    rows: groups.map(({ name, start, sums }) => ({
+    data: groups.map(({ name, start, sums }) => ({
       name,
       ...(start !== undefined && { from: new Date(start).toISOString() }),
       ...sumsJson(sums),

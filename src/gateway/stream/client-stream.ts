@@ -145,7 +145,7 @@ class ClientStream implements ChunkSink, ActivitySource {
   }
 
   #endTry({ account, pipeline }: StreamOutcome, ended: TryEnd): void {
-    if (account !== undefined) endTry(account, ended, pipeline.digest, this.#bytes);
+    if (account !== undefined) endTry(account, ended, pipeline.digest, this.#bytes - pipeline.terminalBytes);
   }
 
   #end(result: StreamEnd): void {

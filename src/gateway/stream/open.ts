@@ -72,7 +72,7 @@ async function openedStream(reading: Reading, pipeline: StreamPipeline): Promise
   const error = pipeline.continuation === undefined ? failureOf(digest, common) : undefined;
   if (account !== undefined) {
     const cut = digest.complete ? undefined : error;
-    endTry(account, streamEnd(digest.error, cut), digest, bytes);
+    endTry(account, streamEnd(digest.error, cut), digest, bytes - pipeline.terminalBytes);
   }
   if (error !== undefined) return failedAnswer(error, reading);
   return { kind: 'stream', ...common, pipeline, first, source: undefined };
