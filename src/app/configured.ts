@@ -1,15 +1,15 @@
 /** What one configuration makes: routes, providers, access. A reload makes it anew from what there was before. */
 
 import type { Config } from '../config/config.ts';
-import { needsKey } from '../config/sections/auth.ts';
 import type { Environment } from '../config/environment.ts';
+import { needsKey } from '../config/sections/auth.ts';
 import type { Services } from '../gateway/types.ts';
-import { routingTable } from '../routing/index.ts';
 import { KeyDirectory } from '../keys/directory.ts';
 import type { JwtTokens } from '../keys/jwt-tokens.ts';
 import { withoutKey } from '../keys/make-principal.ts';
 import type { RunTimeKeys } from '../keys/run-time-keys.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
+import { routingTable } from '../routing/index.ts';
 import { type Access, Admins, createAccess } from '../server/auth.ts';
 import type { ConnectionLimits } from '../server/connections.ts';
 import { ConcurrencyLimit } from '../upstream/concurrency-limit.ts';

@@ -39,6 +39,7 @@ import { configured, connectionLimits } from './configured.ts';
 import { EndedExchange, refusedRecord } from './exchange-log.ts';
 import { createFeatures, NO_FEATURES } from './features.ts';
 import { sampleServices } from './in-process.ts';
+import { limitsService } from './limits.ts';
 import { memoryService } from './memory.ts';
 import { recorderFor, recorderSettings } from './recorder.ts';
 import { responseState } from './responses.ts';
@@ -66,6 +67,13 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const shared = options.config.workers > 1;
   const metrics = createGatewayMetrics(version);
   const connections = new Connections(connectionLimits(options.config));
+  const limits = limitsService({
+    home: environment.home,
+    log,
+    metrics,
+    channel: options.limitsChannel,
+    shared: options.limits,
+  });
   // A gateway that only tries something (a replay, a bisection) leaves nothing to look at.
   const recorder = recorderFor(options.config, log, options.remembers !== false);
 
@@ -186,7 +194,11 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     access,
   });
   const ui = createUi({
-    ...sampleServices(createApp, environment, version),
+    ...sampleServices(
+      (inner) => createApp({ ...inner, limits: limits.limits }),
+      environment,
+      version,
+    ),
     version,
     access,
     config,
@@ -261,6 +273,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       const error = new GatewayError('not_found', message, { code: 'not_found' });
       return errors.response(request, error);
     },
+    usage: limits.usage,
     unready: () => (draining ? 'shutting down' : undefined),
 
     lifecycle: {
@@ -273,6 +286,8 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         if (as === undefined && needsKey(config.auth)) runTimeKeys.follow();
       },
       metrics: () => metrics.render(),
+      workerLimits: limits.workerLimits,
+      handOver: limits.handOver,
       openStores() {
         logExposed(log, [environment.home, options.config.samples.dir]);
         openedResponses.create();
@@ -289,6 +304,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         await recorder.close();
         await memory.close();
         openedResponses.created?.close();
+        limits.close();
         runTimeKeys.close();
         await features.close();
         logNoDamage();

@@ -8,6 +8,8 @@ import { type LiveConfig, liveConfig, type ReloadResult } from '../../config/rel
 import { secretsIn } from '../../config/secret.ts';
 import { refusalToServe } from '../../config/servable.ts';
 import type { Principal } from '../../keys/principal.ts';
+import type { Limits } from '../../limits/limits.ts';
+import type { LimitsChannel, WorkerLimits } from '../../limits/worker-channel.ts';
 import { createLog, event, type Log } from '../../telemetry/log.ts';
 import { type Descriptors, watchDescriptors } from '../descriptors.ts';
 import { type App, type RunningServer, startServer } from '../server.ts';
@@ -15,7 +17,13 @@ import { liftFetchLimit, providersUsingFetch } from './fetch-limit.ts';
 import { releaseProgramPages } from './release-memory.ts';
 import { type Restart, SUCCESSOR, startSuccessor, takeOver } from './restart.ts';
 import { type SystemdNotifier, systemdNotifier } from './systemd.ts';
-import { metricsOfWorkers, startWorkers, type Workers, whenOrphaned } from './workers.ts';
+import {
+  limitsOfFirstProcess,
+  metricsOfWorkers,
+  startWorkers,
+  type Workers,
+  whenOrphaned,
+} from './workers.ts';
 
 /** What an app is created from. */
 export interface AppOptions {
@@ -27,6 +35,10 @@ export interface AppOptions {
   readonly repair?: boolean;
   /** Adds the metrics of other processes on the same port to this one's. */
   readonly metricsOfAll?: (own: string) => Promise<string> | undefined;
+  /** In a gateway that runs inside another one: the limits of that one. */
+  readonly limits?: Limits;
+  /** In a worker: the first process, which holds the limits. */
+  readonly limitsChannel?: LimitsChannel;
   /** False: no exchange becomes a memory, as for exchanges that only try something. */
   readonly remembers?: boolean;
   /** In whose name all requests are, whatever key they carry; left out: their keys say. */
@@ -40,6 +52,10 @@ export interface HopgateApp {
   reload(config: Config): void;
   /** The metrics of this process alone, as text. */
   metrics(): string;
+  /** For one more worker: the limits of this process. */
+  workerLimits(): WorkerLimits;
+  /** Another process takes over: it learns from the files on disk what is still used here. */
+  handOver(): void;
   /** Opens the state on disk now, not at its first use, and logs trouble with it. */
   openStores(): void;
   /** From now on `/readyz` says that this process is stopping. */
@@ -118,6 +134,7 @@ class ServerProcess {
       log: this.#log,
       version: version.version,
       metricsOfAll: (own) => this.#workers?.metrics(own) ?? askFirstProcess?.(own),
+      ...(isWorker && { limitsChannel: limitsOfFirstProcess() }),
     });
     if (isWorker) askFirstProcess = metricsOfWorkers(this.#app.metrics);
     this.#isSuccessor = variables[SUCCESSOR] !== undefined && !isWorker;
@@ -178,6 +195,7 @@ class ServerProcess {
       port: this.#server.port,
       log: this.#log,
       metrics: this.#app.metrics,
+      limits: () => this.#app.workerLimits(),
     });
   }
 
@@ -248,6 +266,7 @@ class ServerProcess {
       log: this.#log,
       onReady: (pid) => {
         this.#handedOver = true;
+        this.#app.handOver();
         this.#systemd.handOver(pid);
         this.#server.sendAway();
         this.#workers?.signal('SIGUSR2');

@@ -3,7 +3,15 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { type Environment, expandHome } from '../../environment.ts';
 import type { Findings } from '../../file/problem.ts';
-import { byDefault, choice, closed, named, optional, seconds, text } from '../../file/schema-types.ts';
+import {
+  byDefault,
+  choice,
+  closed,
+  named,
+  optional,
+  seconds,
+  text,
+} from '../../file/schema-types.ts';
 import type { RouteNames } from './budgets.ts';
 import { type KeySettings, keySettings, resolveKeySettings } from './settings.ts';
 
@@ -43,7 +51,10 @@ export const jwt = closed(
       closed(
         {
           name: optional(claim('the name for logs'), 'sub'),
-          labels: byDefault(named(claim('the value'), 'Labels, and the claims that give them.'), {}),
+          labels: byDefault(
+            named(claim('the value'), 'Labels, and the claims that give them.'),
+            {},
+          ),
           models: optional(claim('a list of models, as `models` of a key'), 'no such limit'),
           tools: optional(claim('a list of server tools'), 'no such limit'),
           routes: optional(claim('a list of routes'), 'no such limit'),

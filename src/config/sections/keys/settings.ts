@@ -4,13 +4,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { globTest } from '../../../lib/text/glob.ts';
 import type { Findings, Path } from '../../file/problem.ts';
 import { byDefault, closed, count, optional, text } from '../../file/schema-types.ts';
-import {
-  type Budget,
-  keyBudget,
-  labelMap,
-  type RouteNames,
-  resolveKeyBudgets,
-} from './budgets.ts';
+import { type Budget, keyBudget, labelMap, type RouteNames, resolveKeyBudgets } from './budgets.ts';
 
 /** Entries of one list, characters of one pattern. */
 const MOST_PATTERNS = 200;
@@ -31,10 +25,7 @@ export const keySettings = {
     'Server tools that the key may use, by name: web_search, or that of an HTTP or MCP tool.',
   ),
   routes: patterns('A glob; upper and lower case differ.', 'Routes that may serve the key.'),
-  spaces: patterns(
-    'A glob; upper and lower case differ.',
-    'Memory spaces that the key may use.',
-  ),
+  spaces: patterns('A glob; upper and lower case differ.', 'Memory spaces that the key may use.'),
   expires: optional(
     text('A date (its first moment in UTC) or a time with its zone, "2027-01-01T00:00:00Z".'),
     'never',
