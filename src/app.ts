@@ -40,6 +40,11 @@ export const createApp: CreateApp = (options) => {
       ),
     )
     .use(
+      onDemand('/admin/v1', errors, () =>
+        import('./admin/plugin.ts').then(({ adminPlugin }) => adminPlugin(services.admin)),
+      ),
+    )
+    .use(
       onDemand('/ui', errors, () =>
         import('./ui/plugin.ts').then(({ uiPlugin }) => uiPlugin(services.ui)),
       ),

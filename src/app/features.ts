@@ -12,14 +12,20 @@ import { vendorFit } from '../features/vendor-fit/index.ts';
 import { openDescriptionStore, withRunReport } from '../features/vision/index.ts';
 import type { ClientRequest } from '../gateway/client-request.ts';
 import type { Exchange } from '../gateway/types.ts';
-import type { Json, JsonObject } from '../lib/json/json.ts';
+import type { JsonObject } from '../lib/json/json.ts';
 import { lazy } from '../lib/store/lazy.ts';
 import type { Recording } from '../samples/recording.ts';
 import { event } from '../telemetry/log.ts';
 import { conversationOf, strayHeaders, withConversationTools } from './chat-apps.ts';
 import type { ExchangeSetup, FeaturesOptions } from './exchange-setup.ts';
 import { leakedCallsByUse } from './leaked-calls.ts';
-import { configuredTools, searchForCodex, serverToolsOf } from './server-tools.ts';
+import {
+  type CodexSearch,
+  configuredTools,
+  permittedTools,
+  searchForCodex,
+  serverToolsOf,
+} from './server-tools.ts';
 import { visionBySpace } from './vision.ts';
 
 export interface FeaturesOfExchange {
@@ -38,7 +44,7 @@ export interface Features {
     recording: Recording | undefined,
   ): FeaturesOfExchange;
   /** Codex' own search endpoint: `{output}` for its body; undefined when no search is configured. */
-  codexSearch(body: Json, signal: AbortSignal): Promise<JsonObject> | undefined;
+  codexSearch(search: CodexSearch): Promise<JsonObject> | undefined;
   /** Forgets the images of a memory space, and what was recalled for open turns. */
   eraseSpace(space: string): void;
   /** Takes over another configuration. @throws Error with a message when its tools cannot be made */
@@ -116,7 +122,10 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
     of(exchange, request, recording) {
       const chat = conversationOf(exchange, request, chatApp);
       if (chat?.space !== undefined) recording?.space?.(chat.space);
-      const registry = withConversationTools(tools.registry, chat?.tools ?? []);
+      const registry = withConversationTools(
+        permittedTools(tools.registry, exchange.principal, request),
+        chat?.tools ?? [],
+      );
       const setup: ExchangeSetup = { exchange, request, recording, chat, registry };
       const features: Feature[] = [];
       for (const make of order) {
@@ -127,7 +136,7 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
       }
       return { features, space: chat?.space };
     },
-    codexSearch: (body, signal) => searchForCodex(tools.registry, body, signal, log),
+    codexSearch: (search) => searchForCodex(tools.registry, search, log),
     eraseSpace(space) {
       turns = memoryLedger();
       vision.eraseSpace(space);

@@ -23,6 +23,9 @@ import {
   modelAnswer,
   searchConversation,
 } from '../features/server-tools/tools/web-search/model-search.ts';
+import type { ClientRequest } from '../gateway/client-request.ts';
+import { checkTool } from '../gateway/permitted.ts';
+import type { Principal } from '../keys/principal.ts';
 import type { Json, JsonObject } from '../lib/json/json.ts';
 import { docsIndex } from '../manual/index.ts';
 import { event, type Log } from '../telemetry/log.ts';
@@ -99,13 +102,50 @@ export function serverToolsOf(
   });
 }
 
+/**
+ * The tools that a key may use.
+ * @throws GatewayError permission for a hosted tool of the request that it may not use
+ */
+export function permittedTools(
+  registry: ToolRegistry,
+  { policy }: Principal,
+  request: ClientRequest,
+): ToolRegistry {
+  if (policy.everyTool) return registry;
+  if (mayDeclareHosted(request.bytes)) {
+    for (const tool of request.conversation.tools) {
+      if (tool.type === 'hosted') checkTool(policy, tool.name);
+    }
+  }
+  const ifAllowed = (tool: ServerTool | undefined) =>
+    tool !== undefined && policy.allowsTool(tool.name) ? tool : undefined;
+  return {
+    get tools() {
+      return registry.tools.filter(({ name }) => policy.allowsTool(name));
+    },
+    named: (name) => ifAllowed(registry.named(name)),
+    standIn: (hosted) => ifAllowed(registry.standIn(hosted)),
+    get starting() {
+      return registry.starting === true;
+    },
+    ready: async (signal, userText) => registry.ready?.(signal, userText),
+  };
+}
+
+/** A request to Codex' own search endpoint. */
+export interface CodexSearch {
+  readonly body: Json;
+  readonly principal: Principal;
+  readonly signal: AbortSignal;
+}
+
 /** The answer to Codex' own search endpoint; undefined when no search is configured. @throws GatewayError */
 export function searchForCodex(
   registry: ToolRegistry,
-  body: Json,
-  signal: AbortSignal,
+  { body, principal, signal }: CodexSearch,
   log: Log,
 ): Promise<JsonObject> | undefined {
+  checkTool(principal.policy, 'web_search');
   const tool = registry.named('web_search');
   const search = readCodexSearch(body);
   if (tool === undefined) return undefined;

@@ -186,6 +186,7 @@ const plain = (exchange: Exchange): Exchange => ({
   headers: exchange.headers,
   search: exchange.search,
   signal: exchange.signal,
+  principal: exchange.principal,
   owner: exchange.owner,
   started: exchange.started,
 });

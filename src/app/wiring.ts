@@ -1,6 +1,8 @@
 /** Everything that the routes of the server use: made once for a process, configured anew by a reload. */
 
 import { join, resolve } from 'node:path';
+import { configuredKeys } from '../admin/configured-keys.ts';
+import type { AdminOptions } from '../admin/plugin.ts';
 import { openaiResponses } from '../codecs/openai-responses/index.ts';
 import { needsKey } from '../config/sections/auth.ts';
 import { GatewayError, invalid } from '../conversation/errors.ts';
@@ -13,6 +15,7 @@ import { createGateway } from '../gateway/gateway.ts';
 import { mayReach } from '../gateway/permitted.ts';
 import type { FailedOutcome, Gateway, Summary } from '../gateway/types.ts';
 import { JwtTokens } from '../keys/jwt-tokens.ts';
+import { KeyChanges } from '../keys/key-changes.ts';
 import { type Principal, WITHOUT_KEY } from '../keys/principal.ts';
 import { RunTimeKeys } from '../keys/run-time-keys.ts';
 import { isLoopback } from '../lib/http/local-address.ts';
@@ -219,10 +222,10 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     serve: receive(receiving, gateway, { goesOn: true }),
     countTokens: received(countTokens),
     responses: {
-      search: received(async ({ body, signal }) => {
-        const value = tryParse(new TextDecoder().decode(body));
-        if (value === undefined) throw invalid('The request body is not valid JSON.');
-        const answer = features.codexSearch(value, signal);
+      search: received(async ({ body: bytes, principal, signal }) => {
+        const body = tryParse(new TextDecoder().decode(bytes));
+        if (body === undefined) throw invalid('The request body is not valid JSON.');
+        const answer = features.codexSearch({ body, principal, signal });
         if (answer === undefined)
           throw new GatewayError('not_found', 'No search is configured.', { code: 'no_search' });
         return Response.json(await answer);
@@ -249,6 +252,18 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       CODECS['openai-chat'],
       version,
     ),
+    get admin(): AdminOptions {
+      return {
+        admin: (headers) => current.admin(headers),
+        keys: new KeyChanges({
+          file: runTimeKeys,
+          routes: () => config().routes.map(({ name }) => name),
+        }),
+        configured: () => configuredKeys(config().auth.keys),
+        reports: {},
+        onChange: (change) => event(log, 'keys.changed', { ...change }),
+      };
+    },
     async models(principal: Principal) {
       const listed = await modelLists.of(openProviders(config()));
       const { table } = services();

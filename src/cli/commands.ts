@@ -1,12 +1,14 @@
 /** The command table: parsing, help, completions and the manual page are made from it. The first entry is the default. */
 
 import type { CommandSpec } from './command.ts';
+import { AUDIT } from './commands/audit.ts';
 import { BISECT } from './commands/bisect/index.ts';
 import { CHECK } from './commands/check.ts';
 import { COMPLETIONS } from './commands/completions/index.ts';
 import { DEMO } from './commands/demo/index.ts';
 import { DOCTOR } from './commands/doctor/index.ts';
 import { INIT } from './commands/init/index.ts';
+import { KEYS } from './commands/keys/index.ts';
 import { LINT } from './commands/lint.ts';
 import { MAN } from './commands/man.ts';
 import { MIGRATE } from './commands/migrate.ts';
@@ -29,6 +31,8 @@ export const COMMANDS: readonly CommandSpec[] = [
   CHECK,
   DOCTOR,
   MODELS,
+  KEYS,
+  AUDIT,
   REPAIR,
   LINT,
   COMPLETIONS,

@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../conversation/errors.ts';
 import { targetName } from '../conversation/target.ts';
-import type { Principal } from '../keys/principal.ts';
+import type { Policy, Principal } from '../keys/principal.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 import { type RoutedTarget, type RoutingTable, reachable } from '../routing/index.ts';
 
@@ -48,7 +48,7 @@ export function mayReach({ policy }: Principal, asked: string, table: RoutingTab
 }
 
 /** @throws GatewayError permission for a tool that the key may not use */
-export function checkTool({ policy }: Principal, name: string): void {
+export function checkTool(policy: Policy, name: string): void {
   if (policy.allowsTool(name)) return;
   throw refused(`the tool '${printableLine(name, 200)}'`, 'tool_not_allowed', 'tools');
 }

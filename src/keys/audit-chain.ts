@@ -28,12 +28,22 @@ export interface ChainedEntry extends AuditEntry {
 /** SHA-256 in hex over all members and the hash of the entry before. */
 export function hashOf(entry: AuditEntry, previous: string): string {
   const { seq, time, actor, action, target, before, after } = entry;
-  const text = JSON.stringify([seq, time, actor, action, target, sorted(before), sorted(after), previous]);
+  const text = JSON.stringify([
+    seq,
+    time,
+    actor,
+    action,
+    target,
+    sorted(before),
+    sorted(after),
+    previous,
+  ]);
   return new Bun.CryptoHasher('sha256').update(text).digest('hex');
 }
 
 /** The same value with its members in one order: what a database gives back is compared by content. */
-function sorted(value: Json): Json {
+function sorted(value: Json | undefined): Json {
+  if (value === undefined) return null;
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== 'object' || value === null) return value;
   const members = Object.entries(value as JsonObject).toSorted(([a], [b]) => (a < b ? -1 : 1));
@@ -56,7 +66,10 @@ export class ChainCheck {
     const { seq, previous, hash } = entry;
     const expected = this.#last.seq + 1;
     if (seq !== expected) {
-      return { seq: expected, message: `entry ${expected} is missing: ${seq} comes after ${expected - 1}` };
+      return {
+        seq: expected,
+        message: `entry ${expected} is missing: ${seq} comes after ${expected - 1}`,
+      };
     }
     if (hashOf(entry, previous) !== hash) return { seq, message: `entry ${seq} was changed` };
     if (previous !== this.#last.hash) {

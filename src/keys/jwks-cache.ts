@@ -72,7 +72,8 @@ export class JwksCache {
 
   async #load(): Promise<void> {
     const { source, now } = this.#options;
-    const text = 'url' in source ? await this.#download(source.url) : await readFile(source.file, 'utf8');
+    const text =
+      'url' in source ? await this.#download(source.url) : await readFile(source.file, 'utf8');
     const value = tryParse(text);
     if (!isObject(value) || !Array.isArray(value.keys) || !value.keys.every(isObject)) {
       throw new Error('what came is not a key set (JWKS)');

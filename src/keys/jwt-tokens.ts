@@ -7,7 +7,7 @@ import type { Permissions } from '../config/sections/keys/settings.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import type { Json, JsonObject } from '../lib/json/json.ts';
 import { valueAt } from '../lib/json/pointer.ts';
-import { hexOf } from './directory.ts';
+import { hexOf, sha256 } from './directory.ts';
 import { JwksCache, type JwksCacheOptions } from './jwks-cache.ts';
 import { makePrincipal } from './make-principal.ts';
 import type { Principal } from './principal.ts';
@@ -22,7 +22,7 @@ const MOST_CHARS = 16_384;
 const MOST_TOKENS = 10_000;
 const REMEMBERED_MS = 5 * 60_000;
 /** One line of a subject or a label. */
-const ONE_LINE = /^[^\u0000-\u001f\u007f]{1,200}$/;
+const ONE_LINE = /^\P{Cc}{1,200}$/u;
 
 interface KnownToken {
   readonly principal: Principal;
@@ -76,7 +76,7 @@ export class JwtTokens {
    * @throws GatewayError, or rejects with one: authentication, overloaded while there is no key set
    */
   find(token: string, now: number): Principal | Promise<Principal> {
-    const digest = hexOf(Bun.SHA256.hash(token));
+    const digest = hexOf(sha256(token));
     const known = this.#known.get(digest);
     if (known !== undefined && now < known.until) return known.principal;
     return this.#verify(token, digest, now);
@@ -106,7 +106,11 @@ const invalidToken = (message: string, code = 'invalid_token') =>
   new GatewayError('authentication', message, { code, retryable: false });
 
 /** The claims of a token whose signature, issuer, audience and times are right. @throws GatewayError */
-async function verified(token: string, { config, keySet }: InForce, now: number): Promise<JWTPayload> {
+async function verified(
+  token: string,
+  { config, keySet }: InForce,
+  now: number,
+): Promise<JWTPayload> {
   const { createLocalJWKSet, errors, jwtVerify } = await jose();
   const verifyWith = async (keys: ReturnType<JwksCache['current']>) => {
     const set = await keys.catch((thrown: unknown) => {
@@ -147,10 +151,7 @@ async function verified(token: string, { config, keySet }: InForce, now: number)
 }
 
 /** @throws GatewayError for a subject that can be no name */
-function personOf(
-  payload: JWTPayload,
-  { config, budgets, routes }: InForce,
-): Principal {
+function personOf(payload: JWTPayload, { config, budgets, routes }: InForce): Principal {
   const { claims, clockSkewMs } = config;
   const { sub, exp } = payload;
   if (typeof sub !== 'string' || !ONE_LINE.test(sub)) {

@@ -48,7 +48,9 @@ function sharedBy(
   shared: readonly SharedBudget[],
 ): readonly Budget[] {
   return shared.filter(({ keys }) =>
-    Object.entries(keys).every(([name, value]) => Object.hasOwn(labels, name) && labels[name] === value),
+    Object.entries(keys).every(
+      ([name, value]) => Object.hasOwn(labels, name) && labels[name] === value,
+    ),
   );
 }
 

@@ -25,7 +25,9 @@ export const isKeyText = (text: string): boolean =>
   FORM.test(text) && checksum(text.slice(0, -1)) === text.at(-1);
 
 function randomDigits(bytes: number, length: number): string {
-  let value = BigInt(`0x${Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString('hex')}`);
+  let value = BigInt(
+    `0x${Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString('hex')}`,
+  );
   let text = '';
   for (let i = 0; i < length; i++) {
     text = DIGITS[Number(value % 62n)]! + text;

@@ -2,14 +2,9 @@
 
 import { timingSafeEqual } from 'node:crypto';
 import { GatewayError } from '../conversation/errors.ts';
-import type { ReadonlyHeaders } from '../lib/http/headers.ts';
-import {
-  digestOfKey,
-  hexOf,
-  type KeyDirectory,
-  type KeyLookup,
-} from '../keys/directory.ts';
+import { digestOfKey, hexOf, type KeyDirectory, type KeyLookup } from '../keys/directory.ts';
 import type { Principal } from '../keys/principal.ts';
+import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { isLoopback } from '../lib/http/local-address.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 

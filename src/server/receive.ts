@@ -88,7 +88,9 @@ function errorOf(thrown: unknown, left: boolean, reading: boolean): GatewayError
   return new GatewayError('invalid_request', words, { cause: thrown });
 }
 
-type Read = Pick<Exchange, 'id' | 'body' | 'principal' | 'started'> & { readonly headers: FlatHeaders };
+type Read = Pick<Exchange, 'id' | 'body' | 'principal' | 'started'> & {
+  readonly headers: FlatHeaders;
+};
 
 class HttpExchange implements Exchange {
   readonly id: string;

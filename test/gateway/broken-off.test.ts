@@ -5,6 +5,7 @@ import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts'
 import { environmentFrom } from '../../src/config/environment.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import { createTokenCounter } from '../../src/gateway/count-tokens/count-tokens.ts';
+import { WITHOUT_KEY } from '../../src/keys/principal.ts';
 import { routingTable } from '../../src/routing/index.ts';
 import { ConcurrencyLimit } from '../../src/upstream/concurrency-limit.ts';
 import { answerOf } from '../../src/upstream/fetch-transport.ts';
@@ -73,6 +74,7 @@ test('a count that breaks off gives its place back: the next one is not left wai
       headers: new Headers(),
       search: '',
       signal: new AbortController().signal,
+      principal: WITHOUT_KEY,
       owner: '',
       started: performance.now(),
     });

@@ -6,6 +6,7 @@ import type { ProtocolName } from '../../src/conversation/types.ts';
 import { createTokenCounter } from '../../src/gateway/count-tokens/count-tokens.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import type { Exchange, Summary } from '../../src/gateway/types.ts';
+import { WITHOUT_KEY } from '../../src/keys/principal.ts';
 import { type RoutedTarget, routingTable } from '../../src/routing/index.ts';
 import { ConcurrencyLimit } from '../../src/upstream/concurrency-limit.ts';
 import { UpstreamPool } from '../../src/upstream/pool.ts';
@@ -149,6 +150,7 @@ export function rawWorld(yaml: string): World {
     headers: new Headers(),
     search: '',
     signal: new AbortController().signal,
+    principal: WITHOUT_KEY,
     owner: '',
     started: performance.now(),
   });

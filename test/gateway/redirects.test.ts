@@ -6,6 +6,7 @@ import { parseConfig } from '../../src/config/load.ts';
 import type { ProtocolName } from '../../src/conversation/types.ts';
 import { createTokenCounter } from '../../src/gateway/count-tokens/count-tokens.ts';
 import { forwardedHeaders } from '../../src/gateway/response-headers.ts';
+import { WITHOUT_KEY } from '../../src/keys/principal.ts';
 import { FlatHeaders } from '../../src/lib/http/headers.ts';
 import { routingTable } from '../../src/routing/index.ts';
 import { ConcurrencyLimit } from '../../src/upstream/concurrency-limit.ts';
@@ -86,6 +87,7 @@ describe('a redirect of the upstream', () => {
       headers: new Headers(),
       search: '',
       signal: new AbortController().signal,
+      principal: WITHOUT_KEY,
       owner: '',
       started: performance.now(),
     });

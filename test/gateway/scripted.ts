@@ -10,6 +10,7 @@ import type { ProtocolName } from '../../src/conversation/types.ts';
 import type { Feature } from '../../src/features/feature.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import type { Summary } from '../../src/gateway/types.ts';
+import { WITHOUT_KEY } from '../../src/keys/principal.ts';
 import { routingTable } from '../../src/routing/index.ts';
 import { ConcurrencyLimit } from '../../src/upstream/concurrency-limit.ts';
 import { answerOf } from '../../src/upstream/fetch-transport.ts';
@@ -102,6 +103,7 @@ export function scriptedGateway(
         headers: new Headers(),
         search: '',
         signal,
+        principal: WITHOUT_KEY,
         owner: '',
         started: performance.now(),
       });

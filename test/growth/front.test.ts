@@ -2,7 +2,6 @@
 
 import { describe, expect, test } from 'bun:test';
 import { cutWords, encodeHeaderText, printableLine } from '../../src/lib/text/printable-text.ts';
-import { createAccess } from '../../src/server/auth.ts';
 import { readBody } from '../../src/server/body.ts';
 import { Connections } from '../../src/server/connections.ts';
 import { apiOf, methodsAt } from '../../src/server/endpoints.ts';
@@ -13,6 +12,7 @@ import { createLog, event } from '../../src/telemetry/log.ts';
 import { prettyLine } from '../../src/telemetry/pretty-line.ts';
 import { sumMetrics } from '../../src/telemetry/sum-metrics.ts';
 import { ALL_ROUTES } from '../server/all-routes.ts';
+import { accessWith } from '../support/access.ts';
 import { expectLinear } from '../support/growth.ts';
 
 const TEXTS: readonly (readonly [string, (size: number) => string])[] = [
@@ -98,11 +98,8 @@ const WORK: readonly (readonly [string, (text: string) => unknown])[] = [
   [
     'a host, an origin and a key',
     (text) => {
-      const open = createAccess({ keys: [], host: '127.0.0.1' });
-      const keyed = createAccess({
-        keys: [{ name: 'a', key: { reveal: () => 'k' } }],
-        host: '0.0.0.0',
-      });
+      const open = accessWith({});
+      const keyed = accessWith({ keys: [{ name: 'a', key: 'key-of-some-length' }] });
       const fields = new Map([
         ['host', text],
         ['origin', `http://${text}`],

@@ -1,9 +1,11 @@
 /** Every route that the server declares, taken from its plugins. */
 
+import { adminPlugin } from '../../src/admin/plugin.ts';
 import { messagesPlugin } from '../../src/codecs/anthropic-messages/plugin.ts';
 import { chatCompletionsPlugin } from '../../src/codecs/openai-chat/plugin.ts';
 import { responsesPlugin } from '../../src/codecs/openai-responses/plugin.ts';
 import { memoryPlugin } from '../../src/features/memory/api/plugin.ts';
+import type { KeyChanges } from '../../src/keys/key-changes.ts';
 import { manualPlugin } from '../../src/manual/plugin.ts';
 import { aboutPlugin } from '../../src/server/about.ts';
 import type { Route } from '../../src/server/endpoints.ts';
@@ -41,9 +43,15 @@ export const ALL_ROUTES: readonly Route[] = [
   memoryPlugin({
     serve: never,
     memory: never,
-    mayUse: never,
     erase: never,
     version: '',
+  }),
+  adminPlugin({
+    admin: never,
+    keys: {} as KeyChanges,
+    configured: never,
+    reports: {},
+    onChange: never,
   }),
   manualPlugin({ noPage: never }),
 ].flatMap(({ routes }) => routes);

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { connect, type Socket } from 'node:net';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
+import { WITHOUT_KEY } from '../../src/keys/principal.ts';
 import { Connections } from '../../src/server/connections.ts';
 import { healthPlugin } from '../../src/server/health.ts';
 import { nativeRoutes } from '../../src/server/native-routes.ts';
@@ -17,7 +18,7 @@ const asked: string[] = [];
 beforeAll(async () => {
   const connections = new Connections({ idleMs: 0, bodyIdleMs: 0, unfinishedBytes: 0 });
   const serve = receive(
-    { access: () => () => '', bodyBytes: () => 1e6, connections, onRefused: () => {} },
+    { access: () => () => WITHOUT_KEY, bodyBytes: () => 1e6, connections, onRefused: () => {} },
     async ({ body }) => {
       const name = Buffer.from(body).toString();
       asked.push(name);

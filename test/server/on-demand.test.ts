@@ -3,6 +3,7 @@
 import { expect, test } from 'bun:test';
 import { Elysia } from 'elysia';
 import { CODECS } from '../../src/app/codecs.ts';
+import { WITHOUT_KEY } from '../../src/keys/principal.ts';
 import { ErrorResponses } from '../../src/server/errors.ts';
 import { onDemand } from '../../src/server/on-demand.ts';
 
@@ -10,7 +11,7 @@ test('a failed load is an error of that request alone', async () => {
   const errors = new ErrorResponses({
     fallback: CODECS['openai-chat'],
     anthropic: CODECS['anthropic-messages'],
-    access: () => () => '',
+    access: () => () => WITHOUT_KEY,
   });
   let loads = 0;
   const load = async () => {

@@ -5,6 +5,7 @@ import { connect } from 'node:net';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { GatewayError } from '../../src/conversation/errors.ts';
 import type { Gateway } from '../../src/gateway/types.ts';
+import { WITHOUT_KEY } from '../../src/keys/principal.ts';
 import { Connections } from '../../src/server/connections.ts';
 import { receive } from '../../src/server/receive.ts';
 import { until } from '../support/until.ts';
@@ -16,7 +17,7 @@ function door(handle: Gateway = reached) {
   const refused: GatewayError[] = [];
   const serve = receive(
     {
-      access: () => () => 'ann',
+      access: () => () => ({ ...WITHOUT_KEY, id: 'ann' }),
       bodyBytes: () => 1000,
       connections: new Connections({ idleMs: 0, bodyIdleMs: 0, unfinishedBytes: 0 }),
       onRefused: (_request, _protocol, _id, error) => refused.push(error),

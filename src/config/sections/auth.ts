@@ -1,8 +1,8 @@
 /** The section `auth`: the keys that clients must send, and what each of them may see. */
 
 import { type Static, Type } from '@sinclair/typebox';
-import type { Findings, Path } from '../file/problem.ts';
 import type { Environment } from '../environment.ts';
+import type { Findings, Path } from '../file/problem.ts';
 import { byDefault, choice, closed, credential, optional, text } from '../file/schema-types.ts';
 import { Secret } from '../secret.ts';
 import type { RouteNames } from './keys/budgets.ts';

@@ -134,6 +134,14 @@ function webToken(text: string, at: number): Span | undefined {
   return [at, runEnd(text, payload + 1, TOKEN)];
 }
 
+/** A key of a gateway, `hk_<id>_<secret>`: the id is no secret. */
+function gatewayKey(text: string, at: number): Span | undefined {
+  const id = runEnd(text, at + 3, ALNUM);
+  if (id - at !== 25 || text[id] !== '_') return undefined;
+  const end = runEnd(text, id + 1, ALNUM);
+  return end - id > 40 ? [id + 1, end] : undefined;
+}
+
 const DASHES = '-----';
 
 /**
@@ -277,6 +285,7 @@ export const KINDS: readonly Kind[] = [
   prefixed('github_pat_', 30),
   prefixed('glpat-', 20),
   prefixed('npm_', 36),
+  { marker: 'hk_', find: gatewayKey },
   ...[...'abeprs'].map((kind) => prefixed(`xox${kind}-`, 10, ALNUM | DASH)),
   {
     marker: 'AKIA',

@@ -80,7 +80,7 @@ export async function bisection(
   const prober = createProber({
     gateway,
     protocol,
-    like: { ...source, as },
+    like: source,
     bytes: (candidate) => bytesToSend(candidate, body, source, to),
     recorded: recorded?.failure === undefined ? undefined : recorded,
     signal,

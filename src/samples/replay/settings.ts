@@ -95,10 +95,7 @@ function setIn(value: Json, [key, ...rest]: readonly string[], to: Json): Json {
  * A configuration for a gateway that only this process uses: no keys, no retries, and recording as `samples`
  * says.
  */
-export function probeConfig(
-  config: Config,
-  samples?: Config['samples'],
-): Config {
+export function probeConfig(config: Config, samples?: Config['samples']): Config {
   const once = <T extends { readonly retry: Config['retry'] }>(one: T): T => ({
     ...one,
     retry: { ...one.retry, attempts: 1 },

@@ -131,7 +131,6 @@ export async function chat(given: Chat): Promise<Chatted> {
   const parts = conversationParts({
     extension: hopgate,
     headers: new Headers(),
-    owner: '',
     request: () => PROTOCOLS[client].decodeRequest(body),
     memory,
     mayUse: () => true,

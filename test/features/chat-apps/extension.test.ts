@@ -17,7 +17,6 @@ const options = (
 ): ConversationOptions => ({
   extension,
   headers: new Headers(headers),
-  owner: 'ann',
   request: () => {
     throw new Error('nobody has asked yet');
   },
@@ -260,7 +259,7 @@ describe('the extension in headers', () => {
 describe('spaces', () => {
   test('a space of others is refused and not read', () => {
     const memory = testMemory({ s: ['secret'] });
-    const mayUse = (owner: string, space: string) => owner === 'ann' && space === 'mine';
+    const mayUse = (space: string) => space === 'mine';
     const error = refusal(() =>
       conversationParts(options({ memory: { space: 's' } }, {}, { memory, mayUse })),
     );

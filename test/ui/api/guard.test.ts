@@ -1,17 +1,13 @@
 /** The guard of the page's API: whose exchanges a key sees, and how large a request may be. */
 
 import { expect, test } from 'bun:test';
-import type { Config } from '../../../src/config/config.ts';
 import { GatewayError } from '../../../src/conversation/errors.ts';
 import { viewerOf } from '../../../src/ui/api/guard.ts';
 import { readJson } from '../../../src/ui/api/json-body.ts';
+import { accessWith } from '../../support/access.ts';
 
-const parts = (sees: readonly ('own' | 'all')[]) => ({
-  access: () => () => 'x',
-  config: () =>
-    ({ auth: { keys: sees.map((one) => ({ name: 'x', sees: one })) } }) as unknown as Config,
-});
-const request = new Request('http://localhost/ui/api/info');
+const KEY = 'a-key-of-some-length';
+const request = new Request('http://localhost/ui/api/info', { headers: { 'x-api-key': KEY } });
 
 test.each([
   [['all'], undefined],
@@ -19,8 +15,11 @@ test.each([
   [['all', 'own'], 'x'],
   [['own', 'all'], 'x'],
   [['all', 'all'], undefined],
-] as const)('keys of one name that see %j', (sees, owner) => {
-  expect(viewerOf(request, parts(sees))).toEqual({ key: 'x', owner });
+] as const)('keys of one name that see %j', async (sees, owner) => {
+  const keys = sees.map((one, n) => ({ name: 'x', key: n === 0 ? KEY : `${KEY}-${n}`, sees: one }));
+  const access = accessWith({ keys });
+  const viewer = await viewerOf(request, { access: () => access });
+  expect([viewer.key, viewer.owner]).toEqual(['x', owner]);
 });
 
 test('a body without a length is read no further than its limit', async () => {

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import type { ModelPrice } from '../../../src/config/sections/prices.ts';
+import { WITHOUT_KEY } from '../../../src/keys/principal.ts';
 import { openSampleStore } from '../../../src/samples/index.ts';
 import { pricesOf } from '../../../src/samples/replay/cost.ts';
 import type { SampleRow, SampleStore } from '../../../src/samples/sample.ts';
@@ -16,7 +17,8 @@ import { statsFor } from '../../../src/ui/api/stats.ts';
 import { cpuTime } from '../../support/cpu-time.ts';
 
 const NOW = 1_800_000_000_000;
-const EVERYBODY = { key: '', owner: undefined };
+const principal = WITHOUT_KEY;
+const EVERYBODY = { principal, key: '', owner: undefined };
 
 const price: ModelPrice = {
   model: 'm*',
@@ -177,7 +179,7 @@ describe('statistics', () => {
           const book = bookWith(rows);
           const [since, until] = [NOW - 90_000, NOW];
           const query = { since: String(since), until: String(until), buckets };
-          const stats = await statsFor(book, query, { key: owner ?? '', owner }, prices);
+          const stats = await statsFor(book, query, { principal, key: owner ?? '', owner }, prices);
           book.close();
           const received = rows.filter(
             (one) =>
@@ -249,7 +251,7 @@ describe('the filter of the live feed', () => {
     fc.assert(
       fc.property(rowsOf, given, fc.constantFrom(undefined, 'ann'), (rows, query, owner) => {
         const book = bookWith(rows);
-        const filter = filterOfQuery(query, { key: owner ?? '', owner });
+        const filter = filterOfQuery(query, { principal, key: owner ?? '', owner });
         const listed = book.list(filter).map(({ id }) => id);
         book.close();
         const passed = rows.filter((one) => fits(one, filter)).map(({ id }) => id);

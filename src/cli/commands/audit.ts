@@ -1,0 +1,35 @@
+/** `hopgate audit verify`: checks that no entry of the audit was changed, removed or moved. */
+
+import { type CommandSpec, type Invocation, UsageError } from '../command.ts';
+import { jsonOption } from '../shared-options.ts';
+import { URL_OPTION, withAccess } from './keys/index.ts';
+
+export const AUDIT: CommandSpec = {
+  name: 'audit',
+  group: 'Run',
+  summary: 'check the record of changes to keys',
+  description: [
+    'Each change of a key writes an entry that holds the hash of the one before it. verify reads them all and names the first that was changed, removed or moved.',
+    'The hash that it prints stands for all entries so far: noted elsewhere, it shows later whether the whole record was replaced.',
+  ],
+  arguments: [{ name: 'action', summary: 'what to do', choices: ['verify'], required: true }],
+  options: [URL_OPTION, jsonOption()],
+  examples: [{ line: 'hopgate audit verify', summary: 'The number of entries and the last hash.' }],
+  exits: [
+    [0, 'whole'],
+    [1, 'an entry was changed, removed or moved, or the record could not be read'],
+  ],
+  run: runAudit,
+};
+
+async function runAudit(invocation: Invocation): Promise<number> {
+  const { out, err, flag } = invocation;
+  if (invocation.arguments[0] !== 'verify') throw new UsageError('Usage: hopgate audit verify');
+  return withAccess(invocation, async (access) => {
+    const report = await access.verifyAudit();
+    if (flag('json')) out.line(JSON.stringify(report, null, 2));
+    else if (report.fault !== null) err.line(`hopgate: the audit is not whole: ${report.fault}`);
+    else out.line(`${report.count} entries, whole. Last hash: ${report.head || 'none'}`);
+    return report.fault === null ? 0 : 1;
+  });
+}

@@ -1,0 +1,178 @@
+/** `hopgate keys`: makes, lists, changes, rotates and revokes keys while the gateway runs. */
+
+import { isObject, type JsonObject } from '../../../lib/json/json.ts';
+import { type CommandSpec, type Invocation, type OptionSpec, UsageError } from '../../command.ts';
+import { jsonOption } from '../../shared-options.ts';
+import { fittingTable } from '../../terminal.ts';
+import { KEY_OPTIONS, settingsOf } from './key-options.ts';
+import { type KeysAccess, KeysProblem, openKeysAccess } from './keys-access.ts';
+
+type Action = (
+  access: KeysAccess,
+  rest: readonly string[],
+  invocation: Invocation,
+) => Promise<void>;
+
+const ACTIONS: Readonly<Record<string, Action>> = {
+  create: async (access, rest, invocation) => {
+    const name = only(rest, 'create NAME');
+    printIssued(await access.create({ name, ...settingsOf(invocation) }), invocation);
+  },
+  list: async (access, rest, invocation) => {
+    if (rest.length > 0) throw new UsageError('Usage: hopgate keys list');
+    printList(await access.list(invocation.flag('revoked')), invocation);
+  },
+  show: async (access, rest, { out }) => print(await access.show(only(rest, 'show ID')), out),
+  update: async (access, rest, invocation) => {
+    const body = settingsOf(invocation);
+    if (Object.keys(body).length === 0) throw new UsageError('keys update: say what to change.');
+    print(await access.update(only(rest, 'update ID'), body), invocation.out);
+  },
+  block: async (access, rest, { out }) =>
+    print(await access.update(only(rest, 'block ID'), { blocked: true }), out),
+  unblock: async (access, rest, { out }) =>
+    print(await access.update(only(rest, 'unblock ID'), { blocked: false }), out),
+  rotate: async (access, rest, invocation) => {
+    const grace = invocation.number('grace');
+    const body = grace === undefined ? {} : { grace };
+    printIssued(await access.rotate(only(rest, 'rotate ID'), body), invocation);
+  },
+  revoke: async (access, rest, { out }) => print(await access.revoke(only(rest, 'revoke ID')), out),
+};
+
+export const URL_OPTION: OptionSpec = {
+  name: 'url',
+  value: 'URL',
+  summary: 'the gateway to ask, with HOPGATE_ADMIN_KEY',
+  default: 'the address in the configuration',
+};
+
+export const KEYS: CommandSpec = {
+  name: 'keys',
+  group: 'Run',
+  summary: 'make, list, rotate and revoke keys of clients',
+  description: [
+    'A key is shown once, when it is made; only its digest is stored. What is spent, and limits, belong to its id: rotation changes the secret alone.',
+    'With HOPGATE_ADMIN_KEY set (one of auth.admin_keys) a running gateway is asked. Without it, the file of this machine is changed; a gateway that runs on it sees the change within five seconds.',
+    'Keys are only looked at if the configuration asks for any: it needs auth.admin_keys, auth.keys or auth.jwt.',
+  ],
+  arguments: [
+    {
+      name: 'action',
+      summary: 'what to do, and with which name or id',
+      choices: Object.keys(ACTIONS),
+      many: true,
+    },
+  ],
+  options: [
+    ...KEY_OPTIONS,
+    {
+      name: 'grace',
+      value: 'SECONDS',
+      summary: 'rotate: how long the old secret works',
+      default: '86400',
+      range: [0, 90 * 24 * 3600],
+    },
+    { name: 'revoked', summary: 'list: also keys that were revoked' },
+    URL_OPTION,
+    jsonOption(),
+  ],
+  examples: [
+    {
+      line: 'hopgate keys create ci --labels team=web --budgets 20/day',
+      summary: 'Prints the key.',
+    },
+    { line: 'hopgate keys list', summary: 'A table.' },
+    { line: 'hopgate keys rotate ID --grace 3600', summary: 'The old secret works for an hour.' },
+  ],
+  exits: [
+    [0, 'done'],
+    [1, 'refused, or the gateway or the file could not be used'],
+  ],
+  run: runKeys,
+};
+
+async function runKeys(invocation: Invocation): Promise<number> {
+  const [action = 'list', ...rest] = invocation.arguments;
+  const act = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined;
+  if (act === undefined) throw new UsageError(`keys: there is no action "${action}".`);
+  return withAccess(invocation, async (access) => {
+    await act(access, rest, invocation);
+    return 0;
+  });
+}
+
+/** Runs something on the keys; the exit code. */
+export async function withAccess(
+  invocation: Invocation,
+  work: (access: KeysAccess) => Promise<number>,
+): Promise<number> {
+  try {
+    const access = await openKeysAccess(invocation);
+    if (access === undefined) return 1;
+    try {
+      return await work(access);
+    } finally {
+      access.close();
+    }
+  } catch (thrown) {
+    if (!(thrown instanceof KeysProblem)) throw thrown;
+    invocation.err.line(`hopgate: ${thrown.message}`);
+    return 1;
+  }
+}
+
+function only(rest: readonly string[], usage: string): string {
+  const [one] = rest;
+  if (one === undefined || rest.length > 1) throw new UsageError(`Usage: hopgate keys ${usage}`);
+  return one;
+}
+
+/** The key alone goes to stdout, so that a script can take it. */
+function printIssued(issued: JsonObject, { out, err, flag }: Invocation): void {
+  if (flag('json')) {
+    print(issued, out);
+    return;
+  }
+  err.line(`${String(issued.name)}: ${String(issued.id)}`);
+  err.line('The key is shown this once:');
+  out.line(String(issued.key));
+}
+
+const print = (value: JsonObject, out: Invocation['out']) =>
+  out.line(JSON.stringify(value, null, 2));
+
+function printList(keys: readonly JsonObject[], { out, err, flag }: Invocation): void {
+  if (flag('json')) {
+    out.line(JSON.stringify({ keys }, null, 2));
+    return;
+  }
+  if (keys.length === 0) {
+    err.line('No key was made yet: hopgate keys create NAME');
+    return;
+  }
+  const rows = keys.map((key) => [
+    String(key.id),
+    String(key.name),
+    stateOf(key),
+    isObject(key.labels)
+      ? Object.entries(key.labels)
+          .map(([name, value]) => `${name}=${String(value)}`)
+          .join(',')
+      : '',
+    Array.isArray(key.models) ? key.models.join(',') : '*',
+    String(key.expires ?? ''),
+  ]);
+  const head = ['ID', 'NAME', 'STATE', 'LABELS', 'MODELS', 'EXPIRES'];
+  const [first, ...lines] = fittingTable(rows, head, out.columns, ['MODELS', 'LABELS', 'EXPIRES']);
+  out.line(out.paint('bold', first!));
+  for (const line of lines) out.line(line);
+}
+
+function stateOf(key: JsonObject): string {
+  if (key.source === 'configuration') return 'configured';
+  if (key.revoked !== undefined) return 'revoked';
+  if (key.blocked === true) return 'blocked';
+  const { expires } = key;
+  return typeof expires === 'string' && Date.parse(expires) <= Date.now() ? 'expired' : 'active';
+}

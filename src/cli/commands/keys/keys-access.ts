@@ -1,0 +1,160 @@
+/** Where `hopgate keys` and `hopgate audit` work: at a running gateway with an admin key, else on the file of this machine. */
+
+import { userInfo } from 'node:os';
+import { join } from 'node:path';
+import type { Config } from '../../../config/config.ts';
+import { GatewayError } from '../../../conversation/errors.ts';
+import { KeyChanges } from '../../../keys/key-changes.ts';
+import { type AuditReport, KeyStore } from '../../../keys/key-store.ts';
+import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
+import { type Invocation, UsageError } from '../../command.ts';
+import { loadOrReport } from '../../load-config.ts';
+
+/** The same calls on both ways; errors are messages for people. */
+export interface KeysAccess {
+  create(body: JsonObject): Promise<JsonObject>;
+  list(revoked: boolean): Promise<readonly JsonObject[]>;
+  show(id: string): Promise<JsonObject>;
+  update(id: string, body: JsonObject): Promise<JsonObject>;
+  rotate(id: string, body: JsonObject): Promise<JsonObject>;
+  revoke(id: string): Promise<JsonObject>;
+  verifyAudit(): Promise<Pick<AuditReport, 'count' | 'head'> & { readonly fault: string | null }>;
+  close(): void;
+}
+
+/** The gateway refused, or could not be asked. */
+export class KeysProblem extends Error {
+  override readonly name = 'KeysProblem';
+}
+
+/** Undefined when the configuration cannot be used, which has been reported. */
+export async function openKeysAccess(invocation: Invocation): Promise<KeysAccess | undefined> {
+  const { environment } = invocation.io;
+  const config = await loadOrReport(invocation);
+  if (config === undefined) return undefined;
+  const key = environment.variable('HOPGATE_ADMIN_KEY');
+  const url = invocation.text('url');
+  if (key !== undefined) return overApi(url ?? addressOf(config), key, invocation.io.fetch);
+  if (url !== undefined) throw new UsageError('--url needs an admin key in HOPGATE_ADMIN_KEY.');
+  return onFile(join(environment.home, 'state', 'keys.db'), config);
+}
+
+function addressOf({ listen }: Config): string {
+  const host = listen.host === '0.0.0.0' ? '127.0.0.1' : listen.host === '::' ? '::1' : listen.host;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${listen.port}`;
+}
+
+/** Entries that one request asks for. */
+const PAGE = 1000;
+
+function onFile(path: string, config: Config): KeysAccess {
+  const store = opened(path);
+  const file = { store, changed: () => {} };
+  const keys = new KeyChanges({ file, routes: () => config.routes.map(({ name }) => name) });
+  const request = { actor: `local:${userName()}` };
+  const inWords = async <T>(work: () => T): Promise<T> => {
+    try {
+      return work();
+    } catch (thrown) {
+      if (!(thrown instanceof GatewayError)) throw thrown;
+      const { cause } = thrown;
+      const why = cause instanceof Error ? ` (${cause.message})` : '';
+      throw new KeysProblem(thrown.message + why, { cause: thrown });
+    }
+  };
+  const issued = ({ view, key }: ReturnType<KeyChanges['create']>) => ({ ...view, key });
+  return {
+    create: (body) => inWords(() => issued(keys.create(body, request))),
+    list: (revoked) =>
+      inWords(() => {
+        const all: JsonObject[] = [];
+        for (let after: string | undefined; ; ) {
+          const page = keys.list({ after, limit: PAGE, revoked });
+          all.push(...page.keys);
+          if (page.next === undefined) return all;
+          after = page.next;
+        }
+      }),
+    show: (id) => inWords(() => keys.get(id)),
+    update: (id, body) => inWords(() => keys.update(id, body, request)),
+    rotate: (id, body) => inWords(() => issued(keys.rotate(id, body, request))),
+    revoke: (id) => inWords(() => keys.revoke(id, request)),
+    verifyAudit: () =>
+      inWords(() => {
+        const { count, head, fault } = keys.verifyAudit();
+        return { count, head, fault: fault?.message ?? null };
+      }),
+    close: () => store.close(),
+  };
+}
+
+function opened(path: string): KeyStore {
+  try {
+    return new KeyStore(path);
+  } catch (thrown) {
+    const why = thrown instanceof Error ? thrown.message : String(thrown);
+    throw new KeysProblem(`${path} cannot be used: ${why}`, { cause: thrown });
+  }
+}
+
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // A container may have no name for its user.
+    return String(process.getuid?.() ?? 'unknown');
+  }
+}
+
+function overApi(base: string, key: string, fetch: Invocation['io']['fetch']): KeysAccess {
+  async function ask(method: string, path: string, body?: JsonObject): Promise<JsonObject> {
+    const url = `${base.replace(/\/$/, '')}/admin/v1${path}`;
+    let answer: { readonly ok: boolean; readonly status: number; readonly value: Json | undefined };
+    try {
+      const response = await fetch(url, {
+        method,
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        redirect: 'error',
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+      const { ok, status } = response;
+      answer = { ok, status, value: tryParse(await response.text()) };
+    } catch (thrown) {
+      throw new KeysProblem(
+        `The gateway at ${base} cannot be reached. Unset HOPGATE_ADMIN_KEY to work on the file of this machine.`,
+        { cause: thrown },
+      );
+    }
+    const { ok, status, value } = answer;
+    if (ok && isObject(value)) return value;
+    const error = isObject(value) && isObject(value.error) ? value.error.message : undefined;
+    throw new KeysProblem(typeof error === 'string' ? error : `The gateway answered ${status}.`);
+  }
+  const path = (id: string) => `/keys/${encodeURIComponent(id)}`;
+  return {
+    create: (body) => ask('POST', '/keys', body),
+    async list(revoked) {
+      const all: JsonObject[] = [];
+      for (let after = ''; ; ) {
+        const query = `?limit=${PAGE}&revoked=${revoked}${after === '' ? '' : `&after=${after}`}`;
+        const { data, next } = await ask('GET', `/keys${query}`);
+        if (Array.isArray(data)) all.push(...data.filter(isObject));
+        if (typeof next !== 'string') return all;
+        after = next;
+      }
+    },
+    show: (id) => ask('GET', path(id)),
+    update: (id, body) => ask('PATCH', path(id), body),
+    rotate: (id, body) => ask('POST', `${path(id)}/rotate`, body),
+    revoke: (id) => ask('DELETE', path(id)),
+    async verifyAudit() {
+      const { entries, head, fault } = await ask('GET', '/audit/verify');
+      return {
+        count: Number(entries),
+        head: String(head),
+        fault: typeof fault === 'string' ? fault : null,
+      };
+    },
+    close: () => {},
+  };
+}

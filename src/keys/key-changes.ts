@@ -1,0 +1,382 @@
+/** Changes of keys at run time, for the admin API and for commands: checked, written with their audit entry, seen at once. */
+
+import { Type } from '@sinclair/typebox';
+import { check, type Schema } from '../config/file/check.ts';
+import { pathText, problemText } from '../config/file/problem.ts';
+import { byDefault, closed, flag } from '../config/file/schema-types.ts';
+import { shortText } from '../config/sections/keys/budgets.ts';
+import {
+  type FileKeySettings,
+  keySettings,
+  resolveKeySettings,
+} from '../config/sections/keys/settings.ts';
+import { GatewayError } from '../conversation/errors.ts';
+import type { Json, JsonObject } from '../lib/json/json.ts';
+import type { ChainedEntry } from './audit-chain.ts';
+import { hexOf, sha256 } from './directory.ts';
+import {
+  type AuditFilter,
+  type AuditReport,
+  type KeyChange,
+  type KeyRecord,
+  type KeyStore,
+  type RequestMark,
+  RequestReused,
+} from './key-store.ts';
+import { newKeyId, newKeyText } from './secret-format.ts';
+
+/** The file of the keys, and what must know of a change at once. */
+export interface KeyFile {
+  /** @throws when the file cannot be used */
+  readonly store: KeyStore;
+  changed(): void;
+}
+
+/** Who changes something, and how the request is known again. */
+export interface ChangeRequest {
+  /** For the audit. */
+  readonly actor: string;
+  /** The client's `Idempotency-Key`. */
+  readonly idempotencyKey?: string | undefined;
+  /** The version that the client has seen. */
+  readonly version?: number | undefined;
+}
+
+/** A key as the API shows it; times are ISO 8601. */
+export interface KeyView extends JsonObject {
+  readonly id: string;
+  readonly version: number;
+}
+
+/** A new secret, shown this once. */
+export interface IssuedKey {
+  readonly view: KeyView;
+  /** The key itself. */
+  readonly key: string;
+}
+
+const members = {
+  name: shortText('A name for people.'),
+  blocked: byDefault(flag('The key is refused until this is false again.'), false),
+  ...keySettings,
+};
+const keySchema = closed(members, 'A key.') as Schema;
+const rotationSchema = closed(
+  {
+    grace: byDefault(
+      Type.Number({
+        minimum: 0,
+        maximum: 90 * 24 * 3600,
+        description: 'Seconds for which the old secret still works.',
+      }),
+      24 * 3600,
+    ),
+  },
+  'A rotation.',
+) as Schema;
+
+/** A secret that was just issued is given again to the same request for so long, from memory. */
+const REPEAT_MS = 10 * 60_000;
+const MOST_REPEATED = 1000;
+
+interface IssuedSecret {
+  readonly key: string;
+  /** Milliseconds since 1970. */
+  readonly until: number;
+}
+
+export interface KeyChangesOptions {
+  readonly file: KeyFile;
+  /** The names of the routes in force. */
+  readonly routes: () => readonly string[];
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+}
+
+/** Every method throws GatewayError: invalid_request, not_found, conflict, or overloaded where the file cannot be used. */
+export class KeyChanges {
+  readonly #options: KeyChangesOptions;
+  readonly #now: () => number;
+  readonly #issued = new Map<string, IssuedSecret>();
+
+  constructor(options: KeyChangesOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+  }
+
+  /** @param body the members of a key; `name` is needed */
+  create(body: JsonObject, request: ChangeRequest): IssuedKey {
+    const { name, blocked, settings } = this.#checked(body);
+    const id = newKeyId();
+    const key = newKeyText(id);
+    const now = this.#now();
+    return this.#issue(id, key, request, ['create', body], () => {
+      const record: KeyRecord = {
+        id,
+        name,
+        version: 1,
+        created: now,
+        updated: now,
+        blocked,
+        revoked: undefined,
+        settings,
+      };
+      const secrets = [{ digest: digestOf(key), key: id, created: now, until: undefined }];
+      const audit = { time: now, actor: request.actor, action: 'key.create' };
+      return { record, secrets, audit: { ...audit, before: null, after: auditView(record) } };
+    });
+  }
+
+  get(id: string): KeyView {
+    const found = this.#read((store) => store.get(id));
+    if (found === undefined) throw notFound(id);
+    return viewOf(found, true);
+  }
+
+  list(page: {
+    readonly after?: string | undefined;
+    readonly limit: number;
+    readonly revoked: boolean;
+  }): {
+    readonly keys: readonly KeyView[];
+    /** The `after` of the next page. */
+    readonly next: string | undefined;
+  } {
+    // One more than the page tells whether there is another.
+    const found = this.#read((store) => store.list({ ...page, limit: page.limit + 1 }));
+    const keys = found.slice(0, page.limit).map((record) => viewOf({ record, secrets: [] }, false));
+    return { keys, next: found.length > page.limit ? keys.at(-1)?.id : undefined };
+  }
+
+  /** @param body the members that change; null: as if it had not been given */
+  update(id: string, body: JsonObject, request: ChangeRequest): KeyView {
+    const now = this.#now();
+    const changed = this.#change(id, (found) => {
+      const { record } = this.#changeable(id, found, request);
+      const { name, blocked, settings } = this.#checked(merged(record, body));
+      const next = {
+        ...record,
+        name,
+        blocked,
+        settings,
+        version: record.version + 1,
+        updated: now,
+      };
+      const audit = { time: now, actor: request.actor, action: 'key.update' };
+      return {
+        record: next,
+        audit: { ...audit, before: auditView(record), after: auditView(next) },
+      };
+    });
+    return viewOf(changed, true);
+  }
+
+  /** A new secret; the old one works until the grace is over. What was spent stays with the id. */
+  rotate(id: string, body: JsonObject, request: ChangeRequest): IssuedKey {
+    const { value, problems } = check(rotationSchema, body, new Set());
+    throwIfAny(problems);
+    const grace = Math.round((value as { grace: number }).grace * 1000);
+    const key = newKeyText(id);
+    const now = this.#now();
+    return this.#issue(id, key, request, ['rotate', id, body], (found) => {
+      const { record, secrets } = this.#changeable(id, found, request);
+      const kept = secrets
+        .map((one) => ({
+          ...one,
+          until: Math.min(one.until ?? Number.MAX_SAFE_INTEGER, now + grace),
+        }))
+        .filter(({ until }) => until > now);
+      const next = { ...record, version: record.version + 1, updated: now };
+      const fresh = { digest: digestOf(key), key: id, created: now, until: undefined };
+      const audit = { time: now, actor: request.actor, action: 'key.rotate' };
+      return {
+        record: next,
+        secrets: [fresh, ...kept],
+        audit: {
+          ...audit,
+          before: auditView(record),
+          after: { ...auditView(next), grace_seconds: grace / 1000 },
+        },
+      };
+    });
+  }
+
+  /** Ends a key for ever. It stays in the list of revoked ones: what was spent belongs to it. */
+  revoke(id: string, request: ChangeRequest): KeyView {
+    const now = this.#now();
+    const changed = this.#change(id, (found) => {
+      const { record } = this.#changeable(id, found, request);
+      const next = { ...record, version: record.version + 1, updated: now, revoked: now };
+      const audit = { time: now, actor: request.actor, action: 'key.revoke' };
+      return {
+        record: next,
+        secrets: [],
+        audit: { ...audit, before: auditView(record), after: auditView(next) },
+      };
+    });
+    return viewOf(changed, true);
+  }
+
+  audit(filter: AuditFilter): readonly ChainedEntry[] {
+    return this.#read((store) => store.audit(filter));
+  }
+
+  verifyAudit(): AuditReport {
+    return this.#read((store) => store.verifyAudit());
+  }
+
+  #checked(body: JsonObject) {
+    const { value, problems } = check(keySchema, body, new Set());
+    throwIfAny(problems);
+    const { name, blocked, ...settings } = value as {
+      name: string;
+      blocked: boolean;
+    } & FileKeySettings;
+    const findings = { problems: [], warnings: [] };
+    const routes = new Set(this.#options.routes());
+    resolveKeySettings(settings, { id: 'hk_', name, path: [] }, routes, findings);
+    throwIfAny(findings.problems);
+    return { name, blocked, settings };
+  }
+
+  #changeable(id: string, found: KeyChange | undefined, { version }: ChangeRequest): KeyChange {
+    if (found === undefined) throw notFound(id);
+    const { record } = found;
+    if (version !== undefined && version !== record.version) {
+      throw new GatewayError(
+        'conflict',
+        `The key is at version ${record.version}, not at ${version}: read it again.`,
+        { status: 412, code: 'version_mismatch' },
+      );
+    }
+    if (record.revoked !== undefined) {
+      throw new GatewayError('conflict', 'The key is revoked: make a new one.', {
+        code: 'key_revoked',
+      });
+    }
+    return found;
+  }
+
+  /** A change that issues a secret: asked for again with the same `Idempotency-Key`, it gives the same one. */
+  #issue(
+    id: string,
+    key: string,
+    request: ChangeRequest,
+    what: readonly Json[],
+    plan: Parameters<KeyStore['change']>[1],
+  ): IssuedKey {
+    const mark = markOf(request, what);
+    const changed = this.#change(id, plan, mark);
+    const view = viewOf(changed, true);
+    if (!changed.repeated) {
+      if (mark !== undefined) this.#remember(mark.key, key);
+      return { view, key };
+    }
+    const earlier = mark && this.#issued.get(mark.key);
+    if (earlier !== undefined && this.#now() < earlier.until) return { view, key: earlier.key };
+    throw new GatewayError(
+      'conflict',
+      `This request was answered before: it is about the key ${view.id}, whose secret is not shown again. Rotate it for another.`,
+      { code: 'already_issued' },
+    );
+  }
+
+  #remember(mark: string, key: string): void {
+    const now = this.#now();
+    for (const [one, { until }] of this.#issued) {
+      if (until > now && this.#issued.size < MOST_REPEATED) break;
+      this.#issued.delete(one);
+    }
+    this.#issued.set(mark, { key, until: now + REPEAT_MS });
+  }
+
+  #change(id: string, plan: Parameters<KeyStore['change']>[1], mark?: RequestMark) {
+    const changed = this.#read((store) => store.change(id, plan, mark));
+    this.#options.file.changed();
+    return changed;
+  }
+
+  #read<T>(work: (store: KeyStore) => T): T {
+    try {
+      return work(this.#options.file.store);
+    } catch (thrown) {
+      if (thrown instanceof GatewayError) throw thrown;
+      if (thrown instanceof RequestReused) {
+        throw new GatewayError('conflict', 'This Idempotency-Key was used for another request.', {
+          code: 'idempotency_key_reused',
+        });
+      }
+      throw new GatewayError('overloaded', 'The file of the keys cannot be used now.', {
+        code: 'keys_unreadable',
+        retryAfter: 5,
+        cause: thrown,
+      });
+    }
+  }
+}
+
+const digestOf = (key: string) => hexOf(sha256(key));
+
+const notFound = (id: string) =>
+  new GatewayError('not_found', `There is no key ${JSON.stringify(id.slice(0, 100))}.`, {
+    code: 'key_not_found',
+  });
+
+/** Null takes a member away. */
+function merged({ name, blocked, settings }: KeyRecord, body: JsonObject): JsonObject {
+  const all: JsonObject = { name, blocked, ...(settings as unknown as JsonObject), ...body };
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null));
+}
+
+function throwIfAny(problems: ReturnType<typeof check>['problems']): void {
+  const [first] = problems;
+  if (first === undefined) return;
+  const param = pathText(first.path);
+  const message = problemText(first);
+  throw new GatewayError('invalid_request', param === '' ? message : `${param}: ${message}`, {
+    code: 'invalid_field',
+    ...(param !== '' && { param }),
+  });
+}
+
+function markOf(
+  { actor, idempotencyKey }: ChangeRequest,
+  what: readonly Json[],
+): RequestMark | undefined {
+  if (idempotencyKey === undefined) return undefined;
+  return {
+    key: digestOf(JSON.stringify([actor, idempotencyKey])),
+    body: digestOf(JSON.stringify(what)),
+  };
+}
+
+const isoTime = (time: number) => new Date(time).toISOString();
+
+const auditView = ({ name, blocked, revoked, version, settings }: KeyRecord): JsonObject => ({
+  name,
+  version,
+  blocked,
+  ...(revoked !== undefined && { revoked: isoTime(revoked) }),
+  ...(settings as unknown as JsonObject),
+});
+
+/** @param whole also its secrets, by when they were made and how long they work */
+function viewOf({ record, secrets }: KeyChange, whole: boolean): KeyView {
+  const { id, name, version, created, updated, blocked, revoked, settings } = record;
+  return {
+    id,
+    name,
+    version,
+    blocked,
+    created: isoTime(created),
+    updated: isoTime(updated),
+    ...(revoked !== undefined && { revoked: isoTime(revoked) }),
+    ...(settings as unknown as JsonObject),
+    ...(whole && {
+      secrets: secrets.map((one) => ({
+        created: isoTime(one.created),
+        until: one.until === undefined ? null : isoTime(one.until),
+      })),
+    }),
+  };
+}

@@ -1,0 +1,192 @@
+/** Finding keys: configured and made at run time, ends, blocks, other processes, unreadable files, and how work grows. */
+
+import { afterEach, describe, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { KeyDirectory, sha256 } from '../../src/keys/directory.ts';
+import { KeyChanges } from '../../src/keys/key-changes.ts';
+import type { Principal } from '../../src/keys/principal.ts';
+import { RunTimeKeys } from '../../src/keys/run-time-keys.ts';
+import { isKeyText, newKeyId, newKeyText } from '../../src/keys/secret-format.ts';
+import { configWith } from '../support/access.ts';
+import { growthOf } from '../support/growth.ts';
+
+const folders: string[] = [];
+const opened: RunTimeKeys[] = [];
+afterEach(() => {
+  for (const one of opened.splice(0)) one.close();
+  for (const one of folders.splice(0)) rmSync(one, { recursive: true, force: true });
+});
+
+function newPath(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'hopgate-keys-'));
+  folders.push(folder);
+  return join(folder, 'state', 'keys.db');
+}
+
+function keysAt(path: string, more: Record<string, unknown> = {}) {
+  const warnings: string[] = [];
+  const runTime = new RunTimeKeys({ path, warn: (message) => warnings.push(message) });
+  opened.push(runTime);
+  const config = configWith({ auth: { admin_keys: ['an-admin-key-1'] }, ...more });
+  const directory = new KeyDirectory(config, runTime);
+  const changes = new KeyChanges({
+    file: runTime,
+    routes: () => config.routes.map(({ name }) => name),
+  });
+  const find = (key: string, now = Date.now()) => directory.find(key, sha256(key), now);
+  return { runTime, changes, find, warnings };
+}
+
+const request = { actor: 'admin:test' };
+const idOf = (found: unknown) => (found as Principal).id ?? found;
+
+describe('a key made at run time', () => {
+  test('is found at once where it was made, with what it may use', () => {
+    const { changes, find } = keysAt(newPath(), {
+      budgets: [{ name: 'web', keys: { team: 'web' }, usd: 200, per: 'month' }],
+    });
+    const { key, view } = changes.create(
+      {
+        name: 'ci',
+        labels: { team: 'web' },
+        models: ['glm/*'],
+        limits: { requests_per_minute: 60 },
+        budgets: [{ usd: 20, per: 'day' }],
+      },
+      request,
+    );
+    const found = find(key) as Principal;
+    expect(found).toMatchObject({
+      id: view.id,
+      name: 'ci',
+      sees: 'own',
+      labels: { team: 'web' },
+      limits: { requestsPerMinute: 60 },
+    });
+    expect(found.budgets.map(({ id, nanoUsd }) => [id, nanoUsd])).toEqual([
+      [`key:${view.id}/per day`, 20e9],
+      ['budget:web', 200e9],
+    ]);
+    expect(found.policy.allowsModel('glm/glm-5')).toBe(true);
+    expect(find(key)).toBe(found);
+  });
+
+  test('a key of another process is found when it is first shown, and its block is seen', async () => {
+    const path = newPath();
+    const one = keysAt(path);
+    const other = keysAt(path);
+    const { key, view } = one.changes.create({ name: 'a' }, request);
+    expect(idOf(other.find(key))).toBe(view.id);
+    one.changes.update(view.id, { blocked: true }, request);
+    expect(one.find(key)).toBe('blocked');
+    other.runTime.refresh();
+    expect(other.find(key)).toBe('blocked');
+    one.changes.revoke(view.id, request);
+    expect(one.find(key)).toBe('unknown');
+    other.runTime.refresh();
+    expect(other.find(key)).toBe('unknown');
+  });
+
+  test('the change of another process is seen without any request', async () => {
+    const path = newPath();
+    const one = keysAt(path);
+    const other = keysAt(path);
+    const { key, view } = one.changes.create({ name: 'a' }, request);
+    other.runTime.follow();
+    expect(idOf(other.find(key))).toBe(view.id);
+    one.changes.revoke(view.id, request);
+    const end = performance.now() + 5000;
+    while (other.find(key) !== 'unknown' && performance.now() < end) await Bun.sleep(50);
+    expect(other.find(key)).toBe('unknown');
+  }, 20_000);
+
+  test('rotation keeps the id; the old secret works until its grace is over', () => {
+    const { changes, find } = keysAt(newPath());
+    const { key: old, view } = changes.create({ name: 'a' }, request);
+    const before = Date.now();
+    const { key } = changes.rotate(view.id, { grace: 60 }, request);
+    expect([idOf(find(old)), idOf(find(key))]).toEqual([view.id, view.id]);
+    expect(find(old, before + 61_000)).toBe('expired');
+    expect(idOf(find(key, before + 61_000))).toBe(view.id);
+    const again = changes.rotate(view.id, { grace: 0 }, request);
+    expect([find(old), find(key), idOf(find(again.key))]).toEqual(['unknown', 'unknown', view.id]);
+  });
+
+  test('ends by its own clock', () => {
+    const { changes, find } = keysAt(newPath());
+    const { key, view } = changes.create({ name: 'a', expires: '2030-01-02' }, request);
+    expect(idOf(find(key, Date.UTC(2030, 0, 1, 23, 59, 59)))).toBe(view.id);
+    expect(find(key, Date.UTC(2030, 0, 2))).toBe('expired');
+  });
+
+  test('an unreadable file refuses what it may hold, and keeps what is known', async () => {
+    const path = newPath();
+    const { changes, find, runTime, warnings } = keysAt(path);
+    const { key, view } = changes.create({ name: 'a' }, request);
+    runTime.close();
+    await Bun.write(path, 'this is no database at all, but a text of some length'.repeat(100));
+    expect(idOf(find(key))).toBe(view.id);
+    const other = newKeyText(newKeyId());
+    runTime.refresh();
+    expect(find(other)).toBe('unreadable');
+    expect(find('sk-not-ours')).toBe('unknown');
+    expect(warnings).toHaveLength(1);
+  });
+});
+
+test('a configured key has its end, and keys of one name may do what all of them may', () => {
+  const { find } = keysAt(newPath(), {
+    auth: {
+      keys: [
+        { name: 'x', key: 'first-key-of-x', models: ['a*'], expires: '2030-01-01' },
+        { name: 'x', key: 'second-key-of-x', models: ['*b'], limits: { concurrent: 3 } },
+      ],
+    },
+  });
+  const found = find('second-key-of-x', Date.UTC(2031, 0, 1)) as Principal;
+  expect(find('first-key-of-x', Date.UTC(2031, 0, 1))).toBe('expired');
+  expect(['ab', 'a', 'b'].map((name) => found.policy.allowsModel(name))).toEqual([
+    true,
+    false,
+    false,
+  ]);
+  expect(found.limits).toEqual({ concurrent: 3 });
+});
+
+test('a wrong character or two swapped ones are seen in the form alone', () => {
+  for (let i = 0; i < 200; i++) {
+    const key = newKeyText(newKeyId());
+    expect(isKeyText(key)).toBe(true);
+    const at = 4 + (i % (key.length - 5));
+    if (key[at] === '_') continue;
+    const other = key[at] === 'a' ? 'b' : 'a';
+    expect(isKeyText(key.slice(0, at) + other + key.slice(at + 1))).toBe(false);
+  }
+});
+
+test('a lookup takes no longer with 20,000 keys than with a few', async () => {
+  const growth = await growthOf({
+    name: 'lookups',
+    most: 20_000,
+    input: (size) => {
+      const keys = Array.from({ length: size }, (_, n) => ({
+        name: `k${n}`,
+        key: `key-number-${n}-of-many`,
+      }));
+      const directory = new KeyDirectory(configWith({ auth: { keys } }), undefined);
+      const presented = keys
+        .filter((_, n) => n % Math.ceil(size / 100) === 0)
+        .map(({ key }) => key);
+      return { directory, digests: presented.map((key) => [key, sha256(key)] as const) };
+    },
+    run: ({ directory, digests }) => {
+      for (let i = 0; i < 2000; i++) {
+        const [key, digest] = digests[i % digests.length]!;
+        if (typeof directory.find(key, digest, 0) === 'string') throw new Error('not found');
+      }
+    },
+  });
+  expect(growth.exponent).toBeLessThan(0.5);
+}, 120_000);
