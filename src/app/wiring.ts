@@ -42,7 +42,7 @@ import { configured, connectionLimits } from './configured.ts';
 import { EndedExchange, refusedRecord } from './exchange-log.ts';
 import { createFeatures, NO_FEATURES } from './features.ts';
 import { sampleServices } from './in-process.ts';
-import { limitsService } from './limits.ts';
+import { limitsService } from '../limits/service.ts';
 import { memoryService } from './memory.ts';
 import { recorderFor, recorderSettings } from './recorder.ts';
 import { responseState } from './responses.ts';

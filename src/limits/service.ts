@@ -2,12 +2,12 @@
 
 import { join } from 'node:path';
 import type { Budget, Principal } from '../keys/principal.ts';
-import { openGuard } from '../limits/guard.ts';
-import { KeptLimits } from '../limits/kept-limits.ts';
-import type { Limits } from '../limits/limits.ts';
-import { BudgetNotices } from '../limits/notices.ts';
-import { budgetsReport, usageReport } from '../limits/usage-report.ts';
-import { type LimitsChannel, RemoteLimits, WorkerLimits } from '../limits/worker-channel.ts';
+import { openGuard } from './guard.ts';
+import { KeptLimits } from './kept-limits.ts';
+import type { Limits } from './limits.ts';
+import { BudgetNotices } from './notices.ts';
+import { budgetsReport, usageReport } from './usage-report.ts';
+import { type LimitsChannel, RemoteLimits, WorkerLimits } from './worker-channel.ts';
 import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import { event, type Log } from '../telemetry/log.ts';
 
