@@ -8,11 +8,11 @@ import { responsesPlugin } from './codecs/openai-responses/plugin.ts';
 import { usagePlugin } from './limits/plugin.ts';
 import { aboutPlugin } from './server/about.ts';
 import { healthPlugin } from './server/health.ts';
+import type { CreateApp } from './server/hopgate-app.ts';
 import { metricsPlugin } from './server/metrics.ts';
 import { modelsPlugin } from './server/models.ts';
 import { nativeRoutes } from './server/native-routes.ts';
 import { onDemand } from './server/on-demand.ts';
-import type { CreateApp } from './server/process/run.ts';
 import { answerAll } from './server/server.ts';
 
 export const createApp: CreateApp = (options) => {

@@ -12,7 +12,6 @@ import { repairBody } from '../features/tool-pairing/index.ts';
 import { createTokenCounter } from '../gateway/count-tokens/count-tokens.ts';
 import { errorResponse } from '../gateway/error-response.ts';
 import { createGateway } from '../gateway/gateway.ts';
-import { mayReach } from '../gateway/permitted.ts';
 import type { FailedOutcome, Gateway, Summary } from '../gateway/types.ts';
 import { JwtTokens } from '../keys/jwt-tokens.ts';
 import { KeyChanges } from '../keys/key-changes.ts';
@@ -25,10 +24,10 @@ import { atTickEnd } from '../lib/loop/tick-end.ts';
 import { lazy } from '../lib/store/lazy.ts';
 import { requestId } from '../lib/text/ids.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
-import { modelsWith, openProviders, providerFor } from '../routing/index.ts';
+import { mayReach, modelsWith, openProviders, providerFor } from '../routing/index.ts';
 import { Connections } from '../server/connections.ts';
 import { ErrorResponses } from '../server/errors.ts';
-import type { AppOptions, CreateApp } from '../server/process/run.ts';
+import type { AppOptions, CreateApp } from '../server/hopgate-app.ts';
 import { type ReceiveSettings, receive, rested } from '../server/receive.ts';
 import { countExchange, type ExchangeRecord, logExchange } from '../telemetry/exchange.ts';
 import { createGatewayMetrics } from '../telemetry/gateway-metrics.ts';
@@ -260,7 +259,15 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
           routes: () => config().routes.map(({ name }) => name),
         }),
         configured: () => configuredKeys(config().auth.keys),
-        reports: {},
+        reports: {
+          budgets: async () =>
+            Response.json(
+              await limits.budgets([
+                ...config().budgets,
+                ...config().auth.keys.flatMap(({ budgets }) => budgets),
+              ]),
+            ),
+        },
         onChange: (change) => event(log, 'keys.changed', { ...change }),
       };
     },

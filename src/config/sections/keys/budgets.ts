@@ -16,7 +16,7 @@ import {
 /** Nano-USD are exact in a number up to here. */
 const MOST_USD = 9_000_000;
 /** Characters of a name or of a label's value. */
-const SHORT_TEXT = '^\\P{Cc}{1,200}$';
+const SHORT_TEXT = '^[^\\u0000-\\u001f\\u007f]{1,200}$';
 
 export const PERIODS = ['minute', 'hour', 'day', 'week', 'month', 'total'] as const;
 export type BudgetPeriod = (typeof PERIODS)[number];
