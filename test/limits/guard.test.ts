@@ -86,7 +86,9 @@ describe('an exchange under limits', () => {
 
   test('requests, tokens and streams: each refusal names its limit and says when', () => {
     const { open, refusals, clock } = gate();
-    const principal = key({ limits: { requestsPerMinute: 2, tokensPerMinute: 1000, concurrent: 1 } });
+    const principal = key({
+      limits: { requestsPerMinute: 2, tokensPerMinute: 1000, concurrent: 1 },
+    });
     const first = open(principal)!;
     const slots = errorOf(() => open(principal));
     expect(slots).toMatchObject({ kind: 'rate_limit', status: 429, retryAfter: 1 });
@@ -176,7 +178,10 @@ describe('an exchange under limits', () => {
 
   test('what is used and left, for the holder of the key and for the admin', async () => {
     const { open, limits } = gate();
-    const principal = key({ limits: { requestsPerMinute: 60, concurrent: 3 }, budgets: [budget()] });
+    const principal = key({
+      limits: { requestsPerMinute: 60, concurrent: 3 },
+      budgets: [budget()],
+    });
     const hold = open(principal)!.reserve({ tokens: 1, nanoUsd: 2.5e9 });
     const row = {
       name: 'web-team',
@@ -253,8 +258,7 @@ describe('the official SDKs', () => {
   }
 
   const messages = [{ role: 'user' as const, content: 'hi' }];
-  const openai = (url: string) =>
-    new OpenAI({ apiKey: 'k', baseURL: `${url}/v1`, maxRetries: 2 });
+  const openai = (url: string) => new OpenAI({ apiKey: 'k', baseURL: `${url}/v1`, maxRetries: 2 });
   const chat = (url: string) => openai(url).chat.completions.create({ model: 'm', messages });
   const responses = (url: string) => openai(url).responses.create({ model: 'm', input: 'hi' });
   const anthropic = (url: string) =>
@@ -271,7 +275,11 @@ describe('the official SDKs', () => {
     test(`${name}: a budget is a RateLimitError with insufficient_quota that is not tried again`, async () => {
       const { thrown, requests } = await asked(codec, budgetError(), ask);
       expect(thrown).toBeInstanceOf(OpenAI.RateLimitError);
-      expect(thrown).toMatchObject({ status: 429, code: 'insufficient_quota', type: 'insufficient_quota' });
+      expect(thrown).toMatchObject({
+        status: 429,
+        code: 'insufficient_quota',
+        type: 'insufficient_quota',
+      });
       expect(thrown.headers.get('x-should-retry')).toBe('false');
       expect(thrown.message).toContain('The budget "web-team" is used up');
       expect(requests).toBe(1);

@@ -69,9 +69,7 @@ describe('limits asked for over a channel', () => {
       { law: rate, amount: 1 },
       { law: law(100), amount: 10 },
     ];
-    const asks = Array.from({ length: 100 }, (_, i) =>
-      (workers[i % 3] ?? local).admit(charges()),
-    );
+    const asks = Array.from({ length: 100 }, (_, i) => (workers[i % 3] ?? local).admit(charges()));
     const all: Admission[] = await Promise.all(asks);
     expect(all.filter(({ admitted }) => admitted)).toHaveLength(10);
     const refused = all.find((one) => !one.admitted)!;

@@ -128,8 +128,7 @@ describe.skipIf(!linux)(`several processes${linux ? '' : ' [SKIPPED: needs /proc
   });
 });
 
-const noLimits = () =>
-  new WorkerLimits({ admit: () => refuseAll(), standing: () => [] });
+const noLimits = () => new WorkerLimits({ admit: () => refuseAll(), standing: () => [] });
 
 function refuseAll(): never {
   throw new Error('nothing is asked here');

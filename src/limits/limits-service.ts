@@ -2,14 +2,14 @@
 
 import { join } from 'node:path';
 import type { Budget, Principal } from '../keys/principal.ts';
+import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';
+import { event, type Log } from '../telemetry/log.ts';
 import { openGuard } from './guard.ts';
 import { KeptLimits } from './kept-limits.ts';
 import type { Limits } from './limits.ts';
 import { BudgetNotices } from './notices.ts';
 import { budgetsReport, usageReport } from './usage-report.ts';
 import { type LimitsChannel, RemoteLimits, WorkerLimits } from './worker-channel.ts';
-import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';
-import { event, type Log } from '../telemetry/log.ts';
 
 export interface LimitsServiceOptions {
   /** The folder of the state. */
