@@ -5,13 +5,14 @@ import { createServices } from './app/wiring.ts';
 import { messagesPlugin } from './codecs/anthropic-messages/plugin.ts';
 import { chatCompletionsPlugin } from './codecs/openai-chat/plugin.ts';
 import { responsesPlugin } from './codecs/openai-responses/plugin.ts';
+import { usagePlugin } from './limits/plugin.ts';
 import { aboutPlugin } from './server/about.ts';
 import { healthPlugin } from './server/health.ts';
+import type { CreateApp } from './server/hopgate-app.ts';
 import { metricsPlugin } from './server/metrics.ts';
 import { modelsPlugin } from './server/models.ts';
 import { nativeRoutes } from './server/native-routes.ts';
 import { onDemand } from './server/on-demand.ts';
-import type { CreateApp } from './server/process/run.ts';
 import { answerAll } from './server/server.ts';
 
 export const createApp: CreateApp = (options) => {
@@ -32,6 +33,7 @@ export const createApp: CreateApp = (options) => {
     .use(modelsPlugin(services))
     .use(metricsPlugin(services))
     .use(aboutPlugin(services))
+    .use(usagePlugin(services))
     .use(
       onDemand('/v1/memory', errors, () =>
         import('./features/memory/api/plugin.ts').then((m) => m.memoryPlugin(services.memoryApi)),

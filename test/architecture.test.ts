@@ -56,7 +56,16 @@ const CODEC_FILES = ['src/codecs/codec.ts', 'src/codecs/lint.ts', 'src/codecs/se
 /** Rooms that may import the interfaces of codecs, features and the recorder, and nothing concrete. */
 const KNOW_INTERFACES = ['gateway', 'samples', 'ui'];
 /** Rooms that may import {@link ACCOUNTING}. */
-const KNOW_ACCOUNTING = ['gateway', 'features', 'keys', 'limits', 'money', 'samples', 'ui'];
+const KNOW_ACCOUNTING = [
+  'gateway',
+  'features',
+  'keys',
+  'limits',
+  'money',
+  'routing',
+  'samples',
+  'ui',
+];
 /** The rooms by which requests and commands come in: they may import all but concrete codecs and features. */
 const ENTRANCES = ['server', 'cli', 'admin'];
 

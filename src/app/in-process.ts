@@ -3,7 +3,7 @@
 import type { Environment } from '../config/environment.ts';
 import type { SampleServices } from '../samples/in-process-gateway.ts';
 import { bisect, openSampleStore } from '../samples/index.ts';
-import type { CreateApp } from '../server/process/run.ts';
+import type { CreateApp } from '../server/hopgate-app.ts';
 import { dispatch } from '../server/server.ts';
 import { SILENT } from '../telemetry/log.ts';
 import { CODECS } from './codecs.ts';

@@ -1,7 +1,7 @@
 /** The server tools of a configuration, and their feature for one exchange. */
 
 import type { Config } from '../config/config.ts';
-import { invalid } from '../conversation/errors.ts';
+import { GatewayError, invalid } from '../conversation/errors.ts';
 import type { Payer } from '../conversation/payer.ts';
 import type { Feature } from '../features/feature.ts';
 import {
@@ -25,9 +25,9 @@ import {
   searchConversation,
 } from '../features/server-tools/tools/web-search/model-search.ts';
 import type { ClientRequest } from '../gateway/client-request.ts';
-import { checkTool } from '../gateway/permitted.ts';
-import type { Principal } from '../keys/principal.ts';
+import type { Policy, Principal } from '../keys/principal.ts';
 import type { Json, JsonObject } from '../lib/json/json.ts';
+import { printableLine } from '../lib/text/printable-text.ts';
 import { docsIndex } from '../manual/index.ts';
 import { event, type Log } from '../telemetry/log.ts';
 import { turnLedger } from './chat-apps.ts';
@@ -102,6 +102,16 @@ export function serverToolsOf(
     log: logTo(log),
     onRun: (run) => recording?.tool?.(run),
   });
+}
+
+/** @throws GatewayError permission for a tool that the key may not use */
+function checkTool(policy: Policy, name: string): void {
+  if (policy.allowsTool(name)) return;
+  throw new GatewayError(
+    'permission',
+    `This API key may not use the tool '${printableLine(name, 200)}'.`,
+    { code: 'tool_not_allowed', param: 'tools', retryable: false },
+  );
 }
 
 /**

@@ -12,7 +12,6 @@ import { repairBody } from '../features/tool-pairing/index.ts';
 import { createTokenCounter } from '../gateway/count-tokens/count-tokens.ts';
 import { errorResponse } from '../gateway/error-response.ts';
 import { createGateway } from '../gateway/gateway.ts';
-import { mayReach } from '../gateway/permitted.ts';
 import type { FailedOutcome, Gateway, Summary } from '../gateway/types.ts';
 import { JwtTokens } from '../keys/jwt-tokens.ts';
 import { KeyChanges } from '../keys/key-changes.ts';
@@ -25,10 +24,11 @@ import { atTickEnd } from '../lib/loop/tick-end.ts';
 import { lazy } from '../lib/store/lazy.ts';
 import { requestId } from '../lib/text/ids.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
-import { modelsWith, openProviders, providerFor } from '../routing/index.ts';
+import { limitsService } from '../limits/limits-service.ts';
+import { mayReach, modelsWith, openProviders, providerFor } from '../routing/index.ts';
 import { Connections } from '../server/connections.ts';
 import { ErrorResponses } from '../server/errors.ts';
-import type { AppOptions, CreateApp } from '../server/process/run.ts';
+import type { AppOptions, CreateApp } from '../server/hopgate-app.ts';
 import { type ReceiveSettings, receive, rested } from '../server/receive.ts';
 import { countExchange, type ExchangeRecord, logExchange } from '../telemetry/exchange.ts';
 import { createGatewayMetrics } from '../telemetry/gateway-metrics.ts';
@@ -70,6 +70,13 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const shared = options.config.workers > 1;
   const metrics = createGatewayMetrics(version);
   const connections = new Connections(connectionLimits(options.config));
+  const limits = limitsService({
+    home: environment.home,
+    log,
+    metrics,
+    channel: options.limitsChannel,
+    shared: options.limits,
+  });
   // A gateway that only tries something (a replay, a bisection) leaves nothing to look at.
   const recorder = recorderFor(options.config, log, options.remembers !== false);
 
@@ -197,7 +204,11 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     access,
   });
   const ui = createUi({
-    ...sampleServices(createApp, environment, version),
+    ...sampleServices(
+      (inner) => createApp({ ...inner, limits: limits.limits }),
+      environment,
+      version,
+    ),
     version,
     access,
     config,
@@ -262,7 +273,15 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
           routes: () => config().routes.map(({ name }) => name),
         }),
         configured: () => configuredKeys(config().auth.keys),
-        reports: {},
+        reports: {
+          budgets: async () =>
+            Response.json(
+              await limits.budgets([
+                ...config().budgets,
+                ...config().auth.keys.flatMap(({ budgets }) => budgets),
+              ]),
+            ),
+        },
         onChange: (change) => event(log, 'keys.changed', { ...change }),
       };
     },
@@ -290,6 +309,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       const error = new GatewayError('not_found', message, { code: 'not_found' });
       return errors.response(request, error);
     },
+    usage: limits.usage,
     unready: () => (draining ? 'shutting down' : undefined),
 
     lifecycle: {
@@ -303,6 +323,8 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         if (as === undefined && needsKey(config.auth)) runTimeKeys.follow();
       },
       metrics: () => metrics.render(),
+      workerLimits: limits.workerLimits,
+      handOver: limits.handOver,
       openStores() {
         logExposed(log, [environment.home, options.config.samples.dir]);
         openedResponses.create();
@@ -321,6 +343,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         await memory.close();
         openedResponses.created?.close();
         money.journal.close();
+        limits.close();
         runTimeKeys.close();
         await features.close();
         logNoDamage();

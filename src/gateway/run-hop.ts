@@ -4,13 +4,18 @@ import type { Codec } from '../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import type { Feature } from '../features/feature.ts';
-import { type RoutedTarget, type RouteRequest, requestFacts, route } from '../routing/index.ts';
+import {
+  permittedTargets,
+  type RoutedTarget,
+  type RouteRequest,
+  requestFacts,
+  route,
+} from '../routing/index.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { attempt } from './attempt.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { Account } from './account.ts';
 import type { ExchangeSummaryBuilder } from './exchange-summary.ts';
-import { permittedTargets } from './permitted.ts';
 import { type RetryContext, retry } from './retry.ts';
 import type {
   AttemptEvents,

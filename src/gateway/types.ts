@@ -7,48 +7,17 @@ import type { Notes } from '../conversation/notes.ts';
 import type { Payer, TryAccount } from '../conversation/payer.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { Continuation, Feature, Interceptor } from '../features/feature.ts';
-import type { Principal } from '../keys/principal.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
-import type { RoutedTarget, RouteRequest, RoutingTable } from '../routing/index.ts';
+import type { RoutedTarget, RouteRequest } from '../routing/index.ts';
 import type { ExchangeOutcome, Recording } from '../samples/recording.ts';
-import type { ConcurrencyLimit } from '../upstream/concurrency-limit.ts';
 import type { Remedy } from '../upstream/target-error.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
+import type { Exchange } from './exchange.ts';
 import type { ClientSide, FinalAnswer, Output, StreamPipeline } from './stream/pipeline.ts';
 import type { UpstreamBody } from './stream/upstream-body.ts';
 
-/** One exchange: a client's request and all that is done to answer it. */
-export interface Exchange {
-  /** `req_…` */
-  readonly id: string;
-  readonly protocol: Codec;
-  readonly body: Uint8Array;
-  readonly headers: ReadonlyHeaders;
-  /** The query string, `''` or `?…`. */
-  readonly search: string;
-  /** Fires when the client goes away. */
-  readonly signal: AbortSignal;
-  /** Who asks. */
-  readonly principal: Principal;
-  /** The principal's id, '' without auth. What is stored belongs to it. */
-  readonly owner: string;
-  /** Asked by another exchange: what it costs goes on the account of that one. */
-  readonly payer?: Payer | undefined;
-  /** `performance.now()` when the request came. */
-  readonly started: number;
-}
-
-/** Answers an exchange. Never rejects: every failure is a response in the client's protocol. */
-export type Gateway = (exchange: Exchange) => Promise<Response>;
-
-/** What may change while the process runs (a reload); read once per exchange. */
-export interface Services {
-  readonly table: RoutingTable;
-  readonly upstream: (routed: RoutedTarget) => Upstream;
-  /** How many exchanges may run at a time. */
-  readonly slots: ConcurrencyLimit;
-}
+export type { Exchange, Gateway, Services } from './exchange.ts';
 
 /** What acts on one exchange. */
 export interface ExchangeFeatures {

@@ -29,6 +29,10 @@ export interface WindowLaw {
   readonly timeZone: string;
   /** Units, ascending: each is reported once a period when so much is spent. */
   readonly marks?: readonly number[];
+  /** For reports. */
+  readonly name?: string;
+  /** Where reports are sent. */
+  readonly webhook?: string;
 }
 
 export interface SlotsLaw {
@@ -91,4 +95,10 @@ export type Admission = Ticket | Refusal;
 export interface Limits {
   admit(charges: readonly Charge[]): Admission | Promise<Admission>;
   standing(laws: readonly Law[]): readonly Standing[] | Promise<readonly Standing[]>;
+}
+
+/** The limits of the process that holds them: it asks no other. */
+export interface OwnLimits extends Limits {
+  admit(charges: readonly Charge[]): Admission;
+  standing(laws: readonly Law[]): readonly Standing[];
 }

@@ -8,7 +8,8 @@ export {
 } from './explain.ts';
 export { requestFacts } from './facts.ts';
 export { type ModelItem, models } from './models.ts';
+export { mayReach, permittedTargets } from './permitted.ts';
 export { type Fact, plainRequest, type RoutedTarget, type RouteRequest } from './request.ts';
-export { type RoutingTable, reachable, route, routingTable } from './table.ts';
+export { type RoutingTable, route, routingTable } from './table.ts';
 export { profileFor } from './targets.ts';
 export { modelsWith, openProviders, providerFor } from './vendor-models.ts';

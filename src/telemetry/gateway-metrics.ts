@@ -19,6 +19,8 @@ export interface GatewayMetrics {
   readonly keyRequests: Counter;
   /** name of the gateway key, kind as for `tokens` */
   readonly keyTokens: Counter;
+  /** name of the gateway key, limit: as in the configuration, or the name of a budget */
+  readonly limitRefusals: Counter;
   /** provider, reason */
   readonly retries: Counter;
   /** name */
@@ -95,6 +97,11 @@ export function createGatewayMetrics(version: string): GatewayMetrics {
       'hopgate_key_tokens_total',
       'Tokens as the upstreams reported them, by gateway key.',
       ['key', 'kind'],
+    ),
+    limitRefusals: registry.counter(
+      'hopgate_limit_refusals_total',
+      'Requests that a limit or a budget refused, by gateway key.',
+      ['key', 'limit'],
     ),
     retries: registry.counter(
       'hopgate_upstream_retries_total',

@@ -8,6 +8,8 @@ export function usdText(nano: number): string {
   const whole = Math.trunc(nano / 1e9);
   const rest = Math.abs(nano % 1e9);
   if (rest === 0) return String(whole);
-  const digits = String(rest).padStart(9, '0').replace(/0{1,9}$/, '');
+  const digits = String(rest)
+    .padStart(9, '0')
+    .replace(/0{1,9}$/, '');
   return `${nano < 0 && whole === 0 ? '-' : ''}${whole}.${digits}`;
 }

@@ -4,7 +4,7 @@ import type {
   Admission,
   Charge,
   Law,
-  Limits,
+  OwnLimits,
   RateLaw,
   Refusal,
   SlotsLaw,
@@ -62,7 +62,7 @@ const REFRESH_MS = 100;
 const SAVED_AT_ONCE = 500;
 const ALL_UNITS = Number.MAX_SAFE_INTEGER;
 
-export class LocalLimits implements Limits {
+export class LocalLimits implements OwnLimits {
   readonly #clock: Clock;
   readonly #bank: Bank | undefined;
   readonly #onReached: ((reached: Reached) => void) | undefined;
@@ -221,7 +221,8 @@ export class LocalLimits implements Limits {
   }
 
   #newState(law: Law, now: number): State {
-    if (law.kind === 'window') return new WindowState(law, this.#bank === undefined ? ALL_UNITS : 0);
+    if (law.kind === 'window')
+      return new WindowState(law, this.#bank === undefined ? ALL_UNITS : 0);
     if (law.kind === 'slots') {
       const state = new SlotsState(law);
       state.others = this.#others.get(law.id) ?? 0;
@@ -409,9 +410,7 @@ function whole(used: number | undefined, reserved: number): number {
 function isSameKind(a: Law, b: Law): boolean {
   if (a.kind === 'rate') return b.kind === 'rate' && a.unit === b.unit && a.periodMs === b.periodMs;
   if (a.kind === 'slots') return b.kind === 'slots';
-  return (
-    b.kind === 'window' && a.unit === b.unit && a.per === b.per && a.timeZone === b.timeZone
-  );
+  return b.kind === 'window' && a.unit === b.unit && a.per === b.per && a.timeZone === b.timeZone;
 }
 
 function waitOf(state: State, units: number, wall: number, now: number): number {

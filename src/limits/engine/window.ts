@@ -37,8 +37,7 @@ export class Period {
   }
 }
 
-const within = (period: Period, instant: number) =>
-  instant >= period.start && instant < period.end;
+const within = (period: Period, instant: number) => instant >= period.start && instant < period.end;
 
 export class WindowState {
   law: WindowLaw;

@@ -2,53 +2,25 @@
 
 import { banner, type ServeOptions, version } from '../../cli/index.ts';
 import type { Config } from '../../config/config.ts';
-import type { Environment } from '../../config/environment.ts';
 import { describeProblem, type Problem } from '../../config/file/problem.ts';
 import { type LiveConfig, liveConfig, type ReloadResult } from '../../config/reload.ts';
 import { secretsIn } from '../../config/secret.ts';
 import { refusalToServe } from '../../config/servable.ts';
-import type { Principal } from '../../keys/principal.ts';
 import { createLog, event, type Log } from '../../telemetry/log.ts';
 import { type Descriptors, watchDescriptors } from '../descriptors.ts';
-import { type App, type RunningServer, startServer } from '../server.ts';
+import type { CreateApp, HopgateApp } from '../hopgate-app.ts';
+import { type RunningServer, startServer } from '../server.ts';
 import { liftFetchLimit, providersUsingFetch } from './fetch-limit.ts';
 import { releaseProgramPages } from './release-memory.ts';
 import { type Restart, SUCCESSOR, startSuccessor, takeOver } from './restart.ts';
 import { type SystemdNotifier, systemdNotifier } from './systemd.ts';
-import { metricsOfWorkers, startWorkers, type Workers, whenOrphaned } from './workers.ts';
-
-/** What an app is created from. */
-export interface AppOptions {
-  readonly config: Config;
-  readonly environment: Environment;
-  readonly log: Log;
-  readonly version: string;
-  /** False: no feature sees the request or the answer. */
-  readonly repair?: boolean;
-  /** Adds the metrics of other processes on the same port to this one's. */
-  readonly metricsOfAll?: (own: string) => Promise<string> | undefined;
-  /** False: no exchange becomes a memory, as for exchanges that only try something. */
-  readonly remembers?: boolean;
-  /** In whose name all requests are, whatever key they carry; left out: their keys say. */
-  readonly as?: Principal | undefined;
-}
-
-/** The whole gateway, ready to be served. */
-export interface HopgateApp {
-  readonly app: App;
-  /** Puts another configuration in force; open exchanges keep theirs. */
-  reload(config: Config): void;
-  /** The metrics of this process alone, as text. */
-  metrics(): string;
-  /** Opens the state on disk now, not at its first use, and logs trouble with it. */
-  openStores(): void;
-  /** From now on `/readyz` says that this process is stopping. */
-  drain(): void;
-  /** Writes down what is still in memory. */
-  close(): Promise<void>;
-}
-
-export type CreateApp = (options: AppOptions) => HopgateApp;
+import {
+  limitsOfFirstProcess,
+  metricsOfWorkers,
+  startWorkers,
+  type Workers,
+  whenOrphaned,
+} from './workers.ts';
 
 export interface ServerProcessOptions extends ServeOptions {
   /** This process is one of several that another one started; it prints nothing on stdout. */
@@ -118,6 +90,7 @@ class ServerProcess {
       log: this.#log,
       version: version.version,
       metricsOfAll: (own) => this.#workers?.metrics(own) ?? askFirstProcess?.(own),
+      ...(isWorker && { limitsChannel: limitsOfFirstProcess() }),
     });
     if (isWorker) askFirstProcess = metricsOfWorkers(this.#app.metrics);
     this.#isSuccessor = variables[SUCCESSOR] !== undefined && !isWorker;
@@ -178,6 +151,7 @@ class ServerProcess {
       port: this.#server.port,
       log: this.#log,
       metrics: this.#app.metrics,
+      limits: () => this.#app.workerLimits(),
     });
   }
 
@@ -248,6 +222,7 @@ class ServerProcess {
       log: this.#log,
       onReady: (pid) => {
         this.#handedOver = true;
+        this.#app.handOver();
         this.#systemd.handOver(pid);
         this.#server.sendAway();
         this.#workers?.signal('SIGUSR2');

@@ -20,8 +20,16 @@ const ZONES = [
 ];
 const HOUR = 3_600_000;
 
-const dateOf = (zone: string, instant: number) =>
-  new Intl.DateTimeFormat('sv-SE', { timeZone: zone, dateStyle: 'short' }).format(instant);
+const dates = new Map<string, Intl.DateTimeFormat>();
+
+function dateOf(zone: string, instant: number): string {
+  let format = dates.get(zone);
+  if (format === undefined) {
+    format = new Intl.DateTimeFormat('sv-SE', { timeZone: zone, dateStyle: 'short' });
+    dates.set(zone, format);
+  }
+  return format.format(instant);
+}
 const at = (text: string) => Date.parse(text);
 const shown = ({ start, end }: { start: number; end: number }) =>
   `${new Date(start).toISOString()} ${new Date(end).toISOString()}`;
@@ -29,9 +37,15 @@ const shown = ({ start, end }: { start: number; end: number }) =>
 describe('calendar periods', () => {
   test('days of 23, 24 and 25 hours', () => {
     const berlin = (text: string) => shown(boundsAt(at(text), 'day', 'Europe/Berlin'));
-    expect(berlin('2026-03-29T12:00:00Z')).toBe('2026-03-28T23:00:00.000Z 2026-03-29T22:00:00.000Z');
-    expect(berlin('2026-06-01T12:00:00Z')).toBe('2026-05-31T22:00:00.000Z 2026-06-01T22:00:00.000Z');
-    expect(berlin('2026-10-25T12:00:00Z')).toBe('2026-10-24T22:00:00.000Z 2026-10-25T23:00:00.000Z');
+    expect(berlin('2026-03-29T12:00:00Z')).toBe(
+      '2026-03-28T23:00:00.000Z 2026-03-29T22:00:00.000Z',
+    );
+    expect(berlin('2026-06-01T12:00:00Z')).toBe(
+      '2026-05-31T22:00:00.000Z 2026-06-01T22:00:00.000Z',
+    );
+    expect(berlin('2026-10-25T12:00:00Z')).toBe(
+      '2026-10-24T22:00:00.000Z 2026-10-25T23:00:00.000Z',
+    );
   });
 
   test('a midnight that does not exist, one that comes twice, and a day that was left out', () => {
@@ -100,12 +114,18 @@ describe('calendar periods', () => {
 
   test('a day is what the calendar shows, minute by minute around every change of the clocks', () => {
     for (const zone of ZONES) {
+      const format = new Intl.DateTimeFormat('en-US', {
+        timeZone: zone,
+        timeZoneName: 'longOffset',
+      });
       const offset = (time: number) =>
-        new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' })
-          .formatToParts(time)
-          .find(({ type }) => type === 'timeZoneName')!.value;
+        format.formatToParts(time).find(({ type }) => type === 'timeZoneName')!.value;
       let changes = 0;
-      for (let day = at('2024-01-01T00:00:00Z'); day < at('2025-01-01T00:00:00Z'); day += 24 * HOUR) {
+      for (
+        let day = at('2024-01-01T00:00:00Z');
+        day < at('2025-01-01T00:00:00Z');
+        day += 24 * HOUR
+      ) {
         if (offset(day) === offset(day + 24 * HOUR)) continue;
         changes++;
         for (let time = day - 24 * HOUR; time < day + 48 * HOUR; time += 15 * 60_000) {

@@ -76,10 +76,17 @@ const refused = (limits: LocalLimits, ...charges: Charge[]): Refusal => {
 
 const action = fc.oneof(
   fc.record({ kind: fc.constant('ask' as const), units: fc.integer({ min: 0, max: 60 }) }),
-  fc.record({ kind: fc.constant('settle' as const), which: fc.nat(), used: fc.integer({ min: 0, max: 90 }) }),
+  fc.record({
+    kind: fc.constant('settle' as const),
+    which: fc.nat(),
+    used: fc.integer({ min: 0, max: 90 }),
+  }),
   fc.record({ kind: fc.constant('abandon' as const), which: fc.nat() }),
   // Hours, back or forth.
-  fc.record({ kind: fc.constant('jump' as const), ms: fc.integer({ min: -40 * 3_600_000, max: 40 * 3_600_000 }) }),
+  fc.record({
+    kind: fc.constant('jump' as const),
+    ms: fc.integer({ min: -40 * 3_600_000, max: 40 * 3_600_000 }),
+  }),
   fc.record({ kind: fc.constant('save' as const) }),
 );
 
@@ -99,7 +106,9 @@ describe('a window', () => {
             limits.save();
           } else if (one.kind === 'ask') {
             const day = dayOf(clock.now);
-            const used = all.filter((entry) => entry.day === day).reduce((sum, { counts }) => sum + counts, 0);
+            const used = all
+              .filter((entry) => entry.day === day)
+              .reduce((sum, { counts }) => sum + counts, 0);
             const admission = limits.admit([{ law, amount: one.units }]);
             expect(admission.admitted).toBe(used + Math.max(1, one.units) <= 100);
             if (!admission.admitted) continue;
@@ -107,7 +116,9 @@ describe('a window', () => {
             all.push(entry);
             open.push({ ticket: admission, entry });
           } else if (open.length > 0) {
-            const [{ ticket, entry }] = open.splice(one.which % open.length, 1) as [(typeof open)[0]];
+            const [{ ticket, entry }] = open.splice(one.which % open.length, 1) as [
+              (typeof open)[0],
+            ];
             if (one.kind === 'settle') ticket.settle([one.used]);
             else ticket.abandon();
             entry.counts = one.kind === 'settle' ? one.used : 0;

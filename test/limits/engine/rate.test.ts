@@ -13,6 +13,11 @@ const law = (amount: number, periodMs = 60_000): RateLaw => ({
   periodMs,
 });
 
+const later = (a: bigint, b: bigint): bigint => {
+  if (a > b) return a;
+  return b;
+};
+
 /** The textbook: times are in 1/amount milliseconds, so that all of them are integers. */
 class Reference {
   #tat = 0n;
@@ -27,7 +32,7 @@ class Reference {
 
   admit(units: number, ms: number) {
     const now = BigInt(ms) * this.#amount;
-    const start = this.#tat > now ? this.#tat : now;
+    const start = later(this.#tat, now);
     const next = start + BigInt(units) * this.#period;
     if (next - now > this.#amount * this.#period) return undefined;
     this.#tat = next;
@@ -41,14 +46,14 @@ class Reference {
   ) {
     const now = BigInt(ms) * this.#amount;
     if (used > hold.units) {
-      const from = this.#tat > now ? this.#tat : now;
+      const from = later(this.#tat, now);
       this.#tat = from + BigInt(used - hold.units) * this.#period;
       return;
     }
     const moved = hold.start - (this.#refunds - hold.refunds);
-    const start = moved > hold.admittedAt ? moved : hold.admittedAt;
+    const start = later(moved, hold.admittedAt);
     const usedUntil = start + BigInt(used) * this.#period;
-    const floor = usedUntil > now ? usedUntil : now;
+    const floor = later(usedUntil, now);
     const refund = start + BigInt(hold.units) * this.#period - floor;
     if (refund <= 0n) return;
     this.#tat -= refund;
@@ -57,12 +62,19 @@ class Reference {
 }
 
 const step = fc.record({
-  pause: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 2000 }), fc.integer({ min: 0, max: 90_000 })),
+  pause: fc.oneof(
+    fc.constant(0),
+    fc.integer({ min: 0, max: 2000 }),
+    fc.integer({ min: 0, max: 90_000 }),
+  ),
   /** Thousandths of the amount. */
   units: fc.integer({ min: 0, max: 1100 }),
   /** Thousandths of what was reserved. */
   used: fc.oneof(fc.constant(0), fc.constant(1000), fc.integer({ min: 0, max: 1000 })),
-  over: fc.oneof({ weight: 5, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.integer({ min: 1, max: 3000 }) }),
+  over: fc.oneof(
+    { weight: 5, arbitrary: fc.constant(0) },
+    { weight: 1, arbitrary: fc.integer({ min: 1, max: 3000 }) },
+  ),
   /** Which open reservation ends before this one asks. */
   ends: fc.option(fc.nat()),
 });
@@ -70,58 +82,70 @@ const step = fc.record({
 describe('a rate', () => {
   test('decides as the reference does, whatever is reserved, used and given back', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 1_000_000 }), fc.array(step, { maxLength: 120 }), (amount, steps) => {
-        const state = new RateState(law(amount), 0);
-        const reference = new Reference(law(amount));
-        const open: { own: RateHold; known: NonNullable<ReturnType<Reference['admit']>>; used: number }[] = [];
-        let now = 0;
-        for (const { pause, units, used, over, ends } of steps) {
-          now += pause;
-          if (ends !== null && open.length > 0) {
-            const [ended] = open.splice(ends % open.length, 1);
-            state.settle(ended!.own, ended!.used, now);
-            reference.settle(ended!.known, ended!.used, now);
+      fc.property(
+        fc.integer({ min: 1, max: 1_000_000 }),
+        fc.array(step, { maxLength: 120 }),
+        (amount, steps) => {
+          const state = new RateState(law(amount), 0);
+          const reference = new Reference(law(amount));
+          const open: {
+            own: RateHold;
+            known: NonNullable<ReturnType<Reference['admit']>>;
+            used: number;
+          }[] = [];
+          let now = 0;
+          for (const { pause, units, used, over, ends } of steps) {
+            now += pause;
+            if (ends !== null && open.length > 0) {
+              const [ended] = open.splice(ends % open.length, 1);
+              state.settle(ended!.own, ended!.used, now);
+              reference.settle(ended!.known, ended!.used, now);
+            }
+            const asked = Math.max(1, Math.floor((amount * units) / 1000));
+            const known = reference.admit(asked, now);
+            expect(state.wait(asked, now) === 0).toBe(known !== undefined);
+            if (known === undefined) continue;
+            const spent = Math.floor((asked * used) / 1000) + Math.floor((amount * over) / 1000);
+            open.push({ own: state.take(asked, now), known, used: spent });
           }
-          const asked = Math.max(1, Math.floor((amount * units) / 1000));
-          const known = reference.admit(asked, now);
-          expect(state.wait(asked, now) === 0).toBe(known !== undefined);
-          if (known === undefined) continue;
-          const spent = Math.floor((asked * used) / 1000) + Math.floor((amount * over) / 1000);
-          open.push({ own: state.take(asked, now), known, used: spent });
-        }
-      }),
+        },
+      ),
       { numRuns: 400 },
     );
   });
 
   test('never lets more through than a burst and what has refilled, refunds included', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 50_000 }), fc.array(step, { maxLength: 80 }), (amount, steps) => {
-        const state = new RateState(law(amount), 0);
-        const done: { at: number; used: number }[] = [];
-        const open: { hold: RateHold; used: number }[] = [];
-        let now = 0;
-        for (const { pause, units, used, ends } of steps) {
-          now += pause;
-          if (ends !== null && open.length > 0) {
-            const [ended] = open.splice(ends % open.length, 1);
-            state.settle(ended!.hold, ended!.used, now);
+      fc.property(
+        fc.integer({ min: 1, max: 50_000 }),
+        fc.array(step, { maxLength: 80 }),
+        (amount, steps) => {
+          const state = new RateState(law(amount), 0);
+          const done: { at: number; used: number }[] = [];
+          const open: { hold: RateHold; used: number }[] = [];
+          let now = 0;
+          for (const { pause, units, used, ends } of steps) {
+            now += pause;
+            if (ends !== null && open.length > 0) {
+              const [ended] = open.splice(ends % open.length, 1);
+              state.settle(ended!.hold, ended!.used, now);
+            }
+            const asked = Math.max(1, Math.floor((amount * units) / 1000));
+            if (state.wait(asked, now) > 0) continue;
+            const spent = Math.floor((asked * used) / 1000);
+            open.push({ hold: state.take(asked, now), used: spent });
+            done.push({ at: now, used: spent });
           }
-          const asked = Math.max(1, Math.floor((amount * units) / 1000));
-          if (state.wait(asked, now) > 0) continue;
-          const spent = Math.floor((asked * used) / 1000);
-          open.push({ hold: state.take(asked, now), used: spent });
-          done.push({ at: now, used: spent });
-        }
-        for (let i = 0; i < done.length; i++) {
-          let sum = 0;
-          for (let j = i; j < done.length; j++) {
-            sum += done[j]!.used;
-            const refilled = ((done[j]!.at - done[i]!.at) * amount) / 60_000;
-            expect(sum).toBeLessThanOrEqual(amount + refilled + 1e-6);
+          for (let i = 0; i < done.length; i++) {
+            let sum = 0;
+            for (let j = i; j < done.length; j++) {
+              sum += done[j]!.used;
+              const refilled = ((done[j]!.at - done[i]!.at) * amount) / 60_000;
+              expect(sum).toBeLessThanOrEqual(amount + refilled + 1e-6);
+            }
           }
-        }
-      }),
+        },
+      ),
       { numRuns: 600 },
     );
   });
@@ -130,7 +154,9 @@ describe('a rate', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 5000 }),
-        fc.array(fc.tuple(fc.integer({ min: 0, max: 30_000 }), fc.integer({ min: 1, max: 5000 })), { maxLength: 30 }),
+        fc.array(fc.tuple(fc.integer({ min: 0, max: 30_000 }), fc.integer({ min: 1, max: 5000 })), {
+          maxLength: 30,
+        }),
         (amount, asks) => {
           const state = new RateState(law(amount), 0);
           let now = 0;

@@ -2,9 +2,10 @@
 
 import { GatewayError } from '../conversation/errors.ts';
 import { targetName } from '../conversation/target.ts';
-import type { Policy, Principal } from '../keys/principal.ts';
+import type { Principal } from '../keys/principal.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
-import { type RoutedTarget, type RoutingTable, reachable } from '../routing/index.ts';
+import type { RoutedTarget } from './request.ts';
+import { type RoutingTable, reachable } from './table.ts';
 
 const refused = (what: string, code: string, param?: string) =>
   new GatewayError('permission', `This API key may not use ${what}.`, {
@@ -45,10 +46,4 @@ export function mayReach({ policy }: Principal, asked: string, table: RoutingTab
     ({ rule, target }) =>
       (rule === undefined || policy.allowsRoute(rule)) && policy.allowsTarget(asked, target),
   );
-}
-
-/** @throws GatewayError permission for a tool that the key may not use */
-export function checkTool(policy: Policy, name: string): void {
-  if (policy.allowsTool(name)) return;
-  throw refused(`the tool '${printableLine(name, 200)}'`, 'tool_not_allowed', 'tools');
 }

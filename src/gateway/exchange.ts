@@ -1,0 +1,41 @@
+/** A client's request as the gateway gets it, and the services that answer it. */
+
+import type { Codec } from '../codecs/codec.ts';
+import type { Payer } from '../conversation/payer.ts';
+import type { Principal } from '../keys/principal.ts';
+import type { ReadonlyHeaders } from '../lib/http/headers.ts';
+import type { RoutedTarget, RoutingTable } from '../routing/index.ts';
+import type { ConcurrencyLimit } from '../upstream/concurrency-limit.ts';
+import type { Upstream } from '../upstream/upstream.ts';
+
+/** One exchange: a client's request and all that is done to answer it. */
+export interface Exchange {
+  /** `req_…` */
+  readonly id: string;
+  readonly protocol: Codec;
+  readonly body: Uint8Array;
+  readonly headers: ReadonlyHeaders;
+  /** The query string, `''` or `?…`. */
+  readonly search: string;
+  /** Fires when the client goes away. */
+  readonly signal: AbortSignal;
+  /** Who asks. */
+  readonly principal: Principal;
+  /** The principal's id, '' without auth. What is stored belongs to it. */
+  readonly owner: string;
+  /** Asked by another exchange: what it costs goes on the account of that one. */
+  readonly payer?: Payer | undefined;
+  /** `performance.now()` when the request came. */
+  readonly started: number;
+}
+
+/** Answers an exchange. Never rejects: every failure is a response in the client's protocol. */
+export type Gateway = (exchange: Exchange) => Promise<Response>;
+
+/** What may change while the process runs (a reload); read once per exchange. */
+export interface Services {
+  readonly table: RoutingTable;
+  readonly upstream: (routed: RoutedTarget) => Upstream;
+  /** How many exchanges may run at a time. */
+  readonly slots: ConcurrencyLimit;
+}
