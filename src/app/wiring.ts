@@ -42,6 +42,7 @@ import { configured, connectionLimits } from './configured.ts';
 import { EndedExchange, refusedRecord } from './exchange-log.ts';
 import { createFeatures, NO_FEATURES } from './features.ts';
 import { sampleServices } from './in-process.ts';
+import { spendReports } from '../money/reports.ts';
 import { memoryService } from './memory.ts';
 import { accountServices, paying } from './operations/accounts.ts';
 import { recorderFor, recorderSettings } from './recorder.ts';
@@ -92,7 +93,12 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const logNoDamage = logDamage(log);
 
   const money = accountServices(
-    { path: join(environment.home, 'state', 'spend.db'), log, metrics },
+    {
+      path: join(environment.home, 'state', 'spend.db'),
+      log,
+      metrics,
+      guard: limits.guard,
+    },
     options.config,
   );
 
@@ -274,6 +280,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         }),
         configured: () => configuredKeys(config().auth.keys),
         reports: {
+          ...spendReports(money.journal),
           budgets: async () =>
             Response.json(
               await limits.budgets([

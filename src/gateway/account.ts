@@ -30,6 +30,8 @@ export interface AccountStart {
 export interface Account extends Payer {
   /** Why the key may not use this target; undefined: it may. A forbidden target is passed over. */
   forbids(target: Target): GatewayError | undefined;
+  /** The route by which it goes, whatever its request says; undefined: as the request says. */
+  readonly route: string | undefined;
   /** Adds what is left (`x-ratelimit-…`, `x-hopgate-budget-…`) and, on whole answers, the cost. */
   addHeaders(headers: FlatHeaders, whole: boolean): void;
   /** Nano-USD of all tries so far, estimates included; undefined: a price is unknown, or nothing was tried. */

@@ -57,7 +57,7 @@ export function runHop(running: RunningExchange, hop: Hop): Promise<Outcome> {
   let rule: string | undefined;
   let targets: readonly RoutedTarget[];
   try {
-    const decision = route(facts, services.table);
+    const decision = route(facts, services.table, account?.route);
     if (!decision.ok) return Promise.resolve(unrouted(decision.error));
     rule = decision.rule;
     targets = permittedTargets(exchange.principal, request.model, rule, decision.targets);

@@ -5,6 +5,7 @@ import type { TryAccount, TryResult, TryStart } from '../conversation/payer.ts';
 import { type Target, targetName } from '../conversation/target.ts';
 import { totalInput, type Usage } from '../conversation/usage.ts';
 import type { Account, Accounts, AccountStart } from '../gateway/account.ts';
+import type { Principal } from '../keys/principal.ts';
 import type { FlatHeaders } from '../lib/http/headers.ts';
 import { usdText } from '../lib/text/usd.ts';
 import { searchesOf, wholeTokens } from './cost.ts';
@@ -25,8 +26,9 @@ export interface ExchangeGuard {
    * Reserves for a try; what it gives is settled once.
    * @throws GatewayError if a limit or a budget refuses
    */
-  reserve(target: Target, expected: () => TryAmounts): TryHold | undefined | Promise<TryHold | undefined>;
-  forbids(target: Target): GatewayError | undefined;
+  reserve(expected: TryAmounts): TryHold | undefined | Promise<TryHold>;
+  /** A spent budget sends the exchange this way. */
+  readonly route: string | undefined;
   addHeaders(headers: FlatHeaders): void;
   end(): void;
 }
@@ -41,7 +43,7 @@ export interface AccountsOptions {
   readonly unpriced: () => 'count' | 'refuse';
   readonly estimate: OutputEstimate;
   /** Undefined: nothing limits this principal. @throws GatewayError if the exchange is refused */
-  readonly guard: (about: AccountStart) => ExchangeGuard | undefined | Promise<ExchangeGuard | undefined>;
+  readonly guard: (principal: Principal) => ExchangeGuard | undefined | Promise<ExchangeGuard>;
   /** What a try cost: for metrics. */
   readonly onCost: (target: string, nanoUsd: number) => void;
 }
@@ -54,7 +56,7 @@ export class SpendAccounts implements Accounts {
   }
 
   open(about: AccountStart): Account | Promise<Account> {
-    const guard = this.#options.guard(about);
+    const guard = this.#options.guard(about.principal);
     return guard instanceof Promise
       ? guard.then((found) => new ExchangeAccount(about, this.#options, found))
       : new ExchangeAccount(about, this.#options, guard);
@@ -83,12 +85,16 @@ class ExchangeAccount implements Account {
     if (unpriced() === 'refuse' && prices().of(targetName(target)).at(Date.now()) === undefined) {
       return withoutPrice(target);
     }
-    return this.#guard?.forbids(target);
+    return undefined;
+  }
+
+  get route(): string | undefined {
+    return this.#guard?.route;
   }
 
   beginTry(start: TryStart): TryAccount | Promise<TryAccount> {
     const one = new SpendTry(this, start);
-    const hold = this.#guard?.reserve(start.target, () => one.expected);
+    const hold = this.#guard?.reserve(one.expected);
     if (!(hold instanceof Promise)) return this.#begun(one, hold);
     return hold.then((found) => this.#begun(one, found));
   }

@@ -1,6 +1,6 @@
 /** A scripted vendor that speaks the three protocols, ends its answers as it is told, and keeps its own bill. */
 
-import type { ProtocolName } from '../../src/conversation/types.ts';
+export type Spoken = 'openai-chat' | 'openai-responses' | 'anthropic-messages';
 
 /** What the vendor counts for one answer: the prompt with its cached part, and the output with its reasoning. */
 export interface Counted {
@@ -66,7 +66,7 @@ export function startVendor(): Vendor {
       const { pathname } = new URL(request.url);
       const body = (await request.json()) as { readonly stream?: boolean };
       const script = scripts.length > 1 ? scripts.shift()! : scripts[0]!;
-      const protocol: ProtocolName = pathname.endsWith('/messages')
+      const protocol: Spoken = pathname.endsWith('/messages')
         ? 'anthropic-messages'
         : pathname.endsWith('/responses')
           ? 'openai-responses'
@@ -87,7 +87,7 @@ export function startVendor(): Vendor {
 }
 
 function answer(
-  protocol: ProtocolName,
+  protocol: Spoken,
   { ending, counted, words = 150 }: Script,
   stream: boolean,
 ): Response | Promise<Response> {
@@ -115,8 +115,13 @@ function answer(
           return;
         }
         if (ending === 'stalls') await new Promise(() => {});
-        if (ending === 'cut') controller.error();
-        else controller.close();
+        if (ending === 'cut') {
+          // What was said before has to arrive.
+          await Bun.sleep(30);
+          controller.error();
+          return;
+        }
+        controller.close();
       },
     }),
     { headers: { 'content-type': 'text/event-stream' } },
@@ -152,7 +157,7 @@ const responsesUsage = (usage: Counted | undefined) =>
   };
 
 const WHOLE: Readonly<
-  Record<string, (text: string, usage: Counted | undefined) => object>
+  Record<Spoken, (text: string, usage: Counted | undefined) => object>
 > = {
   'openai-chat': (text, usage) => ({
     id: 'c1',
@@ -198,7 +203,7 @@ const messagesUsage = (usage: Counted) => ({
   output_tokens: usage.output + usage.reasoning,
 });
 
-const EVENTS: Readonly<Record<string, (words: number, usage: Counted | undefined) => Events>> = {
+const EVENTS: Readonly<Record<Spoken, (words: number, usage: Counted | undefined) => Events>> = {
   'openai-chat': (words, usage) => {
     const chunk = (delta: object, finish: string | null) =>
       sse({ id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: finish }] });

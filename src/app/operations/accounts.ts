@@ -6,7 +6,7 @@ import type { Account, Accounts, AccountStart } from '../../gateway/account.ts';
 import type { Exchange } from '../../gateway/types.ts';
 import { WITHOUT_KEY } from '../../keys/principal.ts';
 import { requestId } from '../../lib/text/ids.ts';
-import { SpendAccounts } from '../../money/accounts.ts';
+import { type AccountsOptions, SpendAccounts } from '../../money/accounts.ts';
 import { OutputEstimate } from '../../money/estimate.ts';
 import { SpendJournal } from '../../money/journal.ts';
 import { PriceBook } from '../../money/price.ts';
@@ -19,6 +19,7 @@ export interface AccountServicesOptions {
   readonly path: string;
   readonly log: Log;
   readonly metrics: GatewayMetrics;
+  readonly guard: AccountsOptions['guard'];
 }
 
 export interface AccountServices {
@@ -31,7 +32,7 @@ export interface AccountServices {
 }
 
 export function accountServices(
-  { path, log, metrics }: AccountServicesOptions,
+  { path, log, metrics, guard }: AccountServicesOptions,
   initial: Config,
 ): AccountServices {
   let config = initial;
@@ -47,7 +48,7 @@ export function accountServices(
     prices: () => prices,
     unpriced: () => config.unpriced,
     estimate: new OutputEstimate(),
-    guard: () => undefined,
+    guard,
     onCost: (target, nanoUsd) => metrics.cost.add(nanoUsd / 1e9, target),
   });
   return {
