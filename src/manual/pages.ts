@@ -10,6 +10,8 @@ import howItWorks from '../../docs/how-it-works.md' with { type: 'text' };
 import requestPicture from '../../docs/img/request.svg' with { type: 'text' };
 import roomsPicture from '../../docs/img/rooms.svg' with { type: 'text' };
 import install from '../../docs/install.md' with { type: 'text' };
+import keys from '../../docs/keys.md' with { type: 'text' };
+import keysChinese from '../../docs/keys.zh-CN.md' with { type: 'text' };
 import logEvents from '../../docs/log-events.md' with { type: 'text' };
 import memory from '../../docs/memory.md' with { type: 'text' };
 import metrics from '../../docs/metrics.md' with { type: 'text' };
@@ -36,6 +38,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   'server-tools': serverTools,
   'chat-apps': chatApps,
   memory,
+  keys,
   browser,
   notes,
   errors,
@@ -46,6 +49,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   proof,
   glossary,
   'zh-CN': withoutPicture(chinese),
+  'keys.zh-CN': keysChinese,
 };
 
 /** The first heading, without `#`. */
