@@ -10,6 +10,7 @@ import howItWorks from '../../docs/how-it-works.md' with { type: 'text' };
 import requestPicture from '../../docs/img/request.svg' with { type: 'text' };
 import roomsPicture from '../../docs/img/rooms.svg' with { type: 'text' };
 import install from '../../docs/install.md' with { type: 'text' };
+import limits from '../../docs/limits.md' with { type: 'text' };
 import logEvents from '../../docs/log-events.md' with { type: 'text' };
 import memory from '../../docs/memory.md' with { type: 'text' };
 import metrics from '../../docs/metrics.md' with { type: 'text' };
@@ -35,6 +36,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   configuration,
   'server-tools': serverTools,
   'chat-apps': chatApps,
+  limits,
   memory,
   browser,
   notes,
