@@ -12,6 +12,7 @@ import roomsPicture from '../../docs/img/rooms.svg' with { type: 'text' };
 import install from '../../docs/install.md' with { type: 'text' };
 import keys from '../../docs/keys.md' with { type: 'text' };
 import keysChinese from '../../docs/keys.zh-CN.md' with { type: 'text' };
+import limits from '../../docs/limits.md' with { type: 'text' };
 import logEvents from '../../docs/log-events.md' with { type: 'text' };
 import memory from '../../docs/memory.md' with { type: 'text' };
 import metrics from '../../docs/metrics.md' with { type: 'text' };
@@ -37,6 +38,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   configuration,
   'server-tools': serverTools,
   'chat-apps': chatApps,
+  limits,
   memory,
   keys,
   browser,

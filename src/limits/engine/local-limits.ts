@@ -48,6 +48,13 @@ export interface LocalLimitsOptions {
 
 type State = RateState | WindowState | SlotsState;
 
+const OWN_STATE = Symbol('state');
+
+/** A law with the state that it had when it was used last. */
+interface Remembered {
+  [OWN_STATE]?: { readonly engine: LocalLimits; readonly state: State };
+}
+
 /** Of the amount of a window, what is drawn ahead at least. */
 const DRAWN_SHARE = 0.01;
 /** Charges like the present one that are drawn ahead at least. */
@@ -187,7 +194,9 @@ export class LocalLimits implements OwnLimits {
         return;
       }
       const [id, state] = next.value;
-      if (this.#isAsNew(state, wall, now)) this.#states.delete(id);
+      if (!this.#isAsNew(state, wall, now)) continue;
+      this.#states.delete(id);
+      delete (state.law as Remembered)[OWN_STATE];
     }
   }
 
@@ -207,16 +216,15 @@ export class LocalLimits implements OwnLimits {
   }
 
   #stateOf(law: Law, now: number): State {
-    const known = this.#states.get(law.id);
-    if (known !== undefined) {
-      if (known.law === law) return known;
-      if (isSameKind(known.law, law)) {
-        known.law = law;
-        return known;
-      }
-    }
-    const state = this.#newState(law, now);
-    this.#states.set(law.id, state);
+    // Many keys have more laws than a cache has room for: the object itself leads to its state.
+    const { [OWN_STATE]: own } = law as Remembered;
+    if (own !== undefined && own.engine === this && own.state.law === law) return own.state;
+    let state = this.#states.get(law.id);
+    if (state === undefined || !isSameKind(state.law, law)) {
+      state = this.#newState(law, now);
+      this.#states.set(law.id, state);
+    } else state.law = law;
+    if (Object.isExtensible(law)) (law as Remembered)[OWN_STATE] = { engine: this, state };
     return state;
   }
 

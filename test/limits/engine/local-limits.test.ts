@@ -352,16 +352,19 @@ describe('several laws', () => {
           const before = limits.standing(laws);
           expect(before).toEqual(laws.map((law, i) => alone[i]!.standing([law])[0]!));
           const admission = limits.admit(all);
-          const single = all.map((charge, i) => alone[i]!.admit([charge]));
-          expect(admission.admitted).toBe(single.every((one) => one.admitted));
-          if (admission.admitted) open.push({ ticket: admission, own: single as Ticket[] });
-          else {
-            expect(limits.standing(laws)).toEqual(before);
-            expect(admission.refusedBy).toEqual(laws.filter((_, i) => !single[i]!.admitted));
-            const waits = single.map((one) => (one.admitted ? 0 : (one.retryAfterMs ?? Infinity)));
-            expect(admission.retryAfterMs ?? Infinity).toBe(Math.max(...waits));
-            for (const one of single) if (one.admitted) one.abandon();
+          const fits = all.map(({ amount }, i) => Math.max(1, amount) <= before[i]!.remaining);
+          expect(admission.admitted).toBe(fits.every(Boolean));
+          if (admission.admitted) {
+            const own = all.map((charge, i) => admitted(alone[i]!, charge));
+            open.push({ ticket: admission, own });
+            continue;
           }
+          expect(limits.standing(laws)).toEqual(before);
+          expect(admission.refusedBy).toEqual(laws.filter((_, i) => !fits[i]));
+          const waits = all.map((charge, i) =>
+            fits[i] ? 0 : (refused(alone[i]!, charge).retryAfterMs ?? Number.POSITIVE_INFINITY),
+          );
+          expect(admission.retryAfterMs ?? Number.POSITIVE_INFINITY).toBe(Math.max(...waits));
         }
       }),
       { numRuns: 200 },
