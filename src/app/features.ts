@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
-import type { Payer } from '../conversation/payer.ts';
+import type { Payer } from '../conversation/account/payer.ts';
 import type { Feature } from '../features/feature.ts';
 import { openSessionLedger, reasoningMemory } from '../features/reasoning-memory/index.ts';
 import { refusalRetry } from '../features/refusal-retry/index.ts';

@@ -7,7 +7,7 @@ import type { MemoryConfig } from '../config/sections/memory.ts';
 import type { ProviderConfig } from '../config/sections/providers.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import type { Memory } from '../conversation/memory.ts';
-import type { Payer } from '../conversation/payer.ts';
+import type { Payer } from '../conversation/account/payer.ts';
 import type { MemoryPluginOptions } from '../features/memory/api/plugin.ts';
 import {
   type Embedder,

@@ -2,7 +2,7 @@
 
 import type { Config } from '../config/config.ts';
 import { GatewayError, invalid } from '../conversation/errors.ts';
-import type { Payer } from '../conversation/payer.ts';
+import type { Payer } from '../conversation/account/payer.ts';
 import type { Feature } from '../features/feature.ts';
 import {
   type HopLedger,

@@ -1,6 +1,6 @@
 /** The interface of a memory: events of a space, and how to recall and capture them. */
 
-import type { Payer } from './payer.ts';
+import type { Payer } from './account/payer.ts';
 
 /** Importance from 0 (trivial) to 1 (must not be forgotten). */
 export interface MemoryEvent {

@@ -4,7 +4,7 @@ import type { GatewayError } from '../conversation/errors.ts';
 import type { DeltaEvent, StreamEvent } from '../conversation/events.ts';
 import type { FastInterceptor } from '../conversation/fast-text.ts';
 import type { Notes } from '../conversation/notes.ts';
-import type { Payer } from '../conversation/payer.ts';
+import type { Payer } from '../conversation/account/payer.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
 

@@ -1,12 +1,12 @@
 /** What an exchange may use and what each of its tries costs, as the gateway sees it. */
 
 import type { GatewayError } from '../conversation/errors.ts';
-import type { Payer } from '../conversation/payer.ts';
+import type { Payer } from '../conversation/account/payer.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Principal } from '../keys/principal.ts';
 import type { FlatHeaders } from '../lib/http/headers.ts';
 
-export type { TryAccount, TryEnd, TryResult, TryStart } from '../conversation/payer.ts';
+export type { TryAccount, TryEnd, TryResult, TryStart } from '../conversation/account/payer.ts';
 
 /** Opens the account of each exchange. */
 export interface Accounts {

@@ -2,7 +2,7 @@
 
 import { asGatewayError, clientGone } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
-import type { TryAccount } from '../conversation/payer.ts';
+import type { TryAccount } from '../conversation/account/payer.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { Abort } from '../lib/loop/abort.ts';
 import type { HopRecording } from '../samples/recording.ts';

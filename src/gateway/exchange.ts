@@ -1,7 +1,7 @@
 /** A client's request as the gateway gets it, and the services that answer it. */
 
 import type { Codec } from '../codecs/codec.ts';
-import type { Payer } from '../conversation/payer.ts';
+import type { Payer } from '../conversation/account/payer.ts';
 import type { Principal } from '../keys/principal.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { RoutedTarget, RoutingTable } from '../routing/index.ts';

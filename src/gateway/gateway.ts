@@ -2,6 +2,7 @@
 
 import type { Codec } from '../codecs/codec.ts';
 import { asGatewayError, clientGone } from '../conversation/errors.ts';
+import { sessionOf } from '../conversation/session/session-id.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import { clientName } from '../telemetry/client-name.ts';
 import type { RecordedExchange, Recording } from '../samples/recording.ts';
@@ -105,12 +106,12 @@ function accountOf(
 ): Account | undefined | Promise<Account> {
   // What another exchange asks for is on its account.
   if (accounts === undefined || exchange.payer !== undefined) return undefined;
-  const { id, principal, protocol, headers } = exchange;
+  const { id, principal, protocol, headers, body } = exchange;
   return accounts.open({
     principal,
     request: id,
     model,
-    session: undefined,
+    session: sessionOf(headers, body) || undefined,
     client: clientName(headers.get('user-agent') ?? undefined, protocol.name),
     stream,
   });

@@ -3,7 +3,7 @@
 import type { Codec, UpstreamContext } from '../codecs/codec.ts';
 import type { GatewayError } from '../conversation/errors.ts';
 import type { Notes } from '../conversation/notes.ts';
-import type { Payer } from '../conversation/payer.ts';
+import type { Payer } from '../conversation/account/payer.ts';
 import { historyRefusal } from '../conversation/refusal.ts';
 import { withoutFields } from '../conversation/refused-fields.ts';
 import { SEAL_ENVELOPE_PREFIX } from '../conversation/seal.ts';

@@ -3,7 +3,7 @@
 import type { ClientContext } from '../codecs/codec.ts';
 import { asGatewayError } from '../conversation/errors.ts';
 import type { Notes } from '../conversation/notes.ts';
-import type { TryAccount } from '../conversation/payer.ts';
+import type { TryAccount } from '../conversation/account/payer.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { Abort } from '../lib/loop/abort.ts';
 import type { HopRecording } from '../samples/recording.ts';

@@ -3,7 +3,7 @@
 import type { Codec } from '../codecs/codec.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import type { Notes } from '../conversation/notes.ts';
-import type { TryAccount } from '../conversation/payer.ts';
+import type { TryAccount } from '../conversation/account/payer.ts';
 import type { Usage } from '../conversation/usage.ts';
 import { Pieces } from '../lib/bytes/bytes.ts';
 import { isObject, tryParse } from '../lib/json/json.ts';

@@ -2,7 +2,7 @@
 
 import type { Digest } from '../codecs/codec.ts';
 import type { GatewayError } from '../conversation/errors.ts';
-import type { TryAccount, TryEnd, TryStart } from '../conversation/payer.ts';
+import type { TryAccount, TryEnd, TryStart } from '../conversation/account/payer.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Usage } from '../conversation/usage.ts';
 import type { Attempt } from './types.ts';

@@ -4,7 +4,7 @@ import type { ClientContext, Codec, Digest, UpstreamContext } from '../codecs/co
 import type { GatewayError } from '../conversation/errors.ts';
 import type { StreamEvent } from '../conversation/events.ts';
 import type { Notes } from '../conversation/notes.ts';
-import type { Payer, TryAccount } from '../conversation/payer.ts';
+import type { Payer, TryAccount } from '../conversation/account/payer.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { Continuation, Feature, Interceptor } from '../features/feature.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';

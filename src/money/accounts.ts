@@ -1,7 +1,7 @@
 /** The accounts of exchanges: each try is reserved, priced, counted once, and written to the journal. */
 
 import { GatewayError } from '../conversation/errors.ts';
-import type { TryAccount, TryResult, TryStart } from '../conversation/payer.ts';
+import type { TryAccount, TryResult, TryStart } from '../conversation/account/payer.ts';
 import { type Target, targetName } from '../conversation/target.ts';
 import { totalInput, type Usage } from '../conversation/usage.ts';
 import type { Account, Accounts, AccountStart } from '../gateway/account.ts';

@@ -1,6 +1,7 @@
 /** Which price applies to a try: that of the configuration, else the one that hopgate knows of the model. */
 
 import type { ModelPrice, PriceTier, Rates } from '../config/sections/prices.ts';
+import { cataloguePrice } from '../config/vendors/catalogue.ts';
 import { globTest } from '../lib/text/glob.ts';
 import { PicoRates } from './cost.ts';
 
@@ -49,30 +50,24 @@ export interface KnownPrice {
 
 /** What the book needs to know of a provider. */
 export interface PricedProvider {
-  readonly name: string;
+  /** Its name in the catalogue of models; undefined: the catalogue has none of its prices. */
+  readonly vendor?: string | undefined;
   readonly prices: readonly ModelPrice[];
 }
 
-/** The price that hopgate knows of a model; undefined: none. */
-export type BuiltInPrice = (provider: PricedProvider, model: string) => ModelPrice | undefined;
-
 const NO_PRICE: KnownPrice = { at: () => undefined };
-const NO_BUILT_IN: BuiltInPrice = () => undefined;
 /** Targets that are remembered. Clients may name any model where a provider takes all. */
 const MOST_TARGETS = 5000;
 
 /** The prices of a configuration. */
 export class PriceBook {
   readonly #providers: Readonly<Record<string, PricedProvider>>;
-  readonly #builtIn: BuiltInPrice;
   readonly #known = new Map<string, KnownPrice>();
 
   constructor(
     { providers }: { readonly providers: Readonly<Record<string, PricedProvider>> },
-    builtIn: BuiltInPrice = NO_BUILT_IN,
   ) {
     this.#providers = providers;
-    this.#builtIn = builtIn;
   }
 
   /** @param target `provider/model` */
@@ -93,7 +88,9 @@ export class PriceBook {
 
   /** Some price is known. */
   get any(): boolean {
-    return Object.values(this.#providers).some(({ prices }) => prices.length > 0);
+    return Object.values(this.#providers).some(
+      ({ prices, vendor }) => prices.length > 0 || vendor !== undefined,
+    );
   }
 
   #find(target: string): KnownPrice {
@@ -104,7 +101,7 @@ export class PriceBook {
     const provider = this.#providers[name]!;
     const own = provider.prices.filter((price) => globTest(price.model)(model));
     const prices = own.map((price) => new VersionedPrice(price, 'config'));
-    const builtIn = this.#builtIn(provider, model);
+    const builtIn = cataloguePrice(provider.vendor, model);
     if (builtIn !== undefined) prices.push(new VersionedPrice(builtIn, 'catalogue'));
     return prices.length === 0
       ? NO_PRICE

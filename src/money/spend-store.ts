@@ -1,6 +1,6 @@
 /** The spend database: writes rows and totals in one transaction, and takes over what killed processes left. */
 
-import type { Database } from 'bun:sqlite';
+import { Database } from 'bun:sqlite';
 import { openStateFile } from '../lib/store/versioned-store.ts';
 import {
   DAY,
@@ -318,4 +318,17 @@ function isAlive(pid: number): boolean {
     // EPERM: it lives and belongs to another user.
     return (thrown as { code?: unknown }).code === 'EPERM';
   }
+}
+
+/** The file for commands that only look; nothing is changed, and a gateway may run. @throws SQLiteError */
+export function openSpendReader(path: string): SpendReader & { close(): void } {
+  // A database with a write-ahead log can only be read with its other files, which a reader may have to make.
+  const db = new Database(path, { readwrite: true, create: false, strict: true });
+  db.run('PRAGMA busy_timeout = 2000');
+  db.run('PRAGMA query_only = ON');
+  return {
+    all: <Row>(sql: string, values: Readonly<Record<string, string | number>> = {}) =>
+      db.query<Row, [Record<string, string | number>]>(sql).all({ ...values }),
+    close: () => db.close(),
+  };
 }

@@ -1,6 +1,6 @@
 /** A spend row: what one try at an upstream used and cost, and for whom. */
 
-import type { TryEnd } from '../conversation/payer.ts';
+import type { TryEnd } from '../conversation/account/payer.ts';
 
 /** Tokens by kind, which exclude each other as those of `Usage` do; undefined: nothing is known of them. */
 export interface SpendTokens {

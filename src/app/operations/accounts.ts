@@ -1,7 +1,7 @@
 /** The accounts of a process: prices of the configuration in force, the journal on disk, and what is told of both. */
 
 import type { Config } from '../../config/config.ts';
-import type { Payer, TryAccount, TryStart } from '../../conversation/payer.ts';
+import type { Payer, TryAccount, TryStart } from '../../conversation/account/payer.ts';
 import type { Account, Accounts, AccountStart } from '../../gateway/account.ts';
 import type { Exchange } from '../../gateway/types.ts';
 import { WITHOUT_KEY } from '../../keys/principal.ts';
@@ -36,7 +36,7 @@ export function accountServices(
   initial: Config,
 ): AccountServices {
   let config = initial;
-  let prices = new PriceBook(config, () => undefined);
+  let prices = new PriceBook(config);
   const journal = new SpendJournal({
     path,
     keepDays: () => config.spend.keepDays,
@@ -57,7 +57,7 @@ export function accountServices(
     own: new OwnPayer(accounts),
     configure(next) {
       config = next;
-      prices = new PriceBook(next, () => undefined);
+      prices = new PriceBook(next);
     },
   };
 }

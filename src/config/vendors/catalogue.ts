@@ -3,30 +3,16 @@
 import type { InputKind, ModelFacts } from '../../conversation/models/model-entry.ts';
 import { memberOf } from '../../lib/json/json-members.ts';
 import { globTest } from '../../lib/text/glob.ts';
-import type { ModelPrice } from '../sections/prices.ts';
+import { type ModelPrice, modelPrice } from '../sections/prices.ts';
 import text from './catalogue.jsonl' with { type: 'text' };
-
-/** USD per million tokens, of the whole request where its prompt is longer than `above` tokens. */
-export interface PriceTier {
-  readonly above: number;
-  readonly input: number;
-  readonly output: number;
-  readonly cached: number;
-  readonly cacheWrite: number;
-  readonly cacheWrite1h: number;
-}
 
 /** USD per million tokens. */
 export interface Price extends ModelPrice {
   /** configuration: from `prices` of the provider; catalogue: from the dated data. */
   readonly source: 'configuration' | 'catalogue';
-  /** Reasoning tokens where they have a price of their own; otherwise they cost `output`. */
-  readonly reasoning?: number;
   /** Audio tokens of the prompt and of the answer where they have prices of their own. */
   readonly inputAudio?: number;
   readonly outputAudio?: number;
-  /** Ascending. A longer prompt has the prices of the last tier that it is above. */
-  readonly tiers: readonly PriceTier[];
 }
 
 interface LinePrices {
@@ -98,36 +84,25 @@ function factsIn([, name, context, output, abilities, input]: Line): ModelFacts 
 
 function priceIn([id, , , , , , prices]: Line): Price | undefined {
   if (prices === undefined) return undefined;
-  const plain = tokenPrices(prices, id);
+  const { tiers = [], input_audio: inputAudio, output_audio: outputAudio, ...tokens } = prices;
+  const known = { ...tokens, ...hourOf(id, tokens) };
   return {
-    model: id,
+    ...modelPrice(id, {
+      ...known,
+      tiers: tiers.map((tier) => ({ ...tier, ...hourOf(id, { ...tokens, ...tier }) })),
+    }),
     source: 'catalogue',
-    ...plain,
-    ...(prices.reasoning !== undefined && { reasoning: prices.reasoning }),
-    ...(prices.input_audio !== undefined && { inputAudio: prices.input_audio }),
-    ...(prices.output_audio !== undefined && { outputAudio: prices.output_audio }),
-    tiers: (prices.tiers ?? []).map((tier) => ({
-      above: tier.above,
-      ...tokenPrices(
-        { ...tier, input: tier.input ?? plain.input, output: tier.output ?? plain.output },
-        id,
-      ),
-    })),
+    ...(inputAudio !== undefined && { inputAudio }),
+    ...(outputAudio !== undefined && { outputAudio }),
   };
 }
 
-function tokenPrices({ input, output, cached, cache_write }: LinePrices, id: string) {
-  const cacheWrite = cache_write ?? input;
-  return {
-    input,
-    output,
-    cached: cached ?? input,
-    cacheWrite,
-    // The source has only the price for five minutes. One hour costs twice an ordinary token
-    // (https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching).
-    cacheWrite1h: cache_write !== undefined && /claude/i.test(id) ? 2 * input : cacheWrite,
-  };
-}
+/**
+ * The source has only the price for five minutes. One hour costs twice an ordinary token
+ * (https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching).
+ */
+const hourOf = (id: string, { input, cache_write }: LinePrices) =>
+  cache_write !== undefined && /claude/i.test(id) ? { cache_write_1h: 2 * input } : {};
 
 /** `-20250929`, `-2025-09-29`, `@20250929`, `@default`, `-latest`: what marks a version of the same model. */
 const VERSION = /(?:-20\d{6}|-20\d{2}-\d{2}-\d{2}|-latest|@[a-z0-9]+)$/;
@@ -194,17 +169,25 @@ export function factsOf(
 }
 
 /**
- * What a model costs at a provider: by the file's `prices`, or else by the catalogue. Undefined where neither has
- * a price: a vendor that the catalogue does not know may ask for anything.
+ * What a model costs at a provider now: by the file's `prices`, or else by the catalogue. Undefined where neither
+ * has a price: a vendor that the catalogue does not know may ask for anything.
  */
 export function priceOf(
   provider: Pick<CatalogueProvider, 'vendor' | 'prices'>,
   model: string,
 ): Price | undefined {
-  const own = provider.prices.find((price) => globTest(price.model)(model));
-  if (own !== undefined) return { ...own, source: 'configuration', tiers: [] };
-  return entryAt(provider.vendor, model)?.price;
+  const now = Date.now();
+  const own = provider.prices.find(
+    (price) => price.effectiveFrom <= now && globTest(price.model)(model),
+  );
+  return own === undefined
+    ? cataloguePrice(provider.vendor, model)
+    : { ...own, source: 'configuration' };
 }
+
+/** What the catalogue says that a model costs at a vendor. */
+export const cataloguePrice = (vendor: string | undefined, model: string): Price | undefined =>
+  entryAt(vendor, model)?.price;
 
 /** The day of the catalogue's data, `2026-07-02`. */
 export const catalogueDate = (): string => catalogue().date;

@@ -2,7 +2,7 @@
 
 import { asGatewayError } from '../../conversation/errors.ts';
 import type { Memory, RecalledEvent } from '../../conversation/memory.ts';
-import type { Payer } from '../../conversation/payer.ts';
+import type { Payer } from '../../conversation/account/payer.ts';
 import type { Json, JsonObject } from '../../lib/json/json.ts';
 import type { ChatRound, MemorySettings } from './extension.ts';
 import { limitText, type Texts } from './texts.ts';

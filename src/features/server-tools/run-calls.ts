@@ -1,6 +1,6 @@
 /** Runs the calls of one turn in parallel, with a limit and a time limit for each; failures become results. */
 
-import type { Payer } from '../../conversation/payer.ts';
+import type { Payer } from '../../conversation/account/payer.ts';
 import type { Conversation, ProtocolName } from '../../conversation/types.ts';
 import { isObject, tryParse } from '../../lib/json/json.ts';
 import { limitParallel } from '../../lib/loop/limit-parallel.ts';

@@ -1,6 +1,6 @@
 /** The interface of a server tool: a function that models call and this gateway runs. */
 
-import type { Payer } from '../../conversation/payer.ts';
+import type { Payer } from '../../conversation/account/payer.ts';
 import type { Block, Conversation, MediaBlock, ProtocolName } from '../../conversation/types.ts';
 import type { Json, JsonObject } from '../../lib/json/json.ts';
 

@@ -1,6 +1,6 @@
 /** Has a model describe images: each image once, a few at a time, and never with a made-up description. */
 
-import type { Payer } from '../../conversation/payer.ts';
+import type { Payer } from '../../conversation/account/payer.ts';
 import type { Conversation, MediaSource } from '../../conversation/types.ts';
 import type { Usage } from '../../conversation/usage.ts';
 import { parseExceptions } from '../../lib/http/public-address.ts';

@@ -1,7 +1,7 @@
 /** The client's side of a stream: writes, keeps alive, ends truthfully. */
 
 import { asGatewayError, GatewayError } from '../../conversation/errors.ts';
-import type { TryEnd } from '../../conversation/payer.ts';
+import type { TryEnd } from '../../conversation/account/payer.ts';
 import { type ActivitySource, type IdleTimer, startIdleTimer } from '../../lib/loop/idle-timer.ts';
 import type { ChunkSink } from '../../upstream/transport.ts';
 import { endTry, streamEnd } from '../try-account.ts';

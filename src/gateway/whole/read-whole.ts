@@ -2,7 +2,7 @@
 
 import type { Digest } from '../../codecs/codec.ts';
 import type { StreamEvent } from '../../conversation/events.ts';
-import type { TryEnd } from '../../conversation/payer.ts';
+import type { TryEnd } from '../../conversation/account/payer.ts';
 import { ReplyBuilder, replyEvents } from '../../conversation/reply-builder.ts';
 import type { Interceptor } from '../../features/feature.ts';
 import { madeLarge } from '../../lib/loop/large-garbage.ts';

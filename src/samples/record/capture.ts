@@ -1,6 +1,7 @@
 /** One exchange while it is recorded: bodies and facts are collected by reference and not yet read. */
 
 import type { GatewayError } from '../../conversation/errors.ts';
+import { sessionOf } from '../../conversation/session/session-id.ts';
 import { targetName } from '../../conversation/target.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
@@ -16,7 +17,6 @@ import type {
   ToolRun,
 } from '../recording.ts';
 import type { SampleToolRun } from '../sample.ts';
-import { sessionOf } from './session.ts';
 import { type Masking, StageBody, type StageFacts, type UnmaskedFacts } from './stage-body.ts';
 
 /**

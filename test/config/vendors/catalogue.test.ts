@@ -1,5 +1,6 @@
 /** The model catalogue: its data, the names by which models are found, and prices. */
 
+import { modelPrice } from '../../../src/config/sections/prices.ts';
 import { describe, expect, test } from 'bun:test';
 import { catalogueText } from '../../../scripts/catalogue.ts';
 import { catalogueDate, modelFacts, priceOf } from '../../../src/config/vendors/catalogue.ts';
@@ -90,8 +91,8 @@ describe('facts of a model', () => {
 
 describe('prices', () => {
   test('what the file says comes before the catalogue', () => {
-    const own = { input: 1, output: 2, cached: 1, cacheWrite: 1, cacheWrite1h: 1 };
-    const provider = { vendor: 'openai', prices: [{ model: 'gpt-5*', ...own }] };
+    const own = modelPrice('gpt-5*', { input: 1, output: 2 });
+    const provider = { vendor: 'openai', prices: [own] };
     expect(priceOf(provider, 'gpt-5')).toMatchObject({ ...own, source: 'configuration' });
     expect(priceOf(provider, 'gpt-4o')).toMatchObject({ input: 2.5, source: 'catalogue' });
   });
@@ -113,7 +114,7 @@ describe('prices', () => {
     const long = priceOf(at('google'), 'gemini-2.5-pro')!;
     expect(long.tiers).toHaveLength(1);
     expect(long.tiers[0]!.above).toBe(200_000);
-    expect(long.tiers[0]!.input).toBeGreaterThan(long.input);
+    expect(long.tiers[0]!.rates.input).toBeGreaterThan(long.input);
     expect(priceOf(at('alibaba'), 'qwen-plus')).toMatchObject({ output: 1.2, reasoning: 4 });
     expect(priceOf(at('google'), 'gemini-2.5-flash')).toMatchObject({ inputAudio: 1 });
   });

@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { MemoryEvent } from '../../../conversation/memory.ts';
-import type { Payer } from '../../../conversation/payer.ts';
+import type { Payer } from '../../../conversation/account/payer.ts';
 import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import type { EventStore, MemoryBackend, SpaceCount } from '../backend.ts';
 import {

@@ -2,7 +2,7 @@
 
 import { Elysia } from 'elysia';
 import { GatewayError, invalid } from '../../../conversation/errors.ts';
-import type { Payer } from '../../../conversation/payer.ts';
+import type { Payer } from '../../../conversation/account/payer.ts';
 import type { Principal } from '../../../keys/principal.ts';
 import type { MemoryBackend } from '../backend.ts';
 import { checkSpace } from '../event.ts';

@@ -1,7 +1,7 @@
 /** Gets vectors from an OpenAI-style `/embeddings` endpoint; after a failure queries skip it for a while. */
 
 import { GatewayError } from '../../../conversation/errors.ts';
-import type { Payer } from '../../../conversation/payer.ts';
+import type { Payer } from '../../../conversation/account/payer.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { normalized } from './vector-math.ts';
 

@@ -1,6 +1,6 @@
 /** A model with its own search tool as a search engine: the pages that it cites are the hits. */
 
-import type { Payer } from '../../../../conversation/payer.ts';
+import type { Payer } from '../../../../conversation/account/payer.ts';
 import type { Reply } from '../../../../conversation/events.ts';
 import type { Conversation } from '../../../../conversation/types.ts';
 import { isObject, type Json } from '../../../../lib/json/json.ts';

@@ -1,6 +1,6 @@
 /** Makes a configured search engine ready to use: HTTP, a model, or local pages. */
 
-import type { Payer } from '../../../../conversation/payer.ts';
+import type { Payer } from '../../../../conversation/account/payer.ts';
 import { type Json, type JsonObject, parseJson } from '../../../../lib/json/json.ts';
 import { withoutTrailing } from '../../../../lib/text/trim-end.ts';
 import { ToolError } from '../../tool.ts';

@@ -1,7 +1,7 @@
 /** On whose account a try at an upstream goes, and what is reported of it. */
 
-import type { Target } from './target.ts';
-import type { Usage } from './usage.ts';
+import type { Target } from '../target.ts';
+import type { Usage } from '../usage.ts';
 
 /** An exchange's account, as the calls see it that are made for this exchange besides its own (images, searches, vectors). */
 export interface Payer {
