@@ -9,7 +9,9 @@ import { limitOf, timeOf } from './usage.ts';
 const USUAL_ROWS = 100;
 const MOST_ROWS = 1000;
 /** Rows that are looked at between two turns of the event loop. */
-const LOOKED_AT_ONCE = 4000;
+const LOOKED_AT_ONCE = 2000;
+/** Rows stand in the order in which they were written. A clock that was set back by less than this hides none. */
+const CLOCK_MS = 2 * 86_400_000;
 
 const FILTERS = ['key', 'model', 'target', 'session', 'request', 'ended', 'client'] as const;
 
@@ -133,6 +135,11 @@ async function* scan(
     const least = below - LOOKED_AT_ONCE;
     yield reader.all<StoredRow>(sql, { from, to, ...filters, least, before: below });
     below = least;
+    const [last] = reader.all<{ time: number }>(
+      'SELECT time FROM spend WHERE id <= $least ORDER BY id DESC LIMIT 1',
+      { least },
+    );
+    if (last !== undefined && last.time < from - CLOCK_MS) return;
     await othersTurn();
   }
 }

@@ -13,6 +13,7 @@ const COUNTS = `
   searches INTEGER NOT NULL, cost INTEGER NOT NULL, unpriced INTEGER NOT NULL, estimated INTEGER NOT NULL`;
 
 /**
+ * - `spend`: in the order in which tries ended; another index would cost every request
  * - `texts`: labels and prices, as JSON; the same ones stand in thousands of rows
  * - `totals`: sums by span, key, labels, model and target; `session_totals`: by day, session and key
  * - `running`: tries that run longer than a moment, as the rows that they become if the process is killed
@@ -20,13 +21,12 @@ const COUNTS = `
 const FIRST = `
 CREATE TABLE texts (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 CREATE TABLE spend (
-  id INTEGER PRIMARY KEY AUTOINCREMENT, time INTEGER NOT NULL, request TEXT NOT NULL, key TEXT NOT NULL,
+  id INTEGER PRIMARY KEY, time INTEGER NOT NULL, request TEXT NOT NULL, key TEXT NOT NULL,
   labels INTEGER NOT NULL, session TEXT, client TEXT NOT NULL, model TEXT NOT NULL, target TEXT NOT NULL,
   upstream_key TEXT, hop INTEGER NOT NULL, attempt INTEGER NOT NULL, status INTEGER, ended TEXT NOT NULL,
   input INTEGER NOT NULL, output INTEGER NOT NULL, cache_read INTEGER NOT NULL, cache_write INTEGER NOT NULL,
   cache_write_1h INTEGER NOT NULL, reasoning INTEGER NOT NULL, searches INTEGER NOT NULL,
   estimated INTEGER NOT NULL, cost INTEGER, price INTEGER, trace TEXT);
-CREATE INDEX spend_time ON spend (time);
 CREATE INDEX spend_session ON spend (session, time) WHERE session IS NOT NULL;
 CREATE TABLE totals (
   span INTEGER NOT NULL, start INTEGER NOT NULL, key TEXT NOT NULL, labels INTEGER NOT NULL,

@@ -279,7 +279,7 @@ function statements(db: Database) {
     ),
     gone: db.query<unknown, [string]>('DELETE FROM writers WHERE id = ?'),
     dropRows: db.query<unknown, [number, number]>(
-      'DELETE FROM spend WHERE id IN (SELECT id FROM spend WHERE time < ? ORDER BY time LIMIT ?)',
+      'DELETE FROM spend WHERE time < ?1 AND id IN (SELECT id FROM spend ORDER BY id LIMIT ?2)',
     ),
   };
 }

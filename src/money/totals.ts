@@ -26,14 +26,34 @@ export interface SessionGroup extends Group {
 export class RowTotals {
   readonly groups = new Map<string, TotalsGroup>();
   readonly sessions = new Map<string, SessionGroup>();
+  /** Those of the row before: rows of one key often follow each other. */
+  #lastRow: SpendRow | undefined;
+  #lastGroup: TotalsGroup | undefined;
 
   get size(): number {
     return this.groups.size + this.sessions.size;
   }
 
   add(row: SpendRow): void {
-    const labels = labelsText(row.labels);
     const hour = row.time - (row.time % HOUR_MS);
+    const last = this.#lastRow;
+    const group =
+      last !== undefined &&
+      this.#lastGroup?.hour === hour &&
+      last.target === row.target &&
+      last.key === row.key &&
+      last.model === row.model &&
+      last.labels === row.labels
+        ? this.#lastGroup
+        : this.#groupOf(row, hour);
+    this.#lastRow = row;
+    this.#lastGroup = group;
+    addRow(group, row);
+    if (row.session !== undefined) this.#addToSession(row, row.session, hour);
+  }
+
+  #groupOf(row: SpendRow, hour: number): TotalsGroup {
+    const labels = labelsText(row.labels);
     const name = `${hour} ${row.key}\0${labels}\0${row.model}\0${row.target}`;
     let group = this.groups.get(name);
     if (group === undefined) {
@@ -41,13 +61,14 @@ export class RowTotals {
       group = { hour, key, labels, model, target, ...noSums() };
       this.groups.set(name, group);
     }
-    addRow(group, row);
-    const { session } = row;
-    if (session === undefined) return;
+    return group;
+  }
+
+  #addToSession(row: SpendRow, session: string, hour: number): void {
     const sessionName = `${hour} ${row.key}\0${session}`;
     let own = this.sessions.get(sessionName);
     if (own === undefined) {
-      own = { hour, key: row.key, labels, session, ...noSums() };
+      own = { hour, key: row.key, labels: labelsText(row.labels), session, ...noSums() };
       this.sessions.set(sessionName, own);
     }
     addRow(own, row);

@@ -15,9 +15,10 @@ export type UsageStep = (typeof STEPS)[number];
 const COLUMNS = ['key', 'model', 'target'] as const;
 const MOST_GROUPS = 10_000;
 const USUAL_GROUPS = 1000;
-/** Buckets of one answer. */
-const MOST_STEPS = 10_000;
+/** Steps of one answer: those of an hour are read from the totals of hours, of which there are many. */
+const MOST_STEPS = { hour: 24 * 8, day: 1100, month: 1200 } as const;
 const USUAL_SPAN_MS = 30 * DAY_MS;
+const STEP_MS = { hour: HOUR_MS, day: DAY_MS, month: 28 * DAY_MS } as const;
 
 export interface UsageQuery {
   readonly by: (typeof COLUMNS)[number] | 'session' | { readonly label: string };
@@ -69,8 +70,9 @@ export function readUsageQuery(
     limit: limitOf(get('limit'), USUAL_GROUPS, MOST_GROUPS),
   };
   if (query.to <= query.from) throw invalid("'to' must be after 'from'.", 'to');
-  if (step !== undefined && (query.to - query.from) / (step === 'hour' ? HOUR_MS : DAY_MS) > MOST_STEPS) {
-    throw invalid(`That would be more than ${MOST_STEPS} steps.`, 'step');
+  const { step: length } = query;
+  if (length !== undefined && (query.to - query.from) / STEP_MS[length] > MOST_STEPS[length]) {
+    throw invalid(`That would be more than ${MOST_STEPS[length]} steps.`, 'step');
   }
   return query;
 }
