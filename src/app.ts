@@ -14,6 +14,7 @@ import { modelsPlugin } from './server/models.ts';
 import { nativeRoutes } from './server/native-routes.ts';
 import { onDemand } from './server/on-demand.ts';
 import { answerAll } from './server/server.ts';
+import { targetHealthPlugin } from './server/target-health.ts';
 
 export const createApp: CreateApp = (options) => {
   const services = createServices(options, createApp);
@@ -32,6 +33,7 @@ export const createApp: CreateApp = (options) => {
     .use(native)
     .use(modelsPlugin(services))
     .use(metricsPlugin(services))
+    .use(targetHealthPlugin(services))
     .use(aboutPlugin(services))
     .use(usagePlugin(services))
     .use(

@@ -1,9 +1,10 @@
 /** What one configuration makes: routes, providers, access. A reload makes it anew from what there was before. */
 
+import { limitsOf } from '../cli/commands/setup/model-limits.ts';
 import type { Config } from '../config/config.ts';
 import type { Environment } from '../config/environment.ts';
 import { needsKey } from '../config/sections/auth.ts';
-import type { Services } from '../gateway/types.ts';
+import type { Services } from '../gateway/reloadable.ts';
 import { KeyDirectory } from '../keys/directory.ts';
 import type { JwtTokens } from '../keys/jwt-tokens.ts';
 import { withoutKey } from '../keys/make-principal.ts';
@@ -15,7 +16,7 @@ import type { ConnectionLimits } from '../server/connections.ts';
 import { ConcurrencyLimit } from '../upstream/concurrency-limit.ts';
 import { demoTransport } from '../upstream/demo/index.ts';
 import { answerOf } from '../upstream/fetch-transport.ts';
-import { UpstreamPool } from '../upstream/pool.ts';
+import { type PoolOptions, UpstreamPool } from '../upstream/pool.ts';
 import type { UpstreamRequest } from '../upstream/transport.ts';
 
 export interface Configured {
@@ -28,27 +29,35 @@ export interface Configured {
   readonly bodyBytes: number;
 }
 
+interface Outliving {
+  readonly runTimeKeys: RunTimeKeys;
+  readonly tokens: JwtTokens;
+  readonly onChange: PoolOptions['onChange'];
+}
+
 /**
- * @param people what outlives a configuration: keys made at run time, and tokens that were seen
+ * @param outliving what outlives a configuration: keys made at run time, tokens that were seen, and who hears of
+ *   each rest that begins or ends
  * @param last what is in force: open exchanges hold their places, providers that stay the same stay open
  */
 export function configured(
   config: Config,
   environment: Environment,
-  { runTimeKeys, tokens }: { readonly runTimeKeys: RunTimeKeys; readonly tokens: JwtTokens },
+  { runTimeKeys, tokens, onChange }: Outliving,
   last?: Configured,
 ): Configured {
   const { providers, limits } = config;
   const proxied = (scheme: string) => environment.proxies(scheme);
   const upstreams =
     last?.upstreams.next(providers) ??
-    new UpstreamPool({ builtIn: { 'demo:': demo }, proxied }, providers);
+    new UpstreamPool({ builtIn: { 'demo:': demo }, proxied, onChange }, providers);
   const slots = last?.services.slots ?? new ConcurrencyLimit(limits.concurrency);
   slots.resize(limits.concurrency);
   return {
     services: {
       table: routingTable(config),
       upstream: (routed) => upstreams.of(routed.provider),
+      room: ({ target }) => limitsOf(target.model)?.context,
       slots,
     },
     upstreams,
@@ -75,6 +84,7 @@ export const connectionLimits = ({ limits }: Config): ConnectionLimits => ({
   idleMs: limits.idleConnectionMs,
   bodyIdleMs: limits.idleBodyMs,
   unfinishedBytes: limits.unfinishedBytes,
+  runningBytes: limits.runningBytes,
 });
 
 function accessOf(

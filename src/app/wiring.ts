@@ -34,6 +34,8 @@ import { countExchange, type ExchangeRecord, logExchange } from '../telemetry/ex
 import { createGatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import { event } from '../telemetry/log.ts';
 import { createUi } from '../ui/index.ts';
+import { restReports } from '../upstream/health/report.ts';
+import { healthSnapshot, STATE_VALUES } from '../upstream/health/snapshot.ts';
 import { askForModels, ModelLists } from '../upstream/model-list.ts';
 import { refusedKeys } from '../upstream/refused-keys.ts';
 import { askThrough } from './ask-model.ts';
@@ -63,13 +65,24 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     fetch: (url, init) => fetch(url, init),
     now: () => performance.now(),
   });
-  const asking = { runTimeKeys, tokens };
-  let current = configured(options.config, environment, asking);
+  const metrics = createGatewayMetrics(version);
+  const onChange = restReports({
+    rests: (change) => event(log, 'target.rests', { ...change }, 'warn'),
+    back: (change) => event(log, 'target.back', { ...change }),
+  });
+  const outliving = { runTimeKeys, tokens, onChange };
+  let current = configured(options.config, environment, outliving);
+  const health = { snapshot: () => healthSnapshot(current.upstreams.known) };
   const services = () => current.services;
   const config = () => current.services.table.config;
   let draining = false;
   const shared = options.config.workers > 1;
-  const metrics = createGatewayMetrics(version);
+  const renderMetrics = () => {
+    for (const { target, state } of health.snapshot().targets) {
+      metrics.targetState.set(STATE_VALUES[state], target);
+    }
+    return metrics.render();
+  };
   const connections = new Connections(connectionLimits(options.config));
   const limits = limitsService({
     home: environment.home,
@@ -136,6 +149,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         event(log, 'upstream.passed', { target: targetName(target), reason: error.kind });
       }
     },
+    onHedge: (provider: string) => metrics.retries.add(1, provider, 'slow'),
     onKeyRefused: refusedKeys((provider, key, status) =>
       event(log, 'upstream.key_refused', { provider, key, status }, 'warn'),
     ),
@@ -231,6 +245,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     connections,
     errors,
     ui,
+    health,
     /** The gateway with all features. The exchange goes on behind the response. */
     serve: receive(receiving, gateway, { goesOn: true }),
     countTokens: received(countTokens),
@@ -308,7 +323,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       return modelEntry(id, provider);
     },
     metricsText: () => {
-      const own = metrics.render();
+      const own = renderMetrics();
       return options.metricsOfAll?.(own) ?? own;
     },
     // Prometheus on this machine needs no key; over a network it does.
@@ -327,11 +342,11 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         recorder.configure(recorderSettings(config));
         money.configure(config);
         connections.configure(connectionLimits(config));
-        current = configured(config, environment, asking, current);
+        current = configured(config, environment, outliving, current);
         memory.configure(config);
         if (as === undefined && needsKey(config.auth)) runTimeKeys.follow();
       },
-      metrics: () => metrics.render(),
+      metrics: renderMetrics,
       workerLimits: limits.workerLimits,
       handOver: limits.handOver,
       openStores() {

@@ -12,7 +12,7 @@ import type { UpstreamCall } from '../upstream/upstream.ts';
 import { prepare } from './prepare.ts';
 import { readAnswer } from './read-answer.ts';
 import { readRefusal } from './read-refusal.ts';
-import { endFailedTry, endOf, StartOfTry } from './try-account.ts';
+import { endFailedTry, endOf, StartOfTry } from './tries/try-account.ts';
 import type { Attempt, Outcome } from './types.ts';
 
 /** Never rejects: whatever goes wrong is a failed outcome that says what may be tried next. */
@@ -20,7 +20,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
   const { exchange, request, protocol, upstream, features, hop, refusal, recording } = options;
   const { target } = options.routed;
   const notes = new Notes();
-  const abort = new Abort();
+  const abort = options.abort ?? new Abort();
   // At the first attempt the client was there a moment ago.
   if (hop.number === 1 && options.number === 1) abort.followLater(exchange);
   else abort.follow(exchange.signal);
@@ -51,7 +51,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
         recorded = recording.hop(hop.number, number, { target, model, route, url, headers, body });
       });
     // The steps of `Upstream.send`: every exchange takes this way, and one more async function costs time.
-    const acquiring = upstream.acquire(abort);
+    const acquiring = upstream.acquire(abort, options.loan, options.session);
     call = acquiring instanceof Promise ? await acquiring : acquiring;
     if (payer !== undefined) {
       const start = new StartOfTry(options, call.key.label, prepared.body.length);

@@ -1,12 +1,9 @@
-/** A client's request as the gateway gets it, and the services that answer it. */
+/** A client's request as the gateway gets it. */
 
 import type { Codec } from '../codecs/codec.ts';
 import type { Payer } from '../conversation/account/payer.ts';
 import type { Principal } from '../keys/principal.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
-import type { RoutedTarget, RoutingTable } from '../routing/index.ts';
-import type { ConcurrencyLimit } from '../upstream/concurrency-limit.ts';
-import type { Upstream } from '../upstream/upstream.ts';
 
 /** One exchange: a client's request and all that is done to answer it. */
 export interface Exchange {
@@ -31,11 +28,3 @@ export interface Exchange {
 
 /** Answers an exchange. Never rejects: every failure is a response in the client's protocol. */
 export type Gateway = (exchange: Exchange) => Promise<Response>;
-
-/** What may change while the process runs (a reload); read once per exchange. */
-export interface Services {
-  readonly table: RoutingTable;
-  readonly upstream: (routed: RoutedTarget) => Upstream;
-  /** How many exchanges may run at a time. */
-  readonly slots: ConcurrencyLimit;
-}

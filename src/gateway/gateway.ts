@@ -11,8 +11,10 @@ import type { Account, Accounts } from './account.ts';
 import { type ClientRequest, clientRequest, type RepairBody } from './client-request.ts';
 import { ExchangeSummaryBuilder } from './exchange-summary.ts';
 import { finishWhole } from './follow-ups.ts';
+import type { Services } from './reloadable.ts';
 import { errorOf, failedResponse, streamResponse, wholeResponse } from './responses.ts';
 import { type RunningExchange, runHop } from './run-hop.ts';
+import { ExchangeSession } from './tries/exchange-session.ts';
 import type {
   Exchange,
   ExchangeFeatures,
@@ -20,7 +22,6 @@ import type {
   Gateway,
   Hop,
   Outcome,
-  Services,
   Summary,
 } from './types.ts';
 
@@ -41,6 +42,8 @@ export interface GatewayOptions {
   /** Where samples are wanted, the recording of this exchange. */
   readonly record: (exchange: RecordedExchange) => Recording | undefined;
   readonly onRetry: (failed: FailedOutcome) => void;
+  /** A second request goes to this provider, beside a slow one. */
+  readonly onHedge?: (provider: string) => void;
   /** As {@link AttemptEvents.onKeyRefused}. */
   readonly onKeyRefused?: (provider: string, key: string, status: number) => void;
   /** A stream to a client opens (true) or is over (false). */
@@ -49,7 +52,7 @@ export interface GatewayOptions {
 }
 
 export function createGateway(options: GatewayOptions): Gateway {
-  const { protocols, onRetry, onKeyRefused, onStream } = options;
+  const { protocols, onRetry, onHedge, onKeyRefused, onStream } = options;
   return async (exchange) => {
     const recording = options.record(exchange);
     const summary = new ExchangeSummaryBuilder(exchange, recording, options.onEnd);
@@ -70,12 +73,14 @@ export function createGateway(options: GatewayOptions): Gateway {
         exchange,
         request,
         services,
+        session: new ExchangeSession(exchange, request.bytes),
         features,
         account,
         summary,
         secrets: secretsOf(config),
         protocols,
         onRetry,
+        onHedge,
         onKeyRefused,
       };
       const run = (hop: Hop) => runHop(running, hop);

@@ -11,11 +11,12 @@ import { startIdleTimer } from '../lib/loop/idle-timer.ts';
 import { maskLiterals } from '../lib/text/secret-literals.ts';
 import type { HopRecording } from '../samples/recording.ts';
 import { isRedirect, remedyForStatus } from '../upstream/classify.ts';
+import { resetAfterOf } from '../upstream/health/reset-headers.ts';
 import { type ResponseBody, readFirst, type UpstreamAnswer } from '../upstream/transport.ts';
 import type { UpstreamCall } from '../upstream/upstream.ts';
 import { aboutOurKey, maskedError, vendorError } from '../upstream/vendor-error.ts';
 import { decoded } from './response-body.ts';
-import { endFailedTry } from './try-account.ts';
+import { endFailedTry } from './tries/try-account.ts';
 import type { Attempt, FailedOutcome } from './types.ts';
 
 const ERROR_BODY_BYTES = 1024 * 1024;
@@ -23,7 +24,6 @@ const ERROR_BODY_BYTES = 1024 * 1024;
 const ERROR_MS = 10_000;
 const NONE: readonly string[] = [];
 
-/** Rests the key where the answer says that it is refused or used too much. */
 export async function readRefusal(
   attempt: Attempt,
   { key }: UpstreamCall,
@@ -46,14 +46,12 @@ export async function readRefusal(
   recorded?.end(meaning);
   if (account !== undefined) endFailedTry(account, 'error', usageIn(protocol, text));
   const remedy = remedyForStatus(status, meaning, headers);
-  if (remedy === 'next-key' || status === 429) {
-    key.rest((meaning.retryAfter ?? (status === 429 ? 5 : 60)) * 1000);
-  }
   const error = aboutOurKey(target.provider, meaning);
   if (error !== meaning && key.label !== undefined) {
     attempt.events?.onKeyRefused(target.provider, key.label, status);
   }
-  const failure: FailedOutcome = { kind: 'failed', error, remedy, target, notes };
+  const resetAfter = status === 429 ? resetAfterOf(headers) : undefined;
+  const failure: FailedOutcome = { kind: 'failed', error, remedy, target, notes, resetAfter };
   // A redirect stays here: a client that followed it would send its key and its request to that place.
   const same = protocol === request.protocol && error === vendors && isObject(tryParse(text));
   if (!same || !hasKnownWords(request.protocol, error)) return failure;

@@ -4,6 +4,7 @@ import type { Codec } from '../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import type { Feature } from '../features/feature.ts';
+import type { Abort } from '../lib/loop/abort.ts';
 import {
   permittedTargets,
   type RoutedTarget,
@@ -11,12 +12,15 @@ import {
   requestFacts,
   route,
 } from '../routing/index.ts';
+import type { Loan } from '../upstream/health/place.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { attempt } from './attempt.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { Account } from './account.ts';
 import type { ExchangeSummaryBuilder } from './exchange-summary.ts';
-import { type RetryContext, retry } from './retry.ts';
+import type { Services } from './reloadable.ts';
+import type { ExchangeSession } from './tries/exchange-session.ts';
+import { type RetryContext, retry } from './tries/retry.ts';
 import type {
   AttemptEvents,
   Exchange,
@@ -24,7 +28,6 @@ import type {
   FailedOutcome,
   Hop,
   Outcome,
-  Services,
 } from './types.ts';
 
 /** What all hops of one exchange share. */
@@ -32,6 +35,7 @@ export interface RunningExchange {
   readonly exchange: Exchange;
   readonly request: ClientRequest;
   readonly services: Services;
+  readonly session: ExchangeSession;
   readonly features: ExchangeFeatures | undefined;
   /** Undefined: nothing is counted. */
   readonly account: Account | undefined;
@@ -39,35 +43,42 @@ export interface RunningExchange {
   readonly secrets: readonly string[];
   readonly protocols: Readonly<Record<ProtocolName, Codec>>;
   readonly onRetry: (failed: FailedOutcome) => void;
+  readonly onHedge?: ((provider: string) => void) | undefined;
   readonly onKeyRefused?: ((provider: string, key: string, status: number) => void) | undefined;
 }
 
 /** The answer, or the failure that says most. Never rejects. */
 export function runHop(running: RunningExchange, hop: Hop): Promise<Outcome> {
-  const { exchange, request, services, summary, account } = running;
+  const { exchange, request, services, session, summary, account } = running;
   const facts = requestFacts({
     model: request.model,
     protocol: exchange.protocol.name,
     stream: request.stream,
     bytes: request.bytes.length,
     headers: exchange.headers,
-    affinity: exchange.id,
+    affinity: session,
     request: hop.conversation === undefined ? request : { conversation: hop.conversation },
   });
   let rule: string | undefined;
   let targets: readonly RoutedTarget[];
+  let equals: number;
   try {
     const decision = route(facts, services.table, account?.route);
     if (!decision.ok) return Promise.resolve(unrouted(decision.error));
-    rule = decision.rule;
-    targets = permittedTargets(exchange.principal, request.model, rule, decision.targets);
+    ({ rule } = decision);
+    const all = decision.targets;
+    targets = permittedTargets(exchange.principal, request.model, rule, all);
     if (account !== undefined) targets = affordableTargets(account, targets);
+    ({ equals } = decision);
+    if (targets !== all) {
+      equals = all.slice(0, equals).filter((target) => targets.includes(target)).length;
+    }
   } catch (thrown) {
     // A fact that a rule needs is in a part of the body that cannot be decoded, or the key may not use the model.
     return Promise.resolve(unrouted(asGatewayError(thrown)));
   }
   summary.routed(rule);
-  return retry(new AttemptsOfHop(running, hop, rule, facts), targets);
+  return retry(new AttemptsOfHop(running, hop, rule, facts), targets, equals);
 }
 
 /** @throws GatewayError why not the first, if the account may use none */
@@ -81,7 +92,8 @@ function affordableTargets(
     refusal ??= why;
     return why === undefined;
   });
-  if (left.length === 0 && refusal !== undefined) throw refusal;
+  if (refusal === undefined) return targets;
+  if (left.length === 0) throw refusal;
   return left;
 }
 
@@ -121,12 +133,37 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
     return this.#running.services.upstream(routed);
   }
 
-  attempt(routed: RoutedTarget, number: number, refusal: GatewayError | undefined) {
-    const { exchange, request, services, features, summary, secrets, protocols, account } =
+  room(routed: RoutedTarget): number | undefined {
+    return this.#running.services.room?.(routed);
+  }
+
+  get session(): ExchangeSession {
+    return this.#running.session;
+  }
+
+  // The streams of later hops share the client's open one.
+  get mayHedge(): boolean {
+    return this.#hop.number === 1 && this.#running.request.stream;
+  }
+
+  onHedge({ target }: RoutedTarget): void {
+    this.#running.onHedge?.(target.provider);
+  }
+
+  attempt(
+    routed: RoutedTarget,
+    loan: Loan,
+    number: number,
+    refusal: GatewayError | undefined,
+    abort?: Abort,
+  ) {
+    const { exchange, request, services, session, features, summary, secrets, protocols, account } =
       this.#running;
     return attempt({
       exchange,
       request,
+      session,
+      loan,
       routed,
       protocol: protocols[routed.target.protocol],
       upstream: services.upstream(routed),
@@ -134,6 +171,7 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
       hop: this.#hop,
       number,
       refusal,
+      abort,
       rule: this.#rule,
       recording: summary.recording,
       wantsAnswer: features?.onAnswer !== undefined,

@@ -11,13 +11,13 @@ import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { RoutedTarget, RouteRequest } from '../routing/index.ts';
 import type { ExchangeOutcome, Recording } from '../samples/recording.ts';
 import type { Remedy } from '../upstream/target-error.ts';
-import type { Upstream } from '../upstream/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { Exchange } from './exchange.ts';
 import type { ClientSide, FinalAnswer, Output, StreamPipeline } from './stream/pipeline.ts';
 import type { UpstreamBody } from './stream/upstream-body.ts';
+import type { AttemptPlace } from './tries/attempt-place.ts';
 
-export type { Exchange, Gateway, Services } from './exchange.ts';
+export type { Exchange, Gateway } from './exchange.ts';
 
 /** What acts on one exchange. */
 export interface ExchangeFeatures {
@@ -59,13 +59,11 @@ export type FollowUp = (
 ) => Promise<StreamOutcome | GatewayError>;
 
 /** One attempt of a hop at one target. */
-export interface Attempt {
+export interface Attempt extends AttemptPlace {
   readonly exchange: Exchange;
   readonly request: ClientRequest;
-  readonly routed: RoutedTarget;
   /** The codec of the target. */
   readonly protocol: Codec;
-  readonly upstream: Upstream;
   readonly features: readonly Feature[];
   readonly hop: Hop;
   /** Counts the attempts of this hop, from 1. */
@@ -157,6 +155,8 @@ export interface FailedOutcome {
   readonly remedy: Remedy;
   readonly target: RoutedTarget['target'] | undefined;
   readonly notes: Notes | undefined;
+  /** Seconds until the vendor's limits are reset, as its headers say. */
+  readonly resetAfter?: number | undefined;
   /** The vendor's own error answer, when it is in the client's protocol and can go out as it is. */
   readonly raw?: {
     readonly status: number;

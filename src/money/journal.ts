@@ -1,6 +1,6 @@
 /** The journal of spend: rows wait in memory for a moment and are written in batches, outside of requests. */
 
-import { othersTurn } from '../lib/loop/tick-end.ts';
+import { othersTurn } from '../lib/loop/steps.ts';
 import { fileAt, isDamage, setAside } from '../lib/store/versioned-store.ts';
 import { randomBase36 } from '../lib/text/ids.ts';
 import type { SpendReader } from './schema.ts';

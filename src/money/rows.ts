@@ -2,7 +2,7 @@
 
 import { invalid } from '../conversation/errors.ts';
 import { type JsonObject, tryParse } from '../lib/json/json.ts';
-import { othersTurn } from '../lib/loop/tick-end.ts';
+import { othersTurn } from '../lib/loop/steps.ts';
 import type { SpendReader } from './schema.ts';
 import { limitOf, timeOf } from './usage.ts';
 

@@ -41,6 +41,8 @@ export class SpendStore implements SpendReader {
   /** @throws SQLiteError, or the file system's error */
   constructor(path: string, writer: string) {
     this.#db = openStateFile({ path, migrations: MIGRATIONS, busy: BUSY_MS });
+    // Many short checkpoints: each is a step of the event loop.
+    this.#db.run('PRAGMA wal_autocheckpoint = 200');
     this.#writer = writer;
     this.#sql = statements(this.#db);
   }

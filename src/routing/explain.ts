@@ -23,6 +23,16 @@ export interface ExplainedRule {
   readonly to: readonly string[];
 }
 
+/** A target that a running gateway leaves out, or partly. */
+export interface RestingTarget {
+  /** `provider/model`. */
+  readonly target: string;
+  /** No key of it is used now: other targets come first. */
+  readonly passedOver: boolean;
+  /** What rests, why and until when, as text. */
+  readonly rests: readonly string[];
+}
+
 export interface Explanation {
   readonly asked: string;
   /** The name that was routed. */
@@ -31,11 +41,23 @@ export interface Explanation {
   readonly category: Category;
   readonly rules: readonly ExplainedRule[];
   readonly decision: RouteDecision;
+  /** What rests of the targets that were chosen; empty where no gateway runs. */
+  readonly resting: readonly RestingTarget[];
 }
 
-/** Checks a request against every rule, also those after the deciding one. Reads all facts. */
-export function explain(request: RouteRequest, table: RoutingTable): Explanation {
+/**
+ * Checks a request against every rule, also those after the deciding one. Reads all facts.
+ * @param resting what rests in a running gateway
+ */
+export function explain(
+  request: RouteRequest,
+  table: RoutingTable,
+  resting: readonly RestingTarget[] = [],
+): Explanation {
   const decision = route(request, table);
+  const chosen = new Set(
+    decision.ok ? decision.targets.map(({ target }) => targetName(target)) : [],
+  );
   const { model, aliases } = followAliases(request.model, table.config);
   const routed = withModel(request, model);
   return {
@@ -60,6 +82,7 @@ export function explain(request: RouteRequest, table: RoutingTable): Explanation
       };
     }),
     decision,
+    resting: resting.filter(({ target }) => chosen.has(target)),
   };
 }
 
@@ -76,7 +99,7 @@ function shareOf(one: RouteTo, to: readonly RouteTo[]): string {
 
 /** The explanation as text, one line for each rule and condition. */
 export function explainText(explanation: Explanation): string {
-  const { asked, aliases, category, rules, decision } = explanation;
+  const { asked, aliases, category, rules, decision, resting } = explanation;
   const lines = [`model     ${[asked, ...aliases].join(' → ')}`, `category  ${category}`];
   if (rules.length > 0) lines.push('routes');
   for (const rule of rules) {
@@ -91,7 +114,11 @@ export function explainText(explanation: Explanation): string {
     for (const [index, { target }] of decision.targets.entries()) {
       const profile = target.profile.name === 'none' ? '' : `, profile ${target.profile.name}`;
       const label = index === 0 ? 'target   ' : 'then     ';
-      lines.push(`${label} ${targetName(target)} (${target.protocol}${profile})`);
+      const name = targetName(target);
+      const rests = resting.find((one) => one.target === name);
+      const passed = rests?.passedOver ? ', rests: passed over while another target serves' : '';
+      lines.push(`${label} ${name} (${target.protocol}${profile}${passed})`);
+      for (const why of rests?.rests ?? []) lines.push(`          rests: ${why}`);
     }
   }
   return lines.join('\n');

@@ -13,8 +13,8 @@ export interface FactsInput {
   /** Length of the body. */
   readonly bytes: number;
   readonly headers: ReadonlyHeaders;
-  /** A session id, else the request id. */
-  readonly affinity: string;
+  /** What tells the session, or the object that finds it when it is first read. */
+  readonly affinity: string | { readonly affinity: string };
   /** Milliseconds since 1970; left out: the moment when it is first read. */
   readonly time?: number;
   /** The conversation is read when the first fact needs it; that may decode the body. */
@@ -59,8 +59,8 @@ class Facts implements RouteRequest {
   readonly protocol: ProtocolName;
   readonly stream: boolean;
   readonly headers: ReadonlyHeaders;
-  readonly affinity: string;
   // Not `#` members: `withModel` makes objects whose prototype is this one.
+  private readonly session: FactsInput['affinity'];
   private readonly bytes: number;
   private readonly request: DecodedRequest;
   private readonly known: ComputedFacts = {};
@@ -70,10 +70,14 @@ class Facts implements RouteRequest {
     this.protocol = input.protocol;
     this.stream = input.stream;
     this.headers = input.headers;
-    this.affinity = input.affinity;
+    this.session = input.affinity;
     if (input.time !== undefined) this.known.time = input.time;
     this.bytes = input.bytes;
     this.request = input.request;
+  }
+
+  get affinity(): string {
+    return typeof this.session === 'string' ? this.session : this.session.affinity;
   }
 
   get time(): number {

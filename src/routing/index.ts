@@ -5,6 +5,7 @@ export {
   type Explanation,
   explain,
   explainText,
+  type RestingTarget,
 } from './explain.ts';
 export { requestFacts } from './facts.ts';
 export { type ModelItem, models } from './models.ts';

@@ -15,7 +15,7 @@ export interface RouteRequest {
   /** As the client spelled it. */
   readonly model: string;
   readonly protocol: ProtocolName;
-  /** A session id, else the request id. Among weighted targets, the same affinity always picks the same one. */
+  /** What tells the session. Among weighted targets, the same affinity always picks the same one. */
   readonly affinity: string;
   readonly stream: boolean;
   /** An estimate of the prompt's size. */
@@ -90,6 +90,8 @@ export type RouteDecision =
       readonly targets: readonly RoutedTarget[];
       /** The name of the rule that chose them; undefined when none did. */
       readonly rule: string | undefined;
+      /** So many of the first are equals by weight: one may take the place of the first if that is much slower. */
+      readonly equals: number;
       readonly reason: RouteReason;
     }
   | { readonly ok: false; readonly error: GatewayError; readonly reason: RouteReason };

@@ -10,13 +10,22 @@ import { classifier } from './category.ts';
 import { type Classify, type Condition, compileWhen } from './conditions.ts';
 import { models } from './models.ts';
 import type { Fact, RouteDecision, RoutedTarget, RouteReason, RouteRequest } from './request.ts';
-import { expander, LONG_NAME, MAX_REMEMBERED, splitTarget, targetOf } from './targets.ts';
+import {
+  expander,
+  isWeighted,
+  LONG_NAME,
+  MAX_REMEMBERED,
+  splitTarget,
+  targetOf,
+} from './targets.ts';
 
 export interface Rule {
   readonly config: RouteConfig;
   readonly conditions: readonly Condition[];
   /** The targets for a requested model name, in order. */
   readonly targets: (requested: string, affinity: string) => readonly RoutedTarget[];
+  /** How many targets share the sessions by weight; 0: the first one has them all. */
+  readonly equals: number;
 }
 
 export interface RoutingTable {
@@ -63,12 +72,13 @@ export function routingTable(config: Config): RoutingTable {
       config: route,
       conditions: compileWhen(route.when ?? {}, classify),
       targets: expander(route.to, config.providers),
+      equals: isWeighted(route.to) ? route.to.filter(({ weight = 1 }) => weight > 0).length : 0,
     }),
   );
   const needs = new Set<Fact>(['model']);
   for (const { config: route, conditions } of rules) {
     for (const condition of conditions) for (const fact of condition.facts) needs.add(fact);
-    if (route.to.some((one) => one.weight !== undefined)) needs.add('affinity');
+    if (isWeighted(route.to)) needs.add('affinity');
   }
   const listed = Object.values(config.providers).map(
     (provider): ProviderModels => ({
@@ -105,7 +115,7 @@ export function route(
     const renamed = aliases.length === 0 ? request : withModel(request, model);
     for (const { rule, index, others } of rules) {
       if (!allHold(others, renamed)) continue;
-      const affinity = table.needs.has('affinity') ? request.affinity : '';
+      const affinity = rule.equals > 0 ? request.affinity : '';
       const targets = rule.targets(model, affinity);
       if (targets.length > 0)
         return new RuleDecision(rule, index, targets, renamed, aliases, table);
@@ -202,6 +212,7 @@ const decisionWithoutRule = (
   ok: true,
   targets,
   rule: undefined,
+  equals: 0,
   reason: { kind, name, matched: [], aliases },
 });
 
@@ -233,6 +244,10 @@ class RuleDecision {
 
   get rule(): string {
     return this.#rule.config.name;
+  }
+
+  get equals(): number {
+    return this.#rule.equals;
   }
 
   get reason(): RouteReason {

@@ -5,6 +5,7 @@ import type { RouteTo } from '../config/sections/routes.ts';
 import type { Facts, ProfileFacts } from '../config/vendors/profile-schema.ts';
 import type { Profile } from '../conversation/target.ts';
 import { globTest } from '../lib/text/glob.ts';
+import { hashOf, scoreOf } from '../lib/text/rendezvous.ts';
 import type { RoutedTarget } from './request.ts';
 
 export type Providers = Readonly<Record<string, ProviderConfig>>;
@@ -71,19 +72,22 @@ export function profileFor(facts: ProfileFacts, model: string): Profile {
   return profile;
 }
 
-/**
- * The targets of a rule in the order to try them, none twice. A `*` in the model stands for the requested
- * name. With weights, one target is picked as the first and the others keep their order after it.
- */
+/** A target of a rule with what decides which sessions prefer it. */
+interface Candidate {
+  readonly routed: RoutedTarget;
+  readonly weight: number;
+  readonly hash: number;
+}
+
+/** The targets of a rule in the order of the file, none twice. A `*` in the model stands for the requested name. */
 function expand(
   to: readonly RouteTo[],
   requested: string,
-  affinity: string,
   providers: Providers,
-): readonly RoutedTarget[] {
-  const out: RoutedTarget[] = [];
+): readonly Candidate[] {
+  const out: Candidate[] = [];
   const seen = new Set<string>();
-  for (const { target } of weighted(to, affinity)) {
+  for (const { target, weight = 1 } of to) {
     const parts = splitTarget(target, providers);
     if (parts === undefined) continue;
     // A function: in a replacement text, `$&` in the requested name would be special.
@@ -91,7 +95,7 @@ function expand(
     const key = `${parts.provider.name}/${model}`;
     if (model === '' || seen.has(key)) continue;
     seen.add(key);
-    out.push(targetOf(parts.provider, model));
+    out.push({ routed: targetOf(parts.provider, model), weight, hash: hashOf(key) });
   }
   return out;
 }
@@ -100,44 +104,43 @@ function expand(
 export const MAX_REMEMBERED = 1000;
 export const LONG_NAME = 256;
 
-/** {@link expand} for one rule. Remembers the targets by name; with weights, the affinity decides for each request. */
+/**
+ * The targets of one rule, remembered by requested name. With weights each session has an order of its own
+ * (weighted rendezvous hashing): targets without weight come last, in the order of the file.
+ */
 export function expander(
   to: readonly RouteTo[],
   providers: Providers,
 ): (requested: string, affinity: string) => readonly RoutedTarget[] {
-  if (isWeighted(to)) return (requested, affinity) => expand(to, requested, affinity, providers);
-  const known = new Map<string, readonly RoutedTarget[]>();
-  return (requested) => {
-    let targets = known.get(requested);
-    if (targets === undefined) {
+  const weighted = isWeighted(to);
+  const known = new Map<string, readonly Candidate[]>();
+  const inFileOrder = new WeakMap<readonly Candidate[], readonly RoutedTarget[]>();
+  return (requested, affinity) => {
+    let candidates = known.get(requested);
+    if (candidates === undefined) {
+      candidates = expand(to, requested, providers);
       if (known.size >= MAX_REMEMBERED) known.clear();
-      targets = expand(to, requested, '', providers);
-      if (requested.length > LONG_NAME) return targets;
-      known.set(requested, targets);
+      if (requested.length <= LONG_NAME) known.set(requested, candidates);
+    }
+    if (weighted) return inSessionOrder(candidates, hashOf(affinity));
+    let targets = inFileOrder.get(candidates);
+    if (targets === undefined) {
+      targets = candidates.map(({ routed }) => routed);
+      inFileOrder.set(candidates, targets);
     }
     return targets;
   };
 }
 
-const isWeighted = (to: readonly RouteTo[]) =>
+export const isWeighted = (to: readonly RouteTo[]) =>
   to.length > 1 && to.some((one) => one.weight !== undefined);
 
-/**
- * Weighted rendezvous hashing: each target scores -weight / ln(u), with u from the hash of affinity and
- * target, and the highest score wins. A session keeps its target as long as that target's share does
- * not shrink, whatever happens to the others.
- */
-function weighted(to: readonly RouteTo[], affinity: string): readonly RouteTo[] {
-  if (!isWeighted(to)) return to;
-  let best: RouteTo | undefined;
-  let bestScore = 0;
-  for (const one of to) {
-    const hash = Bun.hash.xxHash32(`${affinity}\0${one.target}`);
-    const score = -(one.weight ?? 1) / Math.log((hash + 0.5) / 2 ** 32);
-    if (score > bestScore) {
-      best = one;
-      bestScore = score;
-    }
-  }
-  return best === undefined ? to : [best, ...to.filter((one) => one !== best)];
+function inSessionOrder(
+  candidates: readonly Candidate[],
+  session: number,
+): readonly RoutedTarget[] {
+  return candidates
+    .map(({ routed, weight, hash }) => ({ routed, score: scoreOf(session, hash, weight) }))
+    .sort((a, b) => b.score - a.score)
+    .map(({ routed }) => routed);
 }

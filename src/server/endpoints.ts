@@ -15,6 +15,7 @@ export const KNOWN_ENDPOINTS: readonly string[] = [
   'GET /v1/models',
   'GET /healthz',
   'GET /readyz',
+  'GET /health/targets',
   'GET /metrics',
   'GET /docs',
   'GET /ui',

@@ -26,6 +26,8 @@ export interface GatewayMetrics {
   /** name */
   readonly notes: Counter;
   readonly streamsActive: Gauge;
+  /** target: 0 serves, 1 is tried again, 2 rests */
+  readonly targetState: Gauge;
   /** protocol, rule */
   readonly violations: Counter;
   /** family, outcome: recovered | removed | left */
@@ -112,6 +114,11 @@ export function createGatewayMetrics(version: string): GatewayMetrics {
       'name',
     ]),
     streamsActive: registry.gauge('hopgate_streams_active', 'Streams open to clients right now.'),
+    targetState: registry.gauge(
+      'hopgate_target_state',
+      'Health of a target: 0 serves, 1 is tried again after a rest, 2 rests.',
+      ['target'],
+    ),
     violations: registry.counter(
       'hopgate_stream_violations_total',
       'Protocol violations found in streams as clients got them (`validate`).',

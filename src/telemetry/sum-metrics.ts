@@ -7,9 +7,9 @@ interface Family {
   readonly series: Map<string, number>;
 }
 
-/** Gauges that are not added: the earliest start, the longest uptime, and the build, which is the same for all. */
+/** Gauges that are not added: the earliest start, the longest uptime, the build, and the worst state of a target. */
 const MINIMUM = new Set(['process_start_time_seconds']);
-const MAXIMUM = new Set(['hopgate_uptime_seconds', 'hopgate_build_info']);
+const MAXIMUM = new Set(['hopgate_uptime_seconds', 'hopgate_build_info', 'hopgate_target_state']);
 
 // `name{labels} value`; labels may contain spaces.
 const SERIES = /^(.*) (\S+)$/;

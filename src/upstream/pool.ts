@@ -6,11 +6,11 @@ import { fetchTransport } from './fetch-transport.ts';
 import { http1Transport } from './http1/index.ts';
 import { sameConfig } from './same-config.ts';
 import type { Transport, UpstreamTls } from './transport.ts';
-import { Upstream } from './upstream.ts';
+import { Upstream, type UpstreamOptions } from './upstream.ts';
 
 type Providers = Readonly<Record<string, ProviderConfig>>;
 
-export interface PoolOptions {
+export interface PoolOptions extends UpstreamOptions {
   /** The transport for base URLs of another kind than http, by scheme (`demo:`). */
   readonly builtIn: Readonly<Record<string, () => Transport>>;
   /** Whether the environment names a proxy for URLs of this scheme (`https:`). */
@@ -50,11 +50,16 @@ export class UpstreamPool {
     return next;
   }
 
+  /** The providers that were asked so far. */
+  get known(): Iterable<Upstream> {
+    return this.#known.values();
+  }
+
   #make(config: ProviderConfig, before?: Upstream): Upstream {
-    const { builtIn, proxied } = this.#options;
+    const { builtIn, proxied, clock, onChange } = this.#options;
     const scheme = config.baseUrl.slice(0, config.baseUrl.indexOf(':') + 1);
     const transport = builtIn[scheme]?.() ?? networkTo(config, proxied);
-    const upstream = new Upstream(config, transport, before);
+    const upstream = new Upstream(config, transport, before, { clock, onChange });
     this.#known.set(config.name, upstream);
     return upstream;
   }

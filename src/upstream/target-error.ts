@@ -12,6 +12,9 @@ export class TargetError extends GatewayError {
   }
 }
 
+/** This machine has no file descriptor left: no upstream's fault. */
+export class NoDescriptor extends GatewayError {}
+
 /**
  * An upstream that sent more than is taken; its connection is cut. The same request there would end in the
  * same way. `limit`: the key of the configuration.

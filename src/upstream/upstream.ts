@@ -6,12 +6,14 @@ import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { Abort } from '../lib/loop/abort.ts';
 import { type IdleTimer, startIdleTimer } from '../lib/loop/idle-timer.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
+import { Hedging } from './health/hedging.ts';
+import type { Loan, PlaceEvents } from './health/place.ts';
 import { NotConnected } from './http1/connection.ts';
 import { MalformedReply } from './http1/response-parser.ts';
-import { KeyRing, type LentKey } from './key-ring.ts';
+import { KeyRing, type Session } from './key-ring.ts';
 import { UpstreamHeaders } from './request-headers.ts';
 import { sameConfig } from './same-config.ts';
-import { TargetError } from './target-error.ts';
+import { NoDescriptor, TargetError } from './target-error.ts';
 import type { Transport, UpstreamAnswer, UpstreamRequest } from './transport.ts';
 
 export interface SendOptions {
@@ -42,7 +44,7 @@ export interface Sent {
 
 /** One try at sending a request: the slot it takes, the key it uses, and the limits on its time. */
 export class UpstreamCall {
-  readonly key: LentKey;
+  readonly key: Loan;
   readonly #config: ProviderConfig;
   readonly #abort: Abort;
   readonly #release: () => void;
@@ -50,7 +52,7 @@ export class UpstreamCall {
   readonly #idleTimer: IdleTimer;
   #late = false;
 
-  constructor(config: ProviderConfig, key: LentKey, abort: Abort, release: () => void) {
+  constructor(config: ProviderConfig, key: Loan, abort: Abort, release: () => void) {
     this.#config = config;
     this.key = key;
     this.#abort = abort;
@@ -90,9 +92,20 @@ export class UpstreamCall {
   }
 }
 
+export interface UpstreamOptions {
+  /** Milliseconds that only grow. */
+  readonly clock?: (() => number) | undefined;
+  /** A rest of this provider began or ended. */
+  readonly onChange?:
+    | ((provider: string, ...change: Parameters<PlaceEvents['onChange']>) => void)
+    | undefined;
+}
+
 export class Upstream {
   readonly config: ProviderConfig;
   readonly keys: KeyRing;
+  /** Undefined: no second request is ever sent beside a slow one. */
+  readonly hedging: Hedging | undefined;
   readonly #transport: Transport;
   readonly #slots: ConcurrencyLimit;
   readonly #query: string;
@@ -104,17 +117,25 @@ export class Upstream {
    * `before`: this provider by the configuration before this one. Requests that it still runs hold their slots
    * here too, and the other way round.
    */
-  constructor(config: ProviderConfig, transport: Transport, before?: Upstream) {
+  constructor(
+    config: ProviderConfig,
+    transport: Transport,
+    before?: Upstream,
+    { clock, onChange }: UpstreamOptions = {},
+  ) {
     const { concurrency } = config.transport;
     // Another place has room of its own, and has refused no key yet.
     const last = before?.config.baseUrl === config.baseUrl ? before : undefined;
     const asLast = last !== undefined && asksAlike(last.config, config);
     this.config = config;
-    this.keys = new KeyRing(
-      config.keys,
-      config.retry.maxCooldownMs,
-      asLast ? last.keys : undefined,
-    );
+    const { maxCooldownMs: askedMs, maxRestMs: longestMs } = config.retry;
+    this.keys = new KeyRing(config.keys, {
+      limits: { askedMs, longestMs },
+      clock,
+      onChange: onChange && ((...change) => onChange(config.name, ...change)),
+      before: asLast ? last.keys : undefined,
+    });
+    this.hedging = config.retry.hedge ? (last?.hedging ?? new Hedging()) : undefined;
     this.#transport = transport;
     this.#slots = last === undefined ? new ConcurrencyLimit(concurrency) : last.#slots;
     this.#slots.resize(concurrency);
@@ -142,12 +163,19 @@ export class Upstream {
     return this.#slots.full;
   }
 
-  /** The beginning of a try; waits where all slots are taken. Rejects with the abort's reason. */
-  acquire(abort: Abort): UpstreamCall | Promise<UpstreamCall> {
+  /**
+   * The beginning of a try; waits where all slots are taken. Rejects with the abort's reason.
+   * @param loan the key to use, and the session for another one if its place rests by then; left out: any key
+   */
+  acquire(abort: Abort, loan?: Loan, session?: Session): UpstreamCall | Promise<UpstreamCall> {
     const taken = this.#slots.take(abort);
-    return typeof taken === 'function'
-      ? new UpstreamCall(this.config, this.keys.lease(), abort, taken)
-      : taken.then((release) => new UpstreamCall(this.config, this.keys.lease(), abort, release));
+    if (typeof taken === 'function') {
+      return new UpstreamCall(this.config, loan ?? this.keys.lease(), abort, taken);
+    }
+    return taken.then((release) => {
+      if (loan !== undefined && session !== undefined) this.keys.renew(loan, session);
+      return new UpstreamCall(this.config, loan ?? this.keys.lease(), abort, release);
+    });
   }
 
   /** What goes out, and the answer of any status. The caller reports the result to `call`. */
@@ -184,6 +212,7 @@ export class Upstream {
     try {
       const answer = await this.sendRequest(call, options);
       call.answered();
+      call.key.settleStatus(answer.status, this.keys.now);
       return { answer, release: () => call.release() };
     } catch (thrown) {
       throw call.failed(thrown);
@@ -222,7 +251,7 @@ export function connectionError(provider: string, thrown: unknown): GatewayError
   const limit = exhausted();
   if (limit !== undefined) {
     const words = `Provider ${provider} could not be reached: no file can be opened any more (${limit}).`;
-    return new GatewayError('upstream', words, cause);
+    return new NoDescriptor('upstream', words, cause);
   }
   const code = (thrown as { code?: unknown } | null)?.code;
   const known = typeof code === 'string' ? code : undefined;

@@ -9,6 +9,7 @@ import type { Exchange, Summary } from '../../src/gateway/types.ts';
 import { WITHOUT_KEY } from '../../src/keys/principal.ts';
 import { type RoutedTarget, routingTable } from '../../src/routing/index.ts';
 import { ConcurrencyLimit } from '../../src/upstream/concurrency-limit.ts';
+import { type HealthSnapshot, healthSnapshot } from '../../src/upstream/health/snapshot.ts';
 import { UpstreamPool } from '../../src/upstream/pool.ts';
 import { PROTOCOLS } from './scripted.ts';
 
@@ -105,10 +106,20 @@ export interface Told {
 }
 
 export interface World {
-  ask(client: ProtocolName, stream: boolean, more?: object): Promise<Told>;
+  ask(
+    client: ProtocolName,
+    stream: boolean,
+    more?: object,
+    headers?: Readonly<Record<string, string>>,
+    signal?: AbortSignal,
+  ): Promise<Told>;
   count(): Promise<Told>;
   readonly summaries: Summary[];
   readonly refusedKeys: string[];
+  /** What rests. */
+  health(): HealthSnapshot;
+  /** Time passes for what rests. */
+  pass(ms: number): void;
 }
 
 const BODIES: Readonly<Record<ProtocolName, object>> = {
@@ -117,13 +128,18 @@ const BODIES: Readonly<Record<ProtocolName, object>> = {
   'anthropic-messages': { max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] },
 };
 
+/** Context windows of models with these names. */
+const ROOMS: Readonly<Record<string, number>> = { small: 1000, 'also-small': 1000, large: 9000 };
+
 /** A gateway of this configuration, in this process; clients ask for the model `m`. */
 export function rawWorld(yaml: string): World {
   const loaded = parseConfig(yaml, 'test.yaml', environmentFrom({}, '/nowhere'));
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
   const { config } = loaded;
   const table = routingTable(config);
-  const pool = new UpstreamPool({ builtIn: {}, proxied: () => false }, config.providers);
+  let passed = 0;
+  const clock = () => performance.now() + passed;
+  const pool = new UpstreamPool({ builtIn: {}, proxied: () => false, clock }, config.providers);
   const slots = new ConcurrencyLimit(0);
   const summaries: Summary[] = [];
   const refusedKeys: string[] = [];
@@ -131,6 +147,7 @@ export function rawWorld(yaml: string): World {
     table,
     slots,
     upstream: ({ provider }: RoutedTarget) => pool.of(provider),
+    room: ({ target }: RoutedTarget) => ROOMS[target.model],
   });
   const gateway = createGateway({
     protocols: PROTOCOLS,
@@ -143,13 +160,18 @@ export function rawWorld(yaml: string): World {
     onEnd: (summary) => summaries.push(summary),
   });
   const counter = createTokenCounter({ protocols: PROTOCOLS, services });
-  const exchange = (client: ProtocolName, body: object): Exchange => ({
+  const exchange = (
+    client: ProtocolName,
+    body: object,
+    headers: Readonly<Record<string, string>> = {},
+    signal = new AbortController().signal,
+  ): Exchange => ({
     id: 'req_1790000000000_abcdef',
     protocol: PROTOCOLS[client],
     body: new TextEncoder().encode(JSON.stringify(body)),
-    headers: new Headers(),
+    headers: new Headers(headers),
     search: '',
-    signal: new AbortController().signal,
+    signal,
     principal: WITHOUT_KEY,
     owner: '',
     started: performance.now(),
@@ -157,8 +179,14 @@ export function rawWorld(yaml: string): World {
   return {
     summaries,
     refusedKeys,
-    ask: async (client, stream, more) =>
-      told(await gateway(exchange(client, { model: 'm', stream, ...BODIES[client], ...more }))),
+    health: () => healthSnapshot(pool.known),
+    pass(ms) {
+      passed += ms;
+    },
+    ask: async (client, stream, more, headers, signal) => {
+      const body = { model: 'm', stream, ...BODIES[client], ...more };
+      return told(await gateway(exchange(client, body, headers, signal)));
+    },
     count: async () => {
       const { max_tokens: _, ...body } = BODIES['anthropic-messages'] as { max_tokens: number };
       return told(await counter(exchange('anthropic-messages', { model: 'm', ...body })));

@@ -10,6 +10,8 @@ import { KeyRing } from '../../src/upstream/key-ring.ts';
 import { UpstreamHeaders, upstreamHeaders } from '../../src/upstream/request-headers.ts';
 
 const key = (text: string) => ({ reveal: () => text });
+const limits = (ms: number) => ({ limits: { askedMs: ms, longestMs: ms } });
+const refused = (askedMs: number) => ({ reason: 'key_refused', status: 401, askedMs }) as const;
 const error = (kind: ConstructorParameters<typeof GatewayError>[0]) => new GatewayError(kind, 'x');
 
 describe('what a refusal means', () => {
@@ -59,20 +61,20 @@ describe('what a refusal means', () => {
 
 describe('keys', () => {
   test('are used in turn; one that was refused rests, at most the longest time', () => {
-    const ring = new KeyRing([key('a'), key('b')], 1000);
+    const ring = new KeyRing([key('a'), key('b')], limits(1000));
     const first = ring.lease();
     expect([first.text, ring.lease().text, ring.lease().text]).toEqual(['a', 'b', 'a']);
-    first.rest(1_000_000);
+    first.settle(refused(1_000_000), ring.now);
     expect([ring.lease().text, ring.lease().text]).toEqual(['b', 'b']);
-    expect(ring.awake(Date.now() + 1001)).toBe(2);
+    expect(ring.awake(ring.now + 1001)).toBe(2);
   });
 
   test('when all rest, the one due first is tried rather than none', () => {
-    const ring = new KeyRing([key('a'), key('b')], 10_000);
-    ring.lease().rest(9000);
-    ring.lease().rest(3000);
+    const ring = new KeyRing([key('a'), key('b')], limits(10_000));
+    ring.lease().settle(refused(9000), ring.now);
+    ring.lease().settle(refused(3000), ring.now);
     expect(ring.lease().text).toBe('b');
-    expect(new KeyRing([], 0).lease().text).toBeUndefined();
+    expect(new KeyRing([], limits(0)).lease().text).toBeUndefined();
   });
 });
 

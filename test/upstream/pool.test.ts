@@ -20,6 +20,7 @@ function configOf(provider: object = {}, more: object = {}): Config {
   return loaded.config;
 }
 
+const REFUSED = { reason: 'key_refused', status: 401 } as const;
 const options = { builtIn: {}, proxied: () => false };
 
 /** The provider before a reload and after it. */
@@ -86,7 +87,7 @@ describe('a reload', () => {
     const pool = new UpstreamPool(options, first.providers);
     const key = pool.of(first.providers.up!).keys.lease();
     expect(key.text).toBe('key-1');
-    key.rest(60_000);
+    key.settle(REFUSED, performance.now());
     const second = configOf(change, { keep_alive: 14 });
     const { keys } = pool.next(second.providers).of(second.providers.up!);
     expect(keys.awake()).toBe(1);
@@ -101,7 +102,7 @@ describe('a reload', () => {
     ]) {
       const first = configOf();
       const pool = new UpstreamPool(options, first.providers);
-      pool.of(first.providers.up!).keys.lease().rest(60_000);
+      pool.of(first.providers.up!).keys.lease().settle(REFUSED, performance.now());
       const second = configOf(change);
       expect(pool.next(second.providers).of(second.providers.up!).keys.awake()).toBe(2);
     }

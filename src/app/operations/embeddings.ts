@@ -4,7 +4,7 @@ import { asGatewayError, GatewayError } from '../../conversation/errors.ts';
 import type { Payer, TryAccount, TryStart } from '../../conversation/account/payer.ts';
 import { tokenCount, type Usage } from '../../conversation/usage.ts';
 import { decoded } from '../../gateway/response-body.ts';
-import { endFailedTry, endOf } from '../../gateway/try-account.ts';
+import { endFailedTry, endOf } from '../../gateway/tries/try-account.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
 import { Abort } from '../../lib/loop/abort.ts';
 import { readFirst } from '../../upstream/transport.ts';

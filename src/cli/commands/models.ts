@@ -13,6 +13,7 @@ import {
   modelsWith,
   openProviders,
   plainRequest,
+  type RestingTarget,
   type RouteRequest,
   requestFacts,
   routingTable,
@@ -20,6 +21,7 @@ import {
 import { askForModels, ModelLists } from '../../upstream/model-list.ts';
 import { type CommandServices, type CommandSpec, type Invocation, UsageError } from '../command.ts';
 import { loadOrReport } from '../load-config.ts';
+import { restingTargets } from '../resting-targets.ts';
 import { jsonOption } from '../shared-options.ts';
 import { fittingTable } from '../terminal.ts';
 
@@ -29,7 +31,7 @@ export const MODELS: CommandSpec = {
   summary: 'list models and where they go, or explain a request',
   description: [
     'Where a provider takes names by pattern, its vendor is asked what it serves; one that does not answer within two seconds is listed as the configuration names it.',
-    '--explain takes the name of a model, a request body as JSON, or @FILE with one, and tells which rule decides and why.',
+    '--explain takes the name of a model, a request body as JSON, or @FILE with one, and tells which rule decides and why; if the gateway runs, also which of the targets rest at the moment.',
   ],
   options: [
     { name: 'explain', value: 'REQUEST', summary: 'a model name, a JSON body, or @FILE' },
@@ -40,7 +42,7 @@ export const MODELS: CommandSpec = {
       choices: PROTOCOL_NAMES,
       default: 'guessed from the body',
     },
-    { name: 'offline', summary: 'ask no vendor: only the names in the configuration' },
+    { name: 'offline', summary: 'ask no vendor and no running gateway: only the configuration' },
     jsonOption(),
   ],
   examples: [
@@ -61,7 +63,10 @@ async function runModels(invocation: Invocation): Promise<number> {
   if (config === undefined) return 1;
   const routing = routingTable(config);
   const request = invocation.text('explain');
-  if (request !== undefined) return explainRequest(invocation, routing, request);
+  if (request !== undefined) {
+    const resting = invocation.flag('offline') ? [] : await restingTargets(config);
+    return explainRequest(invocation, routing, request, resting);
+  }
   const { out, flag, io } = invocation;
   const open = openProviders(config);
   const lists = new ModelLists(askForModels(io.environment.proxies));
@@ -104,12 +109,13 @@ function explainRequest(
   invocation: Invocation,
   routing: ReturnType<typeof routingTable>,
   request: string,
+  resting: readonly RestingTarget[],
 ): number {
   const { out, err, flag, text, io, deps } = invocation;
   const body = parseNamedRequest(request, io.cwd);
   const protocol = (text('protocol') as ProtocolName | undefined) ?? protocolOf(body);
   try {
-    const explanation = explain(routeRequest(body, protocol, deps), routing);
+    const explanation = explain(routeRequest(body, protocol, deps), routing, resting);
     out.line(
       flag('json')
         ? JSON.stringify(explanationForScripts(explanation), null, 2)

@@ -20,7 +20,7 @@ export const timeouts = closed(
     connect: byDefault(keys.connect, 10),
     first_byte: byDefault(keys.first_byte, 600),
     idle: byDefault(keys.idle, 300),
-    content: optional(keys.content, 'first_byte and idle together'),
+    content: optional(keys.content, 'that of first_byte'),
     total: byDefault(keys.total, 0),
   },
   'How long an upstream may take.',
@@ -58,14 +58,13 @@ export function resolveTimeouts(
   base: Static<typeof timeouts>,
 ): TimeoutsConfig {
   const firstByteMs = ms(own.first_byte ?? base.first_byte);
-  const idleMs = ms(own.idle ?? base.idle);
   const content = own.content ?? base.content;
-  const unlimited = firstByteMs === 0 || idleMs === 0;
   return {
     connectMs: ms(own.connect ?? base.connect),
     firstByteMs,
-    idleMs,
-    contentMs: content !== undefined ? ms(content) : unlimited ? 0 : firstByteMs + idleMs,
+    idleMs: ms(own.idle ?? base.idle),
+    // A vendor that answers only with comments has not begun to answer.
+    contentMs: content === undefined ? firstByteMs : ms(content),
     totalMs: ms(own.total ?? base.total),
   };
 }

@@ -10,8 +10,10 @@ import { permittedTargets, requestFacts, route } from '../../routing/index.ts';
 import { secretsOf } from '../../upstream/secrets.ts';
 import { ClientRequest } from '../client-request.ts';
 import { errorResponse } from '../error-response.ts';
+import type { Services } from '../reloadable.ts';
 import { forwardedHeaders, ownHeaders } from '../response-headers.ts';
-import type { Gateway, Services } from '../types.ts';
+import { ExchangeSession } from '../tries/exchange-session.ts';
+import type { Gateway } from '../types.ts';
 import { foreignCount, nativeCount, withOutputCap } from './upstream-count.ts';
 
 export interface CountTokensOptions {
@@ -36,7 +38,7 @@ export function createTokenCounter(options: CountTokensOptions): Gateway {
         stream: false,
         bytes: exchange.body.length,
         headers: exchange.headers,
-        affinity: exchange.id,
+        affinity: new ExchangeSession(exchange, exchange.body),
         time: Date.now(),
         request,
       });

@@ -4,7 +4,7 @@ import { asGatewayError, GatewayError } from '../../conversation/errors.ts';
 import type { TryEnd } from '../../conversation/account/payer.ts';
 import { type ActivitySource, type IdleTimer, startIdleTimer } from '../../lib/loop/idle-timer.ts';
 import type { ChunkSink } from '../../upstream/transport.ts';
-import { endTry, streamEnd } from '../try-account.ts';
+import { endTry, streamEnd } from '../tries/try-account.ts';
 import type { FollowUp, StreamOutcome } from '../types.ts';
 import { incompleteAnswerError } from './open.ts';
 import { concat, type StreamPipeline } from './pipeline.ts';

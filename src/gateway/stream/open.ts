@@ -3,14 +3,14 @@
 import type { Digest } from '../../codecs/codec.ts';
 import { asGatewayError, GatewayError } from '../../conversation/errors.ts';
 import { madeLarge } from '../../lib/loop/large-garbage.ts';
-import { othersTurn } from '../../lib/loop/tick-end.ts';
+import { othersTurn } from '../../lib/loop/steps.ts';
 import { remedyForError } from '../../upstream/classify.ts';
 import { TargetError } from '../../upstream/target-error.ts';
 import { aboutOurKey, maskedError, vendorError } from '../../upstream/vendor-error.ts';
 import { asksForJob } from '../client-request.ts';
 import type { FailedOutcome, Outcome, Reading } from '../types.ts';
 import { isNatural } from './answer-progress.ts';
-import { endOf, endTry, streamEnd } from '../try-account.ts';
+import { endOf, endTry, streamEnd } from '../tries/try-account.ts';
 import { choosePipeline } from './choose-pipeline.ts';
 import type { Output, StreamPipeline } from './pipeline.ts';
 

@@ -12,7 +12,7 @@ import { type Intercepted, intercept } from '../intercept.ts';
 import { AnswerProgress } from '../stream/answer-progress.ts';
 import { translateWhole } from '../stream/choose-pipeline.ts';
 import { failedAnswer, incompleteAnswerError } from '../stream/open.ts';
-import { endTry } from '../try-account.ts';
+import { endTry } from '../tries/try-account.ts';
 import type { Outcome, Reading, WholeOutcome } from '../types.ts';
 import { wholeBody } from './whole-body.ts';
 import { replyFromJson, replyFromStream } from './whole-reply.ts';

@@ -1,11 +1,11 @@
 /** Reports the tries of an exchange to its account: how each begins, and what came of it. */
 
-import type { Digest } from '../codecs/codec.ts';
-import type { GatewayError } from '../conversation/errors.ts';
-import type { TryAccount, TryEnd, TryStart } from '../conversation/account/payer.ts';
-import type { Target } from '../conversation/target.ts';
-import type { Usage } from '../conversation/usage.ts';
-import type { Attempt } from './types.ts';
+import type { Digest } from '../../codecs/codec.ts';
+import type { GatewayError } from '../../conversation/errors.ts';
+import type { TryAccount, TryEnd, TryStart } from '../../conversation/account/payer.ts';
+import type { Target } from '../../conversation/target.ts';
+import type { Usage } from '../../conversation/usage.ts';
+import type { Attempt } from '../types.ts';
 
 const BYTES_PER_TOKEN = 4;
 

@@ -1,0 +1,21 @@
+/** Where an attempt goes, and with which key. */
+
+import type { Abort } from '../../lib/loop/abort.ts';
+import type { RoutedTarget } from '../../routing/index.ts';
+import type { Loan } from '../../upstream/health/place.ts';
+import type { Session } from '../../upstream/key-ring.ts';
+import type { Upstream } from '../../upstream/upstream.ts';
+
+export interface TryAt {
+  readonly routed: RoutedTarget;
+  readonly upstream: Upstream;
+  /** The key to send it with. */
+  readonly loan: Loan;
+}
+
+export interface AttemptPlace extends TryAt {
+  /** Chooses another key if that of the loan rests before the attempt's turn comes. */
+  readonly session: Session;
+  /** Ends this attempt alone; left out: only the exchange ends it. */
+  readonly abort?: Abort | undefined;
+}

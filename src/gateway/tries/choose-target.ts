@@ -1,0 +1,127 @@
+/** Which of the targets that are left is tried next: what rests or has no room comes last. */
+
+import { fractionOf, hashOf } from '../../lib/text/rendezvous.ts';
+import type { RoutedTarget } from '../../routing/index.ts';
+import type { Place } from '../../upstream/health/place.ts';
+import { AWAKE, RESTING } from '../../upstream/health/rest.ts';
+import type { Session } from '../../upstream/key-ring.ts';
+import type { Upstream } from '../../upstream/upstream.ts';
+import type { TryAt } from './attempt-place.ts';
+
+/** What the choice among targets needs. */
+export interface TargetChoice {
+  /** By which keys are chosen. */
+  readonly session: Session;
+  upstream(routed: RoutedTarget): Upstream;
+  /** Tokens that a target takes; undefined: not known. */
+  room?(routed: RoutedTarget): number | undefined;
+  /** A second request is sent beside a slow one. */
+  onHedge(routed: RoutedTarget): void;
+}
+
+/** A target too small for this request: of the others, those that are known to be no larger need not be tried. */
+export function keepWider(by: TargetChoice, small: RoutedTarget, left: RoutedTarget[]): void {
+  const most = by.room?.(small);
+  if (most === undefined) return;
+  const rooms = left.map((routed) => ({ routed, room: by.room?.(routed) }));
+  const wider = rooms.filter(({ room }) => room !== undefined && room > most);
+  const unknown = rooms.filter(({ room }) => room === undefined);
+  left.splice(0, left.length, ...[...wider, ...unknown].map(({ routed }) => routed));
+}
+
+/** All of its keys rest. */
+export function rests(by: TargetChoice, routed: RoutedTarget): boolean {
+  const { keys } = by.upstream(routed);
+  return keys.placeFor(routed.target.model, by.session).standing(keys.now) === RESTING;
+}
+
+/** How good a target is for the next try, the lowest first. */
+const READY = 0;
+const READY_WITHOUT_ROOM = 1;
+const WARMING_UP = 2;
+const AT_REST = 3;
+
+/**
+ * The first of those that are left that is ready and has room, else one that is ready; when all rest, the one that
+ * is due first. It is left no more.
+ */
+export function nextOf(
+  by: TargetChoice,
+  left: RoutedTarget[],
+  equals: number,
+): RoutedTarget | undefined {
+  if (left.length < 2) return left.pop();
+  let best = 0;
+  let bestRank = Number.POSITIVE_INFINITY;
+  let bestUntil = 0;
+  for (let i = 0; i < left.length; i++) {
+    const routed = left[i]!;
+    const upstream = by.upstream(routed);
+    const place = upstream.keys.placeFor(routed.target.model, by.session);
+    const rank = rankOf(upstream, place, by.session);
+    if (rank < bestRank || (rank === AT_REST && bestRank === AT_REST && place.until < bestUntil)) {
+      best = i;
+      bestRank = rank;
+      bestUntil = place.until;
+    }
+    if (rank === READY) break;
+  }
+  if (best < equals && bestRank === READY) best = fasterOf(by, left.slice(0, equals), best);
+  return left.splice(best, 1)[0];
+}
+
+function rankOf({ keys, full }: Upstream, place: Place, session: Session): number {
+  const { now } = keys;
+  const standing = place.standing(now);
+  if (standing === RESTING) return AT_REST;
+  if (standing === AWAKE) {
+    const share = place.share(now);
+    if (share < 1 && fractionOf(session.hash, hashOf(place.model)) >= share) return WARMING_UP;
+  }
+  return full ? READY_WITHOUT_ROOM : READY;
+}
+
+/** The chosen one, or the session's next if that one is much faster now. */
+function fasterOf(by: TargetChoice, left: readonly RoutedTarget[], chosen: number): number {
+  const placeOf = (index: number) => {
+    const routed = left[index]!;
+    const upstream = by.upstream(routed);
+    return { upstream, place: upstream.keys.placeFor(routed.target.model, by.session) };
+  };
+  const own = placeOf(chosen);
+  const { now } = own.upstream.keys;
+  if (own.place.standing(now) !== AWAKE) return chosen;
+  for (let i = chosen + 1; i < left.length; i++) {
+    const { upstream, place } = placeOf(i);
+    if (place.standing(upstream.keys.now) !== AWAKE) continue;
+    if (rankOf(upstream, place, by.session) !== READY) continue;
+    return own.place.load.isSlowerThan(place.load, now) ? i : chosen;
+  }
+  return chosen;
+}
+
+/** Another key of the same target, else the next target that is ready; it is left no more. */
+export function secondTry(by: TargetChoice, first: TryAt, left: RoutedTarget[]): TryAt | undefined {
+  const { routed, upstream, loan } = first;
+  const key = upstream.keys.lendAnother(loan);
+  const at = left.findIndex((other) => {
+    const { keys, full } = by.upstream(other);
+    return !full && keys.placeFor(other.target.model, by.session).standing(keys.now) === AWAKE;
+  });
+  if ((key === undefined && at < 0) || !upstream.hedging?.take()) {
+    key?.settle('neither', upstream.keys.now);
+    return undefined;
+  }
+  if (key !== undefined) {
+    by.onHedge(routed);
+    return { routed, upstream, loan: key };
+  }
+  const next = left.splice(at, 1)[0]!;
+  const other = by.upstream(next);
+  by.onHedge(next);
+  return {
+    routed: next,
+    upstream: other,
+    loan: other.keys.lend(next.target.model, by.session),
+  };
+}

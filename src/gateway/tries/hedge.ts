@@ -1,0 +1,71 @@
+/** A second try beside a slow first one: the first that begins to answer is the answer, the other is cancelled. */
+
+import { GatewayError } from '../../conversation/errors.ts';
+import { Abort } from '../../lib/loop/abort.ts';
+import type { Outcome } from '../types.ts';
+import type { TryAt } from './attempt-place.ts';
+
+export interface EndedTry extends TryAt {
+  readonly answer: Outcome;
+}
+
+export interface HedgeOptions {
+  readonly first: TryAt;
+  /** Milliseconds until the second try. */
+  readonly after: number;
+  /** Where the second try goes; undefined: it is not made. */
+  second(): TryAt | undefined;
+  run(at: TryAt, abort: Abort): Promise<Outcome>;
+  /** A try failed while the other one goes on. */
+  onFailed(ended: EndedTry): void;
+}
+
+interface RunningTry {
+  readonly abort: Abort;
+  readonly ended: Promise<EndedTry>;
+}
+
+/** The try that decides; its loan is the caller's to settle. Rejects only if `run` does. */
+export async function hedged(options: HedgeOptions): Promise<EndedTry> {
+  const begin = (at: TryAt): RunningTry => {
+    const abort = new Abort();
+    return { abort, ended: options.run(at, abort).then((answer) => ({ ...at, answer })) };
+  };
+  const first = begin(options.first);
+  if (await isOver(first.ended, options.after)) return first.ended;
+  const at = options.second();
+  if (at === undefined) return first.ended;
+  const second = begin(at);
+  const earlier = await Promise.race([
+    first.ended.then((ended) => ({ ended, other: second })),
+    second.ended.then((ended) => ({ ended, other: first })),
+  ]);
+  const { ended, other } = earlier;
+  if (ended.answer.kind === 'failed' && ended.answer.remedy !== 'never') {
+    options.onFailed(ended);
+    return other.ended;
+  }
+  cancel(other);
+  return ended;
+}
+
+/** Is it over within so many milliseconds? */
+async function isOver(ended: Promise<unknown>, ms: number): Promise<boolean> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(resolve, ms, false);
+  });
+  const over = await Promise.race([ended.then(() => true), late]);
+  clearTimeout(timer);
+  return over;
+}
+
+function cancel({ abort, ended }: RunningTry): void {
+  const words = 'Another try was faster.';
+  abort.abort(new GatewayError('timeout', words, { status: 499, retryable: false }));
+  void ended.then(({ loan, upstream, answer }) => {
+    loan.settle('neither', upstream.keys.now);
+    // It began at the same moment.
+    if (answer.kind === 'stream') answer.source?.cancel();
+  });
+}

@@ -1,0 +1,184 @@
+/** The order of tries: the same target again, another key, the next target, or none; what rests comes last. */
+
+import { GatewayError } from '../../conversation/errors.ts';
+import { canActOn } from '../../conversation/refusal.ts';
+import type { Abort } from '../../lib/loop/abort.ts';
+import type { RoutedTarget } from '../../routing/index.ts';
+import { retryDelay } from '../../upstream/classify.ts';
+import type { Loan } from '../../upstream/health/place.ts';
+import { type Sign, signOf } from '../../upstream/health/signs.ts';
+import type { Upstream } from '../../upstream/upstream.ts';
+import type { FailedOutcome, Outcome } from '../types.ts';
+import { keepWider, nextOf, rests, secondTry, type TargetChoice } from './choose-target.ts';
+import { hedged } from './hedge.ts';
+
+/** The tries of one hop. */
+export interface RetryContext extends TargetChoice {
+  /** Fires when the client goes away. */
+  readonly signal: AbortSignal;
+  /** `refusal`: the target's error about the history at the attempt before, for the features to act on. */
+  attempt(
+    routed: RoutedTarget,
+    loan: Loan,
+    number: number,
+    refusal: GatewayError | undefined,
+    abort?: Abort,
+  ): Promise<Outcome>;
+  /** Two tries of this hop may run at the same time. */
+  readonly mayHedge: boolean;
+  /** Would a feature change the request so that it may be taken? */
+  canRepair(refusal: GatewayError): boolean;
+  onRetry(failed: FailedOutcome): void;
+  /** The outcome, and how many attempts it took. */
+  onOutcome(outcome: Outcome, attempts: number): void;
+}
+
+/**
+ * Tries until something answers. Gives the answer, or the failure that says most: the first one that says
+ * that the request is too large (a client can act on it), else the last one; a vendor's refusal of the request
+ * itself ends it at once. A refusal of the history is answered once, by the same target with what the refusal
+ * names taken out. A target that rests or has no room is passed over as long as another one does not.
+ * @param equals so many of the first share the sessions: the next one is tried first if it is much faster
+ */
+export async function retry(
+  hop: RetryContext,
+  targets: readonly RoutedTarget[],
+  equals = 0,
+): Promise<Outcome> {
+  const left = [...targets];
+  let last: FailedOutcome | undefined;
+  let tooLarge: FailedOutcome | undefined;
+  let tries = 0;
+  let mended = false;
+  let repeated = false;
+  for (
+    let routed = nextOf(hop, left, equals);
+    routed !== undefined;
+    routed = nextOf(hop, left, 0)
+  ) {
+    const upstream = hop.upstream(routed);
+    const { retry } = upstream.config;
+    // The words are this target's own: the next one gets the whole history.
+    let refusal: GatewayError | undefined;
+    // Every key may be refused once without costing one of the target's tries.
+    let keysLeft = upstream.keys.size - 1;
+    for (let attempt = 1; ; ) {
+      tries++;
+      const { model } = routed.target;
+      const loan = upstream.keys.lend(model, hop.session);
+      const wait = hop.mayHedge ? upstream.hedging?.waitFor(model) : undefined;
+      let answeredBy = routed;
+      let answer: Outcome;
+      let sign: Sign;
+      if (wait === undefined || refusal !== undefined) {
+        answer = await hop.attempt(routed, loan, tries, refusal);
+        sign = settle(upstream, loan, answer);
+      } else {
+        const begun = tries;
+        const deciding = await hedged({
+          first: { routed, upstream, loan },
+          after: wait,
+          second: () => secondTry(hop, { routed: answeredBy, upstream, loan }, left),
+          run: (at, abort) =>
+            hop.attempt(at.routed, at.loan, at.loan === loan ? begun : ++tries, undefined, abort),
+          onFailed: (failed) => settle(failed.upstream, failed.loan, failed.answer),
+        });
+        answeredBy = deciding.routed;
+        answer = deciding.answer;
+        sign = settle(deciding.upstream, deciding.loan, answer);
+      }
+      if (answer.kind !== 'failed') return ended(hop, answer, tries);
+      last = answer;
+      const { error } = answer;
+      const mends =
+        answeredBy === routed && (canActOn(routed.target, error) || hop.canRepair(error));
+      if (!mended && !hop.signal.aborted && mends) {
+        mended = true;
+        refusal = answer.error;
+        hop.onRetry(answer);
+        continue;
+      }
+      const { remedy } = answer;
+      if (remedy === 'never' || hop.signal.aborted) return ended(hop, answer, tries);
+      if (remedy === 'once') {
+        if (repeated) return ended(hop, answer, tries);
+        repeated = true;
+      }
+      if (remedy === 'wider') {
+        tooLarge ??= answer;
+        if (error.kind === 'context_overflow') keepWider(hop, routed, left);
+      }
+      if (remedy === 'wider' || remedy === 'next-target') break;
+      if ((remedy === 'elsewhere' || remedy === 'once') && left.length > 0) break;
+      if (rests(hop, routed) && left.some((other) => !rests(hop, other))) break;
+      // A vendor without capacity has none for another key.
+      const keyMatters = remedy === 'next-key' || (error.status === 429 && !isOverload(sign));
+      if (keyMatters && keysLeft > 0) {
+        keysLeft--;
+        hop.onRetry(answer);
+        continue;
+      }
+      if (remedy === 'next-key' || attempt >= retry.attempts) break;
+      const delay = retryDelay(
+        attempt,
+        answer.error.retryAfter,
+        retry.baseDelayMs,
+        retry.maxDelayMs,
+      );
+      if (delay === undefined) break;
+      attempt++;
+      hop.onRetry(answer);
+      await pause(delay, hop.signal);
+    }
+    if (left.length > 0) hop.onRetry(last);
+  }
+  return ended(
+    hop,
+    tooLarge ??
+      last ?? {
+        kind: 'failed',
+        error: new GatewayError('internal', 'No target was tried.'),
+        remedy: 'never',
+        target: undefined,
+        notes: undefined,
+      },
+    tries,
+  );
+}
+
+/** Tells the place what its request came to, and learns how long streams take to begin. */
+function settle(upstream: Upstream, loan: Loan, answer: Outcome): Sign {
+  const { keys, hedging } = upstream;
+  const { now } = keys;
+  if (answer.kind === 'failed') {
+    const sign = signOf(answer.error, answer.remedy, answer.resetAfter);
+    loan.settle(sign, now);
+    return sign;
+  }
+  const streamed = answer.kind === 'stream';
+  if (streamed && hedging !== undefined && loan.place !== undefined) {
+    hedging.began(loan.place.model, now - loan.sentAt);
+  }
+  loan.settle('answered', now, streamed);
+  return 'answered';
+}
+
+const isOverload = (sign: Sign): boolean =>
+  typeof sign !== 'string' && sign.reason === 'overloaded';
+
+function ended(hop: RetryContext, answer: Outcome, tries: number): Outcome {
+  hop.onOutcome(answer, tries);
+  return answer;
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done, { once: true });
+  });
+}
