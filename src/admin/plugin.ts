@@ -19,6 +19,8 @@ export interface AdminOptions {
   readonly configured: () => readonly ConfiguredKeyView[];
   /** By the last part of their paths: `usage`, `spend`, `budgets`. */
   readonly reports: Readonly<Record<string, Report>>;
+  /** A request failed by no fault of its own; for the log. */
+  readonly onFailure: (error: GatewayError) => void;
   /** A key was changed; for the log. */
   readonly onChange: (change: {
     readonly actor: string;
@@ -33,7 +35,7 @@ export interface ConfiguredKeyView extends JsonObject {
 
 interface Context {
   readonly request: Request;
-  readonly params: Readonly<Record<string, string | null>>;
+  readonly params?: Readonly<Record<string, string | null>>;
 }
 
 interface Asked extends ChangeRequest {
@@ -60,12 +62,14 @@ export function adminPlugin(options: AdminOptions) {
         return await work({
           actor,
           request,
-          id: params.id ?? '',
+          id: params?.id ?? '',
           idempotencyKey: idempotencyKeyOf(request.headers),
           version: ifMatch(request.headers.get('if-match')),
         });
       } catch (thrown) {
-        return failure(thrown);
+        const error = asGatewayError(thrown);
+        if (error.status >= 500) options.onFailure(error);
+        return failure(error);
       }
     };
 
@@ -199,8 +203,7 @@ const json = (value: Json | object, status = 200, more: Readonly<Record<string, 
   new Response(JSON.stringify(value), { status, headers: { ...PRIVATE, ...more } });
 
 /** Every error of this API in one shape. */
-function failure(thrown: unknown): Response {
-  const { kind, message, code, param, status, retryAfter } = asGatewayError(thrown);
+function failure({ kind, message, code, param, status, retryAfter }: GatewayError): Response {
   const error = { type: kind, code: code ?? kind, message, param: param ?? null };
   const headers = retryAfter === undefined ? undefined : { 'retry-after': String(retryAfter) };
   return json({ error }, status, headers);

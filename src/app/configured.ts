@@ -75,6 +75,7 @@ export const connectionLimits = ({ limits }: Config): ConnectionLimits => ({
   idleMs: limits.idleConnectionMs,
   bodyIdleMs: limits.idleBodyMs,
   unfinishedBytes: limits.unfinishedBytes,
+  runningBytes: limits.runningBytes,
 });
 
 function accessOf(

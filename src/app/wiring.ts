@@ -269,6 +269,8 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
             ),
         },
         onChange: (change) => event(log, 'keys.changed', { ...change }),
+        onFailure: ({ status, message, cause }) =>
+          event(log, 'admin.failed', { status, message, cause: String(cause) }, 'error'),
       };
     },
     async models(principal: Principal) {

@@ -6,6 +6,7 @@ import type { FastInterceptor } from '../conversation/fast-text.ts';
 import type { Notes } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
+import type { Steps } from '../lib/loop/steps.ts';
 
 export interface FeatureContext {
   readonly target: Target;
@@ -76,6 +77,8 @@ export interface Feature {
   repairsRefusal?(refusal: GatewayError): boolean;
   /** Pure and idempotent; the same reference when there is nothing to do. */
   request?(conversation: Conversation, context: FeatureContext): Conversation;
+  /** `request` in steps, for a pass that can take long: large requests run it between other work. */
+  requestSteps?(conversation: Conversation, context: FeatureContext): Steps<Conversation>;
   /** An interceptor for this hop, or undefined when nothing in it can concern the feature. */
   intercept?(sent: Conversation, context: FeatureContext): Interceptor | undefined;
 }

@@ -2,7 +2,7 @@
 
 import type { StreamEvent } from '../conversation/events.ts';
 import type { Continuation, Interceptor } from '../features/feature.ts';
-import { othersTurn } from '../lib/loop/tick-end.ts';
+import { othersTurn } from '../lib/loop/steps.ts';
 
 export interface Intercepted {
   readonly events: readonly StreamEvent[];

@@ -11,7 +11,7 @@ import type { Conversation } from '../conversation/types.ts';
 import type { Feature, FeatureContext, Interceptor } from '../features/feature.ts';
 import type { JsonObject } from '../lib/json/json.ts';
 import type { Abort } from '../lib/loop/abort.ts';
-import { othersTurn } from '../lib/loop/tick-end.ts';
+import { othersTurn, runInSlices } from '../lib/loop/steps.ts';
 import type { ClientRequest } from './client-request.ts';
 import { shapeBody, shapeBytes } from './parameters.ts';
 import type { Hop, Prepared } from './types.ts';
@@ -105,7 +105,10 @@ async function passInTurns(
       sent = preparation.request.conversation;
       await othersTurn();
     }
-    sent = passed(feature, sent, preparation, context);
+    sent =
+      feature.requestSteps === undefined
+        ? feature.request(sent, context)
+        : await runInSlices(feature.requestSteps(sent, context));
     await othersTurn();
   }
   const parts = partsOf(preparation, armed, context, sent);

@@ -40,7 +40,7 @@ export function digestOfKey(text: string): Uint8Array {
   return hashed === undefined ? sha256(text) : Buffer.from(hashed, 'hex');
 }
 
-export const hexOf = (digest: Uint8Array): string => Buffer.from(digest).toString('hex');
+export const hexOf = (digest: Uint8Array): string => digest.toHex();
 
 export class KeyDirectory {
   readonly #runTime: RunTimeKeys | undefined;

@@ -17,7 +17,7 @@ export interface LoadedSecret {
 
 /** Milliseconds between two looks at the file; a look without a change is one call that reads no page. */
 const POLL_MS = 2000;
-/** After a key that is not known, the file is looked at again at most once in so many milliseconds. */
+/** Between two attempts to open a file that is not there or cannot be read. */
 const LOOK_MS = 1000;
 
 export interface RunTimeKeysOptions {
@@ -63,10 +63,13 @@ export class RunTimeKeys {
     return this.#bySecret.get(digest);
   }
 
-  /** The same after a look at the file, which another process may have changed a moment ago. */
+  /**
+   * The same after a look at the file, which another process may have changed a moment ago. Unknown keys cost no
+   * query: the look is one call that tells whether anything was written since.
+   */
   findAnew(digest: string): LoadedSecret | undefined {
-    const now = performance.now();
-    if (now - this.#looked >= LOOK_MS) this.refresh();
+    const isOpen = this.#store !== undefined && !this.#trouble;
+    if (isOpen || performance.now() - this.#looked >= LOOK_MS) this.refresh();
     return this.#bySecret.get(digest);
   }
 

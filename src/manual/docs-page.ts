@@ -105,7 +105,7 @@ function frame({ title, body, page: open, query = '' }: Framed): string {
     const link = `<a href="${ROOT}/${one.name}"${mark}>${escapeHtml(one.title)}</a>`;
     return `<li>${link}${here ? sectionList(one) : ''}</li>`;
   });
-  const language = open?.name === 'zh-CN' ? 'zh-CN' : 'en';
+  const language = open?.name.endsWith('zh-CN') ? 'zh-CN' : 'en';
   return `<!doctype html>
 <html lang="${language}">
 <head>
@@ -148,7 +148,7 @@ export function address(target: string): string | undefined {
   if (picture !== undefined) {
     return Object.hasOwn(PICTURES, picture) ? `${ROOT}/img/${picture}` : undefined;
   }
-  const name = /^([\w-]+)\.md$/.exec(bare)?.[1];
+  const name = /^([\w-]+(?:\.zh-CN)?)\.md$/.exec(bare)?.[1];
   const known = PAGES.some((one) => one.name === name);
   return known ? `${ROOT}/${name}${behind}` : undefined;
 }

@@ -10,7 +10,10 @@ import howItWorks from '../../docs/how-it-works.md' with { type: 'text' };
 import requestPicture from '../../docs/img/request.svg' with { type: 'text' };
 import roomsPicture from '../../docs/img/rooms.svg' with { type: 'text' };
 import install from '../../docs/install.md' with { type: 'text' };
+import keys from '../../docs/keys.md' with { type: 'text' };
+import keysChinese from '../../docs/keys.zh-CN.md' with { type: 'text' };
 import limits from '../../docs/limits.md' with { type: 'text' };
+import limitsChinese from '../../docs/limits.zh-CN.md' with { type: 'text' };
 import logEvents from '../../docs/log-events.md' with { type: 'text' };
 import memory from '../../docs/memory.md' with { type: 'text' };
 import metrics from '../../docs/metrics.md' with { type: 'text' };
@@ -36,8 +39,9 @@ const TEXTS: Readonly<Record<string, string>> = {
   configuration,
   'server-tools': serverTools,
   'chat-apps': chatApps,
-  limits,
   memory,
+  keys,
+  limits,
   browser,
   notes,
   errors,
@@ -48,6 +52,8 @@ const TEXTS: Readonly<Record<string, string>> = {
   proof,
   glossary,
   'zh-CN': withoutPicture(chinese),
+  'keys.zh-CN': keysChinese,
+  'limits.zh-CN': limitsChinese,
 };
 
 /** The first heading, without `#`. */

@@ -20,12 +20,17 @@ export interface ConnectionLimits {
   readonly bodyIdleMs: number;
   /** Bytes of unfinished bodies, of all clients together; 0 = no limit. */
   readonly unfinishedBytes: number;
+  /** Bytes of the large bodies of exchanges that run, of all clients together; 0 = no limit. */
+  readonly runningBytes: number;
 }
 
 /** What must have come of a body by the time that silence is forgiven once more. */
 export const PROGRESS_BYTES = 64 * 1024;
 
 const RETRY_AFTER_S = 2;
+
+/** Bytes. Thousands of smaller bodies at a time are no more memory than their connections. */
+const LARGE_BODY = 256 * 1024;
 
 // The runtime looks at its timers every four seconds: of one that is to run for three, none may be left.
 const GRAIN_S = 4;
@@ -42,6 +47,7 @@ export class Connections implements TickTask {
   #limits: ConnectionLimits;
   #server: Patience | undefined;
   #unfinished = 0;
+  #running = 0;
   /** The number of this turn of the event loop; 0: no request has come in it. */
   #turn = 0;
   #turns = 0;
@@ -138,5 +144,28 @@ export class Connections implements TickTask {
 
   release(bytes: number): void {
     this.#unfinished -= bytes;
+  }
+
+  /**
+   * A body came whole. It stays in memory until its exchange is over and {@link ended} is called with the bytes
+   * that this returns. Small bodies are not counted.
+   * @throws GatewayError overloaded when those of all clients are too many
+   */
+  begun(bytes: number): number {
+    if (bytes < LARGE_BODY) return 0;
+    const { runningBytes } = this.#limits;
+    if (runningBytes > 0 && this.#running > 0 && this.#running + bytes > runningBytes) {
+      throw new GatewayError(
+        'overloaded',
+        `Large bodies of other requests that run fill the ${runningBytes} bytes there are for them (limits.running_bytes).`,
+        { retryAfter: RETRY_AFTER_S, code: 'too_many_large_requests' },
+      );
+    }
+    this.#running += bytes;
+    return bytes;
+  }
+
+  ended(bytes: number): void {
+    this.#running -= bytes;
   }
 }

@@ -41,6 +41,7 @@ export function receive(
     const { turn } = connections;
     let reading = false;
     let principal = WITHOUT_KEY;
+    let held = 0;
     try {
       const headers = FlatHeaders.from(request.headers);
       const found = options.access()(headers);
@@ -55,12 +56,20 @@ export function receive(
       // No client would get the answer, and the vendor would be paid for it.
       if (connections.closed(request, atOnce)) throw clientGone();
       const body = read instanceof Uint8Array ? read : Buffer.from(read);
-      const response = await handle(
-        new HttpExchange(request, protocol, { id, headers, body, principal, started }),
-      );
-      if (!goesOn) connections.resting(request);
+      held = connections.begun(body.length);
+      const exchange = new HttpExchange(request, protocol, {
+        id,
+        headers,
+        body,
+        principal,
+        started,
+        held,
+      });
+      const response = await handle(exchange);
+      if (!goesOn) rested(connections, exchange);
       return response;
     } catch (thrown) {
+      connections.ended(held);
       connections.resting(request);
       const error = errorOf(thrown, request.signal.aborted, reading);
       options.onRefused(request, protocol, id, error, principal.id);
@@ -73,9 +82,11 @@ export function receive(
   };
 }
 
-/** An exchange that went on behind its response is over: its connection waits for the next request. */
+/** An exchange is over: its body is given up, and its connection waits for the next request. */
 export function rested(connections: Connections, exchange: Exchange): void {
-  if (exchange instanceof HttpExchange) connections.resting(exchange.request);
+  if (!(exchange instanceof HttpExchange)) return;
+  connections.ended(exchange.held);
+  connections.resting(exchange.request);
 }
 
 /** A refusal in words stays one; of anything else, a client that left is the reason before all others. */
@@ -90,6 +101,7 @@ function errorOf(thrown: unknown, left: boolean, reading: boolean): GatewayError
 
 type Read = Pick<Exchange, 'id' | 'body' | 'principal' | 'started'> & {
   readonly headers: FlatHeaders;
+  readonly held: number;
 };
 
 class HttpExchange implements Exchange {
@@ -102,6 +114,8 @@ class HttpExchange implements Exchange {
   readonly owner: string;
   readonly started: number;
   readonly request: Request;
+  /** Bytes that {@link Connections.begun} counts. */
+  readonly held: number;
 
   constructor(request: Request, protocol: Codec, read: Read) {
     this.id = read.id;
@@ -112,6 +126,7 @@ class HttpExchange implements Exchange {
     this.principal = read.principal;
     this.owner = read.principal.id;
     this.started = read.started;
+    this.held = read.held;
     this.request = request;
   }
 

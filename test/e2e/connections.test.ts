@@ -153,6 +153,34 @@ test('unfinished bodies stay within the memory limit, and refused ones get a Ret
   for (const { socket } of waiting) socket.destroy();
 });
 
+test('large bodies of requests that run stay within the memory limit until their exchanges are over', async () => {
+  const limited = await startGateway(
+    threeProviders(upstream, { limits: { running_bytes: 1_000_000 } }),
+  );
+  try {
+    upstream.clear();
+    const large = { ...chat.body, messages: [{ role: 'user', content: 'x'.repeat(600_000) }] };
+    for (const path of [chat, streamed]) {
+      upstream.enqueue(say('late', { delivery: { firstByteMs: 1500 } }), say('small'), say('next'));
+      const before = upstream.modelRequests.length;
+      const first = post(limited.url, chat.path, { ...large, stream: path === streamed });
+      await upstream.request(before);
+      const refused = await post(limited.url, chat.path, large);
+      expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '2']);
+      expect(await refused.json()).toMatchObject({ error: { code: 'too_many_large_requests' } });
+      expect((await post(limited.url, chat.path, chat.body)).status).toBe(200);
+      expect(await (await first).text()).toContain('late');
+      const next = await until(async () => {
+        const again = await post(limited.url, chat.path, large);
+        return again.status === 200 ? again : undefined;
+      });
+      expect(await next.text()).toContain('next');
+    }
+  } finally {
+    await limited.stop();
+  }
+});
+
 test.skipIf(process.platform !== 'linux')(
   'with more connections than descriptors, open ones are served, the CPU stays idle, and the log names the limit',
   async () => {

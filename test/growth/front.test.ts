@@ -142,7 +142,12 @@ test('a thousand long names in any order do not fill the metrics', () => {
 });
 
 test('a body in many pieces or many encodings is read in linear time', async () => {
-  const connections = new Connections({ idleMs: 0, bodyIdleMs: 0, unfinishedBytes: 0 });
+  const connections = new Connections({
+    idleMs: 0,
+    bodyIdleMs: 0,
+    unfinishedBytes: 0,
+    runningBytes: 0,
+  });
   await expectLinear({
     name: 'pieces',
     most: 1 << 20,
@@ -179,7 +184,12 @@ test('a small body that expands into a large one does not block other requests',
   const bomb = zlib.brotliCompressSync(Buffer.alloc(49_000_000), {
     params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 4 },
   });
-  const connections = new Connections({ idleMs: 0, bodyIdleMs: 0, unfinishedBytes: 0 });
+  const connections = new Connections({
+    idleMs: 0,
+    bodyIdleMs: 0,
+    unfinishedBytes: 0,
+    runningBytes: 0,
+  });
   const request = new Request('http://x/', {
     method: 'POST',
     body: bomb,

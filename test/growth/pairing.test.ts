@@ -1,6 +1,6 @@
 /** The repair of tool histories is linear in their size, however hostile they are. */
 
-import { describe, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { GatewayError } from '../../src/conversation/errors.ts';
 import { Notes } from '../../src/conversation/notes.ts';
 import { historyRefusal } from '../../src/conversation/refusal.ts';
@@ -11,8 +11,10 @@ import { repairBody, repairHistory, toolPairing } from '../../src/features/tool-
 import { mayNeedRepair } from '../../src/features/tool-pairing/prefilter.ts';
 import { vendorFit } from '../../src/features/vendor-fit/index.ts';
 import type { Json, JsonObject } from '../../src/lib/json/json.ts';
+import { runInSlices } from '../../src/lib/loop/steps.ts';
 import { PROTOCOLS } from '../features/tool-pairing/support.ts';
 import { expectLinear } from '../support/growth.ts';
+import { expectSlices } from '../support/longest-turn.ts';
 
 const NAMES = Object.keys(PROTOCOLS) as ProtocolName[];
 
@@ -178,6 +180,9 @@ const bodies = (messages: readonly Json[]): JsonObject => ({
   messages,
 });
 
+const pick = <T>(all: Readonly<Record<string, T>>, names: readonly string[]) =>
+  Object.fromEntries(names.map((name) => [name, all[name]!]));
+
 /** The number of blocks that fit in so many characters. */
 const blocksIn = (size: number) => Math.max(6, Math.floor(size / 60));
 
@@ -210,6 +215,42 @@ describe.each(NAMES)('a Messages history to %s', (to) => {
       });
     }, 60_000);
   }
+});
+
+/** Three times what `limits.blocks` lets through by default. */
+const MANY_BLOCKS = 60_000;
+
+describe.each(NAMES)('a large history with many turns to %s is paired in slices', (to) => {
+  const ROUNDS: Readonly<Record<string, (n: number) => readonly Json[]>> = {
+    ...pick(MESSAGES, [
+      'rounds of one id whose results are all at the end',
+      'instructions everywhere',
+      'calls in user messages',
+    ]),
+    'results that name other calls': (n) =>
+      list(n / 2, (i) => [model(use(`t${i}`)), user(result(`u${i}`))]).flat(),
+  };
+  test.each(Object.entries(ROUNDS))(
+    '%s',
+    async (name, make) => {
+      const context = { target: target(to), client: 'anthropic-messages', hop: 1 } as const;
+      let conversation: Conversation | undefined;
+      await expectSlices(
+        name,
+        async () => {
+          const steps = toolPairing.requestSteps!(conversation!, {
+            ...context,
+            notes: new Notes(),
+          });
+          expect(await runInSlices(steps)).toBeDefined();
+        },
+        () => {
+          conversation = decoded(bodies(make(MANY_BLOCKS)), 'anthropic-messages');
+        },
+      );
+    },
+    60_000,
+  );
 });
 
 const call = (id: string, args = '{}'): JsonObject => ({

@@ -232,7 +232,7 @@ describe('search', () => {
     ['MCP servers', '/docs/server-tools#mcp-servers'],
     ['tool text shortened', '/docs/notes#tool_text_shortened'],
     ['配置', '/docs/zh-CN#配置'],
-    ['密钥', '/docs/zh-CN'],
+    ['密钥', '/docs/keys.zh-CN'],
     ['重试', '/docs/zh-CN#可以信赖的几点'],
     ['如何验证', '/docs/zh-CN#如何验证'],
   ])('"%s" leads to %s', (query, to) => {

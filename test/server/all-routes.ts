@@ -52,6 +52,7 @@ export const ALL_ROUTES: readonly Route[] = [
     configured: never,
     reports: {},
     onChange: never,
+    onFailure: never,
   }),
   manualPlugin({ noPage: never }),
 ].flatMap(({ routes }) => routes);

@@ -18,7 +18,12 @@ const status = (run: () => unknown) => {
   }
 };
 
-const unlimited = new Connections({ idleMs: 0, bodyIdleMs: 0, unfinishedBytes: 0 });
+const unlimited = new Connections({
+  idleMs: 0,
+  bodyIdleMs: 0,
+  unfinishedBytes: 0,
+  runningBytes: 0,
+});
 const reading = (asked: Request, limit: number) => readBody(asked, asked.headers, limit, unlimited);
 
 describe('who may ask', () => {

@@ -16,7 +16,12 @@ let server: RunningServer;
 const asked: string[] = [];
 
 beforeAll(async () => {
-  const connections = new Connections({ idleMs: 0, bodyIdleMs: 0, unfinishedBytes: 0 });
+  const connections = new Connections({
+    idleMs: 0,
+    bodyIdleMs: 0,
+    unfinishedBytes: 0,
+    runningBytes: 0,
+  });
   const serve = receive(
     { access: () => () => WITHOUT_KEY, bodyBytes: () => 1e6, connections, onRefused: () => {} },
     async ({ body }) => {

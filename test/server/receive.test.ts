@@ -19,7 +19,12 @@ function door(handle: Gateway = reached) {
     {
       access: () => () => ({ ...WITHOUT_KEY, id: 'ann' }),
       bodyBytes: () => 1000,
-      connections: new Connections({ idleMs: 0, bodyIdleMs: 0, unfinishedBytes: 0 }),
+      connections: new Connections({
+        idleMs: 0,
+        bodyIdleMs: 0,
+        unfinishedBytes: 0,
+        runningBytes: 0,
+      }),
       onRefused: (_request, _protocol, _id, error) => refused.push(error),
     },
     handle,

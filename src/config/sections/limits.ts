@@ -65,6 +65,12 @@ export const limits = closed(
       ),
       268_435_456,
     ),
+    running_bytes: byDefault(
+      count(
+        'Bytes of request bodies of 256 KB or more whose requests run, of all clients together. A request beyond that gets a 503; 0 = no limit.',
+      ),
+      1_073_741_824,
+    ),
     drain_delay: byDefault(
       seconds(
         'Seconds for which a stopping server still takes requests while /readyz says 503, so that a load balancer notices.',
@@ -92,6 +98,8 @@ export interface LimitsConfig {
   readonly idleBodyMs: number;
   /** Of bodies that are still arriving or being decompressed, of all clients together; 0 = no limit. */
   readonly unfinishedBytes: number;
+  /** Of large bodies whose requests run, of all clients together; 0 = no limit. */
+  readonly runningBytes: number;
   /** How long a server that got SIGTERM still takes requests, as one that is not ready. */
   readonly drainDelayMs: number;
   /** How long SIGTERM waits for open streams. */
@@ -122,6 +130,7 @@ export const resolveLimits = (
   idleConnectionMs: ms(own.idle_connection),
   idleBodyMs: ms(own.idle_body),
   unfinishedBytes: own.unfinished_bytes,
+  runningBytes: own.running_bytes,
   drainDelayMs: ms(own.drain_delay),
   drainMs: ms(own.drain),
 });

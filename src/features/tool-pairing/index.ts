@@ -11,7 +11,7 @@ import type {
   ToolResultBlock,
   Turn,
 } from '../../conversation/types.ts';
-import { isObject } from '../../lib/json/json.ts';
+import { runAtOnce, type Steps } from '../../lib/loop/steps.ts';
 import type { Feature } from '../feature.ts';
 import {
   cleanSystem,
@@ -25,6 +25,7 @@ import {
 } from './messages/index.ts';
 import { cleanChat, cleanItems, dropLoneReasoning, parsableInputs } from './openai/index.ts';
 import {
+  type CallTable,
   indexCalls,
   newIds,
   runsOf,
@@ -35,7 +36,7 @@ import {
 } from './pairs/index.ts';
 import { mayNeedRepair } from './prefilter.ts';
 import { isBlank, NO_CONTENT } from './replacements.ts';
-import { type PairingRules, type RepairCounts, rulesFor } from './rules.ts';
+import { isContinued, mustPair, type PairingRules, type RepairCounts, rulesFor } from './rules.ts';
 
 export { repairBody } from './body-repair/index.ts';
 export { sanityPass } from './pairs/index.ts';
@@ -50,30 +51,39 @@ export const toolPairing: Feature = {
     client !== target.protocol || refusal !== undefined || mayNeedRepair(body, target.protocol),
   request: (conversation, { target, notes, refusal }) =>
     repairHistory(conversation, targetAfterRefusal(target, refusal), notes),
+  requestSteps: (conversation, { target, notes, refusal }) =>
+    repairSteps(conversation, targetAfterRefusal(target, refusal), notes),
 };
 
 /**
  * The request pass of {@link toolPairing}.
  * @param madeBy the provider that made the seals of the history, if known
  */
-export function repairHistory(
+export const repairHistory = (
   conversation: Conversation,
   target: Target,
   notes: Notes,
   madeBy?: string,
-): Conversation {
+): Conversation => runAtOnce(repairSteps(conversation, target, notes, madeBy));
+
+function* repairSteps(
+  conversation: Conversation,
+  target: Target,
+  notes: Notes,
+  madeBy?: string,
+): Steps<Conversation> {
   const rules = rulesFor(conversation, target);
   const counts: RepairCounts = { blank: 0, thinking: 0, foreign: 0, cache: 0 };
   const unchecked = target.profile.anySignature === true;
   const sealContext = { provider: target.provider, madeBy, unchecked };
   const cleaned = clean(conversation, rules, sealContext, notes, counts);
+  yield;
+  const matched = yield* pairUp(cleaned, conversation, rules, notes, counts);
+  yield;
   // After pairing, which turns some of the vendor's calls into the client's.
-  const paired = withParsableInputs(
-    pairUp(cleaned, conversation, rules, notes, counts),
-    rules,
-    notes,
-  );
-  const finished = finish(paired, rules, unchecked, notes, counts);
+  const paired = withParsableInputs(matched, rules, notes);
+  yield;
+  const finished = yield* finish(paired, rules, unchecked, notes, counts);
   noteCounts(counts, notes);
   const silent = rules.sameProtocol ? finished.turns.length === 0 : finished.turns.every(isSilent);
   if (!silent || conversation.turns.length === 0) return finished;
@@ -126,35 +136,38 @@ function withParsableInputs(
 }
 
 /** Pairs calls with results: index and write-back, then the final check. */
-function pairUp(
+function* pairUp(
   conversation: Conversation,
   original: Conversation,
   rules: PairingRules,
   notes: Notes,
   counts: RepairCounts,
-): Conversation {
+): Steps<Conversation> {
   const split = splitRoles(conversation.turns, counts);
   const { turns, renamed } = settleServerTools(split, conversation.tools, notes);
+  yield;
   const runs = runsOf(turns, rules);
   const isPaired = (block: ToolCallBlock | ToolResultBlock, turn: Turn) =>
     mustPair(block, turn, rules);
-  const all = indexCalls(turns, runs, isPaired);
+  const all = yield* indexCalls(turns, runs, isPaired);
   // The server knows the calls of results that have none here.
   const table = rules.sameProtocol && isContinued(original) ? withoutStrays(all) : all;
   const ids = newIds(table, rules, renamed);
+  yield;
   if (ids.size > 0) notes.add(`rewritten_${ids.size}_srvtoolu_ids`, rules.where);
-  const written = writeBack({ turns, runs, table, ids, rules, notes });
+  const written = yield* writeBack({ turns, runs, table, ids, rules, notes });
+  yield;
   return withChanges(conversation, { turns: sanityPass(written, rules, isPaired, notes) });
 }
 
 /** After pairing: repairs what depends on final positions. */
-function finish(
+function* finish(
   conversation: Conversation,
   rules: PairingRules,
   unchecked: boolean,
   notes: Notes,
   counts: RepairCounts,
-): Conversation {
+): Steps<Conversation> {
   if (!rules.sameProtocol || rules.protocol === 'openai-chat') return conversation;
   if (rules.protocol === 'openai-responses') {
     return withChanges(conversation, { turns: dropLoneReasoning(conversation.turns, notes) });
@@ -167,7 +180,9 @@ function finish(
   );
   // Before fitThinking, because the added text may come first in the last turn; and after it, because it removes blocks.
   const whole = withChanges(conversation, { turns: fillEmpty(placed, rules, blank) });
+  yield;
   const fitted = fitThinking(whole, rules, unchecked, notes, counts);
+  yield;
   const filled = fillEmpty(fitted.turns, rules, blank);
   const trimmed = trimPrefill(filled, () => notes.add('trailing_space_removed', '/messages'));
   return limitCacheMarks(withChanges(fitted, { turns: trimmed }), counts);
@@ -186,40 +201,6 @@ function noteCounts(counts: RepairCounts, notes: Notes): void {
   if (blank > 0) notes.add('empty_content_removed', '/messages', `${blank} blocks`);
   if (cache > 0) notes.add(`removed_${cache}_cache_control_fields`);
 }
-
-/**
- * Is this a call or result that must be paired? Not those of the vendor's own tools, and not Chat's legacy
- * functions, which the API pairs by name or not at all.
- */
-function mustPair(
-  block: ToolCallBlock | ToolResultBlock,
-  turn: Turn,
-  rules: PairingRules,
-): boolean {
-  if (block.by === 'provider') return false;
-  if (rules.protocol !== 'openai-chat' || !rules.sameProtocol) return true;
-  const value = (turn.wire ?? turn.residue)?.value;
-  if (!isObject(value)) return true;
-  if (value.role === 'function') return false;
-  return block.type === 'tool-result' || (block.wire ?? block.residue) !== undefined;
-}
-
-/** The request continues a conversation stored by the server, which may hold calls that are not sent. */
-function isContinued({ origin, turns }: Conversation): boolean {
-  if (origin?.protocol !== 'openai-responses') return false;
-  const { previous_response_id: previous, conversation, prompt, store } = origin.value;
-  if ([previous, conversation, prompt].some((value) => value !== undefined && value !== null)) {
-    return true;
-  }
-  return (
-    store !== false &&
-    turns.some(({ blocks }) =>
-      blocks.some((b) => b.type === 'opaque' && b.name === 'item_reference'),
-    )
-  );
-}
-
-type CallTable = ReturnType<typeof indexCalls>;
 
 function withoutStrays(table: CallTable): CallTable {
   const results = table.results.filter((result) => result.call !== undefined);

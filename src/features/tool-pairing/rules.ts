@@ -2,7 +2,14 @@
 
 import type { Target } from '../../conversation/target.ts';
 import { MESSAGES_CALL_ID } from '../../conversation/tools/call-ids.ts';
-import type { Conversation, ProtocolName } from '../../conversation/types.ts';
+import type {
+  Conversation,
+  ProtocolName,
+  ToolCallBlock,
+  ToolResultBlock,
+  Turn,
+} from '../../conversation/types.ts';
+import { isObject } from '../../lib/json/json.ts';
 
 export interface PairingRules {
   readonly protocol: ProtocolName;
@@ -107,4 +114,36 @@ export interface RepairCounts {
   thinking: number;
   foreign: number;
   cache: number;
+}
+
+/**
+ * Is this a call or result that must be paired? Not those of the vendor's own tools, and not Chat's legacy
+ * functions, which the API pairs by name or not at all.
+ */
+export function mustPair(
+  block: ToolCallBlock | ToolResultBlock,
+  turn: Turn,
+  rules: PairingRules,
+): boolean {
+  if (block.by === 'provider') return false;
+  if (rules.protocol !== 'openai-chat' || !rules.sameProtocol) return true;
+  const value = (turn.wire ?? turn.residue)?.value;
+  if (!isObject(value)) return true;
+  if (value.role === 'function') return false;
+  return block.type === 'tool-result' || (block.wire ?? block.residue) !== undefined;
+}
+
+/** The request continues a conversation stored by the server, which may hold calls that are not sent. */
+export function isContinued({ origin, turns }: Conversation): boolean {
+  if (origin?.protocol !== 'openai-responses') return false;
+  const { previous_response_id: previous, conversation, prompt, store } = origin.value;
+  if ([previous, conversation, prompt].some((value) => value !== undefined && value !== null)) {
+    return true;
+  }
+  return (
+    store !== false &&
+    turns.some(({ blocks }) =>
+      blocks.some((b) => b.type === 'opaque' && b.name === 'item_reference'),
+    )
+  );
 }

@@ -3,7 +3,7 @@
 import type { Digest } from '../../codecs/codec.ts';
 import { GatewayError } from '../../conversation/errors.ts';
 import { madeLarge } from '../../lib/loop/large-garbage.ts';
-import { othersTurn } from '../../lib/loop/tick-end.ts';
+import { othersTurn } from '../../lib/loop/steps.ts';
 import { remedyForError } from '../../upstream/classify.ts';
 import { TargetError } from '../../upstream/target-error.ts';
 import { aboutOurKey, maskedError, vendorError } from '../../upstream/vendor-error.ts';

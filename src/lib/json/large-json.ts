@@ -1,6 +1,6 @@
 /** Looks through a large body without holding up the event loop. */
 
-import { othersTurn } from '../loop/tick-end.ts';
+import { othersTurn } from '../loop/steps.ts';
 import { type Member, MemberScan } from './json.ts';
 
 /** Bytes that are looked through between two turns of the event loop; a millisecond at most. */

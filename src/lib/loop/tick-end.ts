@@ -52,9 +52,6 @@ export function tickEnd(): Promise<void> {
   return ending;
 }
 
-/** Everybody else has a turn of the event loop first: for long work, between its slices. */
-export const othersTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
 process.on('exit', () => {
   for (const one of tasks) one.onExit?.();
 });

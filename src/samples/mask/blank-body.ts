@@ -1,6 +1,6 @@
 /** Blanks the texts and images of a body in place: structure and length stay, the content is gone. */
 
-import { runAtOnce, type Steps } from '../store/steps.ts';
+import { runAtOnce, type Steps } from '../../lib/loop/steps.ts';
 import { blankText } from './blank-text.ts';
 import { dataLines, eachString, type StringPosition, type StringVisitor } from './json-strings.ts';
 

@@ -1,6 +1,6 @@
 /** Blanks one string of a JSON text in place; it stays a valid string, and JSON inside it stays JSON. */
 
-import type { Steps } from '../store/steps.ts';
+import type { Steps } from '../../lib/loop/steps.ts';
 
 /** Bytes between two yields. */
 const STRIDE = 65_536;

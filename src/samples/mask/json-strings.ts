@@ -1,6 +1,6 @@
 /** Finds the strings of a JSON text and their members in its bytes, without parsing it. */
 
-import type { Steps } from '../store/steps.ts';
+import type { Steps } from '../../lib/loop/steps.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

@@ -1,6 +1,6 @@
 /** Masks credentials that a stream spreads over several events. */
 
-import { runInSlices, type Steps } from '../store/steps.ts';
+import { runInSlices, type Steps } from '../../lib/loop/steps.ts';
 import { BodyMask } from './body-mask.ts';
 import { dataLines, eachString } from './json-strings.ts';
 

@@ -2,11 +2,11 @@
 
 import type { ProtocolName } from '../../conversation/types.ts';
 import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
+import { runInSlices } from '../../lib/loop/steps.ts';
 import { type BlankedContent, blankBodyInSteps } from '../mask/blank-body.ts';
 import { BodyMask } from '../mask/body-mask.ts';
 import type { SampleError } from '../sample.ts';
 import { fileName } from '../store/sample-files.ts';
-import { runInSlices } from '../store/steps.ts';
 import { ChunkTimings } from './chunk-timings.ts';
 
 /** What is known of a stage beside its bytes; it goes into the meta file. */

@@ -1,9 +1,9 @@
 /** Removes the samples of an erased memory space, and those that other processes still write later. */
 
+import type { Steps } from '../../lib/loop/steps.ts';
 import type { SampleRow } from '../sample.ts';
 import type { SampleIndex } from './index-store.ts';
 import { removeFiles } from './retention.ts';
-import type { Steps } from './steps.ts';
 
 /** Samples whose files are removed between two yields. */
 const PAGE = 10;

@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { runInSlices } from '../../lib/loop/steps.ts';
 import type { SampleMeta } from '../sample.ts';
 import { eraseSpace, putUnerased } from './erase-space.ts';
 import { onIndexRebuilt, openIndex, type SampleIndexFile } from './index-store.ts';
@@ -10,7 +11,6 @@ import { rowOf } from './meta.ts';
 import { type ReconcileOptions, reconcile } from './reconcile.ts';
 import { isFull, overdue, type Retention, retain } from './retention.ts';
 import { ENTRIES } from './sample-files.ts';
-import { runInSlices } from './steps.ts';
 
 export interface MaintenanceOptions {
   readonly root: string;

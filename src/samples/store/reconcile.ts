@@ -3,6 +3,7 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ProtocolName } from '../../conversation/types.ts';
+import type { Steps } from '../../lib/loop/steps.ts';
 import type { SampleMeta, SampleRow } from '../sample.ts';
 import { putUnerased } from './erase-space.ts';
 import type { SampleIndex } from './index-store.ts';
@@ -18,7 +19,6 @@ import {
   replaceFile,
   type SampleFile,
 } from './sample-files.ts';
-import type { Steps } from './steps.ts';
 
 export interface ReconcileOptions {
   /** The name of this process's recorder. */

@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { GatewayError } from '../../conversation/errors.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
+import { runAtOnce } from '../../lib/loop/steps.ts';
 import type { SampleMeta, SampleStore } from '../sample.ts';
 import { eraseSpace } from './erase-space.ts';
 import { exportSample, importSample } from './export-import.ts';
@@ -13,7 +14,6 @@ import { readMeta, readWhole } from './read-meta.ts';
 import { reconcile } from './reconcile.ts';
 import { removeFiles } from './retention.ts';
 import { ENTRIES, filesOf, isId } from './sample-files.ts';
-import { runAtOnce } from './steps.ts';
 
 /**
  * Opens the samples of a folder; a missing folder is an empty store. Never throws.

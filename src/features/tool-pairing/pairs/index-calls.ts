@@ -1,7 +1,8 @@
 /** First pass of pairing: indexes all calls and results of a history and pairs them. */
 
 import type { Block, ToolCallBlock, ToolResultBlock, Turn } from '../../../conversation/types.ts';
-import type { TurnRun } from './runs.ts';
+import type { Steps } from '../../../lib/loop/steps.ts';
+import { RUNS_A_STEP, type TurnRun } from './runs.ts';
 
 export interface IndexedCall {
   readonly block: ToolCallBlock;
@@ -36,11 +37,11 @@ export interface CallTable {
  * result before its call is found too.
  * @param concerns whether to index a block; not for the vendor's own tools and Chat's legacy `function_call`
  */
-export function indexCalls(
+export function* indexCalls(
   turns: readonly Turn[],
   runs: readonly TurnRun[],
   concerns: (block: ToolCallBlock | ToolResultBlock, turn: Turn) => boolean,
-): CallTable {
+): Steps<CallTable> {
   const calls: IndexedCall[] = [];
   const results: IndexedResult[] = [];
   const callOf = new Map<Block, IndexedCall>();
@@ -56,6 +57,7 @@ export function indexCalls(
   };
   let position = 0;
   for (const run of runs) {
+    if (run.index % RUNS_A_STEP === RUNS_A_STEP - 1) yield;
     for (let i = run.from; i < run.to; i++) {
       const turn = turns[i]!;
       for (const block of turn.blocks) {
@@ -84,6 +86,7 @@ export function indexCalls(
       }
     }
   }
+  yield;
   for (const group of groups.values()) pairGroup(group);
   return { calls, results, callOf, resultOf };
 }

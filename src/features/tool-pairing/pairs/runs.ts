@@ -11,6 +11,9 @@ export interface TurnRun {
   readonly to: number;
 }
 
+/** Long passes over a history yield after so many runs. */
+export const RUNS_A_STEP = 64;
+
 /** Instructions in mid-dialogue, which the vendor reads separately from it. */
 export const isAside = (turn: Turn, rules: PairingRules): boolean =>
   rules.asidesAllowed &&

@@ -3,10 +3,11 @@
 import { editNode } from '../../../conversation/edit.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import type { Block, ToolResultBlock, Turn } from '../../../conversation/types.ts';
+import type { Steps } from '../../../lib/loop/steps.ts';
 import { comparableContent, missingResult, strayAsText } from '../replacements.ts';
 import type { PairingRules } from '../rules.ts';
 import type { CallTable, IndexedCall, IndexedResult } from './index-calls.ts';
-import { isAside, type TurnRun } from './runs.ts';
+import { isAside, RUNS_A_STEP, type TurnRun } from './runs.ts';
 import { newTurn } from './split-roles.ts';
 import {
   callsLast,
@@ -29,10 +30,11 @@ export interface WriteBackPlan {
 }
 
 /** The turns to send. Unchanged turns keep their reference, and so does the list if all are unchanged. */
-export function writeBack(plan: WriteBackPlan): readonly Turn[] {
+export function* writeBack(plan: WriteBackPlan): Steps<readonly Turn[]> {
   const { turns, runs } = plan;
   const writer = new HistoryWriter(plan);
   for (const run of runs) {
+    if (run.index % RUNS_A_STEP === RUNS_A_STEP - 1) yield;
     if (run.side === 'input') writer.input(run);
     else {
       writer.assistant(run);

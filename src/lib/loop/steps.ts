@@ -1,4 +1,4 @@
-/** Long work over many samples in steps: run at once by a command, in short slices by a server. */
+/** Long work in steps: run at once by a command or for a small input, in short slices by a server. */
 
 /** Yields every few hundred microseconds, where the event loop may continue with other work. */
 export type Steps<T> = Generator<void, T, void>;
@@ -19,6 +19,8 @@ export function runAtOnce<T>(steps: Steps<T>): T {
  * @param stopped checked between two slices; true ends the work
  * @returns undefined when the work was stopped
  */
+export function runInSlices<T>(steps: Steps<T>): Promise<T>;
+export function runInSlices<T>(steps: Steps<T>, stopped: () => boolean): Promise<T | undefined>;
 export async function runInSlices<T>(
   steps: Steps<T>,
   stopped: () => boolean = () => false,
@@ -28,7 +30,10 @@ export async function runInSlices<T>(
       const { done, value } = steps.next();
       if (done === true) return value;
     }
-    await new Promise((resolve) => setImmediate(resolve));
+    await othersTurn();
     if (stopped()) return undefined;
   }
 }
+
+/** Other work has a turn of the event loop first: for long work, between its slices. */
+export const othersTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
