@@ -24,7 +24,7 @@ import { atTickEnd } from '../lib/loop/tick-end.ts';
 import { lazy } from '../lib/store/lazy.ts';
 import { requestId } from '../lib/text/ids.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
-import { limitsService } from '../limits/limits-service.ts';
+import { openLimits } from '../limits/open-limits.ts';
 import { mayReach, modelsWith, openProviders, providerFor } from '../routing/index.ts';
 import { Connections } from '../server/connections.ts';
 import { ErrorResponses } from '../server/errors.ts';
@@ -84,7 +84,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     return metrics.render();
   };
   const connections = new Connections(connectionLimits(options.config));
-  const limits = limitsService({
+  const limits = openLimits({
     home: environment.home,
     log,
     metrics,

@@ -10,7 +10,7 @@ export type ErrorKind =
   | 'rate_limit'
   | 'quota'
   | 'billing'
-  /** A budget of this gateway is used up; `quota` and `billing` are the vendor's. */
+  /** A budget of this gateway is used up. The vendor's are quota and billing. */
   | 'budget'
   | 'overloaded'
   | 'timeout'

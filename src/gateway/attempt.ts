@@ -12,7 +12,7 @@ import type { UpstreamCall } from '../upstream/upstream.ts';
 import { prepare } from './prepare.ts';
 import { readAnswer } from './read-answer.ts';
 import { readRefusal } from './read-refusal.ts';
-import { endFailedTry, endOf, StartOfTry } from './tries/try-account.ts';
+import { endFailedTry, endOf, endRefusedTry, StartOfTry } from './tries/try-account.ts';
 import type { Attempt, Outcome } from './types.ts';
 
 /** Never rejects: whatever goes wrong is a failed outcome that says what may be tried next. */
@@ -80,7 +80,9 @@ export async function attempt(options: Attempt): Promise<Outcome> {
     account?.answered(answer.status);
     recorded?.start(answer.status, answer.headers);
     if (answer.status < 200 || answer.status > 299) {
-      const failure = await readRefusal(options, call, answer, notes, recorded, account);
+      const paid = account;
+      const onText = paid && ((text: string) => endRefusedTry(paid, protocol, text));
+      const failure = await readRefusal(options, call, answer, notes, recorded, onText);
       abort.unfollow();
       call.release();
       return failure;

@@ -1,9 +1,12 @@
 /** A client's request as the gateway gets it. */
 
 import type { Codec } from '../codecs/codec.ts';
-import type { Payer } from '../conversation/account/payer.ts';
+import type { Payer, TryAccount } from '../conversation/account/payer.ts';
 import type { Principal } from '../keys/principal.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
+
+export type { Payer, TryAccount };
+export type { Account } from './account.ts';
 
 /** One exchange: a client's request and all that is done to answer it. */
 export interface Exchange {

@@ -2,13 +2,12 @@
 
 import type { Codec } from '../codecs/codec.ts';
 import { asGatewayError, clientGone } from '../conversation/errors.ts';
-import { sessionOf } from '../conversation/session/session-id.ts';
 import type { ProtocolName } from '../conversation/types.ts';
-import { clientName } from '../telemetry/client-name.ts';
 import type { RecordedExchange, Recording } from '../samples/recording.ts';
 import { secretsOf } from '../upstream/secrets.ts';
 import type { Account, Accounts } from './account.ts';
 import { type ClientRequest, clientRequest, type RepairBody } from './client-request.ts';
+import { accountOf } from './tries/open-account.ts';
 import { ExchangeSummaryBuilder } from './exchange-summary.ts';
 import { finishWhole } from './follow-ups.ts';
 import type { Services } from './reloadable.ts';
@@ -102,24 +101,6 @@ export function createGateway(options: GatewayOptions): Gateway {
       return errorOf(exchange, error, summary);
     }
   };
-}
-
-function accountOf(
-  exchange: Exchange,
-  { model, stream }: ClientRequest,
-  accounts: Accounts | undefined,
-): Account | undefined | Promise<Account> {
-  // What another exchange asks for is on its account.
-  if (accounts === undefined || exchange.payer !== undefined) return undefined;
-  const { id, principal, protocol, headers, body } = exchange;
-  return accounts.open({
-    principal,
-    request: id,
-    model,
-    session: sessionOf(headers, body) || undefined,
-    client: clientName(headers.get('user-agent') ?? undefined, protocol.name),
-    stream,
-  });
 }
 
 const LATE = Symbol('late');

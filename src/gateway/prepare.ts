@@ -3,7 +3,6 @@
 import type { Codec, UpstreamContext } from '../codecs/codec.ts';
 import type { GatewayError } from '../conversation/errors.ts';
 import type { Notes } from '../conversation/notes.ts';
-import type { Payer } from '../conversation/account/payer.ts';
 import { historyRefusal } from '../conversation/refusal.ts';
 import { withoutFields } from '../conversation/refused-fields.ts';
 import { SEAL_ENVELOPE_PREFIX } from '../conversation/seal.ts';
@@ -29,7 +28,7 @@ interface Preparation {
   readonly notes: Notes;
   readonly hop: Hop;
   readonly refusal?: GatewayError | undefined;
-  readonly payer?: Payer | undefined;
+  readonly payer?: FeatureContext['payer'];
   /** When the answer is no longer wanted. */
   readonly abort: Abort;
 }

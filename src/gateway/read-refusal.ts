@@ -3,8 +3,6 @@
 import type { Codec } from '../codecs/codec.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import type { Notes } from '../conversation/notes.ts';
-import type { TryAccount } from '../conversation/account/payer.ts';
-import type { Usage } from '../conversation/usage.ts';
 import { Pieces } from '../lib/bytes/bytes.ts';
 import { isObject, tryParse } from '../lib/json/json.ts';
 import { startIdleTimer } from '../lib/loop/idle-timer.ts';
@@ -16,7 +14,6 @@ import { type ResponseBody, readFirst, type UpstreamAnswer } from '../upstream/t
 import type { UpstreamCall } from '../upstream/upstream.ts';
 import { aboutOurKey, maskedError, vendorError } from '../upstream/vendor-error.ts';
 import { decoded } from './response-body.ts';
-import { endFailedTry } from './tries/try-account.ts';
 import type { Attempt, FailedOutcome } from './types.ts';
 
 const ERROR_BODY_BYTES = 1024 * 1024;
@@ -30,7 +27,7 @@ export async function readRefusal(
   answer: UpstreamAnswer,
   notes: Notes,
   recorded: HopRecording | undefined,
-  account: TryAccount | undefined,
+  onText?: (text: string) => void,
 ): Promise<FailedOutcome> {
   const { request, protocol, routed, secrets = NONE } = attempt;
   const { target } = routed;
@@ -44,7 +41,7 @@ export async function readRefusal(
     ? redirected(target.provider, status)
     : vendorError(target.profile, vendors);
   recorded?.end(meaning);
-  if (account !== undefined) endFailedTry(account, 'error', usageIn(protocol, text));
+  onText?.(text);
   const remedy = remedyForStatus(status, meaning, headers);
   const error = aboutOurKey(target.provider, meaning);
   if (error !== meaning && key.label !== undefined) {
@@ -57,12 +54,6 @@ export async function readRefusal(
   if (!same || !hasKnownWords(request.protocol, error)) return failure;
   const own = text === sent ? bytes : new TextEncoder().encode(text);
   return { ...failure, raw: { status, headers, body: own } };
-}
-
-/** An error is paid for only where the vendor says so. */
-function usageIn(protocol: Codec, text: string): Usage | undefined {
-  const body = text.includes('"usage"') ? tryParse(text) : undefined;
-  return isObject(body) ? protocol.digestReply(body).usage : undefined;
 }
 
 /** Clients begin to compact by one code or message, which not every vendor of their protocol sends. */

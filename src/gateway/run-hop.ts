@@ -16,12 +16,12 @@ import type { Loan } from '../upstream/health/place.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { attempt } from './attempt.ts';
 import type { ClientRequest } from './client-request.ts';
-import type { Account } from './account.ts';
 import type { ExchangeSummaryBuilder } from './exchange-summary.ts';
 import type { Services } from './reloadable.ts';
 import type { ExchangeSession } from './tries/exchange-session.ts';
 import { type RetryContext, retry } from './tries/retry.ts';
 import type {
+  Account,
   AttemptEvents,
   Exchange,
   ExchangeFeatures,

@@ -4,7 +4,6 @@ import type { ClientContext, Codec, Digest, UpstreamContext } from '../codecs/co
 import type { GatewayError } from '../conversation/errors.ts';
 import type { StreamEvent } from '../conversation/events.ts';
 import type { Notes } from '../conversation/notes.ts';
-import type { Payer, TryAccount } from '../conversation/account/payer.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { Continuation, Feature, Interceptor } from '../features/feature.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
@@ -12,12 +11,12 @@ import type { RoutedTarget, RouteRequest } from '../routing/index.ts';
 import type { ExchangeOutcome, Recording } from '../samples/recording.ts';
 import type { Remedy } from '../upstream/target-error.ts';
 import type { ClientRequest } from './client-request.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange, Payer, TryAccount } from './exchange.ts';
 import type { ClientSide, FinalAnswer, Output, StreamPipeline } from './stream/pipeline.ts';
 import type { UpstreamBody } from './stream/upstream-body.ts';
 import type { AttemptPlace } from './tries/attempt-place.ts';
 
-export type { Exchange, Gateway } from './exchange.ts';
+export type { Account, Exchange, Gateway } from './exchange.ts';
 
 /** What acts on one exchange. */
 export interface ExchangeFeatures {

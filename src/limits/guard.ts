@@ -11,8 +11,6 @@ export interface GuardOptions {
   readonly limits: Limits;
   /** A limit or a budget refused: for metrics. `limit`: as in the configuration, or the budget's name. */
   readonly onRefused: (principal: Principal, limit: string) => void;
-  /** Milliseconds since 1970. */
-  readonly now?: () => number;
 }
 
 /** What a try is expected to use, or has used. `nanoUsd` undefined: no price is known. */
@@ -57,13 +55,13 @@ function routeFor(laws: PrincipalLaws, { refusedBy }: Refusal): string | undefin
 }
 
 function refuse(
-  { onRefused, now = Date.now }: GuardOptions,
+  { onRefused }: GuardOptions,
   principal: Principal,
   laws: PrincipalLaws,
   refusal: Refusal,
 ) {
   onRefused(principal, limitName(laws, refusal));
-  return refusalError(laws, refusal, now());
+  return refusalError(laws, refusal);
 }
 
 export class LimitGuard {

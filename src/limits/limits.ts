@@ -84,6 +84,8 @@ export interface Standing {
   readonly remaining: number;
   /** Milliseconds until all of it is free again; undefined: never (`total`), or slots. */
   readonly resetMs: number | undefined;
+  /** Of a window: when its next period begins, in milliseconds since 1970; left out: never, or no window. */
+  readonly resetAt?: number;
 }
 
 export type Admission = Ticket | Refusal;

@@ -43,8 +43,11 @@ export class BudgetNotices {
   /** Once for each mark and period. */
   reached(reached: Reached): void {
     const body = noticeBody(reached);
-    const { event: name, budget, usd, spent_usd, share, per } = body;
-    event(this.#options.log, name, { budget, usd, spent_usd, share, per }, 'warn');
+    const { log } = this.#options;
+    const { budget, usd, spent_usd, share, per } = body;
+    const fields = { budget, usd, spent_usd, share, per };
+    if (body.event === 'budget.warned') event(log, 'budget.warned', fields, 'warn');
+    else event(log, 'budget.exhausted', fields, 'warn');
     const { webhook } = reached.law;
     if (webhook === undefined) return;
     if (this.#pending >= MOST_PENDING) {
@@ -89,7 +92,8 @@ export class BudgetNotices {
   /** Paths and queries of webhooks hold tokens: only the origin is logged. */
   #failed({ budget, share }: NoticeBody, webhook: string, why: string): void {
     const fields = { budget, share, webhook: new URL(webhook).origin, why };
-    event(this.#options.log, 'budget.webhook.failed', fields, 'warn');
+    const { log } = this.#options;
+    event(log, 'budget.webhook.failed', fields, 'warn');
   }
 }
 

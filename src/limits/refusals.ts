@@ -18,10 +18,10 @@ export function limitName(laws: PrincipalLaws, { law }: Pick<Refusal, 'law'>): s
  * The error for a refusal. A limit: 429 with `retry-after`. A budget: kind `budget`, which each codec writes in
  * its protocol (429 `insufficient_quota`, 402 `billing_error`), and which no client should try again by itself.
  */
-export function refusalError(laws: PrincipalLaws, refusal: Refusal, now: number): GatewayError {
+export function refusalError(laws: PrincipalLaws, refusal: Refusal): GatewayError {
   const { law, retryAfterMs, standing, asked } = refusal;
   const name = cutText(limitName(laws, refusal), 200);
-  if (law.kind === 'window') return budgetError(name, refusal, now);
+  if (law.kind === 'window') return budgetError(name, refusal);
   const seconds =
     retryAfterMs === undefined ? undefined : Math.max(1, Math.ceil(retryAfterMs / 1000));
   const more =
@@ -46,15 +46,15 @@ function limitMessage(
   return `This key may use ${law.amount} ${law.unit} per minute and has used ${used} (limits.${name}). Try again in ${seconds} s.`;
 }
 
-function budgetError(name: string, { law, standing, asked }: Refusal, now: number): GatewayError {
-  const { used, held, resetMs } = standing;
+function budgetError(name: string, { law, standing, asked }: Refusal): GatewayError {
+  const { used, held, resetAt } = standing;
   const spent = `$${usdText(used - held)} of $${usdText(law.amount)} is spent`;
   const reserved = held === 0 ? '' : `, $${usdText(held)} is reserved by requests that still run`;
   const needs = asked === 0 ? '' : `, and this request may cost $${usdText(asked)}`;
   const reset =
-    resetMs === undefined
+    resetAt === undefined
       ? 'It does not reset.'
-      : `It resets at ${new Date(now + resetMs).toISOString().replace(/\.\d+Z$/, 'Z')}.`;
+      : `It resets at ${new Date(resetAt).toISOString().replace(/\.\d+Z$/, 'Z')}.`;
   const message = `The budget "${name}" is used up: ${spent}${reserved}${needs}. ${reset}`;
   return new GatewayError('budget', message, { code: 'insufficient_quota', retryable: false });
 }

@@ -37,11 +37,7 @@ export interface UsageReport {
   readonly budgets: readonly BudgetReport[];
 }
 
-const budgetReport = (
-  budget: Budget,
-  { used, held, remaining, resetMs }: Standing,
-  now: number,
-) => ({
+const budgetReport = (budget: Budget, { used, held, remaining, resetAt }: Standing) => ({
   name: budget.name,
   usd: usdOf(budget.nanoUsd),
   per: budget.per,
@@ -50,15 +46,11 @@ const budgetReport = (
   spent_usd: usdOf(used - held),
   reserved_usd: usdOf(held),
   remaining_usd: usdOf(remaining),
-  resets_at: resetMs === undefined ? null : new Date(now + resetMs).toISOString(),
+  resets_at: resetAt === undefined ? null : new Date(resetAt).toISOString().replace(/\.\d+Z$/, 'Z'),
 });
 
 /** What is used and left of a key's limits and budgets. */
-export async function usageReport(
-  limits: Limits,
-  principal: Principal,
-  now: number,
-): Promise<UsageReport> {
+export async function usageReport(limits: Limits, principal: Principal): Promise<UsageReport> {
   const laws = lawsOf(principal);
   const standings = laws.all.length === 0 ? [] : await limits.standing(laws.all);
   const reported: LimitReport[] = [];
@@ -67,7 +59,7 @@ export async function usageReport(
     const { law, used, remaining, resetMs } = standing;
     if (law.kind === 'window') {
       const own = laws.budgets.find((one) => one.law === law);
-      if (own !== undefined) budgets.push(budgetReport(own.budget, standing, now));
+      if (own !== undefined) budgets.push(budgetReport(own.budget, standing));
       continue;
     }
     reported.push({
@@ -90,12 +82,11 @@ export async function usageReport(
 export async function budgetsReport(
   limits: Limits,
   budgets: readonly Budget[],
-  now: number,
 ): Promise<{ readonly object: 'list'; readonly data: readonly (BudgetReport & { id: string })[] }> {
   const standings = budgets.length === 0 ? [] : await limits.standing(budgets.map(budgetLaw));
   const data = budgets.map((budget, i) => ({
     id: budget.id,
-    ...budgetReport(budget, standings[i]!, now),
+    ...budgetReport(budget, standings[i]!),
   }));
   return { object: 'list', data };
 }

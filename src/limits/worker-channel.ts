@@ -13,8 +13,8 @@ import type {
   Ticket,
 } from './limits.ts';
 
-/** Used, held, remaining, reset (null: never). */
-type WireStanding = readonly [number, number, number, number | null];
+/** Used, held, remaining, milliseconds to the reset (null: never), its time (null: none). */
+type WireStanding = readonly [number, number, number, number | null, number | null];
 /** Number of the law, amount, 1 for a soft charge. */
 type WireCharge = readonly [number, number, 0 | 1];
 
@@ -46,18 +46,20 @@ export interface LimitsAnswer {
   readonly standings: readonly (readonly [number, readonly WireStanding[]])[];
 }
 
-const toWire = ({ used, held, remaining, resetMs }: Standing): WireStanding => [
+const toWire = ({ used, held, remaining, resetMs, resetAt }: Standing): WireStanding => [
   used,
   held,
   remaining,
   resetMs ?? null,
+  resetAt ?? null,
 ];
-const fromWire = (law: Law, [used, held, remaining, resetMs]: WireStanding): Standing => ({
+const fromWire = (law: Law, [used, held, remaining, resetMs, resetAt]: WireStanding): Standing => ({
   law,
   used,
   held,
   remaining,
   resetMs: resetMs ?? undefined,
+  ...(resetAt !== null && { resetAt }),
 });
 
 /** In the first process: what one worker has asked and not ended. */

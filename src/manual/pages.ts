@@ -13,6 +13,7 @@ import install from '../../docs/install.md' with { type: 'text' };
 import keys from '../../docs/keys.md' with { type: 'text' };
 import keysChinese from '../../docs/keys.zh-CN.md' with { type: 'text' };
 import limits from '../../docs/limits.md' with { type: 'text' };
+import limitsChinese from '../../docs/limits.zh-CN.md' with { type: 'text' };
 import logEvents from '../../docs/log-events.md' with { type: 'text' };
 import memory from '../../docs/memory.md' with { type: 'text' };
 import metrics from '../../docs/metrics.md' with { type: 'text' };
@@ -38,9 +39,9 @@ const TEXTS: Readonly<Record<string, string>> = {
   configuration,
   'server-tools': serverTools,
   'chat-apps': chatApps,
-  limits,
   memory,
   keys,
+  limits,
   browser,
   notes,
   errors,
@@ -52,6 +53,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   glossary,
   'zh-CN': withoutPicture(chinese),
   'keys.zh-CN': keysChinese,
+  'limits.zh-CN': limitsChinese,
 };
 
 /** The first heading, without `#`. */

@@ -202,7 +202,7 @@ describe('a file that cannot be used', () => {
 
   test.skipIf(process.platform !== 'linux')('a full disk: the same', async () => {
     // The shell's limit on the size of files stands for the disk: SQLite fails in the same place.
-    const script = join(import.meta.dir, 'full-disk-script.ts');
+    const script = Bun.fileURLToPath(new URL('./full-disk-script.ts', import.meta.url));
     const shell = `trap '' XFSZ; ulimit -f 300; exec "$0" "$@"`;
     const child = Bun.spawn(['sh', '-c', shell, process.execPath, script, path], {
       stdout: 'pipe',

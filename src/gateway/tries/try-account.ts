@@ -1,10 +1,11 @@
 /** Reports the tries of an exchange to its account: how each begins, and what came of it. */
 
-import type { Digest } from '../../codecs/codec.ts';
+import type { Codec, Digest } from '../../codecs/codec.ts';
 import type { GatewayError } from '../../conversation/errors.ts';
 import type { TryAccount, TryEnd, TryStart } from '../../conversation/account/payer.ts';
 import type { Target } from '../../conversation/target.ts';
 import type { Usage } from '../../conversation/usage.ts';
+import { isObject, tryParse } from '../../lib/json/json.ts';
 import type { Attempt } from '../types.ts';
 
 const BYTES_PER_TOKEN = 4;
@@ -77,6 +78,18 @@ export function endFailedTry(
   usage?: Usage,
 ): void {
   account.end({ ended, usage, final: usage !== undefined, content: false, bytes: 0 });
+}
+
+/** A refusal is paid for only where the vendor says so in its text. */
+export function endRefusedTry(account: TryAccount, protocol: Codec, text: string): void {
+  const body = text.includes('"usage"') ? tryParse(text) : undefined;
+  endFailedTry(account, 'error', isObject(body) ? protocol.digestReply(body).usage : undefined);
+}
+
+/** A body that came whole is an answer, an error that came with a 200, or a stream that broke off. */
+export function wholeEnd({ error, complete, pending }: Digest): TryEnd {
+  if (error !== undefined) return 'error';
+  return complete || pending !== undefined ? 'done' : 'cut';
 }
 
 /** How an answer ended that broke off. */

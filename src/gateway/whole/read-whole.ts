@@ -2,7 +2,6 @@
 
 import type { Digest } from '../../codecs/codec.ts';
 import type { StreamEvent } from '../../conversation/events.ts';
-import type { TryEnd } from '../../conversation/account/payer.ts';
 import { ReplyBuilder, replyEvents } from '../../conversation/reply-builder.ts';
 import type { Interceptor } from '../../features/feature.ts';
 import { madeLarge } from '../../lib/loop/large-garbage.ts';
@@ -12,7 +11,7 @@ import { type Intercepted, intercept } from '../intercept.ts';
 import { AnswerProgress } from '../stream/answer-progress.ts';
 import { translateWhole } from '../stream/choose-pipeline.ts';
 import { failedAnswer, incompleteAnswerError } from '../stream/open.ts';
-import { endTry } from '../tries/try-account.ts';
+import { endTry, wholeEnd } from '../tries/try-account.ts';
 import type { Outcome, Reading, WholeOutcome } from '../types.ts';
 import { wholeBody } from './whole-body.ts';
 import { replyFromJson, replyFromStream } from './whole-reply.ts';
@@ -89,12 +88,6 @@ function read(
     return finished(reading, asIs, [...(hop.events ?? []), ...events]);
   };
   return intercepted instanceof Promise ? intercepted.then(judge) : judge(intercepted);
-}
-
-/** A body that came whole is an answer, an error that came with a 200, or a stream that broke off. */
-function wholeEnd({ error, complete, pending }: Digest): TryEnd {
-  if (error !== undefined) return 'error';
-  return complete || pending !== undefined ? 'done' : 'cut';
 }
 
 /** The vendor's answer, which names the response before it as the client did. */

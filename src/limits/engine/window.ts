@@ -90,7 +90,9 @@ export class WindowState {
       used,
       held: period.held,
       remaining: Math.max(0, law.amount - used),
-      resetMs: law.per === 'total' ? undefined : period.end - instant,
+      ...(law.per === 'total'
+        ? { resetMs: undefined }
+        : { resetMs: period.end - instant, resetAt: period.end }),
     };
   }
 }

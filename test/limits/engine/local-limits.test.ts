@@ -227,7 +227,14 @@ describe('a window', () => {
     const law = window(100);
     admitted(limits, { law, amount: 30 }).settle([25]);
     const ticket = admitted(limits, { law, amount: 40 });
-    const standing = { law, used: 65, held: 40, remaining: 35, resetMs: 11 * 3_600_000 };
+    const standing = {
+      law,
+      used: 65,
+      held: 40,
+      remaining: 35,
+      resetMs: 11 * 3_600_000,
+      resetAt: clock.now + 11 * 3_600_000,
+    };
     expect(ticket.standings()).toEqual([standing]);
     expect(limits.standing([law])).toEqual([standing]);
     expect(refused(limits, { law, amount: 36 })).toEqual({

@@ -11,7 +11,7 @@ import { BudgetNotices } from './notices.ts';
 import { budgetsReport, usageReport } from './usage-report.ts';
 import { type LimitsChannel, RemoteLimits, WorkerLimits } from './worker-channel.ts';
 
-export interface LimitsServiceOptions {
+export interface OpenLimitsOptions {
   /** The folder of the state. */
   readonly home: string;
   readonly log: Log;
@@ -22,7 +22,7 @@ export interface LimitsServiceOptions {
   readonly shared: Limits | undefined;
 }
 
-export function limitsService({ home, log, metrics, channel, shared }: LimitsServiceOptions) {
+export function openLimits({ home, log, metrics, channel, shared }: OpenLimitsOptions) {
   const notices = new BudgetNotices({ log, fetch: (url, init) => fetch(url, init) });
   const own =
     channel === undefined && shared === undefined
@@ -41,8 +41,8 @@ export function limitsService({ home, log, metrics, channel, shared }: LimitsSer
     limits,
     /** As {@link openGuard}: what an exchange of this principal may use. */
     guard: (principal: Principal) => openGuard(guarding, principal),
-    usage: (principal: Principal) => usageReport(limits, principal, Date.now()),
-    budgets: (budgets: readonly Budget[]) => budgetsReport(limits, budgets, Date.now()),
+    usage: (principal: Principal) => usageReport(limits, principal),
+    budgets: (budgets: readonly Budget[]) => budgetsReport(limits, budgets),
     workerLimits(): WorkerLimits {
       if (own === undefined) throw new Error('only the first process has workers');
       return new WorkerLimits(own);
