@@ -3,6 +3,7 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { modelPrice } from '../src/config/sections/prices.ts';
 import { WITHOUT_KEY } from '../src/keys/principal.ts';
 import { SpendAccounts } from '../src/money/accounts.ts';
 import { OutputEstimate } from '../src/money/estimate.ts';
@@ -11,7 +12,6 @@ import { PriceBook } from '../src/money/price.ts';
 import { spendPage } from '../src/money/rows.ts';
 import { NO_TOKENS, type SpendRow } from '../src/money/spend.ts';
 import { readUsageQuery, usageBy } from '../src/money/usage.ts';
-import { modelPrice } from '../src/config/sections/prices.ts';
 
 const ROWS = Number(process.argv[2] ?? 1_000_000);
 const KEYS = Number(process.argv[3] ?? 200);
@@ -95,7 +95,9 @@ const round = (ms: number) => Math.round(ms * 100) / 100;
     }
     await journal.flush();
   });
-  console.log(`10,000 tries end at once: longest turn ${round(longest)} ms (${round(cpu)} ms of CPU), all in ${round(total)} ms`);
+  console.log(
+    `10,000 tries end at once: longest turn ${round(longest)} ms (${round(cpu)} ms of CPU), all in ${round(total)} ms`,
+  );
 }
 
 {
@@ -129,7 +131,12 @@ await ask({ by: 'label.team', step: 'day' });
 await ask({ by: 'label.team', step: 'hour', from: '7d' });
 await ask({ by: 'session' });
 {
-  const query = { from: 0, to: Number.MAX_SAFE_INTEGER, before: Number.MAX_SAFE_INTEGER, limit: 100 };
+  const query = {
+    from: 0,
+    to: Number.MAX_SAFE_INTEGER,
+    before: Number.MAX_SAFE_INTEGER,
+    limit: 100,
+  };
   const page = await longestTurn(async () => {
     await journal.read((reader) => spendPage(reader, { ...query, filters: {} }));
   });
@@ -137,7 +144,9 @@ await ask({ by: 'session' });
     await journal.read((reader) => spendPage(reader, { ...query, filters: { key: 'nothing' } }));
   });
   console.log(`a page of rows: ${round(page.total)} ms`);
-  console.log(`a filter that fits no row: ${round(none.total)} ms, longest turn ${round(none.longest)} ms`);
+  console.log(
+    `a filter that fits no row: ${round(none.total)} ms, longest turn ${round(none.longest)} ms`,
+  );
 }
 
 // One try through its account: price, cost, row and totals.

@@ -1,9 +1,9 @@
 /** What the wiring of a feature gets: services of the process, and the exchange that it is made for. */
 
 import type { Environment } from '../config/environment.ts';
+import type { Payer } from '../conversation/account/payer.ts';
 import type { Reply } from '../conversation/events.ts';
 import type { Memory } from '../conversation/memory.ts';
-import type { Payer } from '../conversation/account/payer.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { ConversationParts } from '../features/chat-apps/index.ts';
 import type { ToolRegistry } from '../features/server-tools/index.ts';

@@ -5,9 +5,9 @@ import type { Serve } from '../codecs/serve.ts';
 import type { Config } from '../config/config.ts';
 import type { MemoryConfig } from '../config/sections/memory.ts';
 import type { ProviderConfig } from '../config/sections/providers.ts';
+import type { Payer } from '../conversation/account/payer.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import type { Memory } from '../conversation/memory.ts';
-import type { Payer } from '../conversation/account/payer.ts';
 import type { MemoryPluginOptions } from '../features/memory/api/plugin.ts';
 import {
   type Embedder,
@@ -52,10 +52,13 @@ export interface MemoryService {
   close(): Promise<void>;
 }
 
-type Handler = (exchange: {
-  readonly principal: Principal;
-  readonly body: Uint8Array;
-}, payer: Payer) => Promise<Response>;
+type Handler = (
+  exchange: {
+    readonly principal: Principal;
+    readonly body: Uint8Array;
+  },
+  payer: Payer,
+) => Promise<Response>;
 
 /** Trouble of one kind is logged once in so many milliseconds. */
 const LOG_EVERY_MS = 10_000;
@@ -120,7 +123,10 @@ export function memoryService(options: MemoryServiceOptions, initial: Config): M
     },
     api: (received, codec, version) => ({
       serve: (request, handle) =>
-        received(({ principal, body }, payer) => handle({ principal, body, payer }))(request, codec),
+        received(({ principal, body }, payer) => handle({ principal, body, payer }))(
+          request,
+          codec,
+        ),
       memory: () => base,
       erase,
       version,

@@ -1,8 +1,8 @@
 /** The server tools of a configuration, and their feature for one exchange. */
 
 import type { Config } from '../config/config.ts';
-import { GatewayError, invalid } from '../conversation/errors.ts';
 import type { Payer } from '../conversation/account/payer.ts';
+import { GatewayError, invalid } from '../conversation/errors.ts';
 import type { Feature } from '../features/feature.ts';
 import {
   type HopLedger,

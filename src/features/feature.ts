@@ -1,10 +1,10 @@
 /** What a feature is: a pure pass over the conversation, and an interceptor of the events that come back. */
 
+import type { Payer } from '../conversation/account/payer.ts';
 import type { GatewayError } from '../conversation/errors.ts';
 import type { DeltaEvent, StreamEvent } from '../conversation/events.ts';
 import type { FastInterceptor } from '../conversation/fast-text.ts';
 import type { Notes } from '../conversation/notes.ts';
-import type { Payer } from '../conversation/account/payer.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
 import type { Steps } from '../lib/loop/steps.ts';

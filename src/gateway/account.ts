@@ -1,7 +1,7 @@
 /** What an exchange may use and what each of its tries costs, as the gateway sees it. */
 
-import type { GatewayError } from '../conversation/errors.ts';
 import type { Payer } from '../conversation/account/payer.ts';
+import type { GatewayError } from '../conversation/errors.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Principal } from '../keys/principal.ts';
 import type { FlatHeaders } from '../lib/http/headers.ts';

@@ -1,8 +1,8 @@
 /** One attempt at one target: prepare the request, send it, and read until the outcome is known. */
 
+import type { TryAccount } from '../conversation/account/payer.ts';
 import { asGatewayError, clientGone } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
-import type { TryAccount } from '../conversation/account/payer.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { Abort } from '../lib/loop/abort.ts';
 import type { HopRecording } from '../samples/recording.ts';

@@ -5,8 +5,8 @@ import type { Payer, TryAccount } from '../conversation/account/payer.ts';
 import type { Principal } from '../keys/principal.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 
-export type { Payer, TryAccount };
 export type { Account } from './account.ts';
+export type { Payer, TryAccount };
 
 /** One exchange: a client's request and all that is done to answer it. */
 export interface Exchange {

@@ -7,13 +7,13 @@ import type { RecordedExchange, Recording } from '../samples/recording.ts';
 import { secretsOf } from '../upstream/secrets.ts';
 import type { Account, Accounts } from './account.ts';
 import { type ClientRequest, clientRequest, type RepairBody } from './client-request.ts';
-import { accountOf } from './tries/open-account.ts';
 import { ExchangeSummaryBuilder } from './exchange-summary.ts';
 import { finishWhole } from './follow-ups.ts';
 import type { Services } from './reloadable.ts';
 import { errorOf, failedResponse, streamResponse, wholeResponse } from './responses.ts';
 import { type RunningExchange, runHop } from './run-hop.ts';
 import { ExchangeSession } from './tries/exchange-session.ts';
+import { accountOf } from './tries/open-account.ts';
 import type {
   Exchange,
   ExchangeFeatures,

@@ -1,9 +1,9 @@
 /** Reads the answer of an upstream, streamed or whole, until its outcome is known. */
 
 import type { ClientContext } from '../codecs/codec.ts';
+import type { TryAccount } from '../conversation/account/payer.ts';
 import { asGatewayError } from '../conversation/errors.ts';
 import type { Notes } from '../conversation/notes.ts';
-import type { TryAccount } from '../conversation/account/payer.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { Abort } from '../lib/loop/abort.ts';
 import type { HopRecording } from '../samples/recording.ts';

@@ -113,12 +113,7 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
   readonly #rule: string | undefined;
   readonly #facts: RouteRequest;
 
-  constructor(
-    running: RunningExchange,
-    hop: Hop,
-    rule: string | undefined,
-    facts: RouteRequest,
-  ) {
+  constructor(running: RunningExchange, hop: Hop, rule: string | undefined, facts: RouteRequest) {
     this.#running = running;
     this.#hop = hop;
     this.#rule = rule;

@@ -17,6 +17,8 @@ import limitsChinese from '../../docs/limits.zh-CN.md' with { type: 'text' };
 import logEvents from '../../docs/log-events.md' with { type: 'text' };
 import memory from '../../docs/memory.md' with { type: 'text' };
 import metrics from '../../docs/metrics.md' with { type: 'text' };
+import money from '../../docs/money.md' with { type: 'text' };
+import moneyChinese from '../../docs/money.zh-CN.md' with { type: 'text' };
 import notes from '../../docs/notes.md' with { type: 'text' };
 import proof from '../../docs/proof.md' with { type: 'text' };
 import recipes from '../../docs/recipes.md' with { type: 'text' };
@@ -42,6 +44,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   memory,
   keys,
   limits,
+  money,
   browser,
   notes,
   errors,
@@ -54,6 +57,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   'zh-CN': withoutPicture(chinese),
   'keys.zh-CN': keysChinese,
   'limits.zh-CN': limitsChinese,
+  'money.zh-CN': moneyChinese,
 };
 
 /** The first heading, without `#`. */

@@ -1,10 +1,10 @@
 /** The accounts of exchanges: each try is reserved, priced, counted once, and written to the journal. */
 
-import { GatewayError } from '../conversation/errors.ts';
 import type { TryAccount, TryResult, TryStart } from '../conversation/account/payer.ts';
+import { GatewayError } from '../conversation/errors.ts';
 import { type Target, targetName } from '../conversation/target.ts';
 import { totalInput, type Usage } from '../conversation/usage.ts';
-import type { Account, Accounts, AccountStart } from '../gateway/account.ts';
+import type { Account, AccountStart, Accounts } from '../gateway/account.ts';
 import type { Principal } from '../keys/principal.ts';
 import type { FlatHeaders } from '../lib/http/headers.ts';
 import { usdText } from '../lib/text/usd.ts';
@@ -200,7 +200,8 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
       estimate.learn(this, result.bytes, result.usage.output + (result.usage.reasoning ?? 0));
     }
     const place = this.#place;
-    if (place !== undefined) journal.end(place, this.#row(result, usage, !exact, applied?.json, cost));
+    if (place !== undefined)
+      journal.end(place, this.#row(result, usage, !exact, applied?.json, cost));
     if (cost !== undefined && cost > 0) onCost(this.target, cost);
     this.#hold?.settle({ tokens: usage === undefined ? 0 : allTokens(usage), nanoUsd: cost });
     this.#account.ended(this, cost);
@@ -256,7 +257,10 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
   reservedRow(): SpendRow {
     const usage = this.#expectedUsage();
     const applied = this.#applied(usage);
-    return { ...this.#row({ ended: 'cut' }, usage, true, applied?.json, applied?.cost), ended: 'cut' };
+    return {
+      ...this.#row({ ended: 'cut' }, usage, true, applied?.json, applied?.cost),
+      ended: 'cut',
+    };
   }
 }
 

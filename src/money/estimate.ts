@@ -47,7 +47,8 @@ export class OutputEstimate {
   /** A completed answer: `tokens` as the vendor counted them, reasoning included. */
   learn(kind: AnswerKind, received: number, tokens: number): void {
     const bytes = received - repeatedBytes(kind) * tokens;
-    if (tokens < LEAST_TOKENS || bytes < tokens * LEAST_RATIO || bytes > tokens * MOST_RATIO) return;
+    if (tokens < LEAST_TOKENS || bytes < tokens * LEAST_RATIO || bytes > tokens * MOST_RATIO)
+      return;
     const key = keyOf(kind);
     const ratio = bytes / tokens;
     const known = this.#learned.get(key);

@@ -64,9 +64,7 @@ export class PriceBook {
   readonly #providers: Readonly<Record<string, PricedProvider>>;
   readonly #known = new Map<string, KnownPrice>();
 
-  constructor(
-    { providers }: { readonly providers: Readonly<Record<string, PricedProvider>> },
-  ) {
+  constructor({ providers }: { readonly providers: Readonly<Record<string, PricedProvider>> }) {
     this.#providers = providers;
   }
 

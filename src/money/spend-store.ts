@@ -184,7 +184,12 @@ export class SpendStore implements SpendReader {
     minus.unpriced = row.cost === null ? -1 : 0;
     const totals = new RowTotals();
     const { key, model, target, session, labels_text: labels } = row;
-    const common = { hour: row.time - (row.time % 3_600_000), key, labels, ...(minus as never as Sums) };
+    const common = {
+      hour: row.time - (row.time % 3_600_000),
+      key,
+      labels,
+      ...(minus as never as Sums),
+    };
     totals.groups.set('', { ...common, model, target });
     if (session !== null) totals.sessions.set('', { ...common, session });
     this.#writeTotals(totals);

@@ -1,7 +1,7 @@
 /** Sums of spend rows by hour, key, labels, model and target, and by session, before they are written. */
 
-import type { SpendRow } from './spend.ts';
 import type { Sums } from './schema.ts';
+import type { SpendRow } from './spend.ts';
 
 const HOUR_MS = 3_600_000;
 

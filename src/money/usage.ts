@@ -99,7 +99,10 @@ export function timeOf(
   const [, count, unit] = LENGTH.exec(text) ?? [];
   const time = unit === undefined ? Date.parse(text) : now - Number(count) * UNIT_MS[unit]!;
   if (!Number.isFinite(time) || time < 0) {
-    throw invalid(`'${name}' must be a time such as 2027-01-31T12:00:00Z, or a length such as 24h or 30d.`, name);
+    throw invalid(
+      `'${name}' must be a time such as 2027-01-31T12:00:00Z, or a length such as 24h or 30d.`,
+      name,
+    );
   }
   return time;
 }
@@ -205,9 +208,13 @@ export function usageBy(reader: SpendReader, query: UsageQuery): readonly UsageG
 /** The values of one label by the id of the labels. */
 function labelValues(reader: SpendReader, name: string): ReadonlyMap<number, string> {
   const found = new Map<number, string>();
-  for (const { id, text } of reader.all<{ id: number; text: string }>('SELECT id, text FROM texts')) {
+  for (const { id, text } of reader.all<{ id: number; text: string }>(
+    'SELECT id, text FROM texts',
+  )) {
     const labels = tryParse(text);
-    const value = isObject(labels) ? memberOf(labels as Readonly<Record<string, unknown>>, name) : undefined;
+    const value = isObject(labels)
+      ? memberOf(labels as Readonly<Record<string, unknown>>, name)
+      : undefined;
     if (typeof value === 'string') found.set(id, value);
   }
   return found;

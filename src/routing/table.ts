@@ -103,11 +103,7 @@ export function routingTable(config: Config): RoutingTable {
  * provider takes is `not_found` with a hint.
  * @param named a route that decides whatever its conditions say
  */
-export function route(
-  request: RouteRequest,
-  table: RoutingTable,
-  named?: string,
-): RouteDecision {
+export function route(request: RouteRequest, table: RoutingTable, named?: string): RouteDecision {
   if (named !== undefined) return routeNamed(named, request, table);
   const { model, aliases, direct, rules } = decisionForName(table, request.model);
   if (direct !== undefined) return direct;

@@ -3,8 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import { CODECS } from '../../src/app/codecs.ts';
 import type { ProtocolName } from '../../src/conversation/types.ts';
-import { ClientRequest } from '../../src/gateway/client-request.ts';
-import { countBlocks } from '../../src/gateway/client-request.ts';
+import { ClientRequest, countBlocks } from '../../src/gateway/client-request.ts';
 
 test.each([
   [{}, 0],

@@ -1,11 +1,20 @@
 /** Every surface × every ending: what the gateway counts is what the vendor bills. */
 
+import { Database } from 'bun:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { Database } from 'bun:sqlite';
 import { type InProcess, startInProcess } from '../support/in-process.ts';
 import { until } from '../support/until.ts';
-import { billFor, type Counted, PRICE, type Script, type Spoken, startVendor, TOKENS_PER_WORD, type Vendor } from './vendor.ts';
+import {
+  billFor,
+  type Counted,
+  PRICE,
+  type Script,
+  type Spoken,
+  startVendor,
+  TOKENS_PER_WORD,
+  type Vendor,
+} from './vendor.ts';
 
 const PROTOCOLS: readonly Spoken[] = ['openai-chat', 'openai-responses', 'anthropic-messages'];
 /** Words of an answer. */
@@ -61,7 +70,8 @@ function bodyOf(client: Spoken, model: string, stream: boolean) {
   const text = 'Write something.';
   if (client === 'openai-responses') return { model, stream, input: text };
   const messages = [{ role: 'user', content: text }];
-  const options = client === 'openai-chat' && stream ? { stream_options: { include_usage: true } } : {};
+  const options =
+    client === 'openai-chat' && stream ? { stream_options: { include_usage: true } } : {};
   return { model, stream, messages, max_tokens: 1000, ...options };
 }
 
@@ -106,7 +116,9 @@ function rowsOf(request: string): readonly Row[] {
   try {
     const db = new Database(path, { readonly: true });
     try {
-      return db.query<Row, [string]>('SELECT * FROM spend WHERE request = ? ORDER BY id').all(request);
+      return db
+        .query<Row, [string]>('SELECT * FROM spend WHERE request = ? ORDER BY id')
+        .all(request);
     } finally {
       db.close();
     }
@@ -116,23 +128,30 @@ function rowsOf(request: string): readonly Row[] {
   }
 }
 
-const pairs = PROTOCOLS.flatMap((client) => PROTOCOLS.map((upstream) => [client, upstream] as const));
+const pairs = PROTOCOLS.flatMap((client) =>
+  PROTOCOLS.map((upstream) => [client, upstream] as const),
+);
 
 describe.each(pairs)('%s → %s', (client, upstream) => {
-  test.each([true, false])('an answer with usage is billed to the nano (stream: %p)', async (stream) => {
-    const { rows, headers } = await ask(client, upstream, stream, [{ ending: 'done', counted: COUNTED }]);
-    expect(rows).toHaveLength(1);
-    expect(rows[0]).toMatchObject({
-      ended: 'done',
-      status: 200,
-      estimated: 0,
-      input: 234,
-      cache_read: 1000,
-      output: TOKENS,
-      cost: billFor(COUNTED),
-    });
-    if (!stream) expect(Number(headers.get('x-hopgate-cost-usd'))).toBe(billFor(COUNTED) / 1e9);
-  });
+  test.each([true, false])(
+    'an answer with usage is billed to the nano (stream: %p)',
+    async (stream) => {
+      const { rows, headers } = await ask(client, upstream, stream, [
+        { ending: 'done', counted: COUNTED },
+      ]);
+      expect(rows).toHaveLength(1);
+      expect(rows[0]).toMatchObject({
+        ended: 'done',
+        status: 200,
+        estimated: 0,
+        input: 234,
+        cache_read: 1000,
+        output: TOKENS,
+        cost: billFor(COUNTED),
+      });
+      if (!stream) expect(Number(headers.get('x-hopgate-cost-usd'))).toBe(billFor(COUNTED) / 1e9);
+    },
+  );
 
   test('a usage of 0 is believed', async () => {
     const { rows } = await ask(client, upstream, true, [{ ending: 'zero-usage' }]);
@@ -177,11 +196,14 @@ describe.each(pairs)('%s → %s', (client, upstream) => {
     } else expect(row!.input).toBeGreaterThan(0);
   });
 
-  test.each([true, false])('an answer without usage is estimated, and says so (stream: %p)', async (stream) => {
-    const { rows } = await ask(client, upstream, stream, [{ ending: 'no-usage' }]);
-    expect(rows[0]).toMatchObject({ ended: 'done', estimated: 1 });
-    expect(Math.abs(rows[0]!.output / TOKENS - 1)).toBeLessThan(0.1);
-  });
+  test.each([true, false])(
+    'an answer without usage is estimated, and says so (stream: %p)',
+    async (stream) => {
+      const { rows } = await ask(client, upstream, stream, [{ ending: 'no-usage' }]);
+      expect(rows[0]).toMatchObject({ ended: 'done', estimated: 1 });
+      expect(Math.abs(rows[0]!.output / TOKENS - 1)).toBeLessThan(0.1);
+    },
+  );
 });
 
 test('totals are the sum of the rows', async () => {
@@ -192,7 +214,9 @@ test('totals are the sum of the rows', async () => {
     'sum(input) AS input, sum(output) AS output, sum(cache_read) AS cache_read, sum(cost) AS cost, sum(estimated) AS estimated';
   const rows = one(`SELECT count(*) AS tries, ${columns} FROM spend`);
   for (const span of [0, 1, 2]) {
-    expect(one(`SELECT sum(tries) AS tries, ${columns} FROM totals WHERE span = ${span}`)).toEqual(rows);
+    expect(one(`SELECT sum(tries) AS tries, ${columns} FROM totals WHERE span = ${span}`)).toEqual(
+      rows,
+    );
   }
   db.close();
 });

@@ -36,7 +36,14 @@ async function start(more: object = {}) {
     },
     auth: {
       admin_keys: [ADMIN],
-      keys: [{ name: 'ci', key: 'k'.repeat(32), labels: { team: 'web' }, budgets: [{ usd: 10, per: 'total', ...more }] }],
+      keys: [
+        {
+          name: 'ci',
+          key: 'k'.repeat(32),
+          labels: { team: 'web' },
+          budgets: [{ usd: 10, per: 'total', ...more }],
+        },
+      ],
     },
     samples: { mode: 'off' },
   });
@@ -72,7 +79,8 @@ describe.each(SURFACES)('%s', (_, path, refused) => {
 test('a refused try gives its reservation back', async () => {
   const { vendor } = await start();
   vendor.script({ ending: 'refused' });
-  for (let i = 0; i < 12; i++) expect((await ask('/v1/chat/completions')).status).toBeGreaterThanOrEqual(500);
+  for (let i = 0; i < 12; i++)
+    expect((await ask('/v1/chat/completions')).status).toBeGreaterThanOrEqual(500);
   vendor.script({ ending: 'done', counted });
   const statuses = [];
   for (let i = 0; i < 11; i++) statuses.push((await ask('/v1/chat/completions')).status);
@@ -100,8 +108,16 @@ test('usage by key, label and model, rows and CSV are the same money', async () 
   const rows = (await (await get('spend?limit=2')).json()) as { data: object[]; next: string };
   expect(rows.data).toHaveLength(2);
   expect(rows.data[0]).toMatchObject({ model: 'unknown', cost_nano_usd: null, price: null });
-  expect(rows.data[1]).toMatchObject({ model: 'free', cost_nano_usd: 0, key: 'ci', labels: { team: 'web' } });
-  const rest = (await (await get(`spend?before=${rows.next}`)).json()) as { data: { cost_nano_usd: number }[]; next: null };
+  expect(rows.data[1]).toMatchObject({
+    model: 'free',
+    cost_nano_usd: 0,
+    key: 'ci',
+    labels: { team: 'web' },
+  });
+  const rest = (await (await get(`spend?before=${rows.next}`)).json()) as {
+    data: { cost_nano_usd: number }[];
+    next: null;
+  };
   expect(rest.data.map((row) => row.cost_nano_usd)).toEqual([1e9, 1e9, 1e9]);
   expect(rest.next).toBeNull();
   const csv = await (await get('spend?format=csv')).text();

@@ -72,7 +72,8 @@ function count(sql: string): Record<string, number> {
   }
 }
 
-const ROWS = 'SELECT count(*) AS tries, sum(input) AS input, sum(cost) AS cost, sum(estimated) AS estimated FROM spend';
+const ROWS =
+  'SELECT count(*) AS tries, sum(input) AS input, sum(cost) AS cost, sum(estimated) AS estimated FROM spend';
 const TOTALS =
   'SELECT sum(tries) AS tries, sum(input) AS input, sum(cost) AS cost, sum(estimated) AS estimated FROM totals WHERE span = 0';
 
@@ -81,7 +82,10 @@ test('rows are written a moment later, in one piece with their totals', async ()
   for (let i = 0; i < 500; i++) spend(rowOf({ session: `s${i % 7}` }));
   await until(() => readdirSync(dir).length > 0 && count(ROWS).tries === 500);
   expect(count(TOTALS)).toEqual({ tries: 500, input: 5000, cost: 500_000, estimated: 0 });
-  expect(count('SELECT count(*) AS n, sum(tries) AS tries FROM session_totals')).toEqual({ n: 7, tries: 500 });
+  expect(count('SELECT count(*) AS n, sum(tries) AS tries FROM session_totals')).toEqual({
+    n: 7,
+    tries: 500,
+  });
 });
 
 test('totals by hour, day and month are the sums of rows, whatever the rows', async () => {
@@ -103,7 +107,9 @@ test('totals by hour, day and month are the sums of rows, whatever the rows', as
       const columns = 'sum(cost) AS cost, sum(estimated) AS estimated';
       const wanted = count(`SELECT count(*) AS tries, ${columns} FROM spend`);
       for (const span of [0, 1, 2]) {
-        const got = count(`SELECT sum(tries) AS tries, ${columns} FROM totals WHERE span = ${span}`);
+        const got = count(
+          `SELECT sum(tries) AS tries, ${columns} FROM totals WHERE span = ${span}`,
+        );
         expect(Number(got.tries)).toBe(Number(wanted.tries));
         expect(Number(got.cost)).toBe(Number(wanted.cost));
         expect(Number(got.estimated)).toBe(Number(wanted.estimated));

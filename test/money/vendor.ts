@@ -96,12 +96,15 @@ function answer(
     const error = { type: 'api_error', message: 'The vendor is down.' };
     return Response.json({ type: 'error', error }, { status: 500 });
   }
-  const usage = ending === 'zero-usage' ? { input: 0, cached: 0, output: 0, reasoning: 0 } : counted;
+  const usage =
+    ending === 'zero-usage' ? { input: 0, cached: 0, output: 0, reasoning: 0 } : counted;
   const told = ending === 'no-usage' ? undefined : usage;
   if (!stream) return Response.json(WHOLE[protocol](WORD.repeat(words), told));
   const events = EVENTS[protocol](words, told);
   const complete = ending === 'done' || ending === 'no-usage' || ending === 'zero-usage';
-  const sent = complete ? [...events.head, ...events.text, ...events.end] : [...events.head, ...events.text];
+  const sent = complete
+    ? [...events.head, ...events.text, ...events.end]
+    : [...events.head, ...events.text];
   if (ending === 'error-event') sent.push(events.error);
   const utf8 = new TextEncoder();
   const pending = [...sent];
@@ -156,9 +159,7 @@ const responsesUsage = (usage: Counted | undefined) =>
     total_tokens: usage.input + usage.output + usage.reasoning,
   };
 
-const WHOLE: Readonly<
-  Record<Spoken, (text: string, usage: Counted | undefined) => object>
-> = {
+const WHOLE: Readonly<Record<Spoken, (text: string, usage: Counted | undefined) => object>> = {
   'openai-chat': (text, usage) => ({
     id: 'c1',
     object: 'chat.completion',
@@ -206,14 +207,29 @@ const messagesUsage = (usage: Counted) => ({
 const EVENTS: Readonly<Record<Spoken, (words: number, usage: Counted | undefined) => Events>> = {
   'openai-chat': (words, usage) => {
     const chunk = (delta: object, finish: string | null) =>
-      sse({ id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: finish }] });
+      sse({
+        id: 'c1',
+        object: 'chat.completion.chunk',
+        created: 1,
+        model: 'm',
+        choices: [{ index: 0, delta, finish_reason: finish }],
+      });
     return {
       head: [chunk({ role: 'assistant', content: '' }, null)],
       text: Array.from({ length: words }, () => chunk({ content: WORD }, null)),
       end: [
         chunk({}, 'stop'),
         ...(usage
-          ? [sse({ id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [], usage: chatUsage(usage) })]
+          ? [
+              sse({
+                id: 'c1',
+                object: 'chat.completion.chunk',
+                created: 1,
+                model: 'm',
+                choices: [],
+                usage: chatUsage(usage),
+              }),
+            ]
           : []),
         sse('[DONE]'),
       ],
@@ -225,24 +241,46 @@ const EVENTS: Readonly<Record<Spoken, (words: number, usage: Counted | undefined
     const event = (type: string, more: object) =>
       sse({ type, sequence_number: sequence++, ...more }, type);
     const response = (status: string, more: object = {}) => ({
-      response: { id: 'resp_1', object: 'response', created_at: 1, status, model: 'm', output: [], ...more },
+      response: {
+        id: 'resp_1',
+        object: 'response',
+        created_at: 1,
+        status,
+        model: 'm',
+        output: [],
+        ...more,
+      },
     });
     const at = { item_id: 'msg_1', output_index: 0, content_index: 0 };
     const text = WORD.repeat(words);
     const part = { type: 'output_text', text, annotations: [] };
-    const item = { type: 'message', id: 'msg_1', status: 'completed', role: 'assistant', content: [part] };
+    const item = {
+      type: 'message',
+      id: 'msg_1',
+      status: 'completed',
+      role: 'assistant',
+      content: [part],
+    };
     return {
       head: [
         event('response.created', response('in_progress')),
-        event('response.output_item.added', { output_index: 0, item: { ...item, status: 'in_progress', content: [] } }),
+        event('response.output_item.added', {
+          output_index: 0,
+          item: { ...item, status: 'in_progress', content: [] },
+        }),
         event('response.content_part.added', { ...at, part: { ...part, text: '' } }),
       ],
-      text: Array.from({ length: words }, () => event('response.output_text.delta', { ...at, delta: WORD })),
+      text: Array.from({ length: words }, () =>
+        event('response.output_text.delta', { ...at, delta: WORD }),
+      ),
       end: [
         event('response.output_text.done', { ...at, text }),
         event('response.content_part.done', { ...at, part }),
         event('response.output_item.done', { output_index: 0, item }),
-        event('response.completed', response('completed', { output: [item], ...(usage && { usage: responsesUsage(usage) }) })),
+        event(
+          'response.completed',
+          response('completed', { output: [item], ...(usage && { usage: responsesUsage(usage) }) }),
+        ),
       ],
       error: event('error', { code: 'server_error', message: 'overloaded', param: null }),
     };
@@ -254,7 +292,16 @@ const EVENTS: Readonly<Record<Spoken, (words: number, usage: Counted | undefined
     return {
       head: [
         event('message_start', {
-          message: { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', content: [], stop_reason: null, stop_sequence: null, ...(first && { usage: first }) },
+          message: {
+            id: 'msg_1',
+            type: 'message',
+            role: 'assistant',
+            model: 'm',
+            content: [],
+            stop_reason: null,
+            stop_sequence: null,
+            ...(first && { usage: first }),
+          },
         }),
         event('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
       ],

@@ -2,7 +2,7 @@
 
 import type { Config } from '../../config/config.ts';
 import type { Payer, TryAccount, TryStart } from '../../conversation/account/payer.ts';
-import type { Account, Accounts, AccountStart } from '../../gateway/account.ts';
+import type { Account, AccountStart, Accounts } from '../../gateway/account.ts';
 import type { Exchange } from '../../gateway/types.ts';
 import { WITHOUT_KEY } from '../../keys/principal.ts';
 import { requestId } from '../../lib/text/ids.ts';

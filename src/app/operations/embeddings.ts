@@ -1,7 +1,7 @@
 /** Asks a provider for vectors, and counts what that costs. */
 
-import { asGatewayError, GatewayError } from '../../conversation/errors.ts';
 import type { Payer, TryAccount, TryStart } from '../../conversation/account/payer.ts';
+import { asGatewayError, GatewayError } from '../../conversation/errors.ts';
 import { tokenCount, type Usage } from '../../conversation/usage.ts';
 import { decoded } from '../../gateway/response-body.ts';
 import { endFailedTry, endOf } from '../../gateway/tries/try-account.ts';

@@ -19,8 +19,18 @@ export const USAGE: CommandSpec = {
     '--csv prints the single tries at upstreams instead, one row each.',
   ],
   options: [
-    { name: 'by', value: 'WHAT', summary: 'key, model, target, session or label.NAME', default: 'key' },
-    { name: 'since', value: 'TIME', summary: 'a length such as 24h or 30d, or a time', default: '30d' },
+    {
+      name: 'by',
+      value: 'WHAT',
+      summary: 'key, model, target, session or label.NAME',
+      default: 'key',
+    },
+    {
+      name: 'since',
+      value: 'TIME',
+      summary: 'a length such as 24h or 30d, or a time',
+      default: '30d',
+    },
     { name: 'until', value: 'TIME', summary: 'the end; the same forms', default: 'now' },
     { name: 'step', value: 'STEP', summary: 'a row for each', choices: ['hour', 'day', 'month'] },
     { name: 'key', value: 'ID', summary: 'only this key' },
@@ -29,7 +39,10 @@ export const USAGE: CommandSpec = {
   ],
   examples: [
     { line: 'hopgate usage', summary: 'The last 30 days by key.' },
-    { line: 'hopgate usage --by label.team --since 7d --step day', summary: 'A week by team and day.' },
+    {
+      line: 'hopgate usage --by label.team --since 7d --step day',
+      summary: 'A week by team and day.',
+    },
     { line: 'hopgate usage --since 24h --csv > spend.csv', summary: 'The tries of a day.' },
   ],
   exits: [
@@ -58,7 +71,9 @@ async function runUsage({ text, flag, io, out, err }: Invocation): Promise<numbe
   try {
     reader = openSpendReader(path);
   } catch (thrown) {
-    err.line(`${path} cannot be read: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
+    err.line(
+      `${path} cannot be read: ${thrown instanceof Error ? thrown.message : String(thrown)}`,
+    );
     return 1;
   }
   try {

@@ -95,7 +95,10 @@ type FilePrices = Readonly<Record<string, FilePrice | readonly FilePrice[]>>;
 
 export const prices = Type.Unsafe<FilePrices>(
   named(
-    oneOrMore(price, 'A price, or a list of prices of which each counts from its `effective_from`.'),
+    oneOrMore(
+      price,
+      'A price, or a list of prices of which each counts from its `effective_from`.',
+    ),
     'Prices by model name or glob. An exact name comes before globs; globs are tried in the order of the file. They come before the prices that hopgate knows.',
   ),
 );

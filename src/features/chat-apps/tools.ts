@@ -1,8 +1,8 @@
 /** The tools of a chat: recall from the memory, read the others' messages, and see whether one is mentioned. */
 
+import type { Payer } from '../../conversation/account/payer.ts';
 import { asGatewayError } from '../../conversation/errors.ts';
 import type { Memory, RecalledEvent } from '../../conversation/memory.ts';
-import type { Payer } from '../../conversation/account/payer.ts';
 import type { Json, JsonObject } from '../../lib/json/json.ts';
 import type { ChatRound, MemorySettings } from './extension.ts';
 import { limitText, type Texts } from './texts.ts';

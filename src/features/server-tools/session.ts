@@ -1,7 +1,7 @@
 /** The state of one exchange with server tools, committed hop by hop so that a failed try leaves no trace. */
 
-import type { Target } from '../../conversation/target.ts';
 import type { Payer } from '../../conversation/account/payer.ts';
+import type { Target } from '../../conversation/target.ts';
 import type { Conversation, ProtocolName, Turn } from '../../conversation/types.ts';
 import { addUsage, type Usage } from '../../conversation/usage.ts';
 import type { JsonObject } from '../../lib/json/json.ts';

@@ -115,7 +115,9 @@ export function describer(options: DescriberOptions): Describer {
     let work = running.get(key);
     if (work === undefined) {
       // Not tied to the first request: when its client leaves, others (or its next try) get the result. It pays.
-      work = limited(() => describeOne(key, image, settings, payer)).finally(() => running.delete(key));
+      work = limited(() => describeOne(key, image, settings, payer)).finally(() =>
+        running.delete(key),
+      );
       running.set(key, work);
     }
     return work;

@@ -1,7 +1,7 @@
 /** The client's side of a stream: writes, keeps alive, ends truthfully. */
 
-import { asGatewayError, GatewayError } from '../../conversation/errors.ts';
 import type { TryEnd } from '../../conversation/account/payer.ts';
+import { asGatewayError, GatewayError } from '../../conversation/errors.ts';
 import { type ActivitySource, type IdleTimer, startIdleTimer } from '../../lib/loop/idle-timer.ts';
 import type { ChunkSink } from '../../upstream/transport.ts';
 import { endTry, streamEnd } from '../tries/try-account.ts';
@@ -116,8 +116,7 @@ class ClientStream implements ChunkSink, ActivitySource {
         onFirstByte();
         const cut = await this.#pump(hop);
         this.#endTry(hop, streamEnd(hop.pipeline.error, cut));
-        const outcome: StreamOutcome | GatewayError | undefined =
-          cut ?? (await this.#onward(hop));
+        const outcome: StreamOutcome | GatewayError | undefined = cut ?? (await this.#onward(hop));
         if (this.#over) return;
         if (outcome === undefined) break;
         if (outcome instanceof GatewayError) {
@@ -145,7 +144,8 @@ class ClientStream implements ChunkSink, ActivitySource {
   }
 
   #endTry({ account, pipeline }: StreamOutcome, ended: TryEnd): void {
-    if (account !== undefined) endTry(account, ended, pipeline.digest, this.#bytes - pipeline.terminalBytes);
+    if (account !== undefined)
+      endTry(account, ended, pipeline.digest, this.#bytes - pipeline.terminalBytes);
   }
 
   #end(result: StreamEnd): void {

@@ -8,9 +8,9 @@ import { remedyForError } from '../../upstream/classify.ts';
 import { TargetError } from '../../upstream/target-error.ts';
 import { aboutOurKey, maskedError, vendorError } from '../../upstream/vendor-error.ts';
 import { asksForJob } from '../client-request.ts';
+import { endOf, endTry, streamEnd } from '../tries/try-account.ts';
 import type { FailedOutcome, Outcome, Reading } from '../types.ts';
 import { isNatural } from './answer-progress.ts';
-import { endOf, endTry, streamEnd } from '../tries/try-account.ts';
 import { choosePipeline } from './choose-pipeline.ts';
 import type { Output, StreamPipeline } from './pipeline.ts';
 

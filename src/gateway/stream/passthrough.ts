@@ -241,7 +241,9 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     const { terminalPrefixes } = this.#protocol;
     if (terminalPrefixes.length === 0) return 0;
     const bytes = asBuffer(this.#tail.bytes);
-    const at = terminalPrefixes.map((prefix) => bytes.indexOf(prefix)).filter((found) => found >= 0);
+    const at = terminalPrefixes
+      .map((prefix) => bytes.indexOf(prefix))
+      .filter((found) => found >= 0);
     return at.length === 0 ? 0 : bytes.length - Math.min(...at);
   }
 

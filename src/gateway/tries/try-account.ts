@@ -1,8 +1,8 @@
 /** Reports the tries of an exchange to its account: how each begins, and what came of it. */
 
 import type { Codec, Digest } from '../../codecs/codec.ts';
-import type { GatewayError } from '../../conversation/errors.ts';
 import type { TryAccount, TryEnd, TryStart } from '../../conversation/account/payer.ts';
+import type { GatewayError } from '../../conversation/errors.ts';
 import type { Target } from '../../conversation/target.ts';
 import type { Usage } from '../../conversation/usage.ts';
 import { isObject, tryParse } from '../../lib/json/json.ts';
@@ -72,11 +72,7 @@ export function endTry(
 }
 
 /** No answer came, or one that could not be read. */
-export function endFailedTry(
-  account: TryAccount,
-  ended: TryEnd,
-  usage?: Usage,
-): void {
+export function endFailedTry(account: TryAccount, ended: TryEnd, usage?: Usage): void {
   account.end({ ended, usage, final: usage !== undefined, content: false, bytes: 0 });
 }
 

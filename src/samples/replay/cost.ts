@@ -49,9 +49,7 @@ export function costOf(tokens: Tokens, rates: Rates): number {
     known.set(rates, pico);
   }
   const plain = Math.max(0, input - cached - cacheWrite);
-  return usdOf(
-    pico.costOf({ input: plain, output, cacheRead: cached, cacheWrite, cacheWrite1h }),
-  );
+  return usdOf(pico.costOf({ input: plain, output, cacheRead: cached, cacheWrite, cacheWrite1h }));
 }
 
 export const tokensOf = (usage: Usage): Tokens => ({

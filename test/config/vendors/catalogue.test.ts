@@ -1,8 +1,8 @@
 /** The model catalogue: its data, the names by which models are found, and prices. */
 
-import { modelPrice } from '../../../src/config/sections/prices.ts';
 import { describe, expect, test } from 'bun:test';
 import { catalogueText } from '../../../scripts/catalogue.ts';
+import { modelPrice } from '../../../src/config/sections/prices.ts';
 import { catalogueDate, modelFacts, priceOf } from '../../../src/config/vendors/catalogue.ts';
 import {
   CATALOGUE_VENDORS,

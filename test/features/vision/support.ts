@@ -45,7 +45,9 @@ export function eyes(more: Partial<VisionOptions> = {}, answer?: AskVisionModel)
   const events: string[] = [];
   const ask: AskVisionModel = async (target, conversation, abort, payer) => {
     requests.push({ target, conversation });
-    return answer === undefined ? `seen ${requests.length}` : answer(target, conversation, abort, payer);
+    return answer === undefined
+      ? `seen ${requests.length}`
+      : answer(target, conversation, abort, payer);
   };
   const feature = visionFeature({
     settings: () => ({ target: 'v/eyes', timeoutMs: 1000 }),

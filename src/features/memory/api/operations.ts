@@ -1,8 +1,8 @@
 /** The operations of the memory API and their responses, without routes and access checks. */
 
+import type { Payer } from '../../../conversation/account/payer.ts';
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { MemoryEvent } from '../../../conversation/memory.ts';
-import type { Payer } from '../../../conversation/account/payer.ts';
 import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import type { EventStore, MemoryBackend, SpaceCount } from '../backend.ts';
 import {

@@ -1,8 +1,8 @@
 /** The memory API as an Elysia plugin: `/v1/memory/…`. */
 
 import { Elysia } from 'elysia';
-import { GatewayError, invalid } from '../../../conversation/errors.ts';
 import type { Payer } from '../../../conversation/account/payer.ts';
+import { GatewayError, invalid } from '../../../conversation/errors.ts';
 import type { Principal } from '../../../keys/principal.ts';
 import type { MemoryBackend } from '../backend.ts';
 import { checkSpace } from '../event.ts';

@@ -1,7 +1,7 @@
 /** Gets vectors from an OpenAI-style `/embeddings` endpoint; after a failure queries skip it for a while. */
 
-import { GatewayError } from '../../../conversation/errors.ts';
 import type { Payer } from '../../../conversation/account/payer.ts';
+import { GatewayError } from '../../../conversation/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { normalized } from './vector-math.ts';
 
@@ -13,11 +13,7 @@ export interface EmbedderOptions {
   /** Milliseconds for the query of a recall. */
   readonly timeoutMs: number;
   /** Sends a body to the endpoint. @throws GatewayError for any failure */
-  readonly post: (
-    body: JsonObject,
-    signal: AbortSignal,
-    payer: Payer | undefined,
-  ) => Promise<Json>;
+  readonly post: (body: JsonObject, signal: AbortSignal, payer: Payer | undefined) => Promise<Json>;
   /** Called when a query fails. */
   readonly onFailure: (thrown: unknown) => void;
   /** Milliseconds since 1970. */
@@ -32,11 +28,7 @@ export interface Embedder {
     signal: AbortSignal,
   ): Promise<readonly (Float32Array | undefined)[]>;
   /** The vector of a question; undefined when it is not there in time. Never rejects. */
-  embedQuery(
-    text: string,
-    signal?: AbortSignal,
-    payer?: Payer,
-  ): Promise<Float32Array | undefined>;
+  embedQuery(text: string, signal?: AbortSignal, payer?: Payer): Promise<Float32Array | undefined>;
 }
 
 /** Milliseconds without vectors after a failure, so that not every turn waits for a dead endpoint. */
