@@ -2,6 +2,7 @@
 
 import { freshMemory, manyStreams, soak, stalledReader, workers } from './check-capacity.ts';
 import { aborts, loopBlocks, startup } from './check-latency.ts';
+import { idleSockets, pacedSockets } from './check-websocket.ts';
 import type { Generator } from './generator.ts';
 import { startGenerator } from './generator.ts';
 import type { Checks } from './goals.ts';
@@ -26,8 +27,8 @@ export async function runChecks(
   options: CheckOptions,
 ): Promise<Checks> {
   const found: Checks = {};
-  // What recording costs is read off the scenarios.
-  const spared = (name: string) => name === 'direct' || name === 'hopgate-recording';
+  // What recording and tracing cost is read off the scenarios.
+  const spared = (name: string) => ['direct', 'hopgate-recording', 'hopgate-traced'].includes(name);
   const gateways = targets.filter(({ name }) => !isPeer(name) && !spared(name));
   const product = gateways.filter((target) => target.name.startsWith('hopgate'));
   const attempt = async (what: string, work: () => Promise<void>) => {
@@ -62,6 +63,16 @@ export async function runChecks(
       found.aborts = await each('aborts', product, (t) => aborts(bench, generator, t, times));
       await attempt('workers', async () => {
         found.workers = await workers(bench, generator);
+      });
+      await attempt('WebSocket, paced', async () => {
+        const paced = { streams: 500, rounds: options.quick ? 1 : 5 };
+        found.sockets = {
+          same: await pacedSockets(bench, 'openai-responses', paced),
+          converting: await pacedSockets(bench, 'openai-chat', paced),
+        };
+      });
+      await attempt('WebSocket, idle', async () => {
+        found.idleSockets = await idleSockets(bench, 2000);
       });
     }
     const same = gateways.filter((target) => /^(relay|hopgate|hopgate-armed)$/.test(target.name));

@@ -2,6 +2,7 @@
 
 import type { FreshMemory, ManyStreams, Soak, Workers } from './check-capacity.ts';
 import type { AbortTimes, Block } from './check-latency.ts';
+import type { IdleSockets, PacedSockets } from './check-websocket.ts';
 import { type Cell, faults, medianOf, medianRatio, type Rounds } from './rounds.ts';
 import type { TargetName } from './target.ts';
 
@@ -14,6 +15,8 @@ export interface Checks {
   memory?: Partial<Record<TargetName, FreshMemory>>;
   stalled?: Partial<Record<TargetName, number>>;
   workers?: Workers;
+  sockets?: { readonly same: PacedSockets; readonly converting: PacedSockets };
+  idleSockets?: IdleSockets;
   soak?: Partial<Record<TargetName, Soak>>;
 }
 
@@ -173,6 +176,29 @@ function peerGoals(cells: readonly Cell[]): Verdict[] {
   ];
 }
 
+function socketGoals({ sockets, idleSockets }: Checks): Verdict[] {
+  const costs = ({ sse, websocket }: PacedSockets) =>
+    `SSE ${sse.toFixed(1)}, WebSocket ${websocket.toFixed(1)} µs`;
+  return [
+    judge(
+      'WebSocket, 500 paced streams: CPU per event, of that over SSE',
+      { atMost: 1.2 },
+      '1.0',
+      '×',
+      sockets && Math.max(sockets.same.ratio, sockets.converting.ratio),
+      sockets && `same protocol: ${costs(sockets.same)}; onto Chat: ${costs(sockets.converting)}`,
+    ),
+    judge(
+      '2000 idle WebSockets: memory of each',
+      { atMost: 32 },
+      '10',
+      ' KB',
+      idleSockets?.kilobytes,
+      idleSockets && `${idleSockets.cpu.toFixed(2)} µs of CPU a second each`,
+    ),
+  ];
+}
+
 function checkGoals(checks: Checks): Verdict[] {
   const { blocks, aborts, workers } = checks;
   const base = blocks?.relay?.p50 ?? Number.NaN;
@@ -295,5 +321,11 @@ function checkGoals(checks: Checks): Verdict[] {
 /** Every goal with its verdict, in the order of the report. */
 export function verdicts(rounds: Rounds, checks: Checks): Verdict[] {
   const { cells } = rounds;
-  return [...cpuGoals(cells), ...pacedGoals(cells), ...peerGoals(cells), ...checkGoals(checks)];
+  return [
+    ...cpuGoals(cells),
+    ...pacedGoals(cells),
+    ...peerGoals(cells),
+    ...checkGoals(checks),
+    ...socketGoals(checks),
+  ];
 }

@@ -11,20 +11,22 @@ const CLIENT_KEY = 'sk-bench-client-0123456789abcdef';
 export const CLIENT_HEADERS = { authorization: `Bearer ${CLIENT_KEY}` };
 
 export interface ProductOptions {
-  readonly upstream: 'openai-chat' | 'anthropic-messages';
+  readonly upstream: 'openai-chat' | 'openai-responses' | 'anthropic-messages';
   readonly name: string;
   readonly arguments?: readonly string[];
   /** Every exchange becomes a sample. */
   readonly records?: boolean;
+  /** The port of a collector that gets the trace of every tenth exchange, and the metrics. */
+  readonly collector?: number;
 }
 
 // A first route that does not match and one that does: a request pays for walking the table.
-const configuration = ({ upstream, records }: ProductOptions, mockPort: number) => `
+const configuration = ({ upstream, records, collector }: ProductOptions, mockPort: number) => `
 listen: 127.0.0.1:0
 providers:
   mock:
     protocol: ${upstream}
-    base_url: http://127.0.0.1:${mockPort}${upstream === 'openai-chat' ? '/v1' : ''}
+    base_url: http://127.0.0.1:${mockPort}${upstream === 'anthropic-messages' ? '' : '/v1'}
     keys: ["sk-bench-upstream-0123456789abcdef"]
     models: ["*"]
 routes:
@@ -33,6 +35,7 @@ routes:
   - to: [mock/*]
 auth: { keys: ["${CLIENT_KEY}"] }
 samples: { mode: "${records === true ? 'all' : 'off'}" }
+${collector === undefined ? '' : `telemetry: { otlp: { endpoint: "http://127.0.0.1:${collector}", traces: 0.1 } }`}
 `;
 
 /** Writes the configuration of one instance and gives the command that serves it. */
@@ -67,13 +70,21 @@ export async function startProduct(
   return { child, port: await announcedPort(child) };
 }
 
-/** One of the product's three ways, in a process of its own. */
+/** Starts a collector that takes everything, in a process of its own; its port. */
+function startCollector(bench: Bench): Promise<number> {
+  const script = new URL('./otlp-collector.ts', import.meta.url).pathname;
+  const logFile = `${bench.dir}/collector.log`;
+  return announcedPort(startChild([process.execPath, script], { logFile, stdout: 'pipe' }));
+}
+
+/** One of the product's ways, in a process of its own. */
 export async function gatewayTarget(name: TargetName, bench: Bench): Promise<Target> {
   const upstream = name === 'hopgate-c2m' ? 'anthropic-messages' : 'openai-chat';
   const { child, port } = await startProduct(bench, {
     upstream,
     name,
     records: name === 'hopgate-recording',
+    collector: name === 'hopgate-traced' ? await startCollector(bench) : undefined,
   });
   const version = Bun.spawnSync([BINARY, '--version']).stdout.toString().trim();
   const messages = { 'x-api-key': CLIENT_KEY, 'anthropic-version': '2023-06-01' };

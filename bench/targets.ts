@@ -1,4 +1,4 @@
-/** What is measured: the mock itself, the bare relay, nginx, the product in its three ways, and two peers. */
+/** What is measured: the mock itself, the bare relay, nginx, the product in its several ways, and two peers. */
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { announcedPort, freePort, startChild, waitForHttp } from './children.ts';
@@ -13,6 +13,8 @@ export const TARGET_ABOUT: Readonly<Record<TargetName, string>> = {
   hopgate: 'chat to chat, no tools declared',
   'hopgate-armed': 'chat to chat, tools declared: leaked calls are looked for',
   'hopgate-recording': 'chat to chat, every exchange recorded as a sample',
+  'hopgate-traced':
+    'chat to chat, every tenth exchange traced, metrics sent, trace context to the vendor',
   'hopgate-m2c': 'converting: Messages client, Chat upstream',
   'hopgate-c2m': 'converting: Chat client, Messages upstream',
   portkey: 'chat to chat',
@@ -140,6 +142,7 @@ function startTarget(name: TargetName, bench: Bench): Promise<Target> {
     case 'hopgate':
     case 'hopgate-armed':
     case 'hopgate-recording':
+    case 'hopgate-traced':
     case 'hopgate-m2c':
     case 'hopgate-c2m':
       return gatewayTarget(name, bench);

@@ -1,4 +1,4 @@
-/** Real coding agents, headless, through the compiled binary against strict fake vendors: six tool loops, two web searches. */
+/** Real coding agents, headless, through the compiled binary against strict fake vendors: nine tool loops, three web searches. */
 
 import type { Protocol } from '../test/support/fake-upstream/index.ts';
 import { AGENTS, type Agent } from './agents/agent.ts';

@@ -242,6 +242,23 @@ describe('who may import whom', () => {
     }
   });
 
+  test('what sends telemetry is loaded only where a collector is configured', () => {
+    const wrong = broken((source, to) =>
+      to.startsWith('@opentelemetry/') && !source.path.startsWith('src/telemetry/otel/')
+        ? 'not here'
+        : undefined,
+    );
+    expect(wrong).toEqual([]);
+    const early = sources
+      .filter(({ path }) => !path.startsWith('src/telemetry/otel/'))
+      .filter(({ text }) =>
+        /^\s*(?:import|export)\b(?! type\b)[^;(]*from\s*['"][^'"]*\/otel\//m.test(text),
+      );
+    expect(early.map(({ path }) => path)).toEqual([]);
+    const lazily = sources.filter(({ imports }) => imports.includes('src/telemetry/otel/index.ts'));
+    expect(lazily.map(({ path }) => path)).toEqual(['src/app/telemetry/index.ts']);
+  });
+
   test('bun:sqlite only in store files', () => {
     const wrong = broken((source, to) =>
       to === 'bun:sqlite' && !/(\/|-)store\.ts$/.test(source.path) ? 'not here' : undefined,

@@ -21,6 +21,8 @@ export interface Agent {
   /** The agent's final words in what it printed. */
   readonly finalText: (stdout: string) => string;
   readonly search: Search;
+  /** It asks on a WebSocket, and must not fall back. */
+  readonly websocket?: boolean;
 }
 
 /** How the agent searches the web. */
@@ -113,13 +115,16 @@ function nativeClaude(folder: string): string {
   );
 }
 
-const codex: Agent = {
-  name: 'Codex',
-  package: { name: '@openai/codex', version: '0.169.0' },
+const CODEX: Package = { name: '@openai/codex', version: '0.169.0' };
+
+/** @param more lines of the provider's entry */
+const codexWith = (name: string, more: readonly string[]): Agent => ({
+  name,
+  package: CODEX,
   tool: 'exec_command',
   arguments: (cmd) => ({ cmd }),
   start: async (base, home, prompt) => {
-    const folder = await installed(codex.package);
+    const folder = await installed(CODEX);
     await Bun.write(
       join(home, '.codex/config.toml'),
       [
@@ -134,6 +139,7 @@ const codex: Agent = {
         `base_url = "${base}/v1"`,
         'env_key = "GATEWAY_KEY"',
         'wire_api = "responses"',
+        ...more,
         '',
       ].join('\n'),
     );
@@ -168,6 +174,12 @@ const codex: Agent = {
       return answered > searched ? undefined : 'no answer came behind the search';
     },
   },
+});
+
+const codex = codexWith('Codex', []);
+const codexOnSocket: Agent = {
+  ...codexWith('Codex over WebSocket', ['supports_websockets = true']),
+  websocket: true,
 };
 
-export const AGENTS: readonly Agent[] = [claudeCode, codex];
+export const AGENTS: readonly Agent[] = [claudeCode, codex, codexOnSocket];

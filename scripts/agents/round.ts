@@ -118,6 +118,8 @@ export async function round(
     };
     const complaint = vendorComplaint(upstream, protocol, agent);
     if (complaint !== undefined) return complaint + told();
+    const onSocket = gateway?.logs().some((line) => line.websocket === true) ?? false;
+    if (agent.websocket === true && !onSocket) return `nothing came on a WebSocket${told()}`;
     const file = await Bun.file(join(work, 'proof.txt'))
       .text()
       .catch(() => undefined);

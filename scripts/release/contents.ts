@@ -1,4 +1,4 @@
-/** What is in an archive beside the executable: papers, completions, the manual page, the service's file. */
+/** What is in an archive beside the executable: papers, completions, the manual page, the service's file, monitoring. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -62,5 +62,7 @@ export function archiveContents(options: {
     file('man/hopgate.1', manual(version)),
     service,
     file('service/hopgate.env', source('packaging/hopgate.env')),
+    file('monitoring/grafana-dashboard.json', source('deploy/grafana/hopgate.json')),
+    file('monitoring/prometheus-alerts.yml', source('deploy/prometheus/alerts.yml')),
   ].map((entry) => ({ ...entry, path: `${folder}/${entry.path}` }));
 }

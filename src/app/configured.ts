@@ -13,6 +13,7 @@ import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { routingTable } from '../routing/index.ts';
 import { type Access, Admins, createAccess } from '../server/auth.ts';
 import type { ConnectionLimits } from '../server/connections.ts';
+import type { SocketLimits } from '../server/websocket/sockets.ts';
 import { ConcurrencyLimit } from '../upstream/concurrency-limit.ts';
 import { demoTransport } from '../upstream/demo/index.ts';
 import { answerOf } from '../upstream/fetch-transport.ts';
@@ -105,3 +106,10 @@ function accessOf(
   });
   return { access, admin: (headers) => admins.check(headers, keys) };
 }
+
+export const socketLimits = ({ limits, keepAliveMs }: Config): SocketLimits => ({
+  connectionMs: limits.websocketMs,
+  frameBytes: limits.bodyBytes,
+  endMs: limits.drainMs,
+  keepAliveMs,
+});

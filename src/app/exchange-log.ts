@@ -3,24 +3,34 @@
 import type { Codec } from '../codecs/codec.ts';
 import type { GatewayError } from '../conversation/errors.ts';
 import { summarize } from '../conversation/notes.ts';
-import { targetName } from '../conversation/target.ts';
+import { type Target, targetName } from '../conversation/target.ts';
 import type { Summary } from '../gateway/types.ts';
 import type { TickTask } from '../lib/loop/tick-end.ts';
 import type { ExchangeRecord } from '../telemetry/exchange.ts';
+import { operationOf } from '../telemetry/gen-ai-names.ts';
+
+/** Left out: the request did not become an exchange. */
+export type ReportExchange = (record: ExchangeRecord, summary?: Summary) => void;
+
+/** The conventions' name of the vendor behind a target. */
+export type VendorOf = (target: Target) => string;
 
 /** An exchange that has ended. It is logged with all others of this tick, even if the process exits now. */
 export class EndedExchange implements TickTask {
   readonly #about: Summary | ExchangeRecord;
-  readonly #tell: (record: ExchangeRecord) => void;
+  readonly #report: ReportExchange;
+  readonly #vendorOf: VendorOf;
 
-  constructor(about: Summary | ExchangeRecord, tell: (record: ExchangeRecord) => void) {
+  constructor(about: Summary | ExchangeRecord, report: ReportExchange, vendorOf: VendorOf) {
     this.#about = about;
-    this.#tell = tell;
+    this.#report = report;
+    this.#vendorOf = vendorOf;
   }
 
   onTickEnd(): void {
     const about = this.#about;
-    this.#tell('exchange' in about ? exchangeRecord(about) : about);
+    if ('exchange' in about) this.#report(exchangeRecord(about, this.#vendorOf), about);
+    else this.#report(about);
   }
 
   onExit(): void {
@@ -28,7 +38,7 @@ export class EndedExchange implements TickTask {
   }
 }
 
-function exchangeRecord(summary: Summary): ExchangeRecord {
+function exchangeRecord(summary: Summary, vendorOf: VendorOf): ExchangeRecord {
   const { exchange, target, error } = summary;
   return {
     id: exchange.id,
@@ -38,6 +48,7 @@ function exchangeRecord(summary: Summary): ExchangeRecord {
     target: target && targetName(target),
     status: summary.status,
     stream: summary.stream,
+    websocket: exchange.lane !== undefined,
     timings: { queue: summary.queue, firstByte: summary.firstByte, total: summary.total },
     usage: summary.usage,
     cost: summary.cost,
@@ -45,6 +56,12 @@ function exchangeRecord(summary: Summary): ExchangeRecord {
     notes: summarize(summary.notes),
     error: error && told(error),
     aborted: summary.status === 499,
+    genAi: target && {
+      operation: operationOf(exchange.protocol.name),
+      provider: vendorOf(target),
+      model: summary.model ?? target.model,
+    },
+    traceId: exchange.trace?.traceId,
   };
 }
 

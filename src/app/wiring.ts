@@ -31,7 +31,8 @@ import { Connections } from '../server/connections.ts';
 import { ErrorResponses } from '../server/errors.ts';
 import type { AppOptions, CreateApp } from '../server/hopgate-app.ts';
 import { type ReceiveSettings, receive, rested } from '../server/receive.ts';
-import { countExchange, type ExchangeRecord, logExchange } from '../telemetry/exchange.ts';
+import { Sockets } from '../server/websocket/sockets.ts';
+import { countExchange, logExchange } from '../telemetry/exchange.ts';
 import { createGatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import { event } from '../telemetry/log.ts';
 import { createUi } from '../ui/index.ts';
@@ -41,17 +42,25 @@ import { askForModels, ModelLists } from '../upstream/model-list.ts';
 import { refusedKeys } from '../upstream/refused-keys.ts';
 import { askThrough } from './ask-model.ts';
 import { CODECS } from './codecs.ts';
-import { configured, connectionLimits } from './configured.ts';
-import { EndedExchange, refusedRecord } from './exchange-log.ts';
+import { configured, connectionLimits, socketLimits } from './configured.ts';
+import { EndedExchange, type ReportExchange, refusedRecord } from './exchange-log.ts';
 import { createFeatures, NO_FEATURES } from './features.ts';
 import { sampleServices } from './in-process.ts';
 import { memoryService } from './memory.ts';
 import { accountServices, paying } from './operations/accounts.ts';
 import { recorderFor, recorderSettings } from './recorder.ts';
-import { responseState } from './responses.ts';
+import { responseState } from './responses/response-state.ts';
+import {
+  COMPACT,
+  CONVERSATIONS,
+  notServed,
+  storedResponses,
+} from './responses/stored-responses.ts';
+import { warmUp } from './responses/warm-up.ts';
 import { logDamage, logExposed } from './state.ts';
-import { COMPACT, CONVERSATIONS, notServed, storedResponses } from './stored-responses.ts';
 import { joined, streamValidator } from './stream-validator.ts';
+import { traceRecording } from './telemetry/exchange-trace.ts';
+import { Telemetry } from './telemetry/index.ts';
 
 /** @param createApp for the gateways without a port by which the page replays samples */
 export function createServices(options: AppOptions, createApp: CreateApp) {
@@ -77,12 +86,16 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const config = () => current.services.table.config;
   let draining = false;
   const shared = options.config.workers > 1;
+  let told: ReadonlySet<string> = new Set();
   const renderMetrics = () => {
-    for (const { target, state } of health.snapshot().targets) {
-      metrics.targetState.set(STATE_VALUES[state], target);
-    }
+    const { targets } = health.snapshot();
+    // A target that a reload took away must not rest for ever.
+    for (const target of told) metrics.targetState.set(STATE_VALUES.serving, target);
+    for (const { target, state } of targets) metrics.targetState.set(STATE_VALUES[state], target);
+    told = new Set(targets.map(({ target }) => target));
     return metrics.render();
   };
+  const telemetry = new Telemetry(options.config, { log, metrics, version });
   const connections = new Connections(connectionLimits(options.config));
   const limits = openLimits({
     home: environment.home,
@@ -134,9 +147,10 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   );
 
   // The gateway, and what it reports.
-  const report = (record: ExchangeRecord) => {
+  const report: ReportExchange = (record, summary) => {
     countExchange(metrics, record);
     logExchange(log, record);
+    if (summary !== undefined) telemetry.ended(record, summary);
   };
   const gatewayOptions = {
     protocols: CODECS,
@@ -155,14 +169,14 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     ),
     onEnd: (summary: Summary) => {
       rested(connections, summary.exchange);
-      atTickEnd(new EndedExchange(summary, report));
+      atTickEnd(new EndedExchange(summary, report, telemetry.vendorOf));
     },
   };
   // What the gateway itself asks of a model passes no features: an answer there must not ask for more.
   const bareGateway = createGateway({
     ...gatewayOptions,
     featuresFor: () => undefined,
-    record: () => undefined,
+    record: traceRecording,
     onStream: () => {},
   });
   const features = createFeatures(
@@ -188,7 +202,10 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       return own === undefined ? found : { ...own, features: [...own.features, ...found.features] };
     },
     record: (exchange) =>
-      joined(recorder.begin(exchange), streamValidator(config().validate, exchange, log, metrics)),
+      joined(
+        joined(recorder.begin(exchange), traceRecording(exchange)),
+        streamValidator(config().validate, exchange, log, metrics),
+      ),
     onStream: (open) => metrics.streamsActive.add(open ? 1 : -1),
   });
 
@@ -198,12 +215,23 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const receiving: ReceiveSettings = {
     access,
     bodyBytes: () => current.bodyBytes,
+    trace: telemetry.begin,
     connections,
     onRefused: (request, codec, id, error, owner) => {
-      atTickEnd(new EndedExchange(refusedRecord(request, codec, id, error, owner), report));
+      const record = refusedRecord(request, codec, id, error, owner);
+      atTickEnd(new EndedExchange(record, report, telemetry.vendorOf));
     },
   };
   const received = (handle: Gateway) => receive(receiving, handle);
+  const serve = receive(receiving, gateway, { goesOn: true });
+  const sockets = new Sockets({
+    serve,
+    warmUp: received(warmUp({ store: responseStore, shared, repairBody, config })),
+    access,
+    onRefused: receiving.onRefused,
+    connections,
+    limits: () => socketLimits(config()),
+  });
   const countTokens = createTokenCounter({ protocols: CODECS, services });
   const stored = storedResponses({
     store: responseStore,
@@ -243,11 +271,12 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   return {
     version,
     connections,
+    sockets,
     errors,
     ui,
     health,
     /** The gateway with all features. The exchange goes on behind the response. */
-    serve: receive(receiving, gateway, { goesOn: true }),
+    serve,
     countTokens: received(countTokens),
     responses: {
       search: received(
@@ -260,6 +289,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
           return Response.json(await answer);
         }),
       ),
+      socket: (request: Request) => sockets.upgrade(request, openaiResponses),
       retrieve: byId(stored.retrieve),
       remove: byId(stored.remove),
       inputItems: byId(stored.inputItems),
@@ -345,6 +375,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         current = configured(config, environment, outliving, current);
         memory.configure(config);
         if (as === undefined && needsKey(config.auth)) runTimeKeys.follow();
+        telemetry.configure(config);
       },
       metrics: renderMetrics,
       workerLimits: limits.workerLimits,
@@ -356,6 +387,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         // A gateway that only tries something is asked in the name of one principal.
         if (as === undefined && needsKey(config().auth)) runTimeKeys.follow();
         features.openStores();
+        telemetry.open();
       },
       drain() {
         draining = true;
@@ -370,6 +402,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         limits.close();
         runTimeKeys.close();
         await features.close();
+        await telemetry.close();
         logNoDamage();
       },
     },

@@ -11,7 +11,10 @@ const ASK_MS = 1000;
 const ANSWER_BYTES = 4 * 1024 * 1024;
 
 /** Empty if no gateway answers at the configuration's address. */
-export async function restingTargets(config: Config): Promise<readonly RestingTarget[]> {
+export async function restingTargets(
+  config: Config,
+  fetch: typeof globalThis.fetch,
+): Promise<readonly RestingTarget[]> {
   const key = config.auth.keys.map((one) => one.key.reveal()).find((text) => !HASHED.test(text));
   try {
     const answer = await fetch(`${reachableUrl(config.listen)}/health/targets`, {

@@ -20,6 +20,7 @@ import { type RouteConfig, resolveRoutes } from './sections/routes.ts';
 import { resolveSamples, type SamplesConfig } from './sections/samples.ts';
 import { resolveServerTools, type ServerToolsConfig } from './sections/server-tools/index.ts';
 import type { ProviderNames } from './sections/targets.ts';
+import { resolveTelemetry, type TelemetryConfig } from './sections/telemetry.ts';
 import { warnOfExposure } from './servable.ts';
 
 /** Where a configuration came from. */
@@ -57,6 +58,7 @@ export interface Config {
   readonly validate: 'off' | 'sample' | 'all';
   readonly memory: MemoryConfig;
   readonly conversation: ConversationConfig;
+  readonly telemetry: TelemetryConfig;
   readonly log: { readonly level: LogLevel; readonly format: 'auto' | 'json' | 'pretty' };
   /** Vendor facts by profile name: the built-in profiles with those of the file laid over them. */
   readonly profiles: Profiles;
@@ -101,6 +103,7 @@ export function resolveConfig(
     validate: file.validate,
     memory: resolveMemory(file.memory, file.providers, environment, findings),
     conversation: file.conversation,
+    telemetry: resolveTelemetry(file.telemetry, environment, findings),
     log: file.log,
     profiles,
   });

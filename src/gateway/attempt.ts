@@ -67,6 +67,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
       stream: request.stream,
       abort,
       onSend,
+      trace: exchange.trace,
       onConnected: recording && (() => recorded?.connected()),
     };
     options.events?.onSend();
@@ -78,6 +79,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
     }
     call.answered();
     account?.answered(answer.status);
+    if (answer.detour !== undefined) notes.add('websocket_unavailable', undefined, answer.detour);
     recorded?.start(answer.status, answer.headers);
     if (answer.status < 200 || answer.status > 299) {
       const paid = account;

@@ -3,7 +3,7 @@
 import type { Codec } from '../codecs/codec.ts';
 import { GatewayError, invalid } from '../conversation/errors.ts';
 import { type Note, Notes } from '../conversation/notes.ts';
-import type { Conversation, ProtocolName } from '../conversation/types.ts';
+import type { Conversation, ProtocolName, Settings } from '../conversation/types.ts';
 import { asBuffer, containsAny, needles } from '../lib/bytes/bytes.ts';
 import {
   isObject,
@@ -143,6 +143,11 @@ export class ClientRequest {
   get conversation(): Conversation {
     this.#conversation ??= this.#decode();
     return this.#conversation;
+  }
+
+  /** What the client asked for; undefined where nothing has needed the conversation of a large body so far. */
+  get settings(): Settings | undefined {
+    return this.#conversation?.settings;
   }
 
   /** What had to be mended before the body could be read; its bytes are not to be forwarded then. */

@@ -1,6 +1,7 @@
 /** Collects the summary of an exchange, for the log, the metrics and the recording. */
 
 import type { GatewayError } from '../conversation/errors.ts';
+import type { FinishReason } from '../conversation/events.ts';
 import type { Note, Notes } from '../conversation/notes.ts';
 import type { Usage } from '../conversation/usage.ts';
 import type { FlatHeaders } from '../lib/http/headers.ts';
@@ -87,7 +88,12 @@ export class ExchangeSummaryBuilder {
   }
 
   /** Hands out the summary; only the first call counts. */
-  end(status: number, usage: Usage | undefined, error: GatewayError | undefined): void {
+  end(
+    status: number,
+    usage: Usage | undefined,
+    error: GatewayError | undefined,
+    finish?: FinishReason,
+  ): void {
     if (this.#over) return;
     this.#over = true;
     this.#leave?.();
@@ -95,6 +101,8 @@ export class ExchangeSummaryBuilder {
     const summary: Summary = {
       exchange: this.#exchange,
       queue: this.#queue,
+      request: this.#request,
+      finish,
       model: this.#request?.model,
       target: this.#answer?.target,
       route: this.#route,

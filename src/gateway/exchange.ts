@@ -4,6 +4,8 @@ import type { Codec } from '../codecs/codec.ts';
 import type { Payer, TryAccount } from '../conversation/account/payer.ts';
 import type { Principal } from '../keys/principal.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
+import type { ExchangeTrace } from '../telemetry/trace.ts';
+import type { ClientLane } from './stream/client-lane.ts';
 
 export type { Account } from './account.ts';
 export type { Payer, TryAccount };
@@ -27,6 +29,12 @@ export interface Exchange {
   readonly payer?: Payer | undefined;
   /** `performance.now()` when the request came. */
   readonly started: number;
+  /** The path that the client asked for, without query; left out: the exchange came over no HTTP of its own. */
+  readonly path?: string;
+  /** Left out: exchanges are not traced. */
+  readonly trace?: ExchangeTrace | undefined;
+  /** Where the client asks on a WebSocket; the answer's stream goes there. */
+  readonly lane?: ClientLane | undefined;
 }
 
 /** Answers an exchange. Never rejects: every failure is a response in the client's protocol. */

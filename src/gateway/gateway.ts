@@ -3,7 +3,7 @@
 import type { Codec } from '../codecs/codec.ts';
 import { asGatewayError, clientGone } from '../conversation/errors.ts';
 import type { ProtocolName } from '../conversation/types.ts';
-import type { RecordedExchange, Recording } from '../samples/recording.ts';
+import type { Recording } from '../samples/recording.ts';
 import { secretsOf } from '../upstream/secrets.ts';
 import type { Account, Accounts } from './account.ts';
 import { type ClientRequest, clientRequest, type RepairBody } from './client-request.ts';
@@ -39,7 +39,7 @@ export interface GatewayOptions {
     account: Account | undefined,
   ) => ExchangeFeatures | undefined;
   /** Where samples are wanted, the recording of this exchange. */
-  readonly record: (exchange: RecordedExchange) => Recording | undefined;
+  readonly record: (exchange: Exchange) => Recording | undefined;
   readonly onRetry: (failed: FailedOutcome) => void;
   /** A second request goes to this provider, beside a slow one. */
   readonly onHedge?: (provider: string) => void;
@@ -85,7 +85,9 @@ export function createGateway(options: GatewayOptions): Gateway {
       const run = (hop: Hop) => runHop(running, hop);
 
       const first = run({ number: 1 });
-      const outcome = request.stream ? await inTime(first, config.keepAliveMs) : await first;
+      // A WebSocket has its own signs of life: a failure to come can still be told with its status.
+      const signs = request.stream && exchange.lane === undefined;
+      const outcome = signs ? await inTime(first, config.keepAliveMs) : await first;
       if (outcome === LATE || outcome.kind === 'stream') {
         const answer = outcome === LATE ? first : outcome;
         return streamResponse(running, answer, { run, keepAliveMs: config.keepAliveMs, onStream });

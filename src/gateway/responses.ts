@@ -9,7 +9,7 @@ import type { ExchangeSummaryBuilder } from './exchange-summary.ts';
 import { followUps } from './follow-ups.ts';
 import { forwardedHeaders, ownHeaders } from './response-headers.ts';
 import type { RunningExchange } from './run-hop.ts';
-import { clientStream, type StreamEnd } from './stream/client-stream.ts';
+import { clientStream, responseBody, type StreamEnd } from './stream/client-stream.ts';
 import type {
   Exchange,
   FailedOutcome,
@@ -42,14 +42,15 @@ export function streamResponse(
       notes: new Notes(),
     });
   onStream(true);
-  const body = clientStream({
+  const stream = clientStream({
     opened: answer instanceof Promise ? answer.then(streamOrError) : answer,
     early: { ping: () => encoder().ping(), fail: (error) => encoder().fail(error) },
     followUp: followUps(run),
     keepAliveMs,
     signal: exchange.signal,
     onFirstByte: () => summary.firstByte(),
-    tap: recording && ((chunk) => recording.clientChunk(chunk)),
+    tap:
+      recording && !recording.ignoresClient ? (chunk) => recording.clientChunk(chunk) : undefined,
     onEnd: (end) => {
       onStream(false);
       streamEnded(running, end);
@@ -62,6 +63,9 @@ export function streamResponse(
   ownHeaders(headers, { requestId: exchange.id, target: ready?.target, notes: ready?.notes });
   summary.addHeaders(headers, false);
   recording?.clientStart(200, headers);
+  const { lane } = exchange;
+  lane?.open(stream);
+  const body = lane === undefined ? responseBody(stream) : null;
   return new Response(body, { headers: nativeHeaders(headers) });
 }
 
@@ -69,7 +73,8 @@ function streamEnded(
   { features, summary }: RunningExchange,
   { pipeline, clientGone, error }: StreamEnd,
 ): void {
-  summary.end(clientGone ? 499 : 200, pipeline?.digest.usage, error);
+  const digest = pipeline?.digest;
+  summary.end(clientGone ? 499 : 200, digest?.usage, error, digest?.finish);
   const partial = clientGone || error !== undefined;
   const onAnswer = partial ? features?.onPartialAnswer : features?.onAnswer;
   const answer = onAnswer && pipeline?.finalAnswer;
@@ -94,7 +99,7 @@ export function wholeResponse(
   const { status } = answer;
   summary.recording?.clientStart(status, headers);
   summary.recording?.clientChunk(answer.body);
-  summary.end(status, answer.digest.usage, undefined);
+  summary.end(status, answer.digest.usage, undefined, answer.digest.finish);
   const body = answer.body as Uint8Array<ArrayBuffer> | string;
   return new Response(body, { status, headers: nativeHeaders(headers) });
 }

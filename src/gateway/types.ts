@@ -2,7 +2,7 @@
 
 import type { ClientContext, Codec, Digest, UpstreamContext } from '../codecs/codec.ts';
 import type { GatewayError } from '../conversation/errors.ts';
-import type { StreamEvent } from '../conversation/events.ts';
+import type { FinishReason, StreamEvent } from '../conversation/events.ts';
 import type { Notes } from '../conversation/notes.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { Continuation, Feature, Interceptor } from '../features/feature.ts';
@@ -34,6 +34,10 @@ export interface Summary extends ExchangeOutcome {
   readonly exchange: Exchange;
   /** Milliseconds until its turn came. */
   readonly queue: number | undefined;
+  /** Undefined: the body could not be read. */
+  readonly request: ClientRequest | undefined;
+  /** How the answer ended, where its protocol's ending came. */
+  readonly finish: FinishReason | undefined;
 }
 
 /** Which request of the exchange this is, and what the ones before it left. */

@@ -3,7 +3,7 @@
 import type { Budget } from '../config/sections/keys/budgets.ts';
 import type { KeyLimits } from '../config/sections/keys/settings.ts';
 
-export type { Budget, BudgetPeriod } from '../config/sections/keys/budgets.ts';
+export type { Budget } from '../config/sections/keys/budgets.ts';
 export type { KeyLimits } from '../config/sections/keys/settings.ts';
 
 /** What a key may use. */

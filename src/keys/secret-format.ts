@@ -7,7 +7,6 @@ const ID_DIGITS = 22;
 const SECRET_DIGITS = 43;
 
 const FORM = /^hk_([0-9A-Za-z]{22})_([0-9A-Za-z]{44})$/;
-const ID = /^hk_[0-9A-Za-z]{22}$/;
 
 /** `hk_` and 128 random bits. */
 export const newKeyId = (): string => `hk_${randomDigits(16, ID_DIGITS)}`;
@@ -17,8 +16,6 @@ export function newKeyText(id: string): string {
   const text = `${id}_${randomDigits(32, SECRET_DIGITS)}`;
   return text + checksum(text);
 }
-
-export const isKeyId = (text: string): boolean => ID.test(text);
 
 /** Does it have the form and the checksum of a key that some gateway made? */
 export const isKeyText = (text: string): boolean =>

@@ -24,6 +24,8 @@ import proof from '../../docs/proof.md' with { type: 'text' };
 import recipes from '../../docs/recipes.md' with { type: 'text' };
 import security from '../../docs/security.md' with { type: 'text' };
 import serverTools from '../../docs/server-tools.md' with { type: 'text' };
+import telemetry from '../../docs/telemetry.md' with { type: 'text' };
+import websocket from '../../docs/websocket.md' with { type: 'text' };
 import chinese from '../../README.zh-CN.md' with { type: 'text' };
 
 export interface Page {
@@ -45,11 +47,13 @@ const TEXTS: Readonly<Record<string, string>> = {
   keys,
   limits,
   money,
+  websocket,
   browser,
   notes,
   errors,
   'log-events': logEvents,
   metrics,
+  telemetry,
   security,
   'how-it-works': howItWorks,
   proof,

@@ -25,6 +25,8 @@ export interface RecordedExchange {
  * views that stay valid: a recorder may keep them but must not change them.
  */
 export interface Recording {
+  /** No call of `clientChunk` is needed for a stream, which then goes the shorter way. */
+  readonly ignoresClient?: boolean;
   /** This gateway ran a tool. */
   tool?(run: ToolRun): void;
   /** The exchange uses this memory space: when the space is erased, the sample is removed with it. */
@@ -50,6 +52,8 @@ export interface SentRequest {
 }
 
 export interface HopRecording {
+  /** Only the beginning of the response is needed: the rest of a stream goes the shorter way. */
+  readonly headOnly?: boolean;
   /** A connection was made for this try; not called for a kept connection or a provider behind a proxy. */
   connected(): void;
   /** The upstream's response begins. */

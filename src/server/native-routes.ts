@@ -1,9 +1,9 @@
 /** Routes that Bun's own router matches, taken from an Elysia plugin that declares them. */
 
 import type { AnyElysia } from 'elysia';
-import type { Routes } from '../lib/http/routes.ts';
+import type { Answer, Routes } from '../lib/http/routes.ts';
 
-type Handler = (context: { request: Request; params: unknown }) => Response | Promise<Response>;
+type Handler = (context: { request: Request; params: unknown }) => Answer | Promise<Answer>;
 
 /**
  * The handlers of a plugin by path and method. A handler gets `request` and `params` and nothing else of

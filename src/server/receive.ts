@@ -1,14 +1,15 @@
 /** From an HTTP request to an exchange. Whatever is wrong with the request is answered in its own protocol. */
 
 import type { Codec } from '../codecs/codec.ts';
-import type { Serve } from '../codecs/serve.ts';
 import { asGatewayError, clientGone, GatewayError } from '../conversation/errors.ts';
 import { errorResponse } from '../gateway/error-response.ts';
+import type { ClientLane } from '../gateway/stream/client-lane.ts';
 import type { Exchange, Gateway } from '../gateway/types.ts';
 import { type Principal, WITHOUT_KEY } from '../keys/principal.ts';
-import { FlatHeaders } from '../lib/http/headers.ts';
+import { FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
 import { tickEnd } from '../lib/loop/tick-end.ts';
 import { requestId } from '../lib/text/ids.ts';
+import type { ExchangeTrace } from '../telemetry/trace.ts';
 import type { Access } from './auth.ts';
 import { readBody } from './body.ts';
 import type { Connections } from './connections.ts';
@@ -17,6 +18,8 @@ export interface ReceiveSettings {
   readonly access: () => Access;
   readonly bodyBytes: () => number;
   readonly connections: Connections;
+  /** Begins the trace of an exchange; undefined where exchanges are not traced. */
+  readonly trace?: (headers: ReadonlyHeaders) => ExchangeTrace | undefined;
   /** A request did not become an exchange. `owner` as of an exchange, '' where it is not known. */
   readonly onRefused: (
     request: Request,
@@ -27,15 +30,18 @@ export interface ReceiveSettings {
   ) => void;
 }
 
+/** Answers a request in the protocol of this codec, on a lane where it came on one; never rejects. */
+export type Receiver = (request: Request, codec: Codec, lane?: ClientLane) => Promise<Response>;
+
 /** A handler that opens an exchange and hands it on. Never rejects. */
 export function receive(
   options: ReceiveSettings,
   handle: Gateway,
   /** The exchange goes on behind the response; {@link rested} is called at its end. */
   { goesOn = false } = {},
-): Serve {
+): Receiver {
   const { connections } = options;
-  return async (request, protocol) => {
+  return async (request, protocol, lane) => {
     const started = performance.now();
     const id = requestId();
     const { turn } = connections;
@@ -64,6 +70,8 @@ export function receive(
         principal,
         started,
         held,
+        trace: options.trace?.(headers),
+        lane,
       });
       const response = await handle(exchange);
       if (!goesOn) rested(connections, exchange);
@@ -99,7 +107,7 @@ function errorOf(thrown: unknown, left: boolean, reading: boolean): GatewayError
   return new GatewayError('invalid_request', words, { cause: thrown });
 }
 
-type Read = Pick<Exchange, 'id' | 'body' | 'principal' | 'started'> & {
+type Read = Pick<Exchange, 'id' | 'body' | 'principal' | 'started' | 'trace' | 'lane'> & {
   readonly headers: FlatHeaders;
   readonly held: number;
 };
@@ -113,6 +121,8 @@ class HttpExchange implements Exchange {
   readonly principal: Principal;
   readonly owner: string;
   readonly started: number;
+  readonly trace: ExchangeTrace | undefined;
+  readonly lane: ClientLane | undefined;
   readonly request: Request;
   /** Bytes that {@link Connections.begun} counts. */
   readonly held: number;
@@ -127,7 +137,14 @@ class HttpExchange implements Exchange {
     this.owner = read.principal.id;
     this.started = read.started;
     this.held = read.held;
+    this.trace = read.trace;
+    this.lane = read.lane;
     this.request = request;
+  }
+
+  // Only spans name it.
+  get path(): string {
+    return new URL(this.request.url).pathname;
   }
 
   // Made when it is first read, and aborted even then when the client has gone before.

@@ -1,19 +1,22 @@
 /** Listens, tells the world that it does, and stops in good order. */
 
-import type { Routes } from '../lib/http/routes.ts';
+import type { Answer, Routes } from '../lib/http/routes.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { type Connections, timerSeconds } from './connections.ts';
 import type { ErrorResponses } from './errors.ts';
 import { localUrl, mendedPath, pathOf, targetOf } from './request-path.ts';
+import type { SocketConnection, Sockets } from './websocket/sockets.ts';
 
 /** What a server serves. */
 export interface App {
   /** Matched by the server itself. */
   readonly routes: Routes;
   /** Every other path or method. Never rejects. */
-  readonly fetch: (request: Request) => Promise<Response>;
+  readonly fetch: (request: Request) => Promise<Answer>;
   /** Gets the server when it runs, and a call for every request. */
   readonly connections?: Pick<Connections, 'attach' | 'arrived'> | undefined;
+  /** Gets the server when it runs. Left out: no WebSocket is served. */
+  readonly sockets?: Pick<Sockets, 'attach' | 'handlers' | 'goAway'> | undefined;
 }
 
 /**
@@ -23,11 +26,16 @@ export interface App {
 export function answerAll(
   routes: Routes,
   rest: { fetch(request: Request): Response | Promise<Response> },
-  { errors, connections }: { readonly errors: ErrorResponses } & Pick<App, 'connections'>,
+  {
+    errors,
+    connections,
+    sockets,
+  }: { readonly errors: ErrorResponses } & Pick<App, 'connections' | 'sockets'>,
 ): App {
   return {
     routes,
     connections,
+    sockets,
     async fetch(request) {
       const refusal = errors.refusalOf(request);
       if (refusal !== undefined) return refusal;
@@ -46,7 +54,9 @@ export function answerAll(
 export async function dispatch(app: App, request: Request): Promise<Response> {
   const answers = memberOf(app.routes, pathOf(request.url));
   const answer = answers?.[request.method as keyof typeof answers];
-  return answer === undefined ? app.fetch(request) : answer(Object.assign(request, { params: {} }));
+  const given =
+    answer === undefined ? app.fetch(request) : answer(Object.assign(request, { params: {} }));
+  return (await given) ?? new Response(null, { status: 426 });
 }
 
 export interface ServerOptions {
@@ -86,6 +96,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     if (options.reusePort && !options.joins && port !== 0) bindAlone(host, port);
     server = listen(options);
     options.app.connections?.attach(server);
+    options.app.sockets?.attach(server);
   } catch (thrown) {
     const code = (thrown as { code?: unknown }).code;
     throw new Error(
@@ -104,6 +115,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     sendAway() {
       away = true;
       server.reload(handlers(lastAnswers(options.app)));
+      options.app.sockets?.goAway();
     },
     crowded(is) {
       if (!away) server.reload(handlers(is ? lastAnswers(options.app) : options.app));
@@ -114,6 +126,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
         return;
       }
       stopping = true;
+      options.app.sockets?.goAway();
       const late = Bun.sleep(options.drainMs).then(() => server.stop(true));
       await Promise.race([server.stop(false), late]);
     },
@@ -133,7 +146,7 @@ const MOST_IDLE_S = 255;
  * is incomplete after twelve seconds; `Connections` says when a request may take longer.
  */
 function listen({ app, host, port, reusePort, idleMs }: ServerOptions) {
-  return Bun.serve({
+  return Bun.serve<SocketConnection>({
     hostname: host,
     port,
     reusePort,
@@ -159,14 +172,19 @@ function handlers(app: App) {
     all[`${path}/`] = routes[path]!;
   }
   return {
-    routes: all as Record<string, Bun.Serve.Handler<Request, Bun.Server<undefined>, Response>>,
+    routes: all as Record<string, Bun.Serve.Handler<Request, Server, Answer>>,
     fetch,
+    websocket: app.sockets?.handlers() ?? NO_SOCKETS,
   };
 }
 
+type Server = Bun.Server<SocketConnection>;
+
+const NO_SOCKETS: Bun.WebSocketHandler<SocketConnection> = { message() {} };
+
 type Answerer = <R extends Request>(
-  answer: (request: R) => Response | Promise<Response>,
-) => (request: R) => Response | Promise<Response>;
+  answer: (request: R) => Answer | Promise<Answer>,
+) => (request: R) => Answer | Promise<Answer>;
 
 /** The same application, each answer made through `around`. */
 function through(app: App, around: Answerer): Pick<App, 'routes' | 'fetch'> {
@@ -183,8 +201,8 @@ function through(app: App, around: Answerer): Pick<App, 'routes' | 'fetch'> {
 function lastAnswers(app: App): App {
   const last: Answerer = (answer) => async (request) => {
     const response = await answer(request);
-    response.headers.set('connection', 'close');
+    response?.headers.set('connection', 'close');
     return response;
   };
-  return { ...through(app, last), connections: app.connections };
+  return { ...through(app, last), connections: app.connections, sockets: app.sockets };
 }

@@ -22,6 +22,8 @@ export interface ExchangeRecord {
   /** The HTTP status that the client got. */
   readonly status: number;
   readonly stream: boolean;
+  /** It came on a WebSocket. */
+  readonly websocket?: boolean;
   readonly timings: {
     /** From arrival until the first byte went upstream. */
     readonly queue?: number;
@@ -52,6 +54,20 @@ export interface ExchangeRecord {
   };
   /** The client went away before the end. */
   readonly aborted?: boolean;
+  /** What the conventions for generative AI call it; left out where no vendor was asked. */
+  readonly genAi?: GenAiLabels;
+  /** 32 hexadecimal digits; left out where exchanges are not traced. */
+  readonly traceId?: string;
+}
+
+/** Labels of the metrics that follow the conventions for generative AI. */
+export interface GenAiLabels {
+  /** `chat`, `generate_content`, … */
+  readonly operation: string;
+  /** The vendor: `openai`, `anthropic`, …; of an unknown one its name in the configuration. */
+  readonly provider: string;
+  /** As the client asked for it. */
+  readonly model: string;
 }
 
 // Beyond this, numbers are written with an exponent.
@@ -88,8 +104,10 @@ function membersOf(log: Log, record: ExchangeRecord): string {
   const why =
     error?.message === undefined ? '' : `,"error_message":${vendorText(log, error.message)}`;
   const within = error?.cause === undefined ? '' : `,"error_cause":${vendorText(log, error.cause)}`;
+  const wire = record.websocket === true ? ',"websocket":true' : '';
   const left = record.aborted === true ? ',"aborted":true' : '';
-  return `"id":${JSON.stringify(id)},"client":${client}${by}${sentTo},"status":${record.status},"stream":${record.stream},"timings":${timesOf(timings)}${used}${paid}${noted},"hops":${record.hops ?? 1}${failed}${why}${within}${left}`;
+  const trace = record.traceId === undefined ? '' : `,"trace_id":"${record.traceId}"`;
+  return `"id":${JSON.stringify(id)},"client":${client}${by}${sentTo},"status":${record.status},"stream":${record.stream}${wire},"timings":${timesOf(timings)}${used}${paid}${noted},"hops":${record.hops ?? 1}${failed}${why}${within}${left}${trace}`;
 }
 
 function timesOf({ queue, firstByte, total }: ExchangeRecord['timings']): string {
@@ -161,6 +179,7 @@ export function countExchange(metrics: GatewayMetrics, record: ExchangeRecord): 
     if (usage.cacheWrite) metrics.tokens.add(usage.cacheWrite, target, 'cache_write');
     if (usage.reasoning) metrics.tokens.add(usage.reasoning, target, 'reasoning');
   }
+  countConventions(metrics, record);
   if (record.notes) {
     for (const note of record.notes.split(',')) {
       const [name = '', count] = note.split('=');
@@ -174,6 +193,23 @@ export function countExchange(metrics: GatewayMetrics, record: ExchangeRecord): 
 /** Four notes carry their count in the name, `stripped_3_thinking_blocks`; a metric's label must not. */
 const COUNTED_NOTE =
   /^(stripped|removed|rewritten)_(\d{1,9})(_(?:thinking_blocks|vendor_blocks|cache_control_fields|srvtoolu_ids))$/;
+
+/** The histograms that the conventions for generative AI ask for; exchanges that reached no vendor have none. */
+function countConventions(
+  metrics: GatewayMetrics,
+  { genAi, timings, usage, stream }: ExchangeRecord,
+) {
+  if (genAi === undefined) return;
+  const { operation, provider, model } = genAi;
+  metrics.inferenceSeconds.observe(timings.total / 1000, operation, provider, model);
+  if (stream && timings.firstByte !== undefined) {
+    metrics.firstChunkSeconds.observe(timings.firstByte / 1000, operation, provider, model);
+  }
+  if (usage === undefined) return;
+  const { input, output, cacheRead = 0, cacheWrite = 0, reasoning = 0 } = usage;
+  metrics.inputTokens.observe(input + cacheRead + cacheWrite, operation, provider, model);
+  metrics.outputTokens.observe(output + reasoning, operation, provider, model);
+}
 
 function countForKey(metrics: GatewayMetrics, { status, usage }: ExchangeRecord, key: string) {
   metrics.keyRequests.add(1, key, STATUS_TEXT[status] ?? String(status));

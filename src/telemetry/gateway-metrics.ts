@@ -1,6 +1,13 @@
 /** The metrics of this gateway. Their names are published and never change. */
 
-import { type Counter, createRegistry, type Gauge, type Histogram } from './metrics.ts';
+import { GEN_AI_METRICS, prometheusName } from './gen-ai-names.ts';
+import {
+  type Counter,
+  createRegistry,
+  type Gauge,
+  type Histogram,
+  type MetricFamily,
+} from './metrics.ts';
 
 export interface GatewayMetrics {
   /** protocol, target, status */
@@ -15,6 +22,16 @@ export interface GatewayMetrics {
   readonly cost: Counter;
   /** kind of error, also for streams that broke off */
   readonly errors: Counter;
+  /** target; 0 = serves, 1 = is tried again after a rest, 2 = rests */
+  readonly targetState: Gauge;
+  /** protocol, model, provider; seconds */
+  readonly inferenceSeconds: Histogram;
+  /** protocol, model, provider; seconds */
+  readonly firstChunkSeconds: Histogram;
+  /** protocol, model, provider; all prompt tokens of an exchange, cached or not */
+  readonly inputTokens: Histogram;
+  /** protocol, model, provider; all generated tokens of an exchange, reasoning included */
+  readonly outputTokens: Histogram;
   /** name of the gateway key, status */
   readonly keyRequests: Counter;
   /** name of the gateway key, kind as for `tokens` */
@@ -26,8 +43,6 @@ export interface GatewayMetrics {
   /** name */
   readonly notes: Counter;
   readonly streamsActive: Gauge;
-  /** target: 0 serves, 1 is tried again, 2 rests */
-  readonly targetState: Gauge;
   /** protocol, rule */
   readonly violations: Counter;
   /** family, outcome: recovered | removed | left */
@@ -38,6 +53,8 @@ export interface GatewayMetrics {
   readonly memoryRecallSeconds: Histogram;
   /** The text exposition, for `GET /metrics`. */
   render(): string;
+  /** The same numbers as data. */
+  families(): readonly MetricFamily[];
 }
 
 /** The content type of the text exposition. */
@@ -45,6 +62,10 @@ export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 // Models reason for minutes, so the buckets must separate two minutes from ten.
 const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320, 640] as const;
+
+// The bounds that the gen_ai conventions ask for: 0.01 s doubling to 81.92 s, and 1 token times 4 to 67,108,864.
+const INFERENCE_SECONDS = Array.from({ length: 14 }, (_, i) => 2 ** i / 100);
+const TOKENS = Array.from({ length: 14 }, (_, i) => 4 ** i);
 
 // A recall takes milliseconds; with vectors it waits for an endpoint.
 const RECALL_SECONDS = [
@@ -90,6 +111,11 @@ export function createGatewayMetrics(version: string): GatewayMetrics {
       'Exchanges that failed, streams that broke off included, by kind of error.',
       ['kind'],
     ),
+    targetState: registry.gauge(
+      'hopgate_target_state',
+      'Health of a target: 0 serves, 1 is tried again after a rest, 2 rests.',
+      ['target'],
+    ),
     keyRequests: registry.counter(
       'hopgate_key_requests_total',
       'Exchanges that ended, by gateway key.',
@@ -114,11 +140,6 @@ export function createGatewayMetrics(version: string): GatewayMetrics {
       'name',
     ]),
     streamsActive: registry.gauge('hopgate_streams_active', 'Streams open to clients right now.'),
-    targetState: registry.gauge(
-      'hopgate_target_state',
-      'Health of a target: 0 serves, 1 is tried again after a rest, 2 rests.',
-      ['target'],
-    ),
     violations: registry.counter(
       'hopgate_stream_violations_total',
       'Protocol violations found in streams as clients got them (`validate`).',
@@ -141,6 +162,34 @@ export function createGatewayMetrics(version: string): GatewayMetrics {
       ['kind'],
     ),
   };
+  const genAi = (
+    metric: keyof typeof GEN_AI_METRICS,
+    help: string,
+    buckets: readonly number[],
+  ): Histogram =>
+    registry.histogram(prometheusName(GEN_AI_METRICS[metric]), help, buckets, [
+      'gen_ai_operation_name',
+      'gen_ai_provider_name',
+      'gen_ai_request_model',
+    ]);
+  const conventions = {
+    inferenceSeconds: genAi(
+      'duration',
+      'Exchanges with a model, retries and tool hops included.',
+      INFERENCE_SECONDS,
+    ),
+    firstChunkSeconds: genAi(
+      'firstChunk',
+      "Streams: from a request's arrival to the first byte of its answer.",
+      INFERENCE_SECONDS,
+    ),
+    inputTokens: genAi('inputTokens', 'Prompt tokens of an exchange, cached or not.', TOKENS),
+    outputTokens: genAi(
+      'outputTokens',
+      'Generated tokens of an exchange, reasoning included.',
+      TOKENS,
+    ),
+  };
   registry.gauge('process_resident_memory_bytes', 'Resident memory.', [], () =>
     process.memoryUsage.rss(),
   );
@@ -159,5 +208,5 @@ export function createGatewayMetrics(version: string): GatewayMetrics {
     [],
     () => (process.cpuUsage().user + process.cpuUsage().system) / 1e6,
   );
-  return { ...metrics, render: registry.render };
+  return { ...metrics, ...conventions, render: registry.render, families: registry.families };
 }

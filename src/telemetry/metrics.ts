@@ -27,6 +27,28 @@ export interface Registry {
     labels?: readonly string[],
   ): Histogram;
   render(): string;
+  /** The same numbers as {@link render}, as data. */
+  families(): readonly MetricFamily[];
+}
+
+/** One metric with all its series. */
+export interface MetricFamily {
+  readonly name: string;
+  readonly help: string;
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly labels: readonly string[];
+  /** Upper bounds of a histogram's buckets, the last one (+Inf) left out. */
+  readonly buckets: readonly number[];
+  readonly series: readonly MetricSeries[];
+}
+
+/** One series: the values of its labels, and its number or its counts. */
+export interface MetricSeries {
+  readonly labels: readonly string[];
+  /** Of a counter or gauge; of a histogram the sum of all observations. */
+  readonly value: number;
+  /** Of a histogram: observations by bucket, not cumulative; one more than there are bounds. */
+  readonly counts?: readonly number[];
 }
 
 // Clients choose model names, and a model name is a label. Above this number of series, a metric counts new
@@ -49,7 +71,8 @@ interface RecentCell<T> {
 /** Cells by their label values, in three levels of maps, so that finding one allocates nothing. */
 function cells<T>(labels: readonly string[], make: () => T) {
   const root = new Map<string, Map<string, Map<string, T>>>();
-  const list: { readonly text: string; readonly cell: T }[] = [];
+  const list: { readonly text: string; readonly values: readonly string[]; readonly cell: T }[] =
+    [];
   // An exchange mostly has the same labels as the one before, so its cells are among the last few.
   const recent: RecentCell<T>[] = [];
   let oldest = 0;
@@ -70,9 +93,9 @@ function cells<T>(labels: readonly string[], make: () => T) {
     const second = root.get(a) ?? new Map<string, Map<string, T>>();
     const third = second.get(b) ?? new Map<string, T>();
     root.set(a, second.set(b, third.set(c, cell)));
-    const values = [a, b, c];
+    const values = [a, b, c].slice(0, labels.length);
     const text = labels.map((label, i) => `${label}="${escaped(values[i] ?? '')}"`).join(',');
-    list.push({ text, cell });
+    list.push({ text, values, cell });
     return cell;
   };
   if (labels.length === 0) get();
@@ -89,19 +112,28 @@ const braces = (labels: string) => (labels === '' ? '' : `{${labels}}`);
 /** An empty registry. Metrics render in the order in which they were made. */
 export function createRegistry(): Registry {
   const renderers: (() => string)[] = [];
+  const readers: (() => MetricFamily)[] = [];
   const head = (name: string, help: string, type: string) =>
     `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`;
 
   const gauge = (
-    type: string,
+    type: 'counter' | 'gauge',
     name: string,
     help: string,
     labels: readonly string[] = [],
     read?: () => number,
   ): Gauge => {
     const { get, list } = cells(labels, () => ({ value: 0 }));
-    renderers.push(() => {
+    const refresh = () => {
       if (read !== undefined) get().value = read();
+    };
+    readers.push(() => {
+      refresh();
+      const series = list.map(({ values, cell }) => ({ labels: values, value: cell.value }));
+      return { name, help, type, labels, buckets: [], series };
+    });
+    renderers.push(() => {
+      refresh();
       return (
         head(name, help, type) +
         list.map(({ text, cell }) => `${name}${braces(text)} ${cell.value}\n`).join('')
@@ -124,6 +156,18 @@ export function createRegistry(): Registry {
       const { get, list } = cells(labels, () => ({
         counts: new Float64Array(buckets.length + 1),
         sum: 0,
+      }));
+      readers.push(() => ({
+        name,
+        help,
+        type: 'histogram',
+        labels,
+        buckets,
+        series: list.map(({ values, cell }) => ({
+          labels: values,
+          value: cell.sum,
+          counts: [...cell.counts],
+        })),
       }));
       renderers.push(() => {
         let text = head(name, help, 'histogram');
@@ -149,5 +193,6 @@ export function createRegistry(): Registry {
       };
     },
     render: () => renderers.map((render) => render()).join(''),
+    families: () => readers.map((read) => read()),
   };
 }

@@ -8,6 +8,7 @@ import {
   MalformedReply,
   USUAL_LIMITS,
 } from './http1/response-parser.ts';
+import { withMore } from './request-headers.ts';
 import {
   type ChunkSink,
   collect,
@@ -34,12 +35,12 @@ export function fetchTransport({ proxy, http2, tls }: FetchOptions = {}): Transp
   const extra: Record<string, unknown> = {};
   if (proxy !== undefined) extra.proxy = proxy;
   if (http2) extra.protocol = 'http2';
-  return async ({ url, method, headers, body, abort, limits }) =>
+  return async ({ url, method, headers, ownHeaders, body, abort, limits }) =>
     checked(
       limits,
       await fetch(url, {
         method,
-        headers: FlatHeaders.from(headers).record(),
+        headers: withMore(headers, ownHeaders).record(),
         body: body as Uint8Array<ArrayBuffer> | undefined,
         signal: abort.signal,
         redirect: 'manual',

@@ -7,6 +7,7 @@ import { http1Transport } from './http1/index.ts';
 import { sameConfig } from './same-config.ts';
 import type { Transport, UpstreamTls } from './transport.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
+import { socketTransport } from './websocket/index.ts';
 
 type Providers = Readonly<Record<string, ProviderConfig>>;
 
@@ -58,7 +59,7 @@ export class UpstreamPool {
   #make(config: ProviderConfig, before?: Upstream): Upstream {
     const { builtIn, proxied, clock, onChange } = this.#options;
     const scheme = config.baseUrl.slice(0, config.baseUrl.indexOf(':') + 1);
-    const transport = builtIn[scheme]?.() ?? networkTo(config, proxied);
+    const transport = builtIn[scheme]?.() ?? overSocket(config, networkTo(config, proxied));
     const upstream = new Upstream(config, transport, before, { clock, onChange });
     this.#known.set(config.name, upstream);
     return upstream;
@@ -83,6 +84,15 @@ export function networkTo(config: ProviderConfig, proxied: PoolOptions['proxied'
   return usesFetch(config, proxied)
     ? fetchTransport({ proxy: proxy?.reveal(), http2, tls: options })
     : http1Transport(options, config.timeouts.connectMs);
+}
+
+/** The same way, with the vendor's WebSocket before it where the configuration says so. */
+function overSocket({ transport, timeouts, answers }: ProviderConfig, http: Transport): Transport {
+  if (!transport.websocket) return http;
+  const tls = tlsOptions(transport.tls);
+  const { connectMs } = timeouts;
+  const proxy = transport.proxy?.reveal();
+  return socketTransport({ http, proxy, tls, connectMs, mostBytes: answers.frameBytes });
 }
 
 /** Read anew for every connection, so that a renewed certificate needs no restart; undefined: the usual. */

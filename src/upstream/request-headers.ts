@@ -4,12 +4,14 @@ import type { AuthStyle } from '../config/vendors/presets.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
 import { endToEnd, hopFields } from '../lib/http/hop-fields.ts';
+import { type ExchangeTrace, newSpanId } from '../telemetry/trace.ts';
 
 /** Never forwarded: of this hop only, the client's credentials, or recomputed here. */
 const HELD_BACK = new Set([
   'accept-encoding',
   'api-key',
   'authorization',
+  'baggage',
   'connection',
   'content-encoding',
   'content-length',
@@ -24,6 +26,8 @@ const HELD_BACK = new Set([
   'proxy-connection',
   'referer',
   'te',
+  'traceparent',
+  'tracestate',
   'trailer',
   'transfer-encoding',
   'upgrade',
@@ -102,6 +106,36 @@ export function upstreamHeaders(options: UpstreamHeaderOptions): FlatHeaders {
   if (options.key !== undefined) authorize(headers, options.auth, options.key);
   for (const name in options.extra) headers.set(name, options.extra[name]!.reveal());
   return headers;
+}
+
+/**
+ * The context of the trace, to be sent beside the headers: a span of the exchange's own where it has a trace, else what
+ * the client sent. `baggage` goes on as it came. Undefined where there is none.
+ */
+export function traceHeaders(
+  trace: ExchangeTrace | undefined,
+  client: ReadonlyHeaders,
+): FlatHeaders | undefined {
+  const parent = trace === undefined ? client.get('traceparent') : trace.parentOf(newSpanId());
+  const baggage = client.get('baggage');
+  if (parent === null && baggage === null) return undefined;
+  const headers = new FlatHeaders();
+  if (parent !== null) {
+    headers.set('traceparent', parent);
+    const state = trace === undefined ? client.get('tracestate') : trace.state;
+    if (state) headers.set('tracestate', state);
+  }
+  if (baggage !== null) headers.set('baggage', baggage);
+  return headers;
+}
+
+/** Both lists as one; the first stays as it is, since other requests have it too. */
+export function withMore(headers: ReadonlyHeaders, more: FlatHeaders | undefined): FlatHeaders {
+  const list = FlatHeaders.from(headers);
+  if (more === undefined) return list;
+  const all = list.where(() => true);
+  for (const [name, value] of more) all.set(name, value);
+  return all;
 }
 
 function authorize(headers: FlatHeaders, style: AuthStyle, key: string): void {

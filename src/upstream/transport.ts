@@ -1,7 +1,7 @@
 /** How bytes reach an upstream and come back: over the network, or from the built-in demo model. */
 
 import { Pieces } from '../lib/bytes/bytes.ts';
-import type { ReadonlyHeaders } from '../lib/http/headers.ts';
+import type { FlatHeaders, ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { Abort } from '../lib/loop/abort.ts';
 import type { ActivitySource } from '../lib/loop/idle-timer.ts';
 import type { HeadLimits } from './http1/response-parser.ts';
@@ -15,6 +15,8 @@ export interface UpstreamRequest {
   readonly url: string;
   readonly method: 'POST' | 'GET' | 'DELETE';
   readonly headers: ReadonlyHeaders;
+  /** Those of this request alone: apart from the rest, which is the same list for many requests. */
+  readonly ownHeaders?: FlatHeaders | undefined;
   readonly body?: Uint8Array;
   /** Ends it, before the answer and while its body comes. */
   readonly abort: Abort;
@@ -92,6 +94,8 @@ export interface UpstreamAnswer {
   readonly status: number;
   readonly headers: ReadonlyHeaders;
   readonly body: ResponseBody;
+  /** The request did not go the way that the configuration asks for: how it went, and why. */
+  readonly detour?: string;
 }
 
 /** Rejects when no answer could be had at all; an answer of any status resolves. */

@@ -5,15 +5,14 @@ import { GatewayError } from '../conversation/errors.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { Abort } from '../lib/loop/abort.ts';
 import { type IdleTimer, startIdleTimer } from '../lib/loop/idle-timer.ts';
+import type { ExchangeTrace } from '../telemetry/trace.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
+import { connectionError } from './connection-error.ts';
 import { Hedging } from './health/hedging.ts';
 import type { Loan, PlaceEvents } from './health/place.ts';
-import { NotConnected } from './http1/connection.ts';
-import { MalformedReply } from './http1/response-parser.ts';
 import { KeyRing, type Session } from './key-ring.ts';
-import { UpstreamHeaders } from './request-headers.ts';
+import { traceHeaders, UpstreamHeaders, withMore } from './request-headers.ts';
 import { sameConfig } from './same-config.ts';
-import { NoDescriptor, TargetError } from './target-error.ts';
 import type { Transport, UpstreamAnswer, UpstreamRequest } from './transport.ts';
 
 export interface SendOptions {
@@ -34,6 +33,8 @@ export interface SendOptions {
   readonly onSend?: (url: string, headers: ReadonlyHeaders) => void;
   /** As {@link UpstreamRequest.onConnected}. */
   readonly onConnected?: () => void;
+  /** Of the exchange that this try belongs to. */
+  readonly trace?: ExchangeTrace | undefined;
 }
 
 export interface Sent {
@@ -191,11 +192,15 @@ export class Upstream {
       stream: options.stream,
       extra: config.headers,
     });
-    options.onSend?.(url, headers);
+    const ownHeaders = config.traceHeaders
+      ? traceHeaders(options.trace, options.clientHeaders)
+      : undefined;
+    options.onSend?.(url, withMore(headers, ownHeaders));
     return this.#transport({
       url,
       method: options.method ?? 'POST',
       headers,
+      ownHeaders,
       body: options.body,
       abort: options.abort,
       onConnected: options.onConnected,
@@ -229,47 +234,3 @@ const tooLong = ({ name, timeouts }: ProviderConfig) =>
     'timeout',
     `Provider ${name} was not done after ${Math.round(timeouts.totalMs / 1000)} s (timeouts.total).`,
   );
-
-// The server cannot be reached, and will not be a moment later.
-const UNREACHED =
-  /^(?:ECONNREFUSED|ENOTFOUND|EAI_|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ConnectionRefused|FailedToOpenSocket|DNS|CERT_|UNABLE_TO|DEPTH_|SELF_SIGNED|ERR_TLS)/;
-
-/** A failure to connect, in words that name the provider but no URL (which may hold a key). */
-export function connectionError(provider: string, thrown: unknown): GatewayError {
-  const cause = { cause: thrown };
-  if (thrown instanceof NotConnected) {
-    const seconds = thrown.ms / 1000;
-    const words = `Provider ${provider} could not be reached within ${seconds} s (timeouts.connect).`;
-    return new TargetError('elsewhere', 'timeout', words, cause);
-  }
-  if (thrown instanceof MalformedReply) {
-    const words = `Provider ${provider} sent no proper HTTP answer: ${thrown.message}.`;
-    return thrown.message.includes('limits.')
-      ? new TargetError('next-target', 'upstream', words, { ...cause, retryable: false })
-      : new GatewayError('upstream', words, cause);
-  }
-  const limit = exhausted();
-  if (limit !== undefined) {
-    const words = `Provider ${provider} could not be reached: no file can be opened any more (${limit}).`;
-    return new NoDescriptor('upstream', words, cause);
-  }
-  const code = (thrown as { code?: unknown } | null)?.code;
-  const known = typeof code === 'string' ? code : undefined;
-  const words = `Provider ${provider} could not be reached (${known ?? 'no connection'}).`;
-  return known !== undefined && UNREACHED.test(known)
-    ? new TargetError('elsewhere', 'upstream', words, cause)
-    : new GatewayError('upstream', words, cause);
-}
-
-/** The limit on open files that has been reached: the system reports what fails then as another error. */
-function exhausted(): string | undefined {
-  const { closeSync, openSync } = process.getBuiltinModule('node:fs');
-  try {
-    closeSync(openSync('/dev/null', 'r'));
-  } catch (thrown) {
-    const { code } = thrown as { code?: unknown };
-    if (code === 'EMFILE') return 'EMFILE: the limit of this process, see ulimit -n or LimitNOFILE';
-    if (code === 'ENFILE') return 'ENFILE: the limit of this machine, see fs.file-max';
-  }
-  return undefined;
-}

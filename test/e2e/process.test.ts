@@ -120,18 +120,6 @@ describe('serving', () => {
     }
   });
 
-  test('a WebSocket upgrade is a 426, so clients fall back at once', async () => {
-    const answer = await raw(gateway.url, [
-      'GET /v1/responses HTTP/1.1',
-      'host: 127.0.0.1',
-      'connection: Upgrade',
-      'upgrade: websocket',
-      'sec-websocket-version: 13',
-      'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==',
-    ]);
-    expect(answer).toStartWith('HTTP/1.1 426');
-  });
-
   test('a thread of the Messages beta is refused with the message that makes the SDK send all messages', async () => {
     const { path, body } = plainRequest('anthropic-messages', 'via-messages', false);
     const response = await post(gateway.url, path, { ...body, thread: { type: 'create' } });

@@ -288,7 +288,7 @@ describe('a prompt that is too long', () => {
     '{"error":{"message":"maximum context length is 1000 tokens","code":"context_length_exceeded","type":"invalid_request_error"}}',
   );
 
-  test('goes to a target with more room, not to one that is no larger', async () => {
+  test('goes to a target with more room before all others', async () => {
     const a = vendor(overflow);
     const b = rawUpstream(async (wire) => {
       await wire.write(FINE);
@@ -299,6 +299,14 @@ describe('a prompt that is too long', () => {
     const seen = await of.ask('openai-chat', false);
     expect([seen.status, a.asked, b.asked]).toEqual([200, 1, 1]);
     expect(seen.headers.get('x-hopgate-target')).toBe('b/large');
+  });
+
+  test('goes to one of the same size last, to a smaller one never', async () => {
+    const a = vendor(overflow);
+    const b = vendor(overflow);
+    const of = world(a, b, { to: '[a/small, b/also-small, a/unknown, b/tiny]' });
+    expect((await of.ask('openai-chat', false)).status).toBe(400);
+    expect([a.asked, b.asked]).toEqual([2, 1]);
   });
 
   test('is told where no target has more', async () => {

@@ -129,7 +129,12 @@ const BODIES: Readonly<Record<ProtocolName, object>> = {
 };
 
 /** Context windows of models with these names. */
-const ROOMS: Readonly<Record<string, number>> = { small: 1000, 'also-small': 1000, large: 9000 };
+const ROOMS: Readonly<Record<string, number>> = {
+  tiny: 10,
+  small: 1000,
+  'also-small': 1000,
+  large: 9000,
+};
 
 /** A gateway of this configuration, in this process; clients ask for the model `m`. */
 export function rawWorld(yaml: string): World {

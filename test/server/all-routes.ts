@@ -13,6 +13,7 @@ import type { ErrorResponses } from '../../src/server/errors.ts';
 import { healthPlugin } from '../../src/server/health.ts';
 import { metricsPlugin } from '../../src/server/metrics.ts';
 import { modelsPlugin } from '../../src/server/models.ts';
+import { targetHealthPlugin } from '../../src/server/target-health.ts';
 
 /** Handlers are not called: only paths and methods count. */
 const never = () => {
@@ -26,6 +27,7 @@ export const ALL_ROUTES: readonly Route[] = [
     serve: never,
     responses: {
       search: never,
+      socket: never,
       retrieve: never,
       remove: never,
       inputItems: never,
@@ -39,6 +41,11 @@ export const ALL_ROUTES: readonly Route[] = [
   healthPlugin({ unready: never }),
   modelsPlugin({ errors: {} as ErrorResponses, models: never, model: never }),
   metricsPlugin({ errors: {} as ErrorResponses, metricsText: never, metricsOpen: false }),
+  targetHealthPlugin({
+    errors: {} as ErrorResponses,
+    health: { snapshot: never },
+    metricsOpen: false,
+  }),
   aboutPlugin({ version: '' }),
   memoryPlugin({
     serve: never,

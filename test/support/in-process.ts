@@ -16,6 +16,8 @@ export interface InProcess {
   readonly home: string;
   /** Log lines so far. */
   readonly lines: readonly string[];
+  /** Puts another configuration in force. */
+  reload(config: unknown): void;
   /** Writes pending data and stops; a home from the options stays. */
   stop(): Promise<void>;
 }
@@ -24,11 +26,14 @@ export interface InProcess {
 export async function startInProcess(config: unknown, home?: string): Promise<InProcess> {
   const own = home ?? (await mkdtemp(join(tmpdir(), 'hopgate-in-process-')));
   const environment = environmentFrom({ HOPGATE_HOME: own }, own);
-  const loaded = parseConfig(JSON.stringify(config), join(own, 'hopgate.yaml'), environment);
-  if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
+  const load = (given: unknown) => {
+    const loaded = parseConfig(JSON.stringify(given), join(own, 'hopgate.yaml'), environment);
+    if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
+    return loaded.config;
+  };
   const lines: string[] = [];
   const log = createLog({ format: 'json', level: 'debug', write: (line) => lines.push(line) });
-  const composed = createApp({ config: loaded.config, environment, log, version: '0.0.0' });
+  const composed = createApp({ config: load(config), environment, log, version: '0.0.0' });
   const server = await startServer({
     app: composed.app,
     host: '127.0.0.1',
@@ -42,6 +47,7 @@ export async function startInProcess(config: unknown, home?: string): Promise<In
     url: server.url,
     home: own,
     lines,
+    reload: (given) => composed.reload(load(given)),
     async stop() {
       await server.stop();
       await composed.close();

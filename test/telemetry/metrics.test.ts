@@ -119,3 +119,84 @@ describe('the gateway’s metrics', () => {
     expect(lines.at(-1)).toBe('');
   });
 });
+
+describe('as data', () => {
+  test('the families are what the text shows', () => {
+    const registry = createRegistry();
+    registry.counter('hits_total', 'Hits.', ['who', 'what']).add(2, 'a"b', 'x');
+    registry.gauge('now', 'Now.', [], () => 7);
+    const seconds = registry.histogram('s', 'S.', [0.1, 1], ['p']);
+    for (const value of [0.05, 0.5, 30]) seconds.observe(value, 'x');
+    expect(registry.families()).toEqual([
+      {
+        name: 'hits_total',
+        help: 'Hits.',
+        type: 'counter',
+        labels: ['who', 'what'],
+        buckets: [],
+        series: [{ labels: ['a"b', 'x'], value: 2 }],
+      },
+      {
+        name: 'now',
+        help: 'Now.',
+        type: 'gauge',
+        labels: [],
+        buckets: [],
+        series: [{ labels: [], value: 7 }],
+      },
+      {
+        name: 's',
+        help: 'S.',
+        type: 'histogram',
+        labels: ['p'],
+        buckets: [0.1, 1],
+        series: [{ labels: ['x'], value: 30.55, counts: [1, 1, 1] }],
+      },
+    ]);
+  });
+
+  test('made-up models fill the histograms of the conventions no further than any other metric', () => {
+    const metrics = createGatewayMetrics('1');
+    for (let i = 0; i < 5000; i++) metrics.inferenceSeconds.observe(1, 'chat', 'openai', `m${i}`);
+    const family = metrics
+      .families()
+      .find(({ name }) => name === 'gen_ai_client_inference_duration_seconds')!;
+    expect(family.series.length).toBe(1001);
+    const counted = family.series.flatMap(({ counts = [] }) => counts);
+    expect(counted.reduce((sum, one) => sum + one, 0)).toBe(5000);
+  });
+});
+
+test('an exchange counts in the histograms of the conventions as they define tokens', () => {
+  const metrics = createGatewayMetrics('1');
+  countExchange(metrics, {
+    id: 'req_1',
+    protocol: 'openai-chat',
+    target: 'glm/a',
+    status: 200,
+    stream: true,
+    timings: { firstByte: 500, total: 2000 },
+    usage: { input: 10, output: 5, cacheRead: 100, cacheWrite: 20, reasoning: 7 },
+    genAi: { operation: 'chat', provider: 'zhipu', model: 'm' },
+  });
+  const text = metrics.render();
+  const labels =
+    '{gen_ai_operation_name="chat",gen_ai_provider_name="zhipu",gen_ai_request_model="m"}';
+  const sums = Object.fromEntries(
+    [
+      'inference_duration_seconds',
+      'inference_time_to_first_chunk_seconds',
+      'inference_operation_input_tokens',
+      'inference_operation_output_tokens',
+    ].map((name) => [
+      name,
+      new RegExp(`^gen_ai_client_${name}_sum${RegExp.escape(labels)} (\\S+)$`, 'm').exec(text)?.[1],
+    ]),
+  );
+  expect(sums).toEqual({
+    inference_duration_seconds: '2',
+    inference_time_to_first_chunk_seconds: '0.5',
+    inference_operation_input_tokens: '130',
+    inference_operation_output_tokens: '12',
+  });
+});

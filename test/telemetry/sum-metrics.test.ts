@@ -46,6 +46,16 @@ test('the counters of an ended process stay counted, its gauges do not', () => {
   expect(sum).toContain('took_count{who="a b"} 2\n');
 });
 
+test('a target that one process rests is shown resting', () => {
+  const text = (state: number) => {
+    const { targetState, render } = createGatewayMetrics('1');
+    targetState.set(state, 'glm/a');
+    return render();
+  };
+  const sum = sumMetrics([text(0), text(2), text(1)]);
+  expect(sum).toContain('hopgate_target_state{target="glm/a"} 2\n');
+});
+
 test('a single text stays as it is', () => {
   const { requests, render } = createGatewayMetrics('1');
   requests.add(1, 'p', 't\\"\n', '200');

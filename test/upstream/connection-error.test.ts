@@ -2,9 +2,9 @@
 
 import { expect, test } from 'bun:test';
 import { remedyForError } from '../../src/upstream/classify.ts';
+import { connectionError } from '../../src/upstream/connection-error.ts';
 import { NotConnected } from '../../src/upstream/http1/connection.ts';
 import { MalformedReply } from '../../src/upstream/http1/response-parser.ts';
-import { connectionError } from '../../src/upstream/upstream.ts';
 
 const failure = (code: string) => Object.assign(new Error('http://secret.test'), { code });
 

@@ -64,7 +64,9 @@ async function runModels(invocation: Invocation): Promise<number> {
   const routing = routingTable(config);
   const request = invocation.text('explain');
   if (request !== undefined) {
-    const resting = invocation.flag('offline') ? [] : await restingTargets(config);
+    const resting = invocation.flag('offline')
+      ? []
+      : await restingTargets(config, invocation.io.fetch);
     return explainRequest(invocation, routing, request, resting);
   }
   const { out, flag, io } = invocation;

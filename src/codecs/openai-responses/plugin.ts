@@ -12,6 +12,8 @@ export interface ResponsesOptions {
   readonly responses: {
     /** `POST /v1/alpha/search`, by which Codex' code mode searches. */
     readonly search: Serve;
+    /** An upgrade to a WebSocket; undefined: the connection is one now. */
+    readonly socket: (request: Request) => Response | undefined;
     /** Stored responses. */
     readonly retrieve: ById;
     readonly remove: ById;
@@ -27,10 +29,7 @@ export interface ResponsesOptions {
   };
 }
 
-/**
- * `POST /v1/responses` and the stored responses. A WebSocket upgrade gets 426, on which Codex goes
- * straight to POST.
- */
+/** `POST /v1/responses`, the same over WebSocket, and the stored responses. */
 export function responsesPlugin({ serve, responses }: ResponsesOptions) {
   const { refuse } = responses;
   const by =
@@ -43,12 +42,13 @@ export function responsesPlugin({ serve, responses }: ResponsesOptions) {
       handle(request, params.id);
   const notPost = ({ request }: RequestContext) =>
     request.headers.get('upgrade')?.toLowerCase() === 'websocket'
-      ? refuse(426, 'WebSocket is not offered here; use POST with streaming.')
-      : refuse(405, 'Use POST to create a response.');
+      ? responses.socket(request)
+      : refuse(405, 'Use POST to create a response, or upgrade to a WebSocket.');
   const app = new Elysia({ name: 'responses' })
     .post('/v1/responses', by(serve), RAW)
     .get('/v1/responses', notPost)
     .post('/responses', by(serve), RAW)
+    .get('/responses', notPost)
     .post('/v1/alpha/search', by(responses.search), RAW)
     .post('/v1/responses/input_tokens', by(responses.inputTokens), RAW)
     .post('/v1/responses/compact', by(responses.compact), RAW)

@@ -18,6 +18,7 @@ import { retry } from './retry.ts';
 import { routes } from './routes.ts';
 import { samples } from './samples.ts';
 import { serverTools } from './server-tools/index.ts';
+import { telemetry } from './telemetry.ts';
 import { timeouts } from './timeouts.ts';
 
 const version = Type.Integer({
@@ -64,6 +65,7 @@ export const fileSchema = closed(
     server_tools: byDefault(serverTools, {}),
     memory: byDefault(memory, {}),
     conversation: byDefault(conversation, {}),
+    telemetry: byDefault(telemetry, {}),
     log: byDefault(log, {}),
   },
   'The configuration of hopgate.',

@@ -71,6 +71,15 @@ export const limits = closed(
       ),
       1_073_741_824,
     ),
+    websocket_minutes: byDefault(
+      Type.Number({
+        minimum: 0,
+        maximum: 10_000,
+        description:
+          'Minutes after which a WebSocket of the Responses API is closed, with an error frame before; 0 = never.',
+      }),
+      60,
+    ),
     drain_delay: byDefault(
       seconds(
         'Seconds for which a stopping server still takes requests while /readyz says 503, so that a load balancer notices.',
@@ -100,6 +109,8 @@ export interface LimitsConfig {
   readonly unfinishedBytes: number;
   /** Of large bodies whose requests run, of all clients together; 0 = no limit. */
   readonly runningBytes: number;
+  /** A WebSocket, whatever happens on it; 0 = no limit. */
+  readonly websocketMs: number;
   /** How long a server that got SIGTERM still takes requests, as one that is not ready. */
   readonly drainDelayMs: number;
   /** How long SIGTERM waits for open streams. */
@@ -131,6 +142,7 @@ export const resolveLimits = (
   idleBodyMs: ms(own.idle_body),
   unfinishedBytes: own.unfinished_bytes,
   runningBytes: own.running_bytes,
+  websocketMs: ms(own.websocket_minutes * 60),
   drainDelayMs: ms(own.drain_delay),
   drainMs: ms(own.drain),
 });

@@ -120,6 +120,12 @@ const provider = closed(
       {},
     ),
     query: byDefault(named(Type.String(), 'Parameter → value, appended to the URL.'), {}),
+    trace_headers: optional(
+      flag(
+        'Send traceparent, tracestate and baggage to this upstream, so that its spans join the trace of the exchange.',
+      ),
+      'true for a server on this machine or in its network, else false',
+    ),
     timeouts: byDefault(providerTimeouts, {}),
     retry: byDefault(providerRetry, {}),
     proxy: optional(
@@ -127,6 +133,12 @@ const provider = closed(
       'a direct connection',
     ),
     http2: byDefault(flag('Speak HTTP/2 to this upstream.'), false),
+    websocket: byDefault(
+      flag(
+        "Ask on the upstream's WebSocket where a stream is wanted; only with openai-responses. Where its handshake fails, HTTP is used, with a note.",
+      ),
+      false,
+    ),
     concurrency: byDefault(
       count(
         'Requests at the same time; 0 = no limit. Further requests go to another target of their route that has room, or else wait.',
@@ -173,6 +185,8 @@ export interface ProviderConfig {
   readonly query: Readonly<Record<string, Secret>>;
   /** What its models cost, exact names before globs; empty when the file names no price. */
   readonly prices: readonly ModelPrice[];
+  /** The context of the trace goes to this upstream. */
+  readonly traceHeaders: boolean;
   readonly timeouts: TimeoutsConfig;
   readonly retry: RetryConfig;
   readonly answers: AnswerLimits;
@@ -183,6 +197,8 @@ export interface TransportConfig {
   /** `http://…` proxy for this provider; may hold a password. */
   readonly proxy?: Secret;
   readonly http2: boolean;
+  /** The upstream's own WebSocket, before HTTP. */
+  readonly websocket: boolean;
   /** Requests at the same time; 0 = no limit. */
   readonly concurrency: number;
   readonly tls: {
@@ -245,6 +261,12 @@ function resolveProvider(
   const profileName = own.profile ?? endpoint?.profile ?? preset?.profile ?? 'none';
   const profile = profileNamed(profileName, profiles, [...path, 'profile'], findings);
   if (protocol === undefined || baseUrl === undefined) return undefined;
+  if (own.websocket && protocol !== 'openai-responses') {
+    findings.problems.push({
+      path: [...path, 'websocket'],
+      message: 'is only for providers that speak openai-responses',
+    });
+  }
   const models = listOf(own.models) ?? preset?.models ?? [];
   const keys = resolveKeys(own, preset, environment, path, findings);
   const auth =
@@ -275,12 +297,14 @@ function resolveProvider(
     query: Object.fromEntries(
       Object.entries(own.query).map(([key, value]) => [key, new Secret(value)]),
     ),
+    traceHeaders: own.trace_headers ?? isLocalServer(baseUrl),
     timeouts: resolveTimeouts(own.timeouts, file.timeouts),
     retry: resolveRetry(own.retry, file.retry),
     answers: resolveAnswerLimits(file.limits),
     transport: {
       ...(own.proxy === undefined ? {} : { proxy: new Secret(own.proxy) }),
       http2: own.http2,
+      websocket: own.websocket,
       concurrency: own.concurrency,
       tls: {
         verify: own.tls.verify,

@@ -8,6 +8,7 @@ import { type Chain, isVendorReference } from './chain.ts';
 import { type ItemPageQuery, pageOf } from './item-pages.ts';
 import type { ResponseStore } from './response-store.ts';
 
+export { isVendorReference } from './chain.ts';
 export type { ItemPageQuery } from './item-pages.ts';
 export { openResponseStore, type ResponseStore, type StoreOptions } from './response-store.ts';
 export { DEFAULT_LIMITS, type ResponseLimits, type StoredResponse } from './stored-response.ts';

@@ -6,18 +6,9 @@ import { type ActivitySource, type IdleTimer, startIdleTimer } from '../../lib/l
 import type { ChunkSink } from '../../upstream/transport.ts';
 import { endTry, streamEnd } from '../tries/try-account.ts';
 import type { FollowUp, StreamOutcome } from '../types.ts';
+import type { ByteSink, WritingStream } from './client-lane.ts';
 import { incompleteAnswerError } from './open.ts';
 import { concat, type StreamPipeline } from './pipeline.ts';
-
-/**
- * Bun's direct controller. `write` gives a promise when the client is slow, and only then; what was
- * written goes out at the end of the turn, or at `flush`.
- */
-interface Sink {
-  write(chunk: Uint8Array | string): unknown;
-  flush(): unknown;
-  close(): void;
-}
 
 // Long enough for the error event to be read before the reset, which discards what is still unread.
 const RESET_AFTER_MS = 25;
@@ -45,24 +36,28 @@ export interface ClientStreamOptions {
   readonly onEnd: (end: StreamEnd) => void;
 }
 
+/** The stream for a client; it fails after an error event if the answer was cut. */
+export const clientStream = (options: ClientStreamOptions): WritingStream =>
+  new ClientStream(options);
+
 /**
- * The body of a streamed response. An upstream that fails after the answer has begun becomes an error
+ * The stream as the body of a response. An upstream that fails after the answer has begun becomes an error
  * event and then a reset connection: several clients take a clean end for success whatever stands
  * before it.
  */
-export function clientStream(options: ClientStreamOptions): ReadableStream<Uint8Array> {
-  const body = new ClientStream(options);
+export function responseBody(stream: WritingStream): ReadableStream<Uint8Array> {
   const source = {
     type: 'direct',
-    pull: (controller: Sink) => body.pull(controller),
-    cancel: () => body.gone(),
+    // Bun's controller: what was written goes out at the end of the turn, or at `flush`.
+    pull: (controller: ByteSink) => stream.pull(controller),
+    cancel: () => stream.gone(),
   };
   return new ReadableStream(source as never);
 }
 
-class ClientStream implements ChunkSink, ActivitySource {
+class ClientStream implements WritingStream, ChunkSink, ActivitySource {
   // The fields that every chunk needs come first, so that they share a cache line.
-  #sink!: Sink;
+  #sink!: ByteSink;
   /** Of the answer. */
   #pipeline: StreamPipeline | undefined;
   /** What failed on this side: the decoding of the answer, or the client's connection. */
@@ -81,7 +76,7 @@ class ClientStream implements ChunkSink, ActivitySource {
     this.#options = options;
   }
 
-  async pull(controller: Sink): Promise<void> {
+  async pull(controller: ByteSink): Promise<void> {
     const { opened: coming, early, keepAliveMs, signal, onFirstByte } = this.#options;
     const sink = tapped(controller, this.#options.tap);
     this.#sink = sink;
@@ -269,7 +264,7 @@ class ClientStream implements ChunkSink, ActivitySource {
   }
 }
 
-function tapped(sink: Sink, tap: ClientStreamOptions['tap']): Sink {
+function tapped(sink: ByteSink, tap: ClientStreamOptions['tap']): ByteSink {
   if (tap === undefined) return sink;
   return {
     write(chunk) {

@@ -63,7 +63,8 @@ export class UpstreamBody implements ChunkSink {
     this.#listen().touch();
     try {
       // One object less for every chunk where there is nothing to record.
-      await this.#body.pipe(this.#recording === undefined ? sink : this);
+      const records = this.#recording !== undefined && this.#recording.headOnly !== true;
+      await this.#body.pipe(records ? this : sink);
       this.#finish();
     } catch (thrown) {
       this.#fail(thrown);

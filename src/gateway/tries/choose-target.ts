@@ -19,14 +19,18 @@ export interface TargetChoice {
   onHedge(routed: RoutedTarget): void;
 }
 
-/** A target too small for this request: of the others, those that are known to be no larger need not be tried. */
+/**
+ * A target was too small for this request: of the others, those that are known to be larger come first, and those that
+ * are known to be smaller need not be tried. One of the same size may be the same model with other limits.
+ */
 export function keepWider(by: TargetChoice, small: RoutedTarget, left: RoutedTarget[]): void {
   const most = by.room?.(small);
   if (most === undefined) return;
   const rooms = left.map((routed) => ({ routed, room: by.room?.(routed) }));
   const wider = rooms.filter(({ room }) => room !== undefined && room > most);
   const unknown = rooms.filter(({ room }) => room === undefined);
-  left.splice(0, left.length, ...[...wider, ...unknown].map(({ routed }) => routed));
+  const equal = rooms.filter(({ room }) => room === most);
+  left.splice(0, left.length, ...[...wider, ...unknown, ...equal].map(({ routed }) => routed));
 }
 
 /** All of its keys rest. */

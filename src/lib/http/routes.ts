@@ -5,13 +5,16 @@ export interface RoutedRequest extends Request {
   readonly params: Readonly<Record<string, string>>;
 }
 
+/** Undefined: the connection of the request has become a WebSocket. */
+export type Answer = Response | undefined;
+
 /** Handlers by path and method. They never reject. */
 export type Routes = Readonly<
   Record<
     string,
     Readonly<
       Partial<
-        Record<'GET' | 'POST' | 'DELETE', (request: RoutedRequest) => Response | Promise<Response>>
+        Record<'GET' | 'POST' | 'DELETE', (request: RoutedRequest) => Answer | Promise<Answer>>
       >
     >
   >

@@ -26,8 +26,8 @@ export function resetAfterOf(headers: ReadonlyHeaders, now = Date.now()): number
   return longest;
 }
 
-const DURATION =
-  /^(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6}(?:\.\d{1,9})?)s)?(?:(\d{1,9}(?:\.\d{1,9})?)ms)?$/;
+const PART = /([\d.]{1,20})(ms|[hms])/g;
+const SECONDS_OF: Readonly<Record<string, number>> = { h: 3600, m: 60, s: 1, ms: 0.001 };
 const NUMBER = /^\d{1,16}(?:\.\d{1,9})?$/;
 // Above it a number is a moment in seconds since 1970, and above the second bound in milliseconds.
 const MOMENT_S = 1e9;
@@ -42,11 +42,15 @@ function secondsOf(text: string, now: number): number | undefined {
     if (number < MOMENT_S) return number;
     return Math.max(0, ((number < MOMENT_MS ? number * 1000 : number) - now) / 1000);
   }
-  const [, hours, minutes, seconds, ms] = DURATION.exec(value) ?? [];
-  if ((hours ?? minutes ?? seconds ?? ms) !== undefined) {
-    const of = (part = '0') => Number(part);
-    return of(hours) * 3600 + of(minutes) * 60 + of(seconds) + of(ms) / 1000;
+  const parts = [...value.matchAll(PART)];
+  if (parts.length > 0 && parts.map(([whole]) => whole).join('') === value) {
+    const seconds = parts.reduce(
+      (sum, [, count, unit]) => sum + Number(count) * SECONDS_OF[unit!]!,
+      0,
+    );
+    return Number.isNaN(seconds) ? undefined : seconds;
   }
-  const date = Date.parse(value);
+  // Almost any short text is a date to the parser.
+  const date = value.includes(':') ? Date.parse(value) : Number.NaN;
   return Number.isNaN(date) ? undefined : Math.max(0, (date - now) / 1000);
 }

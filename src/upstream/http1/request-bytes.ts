@@ -78,10 +78,16 @@ export class RequestBytes {
   /** A `host` among the headers stands in for the URL's. */
   constructor(
     place: Place,
-    { method, headers, body }: Pick<UpstreamRequest, 'method' | 'headers' | 'body'>,
+    {
+      method,
+      headers,
+      ownHeaders,
+      body,
+    }: Pick<UpstreamRequest, 'method' | 'headers' | 'ownHeaders' | 'body'>,
   ) {
     this.#start = startOf(place, method, headers);
-    this.#end = body === undefined ? '\r\n' : `content-length: ${body.length}\r\n\r\n`;
+    const own = ownHeaders?.lines(FRAMING) ?? '';
+    this.#end = body === undefined ? `${own}\r\n` : `content-length: ${body.length}\r\n${own}\r\n`;
     this.#body = body;
     this.size = this.#start.length + this.#end.length + (body?.length ?? 0);
   }

@@ -25,6 +25,7 @@ const KEYS: Readonly<Record<string, string>> = {
   github: `ghp_${mixed(36)}`,
   aws: 'AKIAIOSFODNN7EXAMPLE',
   zhipu: `${hex(32)}.${mixed(16)}`,
+  gateway: `hk_${hex(22)}_${mixed(44)}`,
   jwt: `eyJ${mixed(20)}.eyJ${mixed(60)}.${mixed(43)}`,
 };
 

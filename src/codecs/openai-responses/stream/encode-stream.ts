@@ -34,7 +34,7 @@ const PING = sseComment('keep-alive');
 const EVENT_NAME = /^[\w.-]+$/;
 
 /** Encodes one stream for one client. */
-export function encodeStream(context: ClientContext): StreamEncoder {
+export function encodeStream(context: ClientContext): ResponsesStreamEncoder {
   return new ResponsesStreamEncoder(context);
 }
 

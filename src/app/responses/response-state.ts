@@ -1,28 +1,34 @@
 /** Joins the Responses protocol and the response store: continuation, keeping, and who may refer to what. */
 
-import { openaiResponses } from '../codecs/openai-responses/index.ts';
-import { inputItems, outputItems, prependItems } from '../codecs/openai-responses/stored-items.ts';
-import type { GatewayError } from '../conversation/errors.ts';
-import { asGatewayError } from '../conversation/errors.ts';
-import type { Conversation } from '../conversation/types.ts';
-import type { Feature, FeatureContext } from '../features/feature.ts';
+import { openaiResponses } from '../../codecs/openai-responses/index.ts';
+import {
+  inputItems,
+  outputItems,
+  prependItems,
+} from '../../codecs/openai-responses/stored-items.ts';
+import type { GatewayError } from '../../conversation/errors.ts';
+import { asGatewayError } from '../../conversation/errors.ts';
+import type { Conversation } from '../../conversation/types.ts';
+import type { Feature, FeatureContext } from '../../features/feature.ts';
 import {
   chainItems,
   conversationNotFound,
   earlierItems,
   hasReferences,
+  isVendorReference,
   ownerOf,
   previousNotFound,
   type ReferenceContext,
   type ResponseStore,
   record,
   resolveReferences,
-} from '../features/response-store/index.ts';
-import type { ClientRequest } from '../gateway/client-request.ts';
-import type { FinalAnswer, FrameContent } from '../gateway/stream/pipeline.ts';
-import type { Exchange, ExchangeFeatures } from '../gateway/types.ts';
-import { containsAny, needles } from '../lib/bytes/bytes.ts';
-import { isObject, type Json, type JsonObject, tryParse } from '../lib/json/json.ts';
+} from '../../features/response-store/index.ts';
+import type { ClientRequest } from '../../gateway/client-request.ts';
+import type { ConnectionMemory, RememberedChain } from '../../gateway/stream/client-lane.ts';
+import type { FinalAnswer, FrameContent } from '../../gateway/stream/pipeline.ts';
+import type { Exchange, ExchangeFeatures } from '../../gateway/types.ts';
+import { containsAny, needles } from '../../lib/bytes/bytes.ts';
+import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
 
 const PREVIOUS = Buffer.from('"previous_response_id"');
 const REFERENCE = Buffer.from('"item_reference"');
@@ -89,6 +95,9 @@ export function responseState({ store, shared }: ResponseStateOptions) {
     const began = performance.timeOrigin + exchange.started;
     let keeper: string | undefined;
     let found: Found | undefined;
+    const { lane } = exchange;
+    /** What the request continues; undefined where only the vendor knows it. */
+    let before: RememberedChain | readonly JsonObject[] | undefined = [];
     const isGuarded = ({ target, client }: FeatureContext) =>
       owner !== '' && target.protocol === client;
 
@@ -114,13 +123,29 @@ export function responseState({ store, shared }: ResponseStateOptions) {
       const id = body.previous_response_id;
       // What is not an id is refused in words.
       if (typeof id !== 'string') return earlierItems(body, store, owner);
-      const kept = await patiently(shared, () => store.known(id, owner));
-      if (keeper !== undefined && kept?.keeper === keeper) return undefined;
+      const recalled = lane?.recall(id);
+      const isHere = () => store.known(id, owner);
+      const kept = recalled === undefined ? await patiently(shared, isHere) : isHere();
+      before = recalled;
+      if (keeper !== undefined && kept?.keeper === keeper) {
+        if (lane !== undefined) before ??= await storedChain(id);
+        return undefined;
+      }
+      if (recalled !== undefined) {
+        return recalled.items().filter((item) => !isVendorReference(item));
+      }
       if (kept === undefined) {
         if (keeper !== undefined && !guarded) return undefined;
         throw previousNotFound(id);
       }
-      return chainItems(await store.chainInSteps(id, owner), keeper);
+      const chain = await store.chainInSteps(id, owner);
+      if (lane !== undefined) before = chainItems(chain);
+      return chainItems(chain, keeper);
+    }
+
+    async function storedChain(id: string): Promise<readonly JsonObject[] | undefined> {
+      const chain = await store.chainInSteps(id, owner);
+      return 'missing' in chain ? undefined : chainItems(chain);
     }
 
     /** Where others may be about to write what is referred to, that is waited for. */
@@ -141,6 +166,7 @@ export function responseState({ store, shared }: ResponseStateOptions) {
       name: 'response-state',
       mayApply(bytes, context) {
         found = undefined;
+        before = [];
         keeper = keeperOf(context);
         return containsAny(bytes, isGuarded(context) ? NAMES : CONTINUES);
       },
@@ -174,8 +200,19 @@ export function responseState({ store, shared }: ResponseStateOptions) {
     return {
       features: [continuation],
       // Codex and other agents keep their own history; what is not to be stored costs nothing here.
-      ...(storeOff(ask) ? {} : { onAnswer: keep, onPartialAnswer: keepJob }),
+      ...(storeOff(ask)
+        ? lane === undefined
+          ? {}
+          : { onAnswer: (answer) => remember(lane, toldBy(answer)) }
+        : { onAnswer: keep, onPartialAnswer: keepJob }),
     };
+    /** The connection can go on from this answer, whether it is stored or not. */
+    function remember(memory: ConnectionMemory, said: Told | undefined): void {
+      const id = said?.response.id;
+      if (said === undefined || before === undefined || typeof id !== 'string') return;
+      const asked = inputItems(found?.body ?? bodyOf(ask));
+      memory.remember(id, before, [...asked, ...said.output]);
+    }
     /** A background job goes on at the vendor after the client leaves; the client fetches it later by its id. */
     function keepJob({ frames }: FinalAnswer): void {
       if (keeper === undefined || bodyOf(ask).background !== true) return;
@@ -186,6 +223,7 @@ export function responseState({ store, shared }: ResponseStateOptions) {
     }
     function keep(answer: Parameters<NonNullable<ExchangeFeatures['onAnswer']>>[0]): void {
       const told = toldBy(answer);
+      if (lane !== undefined) remember(lane, told);
       if (told === undefined) return;
       const { response, output } = told;
       record(store, {

@@ -1,7 +1,7 @@
 /** The routes of stored responses: what is kept here is answered here, what a vendor keeps is asked of it. */
 
-import { inputItems, outputItems } from '../codecs/openai-responses/stored-items.ts';
-import { GatewayError, invalid } from '../conversation/errors.ts';
+import { inputItems, outputItems } from '../../codecs/openai-responses/stored-items.ts';
+import { GatewayError, invalid } from '../../conversation/errors.ts';
 import {
   chainItems,
   conversationNotFound,
@@ -13,18 +13,18 @@ import {
   responseNotFound,
   retrieve,
   update,
-} from '../features/response-store/index.ts';
-import { responseStream } from '../features/response-store/response-stream.ts';
-import { decoded } from '../gateway/response-body.ts';
-import { forwardedHeaders, ownHeaders } from '../gateway/response-headers.ts';
-import type { Exchange, Gateway } from '../gateway/types.ts';
-import { nativeHeaders } from '../lib/http/native-headers.ts';
-import { isObject, type Json, tryParse } from '../lib/json/json.ts';
-import { Abort } from '../lib/loop/abort.ts';
-import { isRedirect } from '../upstream/classify.ts';
-import { readFirst, type UpstreamAnswer } from '../upstream/transport.ts';
-import type { Upstream } from '../upstream/upstream.ts';
-import { patiently } from './responses.ts';
+} from '../../features/response-store/index.ts';
+import { responseStream } from '../../features/response-store/response-stream.ts';
+import { decoded } from '../../gateway/response-body.ts';
+import { forwardedHeaders, ownHeaders } from '../../gateway/response-headers.ts';
+import type { Exchange, Gateway } from '../../gateway/types.ts';
+import { nativeHeaders } from '../../lib/http/native-headers.ts';
+import { isObject, type Json, tryParse } from '../../lib/json/json.ts';
+import { Abort } from '../../lib/loop/abort.ts';
+import { isRedirect } from '../../upstream/classify.ts';
+import { readFirst, type UpstreamAnswer } from '../../upstream/transport.ts';
+import type { Upstream } from '../../upstream/upstream.ts';
+import { patiently } from './response-state.ts';
 
 export interface StoredResponsesOptions {
   readonly store: ResponseStore;

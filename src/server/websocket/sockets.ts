@@ -1,0 +1,287 @@
+/** The WebSockets of a server: the upgrade, the runtime's callbacks, slow readers, and the end of a connection. */
+
+import type { Codec } from '../../codecs/codec.ts';
+import { GatewayError } from '../../conversation/errors.ts';
+import { errorResponse } from '../../gateway/error-response.ts';
+import { FlatHeaders } from '../../lib/http/headers.ts';
+import { requestId } from '../../lib/text/ids.ts';
+import type { Access } from '../auth.ts';
+import type { Connections } from '../connections.ts';
+import type { Receiver, ReceiveSettings } from '../receive.ts';
+import { localUrl, targetOf } from '../request-path.ts';
+import { gatewayErrorFrame } from './error-frames.ts';
+import { LaneMemory, MemoryPool } from './response-memory.ts';
+import { type AnswerOptions, type FrameWriter, RunAnswer } from './run-answer.ts';
+import { type Run, type SessionPort, SocketSession } from './session.ts';
+
+type Socket = Bun.ServerWebSocket<SocketConnection>;
+
+/** What is needed of the server that runs. */
+export interface Upgrader {
+  upgrade(request: Request, options: { data: SocketConnection }): boolean;
+}
+
+export interface SocketLimits {
+  /** Milliseconds; 0 = no limit. */
+  readonly connectionMs: number;
+  /** Bytes of a frame. */
+  readonly frameBytes: number;
+  /** Milliseconds that what runs gets at the end of a connection. */
+  readonly endMs: number;
+  /** Milliseconds of silence until a sign of life; 0 = none. */
+  readonly keepAliveMs: number;
+}
+
+export interface SocketsOptions {
+  readonly serve: Receiver;
+  readonly warmUp: Receiver;
+  readonly access: () => Access;
+  /** An upgrade was refused. */
+  readonly onRefused: ReceiveSettings['onRefused'];
+  readonly connections: Pick<Connections, 'hold' | 'release'>;
+  readonly limits: () => SocketLimits;
+}
+
+/** Seconds after which the runtime asks a silent client whether it is there, and closes when it does not say so. */
+const IDLE_S = 120;
+
+/** Characters of conversations that all connections together remember. */
+const MOST_REMEMBERED = 256 * 1024 * 1024;
+
+/** The runtime holds so much for a client that does not read before it gives it up; writers wait long before. */
+const MOST_BUFFERED = 256 * 1024 * 1024;
+const LITTLE_BUFFERED = 64 * 1024;
+
+/** So much above the limit is read, so that it can be refused in words. */
+const ROOM_FOR_WORDS = 1024 * 1024;
+
+const MINUTE_MS = 60_000;
+
+/** Fields that belong to the upgrade and to no request behind it. */
+const OF_THE_UPGRADE = /^(?:connection|upgrade|content-length|transfer-encoding|sec-websocket-.*)$/;
+const BETA = 'openai-beta';
+const SOCKET_BETA = /^responses_websockets=/;
+
+export class Sockets {
+  readonly #options: SocketsOptions;
+  readonly #pool: MemoryPool;
+  readonly #open = new Set<SocketConnection>();
+  #server: Upgrader | undefined;
+  #away = false;
+
+  constructor(options: SocketsOptions) {
+    this.#options = options;
+    this.#pool = new MemoryPool({
+      most: () => options.limits().frameBytes,
+      mostOfAll: MOST_REMEMBERED,
+    });
+  }
+
+  /** Without a server there is no upgrade. */
+  attach(server: Upgrader): void {
+    this.#server = server;
+  }
+
+  /** For `Bun.serve`. */
+  handlers(): Bun.WebSocketHandler<SocketConnection> {
+    return {
+      open: (socket) => {
+        this.#open.add(socket.data);
+        socket.data.opened(socket);
+        if (this.#away) socket.data.session.goAway();
+      },
+      message: (socket, message) => socket.data.session.receive(message),
+      drain: (socket) => socket.data.drained(),
+      close: (socket) => {
+        this.#open.delete(socket.data);
+        socket.data.closed();
+      },
+      idleTimeout: IDLE_S,
+      sendPings: true,
+      // Compressing each event costs more than sending it, and memory for each socket.
+      perMessageDeflate: false,
+      maxPayloadLength: this.#options.limits().frameBytes + ROOM_FOR_WORDS,
+      backpressureLimit: MOST_BUFFERED,
+      closeOnBackpressureLimit: true,
+    };
+  }
+
+  /** Answers the upgrade. Undefined: the connection is a socket now. Never throws. */
+  upgrade(request: Request, codec: Codec): Response | undefined {
+    const { limits, access, onRefused } = this.#options;
+    const refuse = (error: GatewayError) => {
+      const id = requestId();
+      onRefused(request, codec, id, error, '');
+      return errorResponse(codec, error, { requestId: id, target: undefined, notes: undefined });
+    };
+    try {
+      access()(FlatHeaders.from(request.headers));
+    } catch (thrown) {
+      if (thrown instanceof GatewayError) return refuse(thrown);
+      throw thrown;
+    }
+    if (this.#server === undefined) return refuse(notOffered());
+    const data = new SocketConnection(this.#options, limits(), this.#pool, request, codec);
+    return this.#server.upgrade(request, { data }) ? undefined : refuse(noHandshake());
+  }
+
+  /** Clients are sent to another process, or none is left: each connection closes when nothing runs on it. */
+  goAway(): void {
+    this.#away = true;
+    for (const connection of [...this.#open]) connection.session.goAway();
+  }
+}
+
+/** One connection: the port of its session. */
+export class SocketConnection implements SessionPort, FrameWriter {
+  readonly session: SocketSession;
+  readonly #options: SocketsOptions;
+  readonly #limits: SocketLimits;
+  readonly #memory: LaneMemory;
+  readonly #codec: Codec;
+  readonly #answers = new Set<RunAnswer>();
+  readonly #url: string;
+  readonly #headers: FlatHeaders;
+  #socket: Socket | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** The client is slow. */
+  #slow: { readonly promise: Promise<void>; readonly resolve: () => void } | undefined;
+
+  constructor(
+    options: SocketsOptions,
+    limits: SocketLimits,
+    pool: MemoryPool,
+    request: Request,
+    codec: Codec,
+  ) {
+    this.#options = options;
+    this.#limits = limits;
+    this.#codec = codec;
+    this.#memory = new LaneMemory(pool);
+    this.#url = localUrl(targetOf(request.url)).href;
+    this.#headers = requestHeaders(request.headers);
+    const { frameBytes, connectionMs } = limits;
+    const minutes = connectionMs / MINUTE_MS;
+    this.session = new SocketSession(this, { frameBytes, minutes }, this.#memory);
+  }
+
+  opened(socket: Socket): void {
+    this.#socket = socket;
+    const { connectionMs, endMs } = this.#limits;
+    if (connectionMs <= 0) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = setTimeout(() => this.session.endNow(), endMs);
+      this.session.expire();
+    }, connectionMs);
+  }
+
+  closed(): void {
+    clearTimeout(this.#timer);
+    this.#socket = undefined;
+    this.session.closed();
+    for (const answer of [...this.#answers]) answer.gone();
+    this.drained();
+  }
+
+  drained(): void {
+    const left = this.#socket?.getBufferedAmount() ?? 0;
+    if (this.#slow === undefined || left > LITTLE_BUFFERED) return;
+    const { resolve } = this.#slow;
+    this.#slow = undefined;
+    resolve();
+  }
+
+  write(frames: readonly string[]): Promise<void> | undefined {
+    const socket = this.#socket;
+    if (socket === undefined) return undefined;
+    if (frames.length === 1) {
+      const took = socket.sendText(frames[0]!) > 0;
+      if (took && this.#slow === undefined) return undefined;
+    } else {
+      socket.cork(() => {
+        for (const frame of frames) socket.sendText(frame);
+      });
+    }
+    if (this.#slow !== undefined) return this.#slow.promise;
+    if (socket.getBufferedAmount() <= LITTLE_BUFFERED) return undefined;
+    this.#slow = Promise.withResolvers();
+    return this.#slow.promise;
+  }
+
+  send(text: string): void {
+    this.#socket?.sendText(text);
+  }
+
+  sendError(error: GatewayError, streamId?: string): void {
+    this.send(gatewayErrorFrame(this.#codec, error, requestId(), streamId));
+  }
+
+  hold(bytes: number): void {
+    this.#options.connections.hold(bytes);
+  }
+
+  release(bytes: number): void {
+    this.#options.connections.release(bytes);
+  }
+
+  start(run: Run): void {
+    const answer = new RunAnswer(this.#answering(), run, this.#memory.of(run.streamId));
+    this.#answers.add(answer);
+    void answer.done().then((status) => {
+      this.#answers.delete(answer);
+      this.session.ended(run);
+      if (status === 401 && !this.#isAllowed()) this.session.revoke();
+    });
+  }
+
+  close(code: number, reason: string): void {
+    this.#socket?.close(code, reason);
+  }
+
+  #answering(): AnswerOptions {
+    const { serve, warmUp } = this.#options;
+    return {
+      serve,
+      warmUp,
+      codec: this.#codec,
+      writer: this,
+      url: this.#url,
+      headers: this.#headers,
+      keepAliveMs: this.#limits.keepAliveMs,
+    };
+  }
+
+  /** A key may have been taken away since the upgrade. */
+  #isAllowed(): boolean {
+    try {
+      this.#options.access()(this.#headers);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}
+
+/** The headers of the requests on this connection. */
+function requestHeaders(upgrade: Headers): FlatHeaders {
+  const headers = FlatHeaders.from(upgrade).where((name) => !OF_THE_UPGRADE.test(name));
+  const betas = headers
+    .get(BETA)
+    ?.split(',')
+    .map((beta) => beta.trim());
+  const others = betas?.filter((beta) => !SOCKET_BETA.test(beta));
+  if (others === undefined || others.length === betas?.length) return headers;
+  if (others.length > 0) headers.set(BETA, others.join(', '));
+  return others.length > 0 ? headers : headers.where((name) => name !== BETA);
+}
+
+const notOffered = () =>
+  new GatewayError('invalid_request', 'WebSocket is not offered here; use POST with streaming.', {
+    status: 426,
+  });
+
+const noHandshake = () =>
+  new GatewayError(
+    'invalid_request',
+    'This upgrade is no WebSocket handshake (RFC 6455 §4.2.1): it lacks a field, or has a wrong one.',
+  );

@@ -1,0 +1,162 @@
+/** The trace of one exchange: W3C trace context in and out, and what its spans are made of when it is over. */
+
+/** The caller's context, from `traceparent` and `tracestate` (W3C Trace Context, level 2). */
+export interface CallerContext {
+  /** 32 hexadecimal digits. */
+  readonly traceId: string;
+  /** 16 hexadecimal digits: the caller's span. */
+  readonly spanId: string;
+  readonly sampled: boolean;
+  /** `tracestate`, '' without one. */
+  readonly state: string;
+}
+
+const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+const ZEROS = /^0+$/;
+// What the standard asks every party to pass on.
+const MAX_STATE = 512;
+const STATE = /^[\x20-\x7e]*$/;
+
+/** Undefined where there is no valid `traceparent`; then `tracestate` counts for nothing either. */
+export function readCaller(
+  traceparent: string | null,
+  tracestate: string | null,
+): CallerContext | undefined {
+  if (traceparent === null || traceparent.length > MAX_STATE) return undefined;
+  const [, version, traceId = '', spanId = '', flags = '', more] =
+    TRACEPARENT.exec(traceparent.trim()) ?? [];
+  if (version === undefined || version === 'ff' || (version === '00' && more !== undefined)) {
+    return undefined;
+  }
+  if (ZEROS.test(traceId) || ZEROS.test(spanId)) return undefined;
+  const state = tracestate ?? '';
+  return {
+    traceId,
+    spanId,
+    sampled: (Number.parseInt(flags, 16) & 1) === 1,
+    state: state.length <= MAX_STATE && STATE.test(state) ? state : '',
+  };
+}
+
+// Filled at once for many ids: one call of the generator costs more than the bytes.
+const POOL_BYTES = 4096;
+let pool = Buffer.alloc(0);
+let used = 0;
+
+function randomHex(bytes: number): string {
+  if (used + bytes > pool.length) {
+    pool = Buffer.from(crypto.getRandomValues(new Uint8Array(POOL_BYTES)));
+    used = 0;
+  }
+  const text = pool.toString('hex', used, used + bytes);
+  used += bytes;
+  return ZEROS.test(text) ? randomHex(bytes) : text;
+}
+
+export const newTraceId = (): string => randomHex(16);
+export const newSpanId = (): string => randomHex(8);
+
+/** How traces begin. */
+export interface Sampling {
+  /** The part of traces that is kept, 0 to 1; decided by the trace id, so that all parties decide alike. */
+  readonly ratio: number;
+  /** The caller's sampled flag decides where there is one. */
+  readonly trustSampled: boolean;
+}
+
+const HIGHEST = 0x1_0000_0000;
+
+/** As the TraceIdRatioBased sampler: the last bytes of an id are the random ones (Trace Context, level 2). */
+export const inRatio = (traceId: string, ratio: number): boolean =>
+  Number.parseInt(traceId.slice(24), 16) < ratio * HIGHEST;
+
+/** Where a server is. */
+export interface ServerAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** The address in a URL; undefined for the built-in model, which has none. */
+export function addressOf(url: string): ServerAddress | undefined {
+  if (!URL.canParse(url)) return undefined;
+  const { hostname: host, port, protocol } = new URL(url);
+  if (host === '') return undefined;
+  return { host, port: Number(port) || (protocol === 'http:' ? 80 : 443) };
+}
+
+/** One try at an upstream. Times are of `performance.now()`. */
+export interface TracedTry {
+  readonly spanId: string;
+  readonly hop: number;
+  /** Counts the tries of its hop, from 1. */
+  readonly attempt: number;
+  /** `provider/model` */
+  readonly target: string;
+  /** Without query: it may hold a key. */
+  readonly url: string;
+  readonly server: ServerAddress | undefined;
+  readonly started: number;
+  /** The HTTP status; undefined: no answer came. */
+  status?: number;
+  ended?: number;
+  /** The kind of error that ended it. */
+  error?: string;
+}
+
+/** A tool that this gateway ran. */
+export interface TracedTool {
+  readonly name: string;
+  readonly started: number;
+  readonly ended: number;
+  readonly failed: boolean;
+}
+
+// An exchange has some tries and some tens of tool runs; one that never ends must not fill the memory.
+const MOST_PARTS = 200;
+
+/** Ids from the start of an exchange; tries and tools are added while it runs, where it is sampled. */
+export class ExchangeTrace {
+  readonly traceId: string;
+  /** Of the whole exchange. */
+  readonly spanId: string;
+  /** The caller's span. */
+  readonly parentId: string | undefined;
+  readonly sampled: boolean;
+  readonly state: string;
+  /** Of the model call over all hops and tries. */
+  readonly callId: string;
+  readonly tries: TracedTry[] = [];
+  readonly tools: TracedTool[] = [];
+  /** Of the last answer, as the vendor names them. */
+  responseId: string | undefined;
+  responseModel: string | undefined;
+
+  constructor(sampling: Sampling, caller: CallerContext | undefined) {
+    this.traceId = caller?.traceId ?? newTraceId();
+    this.parentId = caller?.spanId;
+    this.state = caller?.state ?? '';
+    this.sampled =
+      caller !== undefined && sampling.trustSampled
+        ? caller.sampled
+        : inRatio(this.traceId, sampling.ratio);
+    this.spanId = newSpanId();
+    this.callId = newSpanId();
+  }
+
+  addTry(one: TracedTry): void {
+    if (this.tries.length < MOST_PARTS) this.tries.push(one);
+  }
+
+  addTool(one: TracedTool): void {
+    if (this.tools.length < MOST_PARTS) this.tools.push(one);
+  }
+
+  /** `traceparent` of a request that this exchange sends. */
+  parentOf(spanId: string): string {
+    return `00-${this.traceId}-${spanId}-${this.sampled ? '01' : '00'}`;
+  }
+}
+
+/** The span id in a `traceparent` that {@link ExchangeTrace.parentOf} wrote. */
+export const spanIdIn = (traceparent: string | null): string | undefined =>
+  traceparent === null ? undefined : TRACEPARENT.exec(traceparent)?.[3];

@@ -1,0 +1,50 @@
+/** What went wrong when no answer came, as an error that says where else the request may be tried. */
+
+import { GatewayError } from '../conversation/errors.ts';
+import { NotConnected } from './http1/connection.ts';
+import { MalformedReply } from './http1/response-parser.ts';
+import { NoDescriptor, TargetError } from './target-error.ts';
+
+// The server cannot be reached, and will not be a moment later.
+const UNREACHED =
+  /^(?:ECONNREFUSED|ENOTFOUND|EAI_|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ConnectionRefused|FailedToOpenSocket|DNS|CERT_|UNABLE_TO|DEPTH_|SELF_SIGNED|ERR_TLS)/;
+
+/** A failure to connect, in words that name the provider but no URL (which may hold a key). */
+export function connectionError(provider: string, thrown: unknown): GatewayError {
+  const cause = { cause: thrown };
+  if (thrown instanceof NotConnected) {
+    const seconds = thrown.ms / 1000;
+    const words = `Provider ${provider} could not be reached within ${seconds} s (timeouts.connect).`;
+    return new TargetError('elsewhere', 'timeout', words, cause);
+  }
+  if (thrown instanceof MalformedReply) {
+    const words = `Provider ${provider} sent no proper HTTP answer: ${thrown.message}.`;
+    return thrown.message.includes('limits.')
+      ? new TargetError('next-target', 'upstream', words, { ...cause, retryable: false })
+      : new GatewayError('upstream', words, cause);
+  }
+  const limit = exhausted();
+  if (limit !== undefined) {
+    const words = `Provider ${provider} could not be reached: no file can be opened any more (${limit}).`;
+    return new NoDescriptor('upstream', words, cause);
+  }
+  const code = (thrown as { code?: unknown } | null)?.code;
+  const known = typeof code === 'string' ? code : undefined;
+  const words = `Provider ${provider} could not be reached (${known ?? 'no connection'}).`;
+  return known !== undefined && UNREACHED.test(known)
+    ? new TargetError('elsewhere', 'upstream', words, cause)
+    : new GatewayError('upstream', words, cause);
+}
+
+/** The limit on open files that has been reached: the system reports what fails then as another error. */
+function exhausted(): string | undefined {
+  const { closeSync, openSync } = process.getBuiltinModule('node:fs');
+  try {
+    closeSync(openSync('/dev/null', 'r'));
+  } catch (thrown) {
+    const { code } = thrown as { code?: unknown };
+    if (code === 'EMFILE') return 'EMFILE: the limit of this process, see ulimit -n or LimitNOFILE';
+    if (code === 'ENFILE') return 'ENFILE: the limit of this machine, see fs.file-max';
+  }
+  return undefined;
+}

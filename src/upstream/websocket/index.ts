@@ -1,0 +1,150 @@
+/** The way to a vendor over its WebSocket, where it has one; over HTTP where that fails. */
+
+import { FlatHeaders } from '../../lib/http/headers.ts';
+import type { AbortListener } from '../../lib/loop/abort.ts';
+import type { Transport, UpstreamAnswer, UpstreamRequest, UpstreamTls } from '../transport.ts';
+import { type CreateRequest, createRequest } from './create-frame.ts';
+import { NoSocketAnswer, type SocketPlace, VendorSocket } from './vendor-socket.ts';
+
+export interface SocketTransportOptions {
+  /** For everything else, and for what could not be sent on a socket. */
+  readonly http: Transport;
+  readonly proxy: string | undefined;
+  readonly tls: (() => Promise<UpstreamTls>) | undefined;
+  readonly connectMs: number;
+  readonly mostBytes: number;
+}
+
+/** After a handshake failed, no other is tried for so long. */
+const WITHOUT_MS = 60_000;
+/** Vendors close a connection after an hour: an older one is not used again. */
+const MOST_AGE_MS = 55 * 60_000;
+/** A socket that nothing asks on is closed. */
+const IDLE_MS = 5 * 60_000;
+/** Of one place (a client with its session, as a rule), and of all. */
+const MOST_IDLE = 16;
+const MOST_PLACES = 256;
+
+const BETA = 'openai-beta';
+const SOCKET_BETA = 'responses_websockets=2026-02-06';
+/** Of a request with a body, or of its hop. */
+const NOT_OF_A_HANDSHAKE = new Set(['accept', 'accept-encoding', 'content-type', 'content-length']);
+
+/**
+ * Sends streamed requests to `…/responses` as frames. A socket answers one request at a time. It is used again by
+ * requests with the very same headers, since those were sent with its handshake. A request that continues the last
+ * response of its socket goes out as what is new.
+ */
+export function socketTransport(options: SocketTransportOptions): Transport {
+  return new SocketTransport(options).send;
+}
+
+class SocketTransport {
+  readonly #options: SocketTransportOptions;
+  /** By URL and headers. */
+  readonly #idle = new Map<string, VendorSocket[]>();
+  #without = Number.NEGATIVE_INFINITY;
+
+  constructor(options: SocketTransportOptions) {
+    this.#options = options;
+  }
+
+  readonly send: Transport = async (request) => {
+    const { http } = this.#options;
+    const { url, method, body } = request;
+    if (method !== 'POST' || body === undefined || !/\/responses(?:\?|$)/.test(url)) {
+      return http(request);
+    }
+    const reading = createRequest(body);
+    const asked = reading instanceof Promise ? await reading : reading;
+    if (asked === undefined) return http(request);
+    try {
+      return await this.#onSocket(request, asked);
+    } catch (thrown) {
+      if (!(thrown instanceof NoSocketAnswer) || request.abort.aborted) throw thrown;
+      const answer = await http(request);
+      return { ...answer, detour: `over HTTP: the WebSocket cannot be used, ${thrown.message}` };
+    }
+  };
+
+  async #onSocket(request: UpstreamRequest, asked: CreateRequest): Promise<UpstreamAnswer> {
+    const { abort } = request;
+    const { key, place } = this.#placeOf(request);
+    const socket = this.#take(key, asked) ?? (await this.#connect(key, await place(), request));
+    if (abort.aborted) throw abort.reason;
+    return socket.ask(asked, abort);
+  }
+
+  #placeOf({ url, headers: given }: UpstreamRequest) {
+    const headers = FlatHeaders.from(given).where((name) => !NOT_OF_A_HANDSHAKE.has(name));
+    const betas = headers.get(BETA);
+    headers.set(BETA, betas === null ? SOCKET_BETA : `${betas}, ${SOCKET_BETA}`);
+    const socketUrl = url.replace(/^http/i, 'ws');
+    const { proxy, tls, connectMs, mostBytes } = this.#options;
+    return {
+      key: `${socketUrl}\n${headers.lines(new Set())}`,
+      place: async (): Promise<SocketPlace> => ({
+        url: socketUrl,
+        headers,
+        proxy,
+        tls: await tls?.(),
+        connectMs,
+        mostBytes,
+      }),
+    };
+  }
+
+  /** One that the request continues on, else the one that was used last. */
+  #take(key: string, asked: CreateRequest): VendorSocket | undefined {
+    const sockets = this.#idle.get(key);
+    const at = sockets?.findIndex((one) => one.isContinuedBy(asked)) ?? -1;
+    if (sockets !== undefined && at >= 0) sockets.push(...sockets.splice(at, 1));
+    for (let socket = sockets?.pop(); socket !== undefined; socket = sockets?.pop()) {
+      if (sockets?.length === 0) this.#idle.delete(key);
+      if (socket.usable && performance.now() - socket.since < MOST_AGE_MS) return socket;
+      socket.close();
+    }
+    return undefined;
+  }
+
+  async #connect(
+    key: string,
+    place: SocketPlace,
+    { abort, onConnected }: UpstreamRequest,
+  ): Promise<VendorSocket> {
+    if (performance.now() < this.#without) throw new NoSocketAnswer('its last handshake failed');
+    const made = new VendorSocket(place, (socket) => this.#keep(key, socket));
+    const listener: AbortListener = { onAbort: () => made.close() };
+    abort.listen(listener);
+    try {
+      await made.opened;
+    } catch (thrown) {
+      if (abort.aborted) throw abort.reason;
+      this.#without = performance.now() + WITHOUT_MS;
+      throw thrown;
+    } finally {
+      abort.unlisten(listener);
+    }
+    onConnected?.();
+    return made;
+  }
+
+  #keep(key: string, socket: VendorSocket): void {
+    if (!socket.usable) return;
+    const sockets = this.#idle.get(key) ?? [];
+    if (sockets.length >= MOST_IDLE || this.#idle.size >= MOST_PLACES) {
+      socket.close();
+      return;
+    }
+    sockets.push(socket);
+    this.#idle.set(key, sockets);
+    const timer = setTimeout(() => {
+      const at = this.#idle.get(key)?.indexOf(socket) ?? -1;
+      if (at < 0) return;
+      this.#idle.get(key)?.splice(at, 1);
+      if (this.#idle.get(key)?.length === 0) this.#idle.delete(key);
+      socket.close();
+    }, IDLE_MS);
+    timer.unref();
+  }
+}

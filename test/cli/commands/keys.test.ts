@@ -1,0 +1,65 @@
+/** `hopgate keys` and `hopgate audit` on the file: what they print, and which slips they refuse before anything is written. */
+
+import { Database } from 'bun:sqlite';
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { join } from 'node:path';
+import { createWorld, type World } from '../world.ts';
+
+let world: World;
+beforeEach(() => {
+  world = createWorld();
+});
+afterEach(() => world.remove());
+
+test('a key goes to stdout alone; list and show never have it', async () => {
+  const made = await world.run([
+    'keys',
+    'create',
+    'ci',
+    '--labels',
+    'team=web',
+    '--concurrent',
+    '3',
+  ]);
+  const key = made.out.trim();
+  expect([made.code, key]).toEqual([0, expect.stringMatching(/^hk_\w{22}_\w{44}$/)]);
+  const listed = await world.run(['keys', 'list']);
+  expect(listed.out).toContain('team=web');
+  const shown = await world.run(['keys', 'show', key.slice(0, 25)]);
+  expect(JSON.parse(shown.out)).toMatchObject({ name: 'ci', limits: { concurrent: 3 } });
+  expect(listed.out + shown.out).not.toContain(key.slice(-44));
+  const blocked = await world.run(['keys', 'block', key.slice(0, 25)]);
+  expect(JSON.parse(blocked.out)).toMatchObject({ blocked: true, version: 2 });
+});
+
+test.each([
+  [['keys', 'create'], 2],
+  [['keys', 'create', 'a', 'b'], 2],
+  [['keys', 'create', 'a', '--labels', 'web'], 2],
+  [['keys', 'create', 'a', '--budgets', '20'], 2],
+  [['keys', 'create', 'a', '--budgets', '20/decade'], 2],
+  [['keys', 'create', 'a', '--expires', 'soon'], 1],
+  [['keys', 'update', 'hk_x'], 2],
+  [['keys', 'show', 'hk_x'], 1],
+  [['keys', 'list', '--url', 'http://127.0.0.1:1'], 2],
+  [['audit', 'list'], 2],
+])('%j exits with %i', async (argv, code) => {
+  const ran = await world.run(argv);
+  expect([ran.code, ran.err === '']).toEqual([code, false]);
+  expect((await world.run(['keys', 'list', '--json'])).out).toContain('"keys": []');
+});
+
+test('an audit that was changed exits with 1 and names the entry', async () => {
+  await world.run(['keys', 'create', 'a']);
+  await world.run(['keys', 'create', 'b']);
+  expect(await world.run(['audit', 'verify'])).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/^2 entries, whole\. Last hash: [0-9a-f]{64}\n$/),
+  });
+  const file = new Database(join(world.home, '.hopgate', 'state', 'keys.db'));
+  file.run('DROP TRIGGER audit_no_update');
+  file.run("UPDATE audit SET actor = 'local:other' WHERE seq = 1");
+  file.close();
+  const ran = await world.run(['audit', 'verify']);
+  expect([ran.code, ran.err]).toEqual([1, expect.stringContaining('entry 1 was changed')]);
+});

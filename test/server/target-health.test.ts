@@ -1,0 +1,197 @@
+/** What a running gateway says of targets that rest: as JSON, in the metrics and the log, and to a command. */
+
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { Key, Model } from '../../src/upstream/health/place.ts';
+import { type RestChange, restReports } from '../../src/upstream/health/report.ts';
+import { createWorld } from '../cli/world.ts';
+import { type InProcess, startInProcess } from '../support/in-process.ts';
+
+let refuses = true;
+let vendor: ReturnType<typeof Bun.serve>;
+let gateway: InProcess;
+const KEY = 'key-of-the-vendor';
+const REPLY = {
+  id: 'c',
+  object: 'chat.completion',
+  created: 1,
+  model: 'm',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Fine.' }, finish_reason: 'stop' }],
+};
+
+const config = (more: object = {}) => ({
+  providers: {
+    glm: { protocol: 'openai-chat', base_url: `http://127.0.0.1:${vendor.port}`, keys: [KEY] },
+    spare: { protocol: 'openai-chat', base_url: `http://127.0.0.1:${vendor.port}/spare` },
+  },
+  routes: [{ to: ['glm/m', 'spare/m'] }],
+  retry: { attempts: 1, base_delay: 0 },
+  samples: { mode: 'off' },
+  ...more,
+});
+
+beforeEach(async () => {
+  refuses = true;
+  vendor = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: (request) =>
+      refuses && !request.url.includes('/spare')
+        ? Response.json(
+            { error: { message: 'Slow down.' } },
+            { status: 429, headers: { 'retry-after': '40' } },
+          )
+        : Response.json(REPLY),
+  });
+  gateway = await startInProcess(config());
+});
+afterEach(async () => {
+  await gateway.stop();
+  await vendor.stop(true);
+});
+
+const ask = (headers: Record<string, string> = {}) =>
+  fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hi' }] }),
+  });
+const health = async (headers: Record<string, string> = {}) =>
+  (await fetch(`${gateway.url}/health/targets`, { headers })).json() as Promise<{
+    targets: unknown[];
+    rests: { since: string; until: string; key: string }[];
+  }>;
+const metric = async () =>
+  (await (await fetch(`${gateway.url}/metrics`)).text())
+    .split('\n')
+    .filter((line) => line.startsWith('hopgate_target_state{'));
+const events = (name: string) =>
+  gateway.lines.map((line) => JSON.parse(line)).filter(({ event }) => event === name);
+
+test('what rests, why, until when: over HTTP, in the metrics, in the log; the key nowhere', async () => {
+  expect((await ask()).headers.get('x-hopgate-target')).toBe('spare/m');
+  const seen = await health();
+  expect(seen).toMatchObject({
+    targets: [
+      { target: 'glm/m', state: 'resting' },
+      { target: 'spare/m', state: 'serving' },
+    ],
+    rests: [{ provider: 'glm', model: 'm', reason: 'rate_limit', status: 429, probing: false }],
+  });
+  const [rest] = seen.rests;
+  expect(Date.parse(rest!.until) - Date.parse(rest!.since)).toBe(40_000);
+  expect(Math.abs(Date.parse(rest!.since) - Date.now())).toBeLessThan(30_000);
+  expect(await metric()).toEqual([
+    'hopgate_target_state{target="glm/m"} 2',
+    'hopgate_target_state{target="spare/m"} 0',
+  ]);
+  expect(events('target.rests')).toMatchObject([
+    {
+      target: 'glm/m',
+      key: rest!.key,
+      reason: 'rate_limit',
+      status: 429,
+      seconds: 40,
+      level: 'warn',
+    },
+  ]);
+  expect(JSON.stringify(seen) + gateway.lines.join('')).not.toContain(KEY);
+});
+
+test('a rest outlasts a reload; an answer ends it, which the log says', async () => {
+  await ask();
+  gateway.reload(config({ keep_alive: 7 }));
+  const longer = config();
+  gateway.reload({
+    ...longer,
+    providers: { ...longer.providers, glm: { ...longer.providers.glm, models: ['m'] } },
+  });
+  expect((await health()).targets).toContainEqual({ target: 'glm/m', state: 'resting' });
+  refuses = false;
+  // The only target of this name: it is asked although it rests.
+  gateway.reload(config({ routes: [{ to: ['glm/m'] }] }));
+  expect((await ask()).status).toBe(200);
+  expect((await health()).rests).toEqual([]);
+  expect(events('target.back')).toMatchObject([{ target: 'glm/m', reason: 'rate_limit' }]);
+});
+
+describe('who may see it', () => {
+  test('with gateway keys only who has one, unless asked on this machine', async () => {
+    await gateway.stop();
+    gateway = await startInProcess(config({ auth: { keys: ['gateway-key-1'] } }));
+    const foreign = { host: 'gateway.example' };
+    const status = async (headers: Record<string, string>) =>
+      (await fetch(`${gateway.url}/health/targets`, { headers })).status;
+    expect(await status(foreign)).toBe(401);
+    expect(await status({ ...foreign, authorization: 'Bearer gateway-key-1' })).toBe(200);
+  });
+});
+
+describe('hopgate models --explain', () => {
+  const explained = async (...more: string[]) => {
+    const world = createWorld();
+    try {
+      world.fetch = fetch;
+      const file = world.write(
+        'h.yaml',
+        JSON.stringify({ ...config(), listen: new URL(gateway.url).host }),
+      );
+      return await world.run(['models', '--explain', 'm', '--config', file, ...more]);
+    } finally {
+      world.remove();
+    }
+  };
+
+  test('says of each target what rests of it, as the running gateway knows', async () => {
+    await ask();
+    const { code, out } = await explained();
+    expect(code).toBe(0);
+    expect(out).toMatch(/glm\/m \(openai-chat, rests: passed over while another target serves\)/);
+    expect(out).toMatch(/rests: key-[0-9a-f]{6} \(rate_limit, status 429\) until \d{4}-/);
+    expect(out).toMatch(/spare\/m \(openai-chat\)/);
+    const { resting } = JSON.parse((await explained('--json')).out);
+    expect(resting).toMatchObject([{ target: 'glm/m', passedOver: true }]);
+  });
+
+  test('says nothing of it where no gateway runs, or --offline', async () => {
+    await ask();
+    expect((await explained('--offline')).out).not.toContain('rests');
+    await gateway.stop();
+    const { code, out } = await explained();
+    expect([code, out.includes('rests')]).toEqual([0, false]);
+    gateway = await startInProcess(config());
+  });
+});
+
+describe('reports', () => {
+  test('of one thing at most every ten seconds, and its end only where its beginning was told', () => {
+    let now = 1000;
+    const told: string[] = [];
+    const tell = (what: string) => (change: RestChange) =>
+      void told.push(`${what} ${change.target} ${change.seconds}`);
+    const report = restReports({ rests: tell('rests'), back: tell('back') }, () => now);
+    const key = new Key({ reveal: () => 'k', label: 'key-1' }, 1);
+    const model = new Model('m', [key]);
+    const place = model.places[0]!;
+    const limits = { askedMs: 300_000, longestMs: 300_000 };
+    let sent = 0;
+    const begin = () => {
+      const cause = { reason: 'rate_limit', status: 429, askedMs: 1000 } as const;
+      place.rest.begin(cause, { set: ++sent * 1e6 }, now, limits);
+      report('p', place.rest, true, place, key);
+    };
+    const end = () => {
+      place.rest.end({ set: ++sent * 1e6 }, now);
+      report('p', place.rest, false, place, key);
+    };
+    begin();
+    now += 2000;
+    end();
+    begin();
+    now += 2000;
+    end();
+    expect(told).toEqual(['rests p/m 1', 'back p/m 2']);
+    now += 6000;
+    begin();
+    expect(told.length).toBe(3);
+  });
+});
