@@ -12,7 +12,7 @@ import { type LimitsConfig, resolveLimits } from './sections/limits.ts';
 import { type Listen, resolveListen } from './sections/listen.ts';
 import { type MemoryConfig, resolveMemory } from './sections/memory.ts';
 import { type Aliases, resolveAliases } from './sections/models.ts';
-import { resolveSpend, type SpendConfig } from './sections/money.ts';
+import { resolveSpend, type SpendConfig } from './sections/operations/money.ts';
 import { type Profiles, resolveProfiles } from './sections/profiles.ts';
 import { type ProviderConfig, resolveProviders } from './sections/providers.ts';
 import { type RetryConfig, resolveRetry } from './sections/retry.ts';

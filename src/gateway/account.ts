@@ -6,8 +6,6 @@ import type { Target } from '../conversation/target.ts';
 import type { Principal } from '../keys/principal.ts';
 import type { FlatHeaders } from '../lib/http/headers.ts';
 
-export type { TryAccount, TryEnd, TryResult, TryStart } from '../conversation/account/payer.ts';
-
 /** Opens the account of each exchange. */
 export interface Accounts {
   /** @throws GatewayError if a limit or a budget refuses the exchange before anything is sent */

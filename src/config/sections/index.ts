@@ -11,7 +11,7 @@ import { limits } from './limits.ts';
 import { keepAlive, listen, validate, workers } from './listen.ts';
 import { memory } from './memory.ts';
 import { aliases, modelList } from './models.ts';
-import { spend, unpriced } from './money.ts';
+import { spend, unpriced } from './operations/money.ts';
 import { profiles } from './profiles.ts';
 import { providers } from './providers.ts';
 import { retry } from './retry.ts';

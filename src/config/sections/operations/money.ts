@@ -1,7 +1,7 @@
 /** The keys `unpriced` and `spend`: what happens to models without a price, and how long spend rows are kept. */
 
 import type { Static } from '@sinclair/typebox';
-import { byDefault, choice, closed, count } from '../file/schema-types.ts';
+import { byDefault, choice, closed, count } from '../../file/schema-types.ts';
 
 export const unpriced = byDefault(
   choice(
