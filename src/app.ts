@@ -6,6 +6,7 @@ import { messagesPlugin } from './codecs/anthropic-messages/plugin.ts';
 import { geminiPlugin } from './codecs/google-gemini/plugin.ts';
 import { chatCompletionsPlugin } from './codecs/openai-chat/plugin.ts';
 import { responsesPlugin } from './codecs/openai-responses/plugin.ts';
+import { usagePlugin } from './limits/plugin.ts';
 import { aboutPlugin } from './server/about.ts';
 import { healthPlugin } from './server/health.ts';
 import type { CreateApp } from './server/hopgate-app.ts';
@@ -36,6 +37,7 @@ export const createApp: CreateApp = (options) => {
     .use(metricsPlugin(services))
     .use(targetHealthPlugin(services))
     .use(aboutPlugin(services))
+    .use(usagePlugin(services))
     .use(
       onDemand('/v1/memory', errors, () =>
         import('./features/memory/api/plugin.ts').then((m) => m.memoryPlugin(services.memoryApi)),

@@ -84,8 +84,8 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
   routing: ['lib', 'conversation', 'config', 'telemetry'],
   upstream: ['lib', 'conversation', 'config', 'telemetry'],
   gateway: ['lib', 'conversation', 'routing', 'upstream', 'telemetry'],
-  samples: ['lib', 'conversation', 'config', 'telemetry'],
-  ui: ['lib', 'conversation', 'config', 'telemetry', 'samples', 'server'],
+  samples: ['lib', 'conversation', 'config', 'telemetry', 'money'],
+  ui: ['lib', 'conversation', 'config', 'telemetry', 'money', 'samples', 'server'],
 };
 
 // What runs in the browser knows the API's types (and what those speak of), and nothing of the server.

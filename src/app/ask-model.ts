@@ -16,7 +16,7 @@ import type { AskModel } from './exchange-setup.ts';
  * @returns a function that rejects with GatewayError when the model gave no answer
  */
 export function askThrough(gateway: Gateway): AskModel {
-  return async (target, conversation, signal) => {
+  return async (target, conversation, signal, payer) => {
     const sent = { ...conversation, model: target, origin: undefined };
     const wire: Target = {
       provider: 'gateway',
@@ -35,6 +35,7 @@ export function askThrough(gateway: Gateway): AskModel {
       signal,
       principal: WITHOUT_KEY,
       owner: '',
+      payer,
       started: performance.now(),
     });
     const value = parseJson(await response.text());

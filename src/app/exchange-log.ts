@@ -51,6 +51,7 @@ function exchangeRecord(summary: Summary, vendorOf: VendorOf): ExchangeRecord {
     websocket: exchange.lane !== undefined,
     timings: { queue: summary.queue, firstByte: summary.firstByte, total: summary.total },
     usage: summary.usage,
+    cost: summary.cost,
     hops: summary.hops,
     notes: summarize(summary.notes),
     error: error && told(error),

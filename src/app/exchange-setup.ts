@@ -1,6 +1,7 @@
 /** What the wiring of a feature gets: services of the process, and the exchange that it is made for. */
 
 import type { Environment } from '../config/environment.ts';
+import type { Payer } from '../conversation/account/payer.ts';
 import type { Reply } from '../conversation/events.ts';
 import type { Memory } from '../conversation/memory.ts';
 import type { Conversation } from '../conversation/types.ts';
@@ -12,11 +13,12 @@ import type { Recording } from '../samples/recording.ts';
 import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import type { Log } from '../telemetry/log.ts';
 
-/** Asks a model (`provider/model`) through this gateway, as an exchange of its own. */
+/** Asks a model (`provider/model`) through this gateway, on the account of `payer`. */
 export type AskModel = (
   target: string,
   conversation: Conversation,
   signal: AbortSignal,
+  payer: Payer | undefined,
 ) => Promise<Reply>;
 
 export interface FeaturesOptions {
@@ -38,4 +40,6 @@ export interface ExchangeSetup {
   readonly chat: ConversationParts | undefined;
   /** The server tools, those of the chat app first. */
   readonly registry: ToolRegistry;
+  /** On whose account calls to other models go. */
+  readonly payer: Payer | undefined;
 }

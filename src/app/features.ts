@@ -2,6 +2,7 @@
 
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
+import type { Payer } from '../conversation/account/payer.ts';
 import type { Feature } from '../features/feature.ts';
 import { openSessionLedger, reasoningMemory } from '../features/reasoning-memory/index.ts';
 import { refusalRetry } from '../features/refusal-retry/index.ts';
@@ -42,6 +43,7 @@ export interface Features {
     exchange: Exchange,
     request: ClientRequest,
     recording: Recording | undefined,
+    payer: Payer | undefined,
   ): FeaturesOfExchange;
   /** Codex' own search endpoint: `{output}` for its body; undefined when no search is configured. */
   codexSearch(search: CodexSearch): Promise<JsonObject> | undefined;
@@ -119,14 +121,14 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
   ];
 
   return {
-    of(exchange, request, recording) {
+    of(exchange, request, recording, payer) {
       const chat = conversationOf(exchange, request, chatApp);
       if (chat?.space !== undefined) recording?.space?.(chat.space);
       const registry = withConversationTools(
         permittedTools(tools.registry, exchange.principal, request),
         chat?.tools ?? [],
       );
-      const setup: ExchangeSetup = { exchange, request, recording, chat, registry };
+      const setup: ExchangeSetup = { exchange, request, recording, chat, registry, payer };
       const features: Feature[] = [];
       for (const make of order) {
         const made = make(setup);

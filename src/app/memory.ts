@@ -5,6 +5,7 @@ import type { Serve } from '../codecs/serve.ts';
 import type { Config } from '../config/config.ts';
 import type { MemoryConfig } from '../config/sections/memory.ts';
 import type { ProviderConfig } from '../config/sections/providers.ts';
+import type { Payer } from '../conversation/account/payer.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import type { Memory } from '../conversation/memory.ts';
 import type { MemoryPluginOptions } from '../features/memory/api/plugin.ts';
@@ -16,15 +17,12 @@ import {
   type MemoryBackend,
   type MemoryObserver,
 } from '../features/memory/index.ts';
-import { decoded } from '../gateway/response-body.ts';
 import type { Principal } from '../keys/principal.ts';
-import { isObject, type Json, tryParse } from '../lib/json/json.ts';
-import { Abort } from '../lib/loop/abort.ts';
 import type { Recorder } from '../samples/index.ts';
 import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import { event, type Log } from '../telemetry/log.ts';
-import { readFirst } from '../upstream/transport.ts';
 import type { Upstream } from '../upstream/upstream.ts';
+import { postEmbeddings } from './operations/embeddings.ts';
 
 export interface MemoryServiceOptions {
   readonly log: Log;
@@ -32,6 +30,8 @@ export interface MemoryServiceOptions {
   readonly recorder: Pick<Recorder, 'eraseSpace'>;
   /** A provider at run time, under the configuration in force. */
   readonly upstream: (provider: ProviderConfig) => Upstream;
+  /** Pays for vectors that no single request asks for: a batch holds events of several keys. */
+  readonly ownPayer: Payer;
   /** False: recalls, but takes nothing in. */
   readonly keeps: boolean;
 }
@@ -52,18 +52,20 @@ export interface MemoryService {
   close(): Promise<void>;
 }
 
-type Handler = (exchange: {
-  readonly principal: Principal;
-  readonly body: Uint8Array;
-}) => Promise<Response>;
+type Handler = (
+  exchange: {
+    readonly principal: Principal;
+    readonly body: Uint8Array;
+  },
+  payer: Payer,
+) => Promise<Response>;
 
-const EMBEDDINGS_BYTES = 64 * 2 ** 20;
 /** Trouble of one kind is logged once in so many milliseconds. */
 const LOG_EVERY_MS = 10_000;
 
 /** Costs nothing until the memory is used. */
 export function memoryService(options: MemoryServiceOptions, initial: Config): MemoryService {
-  const { log, metrics, recorder, keeps } = options;
+  const { log, metrics, recorder, keeps, ownPayer } = options;
   const observer = memoryObserver(log, metrics);
   let config = initial;
   let memoryConfig = initial.memory;
@@ -86,10 +88,10 @@ export function memoryService(options: MemoryServiceOptions, initial: Config): M
       model,
       dimensions,
       timeoutMs,
-      post: (body, signal) => {
+      post: (body, signal, payer = ownPayer) => {
         const found = config.providers[provider];
         if (found === undefined) throw new GatewayError('not_found', 'The provider is gone.');
-        return postEmbeddings(options.upstream(found), body, signal);
+        return postEmbeddings({ upstream: options.upstream(found), model, body, signal, payer });
       },
       onFailure: (thrown) =>
         observer.embeddingsFailed(thrown instanceof Error ? thrown.message : String(thrown)),
@@ -120,7 +122,11 @@ export function memoryService(options: MemoryServiceOptions, initial: Config): M
       return base === undefined ? undefined : memory;
     },
     api: (received, codec, version) => ({
-      serve: (request, handle) => received(handle)(request, codec),
+      serve: (request, handle) =>
+        received(({ principal, body }, payer) => handle({ principal, body, payer }))(
+          request,
+          codec,
+        ),
       memory: () => base,
       erase,
       version,
@@ -149,54 +155,10 @@ export function memoryService(options: MemoryServiceOptions, initial: Config): M
   };
 }
 
-/** @throws GatewayError for whatever is no answer in JSON */
-async function postEmbeddings(
-  upstream: Upstream,
-  body: object,
-  signal: AbortSignal,
-): Promise<Json> {
-  const abort = new Abort();
-  abort.follow(signal);
-  try {
-    const sent = await upstream.send({
-      path: '/embeddings',
-      search: '',
-      body: Buffer.from(JSON.stringify(body)),
-      clientHeaders: new Headers(),
-      sameProtocol: false,
-      stream: false,
-      abort,
-    });
-    try {
-      const { status, body } = decoded(sent.answer);
-      const chunks: Uint8Array[] = [];
-      await readFirst(body, EMBEDDINGS_BYTES, (chunk) => chunks.push(chunk));
-      const answer = tryParse(new TextDecoder().decode(Buffer.concat(chunks)));
-      const ok = status >= 200 && status < 300;
-      if (ok && answer !== undefined) return answer;
-      throw new GatewayError(
-        'upstream',
-        `The embeddings endpoint of ${upstream.config.name} answered ${status}${reasonIn(answer)}.`,
-        ok ? {} : { status },
-      );
-    } finally {
-      sent.release();
-    }
-  } finally {
-    abort.unfollow();
-  }
-}
-
 /** Secrets print alike and are compared by their values. */
 const same = (a: MemoryConfig, b: MemoryConfig) =>
   JSON.stringify(a) === JSON.stringify(b) &&
   a.external?.key?.reveal() === b.external?.key?.reveal();
-
-function reasonIn(answer: Json | undefined): string {
-  const error = isObject(answer) ? answer.error : undefined;
-  const message = isObject(error) ? error.message : error;
-  return typeof message === 'string' ? `: ${message.slice(0, 200)}` : '';
-}
 
 function memoryObserver(log: Log, metrics: GatewayMetrics): MemoryObserver {
   const last = new Map<string, number>();

@@ -1,6 +1,7 @@
 /** The server tools of a configuration, and their feature for one exchange. */
 
 import type { Config } from '../config/config.ts';
+import type { Payer } from '../conversation/account/payer.ts';
 import { GatewayError, invalid } from '../conversation/errors.ts';
 import type { Feature } from '../features/feature.ts';
 import {
@@ -57,8 +58,8 @@ export function configuredTools(
       askModel: ({ target }: { target?: string | undefined }) =>
         target === undefined
           ? undefined
-          : async (prompt: string, signal: AbortSignal) =>
-              modelAnswer(await ask(target, searchConversation(prompt, target), signal)),
+          : async (prompt: string, signal: AbortSignal, payer: Payer | undefined) =>
+              modelAnswer(await ask(target, searchConversation(prompt, target), signal, payer)),
     };
     tools.push(webSearch({ ...wanted.webSearch, engines }, options));
   }
@@ -83,7 +84,7 @@ export interface ServerToolsState {
  * tools of its own may pause a turn, which is continued.
  */
 export function serverToolsOf(
-  { exchange, request, registry, chat, recording }: ExchangeSetup,
+  { exchange, request, registry, chat, recording, payer }: ExchangeSetup,
   { disk, turns, rounds, log }: ServerToolsState,
 ): Feature | undefined {
   const runs = registry.tools.length > 0 || registry.starting === true;
@@ -94,6 +95,7 @@ export function serverToolsOf(
     ledger: chat === undefined ? disk : turnLedger(disk, turns, chat.tools, scope),
     client: request.protocol.name,
     owner: exchange.owner,
+    payer,
     forced: chat?.forced,
     events: chat?.toolEvents,
     limits: { rounds },
@@ -144,6 +146,7 @@ export function permittedTools(
 
 /** A request to Codex' own search endpoint. */
 export interface CodexSearch {
+  readonly payer: Payer;
   readonly body: Json;
   readonly principal: Principal;
   readonly signal: AbortSignal;
@@ -152,7 +155,7 @@ export interface CodexSearch {
 /** The answer to Codex' own search endpoint; undefined when no search is configured. @throws GatewayError */
 export function searchForCodex(
   registry: ToolRegistry,
-  { body, principal, signal }: CodexSearch,
+  { body, principal, signal, payer }: CodexSearch,
   log: Log,
 ): Promise<JsonObject> | undefined {
   checkTool(principal.policy, 'web_search');
@@ -160,5 +163,5 @@ export function searchForCodex(
   const search = readCodexSearch(body);
   if (tool === undefined) return undefined;
   if (search === undefined) throw invalid('No search query was given.', 'commands.search_query');
-  return answerCodexSearch(search, tool, { signal, log: logTo(log) });
+  return answerCodexSearch(search, tool, { signal, payer, log: logTo(log) });
 }

@@ -23,8 +23,8 @@ export function visionBySpace(
     allow: settings().webFetch?.allow ?? [],
     settings: () => settings().vision,
     log: (name, fields) => event(log, name, fields),
-    askModel: async (target, conversation, signal) => {
-      const reply = await ask(target, conversation, signal);
+    askModel: async (target, conversation, signal, payer) => {
+      const reply = await ask(target, conversation, signal, payer);
       const texts = reply.blocks.flatMap((block) => (block.type === 'text' ? [block.text] : []));
       return { text: texts.join(''), usage: reply.usage };
     },

@@ -24,6 +24,8 @@ import { atTickEnd } from '../lib/loop/tick-end.ts';
 import { lazy } from '../lib/store/lazy.ts';
 import { requestId } from '../lib/text/ids.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
+import { openLimits } from '../limits/open-limits.ts';
+import { spendReports } from '../money/reports.ts';
 import { mayReach, modelsWith, openProviders, providerFor } from '../routing/index.ts';
 import { Connections } from '../server/connections.ts';
 import { ErrorResponses } from '../server/errors.ts';
@@ -45,6 +47,7 @@ import { EndedExchange, type ReportExchange, refusedRecord } from './exchange-lo
 import { createFeatures, NO_FEATURES } from './features.ts';
 import { sampleServices } from './in-process.ts';
 import { memoryService } from './memory.ts';
+import { accountServices, paying } from './operations/accounts.ts';
 import { recorderFor, recorderSettings } from './recorder.ts';
 import { responseState } from './responses/response-state.ts';
 import {
@@ -94,6 +97,13 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   };
   const telemetry = new Telemetry(options.config, { log, metrics, version });
   const connections = new Connections(connectionLimits(options.config));
+  const limits = openLimits({
+    home: environment.home,
+    log,
+    metrics,
+    channel: options.limitsChannel,
+    shared: options.limits,
+  });
   // A gateway that only tries something (a replay, a bisection) leaves nothing to look at.
   const recorder = recorderFor(options.config, log, options.remembers !== false);
 
@@ -108,6 +118,16 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const stateOf = responseState({ store: responseStore, shared });
   const logNoDamage = logDamage(log);
 
+  const money = accountServices(
+    {
+      path: join(environment.home, 'state', 'spend.db'),
+      log,
+      metrics,
+      guard: limits.guard,
+    },
+    options.config,
+  );
+
   const memory = memoryService(
     {
       log,
@@ -120,6 +140,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         },
       },
       upstream: (provider) => current.upstreams.of(provider),
+      ownPayer: money.own,
       keeps: options.remembers !== false,
     },
     options.config,
@@ -134,6 +155,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const gatewayOptions = {
     protocols: CODECS,
     services,
+    accounts: money.accounts,
     onRetry: ({ target, error }: Pick<FailedOutcome, 'target' | 'error'>) => {
       metrics.retries.add(1, target?.provider ?? '', error.kind);
       const tooLarge = error.kind === 'context_overflow' || error.kind === 'too_large';
@@ -173,9 +195,9 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const gateway = createGateway({
     ...gatewayOptions,
     repairBody: options.repair === false ? undefined : repairBody,
-    featuresFor(exchange, request, recording) {
+    featuresFor(exchange, request, recording, payer) {
       const found =
-        options.repair === false ? NO_FEATURES : features.of(exchange, request, recording);
+        options.repair === false ? NO_FEATURES : features.of(exchange, request, recording, payer);
       const own = stateOf(exchange, request, found.space);
       return own === undefined ? found : { ...own, features: [...own.features, ...found.features] };
     },
@@ -231,7 +253,11 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     access,
   });
   const ui = createUi({
-    ...sampleServices(createApp, environment, version),
+    ...sampleServices(
+      (inner) => createApp({ ...inner, limits: limits.limits }),
+      environment,
+      version,
+    ),
     version,
     access,
     config,
@@ -254,14 +280,16 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     serve,
     countTokens: received(countTokens),
     responses: {
-      search: received(async ({ body: bytes, principal, signal }) => {
-        const body = tryParse(new TextDecoder().decode(bytes));
-        if (body === undefined) throw invalid('The request body is not valid JSON.');
-        const answer = features.codexSearch({ body, principal, signal });
-        if (answer === undefined)
-          throw new GatewayError('not_found', 'No search is configured.', { code: 'no_search' });
-        return Response.json(await answer);
-      }),
+      search: received(
+        paying(money.accounts, async ({ body: bytes, principal, signal }, payer) => {
+          const body = tryParse(new TextDecoder().decode(bytes));
+          if (body === undefined) throw invalid('The request body is not valid JSON.');
+          const answer = features.codexSearch({ body, principal, signal, payer });
+          if (answer === undefined)
+            throw new GatewayError('not_found', 'No search is configured.', { code: 'no_search' });
+          return Response.json(await answer);
+        }),
+      ),
       socket: (request: Request) => sockets.upgrade(request, openaiResponses),
       retrieve: byId(stored.retrieve),
       remove: byId(stored.remove),
@@ -281,7 +309,11 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       },
     },
     memoryApi: memory.api(
-      (handle) => receive({ ...receiving, onRefused: memory.refused }, handle),
+      (handle) =>
+        receive(
+          { ...receiving, onRefused: memory.refused },
+          paying(money.accounts, (exchange, payer) => handle(exchange, payer)),
+        ),
       CODECS['openai-chat'],
       version,
     ),
@@ -293,7 +325,16 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
           routes: () => config().routes.map(({ name }) => name),
         }),
         configured: () => configuredKeys(config().auth.keys),
-        reports: {},
+        reports: {
+          ...spendReports(money.journal),
+          budgets: async () =>
+            Response.json(
+              await limits.budgets([
+                ...config().budgets,
+                ...config().auth.keys.flatMap(({ budgets }) => budgets),
+              ]),
+            ),
+        },
         onChange: (change) => event(log, 'keys.changed', { ...change }),
         onFailure: ({ status, message, cause }) =>
           event(log, 'admin.failed', { status, message, cause: String(cause) }, 'error'),
@@ -323,12 +364,14 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       const error = new GatewayError('not_found', message, { code: 'not_found' });
       return errors.response(request, error);
     },
+    usage: limits.usage,
     unready: () => (draining ? 'shutting down' : undefined),
 
     lifecycle: {
       reload(config: AppOptions['config']) {
         features.configure(config);
         recorder.configure(recorderSettings(config));
+        money.configure(config);
         connections.configure(connectionLimits(config));
         current = configured(config, environment, outliving, current);
         memory.configure(config);
@@ -336,9 +379,12 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         telemetry.configure(config);
       },
       metrics: renderMetrics,
+      workerLimits: limits.workerLimits,
+      handOver: limits.handOver,
       openStores() {
         logExposed(log, [environment.home, options.config.samples.dir]);
         openedResponses.create();
+        money.journal.open();
         // A gateway that only tries something is asked in the name of one principal.
         if (as === undefined && needsKey(config().auth)) runTimeKeys.follow();
         features.openStores();
@@ -353,6 +399,8 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         await recorder.close();
         await memory.close();
         openedResponses.created?.close();
+        money.journal.close();
+        limits.close();
         runTimeKeys.close();
         await features.close();
         await telemetry.close();

@@ -19,6 +19,7 @@ import { SAMPLES } from './commands/samples/index.ts';
 import { SERVE } from './commands/serve.ts';
 import { SERVICE } from './commands/service/index.ts';
 import { SETUP } from './commands/setup/index.ts';
+import { USAGE } from './commands/usage.ts';
 import { VERSION } from './commands/version.ts';
 
 export const COMMANDS: readonly CommandSpec[] = [
@@ -40,5 +41,6 @@ export const COMMANDS: readonly CommandSpec[] = [
   SAMPLES,
   REPLAY,
   BISECT,
+  USAGE,
   VERSION,
 ];

@@ -12,6 +12,7 @@ import { type LimitsConfig, resolveLimits } from './sections/limits.ts';
 import { type Listen, resolveListen } from './sections/listen.ts';
 import { type MemoryConfig, resolveMemory } from './sections/memory.ts';
 import { type Aliases, resolveAliases } from './sections/models.ts';
+import { resolveSpend, type SpendConfig } from './sections/operations/money.ts';
 import { type Profiles, resolveProfiles } from './sections/profiles.ts';
 import { type ProviderConfig, resolveProviders } from './sections/providers.ts';
 import { type RetryConfig, resolveRetry } from './sections/retry.ts';
@@ -40,6 +41,9 @@ export interface Config {
   readonly modelList: { readonly claudeAliases: boolean };
   readonly categories: CategorySettings;
   readonly auth: AuthConfig;
+  /** Models without a price. */
+  readonly unpriced: 'count' | 'refuse';
+  readonly spend: SpendConfig;
   /** Amounts of money that keys share. */
   readonly budgets: readonly SharedBudget[];
   readonly samples: SamplesConfig;
@@ -87,6 +91,8 @@ export function resolveConfig(
     modelList: { claudeAliases: file.model_list.claude_aliases },
     categories: resolveCategories(file.categories),
     auth,
+    unpriced: file.unpriced,
+    spend: resolveSpend(file.spend),
     budgets: resolveBudgets(file.budgets, routeNames, findings),
     samples: resolveSamples(file.samples, environment),
     serverTools: resolveServerTools(file.server_tools, names, environment, findings),

@@ -10,6 +10,8 @@ export type ErrorKind =
   | 'rate_limit'
   | 'quota'
   | 'billing'
+  /** A budget of this gateway is used up. The vendor's are quota and billing. */
+  | 'budget'
   | 'overloaded'
   | 'timeout'
   | 'conflict'
@@ -28,6 +30,7 @@ const STATUS: Readonly<Record<ErrorKind, number>> = {
   context_overflow: 400,
   rate_limit: 429,
   quota: 429,
+  budget: 429,
   overloaded: 503,
   timeout: 504,
   content_filter: 400,

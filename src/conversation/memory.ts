@@ -1,5 +1,7 @@
 /** The interface of a memory: events of a space, and how to recall and capture them. */
 
+import type { Payer } from './account/payer.ts';
+
 /** Importance from 0 (trivial) to 1 (must not be forgotten). */
 export interface MemoryEvent {
   /** `mem_…` */
@@ -34,6 +36,8 @@ export interface RecallQuery {
   /** The name that the model speaks under: its own words count less than those of others. */
   readonly speaker?: string;
   readonly signal?: AbortSignal;
+  /** On whose account the vector of the query goes. */
+  readonly payer?: Payer | undefined;
 }
 
 /**

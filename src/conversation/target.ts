@@ -11,7 +11,8 @@ export interface Range {
 
 /** The meaning of a vendor's error code. */
 export interface VendorError {
-  readonly kind: ErrorKind;
+  /** A budget is this gateway's own. */
+  readonly kind: Exclude<ErrorKind, 'budget'>;
   /** Can the same request succeed a moment later? Left out: the kind and the status decide. */
   readonly retryable?: boolean;
 }

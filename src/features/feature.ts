@@ -1,5 +1,6 @@
 /** What a feature is: a pure pass over the conversation, and an interceptor of the events that come back. */
 
+import type { Payer } from '../conversation/account/payer.ts';
 import type { GatewayError } from '../conversation/errors.ts';
 import type { DeltaEvent, StreamEvent } from '../conversation/events.ts';
 import type { FastInterceptor } from '../conversation/fast-text.ts';
@@ -17,6 +18,8 @@ export interface FeatureContext {
   readonly hop: number;
   /** This target's error about the history; only on the one attempt that follows it. */
   readonly refusal?: GatewayError;
+  /** On whose account the calls of a feature to other models go. */
+  readonly payer?: Payer | undefined;
 }
 
 /**

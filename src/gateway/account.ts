@@ -1,8 +1,8 @@
 /** What an exchange may use and what each of its tries costs, as the gateway sees it. */
 
+import type { Payer } from '../conversation/account/payer.ts';
 import type { GatewayError } from '../conversation/errors.ts';
 import type { Target } from '../conversation/target.ts';
-import type { Usage } from '../conversation/usage.ts';
 import type { Principal } from '../keys/principal.ts';
 import type { FlatHeaders } from '../lib/http/headers.ts';
 
@@ -25,41 +25,15 @@ export interface AccountStart {
 }
 
 /** One exchange's account. */
-export interface Account {
+export interface Account extends Payer {
   /** Why the key may not use this target; undefined: it may. A forbidden target is passed over. */
   forbids(target: Target): GatewayError | undefined;
-  /**
-   * Before a try goes out: its tokens and its money are reserved.
-   * @throws GatewayError if a limit refuses the try
-   */
-  beginTry(about: TryStart): TryAccount | Promise<TryAccount>;
-  /** Adds what is left (`x-ratelimit-…`, `x-hopgate-budget-…`) and, once the cost is known, the cost. */
-  addHeaders(headers: FlatHeaders): void;
-  /** Nano-USD of all tries so far, estimates included; undefined: a price is unknown. */
+  /** The route by which it goes, whatever its request says; undefined: as the request says. */
+  readonly route: string | undefined;
+  /** Adds what is left (`x-ratelimit-…`, `x-hopgate-budget-…`) and, on whole answers, the cost. */
+  addHeaders(headers: FlatHeaders, whole: boolean): void;
+  /** Nano-USD of all tries so far, estimates included; undefined: a price is unknown, or nothing was tried. */
   readonly cost: number | undefined;
-  /** The exchange is over; what it held is given back. */
-  end(): void;
-}
-
-export interface TryStart {
-  readonly target: Target;
-  /** A name of the vendor's key for logs that gives nothing away. */
-  readonly upstreamKey: string | undefined;
-  readonly hop: number;
-  readonly attempt: number;
-  /** Estimate of the prompt. */
-  readonly inputTokens: number;
-  /** What the request allows; undefined: it does not say. */
-  readonly maxOutputTokens: number | undefined;
-}
-
-/** How a try ended. */
-export type TryEnd = 'done' | 'client_gone' | 'cut' | 'error' | 'timeout';
-
-/** One try at an upstream. */
-export interface TryAccount {
-  /** The head of the answer has come: from here on the prompt is paid for unless usage says otherwise. */
-  answered(status: number): void;
-  /** Once; later calls do nothing. `usage`: what the vendor said, `bytes`: what came of the answer's body. */
-  end(ended: TryEnd, usage: Usage | undefined, bytes: number): void;
+  /** The exchange is over: tries that have not ended end as `ended` says, and what it held is given back. */
+  end(ended: 'client_gone' | 'cut'): void;
 }

@@ -1,5 +1,6 @@
 /** One attempt at one target: prepare the request, send it, and read until the outcome is known. */
 
+import type { TryAccount } from '../conversation/account/payer.ts';
 import { asGatewayError, clientGone } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
@@ -11,6 +12,7 @@ import type { UpstreamCall } from '../upstream/upstream.ts';
 import { prepare } from './prepare.ts';
 import { readAnswer } from './read-answer.ts';
 import { readRefusal } from './read-refusal.ts';
+import { endFailedTry, endOf, endRefusedTry, StartOfTry } from './tries/try-account.ts';
 import type { Attempt, Outcome } from './types.ts';
 
 /** Never rejects: whatever goes wrong is a failed outcome that says what may be tried next. */
@@ -24,9 +26,21 @@ export async function attempt(options: Attempt): Promise<Outcome> {
   else abort.follow(exchange.signal);
   let call: UpstreamCall | undefined;
   let recorded: HopRecording | undefined;
+  let account: TryAccount | undefined;
   try {
     if (abort.aborted) throw clientGone();
-    const preparing = prepare({ request, target, protocol, features, notes, hop, refusal, abort });
+    const { payer } = options;
+    const preparing = prepare({
+      request,
+      target,
+      protocol,
+      features,
+      notes,
+      hop,
+      refusal,
+      payer,
+      abort,
+    });
     const prepared = preparing instanceof Promise ? await preparing : preparing;
     const onSend =
       recording &&
@@ -39,6 +53,11 @@ export async function attempt(options: Attempt): Promise<Outcome> {
     // The steps of `Upstream.send`: every exchange takes this way, and one more async function costs time.
     const acquiring = upstream.acquire(abort, options.loan, options.session);
     call = acquiring instanceof Promise ? await acquiring : acquiring;
+    if (payer !== undefined) {
+      const start = new StartOfTry(options, call.key.label, prepared.body.length);
+      const begun = payer.beginTry(start);
+      account = begun instanceof Promise ? await begun : begun;
+    }
     const kind = request.stream ? 'stream' : 'whole';
     const address = protocol.addressed?.(prepared.body, target.model, kind);
     const sent = {
@@ -62,10 +81,13 @@ export async function attempt(options: Attempt): Promise<Outcome> {
       throw call.failed(thrown);
     }
     call.answered();
+    account?.answered(answer.status);
     if (answer.detour !== undefined) notes.add('websocket_unavailable', undefined, answer.detour);
     recorded?.start(answer.status, answer.headers);
     if (answer.status < 200 || answer.status > 299) {
-      const failure = await readRefusal(options, call, answer, notes, recorded);
+      const paid = account;
+      const onText = paid && ((text: string) => endRefusedTry(paid, protocol, text));
+      const failure = await readRefusal(options, call, answer, notes, recorded, onText);
       abort.unfollow();
       call.release();
       return failure;
@@ -78,6 +100,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
       abort,
       call,
       recorded,
+      account,
     });
     return reading instanceof Promise ? await reading : reading;
   } catch (thrown) {
@@ -87,6 +110,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
     recorded?.end(asGatewayError(thrown));
     const left = exchange.signal.aborted;
     const error = asGatewayError(left ? clientGone() : thrown);
+    if (account !== undefined) endFailedTry(account, endOf(error));
     return { kind: 'failed', error, remedy: left ? 'never' : remedyForError(error), target, notes };
   }
 }

@@ -16,7 +16,6 @@ import {
 } from '../lib/json/json.ts';
 import { topLevelInSlices } from '../lib/json/large-json.ts';
 import { containsControl } from '../lib/text/printable-text.ts';
-import { countBlocks } from './count-blocks.ts';
 
 // Below this size a parse costs less than it could save, and it catches malformed bodies right here.
 const PARSE_AT_ONCE = 64 * 1024;
@@ -266,4 +265,28 @@ export function asksForJob(request: ClientRequest): boolean {
   return (
     member !== undefined && bytes.toString('latin1', member.valueStart, member.valueEnd) === 'true'
   );
+}
+
+/** Members of a body that hold lists, in all protocols. */
+const LISTS = ['messages', 'input', 'system', 'tools'];
+/** Members of a message or an item that hold lists. */
+const INNER = ['content', 'tool_calls', 'output', 'summary'];
+
+/** Messages, input items, content blocks, tool calls and tools of a request body. Lists below a block are not looked at. */
+export function countBlocks(body: Json): number {
+  if (!isObject(body)) return 0;
+  let count = 0;
+  for (const name of LISTS) {
+    const list = body[name];
+    if (!Array.isArray(list)) continue;
+    count += list.length;
+    for (const item of list as readonly Json[]) {
+      if (!isObject(item)) continue;
+      for (const inner of INNER) {
+        const parts = item[inner];
+        if (Array.isArray(parts)) count += parts.length;
+      }
+    }
+  }
+  return count;
 }

@@ -4,7 +4,9 @@ import type { GatewayError } from '../conversation/errors.ts';
 import type { FinishReason } from '../conversation/events.ts';
 import type { Note, Notes } from '../conversation/notes.ts';
 import type { Usage } from '../conversation/usage.ts';
+import type { FlatHeaders } from '../lib/http/headers.ts';
 import type { Recording } from '../samples/recording.ts';
+import type { Account } from './account.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { Exchange, Outcome, Summary } from './types.ts';
 
@@ -27,6 +29,7 @@ export class ExchangeSummaryBuilder {
   #sent = false;
   #leave: (() => void) | undefined;
   #over = false;
+  #account: Account | undefined;
 
   constructor(
     exchange: Exchange,
@@ -40,6 +43,16 @@ export class ExchangeSummaryBuilder {
 
   received(request: ClientRequest): void {
     this.#request = request;
+  }
+
+  /** Its account is open. */
+  opened(account: Account): void {
+    this.#account = account;
+  }
+
+  /** Adds what the account tells the client. `whole`: the answer is complete, and its cost is known. */
+  addHeaders(headers: FlatHeaders, whole: boolean): void {
+    this.#account?.addHeaders(headers, whole);
   }
 
   /** It is this exchange's turn; `leave` gives its place to the next. */
@@ -84,6 +97,7 @@ export class ExchangeSummaryBuilder {
     if (this.#over) return;
     this.#over = true;
     this.#leave?.();
+    this.#account?.end(status === 499 ? 'client_gone' : 'cut');
     const summary: Summary = {
       exchange: this.#exchange,
       queue: this.#queue,
@@ -98,6 +112,7 @@ export class ExchangeSummaryBuilder {
       total: this.#since(),
       tries: this.#tries,
       usage,
+      cost: this.#account?.cost,
       hops: this.#hops,
       notes: this.#notes(),
       error,

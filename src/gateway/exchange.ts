@@ -1,10 +1,14 @@
 /** A client's request as the gateway gets it. */
 
 import type { Codec } from '../codecs/codec.ts';
+import type { Payer, TryAccount } from '../conversation/account/payer.ts';
 import type { Principal } from '../keys/principal.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { ExchangeTrace } from '../telemetry/trace.ts';
 import type { ClientLane } from './stream/client-lane.ts';
+
+export type { Account } from './account.ts';
+export type { Payer, TryAccount };
 
 /** One exchange: a client's request and all that is done to answer it. */
 export interface Exchange {
@@ -21,6 +25,8 @@ export interface Exchange {
   readonly principal: Principal;
   /** The principal's id, '' without auth. What is stored belongs to it. */
   readonly owner: string;
+  /** Asked by another exchange: what it costs goes on the account of that one. */
+  readonly payer?: Payer | undefined;
   /** `performance.now()` when the request came. */
   readonly started: number;
   /** The path that the client asked for, without query; left out: the exchange came over no HTTP of its own. */

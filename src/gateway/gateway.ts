@@ -5,6 +5,7 @@ import { asGatewayError, clientGone } from '../conversation/errors.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import type { Recording } from '../samples/recording.ts';
 import { secretsOf } from '../upstream/secrets.ts';
+import type { Account, Accounts } from './account.ts';
 import { type ClientRequest, clientRequest, type RepairBody } from './client-request.ts';
 import { ExchangeSummaryBuilder } from './exchange-summary.ts';
 import { finishWhole } from './follow-ups.ts';
@@ -12,6 +13,7 @@ import type { Services } from './reloadable.ts';
 import { errorOf, failedResponse, streamResponse, wholeResponse } from './responses.ts';
 import { type RunningExchange, runHop } from './run-hop.ts';
 import { ExchangeSession } from './tries/exchange-session.ts';
+import { accountOf } from './tries/open-account.ts';
 import type {
   Exchange,
   ExchangeFeatures,
@@ -25,6 +27,8 @@ import type {
 export interface GatewayOptions {
   readonly protocols: Readonly<Record<ProtocolName, Codec>>;
   readonly services: () => Services;
+  /** Left out: nothing is limited and nothing counted. */
+  readonly accounts?: Accounts;
   /** For bodies that cannot be read as they are. */
   readonly repairBody?: RepairBody;
   /** @throws GatewayError what the client gets instead of an answer */
@@ -32,6 +36,7 @@ export interface GatewayOptions {
     exchange: Exchange,
     request: ClientRequest,
     recording: Recording | undefined,
+    account: Account | undefined,
   ) => ExchangeFeatures | undefined;
   /** Where samples are wanted, the recording of this exchange. */
   readonly record: (exchange: Exchange) => Recording | undefined;
@@ -56,9 +61,12 @@ export function createGateway(options: GatewayOptions): Gateway {
       const decoding = clientRequest(exchange.protocol, exchange.body, options.repairBody, blocks);
       const request = decoding instanceof Promise ? await decoding : decoding;
       summary.received(request);
+      const opening = accountOf(exchange, request, options.accounts);
+      const account = opening instanceof Promise ? await opening : opening;
+      if (account !== undefined) summary.opened(account);
       const admission = services.slots.take(exchange);
       summary.admitted(typeof admission === 'function' ? admission : await admission);
-      const features = options.featuresFor(exchange, request, recording);
+      const features = options.featuresFor(exchange, request, recording, account);
       const { config } = services.table;
       const running: RunningExchange = {
         exchange,
@@ -66,6 +74,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         services,
         session: new ExchangeSession(exchange, request.bytes),
         features,
+        account,
         summary,
         secrets: secretsOf(config),
         protocols,

@@ -26,15 +26,16 @@ interface Preparation {
   readonly notes: Notes;
   readonly hop: Hop;
   readonly refusal?: GatewayError | undefined;
+  readonly payer?: FeatureContext['payer'];
   /** When the answer is no longer wanted. */
   readonly abort: Abort;
 }
 
 /** Waits only where a feature has something to find out first; otherwise the work is done on return. */
 export function prepare(preparation: Preparation): Prepared | Promise<Prepared> {
-  const { request, target, notes, hop, refusal } = preparation;
+  const { request, target, notes, hop, refusal, payer } = preparation;
   const client = request.protocol.name;
-  const context: FeatureContext = { target, client, notes, hop: hop.number, refusal };
+  const context: FeatureContext = { target, client, notes, hop: hop.number, refusal, payer };
   // The bytes are those of the first hop: for later ones every feature has to look.
   const armed: Feature[] = [];
   let asks = false;

@@ -1,6 +1,7 @@
 /** Reads the answer of an upstream, streamed or whole, until its outcome is known. */
 
 import type { ClientContext } from '../codecs/codec.ts';
+import type { TryAccount } from '../conversation/account/payer.ts';
 import { asGatewayError } from '../conversation/errors.ts';
 import type { Notes } from '../conversation/notes.ts';
 import type { Conversation } from '../conversation/types.ts';
@@ -22,11 +23,12 @@ interface ArrivedAnswer {
   readonly abort: Abort;
   readonly call: { release(): void };
   readonly recorded: HopRecording | undefined;
+  readonly account: TryAccount | undefined;
 }
 
 /** @throws GatewayError if the answer breaks off or cannot be read */
 export function readAnswer(arrived: ArrivedAnswer): Outcome | Promise<Outcome> {
-  const { attempt, prepared, answer, notes, abort, call, recorded } = arrived;
+  const { attempt, prepared, answer, notes, abort, call, recorded, account } = arrived;
   const { request, upstream } = attempt;
   const { target } = attempt.routed;
   const { headers, body } = decoded(answer);
@@ -40,7 +42,7 @@ export function readAnswer(arrived: ArrivedAnswer): Outcome | Promise<Outcome> {
   });
   const client = new AttemptClientContext(attempt, notes);
   const common = { target, notes, headers, same: attempt.protocol === request.protocol } as const;
-  const reading: Reading = { attempt, prepared, source, client, common };
+  const reading: Reading = { attempt, prepared, source, client, common, account };
   const type = headers.get('content-type') ?? '';
   // The idle timer of a body that is not finished would keep it, and what was recorded of it, for ever.
   const giveUp = (thrown: unknown): never => {

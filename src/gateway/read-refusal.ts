@@ -27,6 +27,7 @@ export async function readRefusal(
   answer: UpstreamAnswer,
   notes: Notes,
   recorded: HopRecording | undefined,
+  onText?: (text: string) => void,
 ): Promise<FailedOutcome> {
   const { request, protocol, routed, secrets = NONE } = attempt;
   const { target } = routed;
@@ -40,6 +41,7 @@ export async function readRefusal(
     ? redirected(target.provider, status)
     : vendorError(target.profile, vendors);
   recorded?.end(meaning);
+  onText?.(text);
   const remedy = remedyForStatus(status, meaning, headers);
   const error = aboutOurKey(target.provider, meaning);
   if (error !== meaning && key.label !== undefined) {

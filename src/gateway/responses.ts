@@ -61,6 +61,7 @@ export function streamResponse(
   headers.set('cache-control', 'no-cache');
   headers.set('x-accel-buffering', 'no');
   ownHeaders(headers, { requestId: exchange.id, target: ready?.target, notes: ready?.notes });
+  summary.addHeaders(headers, false);
   recording?.clientStart(200, headers);
   const { lane } = exchange;
   lane?.open(stream);
@@ -94,6 +95,7 @@ export function wholeResponse(
   const headers = answer.same ? forwardedHeaders(answer.headers, secrets) : new FlatHeaders();
   if (!answer.same) headers.set('content-type', 'application/json');
   ownHeaders(headers, { requestId: exchange.id, target: answer.target, notes: answer.notes });
+  summary.addHeaders(headers, true);
   const { status } = answer;
   summary.recording?.clientStart(status, headers);
   summary.recording?.clientChunk(answer.body);
@@ -111,6 +113,7 @@ export function failedResponse(
   if (raw === undefined) return errorOf(exchange, failed.error, summary, failed);
   const headers = forwardedHeaders(raw.headers, secrets);
   ownHeaders(headers, { requestId: exchange.id, target, notes });
+  summary.addHeaders(headers, true);
   summary.recording?.clientStart(raw.status, headers);
   summary.recording?.clientChunk(raw.body);
   summary.end(raw.status, undefined, failed.error);
@@ -128,6 +131,7 @@ export function errorOf(
   const { target, notes } = from;
   const own = { requestId: exchange.id, target, notes };
   const { status, headers, body } = errorParts(exchange.protocol, error, own);
+  summary.addHeaders(headers, true);
   summary.recording?.clientStart(status, headers);
   summary.recording?.clientChunk(body);
   summary.end(error.status, undefined, error);

@@ -5,7 +5,13 @@ import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import type { Feature } from '../features/feature.ts';
 import type { Abort } from '../lib/loop/abort.ts';
-import { permittedTargets, type RoutedTarget, requestFacts, route } from '../routing/index.ts';
+import {
+  permittedTargets,
+  type RoutedTarget,
+  type RouteRequest,
+  requestFacts,
+  route,
+} from '../routing/index.ts';
 import type { Loan } from '../upstream/health/place.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { attempt } from './attempt.ts';
@@ -15,6 +21,7 @@ import type { Services } from './reloadable.ts';
 import type { ExchangeSession } from './tries/exchange-session.ts';
 import { type RetryContext, retry } from './tries/retry.ts';
 import type {
+  Account,
   AttemptEvents,
   Exchange,
   ExchangeFeatures,
@@ -30,6 +37,8 @@ export interface RunningExchange {
   readonly services: Services;
   readonly session: ExchangeSession;
   readonly features: ExchangeFeatures | undefined;
+  /** Undefined: nothing is counted. */
+  readonly account: Account | undefined;
   readonly summary: ExchangeSummaryBuilder;
   readonly secrets: readonly string[];
   readonly protocols: Readonly<Record<ProtocolName, Codec>>;
@@ -40,7 +49,7 @@ export interface RunningExchange {
 
 /** The answer, or the failure that says most. Never rejects. */
 export function runHop(running: RunningExchange, hop: Hop): Promise<Outcome> {
-  const { exchange, request, services, session, summary } = running;
+  const { exchange, request, services, session, summary, account } = running;
   const facts = requestFacts({
     model: request.model,
     protocol: exchange.protocol.name,
@@ -54,11 +63,12 @@ export function runHop(running: RunningExchange, hop: Hop): Promise<Outcome> {
   let targets: readonly RoutedTarget[];
   let equals: number;
   try {
-    const decision = route(facts, services.table);
+    const decision = route(facts, services.table, account?.route);
     if (!decision.ok) return Promise.resolve(unrouted(decision.error));
     ({ rule } = decision);
     const all = decision.targets;
     targets = permittedTargets(exchange.principal, request.model, rule, all);
+    if (account !== undefined) targets = affordableTargets(account, targets);
     ({ equals } = decision);
     if (targets !== all) {
       equals = all.slice(0, equals).filter((target) => targets.includes(target)).length;
@@ -68,7 +78,23 @@ export function runHop(running: RunningExchange, hop: Hop): Promise<Outcome> {
     return Promise.resolve(unrouted(asGatewayError(thrown)));
   }
   summary.routed(rule);
-  return retry(new AttemptsOfHop(running, hop, rule), targets, equals);
+  return retry(new AttemptsOfHop(running, hop, rule, facts), targets, equals);
+}
+
+/** @throws GatewayError why not the first, if the account may use none */
+function affordableTargets(
+  account: Account,
+  targets: readonly RoutedTarget[],
+): readonly RoutedTarget[] {
+  let refusal: GatewayError | undefined;
+  const left = targets.filter(({ target }) => {
+    const why = account.forbids(target);
+    refusal ??= why;
+    return why === undefined;
+  });
+  if (refusal === undefined) return targets;
+  if (left.length === 0) throw refusal;
+  return left;
 }
 
 const unrouted = (error: GatewayError): FailedOutcome => ({
@@ -85,11 +111,13 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
   readonly #running: RunningExchange;
   readonly #hop: Hop;
   readonly #rule: string | undefined;
+  readonly #facts: RouteRequest;
 
-  constructor(running: RunningExchange, hop: Hop, rule: string | undefined) {
+  constructor(running: RunningExchange, hop: Hop, rule: string | undefined, facts: RouteRequest) {
     this.#running = running;
     this.#hop = hop;
     this.#rule = rule;
+    this.#facts = facts;
   }
 
   get signal(): AbortSignal {
@@ -124,7 +152,7 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
     refusal: GatewayError | undefined,
     abort?: Abort,
   ) {
-    const { exchange, request, services, session, features, summary, secrets, protocols } =
+    const { exchange, request, services, session, features, summary, secrets, protocols, account } =
       this.#running;
     return attempt({
       exchange,
@@ -144,6 +172,8 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
       wantsAnswer: features?.onAnswer !== undefined,
       secrets,
       events: this,
+      payer: exchange.payer ?? account,
+      facts: this.#facts,
     });
   }
 

@@ -7,16 +7,16 @@ import type { Notes } from '../conversation/notes.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { Continuation, Feature, Interceptor } from '../features/feature.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
-import type { RoutedTarget } from '../routing/index.ts';
+import type { RoutedTarget, RouteRequest } from '../routing/index.ts';
 import type { ExchangeOutcome, Recording } from '../samples/recording.ts';
 import type { Remedy } from '../upstream/target-error.ts';
 import type { ClientRequest } from './client-request.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange, Payer, TryAccount } from './exchange.ts';
 import type { ClientSide, FinalAnswer, Output, StreamPipeline } from './stream/pipeline.ts';
 import type { UpstreamBody } from './stream/upstream-body.ts';
 import type { AttemptPlace } from './tries/attempt-place.ts';
 
-export type { Exchange, Gateway } from './exchange.ts';
+export type { Account, Exchange, Gateway } from './exchange.ts';
 
 /** What acts on one exchange. */
 export interface ExchangeFeatures {
@@ -81,6 +81,10 @@ export interface Attempt extends AttemptPlace {
   /** What no client may get to see, in every spelling. */
   readonly secrets?: readonly string[];
   readonly events?: AttemptEvents;
+  /** Pays for it; undefined: nothing is counted. */
+  readonly payer?: Payer | undefined;
+  /** The facts by which the request was routed: its prompt is estimated there. */
+  readonly facts: RouteRequest;
 }
 
 /** What is reported of an attempt while it runs. */
@@ -107,6 +111,8 @@ export interface Reading {
   readonly source: UpstreamBody;
   readonly client: ClientContext;
   readonly common: AnswerHead;
+  /** Undefined: nothing is counted. */
+  readonly account: TryAccount | undefined;
 }
 
 export interface AnswerHead {
@@ -126,6 +132,10 @@ export interface StreamOutcome extends AnswerHead {
   readonly first: readonly Output[];
   /** The rest; undefined when `first` is all there is. */
   readonly source: UpstreamBody | undefined;
+  /** Of the try, until the stream is over; undefined: it has ended, or nothing is counted. */
+  readonly account?: TryAccount | undefined;
+  /** Bytes so far, from the content on. */
+  readonly bytes?: number;
 }
 
 export interface WholeOutcome extends AnswerHead {

@@ -12,9 +12,13 @@ import roomsPicture from '../../docs/img/rooms.svg' with { type: 'text' };
 import install from '../../docs/install.md' with { type: 'text' };
 import keys from '../../docs/keys.md' with { type: 'text' };
 import keysChinese from '../../docs/keys.zh-CN.md' with { type: 'text' };
+import limits from '../../docs/limits.md' with { type: 'text' };
+import limitsChinese from '../../docs/limits.zh-CN.md' with { type: 'text' };
 import logEvents from '../../docs/log-events.md' with { type: 'text' };
 import memory from '../../docs/memory.md' with { type: 'text' };
 import metrics from '../../docs/metrics.md' with { type: 'text' };
+import money from '../../docs/money.md' with { type: 'text' };
+import moneyChinese from '../../docs/money.zh-CN.md' with { type: 'text' };
 import notes from '../../docs/notes.md' with { type: 'text' };
 import proof from '../../docs/proof.md' with { type: 'text' };
 import recipes from '../../docs/recipes.md' with { type: 'text' };
@@ -41,6 +45,8 @@ const TEXTS: Readonly<Record<string, string>> = {
   'chat-apps': chatApps,
   memory,
   keys,
+  limits,
+  money,
   websocket,
   browser,
   notes,
@@ -54,6 +60,8 @@ const TEXTS: Readonly<Record<string, string>> = {
   glossary,
   'zh-CN': withoutPicture(chinese),
   'keys.zh-CN': keysChinese,
+  'limits.zh-CN': limitsChinese,
+  'money.zh-CN': moneyChinese,
 };
 
 /** The first heading, without `#`. */

@@ -101,8 +101,10 @@ export function routingTable(config: Config): RoutingTable {
  * that provider; else the first rule that matches; else the providers that list the name (and, if there
  * are no rules at all, those that take any name). Deterministic, and never throws; a model that no
  * provider takes is `not_found` with a hint.
+ * @param named a route that decides whatever its conditions say
  */
-export function route(request: RouteRequest, table: RoutingTable): RouteDecision {
+export function route(request: RouteRequest, table: RoutingTable, named?: string): RouteDecision {
+  if (named !== undefined) return routeNamed(named, request, table);
   const { model, aliases, direct, rules } = decisionForName(table, request.model);
   if (direct !== undefined) return direct;
   if (model !== '' && request.model.length <= MAX_NAME) {
@@ -120,6 +122,21 @@ export function route(request: RouteRequest, table: RoutingTable): RouteDecision
       const targets = listing.map((name) => targetOf(providers[name]!, model));
       return decisionWithoutRule('listed', listing[0]!, targets, aliases);
     }
+  }
+  const reason: RouteReason = { kind: 'none', name: '', matched: [], aliases };
+  return { ok: false, error: notFound(request.model, table), reason };
+}
+
+function routeNamed(name: string, request: RouteRequest, table: RoutingTable): RouteDecision {
+  const index = table.rules.findIndex((rule) => rule.config.name === name);
+  const rule = table.rules[index];
+  const { model, aliases } = followAliases(request.model, table.config);
+  const affinity = table.needs.has('affinity') ? request.affinity : '';
+  // A name with a provider in front is that provider's: elsewhere the model alone means something.
+  const bare = splitTarget(model, table.config.providers)?.model ?? model;
+  const targets = rule?.targets(bare, affinity) ?? [];
+  if (rule !== undefined && targets.length > 0) {
+    return new RuleDecision(rule, index, targets, request, aliases, table);
   }
   const reason: RouteReason = { kind: 'none', name: '', matched: [], aliases };
   return { ok: false, error: notFound(request.model, table), reason };

@@ -90,6 +90,8 @@ export interface ExchangeOutcome {
   readonly tries: number;
   readonly hops: number;
   readonly usage: Usage | undefined;
+  /** Nano-USD of all tries; left out: unknown. */
+  readonly cost?: number | undefined;
   readonly notes: readonly Note[];
   readonly error: GatewayError | undefined;
 }

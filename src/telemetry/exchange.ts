@@ -2,6 +2,8 @@
 
 import { cutWords } from '../lib/text/printable-text.ts';
 import { redactText } from '../lib/text/redact.ts';
+import { usdText } from '../lib/text/usd.ts';
+import { clientName } from './client-name.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 import { type Log, maskedEvent, maskedFor } from './log.ts';
 
@@ -37,6 +39,8 @@ export interface ExchangeRecord {
     readonly cacheWrite?: number;
     readonly reasoning?: number;
   };
+  /** Nano-USD of all tries at upstreams; left out: a price is unknown. */
+  readonly cost?: number;
   /** `name` or `name=count`, comma-separated; '' when nothing was changed. */
   readonly notes?: string;
   /** Upstream calls that made up the answer; 1 when left out. */
@@ -66,13 +70,6 @@ export interface GenAiLabels {
   readonly model: string;
 }
 
-/** A user agent without its comment, `claude-cli/2.1.330`; at most 40 characters. */
-export function shortAgent(userAgent: string | undefined): string {
-  if (userAgent === undefined) return '';
-  const comment = userAgent.indexOf('(');
-  return (comment < 0 ? userAgent : userAgent.slice(0, comment)).trim().slice(0, 40);
-}
-
 // Beyond this, numbers are written with an exponent.
 const MOST_TENTHS = 1e15;
 
@@ -96,11 +93,12 @@ export function logExchange(log: Log, record: ExchangeRecord): void {
 
 /** The line's members as JSON text, written directly, without an object for them. */
 function membersOf(log: Log, record: ExchangeRecord): string {
-  const { id, userAgent, protocol, key, target, timings, usage, notes, error } = record;
+  const { id, userAgent, protocol, key, target, timings, usage, cost, notes, error } = record;
   const client = userAgent === undefined ? wordsOf(protocol) : clientOf(userAgent, protocol);
   const by = key === undefined || key === '' ? '' : `,"key":${keyOf(key)}`;
   const sentTo = target === undefined ? '' : `,"target":${targetOf(target)}`;
   const used = usage === undefined ? '' : `,"usage":${usageOf(usage)}`;
+  const paid = cost === undefined ? '' : `,"cost_usd":${usdText(cost)}`;
   const noted = notes === undefined || notes === '' ? '' : `,"notes":${wordsOf(notes)}`;
   const failed = error === undefined ? '' : `,"error":${JSON.stringify(error.kind)}`;
   const why =
@@ -109,7 +107,7 @@ function membersOf(log: Log, record: ExchangeRecord): string {
   const wire = record.websocket === true ? ',"websocket":true' : '';
   const left = record.aborted === true ? ',"aborted":true' : '';
   const trace = record.traceId === undefined ? '' : `,"trace_id":"${record.traceId}"`;
-  return `"id":${JSON.stringify(id)},"client":${client}${by}${sentTo},"status":${record.status},"stream":${record.stream}${wire},"timings":${timesOf(timings)}${used}${noted},"hops":${record.hops ?? 1}${failed}${why}${within}${left}${trace}`;
+  return `"id":${JSON.stringify(id)},"client":${client}${by}${sentTo},"status":${record.status},"stream":${record.stream}${wire},"timings":${timesOf(timings)}${used}${paid}${noted},"hops":${record.hops ?? 1}${failed}${why}${within}${left}${trace}`;
 }
 
 function timesOf({ queue, firstByte, total }: ExchangeRecord['timings']): string {
@@ -159,10 +157,9 @@ function remembered(make: (text: string, more: string) => string) {
 const targetOf = remembered(quoted);
 const keyOf = remembered(quoted);
 const wordsOf = remembered(quoted);
-const clientOf = remembered((userAgent, protocol) => {
-  const agent = shortAgent(userAgent);
-  return JSON.stringify(agent === '' ? protocol : `${protocol} ${masked(agent)}`);
-});
+const clientOf = remembered((userAgent, protocol) =>
+  JSON.stringify(clientName(userAgent, protocol)),
+);
 
 /** Counts the exchange. */
 export function countExchange(metrics: GatewayMetrics, record: ExchangeRecord): void {

@@ -18,12 +18,10 @@ export interface GatewayMetrics {
   readonly firstByteSeconds: Histogram;
   /** target, kind: input | output | cache_read | cache_write | reasoning */
   readonly tokens: Counter;
+  /** target; USD of all tries, estimates included */
+  readonly cost: Counter;
   /** kind of error, also for streams that broke off */
   readonly errors: Counter;
-  /** target; USD */
-  readonly cost: Counter;
-  /** name of the gateway key, the rule that refused: a limit or the name of a budget */
-  readonly limitRefusals: Counter;
   /** target; 0 = serves, 1 = is tried again after a rest, 2 = rests */
   readonly targetState: Gauge;
   /** protocol, model, provider; seconds */
@@ -38,6 +36,8 @@ export interface GatewayMetrics {
   readonly keyRequests: Counter;
   /** name of the gateway key, kind as for `tokens` */
   readonly keyTokens: Counter;
+  /** name of the gateway key, limit: as in the configuration, or the name of a budget */
+  readonly limitRefusals: Counter;
   /** provider, reason */
   readonly retries: Counter;
   /** name */
@@ -101,20 +101,15 @@ export function createGatewayMetrics(version: string): GatewayMetrics {
       'target',
       'kind',
     ]),
+    cost: registry.counter(
+      'hopgate_cost_usd_total',
+      'What tries at upstreams cost, by the prices that are known; estimates included.',
+      ['target'],
+    ),
     errors: registry.counter(
       'hopgate_errors_total',
       'Exchanges that failed, streams that broke off included, by kind of error.',
       ['kind'],
-    ),
-    cost: registry.counter(
-      'hopgate_cost_usd_total',
-      'What upstream calls cost by the price list, in USD; models without a price do not count.',
-      ['target'],
-    ),
-    limitRefusals: registry.counter(
-      'hopgate_limit_refusals_total',
-      'Requests refused by a limit or a budget.',
-      ['key', 'limit'],
     ),
     targetState: registry.gauge(
       'hopgate_target_state',
@@ -130,6 +125,11 @@ export function createGatewayMetrics(version: string): GatewayMetrics {
       'hopgate_key_tokens_total',
       'Tokens as the upstreams reported them, by gateway key.',
       ['key', 'kind'],
+    ),
+    limitRefusals: registry.counter(
+      'hopgate_limit_refusals_total',
+      'Requests that a limit or a budget refused, by gateway key.',
+      ['key', 'limit'],
     ),
     retries: registry.counter(
       'hopgate_upstream_retries_total',

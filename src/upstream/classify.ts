@@ -45,7 +45,12 @@ export function remedyForError(error: GatewayError): Remedy {
   switch (error.kind) {
     case 'invalid_request':
     case 'content_filter':
+    case 'budget':
       return 'never';
+    case 'rate_limit':
+      // A limit of this gateway holds for every target.
+      if (!error.fromUpstream) return 'never';
+      return error.retryable === false ? 'never' : 'again';
     case 'authentication':
     case 'permission':
     case 'billing':

@@ -2,8 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import { CODECS } from '../../src/app/codecs.ts';
-import { ClientRequest } from '../../src/gateway/client-request.ts';
-import { countBlocks } from '../../src/gateway/count-blocks.ts';
+import { ClientRequest, countBlocks } from '../../src/gateway/client-request.ts';
 import type { SuiteProtocol as ProtocolName } from '../support/suite-protocols.ts';
 
 test.each([

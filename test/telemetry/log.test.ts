@@ -7,7 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { batched } from '../../src/telemetry/batched-lines.ts';
-import { type ExchangeRecord, logExchange, shortAgent } from '../../src/telemetry/exchange.ts';
+import { shortAgent } from '../../src/telemetry/client-name.ts';
+import { type ExchangeRecord, logExchange } from '../../src/telemetry/exchange.ts';
 import { createLog, event, type LogOptions, SILENT } from '../../src/telemetry/log.ts';
 
 function capture(options: LogOptions = {}) {

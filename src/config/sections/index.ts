@@ -11,6 +11,7 @@ import { limits } from './limits.ts';
 import { keepAlive, listen, validate, workers } from './listen.ts';
 import { memory } from './memory.ts';
 import { aliases, modelList } from './models.ts';
+import { spend, unpriced } from './operations/money.ts';
 import { profiles } from './profiles.ts';
 import { providers } from './providers.ts';
 import { retry } from './retry.ts';
@@ -58,6 +59,8 @@ export const fileSchema = closed(
     keep_alive: keepAlive,
     workers,
     validate,
+    unpriced,
+    spend: byDefault(spend, {}),
     samples: byDefault(samples, {}),
     server_tools: byDefault(serverTools, {}),
     memory: byDefault(memory, {}),

@@ -1,5 +1,6 @@
 /** The tools of a chat: recall from the memory, read the others' messages, and see whether one is mentioned. */
 
+import type { Payer } from '../../conversation/account/payer.ts';
 import { asGatewayError } from '../../conversation/errors.ts';
 import type { Memory, RecalledEvent } from '../../conversation/memory.ts';
 import type { Json, JsonObject } from '../../lib/json/json.ts';
@@ -20,7 +21,7 @@ export interface ConversationTool {
   readonly pinned: boolean;
   run(
     args: JsonObject,
-    context: { readonly signal: AbortSignal },
+    context: { readonly signal: AbortSignal; readonly payer?: Payer | undefined },
   ): Promise<ConversationToolOutcome>;
 }
 
@@ -101,7 +102,7 @@ function recallTool(
       required: ['query'],
       additionalProperties: false,
     },
-    async run({ query }, { signal }) {
+    async run({ query }, { signal, payer }) {
       if (typeof query !== 'string' || query.trim() === '') {
         return recallFailed("'query' must be a string that is not empty.", 'invalid_tool_input');
       }
@@ -112,6 +113,7 @@ function recallTool(
           query,
           limit,
           signal,
+          payer,
           ...(speaker !== undefined && { speaker }),
         });
       } catch (thrown) {

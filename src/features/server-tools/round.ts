@@ -92,6 +92,7 @@ export async function runServerCalls(
     conversation: original,
     client: options.client,
     owner: options.owner,
+    payer: options.payer,
     log: options.log,
     hop,
     onRun: options.onRun,

@@ -1,5 +1,6 @@
 /** Runs the calls of one turn in parallel, with a limit and a time limit for each; failures become results. */
 
+import type { Payer } from '../../conversation/account/payer.ts';
 import type { Conversation, ProtocolName } from '../../conversation/types.ts';
 import { isObject, tryParse } from '../../lib/json/json.ts';
 import { limitParallel } from '../../lib/loop/limit-parallel.ts';
@@ -41,6 +42,7 @@ export interface RunCallsOptions {
   readonly conversation?: Conversation;
   readonly client?: ProtocolName;
   readonly owner?: string;
+  readonly payer?: Payer | undefined;
   readonly log: ToolLog;
   /** The hop that made the calls; left out: before the first hop. */
   readonly hop?: number;
@@ -129,6 +131,7 @@ async function runOne(call: ServerCall, options: RunCallsOptions): Promise<ToolO
         conversation: options.conversation,
         client: options.client,
         owner: options.owner,
+        payer: options.payer,
         log: options.log,
       }))();
     return await Promise.race([running, cut]);

@@ -1,5 +1,6 @@
 /** The state of one exchange with server tools, committed hop by hop so that a failed try leaves no trace. */
 
+import type { Payer } from '../../conversation/account/payer.ts';
 import type { Target } from '../../conversation/target.ts';
 import type { Conversation, ProtocolName, Turn } from '../../conversation/types.ts';
 import { addUsage, type Usage } from '../../conversation/usage.ts';
@@ -28,6 +29,7 @@ export interface ServerToolOptions {
   readonly client: ProtocolName;
   /** The owner of the request, '' without auth. No owner ever gets another's stored answers. */
   readonly owner: string;
+  readonly payer?: Payer | undefined;
   readonly limits: ServerToolLimits;
   readonly log: ToolLog;
   /** Calls made before the model is asked, in order; they stand in the context with their results. */

@@ -1,5 +1,6 @@
 /** The interface of a server tool: a function that models call and this gateway runs. */
 
+import type { Payer } from '../../conversation/account/payer.ts';
 import type { Block, Conversation, MediaBlock, ProtocolName } from '../../conversation/types.ts';
 import type { Json, JsonObject } from '../../lib/json/json.ts';
 
@@ -38,6 +39,8 @@ export interface ToolContext {
   readonly client?: ProtocolName;
   /** The name of the gateway key, '' without auth. */
   readonly owner?: string;
+  /** On whose account the tool's calls to models go. */
+  readonly payer?: Payer | undefined;
   readonly log: ToolLog;
 }
 

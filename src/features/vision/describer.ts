@@ -1,5 +1,6 @@
 /** Has a model describe images: each image once, a few at a time, and never with a made-up description. */
 
+import type { Payer } from '../../conversation/account/payer.ts';
 import type { Conversation, MediaSource } from '../../conversation/types.ts';
 import type { Usage } from '../../conversation/usage.ts';
 import { parseExceptions } from '../../lib/http/public-address.ts';
@@ -22,6 +23,7 @@ export type AskVisionModel = (
   target: string,
   conversation: Conversation,
   signal: AbortSignal,
+  payer: Payer | undefined,
 ) => Promise<string | VisionAnswer>;
 
 /** Called for each description that an exchange waited for. */
@@ -60,6 +62,7 @@ export interface Describer {
     settings: VisionSettings,
     signal: AbortSignal,
     onLook?: OnDescribed,
+    payer?: Payer,
   ): Promise<void>;
 }
 
@@ -73,6 +76,7 @@ export function describer(options: DescriberOptions): Describer {
     key: string,
     { block, question }: ImageInContext,
     settings: VisionSettings,
+    payer: Payer | undefined,
   ): Promise<ToolRun> => {
     const started = performance.now();
     const signal = AbortSignal.timeout(settings.timeoutMs);
@@ -83,7 +87,7 @@ export function describer(options: DescriberOptions): Describer {
       const source = await bytesOf(block.source, options, signal);
       const request = visionRequest(source, question, settings.prompt);
       const answer = await unlessAborted(
-        options.askModel(settings.target, request, signal),
+        options.askModel(settings.target, request, signal, payer),
         signal,
       );
       const { text: answerText, usage } = typeof answer === 'string' ? { text: answer } : answer;
@@ -102,18 +106,25 @@ export function describer(options: DescriberOptions): Describer {
     }
   };
 
-  const once = (key: string, image: ImageInContext, settings: VisionSettings): Promise<ToolRun> => {
+  const once = (
+    key: string,
+    image: ImageInContext,
+    settings: VisionSettings,
+    payer: Payer | undefined,
+  ): Promise<ToolRun> => {
     let work = running.get(key);
     if (work === undefined) {
-      // Not tied to the first request: when its client leaves, others (or its next try) get the result.
-      work = limited(() => describeOne(key, image, settings)).finally(() => running.delete(key));
+      // Not tied to the first request: when its client leaves, others (or its next try) get the result. It pays.
+      work = limited(() => describeOne(key, image, settings, payer)).finally(() =>
+        running.delete(key),
+      );
       running.set(key, work);
     }
     return work;
   };
 
   return {
-    async describe(images, settings, signal, onLook) {
+    async describe(images, settings, signal, onLook, payer) {
       for (const [key, at] of failedAt) {
         if (performance.now() - at >= RETRY_AFTER) failedAt.delete(key);
       }
@@ -121,7 +132,7 @@ export function describer(options: DescriberOptions): Describer {
       for (const image of images) {
         const key = imageKey(image.block);
         if (key === undefined || waits.has(key) || failedAt.has(key)) continue;
-        if (store.get(key) === undefined) waits.set(key, once(key, image, settings));
+        if (store.get(key) === undefined) waits.set(key, once(key, image, settings, payer));
       }
       if (waits.size === 0) return;
       const looks = await unlessAborted(Promise.all(waits.values()), signal);

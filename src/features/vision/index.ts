@@ -72,13 +72,14 @@ export function visionFeature(options: VisionOptions): VisionFeature {
       return containsAny(body, MARKS);
     },
     async prepare(conversation, context, signal, onLook) {
-      const { target } = context;
+      const { target, payer } = context;
       const settings = options.settings();
       if (settings === undefined || !cannotSeeImages(context)) return;
       // The vision model itself cannot be the target that cannot see.
       if (settings.target === targetName(target)) return;
       const images = imagesOf(conversation);
-      if (images.length > 0) await imageDescriber.describe(images, settings, signal, onLook);
+      if (images.length === 0) return;
+      await imageDescriber.describe(images, settings, signal, onLook, payer);
     },
     request(conversation, context) {
       if (!cannotSeeImages(context)) return conversation;

@@ -1,8 +1,10 @@
 /** The client's side of a stream: writes, keeps alive, ends truthfully. */
 
+import type { TryEnd } from '../../conversation/account/payer.ts';
 import { asGatewayError, GatewayError } from '../../conversation/errors.ts';
 import { type ActivitySource, type IdleTimer, startIdleTimer } from '../../lib/loop/idle-timer.ts';
 import type { ChunkSink } from '../../upstream/transport.ts';
+import { endTry, streamEnd } from '../tries/try-account.ts';
 import type { FollowUp, StreamOutcome } from '../types.ts';
 import type { ByteSink, WritingStream } from './client-lane.ts';
 import { incompleteAnswerError } from './open.ts';
@@ -61,6 +63,8 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
   /** What failed on this side: the decoding of the answer, or the client's connection. */
   #broken: { readonly thrown: unknown } | undefined;
   #active = false;
+  /** Of the current hop's answer, from its content on. */
+  #bytes = 0;
   readonly #options: ClientStreamOptions;
   /** The client is slow: writers wait, and no keep-alive is written. */
   #blocked = false;
@@ -92,6 +96,7 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
       for (let hop = opened; ; ) {
         this.#answer = hop;
         this.#pipeline = hop.pipeline;
+        this.#bytes = hop.bytes ?? 0;
         if (this.#over || signal.aborted) {
           this.gone();
           return;
@@ -104,8 +109,9 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
           if (slow !== undefined) await slow;
         }
         onFirstByte();
-        const outcome: StreamOutcome | GatewayError | undefined =
-          (await this.#pump(hop)) ?? (await this.#onward(hop));
+        const cut = await this.#pump(hop);
+        this.#endTry(hop, streamEnd(hop.pipeline.error, cut));
+        const outcome: StreamOutcome | GatewayError | undefined = cut ?? (await this.#onward(hop));
         if (this.#over) return;
         if (outcome === undefined) break;
         if (outcome instanceof GatewayError) {
@@ -126,8 +132,15 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
 
   /** The client has gone. */
   gone(): void {
-    this.#answer?.source?.cancel();
+    const answer = this.#answer;
+    answer?.source?.cancel();
+    if (answer !== undefined) this.#endTry(answer, 'client_gone');
     this.#end({ pipeline: this.#pipeline, error: undefined, clientGone: true });
+  }
+
+  #endTry({ account, pipeline }: StreamOutcome, ended: TryEnd): void {
+    if (account !== undefined)
+      endTry(account, ended, pipeline.digest, this.#bytes - pipeline.terminalBytes);
   }
 
   #end(result: StreamEnd): void {
@@ -194,6 +207,7 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
   write(chunk: Uint8Array): Promise<void> | undefined {
     const pipeline = this.#pipeline;
     if (this.#broken !== undefined || pipeline === undefined) return undefined;
+    this.#bytes += chunk.length;
     try {
       const out = pipeline.push(chunk);
       const slow = out.length > 0 ? this.#put(out) : undefined;

@@ -1,30 +1,45 @@
 /** Reads a stream until the answer has begun: before that a failure costs only another attempt. */
 
 import type { Digest } from '../../codecs/codec.ts';
-import { GatewayError } from '../../conversation/errors.ts';
+import { asGatewayError, GatewayError } from '../../conversation/errors.ts';
 import { madeLarge } from '../../lib/loop/large-garbage.ts';
 import { othersTurn } from '../../lib/loop/steps.ts';
 import { remedyForError } from '../../upstream/classify.ts';
 import { TargetError } from '../../upstream/target-error.ts';
 import { aboutOurKey, maskedError, vendorError } from '../../upstream/vendor-error.ts';
 import { asksForJob } from '../client-request.ts';
+import { endOf, endTry, streamEnd } from '../tries/try-account.ts';
 import type { FailedOutcome, Outcome, Reading } from '../types.ts';
 import { isNatural } from './answer-progress.ts';
 import { choosePipeline } from './choose-pipeline.ts';
-import type { Output } from './pipeline.ts';
+import type { Output, StreamPipeline } from './pipeline.ts';
 
 /** Bytes that say nothing, looked through between two turns of the event loop. */
 const SLICE = 128 * 1024;
 const SLICES_COUNTED = 8;
+const NO_DIGEST: Digest = { complete: false, semantic: false };
 
 export async function openStream(reading: Reading): Promise<Outcome> {
-  const { source, common } = reading;
   const pipeline = choosePipeline(reading);
+  const { account } = reading;
+  if (account === undefined) return openedStream(reading, pipeline);
+  try {
+    return await openedStream(reading, pipeline);
+  } catch (thrown) {
+    endTry(account, endOf(asGatewayError(thrown)), pipeline.digest, 0);
+    throw thrown;
+  }
+}
+
+async function openedStream(reading: Reading, pipeline: StreamPipeline): Promise<Outcome> {
+  const { source, common, account } = reading;
   const first: Output[] = [];
   // A job runs, and is paid for, from the vendor's first word on: no other try, and the client needs its id.
   let job: boolean | undefined;
   let looked = 0;
   let slices = 0;
+  // From the content on: what stands before it says nothing of the answer's length.
+  let bytes = 0;
   for (;;) {
     const chunks = await source.read();
     if (chunks === undefined) break;
@@ -38,20 +53,27 @@ export async function openStream(reading: Reading): Promise<Outcome> {
       }
       const out = pipeline.push(chunk);
       if (out.length > 0) first.push(out);
+      if (pipeline.semantic) bytes += chunk.length;
     }
     if (pipeline.error !== undefined && !pipeline.semantic) {
       source.cancel();
-      return failedAnswer(pipeline.error, reading);
+      return failedAnswer(pipeline.error, reading, pipeline.digest);
     }
     if (pipeline.failure !== undefined && !pipeline.semantic) throw pipeline.failure;
-    if (pipeline.semantic) return { kind: 'stream', ...common, pipeline, first, source };
+    if (pipeline.semantic) {
+      return { kind: 'stream', ...common, pipeline, first, source, account, bytes };
+    }
     if (first.length === 0 || !common.same) continue;
     job ??= asksForJob(reading.attempt.request);
-    if (job) return { kind: 'stream', ...common, pipeline, first, source };
+    if (job) return { kind: 'stream', ...common, pipeline, first, source, account, bytes };
   }
   first.push(pipeline.end());
-  const error =
-    pipeline.continuation === undefined ? failureOf(pipeline.digest, common) : undefined;
+  const { digest } = pipeline;
+  const error = pipeline.continuation === undefined ? failureOf(digest, common) : undefined;
+  if (account !== undefined) {
+    const cut = digest.complete ? undefined : error;
+    endTry(account, streamEnd(digest.error, cut), digest, bytes - pipeline.terminalBytes);
+  }
   if (error !== undefined) return failedAnswer(error, reading);
   return { kind: 'stream', ...common, pipeline, first, source: undefined };
 }
@@ -84,7 +106,12 @@ export function incompleteAnswerError(digest: Digest, provider: string): Gateway
 }
 
 /** A failure inside a 200, by what the vendor's codes mean. */
-export function failedAnswer(given: GatewayError, { common, attempt }: Reading): FailedOutcome {
+export function failedAnswer(
+  given: GatewayError,
+  { common, attempt, account }: Reading,
+  digest: Digest = NO_DIGEST,
+): FailedOutcome {
+  if (account !== undefined) endTry(account, 'error', digest, 0);
   const { target, notes } = common;
   const meant = vendorError(target.profile, maskedError(given, attempt.secrets ?? []));
   const error = aboutOurKey(target.provider, meant);

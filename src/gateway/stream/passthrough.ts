@@ -237,6 +237,16 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     return this.#digest;
   }
 
+  get terminalBytes(): number {
+    const { terminalPrefixes } = this.#protocol;
+    if (terminalPrefixes.length === 0) return 0;
+    const bytes = asBuffer(this.#tail.bytes);
+    const at = terminalPrefixes
+      .map((prefix) => bytes.indexOf(prefix))
+      .filter((found) => found >= 0);
+    return at.length === 0 ? 0 : bytes.length - Math.min(...at);
+  }
+
   /** The digest of the first and the last few frames, where those between can add nothing to it. */
   #lastWords(): Digest | undefined {
     if (!this.answered) return undefined;

@@ -28,6 +28,9 @@ export abstract class PipelineDecorator<Inner extends StreamPipeline> implements
   get digest() {
     return this.inner.digest;
   }
+  get terminalBytes() {
+    return this.inner.terminalBytes;
+  }
   get continuation() {
     return this.inner.continuation;
   }

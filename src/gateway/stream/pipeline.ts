@@ -45,6 +45,8 @@ export interface StreamPipeline {
   readonly allowsKeepAlive: boolean;
   /** Read it after `end`. */
   readonly digest: Digest;
+  /** Bytes of a terminal event that repeats the answer, 0 without one; read it after `end`. */
+  readonly terminalBytes: number;
   /** What must happen before the client's stream may end; read it after `end`. */
   readonly continuation: Continuation | undefined;
   /** Events for the client from between two hops; only pipelines with a `continuation` get any. */

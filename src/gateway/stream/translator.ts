@@ -39,6 +39,7 @@ export interface TranslatorOptions {
 
 export class Translator extends AnswerProgress implements StreamPipeline, FrameReader {
   failure: GatewayError | undefined;
+  terminalBytes = 0;
   continuation: Continuation | undefined;
   readonly client: ClientSide;
   readonly #decoder: StreamDecoder;
@@ -93,7 +94,9 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
   }
 
   frame(frame: SseFrame): void {
-    this.forward(frame, this.#decoder.push(frame));
+    const events = this.#decoder.push(frame);
+    if (events.some(isFinish)) this.terminalBytes = frame.data?.length ?? 0;
+    this.forward(frame, events);
   }
 
   /** Sends the events of a frame through the interceptors and to the client. */
@@ -280,4 +283,5 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
   }
 }
 
+const isFinish = ({ type }: StreamEvent): boolean => type === 'finish';
 const isError = ({ type }: StreamEvent): boolean => type === 'error';

@@ -11,6 +11,7 @@ import { type Intercepted, intercept } from '../intercept.ts';
 import { AnswerProgress } from '../stream/answer-progress.ts';
 import { translateWhole } from '../stream/choose-pipeline.ts';
 import { failedAnswer, incompleteAnswerError } from '../stream/open.ts';
+import { endTry, wholeEnd } from '../tries/try-account.ts';
 import type { Outcome, Reading, WholeOutcome } from '../types.ts';
 import { wholeBody } from './whole-body.ts';
 import { replyFromJson, replyFromStream } from './whole-reply.ts';
@@ -44,6 +45,9 @@ function read(
     ? replyFromStream(reading, bytes)
     : replyFromJson(reading, bytes, contentType);
   const { digest } = whole;
+  if (reading.account !== undefined) {
+    endTry(reading.account, wholeEnd(digest), digest, bytes.length);
+  }
   const { provider } = common.target;
   // What an interceptor may make an answer of (a call in the reasoning), or take for none, is judged behind it.
   const guarded = prepared.interceptors.length > 0;

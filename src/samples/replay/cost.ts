@@ -1,9 +1,11 @@
-/** The cost of tokens by the prices of the configuration; without a configured price it is unknown. */
+/** The cost of recorded tokens by the prices that are known now; without a price it is unknown. */
 
 import type { Config } from '../../config/config.ts';
-import type { ModelPrice } from '../../config/sections/prices.ts';
+import type { ModelPrice, Rates } from '../../config/sections/prices.ts';
 import { totalInput, totalOutput, type Usage } from '../../conversation/usage.ts';
-import { globTest } from '../../lib/text/glob.ts';
+import { usdOf } from '../../lib/text/usd.ts';
+import { PicoRates } from '../../money/cost.ts';
+import { PriceBook, ratesFor } from '../../money/price.ts';
 
 /** Token counts that have prices; `input` and `output` are totals, the others are parts of them. */
 export interface Tokens {
@@ -32,33 +34,22 @@ export interface Prices {
 
 /** The prices of a configuration by target, cached. */
 export function pricesOf({ providers }: Pick<Config, 'providers'>): Prices {
-  const known = new Map<string, ModelPrice | undefined>();
-  const find = (target: string) => {
-    const slash = target.indexOf('/');
-    const [provider, model] = [target.slice(0, slash), target.slice(slash + 1)];
-    if (!Object.hasOwn(providers, provider)) return undefined;
-    return providers[provider]!.prices.find((price) => globTest(price.model)(model));
-  };
-  return {
-    any: Object.values(providers).some(({ prices }) => prices.length > 0),
-    of(target) {
-      if (!known.has(target)) known.set(target, find(target));
-      return known.get(target);
-    },
-  };
+  const book = new PriceBook({ providers });
+  return { any: book.any, of: (target) => book.modelPrice(target, Date.now()) };
 }
 
+const known = new WeakMap<Rates, PicoRates>();
+
 /** Cost in USD. Prompt tokens that were neither read from nor written to a cache cost `input`. */
-export function costOf(tokens: Tokens, price: ModelPrice): number {
+export function costOf(tokens: Tokens, rates: Rates): number {
   const { input, cached, cacheWrite, cacheWrite1h, output } = tokens;
-  const plain = input - cached - cacheWrite;
-  const sum =
-    plain * price.input +
-    cached * price.cached +
-    (cacheWrite - cacheWrite1h) * price.cacheWrite +
-    cacheWrite1h * price.cacheWrite1h +
-    output * price.output;
-  return sum / 1e6;
+  let pico = known.get(rates);
+  if (pico === undefined) {
+    pico = new PicoRates(rates);
+    known.set(rates, pico);
+  }
+  const plain = Math.max(0, input - cached - cacheWrite);
+  return usdOf(pico.costOf({ input: plain, output, cacheRead: cached, cacheWrite, cacheWrite1h }));
 }
 
 export const tokensOf = (usage: Usage): Tokens => ({
@@ -81,8 +72,8 @@ export function tokensCounted(row: CountedTokens): Tokens | undefined {
   };
 }
 
-/** Cost in USD of tokens at a target; null when the tokens or the price are unknown. */
+/** Cost in USD of one exchange's tokens at a target; null when the tokens or the price are unknown. */
 export function costAt(prices: Prices, target: string, tokens: Tokens | undefined): number | null {
   const price = tokens === undefined ? undefined : prices.of(target);
-  return price === undefined ? null : costOf(tokens!, price);
+  return price === undefined ? null : costOf(tokens!, ratesFor(price, tokens!.input, undefined));
 }

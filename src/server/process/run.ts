@@ -14,7 +14,13 @@ import { liftFetchLimit, providersUsingFetch } from './fetch-limit.ts';
 import { releaseProgramPages } from './release-memory.ts';
 import { type Restart, SUCCESSOR, startSuccessor, takeOver } from './restart.ts';
 import { type SystemdNotifier, systemdNotifier } from './systemd.ts';
-import { metricsOfWorkers, startWorkers, type Workers, whenOrphaned } from './workers.ts';
+import {
+  limitsOfFirstProcess,
+  metricsOfWorkers,
+  startWorkers,
+  type Workers,
+  whenOrphaned,
+} from './workers.ts';
 
 export interface ServerProcessOptions extends ServeOptions {
   /** This process is one of several that another one started; it prints nothing on stdout. */
@@ -84,6 +90,7 @@ class ServerProcess {
       log: this.#log,
       version: version.version,
       metricsOfAll: (own) => this.#workers?.metrics(own) ?? askFirstProcess?.(own),
+      ...(isWorker && { limitsChannel: limitsOfFirstProcess() }),
     });
     if (isWorker) askFirstProcess = metricsOfWorkers(this.#app.metrics);
     this.#isSuccessor = variables[SUCCESSOR] !== undefined && !isWorker;
@@ -144,6 +151,7 @@ class ServerProcess {
       port: this.#server.port,
       log: this.#log,
       metrics: this.#app.metrics,
+      limits: () => this.#app.workerLimits(),
     });
   }
 
@@ -214,6 +222,7 @@ class ServerProcess {
       log: this.#log,
       onReady: (pid) => {
         this.#handedOver = true;
+        this.#app.handOver();
         this.#systemd.handOver(pid);
         this.#server.sendAway();
         this.#workers?.signal('SIGUSR2');

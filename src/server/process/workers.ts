@@ -1,5 +1,11 @@
 /** Further processes of this program on the same port: the kernel spreads connections over them. */
 
+import type {
+  LimitsAnswer,
+  LimitsChannel,
+  LimitsQuestion,
+  WorkerLimits,
+} from '../../limits/worker-channel.ts';
 import { event, type Log } from '../../telemetry/log.ts';
 import { sumMetrics } from '../../telemetry/sum-metrics.ts';
 
@@ -15,6 +21,8 @@ export interface WorkersOptions {
   readonly log: Log;
   /** The metrics of the first process. */
   readonly metrics: () => string;
+  /** The limits for one more worker: they are those of the first process. */
+  readonly limits: () => WorkerLimits;
 }
 
 /** What the processes of one port send each other; a worker's first message, `ready`, is not one of these. */
@@ -22,11 +30,16 @@ type WorkerMessage =
   /** Sent to the first process: asks for the metrics of all. Sent to a worker: asks for its own. */
   | { readonly ask: number }
   /** The answer to the request with this number. */
-  | { readonly metrics: string; readonly to: number };
+  | { readonly metrics: string; readonly to: number }
+  /** Sent to the first process: what may be done, and what is over. */
+  | { readonly question: LimitsQuestion }
+  /** Sent to a worker. */
+  | { readonly answer: LimitsAnswer };
 
-function metricsMessage(message: unknown): WorkerMessage | undefined {
+function workerMessage(message: unknown): WorkerMessage | undefined {
   const known = typeof message === 'object' && message !== null;
-  return known && ('ask' in message || 'metrics' in message)
+  return known &&
+    ('ask' in message || 'metrics' in message || 'question' in message || 'answer' in message)
     ? (message as WorkerMessage)
     : undefined;
 }
@@ -116,17 +129,21 @@ export function startWorkers(options: WorkersOptions): Workers {
   };
   const start = (): Promise<void> => {
     const { promise, resolve } = Promise.withResolvers<void>();
+    const limits = options.limits();
     try {
       const child = Bun.spawn([...command, '--host', host, '--port', String(port)], {
         stdio: ['ignore', 'ignore', 'inherit'],
         env: { ...variables, HOPGATE_WORKER: '1' },
         ipc(message, from) {
-          const request = metricsMessage(message);
+          const request = workerMessage(message);
           if (request === undefined) {
             failures = 0;
             resolve();
+          } else if ('question' in request) {
+            const answer = limits.answer(request.question);
+            if (answer !== undefined) send(from, { answer });
           } else if ('metrics' in request) workerMetrics.received(from, request);
-          else {
+          else if ('ask' in request) {
             void metrics(options.metrics()).then((sum) =>
               send(from, { metrics: sum, to: request.ask }),
             );
@@ -135,6 +152,7 @@ export function startWorkers(options: WorkersOptions): Workers {
         onExit(_child, code) {
           running.delete(child);
           workerMetrics.ended(child);
+          limits.ended();
           resolve();
           startAgain({ code });
         },
@@ -169,10 +187,10 @@ export function metricsOfWorkers(own: () => string): (own: string) => Promise<st
     if (process.connected) process.send?.(message);
   };
   process.on('message', (message) => {
-    const received = metricsMessage(message);
+    const received = workerMessage(message);
     if (received === undefined) return;
     if ('metrics' in received) waiting.get(received.to)?.(received.metrics);
-    else sendToFirst({ metrics: own(), to: received.ask });
+    else if ('ask' in received) sendToFirst({ metrics: own(), to: received.ask });
   });
   return (mine) => {
     const number = ++requests;
@@ -184,6 +202,24 @@ export function metricsOfWorkers(own: () => string): (own: string) => Promise<st
       clearTimeout(timeout);
       waiting.delete(number);
     });
+  };
+}
+
+/** In a worker: how it asks the first process, which holds the limits of all. */
+export function limitsOfFirstProcess(): LimitsChannel {
+  return {
+    send(question) {
+      if (!process.connected) return false;
+      process.send?.({ question } satisfies WorkerMessage);
+      return true;
+    },
+    listen(listener) {
+      process.on('message', (message) => {
+        const received = workerMessage(message);
+        if (received !== undefined && 'answer' in received) listener(received.answer);
+      });
+      whenOrphaned(() => listener(undefined));
+    },
   };
 }
 

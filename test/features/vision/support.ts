@@ -44,9 +44,11 @@ export const signal = () => new AbortController().signal;
 export function eyes(more: Partial<VisionOptions> = {}, answer?: AskVisionModel) {
   const requests: { target: string; conversation: Conversation }[] = [];
   const events: string[] = [];
-  const ask: AskVisionModel = async (target, conversation, abort) => {
+  const ask: AskVisionModel = async (target, conversation, abort, payer) => {
     requests.push({ target, conversation });
-    return answer === undefined ? `seen ${requests.length}` : answer(target, conversation, abort);
+    return answer === undefined
+      ? `seen ${requests.length}`
+      : answer(target, conversation, abort, payer);
   };
   const feature = visionFeature({
     settings: () => ({ target: 'v/eyes', timeoutMs: 1000 }),

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { modelPrice } from '../../../src/config/sections/prices.ts';
 import { totalInput } from '../../../src/conversation/usage.ts';
 import { costAt, costOf, pricesOf, tokensOf } from '../../../src/samples/replay/cost.ts';
 import { bad, good } from '../../config/support.ts';
@@ -59,14 +60,7 @@ describe('what tokens cost', () => {
     fc.assert(
       fc.property(count, count, count, count, count, (input, read, write, output, reasoning) => {
         const usage = { input, output, reasoning, cacheRead: read, cacheWrite: write };
-        const price = {
-          model: '*',
-          input: 3,
-          output: 3,
-          cached: 3,
-          cacheWrite: 3,
-          cacheWrite1h: 3,
-        };
+        const price = modelPrice('*', { input: 3, output: 3 });
         const all = totalInput(usage) + output + reasoning;
         expect(costOf(tokensOf(usage), price)).toBeCloseTo((all * 3) / 1e6, 9);
       }),
@@ -74,7 +68,13 @@ describe('what tokens cost', () => {
   });
 
   test('each kind has its own price, reasoning counts as output, the one-hour cache is separate', () => {
-    const price = { model: '*', input: 1, output: 10, cached: 0.1, cacheWrite: 2, cacheWrite1h: 4 };
+    const price = modelPrice('*', {
+      input: 1,
+      output: 10,
+      cached: 0.1,
+      cache_write: 2,
+      cache_write_1h: 4,
+    });
     const usage = {
       input: 1_000_000,
       cacheRead: 2_000_000,

@@ -12,6 +12,7 @@ import {
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { WorkerLimits } from '../../../src/limits/worker-channel.ts';
 import { startWorkers } from '../../../src/server/process/workers.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import { type Gateway, startGateway, threeProviders } from '../../support/binary.ts';
@@ -127,6 +128,12 @@ describe.skipIf(!linux)(`several processes${linux ? '' : ' [SKIPPED: needs /proc
   });
 });
 
+const noLimits = () => new WorkerLimits({ admit: () => refuseAll(), standing: () => [] });
+
+function refuseAll(): never {
+  throw new Error('nothing is asked here');
+}
+
 describe('a worker', () => {
   test('that cannot be started is started later, bound to the address of the first process', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'hopgate-workers-'));
@@ -141,6 +148,7 @@ describe('a worker', () => {
       port: 5520,
       log,
       metrics: () => '',
+      limits: noLimits,
     });
     try {
       await workers.ready;
@@ -171,6 +179,7 @@ describe('a worker', () => {
       port: 5520,
       log: createLog({ write: (line) => lines.push(line) }),
       metrics: () => '',
+      limits: noLimits,
     });
     const times = () =>
       lines.map((line) => Date.parse((JSON.parse(line) as { time: string }).time));

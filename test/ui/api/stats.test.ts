@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import type { ModelPrice } from '../../../src/config/sections/prices.ts';
+import { modelPrice } from '../../../src/config/sections/prices.ts';
 import { WITHOUT_KEY } from '../../../src/keys/principal.ts';
 import { openSampleStore } from '../../../src/samples/index.ts';
 import { pricesOf } from '../../../src/samples/replay/cost.ts';
@@ -20,14 +20,13 @@ const NOW = 1_800_000_000_000;
 const principal = WITHOUT_KEY;
 const EVERYBODY = { principal, key: '', owner: undefined };
 
-const price: ModelPrice = {
-  model: 'm*',
+const price = modelPrice('m*', {
   input: 2,
   output: 10,
   cached: 0.5,
-  cacheWrite: 2.5,
-  cacheWrite1h: 4,
-};
+  cache_write: 2.5,
+  cache_write_1h: 4,
+});
 const prices = pricesOf({
   providers: { glm: { prices: [price] }, free: { prices: [] } },
 } as unknown as Parameters<typeof pricesOf>[0]);

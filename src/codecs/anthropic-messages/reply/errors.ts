@@ -100,6 +100,7 @@ const TYPES: Readonly<Record<ErrorKind, string>> = {
   rate_limit: 'rate_limit_error',
   quota: 'rate_limit_error',
   billing: 'billing_error',
+  budget: 'billing_error',
   overloaded: 'overloaded_error',
   timeout: 'timeout_error',
   conflict: 'invalid_request_error',
@@ -109,7 +110,11 @@ const TYPES: Readonly<Record<ErrorKind, string>> = {
 };
 
 /** Statuses that Messages always uses for a kind. */
-const STATUSES: Partial<Record<ErrorKind, number>> = { overloaded: 529, context_overflow: 400 };
+const STATUSES: Partial<Record<ErrorKind, number>> = {
+  overloaded: 529,
+  context_overflow: 400,
+  budget: 402,
+};
 
 /** The `error` object in a body or in a stream. */
 export function errorObject(error: GatewayError): JsonObject {

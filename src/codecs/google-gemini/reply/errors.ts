@@ -144,6 +144,7 @@ const STATUSES: Readonly<Record<ErrorKind, readonly [name: string, status: numbe
   rate_limit: ['RESOURCE_EXHAUSTED', 429],
   quota: ['RESOURCE_EXHAUSTED', 429],
   billing: ['RESOURCE_EXHAUSTED', 429],
+  budget: ['RESOURCE_EXHAUSTED', 429],
   overloaded: ['UNAVAILABLE', 503],
   timeout: ['DEADLINE_EXCEEDED', 504],
   conflict: ['ABORTED', 409],

@@ -154,6 +154,7 @@ const TYPES_AND_CODES: Readonly<Record<ErrorKind, readonly [type: string, code: 
   rate_limit: ['rate_limit_error', 'rate_limit_exceeded'],
   quota: ['insufficient_quota', 'insufficient_quota'],
   billing: ['insufficient_quota', 'billing_hard_limit_reached'],
+  budget: ['insufficient_quota', 'insufficient_quota'],
   overloaded: ['server_error', 'server_error'],
   timeout: ['server_error', 'timeout'],
   conflict: ['invalid_request_error', 'conflict'],
@@ -163,7 +164,7 @@ const TYPES_AND_CODES: Readonly<Record<ErrorKind, readonly [type: string, code: 
 };
 
 /** Kinds whose code clients act on, so a vendor's own code must not replace it. */
-const FIXED_CODES: ReadonlySet<ErrorKind> = new Set(['context_overflow', 'quota']);
+const FIXED_CODES: ReadonlySet<ErrorKind> = new Set(['context_overflow', 'quota', 'budget']);
 
 /** `{error:{message,type,param,code}}`. */
 export function errorBody(error: GatewayError): JsonObject {

@@ -122,6 +122,7 @@ const TYPES_AND_CODES: Readonly<Record<ErrorKind, TypeAndCode>> = {
   rate_limit: { type: 'rate_limit_error', code: 'rate_limit_exceeded' },
   quota: { type: 'insufficient_quota', code: 'insufficient_quota' },
   billing: { type: 'insufficient_quota', code: 'insufficient_quota' },
+  budget: { type: 'insufficient_quota', code: 'insufficient_quota' },
   overloaded: { type: 'server_error' },
   timeout: { type: 'server_error' },
   upstream: { type: 'server_error' },
@@ -166,6 +167,7 @@ export function failureCode(error: GatewayError): string {
       return 'context_length_exceeded';
     case 'quota':
     case 'billing':
+    case 'budget':
       return 'insufficient_quota';
     case 'rate_limit':
       return 'rate_limit_exceeded';

@@ -3,7 +3,15 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { suggest } from '../../../lib/text/did-you-mean.ts';
 import type { Findings, Path } from '../../file/problem.ts';
-import { byDefault, choice, closed, named, optional, text } from '../../file/schema-types.ts';
+import {
+  byDefault,
+  choice,
+  closed,
+  httpUrl,
+  named,
+  optional,
+  text,
+} from '../../file/schema-types.ts';
 
 /** Nano-USD are exact in a number up to here. */
 const MOST_USD = 9_000_000;
@@ -41,6 +49,10 @@ const amount = {
   over: byDefault(
     text('What happens when the amount is spent: `refuse`, `warn`, or the name of a route.'),
     'refuse',
+  ),
+  webhook: optional(
+    httpUrl('An address that gets a POST for each warning, and when the amount is spent.'),
+    'warnings are logged only',
   ),
 };
 
@@ -85,6 +97,8 @@ export interface Budget {
   readonly over:
     | { readonly action: 'refuse' | 'warn' }
     | { readonly action: 'route'; readonly route: string };
+  /** Gets a POST for each warning. */
+  readonly webhook?: string;
 }
 
 /** A budget of the section, and the labels of the keys that share it. */
@@ -144,7 +158,7 @@ export function resolveKeyBudgets(
 }
 
 function resolveAmount(
-  { usd, per, time_zone, warn, over }: Amount,
+  { usd, per, time_zone, warn, over, webhook }: Amount,
   { id, name, path }: { readonly id: string; readonly name: string; readonly path: Path },
   routes: RouteNames,
   { problems }: Findings,
@@ -168,6 +182,7 @@ function resolveAmount(
     timeZone: time_zone,
     warn: [...new Set(warn)].sort((a, b) => a - b),
     over: action === undefined ? { action: 'route', route: over } : { action },
+    ...(webhook !== undefined && { webhook }),
   };
 }
 

@@ -1,5 +1,6 @@
 /** The operations of the memory API and their responses, without routes and access checks. */
 
+import type { Payer } from '../../../conversation/account/payer.ts';
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { MemoryEvent } from '../../../conversation/memory.ts';
 import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
@@ -23,6 +24,8 @@ export interface MemoryRequest {
   readonly headers: ReadonlyHeaders;
   readonly search: URLSearchParams;
   readonly signal: AbortSignal;
+  /** On whose account a recall goes. */
+  readonly payer: Payer | undefined;
   /** The id of the event that the path names, else ''. */
   readonly id: string;
 }
@@ -179,8 +182,8 @@ export const removeEvent: MemoryOperation = async ({ memory, space, id }) => {
   return Response.json({ id, deleted: true });
 };
 
-export const recallEvents: MemoryOperation = async ({ memory, space, body, signal }) =>
-  Response.json({ events: await memory.recall(space, { ...readRecall(body), signal }) });
+export const recallEvents: MemoryOperation = async ({ memory, space, body, signal, payer }) =>
+  Response.json({ events: await memory.recall(space, { ...readRecall(body), signal, payer }) });
 
 /** Streams all events as JSON lines, oldest first, in the form that `addEvents` takes. Reads a page at a time. */
 export const exportEvents: MemoryOperation = async ({ memory, space }) => {

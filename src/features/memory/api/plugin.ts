@@ -1,6 +1,7 @@
 /** The memory API as an Elysia plugin: `/v1/memory/…`. */
 
 import { Elysia } from 'elysia';
+import type { Payer } from '../../../conversation/account/payer.ts';
 import { GatewayError, invalid } from '../../../conversation/errors.ts';
 import type { Principal } from '../../../keys/principal.ts';
 import type { MemoryBackend } from '../backend.ts';
@@ -22,6 +23,7 @@ import {
 export interface MemoryCaller {
   readonly principal: Principal;
   readonly body: Uint8Array;
+  readonly payer?: Payer | undefined;
 }
 
 export interface MemoryPluginOptions {
@@ -72,7 +74,7 @@ export function memoryPlugin(options: MemoryPluginOptions) {
   const inSpace =
     (operation: MemoryOperation) =>
     ({ request, params }: MemoryContext) =>
-      serve(request, async ({ principal, body }) => {
+      serve(request, async ({ principal, body, payer }) => {
         const memory = memoryInUse();
         const space = checkSpace(decoded(params, 'space'));
         if (!principal.policy.allowsSpace(space)) throw spaceNotAllowed(space);
@@ -83,6 +85,7 @@ export function memoryPlugin(options: MemoryPluginOptions) {
           headers: request.headers,
           search: new URL(request.url).searchParams,
           signal: request.signal,
+          payer,
           id: decoded(params, 'id'),
         });
       });

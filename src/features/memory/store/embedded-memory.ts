@@ -169,7 +169,7 @@ export function embeddedMemory(options: EmbeddedOptions): MemoryBackend {
         return [];
       }
       const text = shortened(query.query);
-      const vector = await embedder?.embedQuery(text, query.signal);
+      const vector = await embedder?.embedQuery(text, query.signal, query.payer);
       kind = vector !== undefined ? 'hybrid' : embedder === undefined ? 'text' : 'fallback';
       // Read again after each wait: the space may have been erased meanwhile.
       const before = withStore((file) => file.space(name));

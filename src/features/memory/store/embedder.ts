@@ -1,5 +1,6 @@
 /** Gets vectors from an OpenAI-style `/embeddings` endpoint; after a failure queries skip it for a while. */
 
+import type { Payer } from '../../../conversation/account/payer.ts';
 import { GatewayError } from '../../../conversation/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { normalized } from './vector-math.ts';
@@ -12,7 +13,7 @@ export interface EmbedderOptions {
   /** Milliseconds for the query of a recall. */
   readonly timeoutMs: number;
   /** Sends a body to the endpoint. @throws GatewayError for any failure */
-  readonly post: (body: JsonObject, signal: AbortSignal) => Promise<Json>;
+  readonly post: (body: JsonObject, signal: AbortSignal, payer: Payer | undefined) => Promise<Json>;
   /** Called when a query fails. */
   readonly onFailure: (thrown: unknown) => void;
   /** Milliseconds since 1970. */
@@ -27,7 +28,7 @@ export interface Embedder {
     signal: AbortSignal,
   ): Promise<readonly (Float32Array | undefined)[]>;
   /** The vector of a question; undefined when it is not there in time. Never rejects. */
-  embedQuery(text: string, signal?: AbortSignal): Promise<Float32Array | undefined>;
+  embedQuery(text: string, signal?: AbortSignal, payer?: Payer): Promise<Float32Array | undefined>;
 }
 
 /** Milliseconds without vectors after a failure, so that not every turn waits for a dead endpoint. */
@@ -40,7 +41,12 @@ export function embedder(options: EmbedderOptions): Embedder {
   const { now = Date.now } = options;
   let pausedUntil = 0;
 
-  async function embed(texts: readonly string[], signal: AbortSignal, ms = BACKFILL_TIMEOUT) {
+  async function embed(
+    texts: readonly string[],
+    signal: AbortSignal,
+    ms = BACKFILL_TIMEOUT,
+    payer?: Payer,
+  ) {
     const answer = await options.post(
       {
         model: options.model,
@@ -49,6 +55,7 @@ export function embedder(options: EmbedderOptions): Embedder {
         ...(options.dimensions !== undefined && { dimensions: options.dimensions }),
       },
       AbortSignal.any([signal, AbortSignal.timeout(ms)]),
+      payer,
     );
     return readVectors(answer, texts.length);
   }
@@ -56,11 +63,11 @@ export function embedder(options: EmbedderOptions): Embedder {
   return {
     name: options.name,
     embed: (texts, signal) => embed(texts, signal),
-    async embedQuery(text, signal) {
+    async embedQuery(text, signal, payer) {
       if (now() < pausedUntil) return undefined;
       try {
         const never = new AbortController().signal;
-        const [vector] = await embed([text], signal ?? never, options.timeoutMs);
+        const [vector] = await embed([text], signal ?? never, options.timeoutMs, payer);
         pausedUntil = 0;
         return vector;
       } catch (thrown) {

@@ -101,6 +101,7 @@ describe('every kind of error is encoded in this protocol', () => {
     rate_limit: [429, 'rate_limit_error'],
     quota: [429, 'rate_limit_error'],
     billing: [402, 'billing_error'],
+    budget: [402, 'billing_error'],
     overloaded: [529, 'overloaded_error'],
     timeout: [504, 'timeout_error'],
     conflict: [409, 'invalid_request_error'],

@@ -141,7 +141,7 @@ async function search(
     let found: SearchResults | undefined;
     let thrown: ToolError | undefined;
     try {
-      found = await engine.search(narrowed, context.signal);
+      found = await engine.search(narrowed, context.signal, context.payer);
     } catch (error) {
       if (context.signal.aborted) throw context.signal.reason;
       thrown = error instanceof ToolError ? error : new ToolError(`${engine.name}: failed.`);

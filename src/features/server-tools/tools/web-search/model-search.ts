@@ -1,5 +1,6 @@
 /** A model with its own search tool as a search engine: the pages that it cites are the hits. */
 
+import type { Payer } from '../../../../conversation/account/payer.ts';
 import type { Reply } from '../../../../conversation/events.ts';
 import type { Conversation } from '../../../../conversation/types.ts';
 import { isObject, type Json } from '../../../../lib/json/json.ts';
@@ -16,7 +17,11 @@ export interface ModelAnswer {
 }
 
 /** Sends the prompt to a model with its own search tool declared; rejects with a readable error. */
-export type AskSearchModel = (prompt: string, signal: AbortSignal) => Promise<ModelAnswer>;
+export type AskSearchModel = (
+  prompt: string,
+  signal: AbortSignal,
+  payer: Payer | undefined,
+) => Promise<ModelAnswer>;
 
 const RANGE = { day: 'day', week: 'week', month: 'month', year: 'year' } as const;
 

@@ -1,5 +1,6 @@
 /** Makes a configured search engine ready to use: HTTP, a model, or local pages. */
 
+import type { Payer } from '../../../../conversation/account/payer.ts';
 import { type Json, type JsonObject, parseJson } from '../../../../lib/json/json.ts';
 import { withoutTrailing } from '../../../../lib/text/trim-end.ts';
 import { ToolError } from '../../tool.ts';
@@ -11,7 +12,7 @@ import { type AskSearchModel, modelResults, searchPrompt } from './model-search.
 export interface Engine {
   readonly name: string;
   /** Rejects with a ToolError (or the signal's reason). */
-  search(query: SearchQuery, signal: AbortSignal): Promise<SearchResults>;
+  search(query: SearchQuery, signal: AbortSignal, payer?: Payer): Promise<SearchResults>;
 }
 
 /** The configuration of an engine, with secrets in the clear. */
@@ -45,7 +46,8 @@ export function makeEngine(config: EngineConfig, services: EngineServices): Engi
     if (askModel === undefined) throw new Error(`Search engine '${name}' has no model to ask.`);
     return {
       name,
-      search: async (query, signal) => modelResults(await askModel(searchPrompt(query), signal)),
+      search: async (query, signal, payer) =>
+        modelResults(await askModel(searchPrompt(query), signal, payer)),
     };
   }
   if (type === 'docs') {

@@ -1,0 +1,201 @@
+/** Measures the journal of spend: the cost of a try, 10,000 tries that end at once, and totals over a million rows. */
+
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { modelPrice } from '../src/config/sections/prices.ts';
+import { WITHOUT_KEY } from '../src/keys/principal.ts';
+import { SpendAccounts } from '../src/money/accounts.ts';
+import { OutputEstimate } from '../src/money/estimate.ts';
+import { SpendJournal } from '../src/money/journal.ts';
+import { PriceBook } from '../src/money/price.ts';
+import { spendPage } from '../src/money/rows.ts';
+import { NO_TOKENS, type SpendRow } from '../src/money/spend.ts';
+import { readUsageQuery, usageBy } from '../src/money/usage.ts';
+
+const ROWS = Number(process.argv[2] ?? 1_000_000);
+const KEYS = Number(process.argv[3] ?? 200);
+const dir = mkdtempSync(join(tmpdir(), 'hopgate-spend-'));
+const path = join(dir, 'spend.db');
+const journal = new SpendJournal({
+  path,
+  keepDays: () => 0,
+  onProblem: (message) => console.error(message),
+  onRecovered: () => {},
+});
+
+const MONTH_MS = 30 * 86_400_000;
+const now = Date.now();
+const MODELS = ['glm-4.7', 'qwen3-max', 'claude-sonnet-4-5', 'gpt-5', 'kimi-k2.5'];
+const rowAt = (i: number): SpendRow => {
+  const model = MODELS[Math.floor(i / 20) % MODELS.length]!;
+  return {
+    request: `req_${i}`,
+    time: now - MONTH_MS + Math.floor((i / ROWS) * MONTH_MS),
+    key: `key-${(Math.floor(i / 20) * 7919) % KEYS}`,
+    labels: LABELS[(Math.floor(i / 20) * 7919) % 10]!,
+    session: `session-${Math.floor(i / 20)}`,
+    client: 'openai-chat bench',
+    model,
+    target: `vendor/${model}`,
+    upstreamKey: 'key-123456',
+    hop: 1,
+    attempt: 1,
+    status: 200,
+    ended: 'done',
+    tokens: { ...NO_TOKENS, input: 1000 + (i % 500), output: i % 300, cacheRead: i % 2000 },
+    estimated: i % 50 === 0,
+    cost: 123_456 + i,
+    price: '{"input":3,"output":15}',
+    trace: undefined,
+  };
+};
+const LABELS = Array.from({ length: 10 }, (_, n) => ({ team: `team-${n}` }));
+
+/** The longest turn of the event loop while `work` ran, in milliseconds, by the clock and by CPU. */
+async function longestTurn(work: () => Promise<void>) {
+  let longest = 0;
+  let cpu = 0;
+  let last = performance.now();
+  let lastCpu = process.cpuUsage();
+  let running = true;
+  const look = () => {
+    const at = performance.now();
+    const used = process.cpuUsage(lastCpu);
+    longest = Math.max(longest, at - last);
+    cpu = Math.max(cpu, (used.user + used.system) / 1000);
+    last = at;
+    lastCpu = process.cpuUsage();
+    if (running) setImmediate(look);
+  };
+  setImmediate(look);
+  const began = performance.now();
+  await work();
+  const total = performance.now() - began;
+  running = false;
+  return { longest, cpu, total };
+}
+
+const spend = (row: SpendRow) => journal.end(journal.begin({ reservedRow: () => row }), row);
+const round = (ms: number) => Math.round(ms * 100) / 100;
+
+// 10,000 streams that have run for a while, and end in one turn.
+{
+  const places = Array.from({ length: 10_000 }, (_, i) =>
+    journal.begin({ reservedRow: () => rowAt(ROWS - 1 - i) }),
+  );
+  await Bun.sleep(300);
+  await journal.flush();
+  const rows = places.map((_, i) => rowAt(ROWS - 1 - i));
+  const { longest, cpu, total } = await longestTurn(async () => {
+    for (const [i, place] of places.entries()) {
+      journal.end(place, rows[i]!);
+      // Streams end in many turns; a socket's turn holds some dozens.
+      if (i % 50 === 49) await new Promise((resolve) => setImmediate(resolve));
+    }
+    await journal.flush();
+  });
+  console.log(
+    `10,000 tries end at once: longest turn ${round(longest)} ms (${round(cpu)} ms of CPU), all in ${round(total)} ms`,
+  );
+}
+
+{
+  const began = performance.now();
+  for (let i = 0; i < ROWS; i += 2000) {
+    for (let n = i; n < Math.min(ROWS, i + 2000); n++) spend(rowAt(n));
+    await journal.flush();
+  }
+  const each = ((performance.now() - began) / ROWS) * 1000;
+  console.log(`${ROWS} rows: ${round(each)} µs each, ${round(statSync(path).size / 2 ** 20)} MB`);
+}
+
+const ask = async (parameters: Record<string, string>) => {
+  const query = readUsageQuery((name) => parameters[name], now + 1);
+  const times: number[] = [];
+  let groups = 0;
+  for (let i = 0; i < 7; i++) {
+    const began = performance.now();
+    groups = await journal.read((reader) => usageBy(reader, query).length);
+    times.push(performance.now() - began);
+  }
+  const shown = Object.entries(parameters).map(([name, value]) => `${name}=${value}`);
+  console.log(
+    `usage ${shown.join(' ')}: ${round(times[0]!)} ms first, ${round(times.toSorted((a, b) => a - b)[3]!)} ms median, ${groups} groups`,
+  );
+};
+await ask({ by: 'key' });
+await ask({ by: 'model' });
+await ask({ by: 'target', step: 'day' });
+await ask({ by: 'label.team', step: 'day' });
+await ask({ by: 'label.team', step: 'hour', from: '7d' });
+await ask({ by: 'session' });
+{
+  const query = {
+    from: 0,
+    to: Number.MAX_SAFE_INTEGER,
+    before: Number.MAX_SAFE_INTEGER,
+    limit: 100,
+  };
+  const page = await longestTurn(async () => {
+    await journal.read((reader) => spendPage(reader, { ...query, filters: {} }));
+  });
+  const none = await longestTurn(async () => {
+    await journal.read((reader) => spendPage(reader, { ...query, filters: { key: 'nothing' } }));
+  });
+  console.log(`a page of rows: ${round(page.total)} ms`);
+  console.log(
+    `a filter that fits no row: ${round(none.total)} ms, longest turn ${round(none.longest)} ms`,
+  );
+}
+
+// One try through its account: price, cost, row and totals.
+{
+  const book = new PriceBook({
+    providers: { vendor: { prices: [modelPrice('*', { input: 3, output: 15 })] } },
+  });
+  const accounts = new SpendAccounts({
+    journal,
+    prices: () => book,
+    unpriced: () => 'count',
+    estimate: new OutputEstimate(),
+    guard: () => undefined,
+    onCost: () => {},
+  });
+  const target = { provider: 'vendor', model: 'm', protocol: 'openai-chat', profile: {} } as never;
+  const start = {
+    target,
+    model: 'm',
+    upstreamKey: undefined,
+    hop: 1,
+    attempt: 1,
+    stream: true,
+    inputTokens: 1000,
+    maxOutputTokens: 100,
+    serviceTier: undefined,
+  };
+  const usage = { input: 1000, output: 100 };
+  const TRIES = 200_000;
+  const cpu = process.cpuUsage();
+  for (let i = 0; i < TRIES; i++) {
+    const account = accounts.open({
+      principal: WITHOUT_KEY,
+      request: 'req_1790000000000_abcdef',
+      model: 'm',
+      session: undefined,
+      client: 'openai-chat bench',
+      stream: true,
+    });
+    const opened = account instanceof Promise ? await account : account;
+    const begun = opened.beginTry(start);
+    const one = begun instanceof Promise ? await begun : begun;
+    one.answered(200);
+    one.end({ ended: 'done', usage, final: true, content: true, bytes: 20_000 });
+    opened.end('cut');
+    if (i % 200 === 199) await journal.flush();
+  }
+  const { user, system } = process.cpuUsage(cpu);
+  console.log(`a try with its row: ${round((user + system) / TRIES)} µs of CPU`);
+}
+journal.close();
+rmSync(dir, { recursive: true, force: true });

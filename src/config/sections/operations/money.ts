@@ -1,0 +1,33 @@
+/** The keys `unpriced` and `spend`: what happens to models without a price, and how long spend rows are kept. */
+
+import type { Static } from '@sinclair/typebox';
+import { byDefault, choice, closed, count } from '../../file/schema-types.ts';
+
+export const unpriced = byDefault(
+  choice(
+    ['count', 'refuse'],
+    'Models without a price: count = they are used, their cost is unknown and no budget counts it; refuse = they are not used.',
+  ),
+  'count',
+);
+
+export const spend = closed(
+  {
+    keep_days: byDefault(
+      count(
+        'Days after which the rows of single tries are deleted; 0 = never. Totals by hour, day and month stay.',
+      ),
+      90,
+    ),
+  },
+  'What requests cost: one row for each try at an upstream, in `$HOPGATE_HOME/state/spend.db`.',
+);
+
+export interface SpendConfig {
+  /** Of the rows; 0 = for ever. */
+  readonly keepDays: number;
+}
+
+export const resolveSpend = (own: Static<typeof spend>): SpendConfig => ({
+  keepDays: own.keep_days,
+});

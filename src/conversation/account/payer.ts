@@ -1,0 +1,53 @@
+/** On whose account a try at an upstream goes, and what is reported of it. */
+
+import type { Target } from '../target.ts';
+import type { Usage } from '../usage.ts';
+
+/** An exchange's account, as the calls see it that are made for this exchange besides its own (images, searches, vectors). */
+export interface Payer {
+  /**
+   * Before a try goes out: its tokens and its money are reserved.
+   * @throws GatewayError if a limit or a budget refuses the try
+   */
+  beginTry(start: TryStart): TryAccount | Promise<TryAccount>;
+}
+
+export interface TryStart {
+  readonly target: Target;
+  /** The model as it was asked for. */
+  readonly model: string;
+  /** A name of the vendor's key for logs that gives nothing away. */
+  readonly upstreamKey: string | undefined;
+  readonly hop: number;
+  readonly attempt: number;
+  readonly stream: boolean;
+  /** Estimate of the prompt. May be computed when it is read. */
+  readonly inputTokens: number;
+  /** What the request allows; undefined: it does not say. 0 where an answer has no tokens (embeddings). */
+  readonly maxOutputTokens: number | undefined;
+  /** As the request names it: flex, priority, … */
+  readonly serviceTier: string | undefined;
+}
+
+/** How a try ended. */
+export type TryEnd = 'done' | 'client_gone' | 'cut' | 'error' | 'timeout';
+
+export interface TryResult {
+  readonly ended: TryEnd;
+  /** What the vendor said; undefined: nothing. */
+  readonly usage: Usage | undefined;
+  /** `usage` counts the whole answer, and not only what was known when it began. */
+  readonly final: boolean;
+  /** Text, reasoning or a call has come. */
+  readonly content: boolean;
+  /** Of the answer's body, from its content on. */
+  readonly bytes: number;
+}
+
+/** One try at an upstream. */
+export interface TryAccount {
+  /** The head of the answer has come: with a status of 2xx the prompt is paid for unless usage says otherwise. */
+  answered(status: number): void;
+  /** Once; later calls do nothing. */
+  end(result: TryResult): void;
+}

@@ -1,0 +1,26 @@
+/** Opens the account of an exchange: who pays, for which session and client. */
+
+import { sessionOf } from '../../conversation/session/session-id.ts';
+import { clientName } from '../../telemetry/client-name.ts';
+import type { Account, Accounts } from '../account.ts';
+import type { ClientRequest } from '../client-request.ts';
+import type { Exchange } from '../types.ts';
+
+/** Undefined: nothing is counted, or it goes on the account of another exchange. @throws GatewayError as {@link Accounts.open} */
+export function accountOf(
+  exchange: Exchange,
+  { model, stream }: ClientRequest,
+  accounts: Accounts | undefined,
+): Account | undefined | Promise<Account> {
+  // What another exchange asks for is on its account.
+  if (accounts === undefined || exchange.payer !== undefined) return undefined;
+  const { id, principal, protocol, headers, body } = exchange;
+  return accounts.open({
+    principal,
+    request: id,
+    model,
+    session: sessionOf(headers, body) || undefined,
+    client: clientName(headers.get('user-agent') ?? undefined, protocol.name),
+    stream,
+  });
+}

@@ -1,0 +1,104 @@
+/** Reports the tries of an exchange to its account: how each begins, and what came of it. */
+
+import type { Codec, Digest } from '../../codecs/codec.ts';
+import type { TryAccount, TryEnd, TryStart } from '../../conversation/account/payer.ts';
+import type { GatewayError } from '../../conversation/errors.ts';
+import type { Target } from '../../conversation/target.ts';
+import type { Usage } from '../../conversation/usage.ts';
+import { isObject, tryParse } from '../../lib/json/json.ts';
+import type { Attempt } from '../types.ts';
+
+const BYTES_PER_TOKEN = 4;
+
+/** Estimates are made when they are read: most tries need none. */
+export class StartOfTry implements TryStart {
+  readonly target: Target;
+  readonly model: string;
+  readonly upstreamKey: string | undefined;
+  readonly hop: number;
+  readonly attempt: number;
+  readonly stream: boolean;
+  readonly #attempt: Attempt;
+  readonly #bytes: number;
+
+  /** @param bytes of the body that is sent */
+  constructor(attempt: Attempt, upstreamKey: string | undefined, bytes: number) {
+    this.target = attempt.routed.target;
+    this.model = attempt.request.model;
+    this.upstreamKey = upstreamKey;
+    this.hop = attempt.hop.number;
+    this.attempt = attempt.number;
+    this.stream = attempt.request.stream;
+    this.#attempt = attempt;
+    this.#bytes = bytes;
+  }
+
+  get inputTokens(): number {
+    const { facts, request, hop } = this.#attempt;
+    // Later hops send what was said before, too.
+    const more = hop.number === 1 ? 0 : Math.max(0, this.#bytes - request.bytes.length);
+    return facts.tokens + Math.ceil(more / BYTES_PER_TOKEN);
+  }
+
+  get maxOutputTokens(): number | undefined {
+    return this.#attempt.request.conversation.settings.maxTokens;
+  }
+
+  get serviceTier(): string | undefined {
+    return this.#attempt.request.conversation.settings.serviceTier;
+  }
+}
+
+/** What is known of an answer, in the terms of a digest or of a pipeline. */
+type Progress = Pick<Digest, 'complete' | 'semantic' | 'finish'> & {
+  readonly usage?: Usage | undefined;
+};
+
+/** @param bytes of the answer, from its content on */
+export function endTry(
+  account: TryAccount,
+  ended: TryEnd,
+  { complete, semantic, finish, usage }: Progress,
+  bytes: number,
+): void {
+  account.end({
+    ended,
+    usage,
+    // Messages counts the prompt when an answer begins, and the output when it ends.
+    final: usage !== undefined && (complete || finish !== undefined),
+    content: semantic,
+    bytes,
+  });
+}
+
+/** No answer came, or one that could not be read. */
+export function endFailedTry(account: TryAccount, ended: TryEnd, usage?: Usage): void {
+  account.end({ ended, usage, final: usage !== undefined, content: false, bytes: 0 });
+}
+
+/** A refusal is paid for only where the vendor says so in its text. */
+export function endRefusedTry(account: TryAccount, protocol: Codec, text: string): void {
+  const body = text.includes('"usage"') ? tryParse(text) : undefined;
+  endFailedTry(account, 'error', isObject(body) ? protocol.digestReply(body).usage : undefined);
+}
+
+/** A body that came whole is an answer, an error that came with a 200, or a stream that broke off. */
+export function wholeEnd({ error, complete, pending }: Digest): TryEnd {
+  if (error !== undefined) return 'error';
+  return complete || pending !== undefined ? 'done' : 'cut';
+}
+
+/** How an answer ended that broke off. */
+export function endOf(error: GatewayError): TryEnd {
+  if (error.status === 499) return 'client_gone';
+  return error.kind === 'timeout' ? 'timeout' : 'cut';
+}
+
+/** How a stream ended: by the vendor's own error event, broken off, or truly. */
+export function streamEnd(
+  vendors: GatewayError | undefined,
+  cut: GatewayError | undefined,
+): TryEnd {
+  if (vendors !== undefined) return 'error';
+  return cut === undefined ? 'done' : endOf(cut);
+}

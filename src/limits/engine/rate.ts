@@ -1,0 +1,125 @@
+/** A rate: GCRA with a burst of one period's amount, and refunds that never let more through than the rate. */
+
+import type { RateLaw, Standing } from '../limits.ts';
+
+/** More units than any request has; keeps every product within the safe integers. */
+const MOST_UNITS = 1e11;
+const MOST_DEBT = 2 ** 52;
+/** Refunds are summed up to here, and then from 0 again. */
+const WRAP = 2 ** 52;
+
+/** A reservation at a rate. */
+export interface RateHold {
+  readonly units: number;
+  /** Monotonic milliseconds. */
+  readonly admittedAt: number;
+  /** How far behind `admittedAt` its turn begins: the debt that it found. */
+  readonly offset: number;
+  /** The sum of refunds then. */
+  readonly refunded: number;
+  readonly wraps: number;
+}
+
+/**
+ * GCRA without its absolute time: the debt is `tat − now`, counted in units × milliseconds, so that everything is
+ * an integer. `amount` of it drains with each millisecond, and a unit adds `periodMs`.
+ */
+export class RateState {
+  law: RateLaw;
+  /** Tickets that are not settled. */
+  open = 0;
+  #at: number;
+  #debt = 0;
+  #refunded = 0;
+  #wraps = 0;
+
+  constructor(law: RateLaw, now: number) {
+    this.law = law;
+    this.#at = now;
+  }
+
+  /** What it owes now, in units × milliseconds. */
+  debt(now: number): number {
+    const passed = now - this.#at;
+    if (passed > 0) {
+      this.#at = now;
+      const { amount } = this.law;
+      // The product alone could leave the safe range.
+      this.#debt = passed >= this.#debt / amount ? 0 : this.#debt - passed * amount;
+    }
+    return this.#debt;
+  }
+
+  /** Takes up what was written down: `debt` as it was `passed` milliseconds ago. */
+  restore(debt: number, passed: number, now: number): void {
+    this.#debt = Math.min(MOST_DEBT, Math.max(0, debt));
+    this.#at = now - Math.max(0, passed);
+    this.debt(now);
+  }
+
+  /** Milliseconds until so many units are admitted; 0: now. Infinity: more than a burst. */
+  wait(units: number, now: number): number {
+    const { amount, periodMs } = this.law;
+    const asked = Math.max(1, units);
+    if (asked > amount) return Number.POSITIVE_INFINITY;
+    const over = this.debt(now) + asked * periodMs - amount * periodMs;
+    return over <= 0 ? 0 : Math.ceil(over / amount);
+  }
+
+  take(units: number, now: number): RateHold {
+    const offset = this.debt(now);
+    this.#owe(units);
+    return {
+      units,
+      admittedAt: this.#at,
+      offset,
+      refunded: this.#refunded,
+      wraps: this.#wraps,
+    };
+  }
+
+  /**
+   * What it really was. More is a debt, for which later requests wait. Less is refunded as far as that lets nobody
+   * overtake the rate: the turn of this reservation began at `s' = max(admittedAt, start − refunds since)`, and at
+   * most `s' + nT − max(now, s' + aT)` comes back. A larger refund would fill a bucket that has drained meanwhile.
+   */
+  settle(hold: RateHold, used: number, now: number): void {
+    if (used >= hold.units) {
+      this.debt(now);
+      this.#owe(used - hold.units);
+      return;
+    }
+    const debt = this.debt(now);
+    const { amount, periodMs } = this.law;
+    const since = (this.#wraps - hold.wraps) * WRAP + (this.#refunded - hold.refunded);
+    const start = Math.max(0, hold.offset - since);
+    const end = start + hold.units * periodMs;
+    const passed = this.#at - hold.admittedAt;
+    const drained = passed >= end / amount ? end : passed * amount;
+    const refund = Math.min(debt, end - Math.max(drained, start + used * periodMs));
+    if (refund <= 0) return;
+    this.#debt = debt - refund;
+    this.#refunded += refund;
+    if (this.#refunded < WRAP) return;
+    this.#refunded -= WRAP;
+    this.#wraps++;
+  }
+
+  standing(now: number): Standing {
+    const { law } = this;
+    const debt = this.debt(now);
+    const free = Math.floor((law.amount * law.periodMs - debt) / law.periodMs);
+    return {
+      law,
+      used: Math.ceil(debt / law.periodMs),
+      held: 0,
+      remaining: Math.max(0, free),
+      resetMs: Math.ceil(debt / law.amount),
+    };
+  }
+
+  #owe(units: number): void {
+    const more = Math.min(units, MOST_UNITS) * this.law.periodMs;
+    this.#debt = Math.min(MOST_DEBT, this.#debt + more);
+  }
+}

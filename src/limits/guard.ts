@@ -1,0 +1,141 @@
+/** One exchange under the laws of its key: admitted once, each try reserved and settled, its headers, its end. */
+
+import type { Principal } from '../keys/principal.ts';
+import type { FlatHeaders } from '../lib/http/headers.ts';
+import { addLimitHeaders } from './headers.ts';
+import { lawsOf, openingCharges, type PrincipalLaws, tryCharges } from './laws-of.ts';
+import type { Admission, Limits, Refusal, Standing, Ticket } from './limits.ts';
+import { limitName, refusalError } from './refusals.ts';
+
+export interface GuardOptions {
+  readonly limits: Limits;
+  /** A limit or a budget refused: for metrics. `limit`: as in the configuration, or the budget's name. */
+  readonly onRefused: (principal: Principal, limit: string) => void;
+}
+
+/** What a try is expected to use, or has used. `nanoUsd` undefined: no price is known. */
+export interface Amounts {
+  readonly tokens: number;
+  readonly nanoUsd: number | undefined;
+}
+
+/**
+ * Admits an exchange. Undefined: nothing limits this principal.
+ * @throws GatewayError if a limit or a budget refuses it (also as a rejection)
+ */
+export function openGuard(
+  options: GuardOptions,
+  principal: Principal,
+): LimitGuard | undefined | Promise<LimitGuard> {
+  const laws = lawsOf(principal);
+  if (laws.all.length === 0) return undefined;
+  const { limits } = options;
+  const admission = limits.admit(openingCharges(laws, false));
+  const decide = (found: Admission): LimitGuard | Promise<LimitGuard> => {
+    if (found.admitted) return new LimitGuard(options, principal, laws, found, undefined);
+    const route = routeFor(laws, found);
+    if (route === undefined) throw refuse(options, principal, laws, found);
+    const again = limits.admit(openingCharges(laws, true));
+    const rerouted = (second: Admission) => {
+      if (!second.admitted) throw refuse(options, principal, laws, second);
+      return new LimitGuard(options, principal, laws, second, route);
+    };
+    return again instanceof Promise ? again.then(rerouted) : rerouted(again);
+  };
+  return admission instanceof Promise ? admission.then(decide) : decide(admission);
+}
+
+/** The route of the first budget that refuses, if all that refuse name one. */
+function routeFor(laws: PrincipalLaws, { refusedBy }: Refusal): string | undefined {
+  const routes = refusedBy.map((law) => {
+    const over = laws.budgets.find((one) => one.law.id === law.id)?.budget.over;
+    return over?.action === 'route' ? over.route : undefined;
+  });
+  return routes.includes(undefined) ? undefined : routes[0];
+}
+
+function refuse(
+  { onRefused }: GuardOptions,
+  principal: Principal,
+  laws: PrincipalLaws,
+  refusal: Refusal,
+) {
+  onRefused(principal, limitName(laws, refusal));
+  return refusalError(laws, refusal);
+}
+
+export class LimitGuard {
+  /** A budget is used up, and sends the exchange to this route. */
+  readonly route: string | undefined;
+  readonly #options: GuardOptions;
+  readonly #principal: Principal;
+  readonly #laws: PrincipalLaws;
+  readonly #opening: Ticket;
+  #latest: Ticket | undefined;
+
+  constructor(
+    options: GuardOptions,
+    principal: Principal,
+    laws: PrincipalLaws,
+    opening: Ticket,
+    route: string | undefined,
+  ) {
+    this.#options = options;
+    this.#principal = principal;
+    this.#laws = laws;
+    this.#opening = opening;
+    this.route = route;
+  }
+
+  /**
+   * Reserves the tokens and the money of a try. Undefined: neither is limited.
+   * @throws GatewayError if a limit or a budget refuses it (also as a rejection)
+   */
+  reserve(expected: Amounts): LimitHold | undefined | Promise<LimitHold> {
+    const laws = this.#laws;
+    if (laws.tokens === undefined && laws.budgets.length === 0) return undefined;
+    const charges = tryCharges(laws, expected.tokens, expected.nanoUsd ?? 0);
+    const admission = this.#options.limits.admit(charges);
+    const decide = (found: Admission): LimitHold => {
+      if (!found.admitted) throw refuse(this.#options, this.#principal, laws, found);
+      this.#latest = found;
+      return new LimitHold(found, laws);
+    };
+    return admission instanceof Promise ? admission.then(decide) : decide(admission);
+  }
+
+  /** How the laws stand, of the latest admission each. */
+  standings(): readonly Standing[] {
+    const latest = this.#latest?.standings() ?? [];
+    const fresher = new Set(latest.map(({ law }) => law.id));
+    return [...this.#opening.standings().filter(({ law }) => !fresher.has(law.id)), ...latest];
+  }
+
+  addHeaders(headers: FlatHeaders): void {
+    addLimitHeaders(headers, this.standings());
+  }
+
+  /** The exchange is over: its stream is free again. Later calls do nothing. */
+  end(): void {
+    const { requests, streams, all } = this.#laws;
+    this.#opening.settle(all.map((law) => (law === requests || law === streams ? 1 : 0)));
+  }
+}
+
+/** The reservation of one try. */
+export class LimitHold {
+  readonly #ticket: Ticket;
+  readonly #laws: PrincipalLaws;
+
+  constructor(ticket: Ticket, laws: PrincipalLaws) {
+    this.#ticket = ticket;
+    this.#laws = laws;
+  }
+
+  /** Once; later calls do nothing. What has no price costs nothing here. */
+  settle({ tokens, nanoUsd = 0 }: Amounts): void {
+    const used = this.#laws.tokens === undefined ? [] : [tokens];
+    for (const _ of this.#laws.budgets) used.push(nanoUsd);
+    this.#ticket.settle(used);
+  }
+}

@@ -1,0 +1,107 @@
+/** The laws of a principal: its limits and budgets, in the order in which they are charged. */
+
+import type { Budget, Principal } from '../keys/principal.ts';
+import type { Charge, Law, RateLaw, SlotsLaw, WindowLaw } from './limits.ts';
+
+const MINUTE_MS = 60_000;
+
+export interface BudgetLaw {
+  readonly budget: Budget;
+  readonly law: WindowLaw;
+}
+
+export interface PrincipalLaws {
+  readonly requests: RateLaw | undefined;
+  readonly tokens: RateLaw | undefined;
+  readonly streams: SlotsLaw | undefined;
+  readonly budgets: readonly BudgetLaw[];
+  /** Requests, streams, tokens, budgets: what {@link openingCharges} charges, in this order. */
+  readonly all: readonly Law[];
+}
+
+// A principal is replaced as a whole when keys change.
+const known = new WeakMap<Principal, PrincipalLaws>();
+
+export function lawsOf(principal: Principal): PrincipalLaws {
+  let laws = known.get(principal);
+  if (laws === undefined) {
+    laws = computed(principal);
+    known.set(principal, laws);
+  }
+  return laws;
+}
+
+function computed({ id, limits, budgets }: Principal): PrincipalLaws {
+  const rate = (unit: 'requests' | 'tokens', amount: number | undefined): RateLaw | undefined =>
+    amount === undefined
+      ? undefined
+      : { kind: 'rate', id: `${unit}:${id}`, unit, amount, periodMs: MINUTE_MS };
+  const requests = rate('requests', limits.requestsPerMinute);
+  const tokens = rate('tokens', limits.tokensPerMinute);
+  const { concurrent } = limits;
+  const streams: SlotsLaw | undefined =
+    concurrent === undefined
+      ? undefined
+      : { kind: 'slots', id: `streams:${id}`, unit: 'streams', amount: concurrent };
+  const money = budgets.map((budget) => ({ budget, law: budgetLaw(budget) }));
+  const rates: readonly (Law | undefined)[] = [requests, streams, tokens];
+  const all = [...rates.filter((law) => law !== undefined), ...money.map(({ law }) => law)];
+  return { requests, tokens, streams, budgets: money, all };
+}
+
+// A shared budget is the same object for all of its keys.
+const laws = new WeakMap<Budget, WindowLaw>();
+
+export function budgetLaw(budget: Budget): WindowLaw {
+  let law = laws.get(budget);
+  if (law === undefined) {
+    const { id, name, nanoUsd, per, timeZone, warn, webhook } = budget;
+    const marks = warn.map((share) => Math.ceil(share * nanoUsd)).filter((mark) => mark < nanoUsd);
+    law = {
+      kind: 'window',
+      id,
+      unit: 'nano_usd',
+      amount: nanoUsd,
+      per,
+      timeZone,
+      marks,
+      name,
+      ...(webhook !== undefined && { webhook }),
+    };
+    laws.set(budget, law);
+  }
+  return law;
+}
+
+/** A budget that only warns, or (rerouted) has sent the exchange to its route, counts and never refuses. */
+const isSoft = ({ over }: Budget, rerouted: boolean): boolean =>
+  over.action === 'warn' || (over.action === 'route' && rerouted);
+
+/** Before the exchange: one request, one stream, and whether any token and any money is left. */
+export function openingCharges(laws: PrincipalLaws, rerouted: boolean): readonly Charge[] {
+  const charges: Charge[] = [];
+  if (laws.requests !== undefined) charges.push({ law: laws.requests, amount: 1 });
+  if (laws.streams !== undefined) charges.push({ law: laws.streams, amount: 1 });
+  if (laws.tokens !== undefined) charges.push({ law: laws.tokens, amount: 0 });
+  for (const { budget, law } of laws.budgets) {
+    charges.push({ law, amount: 0, soft: isSoft(budget, rerouted) });
+  }
+  return charges;
+}
+
+/**
+ * Before a try: its tokens and its money. A budget with a route does not refuse here: it decides before the
+ * exchange, since a request is not taken from one route to another on its way.
+ */
+export function tryCharges(
+  laws: PrincipalLaws,
+  tokens: number,
+  nanoUsd: number,
+): readonly Charge[] {
+  const charges: Charge[] = [];
+  if (laws.tokens !== undefined) charges.push({ law: laws.tokens, amount: tokens });
+  for (const { budget, law } of laws.budgets) {
+    charges.push({ law, amount: nanoUsd, soft: isSoft(budget, true) });
+  }
+  return charges;
+}

@@ -1,0 +1,208 @@
+/** The file of limits, `state/limits.db`: what windows have counted, how rates stood, which warnings were sent. */
+
+import type { Database } from 'bun:sqlite';
+import { fileAt, isDamage, openStateFile, setAside } from '../lib/store/versioned-store.ts';
+import type { Bank, Draw } from './engine/bank.ts';
+import type { Clock, Reached } from './engine/local-limits.ts';
+
+const MIGRATIONS = [
+  `
+CREATE TABLE windows (law TEXT NOT NULL, start INTEGER NOT NULL, used INTEGER NOT NULL, keep_until INTEGER NOT NULL,
+  PRIMARY KEY (law, start));
+CREATE INDEX windows_keep ON windows (keep_until);
+CREATE TABLE rates (law TEXT PRIMARY KEY, debt INTEGER NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE slots (law TEXT NOT NULL, holder INTEGER NOT NULL, held INTEGER NOT NULL, until INTEGER NOT NULL,
+  PRIMARY KEY (law, holder)) WITHOUT ROWID;
+CREATE TABLE notices (law TEXT NOT NULL, start INTEGER NOT NULL, mark INTEGER NOT NULL, keep_until INTEGER NOT NULL,
+  PRIMARY KEY (law, start, mark));
+`,
+];
+
+/** Milliseconds to wait for another process's write: a request may stand behind it. */
+const BUSY_MS = 20;
+/** After a failure, the file is left alone for so long. */
+const AWAY_MS = 1000;
+/** What the process before wrote about rates is of use for so long. */
+const RATES_READ_MS = 120_000;
+/** A process that hands over counts for so long after its last word. */
+const SLOTS_MS = 10_000;
+/** Rows that one cleaning deletes. */
+const CLEANED_AT_ONCE = 1000;
+
+export interface LimitsStoreOptions {
+  /** Created with mode 0600, its directory with 0700. */
+  readonly path: string;
+  readonly clock: Clock;
+  /** The file cannot be used: called once, until it works again. */
+  readonly onProblem: (message: string) => void;
+}
+
+/** Never throws: where the file cannot be used, the caller goes on with what it has in memory. */
+export class LimitsStore implements Bank {
+  readonly #options: LimitsStoreOptions;
+  readonly #holder = Math.floor(Math.random() * 2 ** 52);
+  #db: Database | undefined;
+  /** Which file it is, as of {@link fileAt}. */
+  #file = 0;
+  #awayUntil = Number.NEGATIVE_INFINITY;
+  #reported = false;
+  #closed = false;
+  #readsRates = true;
+  readonly #opened: { readonly wall: number; readonly monotonic: number };
+
+  constructor(options: LimitsStoreOptions) {
+    this.#options = options;
+    const { clock } = options;
+    this.#opened = { wall: clock.wall(), monotonic: clock.monotonic() };
+  }
+
+  draw(draws: readonly Draw[]): boolean {
+    return this.#use(false, (db) => {
+      const read = db.query<{ used: number }, [string, number]>(
+        'SELECT used FROM windows WHERE law = ? AND start = ?',
+      );
+      const write = db.query(
+        'INSERT INTO windows (law, start, used, keep_until) VALUES (?, ?, ?, ?) ON CONFLICT (law, start) DO UPDATE SET used = excluded.used',
+      );
+      const done = db
+        .transaction(() =>
+          draws.map(({ period, want, most }) => {
+            const { id, start, end } = period;
+            const row = read.get(id, start);
+            // A file that was set aside has no row any more.
+            const total = row?.used ?? period.others + period.drawn;
+            const others = Math.max(0, total - period.drawn);
+            const drawn = Math.max(period.used, Math.min(want, most - others));
+            const next = Math.min(Number.MAX_SAFE_INTEGER, others + drawn);
+            if (next !== (row?.used ?? 0)) write.run(id, start, next, end + (end - start));
+            return { period, others, drawn };
+          }),
+        )
+        .immediate();
+      for (const { period, others, drawn } of done) {
+        period.others = others;
+        period.drawn = drawn;
+      }
+      return true;
+    });
+  }
+
+  rate(id: string): { readonly debt: number; readonly passed: number } | undefined {
+    const { clock } = this.#options;
+    if (!this.#readsRates) return undefined;
+    if (clock.monotonic() - this.#opened.monotonic > RATES_READ_MS) this.#readsRates = false;
+    const row = this.#use(null, (db) =>
+      db
+        .query<{ debt: number; at: number }, [string]>('SELECT debt, at FROM rates WHERE law = ?')
+        .get(id),
+    );
+    return row === null ? undefined : { debt: row.debt, passed: clock.wall() - row.at };
+  }
+
+  /** Writes down how rates stand; debts as the engine counts them. */
+  saveRates(rates: readonly { readonly id: string; readonly debt: number }[]): void {
+    if (rates.length === 0) return;
+    const at = this.#options.clock.wall();
+    this.#use(undefined, (db) => {
+      const write = db.query('INSERT OR REPLACE INTO rates (law, debt, at) VALUES (?, ?, ?)');
+      db.transaction(() => {
+        for (const { id, debt } of rates) write.run(id, debt, at);
+      }).immediate();
+    });
+  }
+
+  /** In a process that hands over: the slots that it still holds. */
+  saveSlots(slots: readonly { readonly id: string; readonly held: number }[]): void {
+    const until = this.#options.clock.wall() + SLOTS_MS;
+    this.#use(undefined, (db) => {
+      db.transaction(() => {
+        db.query('DELETE FROM slots WHERE holder = ?').run(this.#holder);
+        const write = db.query('INSERT INTO slots (law, holder, held, until) VALUES (?, ?, ?, ?)');
+        for (const { id, held } of slots) write.run(id, this.#holder, held, until);
+      }).immediate();
+    });
+  }
+
+  /** The slots of processes that hand over to this one, by law; undefined: not known now. */
+  slotsOfOthers(): ReadonlyMap<string, number> | undefined {
+    const now = this.#options.clock.wall();
+    return this.#use(undefined, (db) => {
+      const rows = db
+        .query<{ law: string; held: number }, [number, number, number]>(
+          // One that was written under a clock that was ahead is no longer believed than any other.
+          'SELECT law, sum(held) AS held FROM slots WHERE holder <> ? AND until > ? AND until <= ? GROUP BY law',
+        )
+        .all(this.#holder, now, now + SLOTS_MS);
+      return new Map(rows.map(({ law, held }) => [law, held]));
+    });
+  }
+
+  /** Whether this mark is reached for the first time in its period. Without the file, every one is. */
+  isNew({ law, start, end, mark }: Reached): boolean {
+    return this.#use(true, (db) => {
+      const { changes } = db
+        .query('INSERT OR IGNORE INTO notices (law, start, mark, keep_until) VALUES (?, ?, ?, ?)')
+        .run(law.id, start, mark, end + (end - start));
+      return changes > 0;
+    });
+  }
+
+  /**
+   * Deletes what is of no use any more: a period is kept for once its length after its end, for a clock that is
+   * set back. A clock that is set forth deletes nothing.
+   */
+  clean(): void {
+    const { clock } = this.#options;
+    const passed = clock.monotonic() - this.#opened.monotonic;
+    const now = Math.min(clock.wall(), this.#opened.wall + passed);
+    this.#use(undefined, (db) => {
+      for (const table of ['windows', 'notices']) {
+        db.query(
+          `DELETE FROM ${table} WHERE rowid IN (SELECT rowid FROM ${table} WHERE keep_until < ? LIMIT ${CLEANED_AT_ONCE})`,
+        ).run(now);
+      }
+      db.query('DELETE FROM rates WHERE at < ?').run(now - 86_400_000);
+      db.query('DELETE FROM slots WHERE until < ?').run(now);
+    });
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#db?.close();
+    this.#db = undefined;
+  }
+
+  #use<T>(otherwise: T, work: (db: Database) => T): T {
+    const { path, clock, onProblem } = this.#options;
+    const now = clock.monotonic();
+    if (this.#closed || now < this.#awayUntil) return otherwise;
+    try {
+      if (this.#db === undefined) {
+        this.#db = openStateFile({ path, migrations: MIGRATIONS, busy: BUSY_MS });
+        this.#file = fileAt(path);
+      }
+      const result = work(this.#db);
+      this.#reported = false;
+      return result;
+    } catch (thrown) {
+      this.#awayUntil = now + AWAY_MS;
+      if (isDamage(thrown)) this.#startAnew(path, thrown);
+      if (!this.#reported) {
+        this.#reported = true;
+        onProblem(thrown instanceof Error ? thrown.message : String(thrown));
+      }
+      return otherwise;
+    }
+  }
+
+  #startAnew(path: string, thrown: unknown): void {
+    if (this.#db === undefined) return;
+    this.#db.close();
+    this.#db = undefined;
+    try {
+      setAside(path, this.#file, thrown);
+    } catch {
+      // It cannot be moved: the next use fails again.
+    }
+  }
+}

@@ -1,0 +1,56 @@
+/** Wires the limits: the engine with its file in the first process, a channel to it in a worker. */
+
+import { join } from 'node:path';
+import type { Budget, Principal } from '../keys/principal.ts';
+import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';
+import { event, type Log } from '../telemetry/log.ts';
+import { openGuard } from './guard.ts';
+import { KeptLimits } from './kept-limits.ts';
+import type { Limits } from './limits.ts';
+import { BudgetNotices } from './notices.ts';
+import { budgetsReport, usageReport } from './usage-report.ts';
+import { type LimitsChannel, RemoteLimits, WorkerLimits } from './worker-channel.ts';
+
+export interface OpenLimitsOptions {
+  /** The folder of the state. */
+  readonly home: string;
+  readonly log: Log;
+  readonly metrics: GatewayMetrics;
+  /** In a worker: the first process. */
+  readonly channel: LimitsChannel | undefined;
+  /** In a gateway inside another one: the limits of that one. */
+  readonly shared: Limits | undefined;
+}
+
+export function openLimits({ home, log, metrics, channel, shared }: OpenLimitsOptions) {
+  const notices = new BudgetNotices({ log, fetch: (url, init) => fetch(url, init) });
+  const own =
+    channel === undefined && shared === undefined
+      ? new KeptLimits({
+          path: join(home, 'state', 'limits.db'),
+          onProblem: (message) => event(log, 'limits.store.problem', { message }, 'error'),
+          onReached: (reached) => notices.reached(reached),
+        })
+      : undefined;
+  const limits: Limits = own ?? shared ?? new RemoteLimits(channel!);
+  const guarding = {
+    limits,
+    onRefused: ({ name }: Principal, limit: string) => metrics.limitRefusals.add(1, name, limit),
+  };
+  return {
+    limits,
+    /** As {@link openGuard}: what an exchange of this principal may use. */
+    guard: (principal: Principal) => openGuard(guarding, principal),
+    usage: (principal: Principal) => usageReport(limits, principal),
+    budgets: (budgets: readonly Budget[]) => budgetsReport(limits, budgets),
+    workerLimits(): WorkerLimits {
+      if (own === undefined) throw new Error('only the first process has workers');
+      return new WorkerLimits(own);
+    },
+    handOver: () => own?.handOver(),
+    close() {
+      notices.close();
+      own?.close();
+    },
+  };
+}

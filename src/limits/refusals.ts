@@ -1,0 +1,60 @@
+/** A refusal as the error that a client gets: which limit or budget, what is used, and when it is free again. */
+
+import { GatewayError } from '../conversation/errors.ts';
+import { cutText } from '../lib/text/printable-text.ts';
+import { usdText } from '../lib/text/usd.ts';
+import type { PrincipalLaws } from './laws-of.ts';
+import type { Refusal, Standing } from './limits.ts';
+
+/** The name of a law for messages and metrics: as in the configuration, or the name of the budget. */
+export function limitName(laws: PrincipalLaws, { law }: Pick<Refusal, 'law'>): string {
+  const budget = laws.budgets.find((one) => one.law.id === law.id)?.budget;
+  if (budget !== undefined) return budget.name;
+  if (law.kind === 'slots') return 'concurrent';
+  return law.unit === 'requests' ? 'requests_per_minute' : 'tokens_per_minute';
+}
+
+/**
+ * The error for a refusal. A limit: 429 with `retry-after`. A budget: kind `budget`, which each codec writes in
+ * its protocol (429 `insufficient_quota`, 402 `billing_error`), and which no client should try again by itself.
+ */
+export function refusalError(laws: PrincipalLaws, refusal: Refusal): GatewayError {
+  const { law, retryAfterMs, standing, asked } = refusal;
+  const name = cutText(limitName(laws, refusal), 200);
+  if (law.kind === 'window') return budgetError(name, refusal);
+  const seconds =
+    retryAfterMs === undefined ? undefined : Math.max(1, Math.ceil(retryAfterMs / 1000));
+  const more =
+    seconds === undefined
+      ? { code: 'rate_limit_exceeded', retryable: false }
+      : { code: 'rate_limit_exceeded', retryAfter: seconds };
+  return new GatewayError('rate_limit', limitMessage(name, standing, asked, seconds), more);
+}
+
+function limitMessage(
+  name: string,
+  { law, used }: Standing,
+  asked: number,
+  seconds: number | undefined,
+): string {
+  if (law.kind === 'slots') {
+    return `This key has ${used} requests running, and may have ${law.amount} at a time (limits.${name}). Try again when one has ended.`;
+  }
+  if (seconds === undefined) {
+    return `This request needs about ${asked} ${law.unit}, more than this key may use in a minute: ${law.amount} (limits.${name}).`;
+  }
+  return `This key may use ${law.amount} ${law.unit} per minute and has used ${used} (limits.${name}). Try again in ${seconds} s.`;
+}
+
+function budgetError(name: string, { law, standing, asked }: Refusal): GatewayError {
+  const { used, held, resetAt } = standing;
+  const spent = `$${usdText(used - held)} of $${usdText(law.amount)} is spent`;
+  const reserved = held === 0 ? '' : `, $${usdText(held)} is reserved by requests that still run`;
+  const needs = asked === 0 ? '' : `, and this request may cost $${usdText(asked)}`;
+  const reset =
+    resetAt === undefined
+      ? 'It does not reset.'
+      : `It resets at ${new Date(resetAt).toISOString().replace(/\.\d+Z$/, 'Z')}.`;
+  const message = `The budget "${name}" is used up: ${spent}${reserved}${needs}. ${reset}`;
+  return new GatewayError('budget', message, { code: 'insufficient_quota', retryable: false });
+}

@@ -1,0 +1,285 @@
+/** The accounts of exchanges: each try is reserved, priced, counted once, and written to the journal. */
+
+import type { TryAccount, TryResult, TryStart } from '../conversation/account/payer.ts';
+import { GatewayError } from '../conversation/errors.ts';
+import { type Target, targetName } from '../conversation/target.ts';
+import { totalInput, type Usage } from '../conversation/usage.ts';
+import type { Account, AccountStart, Accounts } from '../gateway/account.ts';
+import type { Principal } from '../keys/principal.ts';
+import type { FlatHeaders } from '../lib/http/headers.ts';
+import { usdText } from '../lib/text/usd.ts';
+import { searchesOf, wholeTokens } from './cost.ts';
+import type { AnswerKind, OutputEstimate } from './estimate.ts';
+import type { RunningPlace, RunningTry, SpendJournal } from './journal.ts';
+import type { PriceBook, PriceVersion } from './price.ts';
+import { NO_TOKENS, type SpendRow, type SpendTokens } from './spend.ts';
+
+/** What a try is expected to use, or has used. `nanoUsd` undefined: no price is known. */
+export interface TryAmounts {
+  readonly tokens: number;
+  readonly nanoUsd: number | undefined;
+}
+
+/** What limits and budgets say of one exchange. Without any, there is no guard. */
+export interface ExchangeGuard {
+  /**
+   * Reserves for a try; what it gives is settled once.
+   * @throws GatewayError if a limit or a budget refuses
+   */
+  reserve(expected: TryAmounts): TryHold | undefined | Promise<TryHold>;
+  /** A spent budget sends the exchange this way. */
+  readonly route: string | undefined;
+  addHeaders(headers: FlatHeaders): void;
+  end(): void;
+}
+
+export interface TryHold {
+  settle(used: TryAmounts): void;
+}
+
+export interface AccountsOptions {
+  readonly journal: SpendJournal;
+  readonly prices: () => PriceBook;
+  readonly unpriced: () => 'count' | 'refuse';
+  readonly estimate: OutputEstimate;
+  /** Undefined: nothing limits this principal. @throws GatewayError if the exchange is refused */
+  readonly guard: (principal: Principal) => ExchangeGuard | undefined | Promise<ExchangeGuard>;
+  /** What a try cost: for metrics. */
+  readonly onCost: (target: string, nanoUsd: number) => void;
+}
+
+export class SpendAccounts implements Accounts {
+  readonly #options: AccountsOptions;
+
+  constructor(options: AccountsOptions) {
+    this.#options = options;
+  }
+
+  open(about: AccountStart): Account | Promise<Account> {
+    const guard = this.#options.guard(about.principal);
+    return guard instanceof Promise
+      ? guard.then((found) => new ExchangeAccount(about, this.#options, found))
+      : new ExchangeAccount(about, this.#options, guard);
+  }
+}
+
+class ExchangeAccount implements Account {
+  readonly about: AccountStart;
+  readonly options: AccountsOptions;
+  readonly #guard: ExchangeGuard | undefined;
+  #nano = 0;
+  #tried = false;
+  #unpriced = false;
+  #over = false;
+  /** Tries that have not ended; mostly one. */
+  readonly #open: SpendTry[] = [];
+
+  constructor(about: AccountStart, options: AccountsOptions, guard: ExchangeGuard | undefined) {
+    this.about = about;
+    this.options = options;
+    this.#guard = guard;
+  }
+
+  forbids(target: Target): GatewayError | undefined {
+    const { unpriced, prices } = this.options;
+    if (unpriced() === 'refuse' && prices().of(targetName(target)).at(Date.now()) === undefined) {
+      return withoutPrice(target);
+    }
+    return undefined;
+  }
+
+  get route(): string | undefined {
+    return this.#guard?.route;
+  }
+
+  beginTry(start: TryStart): TryAccount | Promise<TryAccount> {
+    const one = new SpendTry(this, start);
+    const hold = this.#guard?.reserve(one.expected);
+    if (!(hold instanceof Promise)) return this.#begun(one, hold);
+    return hold.then((found) => this.#begun(one, found));
+  }
+
+  #begun(one: SpendTry, hold: TryHold | undefined): SpendTry {
+    one.begun(hold);
+    this.#open.push(one);
+    return one;
+  }
+
+  /** A try is over. `cost` undefined: its price is unknown. */
+  ended(one: SpendTry, cost: number | undefined): void {
+    const at = this.#open.indexOf(one);
+    if (at >= 0) this.#open.splice(at, 1);
+    this.#tried = true;
+    if (cost === undefined) this.#unpriced = true;
+    else this.#nano += cost;
+  }
+
+  get cost(): number | undefined {
+    return this.#unpriced || !this.#tried ? undefined : this.#nano;
+  }
+
+  addHeaders(headers: FlatHeaders, whole: boolean): void {
+    this.#guard?.addHeaders(headers);
+    const { cost } = this;
+    if (whole && cost !== undefined) headers.set('x-hopgate-cost-usd', usdText(cost));
+  }
+
+  end(ended: 'client_gone' | 'cut'): void {
+    if (this.#over) return;
+    this.#over = true;
+    for (const one of [...this.#open]) {
+      one.end({ ended, usage: undefined, final: false, content: false, bytes: 0 });
+    }
+    this.#guard?.end();
+  }
+}
+
+class SpendTry implements TryAccount, RunningTry, AnswerKind {
+  readonly target: string;
+  readonly protocol: Target['protocol'];
+  readonly stream: boolean;
+  readonly #account: ExchangeAccount;
+  readonly #start: TryStart;
+  /** Of the configuration in force when it began: a price that is removed meanwhile still counts. */
+  readonly #price: PriceVersion | undefined;
+  #place: RunningPlace | undefined;
+  #hold: TryHold | undefined;
+  #status: number | undefined;
+  #over = false;
+
+  constructor(account: ExchangeAccount, start: TryStart) {
+    this.#account = account;
+    this.#start = start;
+    this.target = targetName(start.target);
+    this.protocol = start.target.protocol;
+    this.stream = start.stream;
+    this.#price = account.options.prices().of(this.target).at(Date.now());
+  }
+
+  begun(hold: TryHold | undefined): void {
+    this.#hold = hold;
+    this.#place = this.#account.options.journal.begin(this);
+  }
+
+  answered(status: number): void {
+    this.#status = status;
+  }
+
+  /** What is reserved before it goes out. */
+  get expected(): TryAmounts {
+    const usage = this.#expectedUsage();
+    return { tokens: totalInput(usage) + usage.output, nanoUsd: this.#applied(usage)?.cost };
+  }
+
+  #expectedUsage(): Usage {
+    const { inputTokens, maxOutputTokens } = this.#start;
+    return {
+      input: inputTokens,
+      output: this.#account.options.estimate.reserved(this, maxOutputTokens),
+    };
+  }
+
+  #applied(usage: Usage): { readonly cost: number; readonly json: string } | undefined {
+    const price = this.#price;
+    if (price === undefined) return undefined;
+    const tier = price.hasServiceTiers ? this.#start.serviceTier : undefined;
+    const { rates, json } = price.applied(totalInput(usage), tier);
+    return { cost: rates.costOf(usage), json };
+  }
+
+  end(result: TryResult): void {
+    if (this.#over) return;
+    this.#over = true;
+    const { estimate, journal, onCost } = this.#account.options;
+    const usage = this.#used(result);
+    const exact = usage === undefined || result.final;
+    const applied = usage === undefined ? undefined : this.#applied(usage);
+    // What was not answered costs nothing, whatever the price.
+    const cost = usage === undefined ? 0 : applied?.cost;
+    if (result.ended === 'done' && result.final && result.usage !== undefined) {
+      estimate.learn(this, result.bytes, result.usage.output + (result.usage.reasoning ?? 0));
+    }
+    const place = this.#place;
+    if (place !== undefined)
+      journal.end(place, this.#row(result, usage, !exact, applied?.json, cost));
+    if (cost !== undefined && cost > 0) onCost(this.target, cost);
+    this.#hold?.settle({ tokens: usage === undefined ? 0 : allTokens(usage), nanoUsd: cost });
+    this.#account.ended(this, cost);
+  }
+
+  /** What is paid for; undefined: nothing. */
+  #used({ ended, usage, final, content, bytes }: TryResult): Usage | undefined {
+    if (usage !== undefined && final) return usage;
+    const status = this.#status ?? 0;
+    if (status < 200 || status > 299) return undefined;
+    if (ended === 'error' && !content) return undefined;
+    const { inputTokens, maxOutputTokens } = this.#start;
+    const complete = ended === 'done';
+    const { estimate } = this.#account.options;
+    const seen = maxOutputTokens === 0 ? 0 : estimate.tokens(this, bytes, complete);
+    if (usage === undefined) return { input: inputTokens, output: seen };
+    const output = Math.max(usage.output, seen - (usage.reasoning ?? 0));
+    return { ...usage, output };
+  }
+
+  #row(
+    { ended }: Pick<TryResult, 'ended'>,
+    usage: Usage | undefined,
+    estimated: boolean,
+    price: string | undefined,
+    cost: number | undefined,
+  ): SpendRow {
+    const { principal, request, session, client } = this.#account.about;
+    const { model, upstreamKey, hop, attempt } = this.#start;
+    return {
+      request,
+      time: Date.now(),
+      key: principal.id,
+      labels: principal.labels,
+      session,
+      client,
+      model,
+      target: this.target,
+      upstreamKey,
+      hop,
+      attempt,
+      status: this.#status,
+      // Without a head there was nothing to cut.
+      ended: ended === 'cut' && this.#status === undefined ? 'error' : ended,
+      tokens: usage === undefined ? NO_TOKENS : tokensOf(usage),
+      estimated,
+      cost,
+      price,
+      trace: undefined,
+    };
+  }
+
+  reservedRow(): SpendRow {
+    const usage = this.#expectedUsage();
+    const applied = this.#applied(usage);
+    return {
+      ...this.#row({ ended: 'cut' }, usage, true, applied?.json, applied?.cost),
+      ended: 'cut',
+    };
+  }
+}
+
+const allTokens = (usage: Usage): number =>
+  wholeTokens(totalInput(usage) + usage.output + (usage.reasoning ?? 0));
+
+const tokensOf = (usage: Usage): SpendTokens => ({
+  input: wholeTokens(usage.input),
+  output: wholeTokens(usage.output),
+  cacheRead: wholeTokens(usage.cacheRead ?? 0),
+  cacheWrite: wholeTokens(usage.cacheWrite ?? 0),
+  cacheWrite1h: wholeTokens(usage.cacheWrite1h ?? 0),
+  reasoning: wholeTokens(usage.reasoning ?? 0),
+  searches: wholeTokens(searchesOf(usage)),
+});
+
+const withoutPrice = (target: Target) =>
+  new GatewayError(
+    'permission',
+    `No price is known for ${targetName(target)}, and models without a price are refused (unpriced: refuse).`,
+    { code: 'model_without_price', retryable: false },
+  );

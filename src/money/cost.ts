@@ -1,0 +1,81 @@
+/** The one place where tokens become money: integers of nano-USD, rounded up once for each try. */
+
+import type { Rates } from '../config/sections/prices.ts';
+import type { Usage } from '../conversation/usage.ts';
+
+/** 1e-9 USD. More than any try can cost; sums of thousands of them are still exact in SQLite. */
+export const MOST_NANO_USD = 1e15;
+/** A vendor that reports more tokens than this for one try is believed up to here. */
+const MOST_TOKENS = 1e12;
+
+/** Picodollars (1e-12 USD) for one token: prices are given in USD per million, with six decimals at most. */
+const perToken = (usdPerMillion: number): number => Math.round(usdPerMillion * 1e6);
+const perThousandth = (usdPerThousand: number): number => Math.round(usdPerThousand * 1e9);
+
+/** Prices as integers of picodollars. */
+export class PicoRates {
+  readonly input: number;
+  readonly output: number;
+  readonly cached: number;
+  readonly cacheWrite: number;
+  readonly cacheWrite1h: number;
+  readonly reasoning: number;
+  readonly search: number;
+  readonly request: number;
+
+  constructor(rates: Rates) {
+    this.input = perToken(rates.input);
+    this.output = perToken(rates.output);
+    this.cached = perToken(rates.cached);
+    this.cacheWrite = perToken(rates.cacheWrite);
+    this.cacheWrite1h = perToken(rates.cacheWrite1h);
+    this.reasoning = perToken(rates.reasoning);
+    this.search = perThousandth(rates.search);
+    this.request = perThousandth(rates.request);
+  }
+
+  /** Nano-USD for one try that was answered, rounded up. */
+  costOf(usage: Usage): number {
+    const { cacheRead = 0, cacheWrite = 0, cacheWrite1h = 0, reasoning = 0 } = usage;
+    const hour = Math.min(cacheWrite1h, cacheWrite);
+    const pico =
+      this.request +
+      wholeTokens(usage.input) * this.input +
+      wholeTokens(cacheRead) * this.cached +
+      wholeTokens(cacheWrite - hour) * this.cacheWrite +
+      wholeTokens(hour) * this.cacheWrite1h +
+      wholeTokens(usage.output) * this.output +
+      wholeTokens(reasoning) * this.reasoning +
+      wholeTokens(searchesOf(usage)) * this.search;
+    // Up to here every product and sum is an exact integer.
+    if (pico > Number.MAX_SAFE_INTEGER) return this.#largeCostOf(usage);
+    const rest = pico % 1000;
+    return Math.min(MOST_NANO_USD, (pico - rest) / 1000 + (rest > 0 ? 1 : 0));
+  }
+
+  #largeCostOf(usage: Usage): number {
+    const { cacheRead = 0, cacheWrite = 0, cacheWrite1h = 0, reasoning = 0 } = usage;
+    const hour = Math.min(cacheWrite1h, cacheWrite);
+    const parts: readonly (readonly [number, number])[] = [
+      [1, this.request],
+      [usage.input, this.input],
+      [cacheRead, this.cached],
+      [cacheWrite - hour, this.cacheWrite],
+      [hour, this.cacheWrite1h],
+      [usage.output, this.output],
+      [reasoning, this.reasoning],
+      [searchesOf(usage), this.search],
+    ];
+    let pico = 0n;
+    for (const [count, price] of parts) pico += BigInt(wholeTokens(count)) * BigInt(price);
+    const nano = (pico + 999n) / 1000n;
+    return nano > BigInt(MOST_NANO_USD) ? MOST_NANO_USD : Number(nano);
+  }
+}
+
+/** Searches of the vendor's own tool. */
+export const searchesOf = ({ hosted }: Usage): number => hosted?.web_search_requests ?? 0;
+
+/** A vendor's count as a whole number within bounds. */
+export const wholeTokens = (count: number): number =>
+  Math.min(MOST_TOKENS, Math.ceil(Math.max(0, count)));

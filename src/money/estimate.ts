@@ -1,0 +1,88 @@
+/** Estimates the tokens of answers whose vendor did not count them, from their bytes. */
+
+import type { ProtocolName } from '../conversation/types.ts';
+
+/** Bytes of a streamed answer for one token, framing included, before any answer of the target was seen whole. */
+const STREAMED: Readonly<Partial<Record<ProtocolName, number>>> = {
+  'openai-chat': 200,
+  'openai-responses': 200,
+  'anthropic-messages': 60,
+};
+const STREAMED_ELSEWHERE = 60;
+/** The same for an answer that is not streamed. */
+const WHOLE = 5;
+/** Weight of the newest answer. */
+const WEIGHT = 0.2;
+/** Shorter answers are mostly framing. */
+const LEAST_TOKENS = 16;
+const LEAST_RATIO = 1;
+const MOST_RATIO = 5000;
+const MOST_TARGETS = 2000;
+/** Output that is reserved while nothing is known of a target, and the request sets no limit. */
+const UNKNOWN_OUTPUT = 1000;
+
+/** Responses says a text again at the end of its part, of its item and of its output. */
+const REPEATED: Readonly<Partial<Record<ProtocolName, number>>> = { 'openai-responses': 3 };
+const TEXT_BYTES = 4.5;
+
+/** What completed answers of one target have shown. */
+interface Learned {
+  bytesPerToken: number;
+  /** Mean of the output's tokens, and of their distance from it. */
+  mean: number;
+  spread: number;
+}
+
+export interface AnswerKind {
+  /** `provider/model` */
+  readonly target: string;
+  readonly protocol: ProtocolName;
+  readonly stream: boolean;
+}
+
+/** Learns from completed answers. Bounded: the target that was learned first is forgotten first. */
+export class OutputEstimate {
+  readonly #learned = new Map<string, Learned>();
+
+  /** A completed answer: `tokens` as the vendor counted them, reasoning included. */
+  learn(kind: AnswerKind, received: number, tokens: number): void {
+    const bytes = received - repeatedBytes(kind) * tokens;
+    if (tokens < LEAST_TOKENS || bytes < tokens * LEAST_RATIO || bytes > tokens * MOST_RATIO)
+      return;
+    const key = keyOf(kind);
+    const ratio = bytes / tokens;
+    const known = this.#learned.get(key);
+    if (known !== undefined) {
+      known.bytesPerToken += WEIGHT * (ratio - known.bytesPerToken);
+      known.spread += WEIGHT * (Math.abs(tokens - known.mean) - known.spread);
+      known.mean += WEIGHT * (tokens - known.mean);
+      return;
+    }
+    if (this.#learned.size >= MOST_TARGETS) {
+      this.#learned.delete(this.#learned.keys().next().value!);
+    }
+    this.#learned.set(key, { bytesPerToken: ratio, mean: tokens, spread: tokens / 2 });
+  }
+
+  /** Tokens of this many bytes of an answer. `complete`: it came to its end. */
+  tokens(kind: AnswerKind, bytes: number, complete: boolean): number {
+    const known = this.#learned.get(keyOf(kind))?.bytesPerToken;
+    const usual = kind.stream ? (STREAMED[kind.protocol] ?? STREAMED_ELSEWHERE) : WHOLE;
+    const repeated = complete ? repeatedBytes(kind) : 0;
+    return Math.ceil(bytes / ((known ?? usual) + repeated));
+  }
+
+  /** Tokens that nearly every answer of this target stays below; what is reserved before it comes. */
+  reserved(kind: AnswerKind, most: number | undefined): number {
+    const known = this.#learned.get(keyOf(kind));
+    const likely =
+      known === undefined ? UNKNOWN_OUTPUT : Math.ceil(known.mean + 2.5 * known.spread);
+    return most === undefined ? likely : Math.min(most, likely);
+  }
+}
+
+/** Bytes that the end of an answer has for each token of it. */
+const repeatedBytes = ({ protocol, stream }: AnswerKind): number =>
+  stream ? (REPEATED[protocol] ?? 0) * TEXT_BYTES : 0;
+
+const keyOf = ({ target, stream }: AnswerKind): string => (stream ? target : `${target}\0`);

@@ -1,0 +1,284 @@
+/** The journal of spend: rows wait in memory for a moment and are written in batches, outside of requests. */
+
+import { othersTurn } from '../lib/loop/steps.ts';
+import { fileAt, isDamage, setAside } from '../lib/store/versioned-store.ts';
+import { randomBase36 } from '../lib/text/ids.ts';
+import type { SpendReader } from './schema.ts';
+import type { SpendRow } from './spend.ts';
+import { SpendStore, type WaitingRow } from './spend-store.ts';
+import { RowTotals } from './totals.ts';
+
+const FLUSH_AFTER_MS = 200;
+const FLUSH_ROWS = 200;
+const RETRY_AFTER_MS = 2000;
+/** Another process writes: it is done in a moment. */
+const BUSY_RETRY_MS = 20;
+/** Rows that wait while the file cannot be written. Of those that come then, only the totals are kept. */
+const MOST_WAITING = 50_000;
+const MOST_GROUPS = 20_000;
+const TAKEN_AT_ONCE = 100;
+const RUNNING_AT_ONCE = 100;
+const DROPPED_AT_ONCE = 200;
+const DROP_EVERY_MS = 600_000;
+const SEEN_EVERY_MS = 10_000;
+const DAY_MS = 86_400_000;
+
+/** A try that runs. */
+export interface RunningTry {
+  /** What it would be if it ended now by a kill: as reserved. */
+  reservedRow(): SpendRow;
+}
+
+/** A running try's place in the journal. */
+export interface RunningPlace {
+  readonly began: number;
+  readonly running: RunningTry;
+  /** 0: it is not in the file. */
+  seq: number;
+}
+
+export interface JournalOptions {
+  readonly path: string;
+  /** Days; 0 = for ever. */
+  readonly keepDays: () => number;
+  /** The file cannot be written; once until it can. `waiting`: rows in memory. */
+  readonly onProblem: (message: string, waiting: number) => void;
+  /** It can be written again. `lost`: rows of which only the totals were kept, or nothing. */
+  readonly onRecovered: (lost: number) => void;
+  /** Milliseconds from the end of a try to its write; for tests. */
+  readonly flushAfterMs?: number;
+}
+
+export class SpendJournal {
+  readonly #options: JournalOptions;
+  /** Tells this process from all others, those before it with the same number too. */
+  readonly #writer = `${process.pid}-${randomBase36(12)}`;
+  #file: SpendStore | undefined;
+  #fileId = 0;
+  #waiting: WaitingRow[] = [];
+  /** The first of them that is not written. */
+  #next = 0;
+  /** Rows beyond {@link MOST_WAITING}, as totals. */
+  #overflow: RowTotals | undefined;
+  #lost = 0;
+  /** Tries that are not in the file, oldest first. */
+  readonly #young = new Set<RunningPlace>();
+  #stored = 0;
+  #seq = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #seenTimer: ReturnType<typeof setInterval> | undefined;
+  #problem: string | undefined;
+  #takingOver = true;
+  #dropped = 0;
+  #closed = false;
+  /** A flush is under way, slice by slice. */
+  #flushing: Promise<void> | undefined;
+
+  constructor(options: JournalOptions) {
+    this.#options = options;
+  }
+
+  /** Rows in memory. */
+  get waiting(): number {
+    return this.#waiting.length - this.#next;
+  }
+
+  /** Opens the file and takes over what killed processes left, in the background. */
+  open(): void {
+    this.#schedule(0);
+  }
+
+  /** A try goes out. */
+  begin(running: RunningTry): RunningPlace {
+    const place: RunningPlace = { began: performance.now(), running, seq: 0 };
+    this.#young.add(place);
+    this.#schedule();
+    return place;
+  }
+
+  /** The try is over: its row. */
+  end(place: RunningPlace, row: SpendRow): void {
+    if (place.seq === 0) this.#young.delete(place);
+    else this.#stored--;
+    if (this.waiting >= MOST_WAITING) {
+      this.#keepTotals(row);
+      return;
+    }
+    this.#waiting.push({ row, running: place.seq });
+    if (this.waiting === FLUSH_ROWS && this.#problem === undefined) this.#flushSoon();
+    else this.#schedule();
+  }
+
+  #keepTotals(row: SpendRow): void {
+    this.#lost++;
+    this.#overflow ??= new RowTotals();
+    if (this.#overflow.size < MOST_GROUPS) this.#overflow.add(row);
+  }
+
+  /** Reads from the file, with everything in it that waited. @throws SQLiteError, or the file system's error */
+  async read<T>(question: (reader: SpendReader) => T | Promise<T>): Promise<T> {
+    await this.flush();
+    return question(this.#opened());
+  }
+
+  /** Writes all that waits, in slices. Never rejects. */
+  flush(): Promise<void> {
+    this.#flushing ??= this.#flushAll().finally(() => {
+      this.#flushing = undefined;
+    });
+    return this.#flushing;
+  }
+
+  /** Writes all that waits, now. */
+  close(): void {
+    if (this.#closed) return;
+    clearTimeout(this.#timer);
+    clearInterval(this.#seenTimer);
+    const nothing = this.waiting === 0 && this.#overflow === undefined && this.#file === undefined;
+    while (!nothing && this.#writeSlice()) {
+      // Slice by slice, without a turn for others: the process ends.
+    }
+    this.#closed = true;
+    this.#file?.close();
+    this.#file = undefined;
+  }
+
+  #schedule(after = this.#options.flushAfterMs ?? FLUSH_AFTER_MS): void {
+    if (this.#timer !== undefined || this.#closed) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      void this.flush();
+    }, after);
+    this.#timer.unref();
+  }
+
+  #flushSoon(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    setImmediate(() => void this.flush());
+  }
+
+  async #flushAll(): Promise<void> {
+    while (!this.#closed && this.#writeSlice()) await othersTurn();
+    if (this.#young.size > 0) this.#schedule();
+  }
+
+  /** One transaction's worth. True: there is more, and it can be written. */
+  #writeSlice(): boolean {
+    try {
+      const file = this.#opened();
+      const more = this.#work(file);
+      if (this.#problem !== undefined) {
+        this.#problem = undefined;
+        this.#options.onRecovered(this.#lost);
+        this.#lost = 0;
+      }
+      return more;
+    } catch (thrown) {
+      this.#failed(thrown);
+      return false;
+    }
+  }
+
+  #work(file: SpendStore): boolean {
+    if (this.#takingOver) {
+      this.#takingOver = file.takeOver(TAKEN_AT_ONCE);
+      return true;
+    }
+    if (this.waiting > 0 || this.#overflow !== undefined) {
+      const rows = this.#waiting.slice(this.#next, this.#next + FLUSH_ROWS);
+      this.#next += file.write(rows, this.#overflow);
+      this.#overflow = undefined;
+      if (this.#next >= this.#waiting.length || this.#next > MOST_WAITING / 4) {
+        this.#waiting = this.#waiting.slice(this.#next);
+        this.#next = 0;
+      }
+      return true;
+    }
+    return this.#writeRunning(file) || this.#drop(file);
+  }
+
+  /** Tries that have run for a moment. True: there are more. */
+  #writeRunning(file: SpendStore): boolean {
+    if (this.#closed || this.#young.size === 0) return false;
+    const before = performance.now() - (this.#options.flushAfterMs ?? FLUSH_AFTER_MS);
+    const old: RunningPlace[] = [];
+    for (const place of this.#young) {
+      if (place.began > before || old.length >= RUNNING_AT_ONCE) break;
+      old.push(place);
+    }
+    if (old.length === 0) return false;
+    const first = this.#seq + 1;
+    file.writeRunning(
+      old.map(({ running }, at) => ({ seq: first + at, row: running.reservedRow() })),
+    );
+    this.#seq += old.length;
+    old.forEach((place, at) => {
+      place.seq = first + at;
+      this.#young.delete(place);
+    });
+    this.#stored += old.length;
+    this.#keepSeen();
+    return old.length === RUNNING_AT_ONCE;
+  }
+
+  /** While tries of this process are in the file, other processes must see that it lives. */
+  #keepSeen(): void {
+    if (this.#seenTimer !== undefined) return;
+    this.#seenTimer = setInterval(() => {
+      if (this.#stored === 0) {
+        clearInterval(this.#seenTimer);
+        this.#seenTimer = undefined;
+        return;
+      }
+      try {
+        this.#file?.seen();
+      } catch {
+        // A file that is full or locked is reported when rows are written.
+      }
+    }, SEEN_EVERY_MS);
+    this.#seenTimer.unref();
+  }
+
+  #drop(file: SpendStore): boolean {
+    const days = this.#options.keepDays();
+    const now = Date.now();
+    if (days === 0 || Math.abs(now - this.#dropped) < DROP_EVERY_MS) return false;
+    if (file.dropBefore(now - days * DAY_MS, DROPPED_AT_ONCE)) return true;
+    this.#dropped = now;
+    return false;
+  }
+
+  #opened(): SpendStore {
+    if (this.#file === undefined) {
+      this.#file = new SpendStore(this.#options.path, this.#writer);
+      this.#fileId = fileAt(this.#options.path);
+      this.#takingOver = true;
+    }
+    return this.#file;
+  }
+
+  #failed(thrown: unknown): void {
+    const code = String((thrown as { code?: unknown } | null)?.code);
+    const busy = /BUSY|LOCKED/.test(code);
+    const message = thrown instanceof Error ? thrown.message : String(thrown);
+    if (isDamage(thrown) && this.#file !== undefined) {
+      try {
+        this.#file.abandon();
+        setAside(this.#options.path, this.#fileId, thrown);
+      } catch {
+        // Tried again with the next write.
+      }
+      this.#file = undefined;
+    }
+    // Another process that writes for a moment is no problem.
+    if (!busy || this.waiting > FLUSH_ROWS * 10) this.#report(message);
+    this.#schedule(busy ? BUSY_RETRY_MS : RETRY_AFTER_MS);
+  }
+
+  #report(message: string): void {
+    if (this.#problem !== undefined) return;
+    this.#problem = message;
+    this.#options.onProblem(message, this.waiting);
+  }
+}

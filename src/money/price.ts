@@ -1,0 +1,156 @@
+/** Which price applies to a try: that of the configuration, else the one that hopgate knows of the model. */
+
+import type { ModelPrice, PriceTier, Rates } from '../config/sections/prices.ts';
+import { cataloguePrice } from '../config/vendors/catalogue.ts';
+import { globTest } from '../lib/text/glob.ts';
+import { PicoRates } from './cost.ts';
+
+/** The price of one try. */
+export interface AppliedPrice {
+  readonly rates: PicoRates;
+  /** What is written beside the row, as JSON: USD per million tokens by kind, and where the price comes from. */
+  readonly json: string;
+}
+
+/** A model's price at one time. */
+export interface PriceVersion {
+  /** @param inputTokens all prompt tokens, cached ones included */
+  applied(inputTokens: number, serviceTier: string | undefined): AppliedPrice;
+  /** The price depends on the request's `service_tier`. */
+  readonly hasServiceTiers: boolean;
+  readonly model: ModelPrice;
+}
+
+/** What one request with so many prompt tokens pays: the last tier that fits, else the usual prices. */
+export function ratesFor(
+  price: ModelPrice,
+  inputTokens: number,
+  serviceTier: string | undefined,
+): Rates {
+  return price.tiers[tierOf(price.tiers, inputTokens, serviceTier)]?.rates ?? price;
+}
+
+function tierOf(
+  tiers: readonly PriceTier[],
+  inputTokens: number,
+  serviceTier: string | undefined,
+): number {
+  return tiers.findLastIndex(
+    (tier) =>
+      (tier.above === undefined || inputTokens > tier.above) &&
+      (tier.serviceTier === undefined || tier.serviceTier === serviceTier),
+  );
+}
+
+/** One model's prices at one provider. */
+export interface KnownPrice {
+  /** The price of a try that begins then (milliseconds since 1970); undefined: none is known. */
+  at(time: number): PriceVersion | undefined;
+}
+
+/** What the book needs to know of a provider. */
+export interface PricedProvider {
+  /** Its name in the catalogue of models; undefined: the catalogue has none of its prices. */
+  readonly vendor?: string | undefined;
+  readonly prices: readonly ModelPrice[];
+}
+
+const NO_PRICE: KnownPrice = { at: () => undefined };
+/** Targets that are remembered. Clients may name any model where a provider takes all. */
+const MOST_TARGETS = 5000;
+
+/** The prices of a configuration. */
+export class PriceBook {
+  readonly #providers: Readonly<Record<string, PricedProvider>>;
+  readonly #known = new Map<string, KnownPrice>();
+
+  constructor({ providers }: { readonly providers: Readonly<Record<string, PricedProvider>> }) {
+    this.#providers = providers;
+  }
+
+  /** @param target `provider/model` */
+  of(target: string): KnownPrice {
+    let known = this.#known.get(target);
+    if (known === undefined) {
+      known = this.#find(target);
+      if (this.#known.size >= MOST_TARGETS) this.#known.clear();
+      this.#known.set(target, known);
+    }
+    return known;
+  }
+
+  /** Undefined: none is known. */
+  modelPrice(target: string, time: number): ModelPrice | undefined {
+    return this.of(target).at(time)?.model;
+  }
+
+  /** Some price is known. */
+  get any(): boolean {
+    return Object.values(this.#providers).some(
+      ({ prices, vendor }) => prices.length > 0 || vendor !== undefined,
+    );
+  }
+
+  #find(target: string): KnownPrice {
+    const slash = target.indexOf('/');
+    const name = target.slice(0, slash);
+    const model = target.slice(slash + 1);
+    if (!Object.hasOwn(this.#providers, name)) return NO_PRICE;
+    const provider = this.#providers[name]!;
+    const own = provider.prices.filter((price) => globTest(price.model)(model));
+    const prices = own.map((price) => new VersionedPrice(price, 'config'));
+    const builtIn = cataloguePrice(provider.vendor, model);
+    if (builtIn !== undefined) prices.push(new VersionedPrice(builtIn, 'catalogue'));
+    return prices.length === 0
+      ? NO_PRICE
+      : {
+          at: (time) => prices.find((price) => price.effectiveFrom <= time),
+        };
+  }
+}
+
+class VersionedPrice implements PriceVersion {
+  readonly effectiveFrom: number;
+  readonly hasServiceTiers: boolean;
+  readonly model: ModelPrice;
+  readonly #source: string;
+  readonly #usual: AppliedPrice;
+  readonly #tiers: readonly AppliedPrice[];
+
+  constructor(price: ModelPrice, source: string) {
+    this.effectiveFrom = price.effectiveFrom;
+    this.hasServiceTiers = price.tiers.some((tier) => tier.serviceTier !== undefined);
+    this.model = price;
+    this.#source = source;
+    this.#usual = this.#applied(price, {});
+    this.#tiers = price.tiers.map(({ rates, above, serviceTier }) =>
+      this.#applied(rates, { above, service_tier: serviceTier }),
+    );
+  }
+
+  applied(inputTokens: number, serviceTier: string | undefined): AppliedPrice {
+    return this.#tiers[tierOf(this.model.tiers, inputTokens, serviceTier)] ?? this.#usual;
+  }
+
+  #applied(rates: Rates, tier: object): AppliedPrice {
+    const { input, output, cached, cacheWrite, cacheWrite1h, reasoning, search, request } = rates;
+    const { model, effectiveFrom } = this.model;
+    const from =
+      effectiveFrom === 0 ? undefined : new Date(effectiveFrom).toISOString().slice(0, 10);
+    const json = JSON.stringify({
+      source: this.#source,
+      model,
+      effective_from: from,
+      ...tier,
+      input,
+      output,
+      cached,
+      cache_write: cacheWrite,
+      cache_write_1h: cacheWrite1h,
+      reasoning,
+      search,
+      request,
+    });
+    return { rates: new PicoRates(rates), json };
+  }
+}

@@ -1,0 +1,66 @@
+/** The reports of the admin API about spend: usage over time, and the rows of single tries. */
+
+import { invalid } from '../conversation/errors.ts';
+import type { SpendJournal } from './journal.ts';
+import { readRowsQuery, spendCsv, spendPage } from './rows.ts';
+import { readUsageQuery, usageBy, usageJson } from './usage.ts';
+
+type Report = (query: URLSearchParams) => Promise<Response>;
+
+const USAGE = ['by', 'from', 'to', 'step', 'key', 'limit'];
+const SPEND = [
+  ...['from', 'to', 'key', 'model', 'target', 'session', 'request', 'ended', 'client'],
+  ...['before', 'limit', 'format'],
+];
+
+/** `GET /admin/v1/usage` and `GET /admin/v1/spend`. @throws GatewayError invalid_request that names the parameter */
+export function spendReports(journal: Pick<SpendJournal, 'read'>): {
+  readonly usage: Report;
+  readonly spend: Report;
+} {
+  return {
+    async usage(search) {
+      const query = readUsageQuery(only(search, USAGE), Date.now());
+      return Response.json(
+        await journal.read((reader) => usageJson(query, usageBy(reader, query))),
+      );
+    },
+    async spend(search) {
+      const query = readRowsQuery(only(search, SPEND), Date.now());
+      const format = search.get('format') ?? 'json';
+      if (format === 'json') {
+        return Response.json(await journal.read((reader) => spendPage(reader, query)));
+      }
+      if (format !== 'csv') throw invalid("'format' must be json or csv.", 'format');
+      const pieces = await journal.read((reader) => spendCsv(reader, query));
+      return new Response(streamOf(pieces), {
+        headers: {
+          'content-type': 'text/csv; charset=utf-8',
+          'content-disposition': 'attachment; filename="spend.csv"',
+        },
+      });
+    },
+  };
+}
+
+/** Unknown parameters are refused: a misspelled filter would give rows of everyone. */
+function only(search: URLSearchParams, known: readonly string[]) {
+  for (const name of search.keys()) {
+    if (!known.includes(name)) throw invalid(`Unknown parameter '${name.slice(0, 50)}'.`, name);
+  }
+  return (name: string) => search.get(name);
+}
+
+function streamOf(pieces: AsyncGenerator<string>): ReadableStream<Uint8Array> {
+  const utf8 = new TextEncoder();
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await pieces.next();
+      if (done === true) controller.close();
+      else controller.enqueue(utf8.encode(value));
+    },
+    async cancel() {
+      await pieces.return(undefined);
+    },
+  });
+}

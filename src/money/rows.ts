@@ -1,0 +1,216 @@
+/** Spend rows, newest first, page by page or as CSV. */
+
+import { invalid } from '../conversation/errors.ts';
+import { type JsonObject, tryParse } from '../lib/json/json.ts';
+import { othersTurn } from '../lib/loop/steps.ts';
+import type { SpendReader } from './schema.ts';
+import { limitOf, timeOf } from './usage.ts';
+
+const USUAL_ROWS = 100;
+const MOST_ROWS = 1000;
+/** Rows that are looked at between two turns of the event loop. */
+const LOOKED_AT_ONCE = 2000;
+/** Rows stand in the order in which they were written. A clock that was set back by less than this hides none. */
+const CLOCK_MS = 2 * 86_400_000;
+
+const FILTERS = ['key', 'model', 'target', 'session', 'request', 'ended', 'client'] as const;
+
+export interface RowsQuery {
+  /** Milliseconds since 1970; `to` is not included. */
+  readonly from: number;
+  readonly to: number;
+  /** Equal to these. */
+  readonly filters: Readonly<Partial<Record<(typeof FILTERS)[number], string>>>;
+  /** Only rows with smaller ids: the `next` of the page before. */
+  readonly before: number;
+  readonly limit: number;
+}
+
+/** One row as it is stored. */
+interface StoredRow {
+  readonly id: number;
+  readonly time: number;
+  readonly request: string;
+  readonly key: string;
+  /** JSON. */
+  readonly labels_text: string;
+  readonly session: string | null;
+  readonly client: string;
+  readonly model: string;
+  readonly target: string;
+  readonly upstream_key: string | null;
+  readonly hop: number;
+  readonly attempt: number;
+  readonly status: number | null;
+  readonly ended: string;
+  readonly input: number;
+  readonly output: number;
+  readonly cache_read: number;
+  readonly cache_write: number;
+  readonly cache_write_1h: number;
+  readonly reasoning: number;
+  readonly searches: number;
+  readonly estimated: number;
+  readonly cost: number | null;
+  /** JSON. */
+  readonly price_text: string | null;
+  readonly trace: string | null;
+}
+
+/** @throws GatewayError invalid_request that names the parameter */
+export function readRowsQuery(
+  get: (name: string) => string | null | undefined,
+  now: number,
+): RowsQuery {
+  const filters: Partial<Record<(typeof FILTERS)[number], string>> = {};
+  for (const name of FILTERS) {
+    const value = get(name);
+    if (value !== null && value !== undefined) filters[name] = value;
+  }
+  const before = get('before');
+  const cursor = before === null || before === undefined ? Number.MAX_SAFE_INTEGER : Number(before);
+  if (!Number.isInteger(cursor) || cursor < 1) {
+    throw invalid("'before' must be the 'next' of the page before.", 'before');
+  }
+  return {
+    from: timeOf(get('from'), 'from', now) ?? 0,
+    to: timeOf(get('to'), 'to', now) ?? Number.MAX_SAFE_INTEGER,
+    filters,
+    before: cursor,
+    limit: limitOf(get('limit'), USUAL_ROWS, MOST_ROWS),
+  };
+}
+
+/** One page as `GET /admin/v1/spend` gives it; `next` is null on the last one. */
+export async function spendPage(reader: SpendReader, query: RowsQuery): Promise<JsonObject> {
+  const rows: StoredRow[] = [];
+  for await (const found of scan(reader, query)) {
+    rows.push(...found);
+    if (rows.length >= query.limit) break;
+  }
+  const page = rows.slice(0, query.limit);
+  const more = rows.length >= query.limit;
+  return {
+    data: page.map(rowJson),
+    has_more: more,
+    next: more ? String(page.at(-1)!.id) : null,
+  };
+}
+
+/** All rows of the query as CSV (RFC 4180), in pieces. */
+export async function* spendCsv(reader: SpendReader, query: RowsQuery): AsyncGenerator<string> {
+  yield `${CSV_COLUMNS.map(([name]) => name).join(',')}\r\n`;
+  for await (const found of scan(reader, query)) {
+    const lines = found.map((row) => CSV_COLUMNS.map(([, value]) => cell(value(row))).join(','));
+    if (lines.length > 0) yield `${lines.join('\r\n')}\r\n`;
+  }
+}
+
+/** The rows of a query in pieces, with a turn of the event loop between two. */
+async function* scan(
+  reader: SpendReader,
+  { from, to, filters, before, limit }: RowsQuery,
+): AsyncGenerator<readonly StoredRow[]> {
+  const conditions = Object.keys(filters).map((name) => ` AND spend.${name} = $${name}`);
+  const where = `time >= $from AND time < $to${conditions.join('')}`;
+  const select = `SELECT spend.*, texts.text AS labels_text, prices.text AS price_text FROM spend
+    JOIN texts ON texts.id = spend.labels LEFT JOIN texts AS prices ON prices.id = spend.price`;
+  if (filters.session !== undefined) {
+    // The index of sessions: one session's rows are few.
+    const sql = `${select} WHERE ${where} AND spend.id < $before ORDER BY spend.id DESC LIMIT $limit`;
+    for (let below = before; ; ) {
+      const found = reader.all<StoredRow>(sql, { from, to, ...filters, before: below, limit });
+      yield found;
+      if (found.length < limit) return;
+      below = found.at(-1)!.id;
+      await othersTurn();
+    }
+  }
+  const end = (which: 'max' | 'min') =>
+    reader.all<{ id: number | null }>(`SELECT ${which}(id) AS id FROM spend`)[0]?.id ?? 0;
+  const newest = end('max');
+  const oldest = end('min');
+  const sql = `${select} WHERE spend.id >= $least AND spend.id < $before AND ${where} ORDER BY spend.id DESC`;
+  for (let below = Math.min(before, newest + 1); below > oldest; ) {
+    const least = below - LOOKED_AT_ONCE;
+    yield reader.all<StoredRow>(sql, { from, to, ...filters, least, before: below });
+    below = least;
+    const [last] = reader.all<{ time: number }>(
+      'SELECT time FROM spend WHERE id <= $least ORDER BY id DESC LIMIT 1',
+      { least },
+    );
+    if (last !== undefined && last.time < from - CLOCK_MS) return;
+    await othersTurn();
+  }
+}
+
+const rowJson = (row: StoredRow): JsonObject => ({
+  id: String(row.id),
+  request: row.request,
+  time: new Date(row.time).toISOString(),
+  key: row.key,
+  labels: tryParse(row.labels_text) ?? {},
+  session: row.session,
+  client: row.client,
+  model: row.model,
+  target: row.target,
+  upstream_key: row.upstream_key,
+  hop: row.hop,
+  attempt: row.attempt,
+  status: row.status,
+  ended: row.ended,
+  tokens: {
+    input: row.input,
+    output: row.output,
+    cache_read: row.cache_read,
+    cache_write: row.cache_write,
+    cache_write_1h: row.cache_write_1h,
+    reasoning: row.reasoning,
+  },
+  searches: row.searches,
+  estimated: row.estimated === 1,
+  cost_nano_usd: row.cost,
+  price: row.price_text === null ? null : (tryParse(row.price_text) ?? null),
+  trace_id: row.trace,
+});
+
+type Cell = string | number | null;
+
+const CSV_COLUMNS: readonly (readonly [name: string, value: (row: StoredRow) => Cell])[] = [
+  ['id', ({ id }) => id],
+  ['time', ({ time }) => new Date(time).toISOString()],
+  ['request', ({ request }) => request],
+  ['key', ({ key }) => key],
+  ['labels', (row) => row.labels_text],
+  ['session', ({ session }) => session],
+  ['client', ({ client }) => client],
+  ['model', ({ model }) => model],
+  ['target', ({ target }) => target],
+  ['upstream_key', (row) => row.upstream_key],
+  ['hop', ({ hop }) => hop],
+  ['attempt', ({ attempt }) => attempt],
+  ['status', ({ status }) => status],
+  ['ended', ({ ended }) => ended],
+  ['input', ({ input }) => input],
+  ['output', ({ output }) => output],
+  ['cache_read', (row) => row.cache_read],
+  ['cache_write', (row) => row.cache_write],
+  ['cache_write_1h', (row) => row.cache_write_1h],
+  ['reasoning', ({ reasoning }) => reasoning],
+  ['searches', ({ searches }) => searches],
+  ['estimated', ({ estimated }) => (estimated === 1 ? 'true' : 'false')],
+  ['cost_nano_usd', ({ cost }) => cost],
+  ['price', (row) => row.price_text],
+  ['trace_id', ({ trace }) => trace],
+];
+
+/** Clients choose some of these texts: a table program must not take one for a formula. */
+const FORMULA = /^[=+\-@\t\r]/;
+
+/** One value as RFC 4180 has it; empty for null. */
+export function cell(value: Cell): string {
+  if (value === null) return '';
+  if (typeof value === 'number') return String(value);
+  const safe = FORMULA.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}

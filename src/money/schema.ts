@@ -1,0 +1,81 @@
+/** The tables of `state/spend.db`: rows of tries, totals beside them, and the tries that run. */
+
+import type { Migration } from '../lib/store/versioned-store.ts';
+
+/** Spans of totals. A range of time is made of whole months, days and hours. */
+export const HOUR = 0;
+export const DAY = 1;
+export const MONTH = 2;
+
+const COUNTS = `
+  tries INTEGER NOT NULL, input INTEGER NOT NULL, output INTEGER NOT NULL, cache_read INTEGER NOT NULL,
+  cache_write INTEGER NOT NULL, cache_write_1h INTEGER NOT NULL, reasoning INTEGER NOT NULL,
+  searches INTEGER NOT NULL, cost INTEGER NOT NULL, unpriced INTEGER NOT NULL, estimated INTEGER NOT NULL`;
+
+/**
+ * - `spend`: in the order in which tries ended; another index would cost every request
+ * - `texts`: labels and prices, as JSON; the same ones stand in thousands of rows
+ * - `totals`: sums by span, key, labels, model and target; `session_totals`: by day, session and key
+ * - `running`: tries that run longer than a moment, as the rows that they become if the process is killed
+ */
+const FIRST = `
+CREATE TABLE texts (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+CREATE TABLE spend (
+  id INTEGER PRIMARY KEY, time INTEGER NOT NULL, request TEXT NOT NULL, key TEXT NOT NULL,
+  labels INTEGER NOT NULL, session TEXT, client TEXT NOT NULL, model TEXT NOT NULL, target TEXT NOT NULL,
+  upstream_key TEXT, hop INTEGER NOT NULL, attempt INTEGER NOT NULL, status INTEGER, ended TEXT NOT NULL,
+  input INTEGER NOT NULL, output INTEGER NOT NULL, cache_read INTEGER NOT NULL, cache_write INTEGER NOT NULL,
+  cache_write_1h INTEGER NOT NULL, reasoning INTEGER NOT NULL, searches INTEGER NOT NULL,
+  estimated INTEGER NOT NULL, cost INTEGER, price INTEGER, trace TEXT);
+CREATE INDEX spend_session ON spend (session, time) WHERE session IS NOT NULL;
+CREATE TABLE totals (
+  span INTEGER NOT NULL, start INTEGER NOT NULL, key TEXT NOT NULL, labels INTEGER NOT NULL,
+  model TEXT NOT NULL, target TEXT NOT NULL, ${COUNTS},
+  PRIMARY KEY (span, start, key, labels, model, target)) WITHOUT ROWID;
+CREATE TABLE session_totals (
+  start INTEGER NOT NULL, session TEXT NOT NULL, key TEXT NOT NULL, ${COUNTS},
+  PRIMARY KEY (start, session, key)) WITHOUT ROWID;
+CREATE TABLE writers (id TEXT PRIMARY KEY, pid INTEGER NOT NULL, seen INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE running (
+  writer TEXT NOT NULL, seq INTEGER NOT NULL, row TEXT NOT NULL, spend INTEGER,
+  PRIMARY KEY (writer, seq)) WITHOUT ROWID;
+`;
+
+export const MIGRATIONS: readonly Migration[] = [FIRST];
+
+/** What is summed, in the order of the columns. */
+export interface Sums {
+  tries: number;
+  input: number;
+  output: number;
+  cache_read: number;
+  cache_write: number;
+  cache_write_1h: number;
+  reasoning: number;
+  searches: number;
+  /** Nano-USD of the tries whose price is known. */
+  cost: number;
+  /** Tries without a price. */
+  unpriced: number;
+  estimated: number;
+}
+
+export const SUM_COLUMNS = [
+  'tries',
+  'input',
+  'output',
+  'cache_read',
+  'cache_write',
+  'cache_write_1h',
+  'reasoning',
+  'searches',
+  'cost',
+  'unpriced',
+  'estimated',
+] as const satisfies readonly (keyof Sums)[];
+
+/** What reads from the file. Values are named as in the SQL, without `$`. */
+export interface SpendReader {
+  /** @throws SQLiteError */
+  all<Row>(sql: string, values?: Readonly<Record<string, string | number>>): readonly Row[];
+}

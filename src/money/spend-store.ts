@@ -1,0 +1,341 @@
+/** The spend database: writes rows and totals in one transaction, and takes over what killed processes left. */
+
+import { Database } from 'bun:sqlite';
+import { openStateFile } from '../lib/store/versioned-store.ts';
+import {
+  DAY,
+  HOUR,
+  MIGRATIONS,
+  MONTH,
+  type SpendReader,
+  SUM_COLUMNS,
+  type Sums,
+} from './schema.ts';
+import type { SpendRow } from './spend.ts';
+import { labelsText, monthOf, RowTotals } from './totals.ts';
+
+/** Milliseconds that a write may wait for another process, on the event loop. */
+const BUSY_MS = 3;
+/** Rows are inserted for so long in one transaction; totals and the commit come on top. */
+const SLICE_MS = 1.5;
+const ROWS_BETWEEN_LOOKS = 8;
+/** Groups of totals in one transaction: each is up to three writes. */
+const MOST_GROUPS = 60;
+const MOST_TEXTS = 10_000;
+const DAY_MS = 86_400_000;
+/** A process that lives, but has not been seen for so long, is taken for dead until it reports. */
+const STALE_MS = 60_000;
+
+export interface WaitingRow {
+  readonly row: SpendRow;
+  /** Its number among the running tries of this process, if it is in the file as one; 0: it is not. */
+  readonly running: number;
+}
+
+export class SpendStore implements SpendReader {
+  readonly #db: Database;
+  readonly #writer: string;
+  readonly #sql: ReturnType<typeof statements>;
+  readonly #textIds = new Map<string, number>();
+
+  /** @throws SQLiteError, or the file system's error */
+  constructor(path: string, writer: string) {
+    this.#db = openStateFile({ path, migrations: MIGRATIONS, busy: BUSY_MS });
+    // Many short checkpoints: each is a step of the event loop.
+    this.#db.run('PRAGMA wal_autocheckpoint = 200');
+    this.#writer = writer;
+    this.#sql = statements(this.#db);
+  }
+
+  /**
+   * Writes some of the rows, for a few milliseconds. Returns how many; none or all of these are in the file.
+   * @param first totals that are written before, as a whole
+   * @throws SQLiteError and then nothing is written
+   */
+  write(rows: readonly WaitingRow[], first: RowTotals | undefined): number {
+    return this.#transaction(() => {
+      if (first !== undefined) this.#writeTotals(first);
+      const totals = new RowTotals();
+      const began = performance.now();
+      let done = 0;
+      for (const { row, running } of rows) {
+        if (running > 0) this.#endRunning(running);
+        this.#insert(row);
+        totals.add(row);
+        done++;
+        if (totals.size >= MOST_GROUPS) break;
+        if (done % ROWS_BETWEEN_LOOKS === 0 && performance.now() - began > SLICE_MS) break;
+      }
+      this.#writeTotals(totals);
+      return done;
+    });
+  }
+
+  /** Writes tries that run, as the rows that they are if this process is killed. */
+  writeRunning(tries: readonly { readonly seq: number; readonly row: SpendRow }[]): void {
+    this.#transaction(() => {
+      this.#sql.seen.run(this.#writer, process.pid, Date.now());
+      for (const { seq, row } of tries) {
+        this.#sql.addRunning.run(this.#writer, seq, JSON.stringify(row));
+      }
+    });
+  }
+
+  all<Row>(sql: string, values: Readonly<Record<string, string | number>> = {}): readonly Row[] {
+    return this.#db.query<Row, [Record<string, string | number>]>(sql).all({ ...values });
+  }
+
+  /** This process lives. */
+  seen(): void {
+    this.#sql.seen.run(this.#writer, process.pid, Date.now());
+  }
+
+  /**
+   * Makes rows of the running tries of processes that were killed, a few at a time. True: there are more.
+   * A process that only seemed dead takes its rows back when its tries end.
+   */
+  takeOver(most: number): boolean {
+    const writers = this.#db
+      .query<{ id: string; pid: number; seen: number }, [string]>(
+        'SELECT id, pid, seen FROM writers WHERE id <> ?',
+      )
+      .all(this.#writer);
+    let left = most;
+    for (const { id, pid, seen } of writers) {
+      const dead = pid === process.pid || !isAlive(pid);
+      if (!dead && Date.now() - seen < STALE_MS) continue;
+      left -= this.#takeOver(id, dead, left);
+      if (left <= 0) return true;
+      if (dead) this.#sql.gone.run(id);
+    }
+    return false;
+  }
+
+  #takeOver(writer: string, dead: boolean, most: number): number {
+    return this.#transaction(() => {
+      const left = this.#db
+        .query<{ seq: number; row: string }, [string, number]>(
+          'SELECT seq, row FROM running WHERE writer = ? AND spend IS NULL LIMIT ?',
+        )
+        .all(writer, most);
+      const totals = new RowTotals();
+      for (const { seq, row } of left) {
+        const spend = JSON.parse(row) as SpendRow;
+        const id = this.#insert(spend);
+        totals.add(spend);
+        if (dead) {
+          this.#db.query('DELETE FROM running WHERE writer = ? AND seq = ?').run(writer, seq);
+        } else {
+          this.#db
+            .query('UPDATE running SET spend = ? WHERE writer = ? AND seq = ?')
+            .run(id, writer, seq);
+        }
+      }
+      this.#writeTotals(totals);
+      return left.length;
+    });
+  }
+
+  /** Deletes some of the rows from before a time. True: there are more. */
+  dropBefore(time: number, most: number): boolean {
+    return this.#sql.dropRows.run(time, most).changes === most;
+  }
+
+  /** Leaves the file as it is: it is damaged. */
+  abandon(): void {
+    this.#db.close();
+  }
+
+  close(): void {
+    try {
+      const running = this.#db
+        .query<{ seq: number }, [string]>('SELECT seq FROM running WHERE writer = ? LIMIT 1')
+        .get(this.#writer);
+      if (running === null) this.#sql.gone.run(this.#writer);
+    } catch {
+      // The next process finds nothing of this one to take over.
+    }
+    this.#db.close();
+  }
+
+  #transaction<T>(work: () => T): T {
+    try {
+      return this.#db.transaction(work).immediate();
+    } catch (thrown) {
+      // Ids of texts whose insertion was taken back.
+      this.#textIds.clear();
+      throw thrown;
+    }
+  }
+
+  /** A try that another process took for lost: its row goes, the true one follows. */
+  #endRunning(seq: number): void {
+    const ended = this.#sql.endRunning.get(this.#writer, seq);
+    if (ended === null || ended.spend === null) return;
+    const row = this.#db
+      .query<StoredRow, [number]>(
+        'SELECT spend.*, texts.text AS labels_text FROM spend JOIN texts ON texts.id = spend.labels WHERE spend.id = ?',
+      )
+      .get(ended.spend);
+    if (row === null) return;
+    this.#db.query('DELETE FROM spend WHERE id = ?').run(row.id);
+    const minus: Record<string, number> = { tries: -1, estimated: -row.estimated };
+    for (const name of SUM_COLUMNS) minus[name] ??= -Number(row[name as keyof StoredRow] ?? 0);
+    minus.unpriced = row.cost === null ? -1 : 0;
+    const totals = new RowTotals();
+    const { key, model, target, session, labels_text: labels } = row;
+    const common = {
+      hour: row.time - (row.time % 3_600_000),
+      key,
+      labels,
+      ...(minus as never as Sums),
+    };
+    totals.groups.set('', { ...common, model, target });
+    if (session !== null) totals.sessions.set('', { ...common, session });
+    this.#writeTotals(totals);
+  }
+
+  #insert(row: SpendRow): number {
+    const { tokens } = row;
+    return Number(
+      this.#sql.addRow.run(
+        row.time,
+        row.request,
+        row.key,
+        this.#textId(labelsText(row.labels)),
+        row.session ?? null,
+        row.client,
+        row.model,
+        row.target,
+        row.upstreamKey ?? null,
+        row.hop,
+        row.attempt,
+        row.status ?? null,
+        row.ended,
+        tokens.input,
+        tokens.output,
+        tokens.cacheRead,
+        tokens.cacheWrite,
+        tokens.cacheWrite1h,
+        tokens.reasoning,
+        tokens.searches,
+        row.estimated ? 1 : 0,
+        row.cost ?? null,
+        row.price === undefined ? null : this.#textId(row.price),
+        row.trace ?? null,
+      ).lastInsertRowid,
+    );
+  }
+
+  #writeTotals({ groups, sessions }: RowTotals): void {
+    for (const group of groups.values()) {
+      const { hour, key, model, target } = group;
+      const labels = this.#textId(group.labels);
+      const sums = sumsOf(group);
+      for (const [span, start] of [
+        [HOUR, hour],
+        [DAY, hour - (hour % DAY_MS)],
+        [MONTH, monthOf(hour)],
+      ] as const) {
+        this.#sql.addTotals.run(span, start, key, labels, model, target, ...sums);
+      }
+    }
+    for (const group of sessions.values()) {
+      const day = group.hour - (group.hour % DAY_MS);
+      this.#sql.addSessionTotals.run(day, group.session, group.key, ...sumsOf(group));
+    }
+  }
+
+  #textId(text: string): number {
+    let id = this.#textIds.get(text);
+    if (id === undefined) {
+      id = this.#sql.textId.get(text)?.id ?? this.#sql.addText.get(text)!.id;
+      if (this.#textIds.size >= MOST_TEXTS) this.#textIds.clear();
+      this.#textIds.set(text, id);
+    }
+    return id;
+  }
+}
+
+const SUM_PLACES = SUM_COLUMNS.map(() => '?').join(', ');
+const ADDED = SUM_COLUMNS.map((name) => `${name} = ${name} + excluded.${name}`).join(', ');
+
+function statements(db: Database) {
+  return {
+    textId: db.query<{ id: number }, [string]>('SELECT id FROM texts WHERE text = ?'),
+    addText: db.query<{ id: number }, [string]>('INSERT INTO texts (text) VALUES (?) RETURNING id'),
+    addRow: db.query(
+      `INSERT INTO spend (time, request, key, labels, session, client, model, target, upstream_key, hop, attempt,
+        status, ended, input, output, cache_read, cache_write, cache_write_1h, reasoning, searches, estimated, cost,
+        price, trace) VALUES (${Array.from({ length: 24 }, () => '?').join(', ')})`,
+    ),
+    addTotals: db.query(
+      `INSERT INTO totals VALUES (?, ?, ?, ?, ?, ?, ${SUM_PLACES}) ON CONFLICT DO UPDATE SET ${ADDED}`,
+    ),
+    addSessionTotals: db.query(
+      `INSERT INTO session_totals VALUES (?, ?, ?, ${SUM_PLACES}) ON CONFLICT DO UPDATE SET ${ADDED}`,
+    ),
+    addRunning: db.query<unknown, [string, number, string]>(
+      'INSERT INTO running (writer, seq, row) VALUES (?, ?, ?)',
+    ),
+    endRunning: db.query<{ spend: number | null }, [string, number]>(
+      'DELETE FROM running WHERE writer = ? AND seq = ? RETURNING spend',
+    ),
+    seen: db.query<unknown, [string, number, number]>(
+      'INSERT INTO writers (id, pid, seen) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET seen = excluded.seen',
+    ),
+    gone: db.query<unknown, [string]>('DELETE FROM writers WHERE id = ?'),
+    dropRows: db.query<unknown, [number, number]>(
+      'DELETE FROM spend WHERE time < ?1 AND id IN (SELECT id FROM spend ORDER BY id LIMIT ?2)',
+    ),
+  };
+}
+
+interface StoredRow {
+  readonly id: number;
+  readonly time: number;
+  readonly key: string;
+  readonly model: string;
+  readonly target: string;
+  readonly session: string | null;
+  readonly labels_text: string;
+  readonly estimated: number;
+  readonly cost: number | null;
+}
+
+const sumsOf = (sums: Sums): number[] => [
+  sums.tries,
+  sums.input,
+  sums.output,
+  sums.cache_read,
+  sums.cache_write,
+  sums.cache_write_1h,
+  sums.reasoning,
+  sums.searches,
+  sums.cost,
+  sums.unpriced,
+  sums.estimated,
+];
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (thrown) {
+    // EPERM: it lives and belongs to another user.
+    return (thrown as { code?: unknown }).code === 'EPERM';
+  }
+}
+
+/** The file for commands that only look; nothing is changed, and a gateway may run. @throws SQLiteError */
+export function openSpendReader(path: string): SpendReader & { close(): void } {
+  // A database with a write-ahead log can only be read with its other files, which a reader may have to make.
+  const db = new Database(path, { readwrite: true, create: false, strict: true });
+  db.run('PRAGMA busy_timeout = 2000');
+  db.run('PRAGMA query_only = ON');
+  return {
+    all: <Row>(sql: string, values: Readonly<Record<string, string | number>> = {}) =>
+      db.query<Row, [Record<string, string | number>]>(sql).all({ ...values }),
+    close: () => db.close(),
+  };
+}

@@ -1,0 +1,318 @@
+/** An exchange under the laws of its key, and what the official SDKs make of a refusal in each protocol. */
+
+import { describe, expect, test } from 'bun:test';
+import Anthropic from '@anthropic-ai/sdk';
+import OpenAI from 'openai';
+import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
+import type { Codec } from '../../src/codecs/codec.ts';
+import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
+import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
+import { GatewayError } from '../../src/conversation/errors.ts';
+import { errorResponse } from '../../src/gateway/error-response.ts';
+import { type Budget, type Principal, WITHOUT_KEY } from '../../src/keys/principal.ts';
+import { FlatHeaders } from '../../src/lib/http/headers.ts';
+import { LocalLimits } from '../../src/limits/engine/local-limits.ts';
+import { type LimitGuard, openGuard } from '../../src/limits/guard.ts';
+import { durationText } from '../../src/limits/headers.ts';
+import { lawsOf } from '../../src/limits/laws-of.ts';
+import { budgetsReport, usageReport } from '../../src/limits/usage-report.ts';
+import { remedyForError } from '../../src/upstream/classify.ts';
+
+const NOW = Date.parse('2026-06-10T10:00:00Z');
+
+const budget = (more: Partial<Budget> = {}): Budget => ({
+  id: 'budget:web',
+  name: 'web-team',
+  nanoUsd: 10e9,
+  per: 'day',
+  timeZone: 'UTC',
+  warn: [0.5],
+  over: { action: 'refuse' },
+  ...more,
+});
+const key = (more: Partial<Principal>): Principal => ({
+  ...WITHOUT_KEY,
+  id: 'ci',
+  name: 'ci',
+  ...more,
+});
+
+function gate() {
+  const clock = { now: NOW, wall: () => clock.now, monotonic: () => clock.now };
+  const limits = new LocalLimits({ clock });
+  const refusals: string[] = [];
+  const options = {
+    limits,
+    onRefused: ({ name }: Principal, limit: string) => refusals.push(`${name} ${limit}`),
+  };
+  return {
+    clock,
+    limits,
+    refusals,
+    open: (principal: Principal) => openGuard(options, principal) as LimitGuard | undefined,
+  };
+}
+
+function errorOf(work: () => unknown): GatewayError {
+  try {
+    work();
+  } catch (thrown) {
+    if (thrown instanceof GatewayError) return thrown;
+    throw thrown;
+  }
+  throw new Error('nothing was refused');
+}
+
+const headersOf = (guard: LimitGuard) => {
+  const headers = FlatHeaders.of({});
+  guard.addHeaders(headers);
+  return Object.fromEntries([...headers]);
+};
+
+describe('an exchange under limits', () => {
+  test('nothing to keep: no guard', () => {
+    expect(gate().open(WITHOUT_KEY)).toBeUndefined();
+    expect(gate().open(key({}))).toBeUndefined();
+  });
+
+  test('the laws of a principal are made once, and a shared budget is one law', () => {
+    const shared = budget();
+    const one = key({ limits: { requestsPerMinute: 5 }, budgets: [shared] });
+    const two = key({ id: 'b', budgets: [shared] });
+    expect(lawsOf(one)).toBe(lawsOf(one));
+    expect(lawsOf(one).budgets[0]!.law).toBe(lawsOf(two).budgets[0]!.law);
+  });
+
+  test('requests, tokens and streams: each refusal names its limit and says when', () => {
+    const { open, refusals, clock } = gate();
+    const principal = key({
+      limits: { requestsPerMinute: 2, tokensPerMinute: 1000, concurrent: 1 },
+    });
+    const first = open(principal)!;
+    const slots = errorOf(() => open(principal));
+    expect(slots).toMatchObject({ kind: 'rate_limit', status: 429, retryAfter: 1 });
+    expect(slots.message).toContain('limits.concurrent');
+    const hold = first.reserve({ tokens: 800, nanoUsd: undefined });
+    const tokens = errorOf(() => first.reserve({ tokens: 300, nanoUsd: undefined }));
+    expect(tokens).toMatchObject({ kind: 'rate_limit', retryAfter: 6 });
+    expect(remedyForError(tokens)).toBe('never');
+    const never = errorOf(() => first.reserve({ tokens: 1001, nanoUsd: undefined }));
+    expect(never).toMatchObject({ retryable: false, retryAfter: undefined });
+    expect(never.message).toContain('1001 tokens');
+    (hold as { settle(used: object): void }).settle({ tokens: 500, nanoUsd: undefined });
+    expect(headersOf(first)).toEqual({
+      'x-ratelimit-limit-requests': '2',
+      'x-ratelimit-remaining-requests': '1',
+      'x-ratelimit-reset-requests': '30s',
+      'x-ratelimit-limit-tokens': '1000',
+      'x-ratelimit-remaining-tokens': '500',
+      'x-ratelimit-reset-tokens': '30s',
+    });
+    first.end();
+    first.end();
+    open(principal)!.end();
+    const requests = errorOf(() => open(principal));
+    expect(requests).toMatchObject({ kind: 'rate_limit', retryAfter: 30 });
+    expect(requests.message).toContain('2 requests per minute');
+    clock.now += 30_000;
+    open(principal)!.end();
+    expect(refusals).toEqual([
+      'ci concurrent',
+      'ci tokens_per_minute',
+      'ci tokens_per_minute',
+      'ci requests_per_minute',
+    ]);
+  });
+
+  test('a budget: reserved, settled, refused with what is spent and when it resets', () => {
+    const { open, refusals } = gate();
+    const principal = key({ budgets: [budget()] });
+    const guard = open(principal)!;
+    const hold = guard.reserve({ tokens: 9, nanoUsd: 9e9 });
+    const error = errorOf(() => guard.reserve({ tokens: 9, nanoUsd: 2e9 }));
+    expect(error).toMatchObject({ kind: 'budget', status: 429, retryable: false });
+    expect(error.message).toBe(
+      'The budget "web-team" is used up: $0 of $10 is spent, $9 is reserved by requests that still run, and this request may cost $2. It resets at 2026-06-11T00:00:00Z.',
+    );
+    expect(remedyForError(error)).toBe('never');
+    (hold as { settle(used: object): void }).settle({ tokens: 9, nanoUsd: 10e9 });
+    expect(headersOf(guard)).toEqual({ 'x-hopgate-budget-remaining-usd': '0' });
+    const spent = errorOf(() => open(principal));
+    expect(spent.message).toBe(
+      'The budget "web-team" is used up: $10 of $10 is spent. It resets at 2026-06-11T00:00:00Z.',
+    );
+    expect(refusals).toEqual(['ci web-team', 'ci web-team']);
+  });
+
+  test('a budget that only warns counts and lets all through', () => {
+    const { open, limits } = gate();
+    const principal = key({ budgets: [budget({ over: { action: 'warn' } })] });
+    for (let i = 0; i < 3; i++) {
+      const hold = open(principal)!.reserve({ tokens: 0, nanoUsd: 6e9 });
+      (hold as { settle(used: object): void }).settle({ tokens: 0, nanoUsd: 6e9 });
+    }
+    expect(limits.standing(lawsOf(principal).all)[0]!.used).toBe(18e9);
+  });
+
+  test('a spent budget with a route sends exchanges there, unless another law refuses', () => {
+    const { open } = gate();
+    const cheap = budget({ id: 'a', over: { action: 'route', route: 'cheap' } });
+    const principal = key({ budgets: [cheap] });
+    const first = open(principal)!;
+    expect(first.route).toBeUndefined();
+    const hold = first.reserve({ tokens: 0, nanoUsd: 12e9 });
+    (hold as { settle(used: object): void }).settle({ tokens: 0, nanoUsd: 12e9 });
+    expect(open(principal)!.route).toBe('cheap');
+    const both = key({ budgets: [cheap, budget({ id: 'b', name: 'hard', nanoUsd: 0 })] });
+    expect(errorOf(() => open(both)).message).toContain('"hard"');
+  });
+
+  test('what has no price costs nothing, and a budget still counts the rest', () => {
+    const { open, limits } = gate();
+    const principal = key({ budgets: [budget()] });
+    const hold = open(principal)!.reserve({ tokens: 5, nanoUsd: undefined });
+    (hold as { settle(used: object): void }).settle({ tokens: 5, nanoUsd: undefined });
+    expect(limits.standing(lawsOf(principal).all)[0]).toMatchObject({ used: 0, held: 0 });
+  });
+
+  test('what is used and left, for the holder of the key and for the admin', async () => {
+    const { open, limits } = gate();
+    const principal = key({
+      limits: { requestsPerMinute: 60, concurrent: 3 },
+      budgets: [budget()],
+    });
+    const hold = open(principal)!.reserve({ tokens: 1, nanoUsd: 2.5e9 });
+    const row = {
+      name: 'web-team',
+      usd: 10,
+      per: 'day',
+      time_zone: 'UTC',
+      over: 'refuse',
+      spent_usd: 0,
+      reserved_usd: 2.5,
+      remaining_usd: 7.5,
+      resets_at: '2026-06-11T00:00:00Z',
+    };
+    expect(await usageReport(limits, principal)).toEqual({
+      object: 'usage',
+      key: 'ci',
+      limits: [
+        { limit: 'requests_per_minute', amount: 60, used: 1, remaining: 59, reset_seconds: 1 },
+        { limit: 'concurrent', amount: 3, used: 1, remaining: 2, reset_seconds: null },
+      ],
+      budgets: [row],
+    });
+    (hold as { settle(used: object): void }).settle({ tokens: 1, nanoUsd: 1e9 });
+    const report = await budgetsReport(limits, principal.budgets);
+    expect(report.data).toEqual([
+      { id: 'budget:web', ...row, spent_usd: 1, reserved_usd: 0, remaining_usd: 9 },
+    ]);
+    expect(await usageReport(limits, key({}))).toEqual({
+      object: 'usage',
+      key: 'ci',
+      limits: [],
+      budgets: [],
+    });
+  });
+
+  test('times as OpenAI writes them', () => {
+    expect([0, 120, 1000, 1500, 59_999, 60_000, 3_725_000].map(durationText)).toEqual([
+      '0ms',
+      '120ms',
+      '1s',
+      '1.5s',
+      '59.999s',
+      '1m0s',
+      '62m5s',
+    ]);
+  });
+});
+
+describe('the official SDKs', () => {
+  const limitError = () => {
+    const { open } = gate();
+    const principal = key({ limits: { requestsPerMinute: 1 } });
+    open(principal);
+    return errorOf(() => open(principal));
+  };
+  const budgetError = () => errorOf(() => gate().open(key({ budgets: [budget({ nanoUsd: 0 })] })));
+
+  /** A server that answers every request with the error. */
+  async function asked(codec: Codec, error: GatewayError, ask: (url: string) => Promise<unknown>) {
+    let requests = 0;
+    const server = Bun.serve({
+      port: 0,
+      fetch() {
+        requests++;
+        return errorResponse(codec, error, {
+          requestId: 'req_1',
+          target: undefined,
+          notes: undefined,
+        });
+      },
+    });
+    const thrown = await ask(`http://127.0.0.1:${server.port}`).catch((caught: unknown) => caught);
+    await server.stop(true);
+    return { thrown: thrown as { status: number; headers: Headers; message: string }, requests };
+  }
+
+  const messages = [{ role: 'user' as const, content: 'hi' }];
+  const openai = (url: string) => new OpenAI({ apiKey: 'k', baseURL: `${url}/v1`, maxRetries: 2 });
+  const chat = (url: string) => openai(url).chat.completions.create({ model: 'm', messages });
+  const responses = (url: string) => openai(url).responses.create({ model: 'm', input: 'hi' });
+  const anthropic = (url: string) =>
+    new Anthropic({ apiKey: 'k', baseURL: url, maxRetries: 2 }).messages.create({
+      model: 'm',
+      max_tokens: 1,
+      messages,
+    });
+
+  for (const [name, codec, ask] of [
+    ['Chat Completions', openaiChat, chat],
+    ['Responses', openaiResponses, responses],
+  ] as const) {
+    test(`${name}: a budget is a RateLimitError with insufficient_quota that is not tried again`, async () => {
+      const { thrown, requests } = await asked(codec, budgetError(), ask);
+      expect(thrown).toBeInstanceOf(OpenAI.RateLimitError);
+      expect(thrown).toMatchObject({
+        status: 429,
+        code: 'insufficient_quota',
+        type: 'insufficient_quota',
+      });
+      expect(thrown.headers.get('x-should-retry')).toBe('false');
+      expect(thrown.message).toContain('The budget "web-team" is used up');
+      expect(requests).toBe(1);
+    });
+
+    test(`${name}: a limit is a RateLimitError that says when to come back, and is tried again`, async () => {
+      const error = limitError();
+      const soon = new GatewayError('rate_limit', error.message, { retryAfter: 1 });
+      const { thrown, requests } = await asked(codec, soon, ask);
+      expect(thrown).toBeInstanceOf(OpenAI.RateLimitError);
+      expect(thrown.headers.get('retry-after')).toBe('1');
+      expect(requests).toBe(3);
+      expect(error.retryAfter).toBe(60);
+    }, 20_000);
+  }
+
+  test('Messages: a budget is a 402 billing_error that is not tried again', async () => {
+    const { thrown, requests } = await asked(anthropicMessages, budgetError(), anthropic);
+    expect(thrown).toBeInstanceOf(Anthropic.APIError);
+    expect(thrown).toMatchObject({
+      status: 402,
+      error: { type: 'error', error: { type: 'billing_error' } },
+    });
+    expect(requests).toBe(1);
+  });
+
+  test('Messages: a limit is a RateLimitError that says when to come back', async () => {
+    const { thrown, requests } = await asked(
+      anthropicMessages,
+      new GatewayError('rate_limit', limitError().message, { retryAfter: 0.4 }),
+      anthropic,
+    );
+    expect(thrown).toBeInstanceOf(Anthropic.RateLimitError);
+    expect(thrown.headers.get('retry-after')).toBe('1');
+    expect(requests).toBe(3);
+  }, 20_000);
+});

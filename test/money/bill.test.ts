@@ -1,0 +1,222 @@
+/** Every surface × every ending: what the gateway counts is what the vendor bills. */
+
+import { Database } from 'bun:sqlite';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { join } from 'node:path';
+import { type InProcess, startInProcess } from '../support/in-process.ts';
+import { until } from '../support/until.ts';
+import {
+  billFor,
+  type Counted,
+  PRICE,
+  type Script,
+  type Spoken,
+  startVendor,
+  TOKENS_PER_WORD,
+  type Vendor,
+} from './vendor.ts';
+
+const PROTOCOLS: readonly Spoken[] = ['openai-chat', 'openai-responses', 'anthropic-messages'];
+/** Words of an answer. */
+const WORDS = 150;
+// The vendor counts what it says: answers that came whole show how many bytes make a token.
+const TOKENS = WORDS * TOKENS_PER_WORD;
+const COUNTED: Counted = { input: 1234, cached: 1000, output: TOKENS, reasoning: 0 };
+
+interface Row {
+  readonly request: string;
+  readonly target: string;
+  readonly status: number | null;
+  readonly ended: string;
+  readonly input: number;
+  readonly output: number;
+  readonly cache_read: number;
+  readonly estimated: number;
+  readonly cost: number | null;
+}
+
+let vendor: Vendor;
+let gateway: InProcess;
+
+beforeAll(async () => {
+  vendor = startVendor();
+  const provider = (protocol: Spoken) => ({
+    protocol,
+    base_url: protocol === 'anthropic-messages' ? vendor.url : `${vendor.url}/v1`,
+    keys: ['k'],
+    models: ['*'],
+    prices: { m: PRICE },
+    timeouts: { first_byte: 1, idle: 1 },
+  });
+  gateway = await startInProcess({
+    providers: Object.fromEntries(PROTOCOLS.map((name) => [name, provider(name)])),
+    retry: { attempts: 2, base_delay: 0 },
+    samples: { mode: 'off' },
+  });
+});
+
+afterAll(async () => {
+  await gateway.stop();
+  vendor.stop();
+});
+
+const PATHS: Readonly<Record<Spoken, string>> = {
+  'openai-chat': '/v1/chat/completions',
+  'openai-responses': '/v1/responses',
+  'anthropic-messages': '/v1/messages',
+};
+
+function bodyOf(client: Spoken, model: string, stream: boolean) {
+  const text = 'Write something.';
+  if (client === 'openai-responses') return { model, stream, input: text };
+  const messages = [{ role: 'user', content: text }];
+  const options =
+    client === 'openai-chat' && stream ? { stream_options: { include_usage: true } } : {};
+  return { model, stream, messages, max_tokens: 1000, ...options };
+}
+
+/** Sends one request and waits for its rows. `leaveAfter`: the client goes away after so many bytes. */
+async function ask(
+  client: Spoken,
+  upstream: Spoken,
+  stream: boolean,
+  scripts: readonly Script[],
+  { rows: wanted = scripts.length, leaveAfter }: { rows?: number; leaveAfter?: number } = {},
+): Promise<{ rows: readonly Row[]; headers: Headers; text: string }> {
+  vendor.script(...scripts);
+  const leave = new AbortController();
+  const response = await fetch(gateway.url + PATHS[client], {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'anthropic-version': '2023-06-01' },
+    body: JSON.stringify(bodyOf(client, `${upstream}/m`, stream)),
+    signal: leave.signal,
+  });
+  let text = '';
+  try {
+    for await (const chunk of response.body!) {
+      text += Buffer.from(chunk).toString();
+      if (leaveAfter !== undefined && text.length >= leaveAfter) {
+        leave.abort();
+        break;
+      }
+    }
+  } catch {
+    // Cut, or left.
+  }
+  const request = response.headers.get('x-hopgate-request-id')!;
+  const rows = await until(() => {
+    const found = rowsOf(request);
+    return found.length >= wanted ? found : undefined;
+  });
+  return { rows, headers: response.headers, text };
+}
+
+function rowsOf(request: string): readonly Row[] {
+  const path = join(gateway.home, 'state', 'spend.db');
+  try {
+    const db = new Database(path, { readonly: true });
+    try {
+      return db
+        .query<Row, [string]>('SELECT * FROM spend WHERE request = ? ORDER BY id')
+        .all(request);
+    } finally {
+      db.close();
+    }
+  } catch {
+    // Not there yet.
+    return [];
+  }
+}
+
+const pairs = PROTOCOLS.flatMap((client) =>
+  PROTOCOLS.map((upstream) => [client, upstream] as const),
+);
+
+describe.each(pairs)('%s → %s', (client, upstream) => {
+  test.each([true, false])(
+    'an answer with usage is billed to the nano (stream: %p)',
+    async (stream) => {
+      const { rows, headers } = await ask(client, upstream, stream, [
+        { ending: 'done', counted: COUNTED },
+      ]);
+      expect(rows).toHaveLength(1);
+      expect(rows[0]).toMatchObject({
+        ended: 'done',
+        status: 200,
+        estimated: 0,
+        input: 234,
+        cache_read: 1000,
+        output: TOKENS,
+        cost: billFor(COUNTED),
+      });
+      if (!stream) expect(Number(headers.get('x-hopgate-cost-usd'))).toBe(billFor(COUNTED) / 1e9);
+    },
+  );
+
+  test('a usage of 0 is believed', async () => {
+    const { rows } = await ask(client, upstream, true, [{ ending: 'zero-usage' }]);
+    expect(rows[0]).toMatchObject({ ended: 'done', estimated: 0, input: 0, output: 0, cost: 0 });
+  });
+
+  test('a refused try costs nothing, and the try after it is billed once', async () => {
+    const scripts: Script[] = [{ ending: 'refused' }, { ending: 'done', counted: COUNTED }];
+    const { rows } = await ask(client, upstream, true, scripts);
+    expect(rows.map(({ ended, status, cost }) => [ended, status, cost])).toEqual([
+      ['error', 500, 0],
+      ['done', 200, billFor(COUNTED)],
+    ]);
+  });
+
+  test('what no vendor answered costs nothing', async () => {
+    const { rows } = await ask(client, upstream, false, [{ ending: 'never-answers' }], { rows: 2 });
+    expect(rows.map(({ ended, status, cost }) => [ended, status, cost])).toEqual([
+      ['timeout', null, 0],
+      ['timeout', null, 0],
+    ]);
+  });
+
+  test.each([
+    ['cut', 'cut', {}],
+    ['stalls', 'timeout', {}],
+    ['error-event', 'error', {}],
+    ['stalls', 'client_gone', { leaveAfter: 1 }],
+  ] as const)('a stream that ends early is estimated: %s, %s', async (ending, ended, more) => {
+    const { rows } = await ask(client, upstream, true, [{ ending, counted: COUNTED }], more);
+    const [row] = rows;
+    expect(rows).toHaveLength(1);
+    expect(row).toMatchObject({ ended, status: 200, estimated: 1 });
+    // Where the client leaves after its first bytes, less has come.
+    if ('leaveAfter' in more) expect(row!.output).toBeLessThanOrEqual(TOKENS * 1.1);
+    else expect(Math.abs(row!.output / TOKENS - 1)).toBeLessThan(0.1);
+    const prompt = row!.input * 3000 + row!.cache_read * 300;
+    expect(row!.cost).toBe(prompt + row!.output * 15_000);
+    // Messages has told the prompt when the answer began.
+    if (upstream === 'anthropic-messages') {
+      expect(row).toMatchObject({ input: 234, cache_read: 1000 });
+    } else expect(row!.input).toBeGreaterThan(0);
+  });
+
+  test.each([true, false])(
+    'an answer without usage is estimated, and says so (stream: %p)',
+    async (stream) => {
+      const { rows } = await ask(client, upstream, stream, [{ ending: 'no-usage' }]);
+      expect(rows[0]).toMatchObject({ ended: 'done', estimated: 1 });
+      expect(Math.abs(rows[0]!.output / TOKENS - 1)).toBeLessThan(0.1);
+    },
+  );
+});
+
+test('totals are the sum of the rows', async () => {
+  await Bun.sleep(400);
+  const db = new Database(join(gateway.home, 'state', 'spend.db'), { readonly: true });
+  const one = (sql: string) => db.query<Record<string, number>, []>(sql).get();
+  const columns =
+    'sum(input) AS input, sum(output) AS output, sum(cache_read) AS cache_read, sum(cost) AS cost, sum(estimated) AS estimated';
+  const rows = one(`SELECT count(*) AS tries, ${columns} FROM spend`);
+  for (const span of [0, 1, 2]) {
+    expect(one(`SELECT sum(tries) AS tries, ${columns} FROM totals WHERE span = ${span}`)).toEqual(
+      rows,
+    );
+  }
+  db.close();
+});

@@ -1,0 +1,281 @@
+/** The journal: what a kill, a full disk, a locked or a damaged file leave of the money that was spent. */
+
+import { Database } from 'bun:sqlite';
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { SpendJournal } from '../../src/money/journal.ts';
+import { NO_TOKENS, type SpendRow } from '../../src/money/spend.ts';
+import { until } from '../support/until.ts';
+
+let dir: string;
+let path: string;
+const open: SpendJournal[] = [];
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'hopgate-journal-'));
+  path = join(dir, 'spend.db');
+});
+
+afterEach(() => {
+  for (const journal of open.splice(0)) journal.close();
+  rmSync(dir, { recursive: true, force: true });
+});
+
+const HOUR = 3_600_000;
+const NOON = Date.UTC(2027, 0, 15, 12);
+
+const rowOf = (more: Partial<SpendRow> = {}): SpendRow => ({
+  request: 'req_1',
+  time: NOON,
+  key: 'ci',
+  labels: { team: 'web' },
+  session: undefined,
+  client: 'test',
+  model: 'm',
+  target: 'up/m',
+  upstreamKey: undefined,
+  hop: 1,
+  attempt: 1,
+  status: 200,
+  ended: 'done',
+  tokens: { ...NO_TOKENS, input: 10, output: 5 },
+  estimated: false,
+  cost: 1000,
+  price: '{}',
+  trace: undefined,
+  ...more,
+});
+
+function journalAt(more: { flushAfterMs?: number; keepDays?: number } = {}) {
+  const events: string[] = [];
+  const journal = new SpendJournal({
+    path,
+    keepDays: () => more.keepDays ?? 0,
+    flushAfterMs: more.flushAfterMs ?? 10,
+    onProblem: (message) => events.push(`problem: ${message}`),
+    onRecovered: (lost) => events.push(`recovered: ${lost}`),
+  });
+  open.push(journal);
+  const spend = (row: SpendRow) => journal.end(journal.begin({ reservedRow: () => row }), row);
+  return { journal, events, spend };
+}
+
+function count(sql: string): Record<string, number> {
+  const db = new Database(path, { readonly: true });
+  try {
+    return db.query<Record<string, number>, []>(sql).get()!;
+  } finally {
+    db.close();
+  }
+}
+
+const ROWS =
+  'SELECT count(*) AS tries, sum(input) AS input, sum(cost) AS cost, sum(estimated) AS estimated FROM spend';
+const TOTALS =
+  'SELECT sum(tries) AS tries, sum(input) AS input, sum(cost) AS cost, sum(estimated) AS estimated FROM totals WHERE span = 0';
+
+test('rows are written a moment later, in one piece with their totals', async () => {
+  const { spend } = journalAt();
+  for (let i = 0; i < 500; i++) spend(rowOf({ session: `s${i % 7}` }));
+  await until(() => readdirSync(dir).length > 0 && count(ROWS).tries === 500);
+  expect(count(TOTALS)).toEqual({ tries: 500, input: 5000, cost: 500_000, estimated: 0 });
+  expect(count('SELECT count(*) AS n, sum(tries) AS tries FROM session_totals')).toEqual({
+    n: 7,
+    tries: 500,
+  });
+});
+
+test('totals by hour, day and month are the sums of rows, whatever the rows', async () => {
+  const row = fc.record({
+    time: fc.integer({ min: Date.UTC(2026, 11, 30), max: Date.UTC(2027, 2, 2) }),
+    key: fc.constantFrom('a', 'b', 'c\u0000d'),
+    model: fc.constantFrom('m', 'n'),
+    cost: fc.option(fc.integer({ min: 0, max: 10 ** 15 }), { nil: undefined }),
+    estimated: fc.boolean(),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(row, { maxLength: 60 }), async (rows) => {
+      rmSync(dir, { recursive: true, force: true });
+      dir = mkdtempSync(join(tmpdir(), 'hopgate-journal-'));
+      path = join(dir, 'spend.db');
+      const { journal, spend } = journalAt();
+      for (const one of rows) spend(rowOf(one));
+      await journal.flush();
+      const columns = 'sum(cost) AS cost, sum(estimated) AS estimated';
+      const wanted = count(`SELECT count(*) AS tries, ${columns} FROM spend`);
+      for (const span of [0, 1, 2]) {
+        const got = count(
+          `SELECT sum(tries) AS tries, ${columns} FROM totals WHERE span = ${span}`,
+        );
+        expect(Number(got.tries)).toBe(Number(wanted.tries));
+        expect(Number(got.cost)).toBe(Number(wanted.cost));
+        expect(Number(got.estimated)).toBe(Number(wanted.estimated));
+      }
+      journal.close();
+    }),
+    { numRuns: 20 },
+  );
+});
+
+test('a locked file: rows wait, nothing is lost, and nothing is logged for a short lock', async () => {
+  const { journal, spend, events } = journalAt();
+  spend(rowOf());
+  await journal.flush();
+  const other = new Database(path);
+  other.run('BEGIN IMMEDIATE');
+  for (let i = 0; i < 50; i++) spend(rowOf());
+  await journal.flush();
+  expect(journal.waiting).toBe(50);
+  other.run('COMMIT');
+  other.close();
+  await until(() => journal.waiting === 0);
+  expect(count(ROWS).tries).toBe(51);
+  expect(events).toEqual([]);
+});
+
+test('a full disk: rows wait, it is logged once, and it is told when it is over', async () => {
+  const { journal, spend, events } = journalAt();
+  spend(rowOf());
+  await journal.flush();
+  // SQLite fails as on a full disk when the file may not grow.
+  await journal.read((reader) => reader.all('PRAGMA max_page_count = 1'));
+  for (let i = 0; i < 3; i++) {
+    for (let n = 0; n < 3000; n++) spend(rowOf({ request: 'x'.repeat(200) }));
+    await journal.flush();
+  }
+  expect(journal.waiting).toBeGreaterThan(0);
+  expect(events).toHaveLength(1);
+  expect(events[0]).toMatch(/full/);
+  await journal.read((reader) => reader.all('PRAGMA max_page_count = 1000000')).catch(() => {});
+  await until(() => journal.waiting === 0);
+  expect(events).toEqual([events[0]!, 'recovered: 0']);
+  expect(count(ROWS).tries).toBe(9001);
+  expect(count(TOTALS)).toEqual(count(ROWS));
+});
+
+test('a folder that cannot be written to holds up no request, and rows come later', async () => {
+  writeFileSync(join(dir, 'in-the-way'), '');
+  path = join(dir, 'in-the-way', 'spend.db');
+  const { journal, spend, events } = journalAt();
+  spend(rowOf());
+  await journal.flush();
+  expect(journal.waiting).toBe(1);
+  expect(events).toHaveLength(1);
+});
+
+test('of more rows than may wait, the totals stay exact', async () => {
+  const { journal, spend, events } = journalAt();
+  spend(rowOf());
+  await journal.flush();
+  const other = new Database(path);
+  other.run('BEGIN IMMEDIATE');
+  for (let i = 0; i < 51_000; i++) spend(rowOf());
+  await journal.flush();
+  expect(events).toHaveLength(1);
+  other.run('COMMIT');
+  other.close();
+  await until(() => journal.waiting === 0);
+  await journal.flush();
+  expect(count(ROWS).tries).toBe(50_001);
+  expect(count(TOTALS)).toMatchObject({ tries: 51_001, cost: 51_001_000 });
+  expect(events[1]).toBe('recovered: 1000');
+});
+
+test('a damaged file is set aside, and a new one goes on', async () => {
+  const first = journalAt();
+  for (let i = 0; i < 300; i++) first.spend(rowOf());
+  first.journal.close();
+  const page = Buffer.alloc(4096, 0x7f);
+  const bytes = Buffer.from(await Bun.file(path).arrayBuffer());
+  for (let at = 4096; at + 4096 <= bytes.length; at += 4096) page.copy(bytes, at);
+  writeFileSync(path, bytes);
+  const { journal, spend } = journalAt();
+  spend(rowOf());
+  await journal.flush();
+  await until(() => journal.waiting === 0);
+  expect(readdirSync(dir).some((name) => name.includes('damaged'))).toBe(true);
+  expect(count(ROWS).tries).toBe(1);
+});
+
+describe('tries that run', () => {
+  const reserved = rowOf({ ended: 'cut', estimated: true, cost: 7777 });
+
+  test('are in the file after a moment, and become their true row', async () => {
+    const { journal } = journalAt();
+    const place = journal.begin({ reservedRow: () => reserved });
+    await until(() => place.seq > 0);
+    expect(count('SELECT count(*) AS n FROM running').n).toBe(1);
+    journal.end(place, rowOf());
+    await journal.flush();
+    expect(count('SELECT count(*) AS n FROM running').n).toBe(0);
+    expect(count(ROWS)).toEqual({ tries: 1, input: 10, cost: 1000, estimated: 0 });
+  });
+
+  test('of a process that was killed are rows as reserved, once', async () => {
+    const script = join(dir, 'child.ts');
+    writeFileSync(
+      script,
+      `import { SpendJournal } from ${JSON.stringify(join(import.meta.dir, '../../src/money/journal.ts'))};
+const journal = new SpendJournal({ path: ${JSON.stringify(path)}, keepDays: () => 0, flushAfterMs: 10, onProblem: console.error, onRecovered: () => {} });
+const row = ${JSON.stringify(reserved)};
+const places = Array.from({ length: 200 }, () => journal.begin({ reservedRow: () => row }));
+const timer = setInterval(() => { if (places.every((place) => place.seq > 0)) { clearInterval(timer); console.log('ready'); setInterval(() => {}, 1000); } }, 5);
+`,
+    );
+    const child = Bun.spawn([process.execPath, script], { stdout: 'pipe', stderr: 'inherit' });
+    const lines = child.stdout.getReader();
+    expect(Buffer.from((await lines.read()).value!).toString()).toContain('ready');
+    child.kill('SIGKILL');
+    await child.exited;
+    for (let start = 0; start < 2; start++) {
+      const { journal } = journalAt();
+      journal.open();
+      await until(() => count('SELECT count(*) AS n FROM running').n === 0);
+      await journal.flush();
+      journal.close();
+    }
+    expect(count(ROWS)).toEqual({ tries: 200, input: 2000, cost: 200 * 7777, estimated: 200 });
+    expect(count(TOTALS)).toEqual(count(ROWS));
+  });
+
+  test('of a process that only seemed dead get their true row all the same', async () => {
+    const { journal } = journalAt();
+    const place = journal.begin({ reservedRow: () => reserved });
+    await until(() => place.seq > 0);
+    // Another machine's clock, or a suspended process: not seen for an hour.
+    const other = new Database(path);
+    other.run(`UPDATE writers SET pid = 1, seen = ${Date.now() - HOUR}`);
+    other.close();
+    const second = journalAt();
+    second.journal.open();
+    await until(() => count(ROWS).tries === 1);
+    expect(count(ROWS).cost).toBe(7777);
+    journal.end(place, rowOf());
+    await journal.flush();
+    expect(count(ROWS)).toEqual({ tries: 1, input: 10, cost: 1000, estimated: 0 });
+    expect(count(TOTALS)).toEqual(count(ROWS));
+  });
+});
+
+test('rows beyond their days go, their totals stay', async () => {
+  const first = journalAt();
+  for (let i = 0; i < 450; i++) first.spend(rowOf({ time: Date.now() - 48 * HOUR }));
+  first.spend(rowOf({ time: Date.now() }));
+  first.journal.close();
+  const { journal } = journalAt({ keepDays: 1 });
+  journal.open();
+  await until(() => count(ROWS).tries === 1);
+  expect(count(TOTALS).tries).toBe(451);
+  expect(journal.waiting).toBe(0);
+});
+
+test('the file is the owner’s alone', async () => {
+  const { journal, spend } = journalAt();
+  spend(rowOf());
+  await journal.flush();
+  expect((await Bun.file(path).stat()).mode & 0o077).toBe(0);
+  chmodSync(path, 0o600);
+});

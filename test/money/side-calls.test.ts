@@ -1,0 +1,135 @@
+/** Calls that an exchange makes besides its own are rows of that exchange and of its key: hops of tools, images, searches. */
+
+import { Database } from 'bun:sqlite';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { join } from 'node:path';
+import { type InProcess, startInProcess } from '../support/in-process.ts';
+import { until } from '../support/until.ts';
+
+const KEY = 'k'.repeat(32);
+let vendor: ReturnType<typeof Bun.serve>;
+let gateway: InProcess;
+
+const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 };
+const reply = (message: object, finish: string) =>
+  Response.json({
+    id: 'c1',
+    object: 'chat.completion',
+    created: 1,
+    model: 'm',
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content: null, ...message },
+        finish_reason: finish,
+      },
+    ],
+    usage,
+  });
+
+beforeAll(async () => {
+  vendor = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    async fetch(request) {
+      const body = (await request.json()) as {
+        model: string;
+        tools?: unknown[];
+        messages: { role: string }[];
+      };
+      if (
+        body.model === 'talker' &&
+        body.tools !== undefined &&
+        !body.messages.some(({ role }) => role === 'tool')
+      ) {
+        const call = { name: 'web_search', arguments: '{"query":"hopgate"}' };
+        return reply(
+          { tool_calls: [{ id: 'call_1', type: 'function', function: call }] },
+          'tool_calls',
+        );
+      }
+      return reply({ content: 'A description of what was asked, long enough to be one.' }, 'stop');
+    },
+  });
+  const provider = {
+    protocol: 'openai-chat',
+    base_url: `http://127.0.0.1:${vendor.port}/v1`,
+    models: ['*'],
+    prices: { '*': { input: 1, output: 2 } },
+  };
+  gateway = await startInProcess({
+    providers: { up: provider, blind: { ...provider, profile: 'no-images' } },
+    profiles: { 'no-images': { images: false } },
+    auth: { keys: [{ name: 'ann', key: KEY, labels: { team: 'web' } }] },
+    server_tools: {
+      vision: { target: 'up/eyes' },
+      web_search: { inject: 'force', engines: [{ type: 'model', target: 'up/searcher' }] },
+    },
+    samples: { mode: 'off' },
+  });
+});
+
+afterAll(async () => {
+  await gateway.stop();
+  vendor.stop(true);
+});
+
+async function rowsOf(content: unknown, model: string, wanted: number) {
+  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${KEY}`, 'x-session-id': 'session-1' },
+    body: JSON.stringify({ model, messages: [{ role: 'user', content }] }),
+  });
+  expect(response.status).toBe(200);
+  await response.text();
+  const request = response.headers.get('x-hopgate-request-id')!;
+  const path = join(gateway.home, 'state', 'spend.db');
+  const rows = await until(() => {
+    try {
+      const db = new Database(path, { readonly: true });
+      const found = db
+        .query<
+          {
+            key: string;
+            model: string;
+            target: string;
+            hop: number;
+            session: string;
+            cost: number;
+          },
+          [string]
+        >('SELECT * FROM spend WHERE request = ? ORDER BY id')
+        .all(request);
+      db.close();
+      return found.length >= wanted ? found : undefined;
+    } catch {
+      return undefined;
+    }
+  });
+  for (const row of rows)
+    expect(row).toMatchObject({ key: 'ann', session: 'session-1', cost: 120_000 });
+  const total = rows.reduce((sum, { cost }) => sum + cost, 0);
+  expect(Number(response.headers.get('x-hopgate-cost-usd'))).toBe(total / 1e9);
+  return rows.map(({ target, hop }) => [target, hop] as const);
+}
+
+test('hops of server tools, and the model that searches', async () => {
+  expect(await rowsOf('Search for it.', 'up/talker', 3)).toEqual([
+    ['up/talker', 1],
+    ['up/searcher', 1],
+    ['up/talker', 2],
+  ]);
+});
+
+test('the model that describes images', async () => {
+  const pixel =
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+  const content = [
+    { type: 'text', text: 'What is this?' },
+    { type: 'image_url', image_url: { url: `data:image/png;base64,${pixel}` } },
+  ];
+  expect(await rowsOf(content, 'blind/m', 2)).toEqual([
+    ['up/eyes', 1],
+    ['blind/m', 1],
+  ]);
+});
