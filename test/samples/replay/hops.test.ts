@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import { CODECS } from '../../../src/app/codecs.ts';
+import { modelPrice } from '../../../src/config/sections/prices.ts';
 import { pricesOf } from '../../../src/samples/replay/cost.ts';
 import { costOfExchange, hopsOf, triesOf } from '../../../src/samples/replay/hops.ts';
 import type { SampleMeta, SampleStage } from '../../../src/samples/sample.ts';
@@ -71,9 +72,7 @@ describe('the usage of a hop', () => {
   const prices = pricesOf({
     providers: {
       p: {
-        prices: [
-          { model: '*', input: 1e6, output: 1e6, cached: 0, cacheWrite: 0, cacheWrite1h: 0 },
-        ],
+        prices: [modelPrice('*', { input: 1e6, output: 1e6, cached: 0, cache_write: 0 })],
       },
     },
   } as unknown as Parameters<typeof pricesOf>[0]);

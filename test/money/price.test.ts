@@ -1,0 +1,78 @@
+/** Money of one try: exact integers, the right price version and tier, and nothing that a table program would run. */
+
+import { expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { modelPrice, resolvePrices } from '../../src/config/sections/prices.ts';
+import { usdText } from '../../src/lib/text/usd.ts';
+import { MOST_NANO_USD, PicoRates } from '../../src/money/cost.ts';
+import { PriceBook } from '../../src/money/price.ts';
+import { cell } from '../../src/money/rows.ts';
+
+const tokens = fc.oneof(fc.nat(2000), fc.integer({ min: 0, max: 10 ** 12 }));
+const usd = fc.integer({ min: 0, max: 10 ** 9 }).map((millionths) => millionths / 1e6);
+
+test('the cost is the exact sum, rounded up once, at any size', () => {
+  fc.assert(
+    fc.property(usd, usd, usd, tokens, tokens, tokens, (input, output, cached, a, b, c) => {
+      const rates = new PicoRates(modelPrice('m', { input, output, cached }));
+      const pico = (price: number) => BigInt(Math.round(price * 1e6));
+      const exact = BigInt(a) * pico(input) + BigInt(b) * pico(output) + BigInt(c) * pico(cached);
+      const nano = (exact + 999n) / 1000n;
+      const most = BigInt(MOST_NANO_USD);
+      const cost = rates.costOf({ input: a, output: b, cacheRead: c });
+      expect(BigInt(cost)).toBe(nano > most ? most : nano);
+    }),
+  );
+});
+
+test('USD as text is the nano amount, without an exponent', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }), (nano) => {
+      const [whole = '', rest = ''] = usdText(nano).split('.');
+      expect(BigInt(whole + rest.padEnd(9, '0'))).toBe(BigInt(nano));
+      expect(rest).not.toMatch(/0$/);
+    }),
+  );
+});
+
+test('the last tier that fits counts, and a price from the day on which it begins', () => {
+  const prices = resolvePrices({
+    m: [
+      {
+        input: 2,
+        output: 12,
+        tiers: [
+          { above: 200_000, input: 4 },
+          { service_tier: 'flex', input: 1 },
+        ],
+      },
+      { input: 3, output: 12, effective_from: '2027-01-01' },
+    ],
+  });
+  const book = new PriceBook({ providers: { up: { prices } } });
+  const input = (time: string, count: number, tier?: string) =>
+    book.of('up/m').at(Date.parse(time))!.applied(count, tier).rates.input / 1e6;
+  expect(input('2026-12-31T23:59:59Z', 200_000)).toBe(2);
+  expect(input('2026-12-31T23:59:59Z', 200_001)).toBe(4);
+  expect(input('2026-12-31T23:59:59Z', 200_001, 'flex')).toBe(1);
+  expect(input('2027-01-01T00:00:00Z', 200_001, 'flex')).toBe(3);
+  expect(book.of('up/other').at(0)).toBeUndefined();
+  expect(book.of('nobody/m').at(0)).toBeUndefined();
+});
+
+test('a known model of a known vendor has a price without any in the file', () => {
+  const book = new PriceBook({ providers: { up: { vendor: 'anthropic', prices: [] } } });
+  expect(book.modelPrice('up/claude-sonnet-4-5', Date.now())).toMatchObject({ input: 3 });
+  expect(book.modelPrice('up/made-up-model', Date.now())).toBeUndefined();
+});
+
+test.each([
+  ['=HYPERLINK("x")', `"'=HYPERLINK(""x"")"`],
+  ['-1+1', "'-1+1"],
+  ['a,b', '"a,b"'],
+  ['plain', 'plain'],
+  [null, ''],
+  [-5, '-5'],
+])('CSV: %p', (value, text) => {
+  expect(cell(value)).toBe(text);
+});
