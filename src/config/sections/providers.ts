@@ -1,6 +1,7 @@
 /** The section `providers`: upstreams, with what a preset, a profile and the top level fill in. */
 
 import { type Static, Type } from '@sinclair/typebox';
+import type { ModelFacts } from '../../conversation/models/model-entry.ts';
 import { PROTOCOL_NAMES, type ProtocolName } from '../../conversation/protocol-names.ts';
 import { isLocalNetwork } from '../../lib/http/local-address.ts';
 import { suggest } from '../../lib/text/did-you-mean.ts';
@@ -22,6 +23,7 @@ import {
   text,
 } from '../file/schema-types.ts';
 import { Secret } from '../secret.ts';
+import { catalogueVendor } from '../vendors/catalogue-vendors.ts';
 import {
   AUTH_STYLES,
   type AuthStyle,
@@ -41,8 +43,28 @@ import {
   type timeouts,
 } from './timeouts.ts';
 
+/** Where a fact of a model comes from that is not stated. */
+const CATALOGUE = "the vendor's list, or the model catalogue";
+
 /** Legal provider names: they stand before a slash in model ids and never look like a number. */
 const PROVIDER_NAME = '^[A-Za-z][A-Za-z0-9_.-]*$';
+
+const model = closed(
+  {
+    name: text('A model name.'),
+    context: optional(count('Tokens of its window.', 1), CATALOGUE),
+    output: optional(count('Tokens that an answer may have.', 1), CATALOGUE),
+    tools: optional(flag('It can call tools.'), CATALOGUE),
+    reasoning: optional(flag('It can reason.'), CATALOGUE),
+    input: optional(
+      Type.Array(choice(['text', 'image', 'pdf', 'audio', 'video'], 'A kind of input.'), {
+        description: 'What it takes.',
+      }),
+      CATALOGUE,
+    ),
+  },
+  'A model with facts that are not known here, or not right.',
+);
 
 const provider = closed(
   {
@@ -83,7 +105,7 @@ const provider = closed(
     ),
     models: optional(
       oneOrMore(
-        text('A model name or a glob; "*" = any.'),
+        Type.Union([text('A model name or a glob; "*" = any.'), model]),
         'Names that this provider serves, as the vendor spells them.',
       ),
       "the preset's, else none (reachable through routes and as provider/model)",
@@ -137,10 +159,14 @@ export interface ProviderConfig {
   /** May be empty (local servers). */
   readonly keys: readonly Secret[];
   readonly auth: AuthStyle;
+  /** Its name in the model catalogue, by its preset or its address; undefined for one that is not there. */
+  readonly vendor?: string;
   /** `name: 'none'` when there is none. */
   readonly profile: Profiles[string];
   /** Model names as they go on the wire; `*` = any. May be empty: only named by routes. */
   readonly models: readonly string[];
+  /** Of single models: what the file states of them. */
+  readonly facts: Readonly<Record<string, ModelFacts>>;
   /** Sent with every request; they replace headers that the gateway would send. */
   readonly headers: Readonly<Record<string, Secret>>;
   /** Appended to the URL; may hold a key. */
@@ -219,6 +245,7 @@ function resolveProvider(
   const profileName = own.profile ?? endpoint?.profile ?? preset?.profile ?? 'none';
   const profile = profileNamed(profileName, profiles, [...path, 'profile'], findings);
   if (protocol === undefined || baseUrl === undefined) return undefined;
+  const models = listOf(own.models) ?? preset?.models ?? [];
   const keys = resolveKeys(own, preset, environment, path, findings);
   const auth =
     own.auth ?? preset?.auth ?? (protocol === 'anthropic-messages' ? 'x-api-key' : 'bearer');
@@ -237,8 +264,10 @@ function resolveProvider(
     baseUrl: baseUrl === 'demo:' ? baseUrl : withoutTrailing(baseUrl, '/'),
     keys,
     auth,
+    vendor: catalogueVendor(presetName, baseUrl),
     profile,
-    models: [...new Set(listOf(own.models) ?? preset?.models ?? [])],
+    models: [...new Set(models.map((one) => (typeof one === 'string' ? one : one.name)))],
+    facts: factsIn(models),
     prices: resolvePrices(own.prices),
     headers: Object.fromEntries(
       Object.entries(own.headers).map(([key, value]) => [key.toLowerCase(), new Secret(value)]),
@@ -261,6 +290,15 @@ function resolveProvider(
       },
     },
   };
+}
+
+function factsIn(models: readonly (string | Static<typeof model>)[]): ProviderConfig['facts'] {
+  const stated = models.flatMap((one) => {
+    if (typeof one === 'string') return [];
+    const { name, ...facts } = one;
+    return [[name, facts] as const];
+  });
+  return Object.fromEntries(stated);
 }
 
 function missing(path: Path, key: string, name: string, preset?: Preset): Issue {
