@@ -52,11 +52,13 @@ const demo = () => {
 };
 
 function demoCall(
-  { url, headers, body = new Uint8Array(), abort }: UpstreamRequest,
+  { url, headers, body, abort }: UpstreamRequest,
   transport: ReturnType<typeof demoTransport>,
 ): Promise<Response> {
   const [path = ''] = url.slice('demo:'.length).split('?', 1);
-  return transport({ path, headers, body, signal: abort.signal });
+  // No endpoint that takes forms is sent here.
+  const bytes = body instanceof Uint8Array ? body : new Uint8Array();
+  return transport({ path, headers, body: bytes, signal: abort.signal });
 }
 
 export const connectionLimits = ({ limits }: Config): ConnectionLimits => ({

@@ -1,6 +1,5 @@
 /** What the gateway tells of an exchange, as telemetry wants it. */
 
-import type { Codec } from '../codecs/codec.ts';
 import type { GatewayError } from '../conversation/errors.ts';
 import { summarize } from '../conversation/notes.ts';
 import { targetName } from '../conversation/target.ts';
@@ -32,7 +31,7 @@ function exchangeRecord(summary: Summary): ExchangeRecord {
   const { exchange, target, error } = summary;
   return {
     id: exchange.id,
-    protocol: exchange.protocol.name,
+    protocol: exchange.entry ?? exchange.protocol.name,
     userAgent: exchange.headers.get('user-agent') ?? undefined,
     key: exchange.owner,
     target: target && targetName(target),
@@ -50,7 +49,7 @@ function exchangeRecord(summary: Summary): ExchangeRecord {
 /** A request that was turned away before it became an exchange. */
 export function refusedRecord(
   request: Request,
-  protocol: Codec,
+  protocol: { readonly name: string },
   id: string,
   error: GatewayError,
   owner: string,

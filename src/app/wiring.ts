@@ -1,15 +1,22 @@
 /** Everything that the routes of the server use: made once for a process, configured anew by a reload. */
 
 import { join, resolve } from 'node:path';
+import type { ModelEntry } from '../codecs/codec.ts';
+import { codexModels } from '../codecs/openai-responses/codex-models.ts';
 import { openaiResponses } from '../codecs/openai-responses/index.ts';
+import { factsOf, priceOf } from '../config/vendors/catalogue.ts';
 import { GatewayError, invalid } from '../conversation/errors.ts';
+import type { EndpointName } from '../conversation/models/endpoint-names.ts';
 import { targetName } from '../conversation/target.ts';
+import type { Endpoint } from '../endpoints/endpoint.ts';
+import { createEndpoints } from '../endpoints/pipeline.ts';
 import { openResponseStore } from '../features/response-store/index.ts';
 import { repairBody } from '../features/tool-pairing/index.ts';
 import { createTokenCounter } from '../gateway/count-tokens.ts';
 import { errorResponse } from '../gateway/error-response.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import type { FailedOutcome, Gateway, Summary } from '../gateway/types.ts';
+import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { isLoopback } from '../lib/http/local-address.ts';
 import { tryParse } from '../lib/json/json.ts';
 import { memberOf } from '../lib/json/json-members.ts';
@@ -17,9 +24,10 @@ import { atTickEnd } from '../lib/loop/tick-end.ts';
 import { lazy } from '../lib/store/lazy.ts';
 import { requestId } from '../lib/text/ids.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
-import { modelsWith, openProviders, providerFor } from '../routing/index.ts';
+import { modelsWith, openProviders, targetFor } from '../routing/index.ts';
 import { Connections } from '../server/connections.ts';
 import { ErrorResponses } from '../server/errors.ts';
+import { formSource, isForm } from '../server/form-source.ts';
 import type { AppOptions, CreateApp } from '../server/process/run.ts';
 import { type ReceiveSettings, receive, rested } from '../server/receive.ts';
 import { countExchange, type ExchangeRecord, logExchange } from '../telemetry/exchange.ts';
@@ -150,7 +158,22 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       atTickEnd(new EndedExchange(refusedRecord(request, codec, id, error, owner), report));
     },
   };
+  /** The same, under the name of an endpoint. */
+  const endpointRefused =
+    (name: EndpointName): ReceiveSettings['onRefused'] =>
+    (request, _codec, id, error, owner) =>
+      receiving.onRefused(request, { name }, id, error, owner);
   const received = (handle: Gateway) => receive(receiving, handle);
+  const endpoints = createEndpoints({
+    ...gatewayOptions,
+    record: (exchange) => recorder.begin(exchange),
+    onStream: (open) => metrics.streamsActive.add(open ? 1 : -1),
+    folder: join(environment.home, 'state', 'forms'),
+  });
+  const formOf = (request: Request, headers: ReadonlyHeaders) =>
+    isForm(headers)
+      ? formSource(request, headers, config().limits.formBytes, connections)
+      : undefined;
   const countTokens = createTokenCounter({ protocols: CODECS, services });
   const stored = storedResponses({
     store: responseStore,
@@ -181,7 +204,15 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     recorder,
   });
   const modelLists = new ModelLists(askForModels(environment.proxies));
-  const modelEntry = (id: string, provider: string) => ({ id, provider, created: STARTED });
+  const modelEntry = (id: string, name: string, target: ModelTarget | undefined): ModelEntry => {
+    const provider = target && memberOf(config().providers, target.provider);
+    const common = { id, provider: name, created: STARTED };
+    if (provider === undefined) return common;
+    const { model } = target!;
+    const facts = factsOf(provider, model, modelLists.factsOf(provider, model));
+    const price = priceOf(provider, model);
+    return { ...common, ...(facts && { facts }), ...(price && { price }) };
+  };
 
   return {
     version,
@@ -190,6 +221,17 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     ui,
     /** The gateway with all features. The exchange goes on behind the response. */
     serve: receive(receiving, gateway, { goesOn: true }),
+    serveEndpoint(request: Request, endpoint: Endpoint) {
+      const { name } = endpoint;
+      const refused = endpointRefused(name);
+      const options = { goesOn: true, entry: name, formOf };
+      const handle: Gateway = (exchange) => endpoints(exchange, endpoint);
+      return receive(
+        { ...receiving, onRefused: refused },
+        handle,
+        options,
+      )(request, CODECS['openai-chat']);
+    },
     countTokens: received(countTokens),
     responses: {
       search: received(async ({ body, signal }) => {
@@ -224,11 +266,15 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     ),
     async models() {
       const listed = await modelLists.of(openProviders(config()));
-      return modelsWith(config(), listed).map(({ id, provider }) => modelEntry(id, provider));
+      const { table } = services();
+      return modelsWith(config(), listed).map(({ id, provider, target }) =>
+        modelEntry(id, provider, target ?? targetFor(table, id)?.target),
+      );
     },
+    codexModels,
     model(id: string) {
-      const provider = providerFor(services().table, id);
-      return provider === undefined ? undefined : modelEntry(id, provider);
+      const target = targetFor(services().table, id)?.target;
+      return target && modelEntry(id, target.provider, target);
     },
     metricsText: () => {
       const own = metrics.render();
@@ -272,5 +318,8 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     },
   };
 }
+
+/** Where a listed name leads. */
+type ModelTarget = { readonly provider: string; readonly model: string };
 
 const STARTED = Math.floor(Date.now() / 1000);

@@ -7,14 +7,18 @@ import type { Recording } from '../samples/recording.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { Exchange, Outcome, Summary } from './types.ts';
 
+/** What is told of a request and of its answer, be it of a protocol or of another endpoint. */
+type SummarizedRequest = Pick<ClientRequest, 'model' | 'stream'>;
+type SummarizedOutcome = Pick<Outcome, 'target' | 'notes'>;
+
 const NONE: readonly never[] = [];
 
 export class ExchangeSummaryBuilder {
   readonly recording: Recording | undefined;
   readonly #exchange: Exchange;
   readonly #onEnd: (summary: Summary) => void;
-  #request: ClientRequest | undefined;
-  #answer: Outcome | undefined;
+  #request: SummarizedRequest | undefined;
+  #answer: SummarizedOutcome | undefined;
   #route: string | undefined;
   #tries = 0;
   #hops = 0;
@@ -37,7 +41,7 @@ export class ExchangeSummaryBuilder {
     this.#onEnd = onEnd;
   }
 
-  received(request: ClientRequest): void {
+  received(request: SummarizedRequest): void {
     this.#request = request;
   }
 
@@ -60,7 +64,7 @@ export class ExchangeSummaryBuilder {
   }
 
   /** A hop has its answer. */
-  hopEnded(answer: Outcome, tries: number): void {
+  hopEnded(answer: SummarizedOutcome, tries: number): void {
     this.#answer = answer;
     this.#tries += tries;
     this.#hops++;

@@ -1,14 +1,14 @@
 /** The order of tries: the same target again, another key, the next target, or none. */
 
 import { GatewayError } from '../conversation/errors.ts';
-import { canActOn } from '../conversation/refusal.ts';
+import type { Target } from '../conversation/target.ts';
 import type { RoutedTarget } from '../routing/index.ts';
 import { retryDelay } from '../upstream/classify.ts';
 import type { Upstream } from '../upstream/upstream.ts';
-import type { FailedOutcome, Outcome } from './types.ts';
+import type { FailedOutcome, Outcome, Succeeded } from './types.ts';
 
-/** The tries of one hop. */
-export interface RetryContext {
+/** The tries of one hop, or of a request to another endpoint, whose answers are of another type. */
+export interface RetryContext<A extends Succeeded = Exclude<Outcome, FailedOutcome>> {
   /** Fires when the client goes away. */
   readonly signal: AbortSignal;
   upstream(routed: RoutedTarget): Upstream;
@@ -17,12 +17,12 @@ export interface RetryContext {
     routed: RoutedTarget,
     number: number,
     refusal: GatewayError | undefined,
-  ): Promise<Outcome>;
-  /** Would a feature change the request so that it may be taken? */
-  canRepair(refusal: GatewayError): boolean;
+  ): Promise<A | FailedOutcome>;
+  /** Would the request be changed so that the target may take it? */
+  canRepair(refusal: GatewayError, target: Target): boolean;
   onRetry(failed: FailedOutcome): void;
   /** The outcome, and how many attempts it took. */
-  onOutcome(outcome: Outcome, attempts: number): void;
+  onOutcome(outcome: A | FailedOutcome, attempts: number): void;
 }
 
 /**
@@ -31,7 +31,10 @@ export interface RetryContext {
  * itself ends it at once. A refusal of the history is answered once, by the same target with what the refusal
  * names taken out. A target without room is passed over as long as another one has some.
  */
-export async function retry(hop: RetryContext, targets: readonly RoutedTarget[]): Promise<Outcome> {
+export async function retry<A extends Succeeded>(
+  hop: RetryContext<A>,
+  targets: readonly RoutedTarget[],
+): Promise<A | FailedOutcome> {
   const left = [...targets];
   let last: FailedOutcome | undefined;
   let tooLarge: FailedOutcome | undefined;
@@ -51,8 +54,7 @@ export async function retry(hop: RetryContext, targets: readonly RoutedTarget[])
       if (answer.kind !== 'failed') return ended(hop, answer, tries);
       last = answer;
       const { error } = answer;
-      const mends = canActOn(routed.target, error) || hop.canRepair(error);
-      if (!mended && !hop.signal.aborted && mends) {
+      if (!mended && !hop.signal.aborted && hop.canRepair(error, routed.target)) {
         mended = true;
         refusal = answer.error;
         hop.onRetry(answer);
@@ -101,13 +103,20 @@ export async function retry(hop: RetryContext, targets: readonly RoutedTarget[])
 }
 
 /** The first of those that are left that has room, else the first; it is left no more. */
-function nextOf(hop: RetryContext, left: RoutedTarget[]): RoutedTarget | undefined {
+function nextOf(
+  hop: Pick<RetryContext, 'upstream'>,
+  left: RoutedTarget[],
+): RoutedTarget | undefined {
   if (left.length < 2) return left.pop();
   const free = left.findIndex((routed) => !hop.upstream(routed).full);
   return left.splice(Math.max(0, free), 1)[0];
 }
 
-function ended(hop: RetryContext, answer: Outcome, tries: number): Outcome {
+function ended<A extends Succeeded, B extends A | FailedOutcome>(
+  hop: RetryContext<A>,
+  answer: B,
+  tries: number,
+): B {
   hop.onOutcome(answer, tries);
   return answer;
 }

@@ -2,9 +2,11 @@
 
 import type { Codec } from '../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
+import { canActOn } from '../conversation/refusal.ts';
+import type { Target } from '../conversation/target.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import type { Feature } from '../features/feature.ts';
-import { type RoutedTarget, requestFacts, route } from '../routing/index.ts';
+import { type RoutedTarget, requestFacts, route, withRoomFirst } from '../routing/index.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { attempt } from './attempt.ts';
 import type { ClientRequest } from './client-request.ts';
@@ -53,8 +55,10 @@ export function runHop(running: RunningExchange, hop: Hop): Promise<Outcome> {
     return Promise.resolve(unrouted(asGatewayError(thrown)));
   }
   if (!decision.ok) return Promise.resolve(unrouted(decision.error));
-  const { rule, targets } = decision;
+  const { rule } = decision;
   summary.routed(rule);
+  const bytes = hop.conversation === undefined ? request.bytes.length : Number.MAX_SAFE_INTEGER;
+  const targets = withRoomFirst(decision.targets, bytes, () => facts.tokens);
   return retry(new AttemptsOfHop(running, hop, rule), targets);
 }
 
@@ -115,7 +119,8 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
     this.#running.onKeyRefused?.(provider, key, status);
   }
 
-  canRepair(refusal: GatewayError): boolean {
+  canRepair(refusal: GatewayError, target: Target): boolean {
+    if (canActOn(target, refusal)) return true;
     const features = this.#running.features?.features ?? NO_FEATURES;
     return features.some((feature) => feature.repairsRefusal?.(refusal) === true);
   }

@@ -8,7 +8,7 @@ import type { Conversation } from '../conversation/types.ts';
 import type { Continuation, Feature, Interceptor } from '../features/feature.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { RoutedTarget, RoutingTable } from '../routing/index.ts';
-import type { ExchangeOutcome, Recording } from '../samples/recording.ts';
+import type { EntryName, ExchangeOutcome, Recording } from '../samples/recording.ts';
 import type { ConcurrencyLimit } from '../upstream/concurrency-limit.ts';
 import type { Remedy } from '../upstream/target-error.ts';
 import type { Upstream } from '../upstream/upstream.ts';
@@ -16,12 +16,31 @@ import type { ClientRequest } from './client-request.ts';
 import type { ClientSide, FinalAnswer, Output, StreamPipeline } from './stream/pipeline.ts';
 import type { UpstreamBody } from './stream/upstream-body.ts';
 
+/** The body of a form while it comes from the client. */
+export interface FormSource {
+  /** Bytes of the whole, as the client says; undefined: it does not say. */
+  readonly length: number | undefined;
+  /**
+   * The next chunk; undefined at the end.
+   * @throws GatewayError too_large (413), or what the runtime throws when the client goes away
+   */
+  read(): Promise<Uint8Array | undefined>;
+  /** From here on the vendor sets the pace: the client may be kept waiting. */
+  endTimeLimit(): void;
+  /** The rest is not read. Safe at any time. */
+  cancel(): void;
+}
+
 /** One exchange: a client's request and all that is done to answer it. */
 export interface Exchange {
   /** `req_…` */
   readonly id: string;
   readonly protocol: Codec;
+  /** In logs, metrics and samples; left out: the name of the protocol. */
+  readonly entry?: EntryName | undefined;
   readonly body: Uint8Array;
+  /** The body, where it is a form; `body` is empty then. */
+  readonly form?: FormSource | undefined;
   readonly headers: ReadonlyHeaders;
   /** The query string, `''` or `?…`. */
   readonly search: string;
@@ -178,6 +197,11 @@ export interface FailedOutcome {
     readonly headers: ReadonlyHeaders;
     readonly body: Uint8Array;
   };
+}
+
+/** What any answer is, of a protocol or of another endpoint: not a failure. */
+export interface Succeeded {
+  readonly kind: 'stream' | 'whole' | 'answer';
 }
 
 /** What an attempt can end in. */

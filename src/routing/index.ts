@@ -9,6 +9,7 @@ export {
 export { requestFacts } from './facts.ts';
 export { type ModelItem, models } from './models.ts';
 export { type Fact, plainRequest, type RoutedTarget, type RouteRequest } from './request.ts';
+export { withRoomFirst } from './room.ts';
 export { type RoutingTable, route, routingTable } from './table.ts';
 export { profileFor } from './targets.ts';
-export { modelsWith, openProviders, providerFor } from './vendor-models.ts';
+export { modelsWith, openProviders, targetFor } from './vendor-models.ts';

@@ -106,7 +106,7 @@ export class ErrorResponses {
       return answer;
     }
     const message = `There is nothing at ${method} ${shown}. This gateway has ${KNOWN_ENDPOINTS.join(', ')}.`;
-    return this.response(request, new GatewayError('not_found', message, { code: 'unknown_url' }));
+    return this.response(request, new GatewayError('not_found', message, { code: 'unknown_path' }));
   }
 }
 

@@ -3,8 +3,9 @@
 import type { Codec } from '../codecs/codec.ts';
 import type { Serve } from '../codecs/serve.ts';
 import { asGatewayError, clientGone, GatewayError } from '../conversation/errors.ts';
+import type { EntryName } from '../conversation/models/endpoint-names.ts';
 import { errorResponse } from '../gateway/error-response.ts';
-import type { Exchange, Gateway } from '../gateway/types.ts';
+import type { Exchange, FormSource, Gateway } from '../gateway/types.ts';
 import { FlatHeaders } from '../lib/http/headers.ts';
 import { tickEnd } from '../lib/loop/tick-end.ts';
 import { requestId } from '../lib/text/ids.ts';
@@ -19,19 +20,27 @@ export interface ReceiveSettings {
   /** A request did not become an exchange. `owner` as of an exchange, '' where it is not known. */
   readonly onRefused: (
     request: Request,
-    codec: Codec,
+    codec: { readonly name: EntryName },
     id: string,
     error: GatewayError,
     owner: string,
   ) => void;
 }
 
+export interface ReceiveOptions {
+  /** The exchange goes on behind the response; {@link rested} is called at its end. */
+  readonly goesOn?: boolean;
+  /** As {@link Exchange.entry}. */
+  readonly entry?: EntryName;
+  /** The body, where it is a form that is to be read later; left out: every body is read whole. */
+  readonly formOf?: (request: Request, headers: FlatHeaders) => FormSource | undefined;
+}
+
 /** A handler that opens an exchange and hands it on. Never rejects. */
 export function receive(
   options: ReceiveSettings,
   handle: Gateway,
-  /** The exchange goes on behind the response; {@link rested} is called at its end. */
-  { goesOn = false } = {},
+  { goesOn = false, entry, formOf }: ReceiveOptions = {},
 ): Serve {
   const { connections } = options;
   return async (request, protocol) => {
@@ -45,9 +54,13 @@ export function receive(
       const headers = FlatHeaders.from(request.headers);
       owner = options.access()(headers);
       reading = true;
-      const read = await readBody(request, headers, options.bodyBytes(), connections);
+      const form = formOf?.(request, headers);
+      const read =
+        form === undefined
+          ? await readBody(request, headers, options.bodyBytes(), connections)
+          : NO_BODY;
       reading = false;
-      connections.working(request);
+      if (form === undefined) connections.working(request);
       const atOnce = turn !== 0 && turn === connections.turn;
       // All requests of one tick go on together.
       await tickEnd();
@@ -58,7 +71,9 @@ export function receive(
       const exchange = new HttpExchange(request, protocol, {
         id,
         headers,
+        entry,
         body,
+        form,
         owner,
         started,
         held,
@@ -97,7 +112,9 @@ function errorOf(thrown: unknown, left: boolean, reading: boolean): GatewayError
   return new GatewayError('invalid_request', words, { cause: thrown });
 }
 
-type Read = Pick<Exchange, 'id' | 'body' | 'owner' | 'started'> & {
+const NO_BODY = new Uint8Array(0);
+
+type Read = Pick<Exchange, 'id' | 'entry' | 'body' | 'form' | 'owner' | 'started'> & {
   readonly headers: FlatHeaders;
   readonly held: number;
 };
@@ -105,7 +122,9 @@ type Read = Pick<Exchange, 'id' | 'body' | 'owner' | 'started'> & {
 class HttpExchange implements Exchange {
   readonly id: string;
   readonly protocol: Codec;
+  readonly entry: EntryName | undefined;
   readonly body: Uint8Array;
+  readonly form: FormSource | undefined;
   readonly headers: FlatHeaders;
   readonly search: string;
   readonly owner: string;
@@ -117,7 +136,9 @@ class HttpExchange implements Exchange {
   constructor(request: Request, protocol: Codec, read: Read) {
     this.id = read.id;
     this.protocol = protocol;
+    this.entry = read.entry;
     this.body = read.body;
+    this.form = read.form;
     this.headers = read.headers;
     this.search = search(request.url);
     this.owner = read.owner;

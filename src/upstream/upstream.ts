@@ -12,7 +12,7 @@ import { KeyRing, type LentKey } from './key-ring.ts';
 import { UpstreamHeaders } from './request-headers.ts';
 import { sameConfig } from './same-config.ts';
 import { TargetError } from './target-error.ts';
-import type { Transport, UpstreamAnswer, UpstreamRequest } from './transport.ts';
+import type { RequestStream, Transport, UpstreamAnswer, UpstreamRequest } from './transport.ts';
 
 export interface SendOptions {
   /** Appended to the base URL, e.g. `/chat/completions`. */
@@ -22,7 +22,9 @@ export interface SendOptions {
   /** Left out: `POST`. */
   readonly method?: UpstreamRequest['method'];
   /** Left out: a request without one. */
-  readonly body?: Uint8Array;
+  readonly body?: UpstreamRequest['body'];
+  /** Of the body; left out: JSON. */
+  readonly contentType?: string;
   readonly clientHeaders: ReadonlyHeaders;
   readonly sameProtocol: boolean;
   readonly stream: boolean;
@@ -63,6 +65,11 @@ export class UpstreamCall {
     });
   }
 
+  /** A part of the request goes out: the upstream is not late yet. */
+  sending(): void {
+    this.#idleTimer.touch();
+  }
+
   /** The answer's head has come. */
   answered(): void {
     this.#idleTimer.stop();
@@ -74,6 +81,8 @@ export class UpstreamCall {
     this.release();
     const { name, timeouts } = this.#config;
     if (this.#abort.reason instanceof GatewayError) return this.#abort.reason;
+    // Of a request's body that was read while it was sent.
+    if (thrown instanceof GatewayError) return thrown;
     if (!this.#late) return connectionError(name, thrown);
     const seconds = Math.round(timeouts.firstByteMs / 1000);
     return new GatewayError(
@@ -161,14 +170,16 @@ export class Upstream {
       auth: config.auth,
       key: call.key.text,
       stream: options.stream,
+      contentType: options.contentType,
       extra: config.headers,
     });
     options.onSend?.(url, headers);
+    const { body } = options;
     return this.#transport({
       url,
       method: options.method ?? 'POST',
       headers,
-      body: options.body,
+      body: body === undefined || body instanceof Uint8Array ? body : watched(body, call),
       abort: options.abort,
       onConnected: options.onConnected,
       limits: config.answers,
@@ -190,6 +201,15 @@ export class Upstream {
     }
   }
 }
+
+/** The body, each piece of which shows that the request goes on. */
+const watched = (body: RequestStream, call: UpstreamCall): RequestStream => ({
+  length: body.length,
+  read() {
+    call.sending();
+    return body.read();
+  },
+});
 
 /** What a key was refused with is asked again: else the refusal may have been about that. */
 const asksAlike = (a: ProviderConfig, b: ProviderConfig): boolean =>

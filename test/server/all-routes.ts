@@ -3,6 +3,7 @@
 import { messagesPlugin } from '../../src/codecs/anthropic-messages/plugin.ts';
 import { chatCompletionsPlugin } from '../../src/codecs/openai-chat/plugin.ts';
 import { responsesPlugin } from '../../src/codecs/openai-responses/plugin.ts';
+import { endpointsPlugin } from '../../src/endpoints/plugin.ts';
 import { memoryPlugin } from '../../src/features/memory/api/plugin.ts';
 import { manualPlugin } from '../../src/manual/plugin.ts';
 import { aboutPlugin } from '../../src/server/about.ts';
@@ -34,8 +35,9 @@ export const ALL_ROUTES: readonly Route[] = [
       refuse: never,
     },
   }),
+  endpointsPlugin({ serveEndpoint: never }),
   healthPlugin({ unready: never }),
-  modelsPlugin({ errors: {} as ErrorResponses, models: never, model: never }),
+  modelsPlugin({ errors: {} as ErrorResponses, models: never, codexModels: never, model: never }),
   metricsPlugin({ errors: {} as ErrorResponses, metricsText: never, metricsOpen: false }),
   aboutPlugin({ version: '' }),
   memoryPlugin({

@@ -185,7 +185,7 @@ describe('lists are remembered', () => {
     const lists = new ModelLists(
       async () => {
         asked++;
-        return answer;
+        return answer && { names: answer, facts: new Map() };
       },
       () => now,
     );

@@ -1,7 +1,6 @@
 /** The section `providers`: upstreams, with what a preset, a profile and the top level fill in. */
 
 import { type Static, Type } from '@sinclair/typebox';
-import type { ModelFacts } from '../../conversation/models/model-entry.ts';
 import { PROTOCOL_NAMES, type ProtocolName } from '../../conversation/protocol-names.ts';
 import { isLocalNetwork } from '../../lib/http/local-address.ts';
 import { suggest } from '../../lib/text/did-you-mean.ts';
@@ -23,7 +22,6 @@ import {
   text,
 } from '../file/schema-types.ts';
 import { Secret } from '../secret.ts';
-import { catalogueVendor } from '../vendors/catalogue-vendors.ts';
 import {
   AUTH_STYLES,
   type AuthStyle,
@@ -33,8 +31,8 @@ import {
 } from '../vendors/presets.ts';
 import { keyFromEnvironment } from './environment-keys.ts';
 import { type AnswerLimits, type limits, resolveAnswerLimits } from './limits.ts';
-import { type ModelPrice, prices, resolvePrices } from './prices.ts';
 import { type Profiles, profileNamed } from './profiles.ts';
+import { modelPrices, models, type ProviderModels, resolveModels } from './provider-models.ts';
 import { providerRetry, type RetryConfig, resolveRetry, type retry } from './retry.ts';
 import {
   providerTimeouts,
@@ -43,28 +41,8 @@ import {
   type timeouts,
 } from './timeouts.ts';
 
-/** Where a fact of a model comes from that is not stated. */
-const CATALOGUE = "the vendor's list, or the model catalogue";
-
 /** Legal provider names: they stand before a slash in model ids and never look like a number. */
 const PROVIDER_NAME = '^[A-Za-z][A-Za-z0-9_.-]*$';
-
-const model = closed(
-  {
-    name: text('A model name.'),
-    context: optional(count('Tokens of its window.', 1), CATALOGUE),
-    output: optional(count('Tokens that an answer may have.', 1), CATALOGUE),
-    tools: optional(flag('It can call tools.'), CATALOGUE),
-    reasoning: optional(flag('It can reason.'), CATALOGUE),
-    input: optional(
-      Type.Array(choice(['text', 'image', 'pdf', 'audio', 'video'], 'A kind of input.'), {
-        description: 'What it takes.',
-      }),
-      CATALOGUE,
-    ),
-  },
-  'A model with facts that are not known here, or not right.',
-);
 
 const provider = closed(
   {
@@ -103,14 +81,8 @@ const provider = closed(
       text('Vendor quirks by name; none = an unknown vendor.'),
       "the preset's, else none",
     ),
-    models: optional(
-      oneOrMore(
-        Type.Union([text('A model name or a glob; "*" = any.'), model]),
-        'Names that this provider serves, as the vendor spells them.',
-      ),
-      "the preset's, else none (reachable through routes and as provider/model)",
-    ),
-    prices: byDefault(prices, {}),
+    models,
+    prices: modelPrices,
     headers: byDefault(
       named(
         headerValue(),
@@ -151,7 +123,7 @@ const provider = closed(
 
 export const providers = named(provider, 'Upstreams by name.', PROVIDER_NAME);
 
-export interface ProviderConfig {
+export interface ProviderConfig extends ProviderModels {
   readonly name: string;
   readonly protocol: ProtocolName;
   /** Without a trailing slash. `demo:` is the built-in provider. */
@@ -159,20 +131,12 @@ export interface ProviderConfig {
   /** May be empty (local servers). */
   readonly keys: readonly Secret[];
   readonly auth: AuthStyle;
-  /** Its name in the model catalogue, by its preset or its address; undefined for one that is not there. */
-  readonly vendor?: string;
   /** `name: 'none'` when there is none. */
   readonly profile: Profiles[string];
-  /** Model names as they go on the wire; `*` = any. May be empty: only named by routes. */
-  readonly models: readonly string[];
-  /** Of single models: what the file states of them. */
-  readonly facts: Readonly<Record<string, ModelFacts>>;
   /** Sent with every request; they replace headers that the gateway would send. */
   readonly headers: Readonly<Record<string, Secret>>;
   /** Appended to the URL; may hold a key. */
   readonly query: Readonly<Record<string, Secret>>;
-  /** What its models cost, exact names before globs; empty when the file names no price. */
-  readonly prices: readonly ModelPrice[];
   readonly timeouts: TimeoutsConfig;
   readonly retry: RetryConfig;
   readonly answers: AnswerLimits;
@@ -245,7 +209,6 @@ function resolveProvider(
   const profileName = own.profile ?? endpoint?.profile ?? preset?.profile ?? 'none';
   const profile = profileNamed(profileName, profiles, [...path, 'profile'], findings);
   if (protocol === undefined || baseUrl === undefined) return undefined;
-  const models = listOf(own.models) ?? preset?.models ?? [];
   const keys = resolveKeys(own, preset, environment, path, findings);
   const auth =
     own.auth ?? preset?.auth ?? (protocol === 'anthropic-messages' ? 'x-api-key' : 'bearer');
@@ -264,11 +227,8 @@ function resolveProvider(
     baseUrl: baseUrl === 'demo:' ? baseUrl : withoutTrailing(baseUrl, '/'),
     keys,
     auth,
-    vendor: catalogueVendor(presetName, baseUrl),
     profile,
-    models: [...new Set(models.map((one) => (typeof one === 'string' ? one : one.name)))],
-    facts: factsIn(models),
-    prices: resolvePrices(own.prices),
+    ...resolveModels(own, presetName, preset, baseUrl),
     headers: Object.fromEntries(
       Object.entries(own.headers).map(([key, value]) => [key.toLowerCase(), new Secret(value)]),
     ),
@@ -290,15 +250,6 @@ function resolveProvider(
       },
     },
   };
-}
-
-function factsIn(models: readonly (string | Static<typeof model>)[]): ProviderConfig['facts'] {
-  const stated = models.flatMap((one) => {
-    if (typeof one === 'string') return [];
-    const { name, ...facts } = one;
-    return [[name, facts] as const];
-  });
-  return Object.fromEntries(stated);
 }
 
 function missing(path: Path, key: string, name: string, preset?: Preset): Issue {
