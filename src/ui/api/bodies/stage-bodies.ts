@@ -1,8 +1,8 @@
 /** The recorded body of a stage: its bytes, its protocol, and the raw-body route. */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { protocolOf } from '../../../conversation/models/endpoint-names.ts';
 import { GatewayError, invalid } from '../../../conversation/errors.ts';
+import { protocolOf } from '../../../conversation/models/endpoint-names.ts';
 import type { ProtocolName } from '../../../conversation/types.ts';
 import { stageBytes } from '../../../samples/replay/compare-stages.ts';
 import type { SampleMeta, SampleStage, SampleStore } from '../../../samples/sample.ts';
