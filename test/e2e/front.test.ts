@@ -144,7 +144,10 @@ describe('request paths', () => {
       expect(response).toMatchObject(
         shape === 'openai'
           ? { error: { type: 'invalid_request_error', code: 'unknown_path' } }
-          : { type: 'error', error: { type: 'not_found_error' } },
+          : {
+              type: 'error',
+              error: { type: 'not_found_error', details: { code: 'unknown_path' } },
+            },
       );
       expect(JSON.stringify(response)).toContain('POST /v1/messages');
     },
