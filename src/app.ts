@@ -5,6 +5,7 @@ import { createServices } from './app/wiring.ts';
 import { messagesPlugin } from './codecs/anthropic-messages/plugin.ts';
 import { chatCompletionsPlugin } from './codecs/openai-chat/plugin.ts';
 import { responsesPlugin } from './codecs/openai-responses/plugin.ts';
+import { endpointsPlugin } from './endpoints/plugin.ts';
 import { aboutPlugin } from './server/about.ts';
 import { healthPlugin } from './server/health.ts';
 import type { CreateApp } from './server/hopgate-app.ts';
@@ -24,6 +25,7 @@ export const createApp: CreateApp = (options) => {
     .use(chatCompletionsPlugin(services))
     .use(messagesPlugin(services))
     .use(responsesPlugin(services))
+    .use(endpointsPlugin(services))
     .use(healthPlugin(services));
 
   // The path of a request may begin behind a host of any length.

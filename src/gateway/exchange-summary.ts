@@ -5,8 +5,10 @@ import type { FinishReason } from '../conversation/events.ts';
 import type { Note, Notes } from '../conversation/notes.ts';
 import type { Usage } from '../conversation/usage.ts';
 import type { Recording } from '../samples/recording.ts';
-import type { ClientRequest } from './client-request.ts';
-import type { Exchange, Outcome, Summary } from './types.ts';
+import type { Exchange, Outcome, SummarizedRequest, Summary } from './types.ts';
+
+/** What is told of an answer, be it of a protocol or of another endpoint. */
+type SummarizedOutcome = Pick<Outcome, 'target' | 'notes'>;
 
 const NONE: readonly never[] = [];
 
@@ -14,8 +16,8 @@ export class ExchangeSummaryBuilder {
   readonly recording: Recording | undefined;
   readonly #exchange: Exchange;
   readonly #onEnd: (summary: Summary) => void;
-  #request: ClientRequest | undefined;
-  #answer: Outcome | undefined;
+  #request: SummarizedRequest | undefined;
+  #answer: SummarizedOutcome | undefined;
   #route: string | undefined;
   #tries = 0;
   #hops = 0;
@@ -38,7 +40,7 @@ export class ExchangeSummaryBuilder {
     this.#onEnd = onEnd;
   }
 
-  received(request: ClientRequest): void {
+  received(request: SummarizedRequest): void {
     this.#request = request;
   }
 
@@ -61,7 +63,7 @@ export class ExchangeSummaryBuilder {
   }
 
   /** A hop has its answer. */
-  hopEnded(answer: Outcome, tries: number): void {
+  hopEnded(answer: SummarizedOutcome, tries: number): void {
     this.#answer = answer;
     this.#tries += tries;
     this.#hops++;

@@ -15,20 +15,22 @@ export interface ModelsOptions {
   readonly errors: ErrorResponses;
   /** All that the principal may use and that can be listed; vendors are asked for theirs, with a short deadline. */
   readonly models: (principal: Principal) => Promise<readonly ModelEntry[]>;
+  /** The list as Codex takes it. */
+  readonly codexModels: (models: readonly ModelEntry[]) => JsonObject;
   /** A name that some route takes for the principal, listed or not. */
   readonly model: (id: string, principal: Principal) => ModelEntry | undefined;
 }
 
 /** The path with and without `/v1`. */
-export function modelsPlugin({ errors, models, model }: ModelsOptions) {
+export function modelsPlugin({ errors, models, codexModels, model }: ModelsOptions) {
   const list = ({ request }: RequestContext) =>
     errors.guarded(request, async (principal) => {
       const codec = errors.codecOf(request);
       const all = await models(principal);
+      const query = localUrl(request.url).searchParams;
+      if (query.has('client_version')) return tagged(request, codexModels(all));
       return json(
-        errors.isAnthropic(request)
-          ? pageOf(all, localUrl(request.url).searchParams, codec)
-          : codec.encodeModels(all),
+        errors.isAnthropic(request) ? pageOf(all, query, codec) : codec.encodeModels(all),
       );
     });
   const one = ({ request, params }: RequestContext & { params: { readonly '*': string } }) =>
@@ -54,6 +56,18 @@ export function modelsPlugin({ errors, models, model }: ModelsOptions) {
     .get('/models', list)
     .get('/v1/models/*', one)
     .get('/models/*', one);
+}
+
+/** An answer with an `ETag`, or 304 where the client has it already (RFC 9110 §13.1.2). */
+function tagged({ headers }: Request, body: JsonObject): Response {
+  const text = JSON.stringify(body);
+  const etag = `"${Bun.hash(text).toString(36)}"`;
+  const known = headers.get('if-none-match') ?? '';
+  const isKnown =
+    known === '*' || known.split(',').some((one) => one.trim().replace(/^W\//, '') === etag);
+  return isKnown
+    ? new Response(null, { status: 304, headers: { etag } })
+    : new Response(text, { headers: { 'content-type': 'application/json', etag } });
 }
 
 /**

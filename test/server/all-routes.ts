@@ -4,6 +4,7 @@ import { adminPlugin } from '../../src/admin/plugin.ts';
 import { messagesPlugin } from '../../src/codecs/anthropic-messages/plugin.ts';
 import { chatCompletionsPlugin } from '../../src/codecs/openai-chat/plugin.ts';
 import { responsesPlugin } from '../../src/codecs/openai-responses/plugin.ts';
+import { endpointsPlugin } from '../../src/endpoints/plugin.ts';
 import { memoryPlugin } from '../../src/features/memory/api/plugin.ts';
 import type { KeyChanges } from '../../src/keys/key-changes.ts';
 import { manualPlugin } from '../../src/manual/plugin.ts';
@@ -38,8 +39,9 @@ export const ALL_ROUTES: readonly Route[] = [
       refuse: never,
     },
   }),
+  endpointsPlugin({ serveEndpoint: never }),
   healthPlugin({ unready: never }),
-  modelsPlugin({ errors: {} as ErrorResponses, models: never, model: never }),
+  modelsPlugin({ errors: {} as ErrorResponses, models: never, codexModels: never, model: never }),
   metricsPlugin({ errors: {} as ErrorResponses, metricsText: never, metricsOpen: false }),
   targetHealthPlugin({
     errors: {} as ErrorResponses,

@@ -31,8 +31,8 @@ import {
 } from '../vendors/presets.ts';
 import { keyFromEnvironment } from './environment-keys.ts';
 import { type AnswerLimits, type limits, resolveAnswerLimits } from './limits.ts';
-import { type ModelPrice, prices, resolvePrices } from './prices.ts';
 import { type Profiles, profileNamed } from './profiles.ts';
+import { modelPrices, models, type ProviderModels, resolveModels } from './provider-models.ts';
 import { providerRetry, type RetryConfig, resolveRetry, type retry } from './retry.ts';
 import {
   providerTimeouts,
@@ -81,14 +81,8 @@ const provider = closed(
       text('Vendor quirks by name; none = an unknown vendor.'),
       "the preset's, else none",
     ),
-    models: optional(
-      oneOrMore(
-        text('A model name or a glob; "*" = any.'),
-        'Names that this provider serves, as the vendor spells them.',
-      ),
-      "the preset's, else none (reachable through routes and as provider/model)",
-    ),
-    prices: byDefault(prices, {}),
+    models,
+    prices: modelPrices,
     headers: byDefault(
       named(
         headerValue(),
@@ -141,7 +135,7 @@ const provider = closed(
 
 export const providers = named(provider, 'Upstreams by name.', PROVIDER_NAME);
 
-export interface ProviderConfig {
+export interface ProviderConfig extends ProviderModels {
   readonly name: string;
   readonly protocol: ProtocolName;
   /** Without a trailing slash. `demo:` is the built-in provider. */
@@ -151,14 +145,10 @@ export interface ProviderConfig {
   readonly auth: AuthStyle;
   /** `name: 'none'` when there is none. */
   readonly profile: Profiles[string];
-  /** Model names as they go on the wire; `*` = any. May be empty: only named by routes. */
-  readonly models: readonly string[];
   /** Sent with every request; they replace headers that the gateway would send. */
   readonly headers: Readonly<Record<string, Secret>>;
   /** Appended to the URL; may hold a key. */
   readonly query: Readonly<Record<string, Secret>>;
-  /** What its models cost, exact names before globs; empty when the file names no price. */
-  readonly prices: readonly ModelPrice[];
   /** The context of the trace goes to this upstream. */
   readonly traceHeaders: boolean;
   readonly timeouts: TimeoutsConfig;
@@ -260,8 +250,7 @@ function resolveProvider(
     keys,
     auth,
     profile,
-    models: [...new Set(listOf(own.models) ?? preset?.models ?? [])],
-    prices: resolvePrices(own.prices),
+    ...resolveModels(own, presetName, preset, baseUrl),
     headers: Object.fromEntries(
       Object.entries(own.headers).map(([key, value]) => [key.toLowerCase(), new Secret(value)]),
     ),

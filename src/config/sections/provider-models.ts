@@ -1,0 +1,86 @@
+/** The keys `models` and `prices` of a provider: which models it serves, what is known of them, and what they cost. */
+
+import { type Static, Type } from '@sinclair/typebox';
+import type { ModelFacts } from '../../conversation/models/model-entry.ts';
+import {
+  byDefault,
+  choice,
+  closed,
+  count,
+  flag,
+  listOf,
+  oneOrMore,
+  optional,
+  text,
+} from '../file/schema-types.ts';
+import { catalogueVendor } from '../vendors/catalogue-vendors.ts';
+import type { Preset } from '../vendors/presets.ts';
+import { type ModelPrice, prices, resolvePrices } from './prices.ts';
+
+/** Where a fact of a model comes from that is not stated. */
+const CATALOGUE = "the vendor's list, or the model catalogue";
+
+const model = closed(
+  {
+    name: text('A model name.'),
+    context: optional(count('Tokens of its window.', 1), CATALOGUE),
+    output: optional(count('Tokens that an answer may have.', 1), CATALOGUE),
+    tools: optional(flag('It can call tools.'), CATALOGUE),
+    reasoning: optional(flag('It can reason.'), CATALOGUE),
+    input: optional(
+      Type.Array(choice(['text', 'image', 'pdf', 'audio', 'video'], 'A kind of input.'), {
+        description: 'What it takes.',
+      }),
+      CATALOGUE,
+    ),
+  },
+  'A model with facts that are not known here, or not right.',
+);
+
+type FileModel = string | Static<typeof model>;
+
+export const models = optional(
+  oneOrMore(
+    Type.Union([text('A model name or a glob; "*" = any.'), model]),
+    'Names that this provider serves, as the vendor spells them; with facts where need be.',
+  ),
+  "the preset's, else none (reachable through routes and as provider/model)",
+);
+
+export const modelPrices = byDefault(prices, {});
+
+/** What a provider says of its models. */
+export interface ProviderModels {
+  /** Its name in the model catalogue, by its preset or its address; undefined for one that is not there. */
+  readonly vendor?: string | undefined;
+  /** Model names as they go on the wire; `*` = any. May be empty: only named by routes. */
+  readonly models: readonly string[];
+  /** Of single models: what the file states of them. */
+  readonly facts: Readonly<Record<string, ModelFacts>>;
+  /** What its models cost, exact names before globs; empty when the file names no price. */
+  readonly prices: readonly ModelPrice[];
+}
+
+/** @param presetName of the preset that fills in what the file leaves out */
+export function resolveModels(
+  own: {
+    readonly models?: FileModel | readonly FileModel[] | undefined;
+    readonly prices: Parameters<typeof resolvePrices>[0];
+  },
+  presetName: string | undefined,
+  preset: Preset | undefined,
+  baseUrl: string,
+): ProviderModels {
+  const written: readonly FileModel[] = listOf<FileModel>(own.models) ?? preset?.models ?? [];
+  const stated = written.flatMap((one) => {
+    if (typeof one === 'string') return [];
+    const { name, ...facts } = one;
+    return [[name, facts] as const];
+  });
+  return {
+    vendor: catalogueVendor(presetName, baseUrl),
+    models: [...new Set(written.map((one) => (typeof one === 'string' ? one : one.name)))],
+    facts: Object.fromEntries(stated),
+    prices: resolvePrices(own.prices),
+  };
+}
