@@ -3,10 +3,8 @@
 import type { Codec } from '../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
 import { canActOn } from '../conversation/refusal.ts';
-import type { Target } from '../conversation/target.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import type { Feature } from '../features/feature.ts';
-import type { Abort } from '../lib/loop/abort.ts';
 import {
   permittedTargets,
   type RoutedTarget,
@@ -14,7 +12,6 @@ import {
   route,
   withRoomFirst,
 } from '../routing/index.ts';
-import type { Loan } from '../upstream/health/place.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { attempt } from './attempt.ts';
 import type { ClientRequest } from './client-request.ts';
@@ -130,13 +127,7 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
     this.#running.onHedge?.(target.provider);
   }
 
-  attempt(
-    routed: RoutedTarget,
-    loan: Loan,
-    number: number,
-    refusal: GatewayError | undefined,
-    abort?: Abort,
-  ) {
+  attempt(...[routed, loan, number, refusal, abort]: Parameters<RetryContext['attempt']>) {
     const { exchange, request, services, session, features, summary, secrets, protocols } =
       this.#running;
     return attempt({
@@ -168,7 +159,7 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
     this.#running.onKeyRefused?.(provider, key, status);
   }
 
-  canRepair(refusal: GatewayError, target: Target): boolean {
+  canRepair(refusal: GatewayError, { target }: RoutedTarget): boolean {
     if (canActOn(target, refusal)) return true;
     const features = this.#running.features?.features ?? NO_FEATURES;
     return features.some((feature) => feature.repairsRefusal?.(refusal) === true);

@@ -1,7 +1,7 @@
 /** The endpoints beside the protocols through the whole gateway, with OpenAI's own SDK as the client. */
 
 import { afterEach, describe, expect, test } from 'bun:test';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import OpenAI, { APIError, toFile } from 'openai';
@@ -400,6 +400,7 @@ test('an exchange is recorded without its media', async () => {
   await (await post(gateway, '/v1/images/edits', form, FORM_TYPE)).text();
   const folder = join(gateway.home, 'samples', 'images-edits');
   const names = await until(() => {
+    if (!existsSync(folder)) return undefined;
     const found = readdirSync(folder, { recursive: false }) as string[];
     return found.some((name) => name.endsWith('_meta.json')) && found;
   });

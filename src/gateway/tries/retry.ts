@@ -1,7 +1,6 @@
 /** The order of tries: the same target again, another key, the next target, or none; what rests comes last. */
 
 import { GatewayError } from '../../conversation/errors.ts';
-import type { Target } from '../../conversation/target.ts';
 import type { Abort } from '../../lib/loop/abort.ts';
 import type { RoutedTarget } from '../../routing/index.ts';
 import { retryDelay } from '../../upstream/classify.ts';
@@ -28,7 +27,7 @@ export interface RetryContext<A extends Succeeded = Exclude<Outcome, FailedOutco
   /** Two tries of this hop may run at the same time. */
   readonly mayHedge: boolean;
   /** Would the request be changed so that the target may take it? */
-  canRepair(refusal: GatewayError, target: Target): boolean;
+  canRepair(refusal: GatewayError, routed: RoutedTarget): boolean;
   onRetry(failed: FailedOutcome): void;
   /** The outcome, and how many attempts it took. */
   onOutcome(outcome: A | FailedOutcome, attempts: number): void;
@@ -91,7 +90,7 @@ export async function retry<A extends Succeeded>(
       if (answer.kind !== 'failed') return ended(hop, answer, tries);
       last = answer;
       const { error } = answer;
-      const mends = answeredBy === routed && hop.canRepair(error, routed.target);
+      const mends = answeredBy === routed && hop.canRepair(error, routed);
       if (!mended && !hop.signal.aborted && mends) {
         mended = true;
         refusal = answer.error;
