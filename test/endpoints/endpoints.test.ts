@@ -362,6 +362,19 @@ describe('bad input', () => {
   });
 });
 
+test('a key reaches only the models that it may use', async () => {
+  const upstream = vendor(() => Response.json(EMBEDDING));
+  const gateway = await gatewayTo([upstream], {
+    auth: { keys: [{ name: 'ann', key: 'sk-ann-0001', models: ['m'] }] },
+  });
+  const client = clientOf(gateway, 'sk-ann-0001');
+  const refused = client.embeddings.create({ model: 'other', input: 'x' });
+  await expect(refused).rejects.toMatchObject({ status: 403, code: 'model_not_allowed' });
+  expect(upstream.begun()).toBe(0);
+  await client.embeddings.create({ model: 'm', input: 'x' });
+  expect(upstream.received).toHaveLength(1);
+});
+
 test('a client that leaves stops the vendor', async () => {
   let cancelled = false;
   const upstream = vendor(
