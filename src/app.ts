@@ -6,6 +6,7 @@ import { messagesPlugin } from './codecs/anthropic-messages/plugin.ts';
 import { geminiPlugin } from './codecs/google-gemini/plugin.ts';
 import { chatCompletionsPlugin } from './codecs/openai-chat/plugin.ts';
 import { responsesPlugin } from './codecs/openai-responses/plugin.ts';
+import { endpointsPlugin } from './endpoints/plugin.ts';
 import { usagePlugin } from './limits/plugin.ts';
 import { aboutPlugin } from './server/about.ts';
 import { healthPlugin } from './server/health.ts';
@@ -27,6 +28,7 @@ export const createApp: CreateApp = (options) => {
     .use(messagesPlugin(services))
     .use(responsesPlugin(services))
     .use(geminiPlugin(services))
+    .use(endpointsPlugin(services))
     .use(healthPlugin(services));
 
   // The path of a request may begin behind a host of any length.

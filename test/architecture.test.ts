@@ -54,10 +54,11 @@ const ACCOUNTING = ['src/keys/principal.ts', 'src/limits/limits.ts', 'src/gatewa
 /** What every codec may import beside the model. */
 const CODEC_FILES = ['src/codecs/codec.ts', 'src/codecs/lint.ts', 'src/codecs/serve.ts'];
 /** Rooms that may import the interfaces of codecs, features and the recorder, and nothing concrete. */
-const KNOW_INTERFACES = ['gateway', 'samples', 'ui'];
+const KNOW_INTERFACES = ['gateway', 'endpoints', 'samples', 'ui'];
 /** Rooms that may import {@link ACCOUNTING}. */
 const KNOW_ACCOUNTING = [
   'gateway',
+  'endpoints',
   'features',
   'keys',
   'limits',
@@ -84,6 +85,7 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
   routing: ['lib', 'conversation', 'config', 'telemetry'],
   upstream: ['lib', 'conversation', 'config', 'telemetry'],
   gateway: ['lib', 'conversation', 'routing', 'upstream', 'telemetry'],
+  endpoints: ['lib', 'conversation', 'routing', 'upstream', 'telemetry', 'gateway'],
   samples: ['lib', 'conversation', 'config', 'telemetry', 'money'],
   ui: ['lib', 'conversation', 'config', 'telemetry', 'money', 'samples', 'server'],
 };

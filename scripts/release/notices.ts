@@ -63,13 +63,20 @@ export function notices(packages: readonly Bundled[]): string {
   const ids = [...new Set(RUNTIME_PARTS.flatMap(({ license }) => licensesIn(license)))].sort();
   return `THIRD-PARTY NOTICES
 
-hopgate is under the Apache License 2.0 (see LICENSE). Its executable contains the packages of part 1, and the
+hopgate is under the Apache License 2.0 (see LICENSE). Its executable contains the packages and data of part 1, and the
 runtime Bun ${Bun.version} (revision ${Bun.revision}) with its parts, part 2. Part 3 holds the licence texts of part 2.
 
 
-PART 1: PACKAGES
+PART 1: PACKAGES AND DATA
 
 ${bundled.join('\n')}
+${LINE}
+The model catalogue (windows, limits, prices): data of models.dev (https://models.dev), changed in form (MIT)
+
+Copyright (c) 2025 spin.dev
+
+${licenseText('MIT')}
+
 
 PART 2: THE RUNTIME
 

@@ -1,6 +1,5 @@
 /** What one configuration makes: routes, providers, access. A reload makes it anew from what there was before. */
 
-import { limitsOf } from '../cli/commands/setup/model-limits.ts';
 import type { Config } from '../config/config.ts';
 import type { Environment } from '../config/environment.ts';
 import { needsKey } from '../config/sections/auth.ts';
@@ -10,7 +9,7 @@ import type { JwtTokens } from '../keys/jwt-tokens.ts';
 import { withoutKey } from '../keys/make-principal.ts';
 import type { RunTimeKeys } from '../keys/run-time-keys.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
-import { routingTable } from '../routing/index.ts';
+import { contextOf, routingTable } from '../routing/index.ts';
 import { type Access, Admins, createAccess } from '../server/auth.ts';
 import type { ConnectionLimits } from '../server/connections.ts';
 import type { SocketLimits } from '../server/websocket/sockets.ts';
@@ -58,7 +57,7 @@ export function configured(
     services: {
       table: routingTable(config),
       upstream: (routed) => upstreams.of(routed.provider),
-      room: ({ target }) => limitsOf(target.model)?.context,
+      room: contextOf,
       slots,
     },
     upstreams,
@@ -74,11 +73,13 @@ const demo = () => {
 };
 
 function demoCall(
-  { url, headers, body = new Uint8Array(), abort }: UpstreamRequest,
+  { url, headers, body, abort }: UpstreamRequest,
   transport: ReturnType<typeof demoTransport>,
 ): Promise<Response> {
   const [path = ''] = url.slice('demo:'.length).split('?', 1);
-  return transport({ path, headers, body, signal: abort.signal });
+  // No endpoint that takes forms is sent here.
+  const bytes = body instanceof Uint8Array ? body : new Uint8Array();
+  return transport({ path, headers, body: bytes, signal: abort.signal });
 }
 
 export const connectionLimits = ({ limits }: Config): ConnectionLimits => ({

@@ -1,6 +1,5 @@
 /** What the gateway tells of an exchange, as telemetry wants it. */
 
-import type { Codec } from '../codecs/codec.ts';
 import type { GatewayError } from '../conversation/errors.ts';
 import { summarize } from '../conversation/notes.ts';
 import { type Target, targetName } from '../conversation/target.ts';
@@ -42,7 +41,7 @@ function exchangeRecord(summary: Summary, vendorOf: VendorOf): ExchangeRecord {
   const { exchange, target, error } = summary;
   return {
     id: exchange.id,
-    protocol: exchange.protocol.name,
+    protocol: exchange.entry ?? exchange.protocol.name,
     userAgent: exchange.headers.get('user-agent') ?? undefined,
     key: exchange.owner,
     target: target && targetName(target),
@@ -57,7 +56,7 @@ function exchangeRecord(summary: Summary, vendorOf: VendorOf): ExchangeRecord {
     error: error && told(error),
     aborted: summary.status === 499,
     genAi: target && {
-      operation: operationOf(exchange.protocol.name),
+      operation: operationOf(exchange.entry ?? exchange.protocol.name),
       provider: vendorOf(target),
       model: summary.model ?? target.model,
     },
@@ -68,7 +67,7 @@ function exchangeRecord(summary: Summary, vendorOf: VendorOf): ExchangeRecord {
 /** A request that was turned away before it became an exchange. */
 export function refusedRecord(
   request: Request,
-  protocol: Codec,
+  protocol: { readonly name: string },
   id: string,
   error: GatewayError,
   owner: string,

@@ -46,7 +46,7 @@ export interface MemoryService {
    */
   api(received: (handle: Handler) => Serve, codec: Codec, version: string): MemoryPluginOptions;
   /** Logs a request that was refused before it reached a space, or by it. */
-  refused(request: Request, codec: Codec, id: string, error: GatewayError): void;
+  refused(request: Request, codec: object, id: string, error: GatewayError): void;
   configure(config: Config): void;
   /** Writes what waits. */
   close(): Promise<void>;

@@ -2,6 +2,7 @@
 
 import type { Finding } from '../codecs/lint.ts';
 import type { Config } from '../config/config.ts';
+import { protocolOf } from '../conversation/models/endpoint-names.ts';
 import { targetName } from '../conversation/target.ts';
 import { SseParser } from '../lib/bytes/sse.ts';
 import type { HopRecording, RecordedExchange, Recording } from '../samples/recording.ts';
@@ -24,7 +25,8 @@ export function streamValidator(
   metrics: GatewayMetrics,
 ): Recording | undefined {
   if (mode === 'off' || (mode === 'sample' && Math.random() * SAMPLE >= 1)) return undefined;
-  const protocol = exchange.protocol.name;
+  const protocol = protocolOf(exchange.protocol.name);
+  if (protocol === undefined) return undefined;
   const linter = LINT.linters[protocol].stream();
   const parser = new SseParser();
   const found: Finding[] = [];

@@ -3,10 +3,16 @@
 import { join, resolve } from 'node:path';
 import { configuredKeys } from '../admin/configured-keys.ts';
 import type { AdminOptions } from '../admin/plugin.ts';
+import type { ModelEntry } from '../codecs/codec.ts';
+import { codexModels } from '../codecs/openai-responses/codex-models.ts';
 import { openaiResponses } from '../codecs/openai-responses/index.ts';
 import { needsKey } from '../config/sections/auth.ts';
+import { factsOf, priceOf } from '../config/vendors/catalogue.ts';
 import { GatewayError, invalid } from '../conversation/errors.ts';
+import type { EndpointName } from '../conversation/models/endpoint-names.ts';
 import { targetName } from '../conversation/target.ts';
+import type { Endpoint } from '../endpoints/endpoint.ts';
+import { createEndpoints } from '../endpoints/pipeline.ts';
 import { openResponseStore } from '../features/response-store/index.ts';
 import { repairBody } from '../features/tool-pairing/index.ts';
 import { createTokenCounter } from '../gateway/count-tokens/count-tokens.ts';
@@ -17,6 +23,7 @@ import { JwtTokens } from '../keys/jwt-tokens.ts';
 import { KeyChanges } from '../keys/key-changes.ts';
 import { type Principal, WITHOUT_KEY } from '../keys/principal.ts';
 import { RunTimeKeys } from '../keys/run-time-keys.ts';
+import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { isLoopback } from '../lib/http/local-address.ts';
 import { tryParse } from '../lib/json/json.ts';
 import { memberOf } from '../lib/json/json-members.ts';
@@ -26,9 +33,10 @@ import { requestId } from '../lib/text/ids.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 import { openLimits } from '../limits/open-limits.ts';
 import { spendReports } from '../money/reports.ts';
-import { mayReach, modelsWith, openProviders, providerFor } from '../routing/index.ts';
+import { mayReach, modelsWith, openProviders, targetFor } from '../routing/index.ts';
 import { Connections } from '../server/connections.ts';
 import { ErrorResponses } from '../server/errors.ts';
+import { formSource, isForm } from '../server/form-source.ts';
 import type { AppOptions, CreateApp } from '../server/hopgate-app.ts';
 import { type ReceiveSettings, receive, rested } from '../server/receive.ts';
 import { Sockets } from '../server/websocket/sockets.ts';
@@ -222,6 +230,11 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       atTickEnd(new EndedExchange(record, report, telemetry.vendorOf));
     },
   };
+  /** The same, under the name of an endpoint. */
+  const endpointRefused =
+    (name: EndpointName): ReceiveSettings['onRefused'] =>
+    (request, _codec, id, error, owner) =>
+      receiving.onRefused(request, { name }, id, error, owner);
   const received = (handle: Gateway) => receive(receiving, handle);
   const serve = receive(receiving, gateway, { goesOn: true });
   const sockets = new Sockets({
@@ -232,6 +245,16 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     connections,
     limits: () => socketLimits(config()),
   });
+  const endpoints = createEndpoints({
+    ...gatewayOptions,
+    record: (recorded, exchange) => joined(recorder.begin(recorded), traceRecording(exchange)),
+    onStream: (open) => metrics.streamsActive.add(open ? 1 : -1),
+    folder: join(environment.home, 'state', 'forms'),
+  });
+  const formOf = (request: Request, headers: ReadonlyHeaders) =>
+    isForm(headers)
+      ? formSource(request, headers, config().limits.formBytes, connections)
+      : undefined;
   const countTokens = createTokenCounter({ protocols: CODECS, services });
   const stored = storedResponses({
     store: responseStore,
@@ -267,7 +290,15 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     recorder,
   });
   const modelLists = new ModelLists(askForModels(environment.proxies));
-  const modelEntry = (id: string, provider: string) => ({ id, provider, created: STARTED });
+  const modelEntry = (id: string, name: string, target: ModelTarget | undefined): ModelEntry => {
+    const provider = target && memberOf(config().providers, target.provider);
+    const common = { id, provider: name, created: STARTED };
+    if (provider === undefined) return common;
+    const { model } = target!;
+    const facts = factsOf(provider, model, modelLists.factsOf(provider, model));
+    const price = priceOf(provider, model);
+    return { ...common, ...(facts && { facts }), ...(price && { price }) };
+  };
 
   return {
     version,
@@ -278,6 +309,17 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     health,
     /** The gateway with all features. The exchange goes on behind the response. */
     serve,
+    serveEndpoint(request: Request, endpoint: Endpoint) {
+      const { name } = endpoint;
+      const refused = endpointRefused(name);
+      const options = { goesOn: true, entry: name, formOf };
+      const handle: Gateway = (exchange) => endpoints(exchange, endpoint);
+      return receive(
+        { ...receiving, onRefused: refused },
+        handle,
+        options,
+      )(request, CODECS['openai-chat']);
+    },
     countTokens: received(countTokens),
     responses: {
       search: received(
@@ -345,13 +387,16 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       const { table } = services();
       return modelsWith(config(), listed)
         .filter(({ id }) => principal === WITHOUT_KEY || mayReach(principal, id, table))
-        .map(({ id, provider }) => modelEntry(id, provider));
+        .map(({ id, provider, target }) =>
+          modelEntry(id, provider, target ?? targetFor(table, id)?.target),
+        );
     },
+    codexModels,
     model(id: string, principal: Principal) {
       const { table } = services();
-      const provider = providerFor(table, id);
-      if (provider === undefined || !mayReach(principal, id, table)) return undefined;
-      return modelEntry(id, provider);
+      const target = targetFor(table, id)?.target;
+      if (target === undefined || !mayReach(principal, id, table)) return undefined;
+      return modelEntry(id, target.provider, target);
     },
     metricsText: () => {
       const own = renderMetrics();
@@ -409,5 +454,8 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     },
   };
 }
+
+/** Where a listed name leads. */
+type ModelTarget = { readonly provider: string; readonly model: string };
 
 const STARTED = Math.floor(Date.now() / 1000);

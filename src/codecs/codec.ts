@@ -3,6 +3,7 @@
 import type { GatewayError } from '../conversation/errors.ts';
 import type { FinishReason, Reply, StreamEvent } from '../conversation/events.ts';
 import type { FastDecoder, FastEncoder } from '../conversation/fast-text.ts';
+import type { ModelEntry } from '../conversation/models/model-entry.ts';
 import type { Notes } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
@@ -77,12 +78,7 @@ export interface Digest {
   readonly error?: GatewayError;
 }
 
-export interface ModelEntry {
-  readonly id: string;
-  readonly provider: string;
-  /** Seconds since 1970. */
-  readonly created: number;
-}
+export type { ModelEntry };
 
 /** A request whose model and method are in its URL: the address, and the body as the API takes it. */
 export interface AddressedRequest {

@@ -200,7 +200,7 @@ export class ClientRequest {
 const MOST_OF_NAME = 512;
 
 /** @throws GatewayError invalid_request for what cannot be the name of a model, in whatever script */
-function checkedModel(model: string): string {
+export function checkedModel(model: string): string {
   if (model.length > MOST_OF_NAME) {
     throw invalid(`'model' is longer than ${MOST_OF_NAME} characters.`, 'model');
   }
@@ -210,7 +210,8 @@ function checkedModel(model: string): string {
   return model;
 }
 
-function decodeJson(bytes: Uint8Array): Json {
+/** @throws GatewayError invalid_request: not UTF-8, not JSON, nested too deeply */
+export function decodeJson(bytes: Uint8Array): Json {
   let text: string;
   try {
     text = utf8.decode(bytes);
@@ -227,7 +228,7 @@ function decodeJson(bytes: Uint8Array): Json {
 }
 
 /** The precise complaint about a body that the byte scan could not follow. */
-function notAnObject(bytes: Uint8Array): GatewayError {
+export function notAnObject(bytes: Uint8Array): GatewayError {
   try {
     decodeJson(bytes);
   } catch (thrown) {

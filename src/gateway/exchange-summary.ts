@@ -7,8 +7,10 @@ import type { Usage } from '../conversation/usage.ts';
 import type { FlatHeaders } from '../lib/http/headers.ts';
 import type { Recording } from '../samples/recording.ts';
 import type { Account } from './account.ts';
-import type { ClientRequest } from './client-request.ts';
-import type { Exchange, Outcome, Summary } from './types.ts';
+import type { Exchange, Outcome, SummarizedRequest, Summary } from './types.ts';
+
+/** What is told of an answer, be it of a protocol or of another endpoint. */
+type SummarizedOutcome = Pick<Outcome, 'target' | 'notes'>;
 
 const NONE: readonly never[] = [];
 
@@ -16,8 +18,8 @@ export class ExchangeSummaryBuilder {
   readonly recording: Recording | undefined;
   readonly #exchange: Exchange;
   readonly #onEnd: (summary: Summary) => void;
-  #request: ClientRequest | undefined;
-  #answer: Outcome | undefined;
+  #request: SummarizedRequest | undefined;
+  #answer: SummarizedOutcome | undefined;
   #route: string | undefined;
   #tries = 0;
   #hops = 0;
@@ -41,7 +43,7 @@ export class ExchangeSummaryBuilder {
     this.#onEnd = onEnd;
   }
 
-  received(request: ClientRequest): void {
+  received(request: SummarizedRequest): void {
     this.#request = request;
   }
 
@@ -74,7 +76,7 @@ export class ExchangeSummaryBuilder {
   }
 
   /** A hop has its answer. */
-  hopEnded(answer: Outcome, tries: number): void {
+  hopEnded(answer: SummarizedOutcome, tries: number): void {
     this.#answer = answer;
     this.#tries += tries;
     this.#hops++;

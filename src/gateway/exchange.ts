@@ -4,18 +4,38 @@ import type { Codec } from '../codecs/codec.ts';
 import type { Payer, TryAccount } from '../conversation/account/payer.ts';
 import type { Principal } from '../keys/principal.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
+import type { EntryName } from '../samples/recording.ts';
 import type { ExchangeTrace } from '../telemetry/trace.ts';
 import type { ClientLane } from './stream/client-lane.ts';
 
 export type { Account } from './account.ts';
 export type { Payer, TryAccount };
 
+/** The body of a form while it comes from the client. */
+export interface FormSource {
+  /** Bytes of the whole, as the client says; undefined: it does not say. */
+  readonly length: number | undefined;
+  /**
+   * The next chunk; undefined at the end.
+   * @throws GatewayError too_large (413), or what the runtime throws when the client goes away
+   */
+  read(): Promise<Uint8Array | undefined>;
+  /** From here on the vendor sets the pace: the client may be kept waiting. */
+  endTimeLimit(): void;
+  /** The rest is not read. Safe at any time. */
+  cancel(): void;
+}
+
 /** One exchange: a client's request and all that is done to answer it. */
 export interface Exchange {
   /** `req_…` */
   readonly id: string;
   readonly protocol: Codec;
+  /** In logs, metrics and samples; left out: the name of the protocol. */
+  readonly entry?: EntryName | undefined;
   readonly body: Uint8Array;
+  /** The body, where it is a form; `body` is empty then. */
+  readonly form?: FormSource | undefined;
   readonly headers: ReadonlyHeaders;
   /** The query string, `''` or `?…`. */
   readonly search: string;

@@ -21,8 +21,13 @@ const ERROR_BODY_BYTES = 1024 * 1024;
 const ERROR_MS = 10_000;
 const NONE: readonly string[] = [];
 
+/** What is needed of an attempt that was refused. */
+type RefusedAttempt = Pick<Attempt, 'protocol' | 'routed' | 'upstream' | 'secrets' | 'events'> & {
+  readonly request: Pick<Attempt['request'], 'protocol'>;
+};
+
 export async function readRefusal(
-  attempt: Attempt,
+  attempt: RefusedAttempt,
   { key }: UpstreamCall,
   answer: UpstreamAnswer,
   notes: Notes,

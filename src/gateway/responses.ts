@@ -106,7 +106,7 @@ export function wholeResponse(
 
 /** The vendor's own error answer when it is in the client's protocol, else its meaning in the client's. */
 export function failedResponse(
-  { exchange, summary, secrets }: RunningExchange,
+  { exchange, summary, secrets }: Pick<RunningExchange, 'exchange' | 'summary' | 'secrets'>,
   failed: FailedOutcome,
 ): Response {
   const { raw, target, notes } = failed;

@@ -2,17 +2,17 @@
 
 import type { Codec } from '../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
+import { canActOn } from '../conversation/refusal.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import type { Feature } from '../features/feature.ts';
-import type { Abort } from '../lib/loop/abort.ts';
 import {
   permittedTargets,
   type RoutedTarget,
   type RouteRequest,
   requestFacts,
   route,
+  withRoomFirst,
 } from '../routing/index.ts';
-import type { Loan } from '../upstream/health/place.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { attempt } from './attempt.ts';
 import type { ClientRequest } from './client-request.ts';
@@ -67,11 +67,16 @@ export function runHop(running: RunningExchange, hop: Hop): Promise<Outcome> {
     if (!decision.ok) return Promise.resolve(unrouted(decision.error));
     ({ rule } = decision);
     const all = decision.targets;
-    targets = permittedTargets(exchange.principal, request.model, rule, all);
-    if (account !== undefined) targets = affordableTargets(account, targets);
+    const permitted = permittedTargets(exchange.principal, request.model, rule, all);
+    const affordable = account === undefined ? permitted : affordableTargets(account, permitted);
+    // The size of what a later hop sends is not known.
+    const bytes = hop.conversation === undefined ? request.bytes.length : Number.MAX_SAFE_INTEGER;
+    targets = withRoomFirst(affordable, bytes, () => facts.tokens);
     ({ equals } = decision);
     if (targets !== all) {
-      equals = all.slice(0, equals).filter((target) => targets.includes(target)).length;
+      const shared = all.slice(0, equals);
+      const others = targets.findIndex((target) => !shared.includes(target));
+      equals = others < 0 ? targets.length : others;
     }
   } catch (thrown) {
     // A fact that a rule needs is in a part of the body that cannot be decoded, or the key may not use the model.
@@ -145,13 +150,7 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
     this.#running.onHedge?.(target.provider);
   }
 
-  attempt(
-    routed: RoutedTarget,
-    loan: Loan,
-    number: number,
-    refusal: GatewayError | undefined,
-    abort?: Abort,
-  ) {
+  attempt(...[routed, loan, number, refusal, abort]: Parameters<RetryContext['attempt']>) {
     const { exchange, request, services, session, features, summary, secrets, protocols, account } =
       this.#running;
     return attempt({
@@ -185,7 +184,8 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
     this.#running.onKeyRefused?.(provider, key, status);
   }
 
-  canRepair(refusal: GatewayError): boolean {
+  canRepair(refusal: GatewayError, { target }: RoutedTarget): boolean {
+    if (canActOn(target, refusal)) return true;
     const features = this.#running.features?.features ?? NO_FEATURES;
     return features.some((feature) => feature.repairsRefusal?.(refusal) === true);
   }

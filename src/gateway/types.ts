@@ -16,7 +16,7 @@ import type { ClientSide, FinalAnswer, Output, StreamPipeline } from './stream/p
 import type { UpstreamBody } from './stream/upstream-body.ts';
 import type { AttemptPlace } from './tries/attempt-place.ts';
 
-export type { Account, Exchange, Gateway } from './exchange.ts';
+export type { Account, Exchange, FormSource, Gateway } from './exchange.ts';
 
 /** What acts on one exchange. */
 export interface ExchangeFeatures {
@@ -29,13 +29,17 @@ export interface ExchangeFeatures {
   readonly onPartialAnswer?: (answer: FinalAnswer) => void;
 }
 
+/** What is told of a request, be it of a protocol or of another endpoint, which has no settings. */
+export type SummarizedRequest = Pick<ClientRequest, 'model' | 'stream'> &
+  Partial<Pick<ClientRequest, 'settings'>>;
+
 /** What happened in an exchange; made once, when it is over. */
 export interface Summary extends ExchangeOutcome {
   readonly exchange: Exchange;
   /** Milliseconds until its turn came. */
   readonly queue: number | undefined;
   /** Undefined: the body could not be read. */
-  readonly request: ClientRequest | undefined;
+  readonly request: SummarizedRequest | undefined;
   /** How the answer ended, where its protocol's ending came. */
   readonly finish: FinishReason | undefined;
 }
@@ -166,6 +170,13 @@ export interface FailedOutcome {
     readonly headers: ReadonlyHeaders;
     readonly body: Uint8Array;
   };
+}
+
+/** What any answer is, of a protocol or of another endpoint: not a failure. */
+export interface Succeeded {
+  readonly kind: 'stream' | 'whole' | 'answer';
+  /** What is still to come; left out: nothing. */
+  readonly source?: Pick<UpstreamBody, 'cancel'> | undefined;
 }
 
 /** What an attempt can end in. */

@@ -3,6 +3,7 @@
 import browser from '../../docs/browser.md' with { type: 'text' };
 import chatApps from '../../docs/chat-apps.md' with { type: 'text' };
 import configuration from '../../docs/configuration.md' with { type: 'text' };
+import endpoints from '../../docs/endpoints.md' with { type: 'text' };
 import errors from '../../docs/errors.md' with { type: 'text' };
 import gettingStarted from '../../docs/getting-started.md' with { type: 'text' };
 import glossary from '../../docs/glossary.md' with { type: 'text' };
@@ -41,6 +42,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   install,
   recipes,
   configuration,
+  endpoints,
   'server-tools': serverTools,
   'chat-apps': chatApps,
   memory,

@@ -11,6 +11,7 @@ export { requestFacts } from './facts.ts';
 export { type ModelItem, models } from './models.ts';
 export { mayReach, permittedTargets } from './permitted.ts';
 export { type Fact, plainRequest, type RoutedTarget, type RouteRequest } from './request.ts';
+export { contextOf, withRoomFirst } from './room.ts';
 export { type RoutingTable, route, routingTable } from './table.ts';
 export { profileFor } from './targets.ts';
-export { modelsWith, openProviders, providerFor } from './vendor-models.ts';
+export { modelsWith, openProviders, targetFor } from './vendor-models.ts';

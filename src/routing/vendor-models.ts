@@ -5,7 +5,7 @@ import type { ProviderConfig } from '../config/sections/providers.ts';
 import { PROTOCOL_NAMES } from '../conversation/protocol-names.ts';
 import { globTest, isGlob } from '../lib/text/glob.ts';
 import { type ModelItem, models } from './models.ts';
-import { plainRequest } from './request.ts';
+import { plainRequest, type RoutedTarget } from './request.ts';
 import { type RoutingTable, route, routingTable } from './table.ts';
 import { splitTarget, targetOf } from './targets.ts';
 
@@ -70,6 +70,6 @@ function targetsOf(table: RoutingTable, name: string) {
   });
 }
 
-/** The provider that would get a request with this name; undefined when none takes it. */
-export const providerFor = (table: RoutingTable, name: string): string | undefined =>
-  targetsOf(table, name)[0]?.provider.name;
+/** The first target of a request with this name; undefined when none takes it. */
+export const targetFor = (table: RoutingTable, name: string): RoutedTarget | undefined =>
+  targetsOf(table, name)[0];

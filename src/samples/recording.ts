@@ -1,18 +1,20 @@
 /** What a recorder receives of one exchange: an interface that the gateway and the features may import. */
 
 import type { GatewayError } from '../conversation/errors.ts';
+import type { EntryName } from '../conversation/models/endpoint-names.ts';
 import type { Note } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
-import type { ProtocolName } from '../conversation/types.ts';
 import type { Usage } from '../conversation/usage.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
+
+export type { EntryName };
 
 /** What a recorder receives when an exchange begins. */
 export interface RecordedExchange {
   /** `req_…` */
   readonly id: string;
   /** The client's. */
-  readonly protocol: { readonly name: ProtocolName };
+  readonly protocol: { readonly name: EntryName };
   readonly body: Uint8Array;
   readonly headers: ReadonlyHeaders;
   readonly search: string;

@@ -1,5 +1,6 @@
 /** Types of a recorded exchange: its meta file, its row in lists, filters, statistics and the store that holds samples. */
 
+import type { EntryName } from '../conversation/models/endpoint-names.ts';
 import type { Note } from '../conversation/notes.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import type { Usage } from '../conversation/usage.ts';
@@ -67,7 +68,7 @@ export interface SampleToolRun {
 /** The content of `…_meta.json`. */
 export interface SampleMeta {
   readonly id: string;
-  readonly entry: ProtocolName;
+  readonly entry: EntryName;
   readonly state: SampleState;
   /** The process that writes it, while it is open. */
   readonly run?: string;
@@ -106,7 +107,7 @@ export interface SampleMeta {
 /** What a list shows of a sample. */
 export interface SampleRow {
   readonly id: string;
-  readonly entry: ProtocolName;
+  readonly entry: EntryName;
   readonly state: SampleState;
   /** Milliseconds since 1970. */
   readonly time: number;

@@ -1,5 +1,7 @@
 /** What can be asked for, by path: for the words and the shape of an answer where nothing is found. */
 
+import { ENDPOINTS } from '../endpoints/endpoint.ts';
+
 /** A route as a router declares it: `:x` stands for one part, `*` for any rest. */
 export interface Route {
   readonly path: string;
@@ -17,6 +19,7 @@ export const KNOWN_ENDPOINTS: readonly string[] = [
   'POST /v1beta/models/MODEL:countTokens',
   'GET /v1/models',
   'GET /v1beta/models',
+  ...ENDPOINTS.map(({ path }) => `POST /v1${path}`),
   'GET /healthz',
   'GET /readyz',
   'GET /health/targets',

@@ -128,7 +128,10 @@ export class ErrorResponses {
       return answer;
     }
     const message = `There is nothing at ${method} ${shown}. This gateway has ${KNOWN_ENDPOINTS.join(', ')}.`;
-    return this.response(request, new GatewayError('not_found', message, { code: 'unknown_url' }));
+    // Messages has no codes: there it stands among the details.
+    const code = 'unknown_path';
+    const error = new GatewayError('not_found', message, { code, details: { code } });
+    return this.response(request, error);
   }
 }
 

@@ -15,17 +15,20 @@ export interface ModelsOptions {
   readonly errors: ErrorResponses;
   /** All that the principal may use and that can be listed; vendors are asked for theirs, with a short deadline. */
   readonly models: (principal: Principal) => Promise<readonly ModelEntry[]>;
+  /** The list as Codex takes it. */
+  readonly codexModels: (models: readonly ModelEntry[]) => JsonObject;
   /** A name that some route takes for the principal, listed or not. */
   readonly model: (id: string, principal: Principal) => ModelEntry | undefined;
 }
 
 /** The path with and without `/v1`, and Google's with its versions. */
-export function modelsPlugin({ errors, models, model }: ModelsOptions) {
+export function modelsPlugin({ errors, models, codexModels, model }: ModelsOptions) {
   const list = ({ request }: RequestContext) =>
     errors.guarded(request, async (principal) => {
       const codec = errors.codecOf(request);
       const all = await models(principal);
       const query = localUrl(request.url).searchParams;
+      if (query.has('client_version')) return tagged(request, codexModels(all));
       if (errors.isAnthropic(request)) return json(pageOf(all, query, codec));
       return json(
         errors.isGoogle(request) ? tokenPage(all, query, codec) : codec.encodeModels(all),
@@ -59,6 +62,18 @@ export function modelsPlugin({ errors, models, model }: ModelsOptions) {
     .get('/v1beta/models/*', one)
     .get('/v1beta1/models', list)
     .get('/v1beta1/models/*', one);
+}
+
+/** An answer with an `ETag`, or 304 where the client has it already (RFC 9110 §13.1.2). */
+function tagged({ headers }: Request, body: JsonObject): Response {
+  const text = JSON.stringify(body);
+  const etag = `"${Bun.hash(text).toString(36)}"`;
+  const known = headers.get('if-none-match') ?? '';
+  const isKnown =
+    known === '*' || known.split(',').some((one) => one.trim().replace(/^W\//, '') === etag);
+  return isKnown
+    ? new Response(null, { status: 304, headers: { etag } })
+    : new Response(text, { headers: { 'content-type': 'application/json', etag } });
 }
 
 /**

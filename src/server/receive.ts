@@ -3,9 +3,10 @@
 import type { Codec } from '../codecs/codec.ts';
 import type { Asked } from '../codecs/serve.ts';
 import { asGatewayError, clientGone, GatewayError } from '../conversation/errors.ts';
+import type { EntryName } from '../conversation/models/endpoint-names.ts';
 import { errorResponse } from '../gateway/error-response.ts';
 import type { ClientLane } from '../gateway/stream/client-lane.ts';
-import type { Exchange, Gateway } from '../gateway/types.ts';
+import type { Exchange, FormSource, Gateway } from '../gateway/types.ts';
 import { type Principal, WITHOUT_KEY } from '../keys/principal.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
 import { tickEnd } from '../lib/loop/tick-end.ts';
@@ -24,7 +25,7 @@ export interface ReceiveSettings {
   /** A request did not become an exchange. `owner` as of an exchange, '' where it is not known. */
   readonly onRefused: (
     request: Request,
-    codec: Codec,
+    codec: { readonly name: EntryName },
     id: string,
     error: GatewayError,
     owner: string,
@@ -42,12 +43,20 @@ export type Receiver = (
 /** Where a client's key may stand. */
 const KEY_HEADERS = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key'];
 
+export interface ReceiveOptions {
+  /** The exchange goes on behind the response; {@link rested} is called at its end. */
+  readonly goesOn?: boolean;
+  /** As {@link Exchange.entry}. */
+  readonly entry?: EntryName;
+  /** The body, where it is a form that is to be read later; left out: every body is read whole. */
+  readonly formOf?: (request: Request, headers: FlatHeaders) => FormSource | undefined;
+}
+
 /** A handler that opens an exchange and hands it on. Never rejects. */
 export function receive(
   options: ReceiveSettings,
   handle: Gateway,
-  /** The exchange goes on behind the response; {@link rested} is called at its end. */
-  { goesOn = false } = {},
+  { goesOn = false, entry, formOf }: ReceiveOptions = {},
 ): Receiver {
   const { connections } = options;
   return async (request, protocol, asked, lane) => {
@@ -64,9 +73,13 @@ export function receive(
       const found = options.access()(headers);
       principal = found instanceof Promise ? await found : found;
       reading = true;
-      const read = await readBody(request, headers, options.bodyBytes(), connections);
+      const form = formOf?.(request, headers);
+      const read =
+        form === undefined
+          ? await readBody(request, headers, options.bodyBytes(), connections)
+          : NO_BODY;
       reading = false;
-      connections.working(request);
+      if (form === undefined) connections.working(request);
       const atOnce = turn !== 0 && turn === connections.turn;
       // All requests of one tick go on together.
       await tickEnd();
@@ -78,7 +91,9 @@ export function receive(
       const exchange = new HttpExchange(request, protocol, {
         id,
         headers,
+        entry,
         body,
+        form,
         principal,
         started,
         held,
@@ -122,7 +137,12 @@ function errorOf(thrown: unknown, left: boolean, reading: boolean): GatewayError
   return new GatewayError('invalid_request', words, { cause: thrown });
 }
 
-type Read = Pick<Exchange, 'id' | 'body' | 'principal' | 'started' | 'trace' | 'lane'> & {
+const NO_BODY = new Uint8Array(0);
+
+type Read = Pick<
+  Exchange,
+  'id' | 'entry' | 'body' | 'form' | 'principal' | 'started' | 'trace' | 'lane'
+> & {
   readonly headers: FlatHeaders;
   readonly held: number;
   readonly asked: Asked | undefined;
@@ -131,7 +151,9 @@ type Read = Pick<Exchange, 'id' | 'body' | 'principal' | 'started' | 'trace' | '
 class HttpExchange implements Exchange {
   readonly id: string;
   readonly protocol: Codec;
+  readonly entry: EntryName | undefined;
   readonly body: Uint8Array;
+  readonly form: FormSource | undefined;
   readonly headers: FlatHeaders;
   readonly search: string;
   readonly principal: Principal;
@@ -146,7 +168,9 @@ class HttpExchange implements Exchange {
   constructor(request: Request, protocol: Codec, read: Read) {
     this.id = read.id;
     this.protocol = protocol;
+    this.entry = read.entry;
     this.body = read.body;
+    this.form = read.form;
     this.headers = read.headers;
     this.search = read.asked?.search ?? search(request.url);
     this.principal = read.principal;

@@ -106,6 +106,17 @@ export const GEN_AI_LABELS: Readonly<Record<string, GenAiAttribute>> = {
 /** What is done, by protocol and endpoint; a protocol that is not listed is a chat. */
 const OPERATIONS: Readonly<Record<string, string>> = {
   'google-gemini': 'generate_content',
+  embeddings: 'embeddings',
+  completions: 'text_completion',
+  'images-generations': 'generate_content',
+  'images-edits': 'generate_content',
+  'images-variations': 'generate_content',
+  'audio-speech': 'generate_content',
+  'audio-transcriptions': 'generate_content',
+  'audio-translations': 'generate_content',
+  // The conventions have no name for these.
+  rerank: 'rerank',
+  moderations: 'moderations',
 };
 
 export const operationOf = (protocol: string): string => OPERATIONS[protocol] ?? 'chat';

@@ -12,6 +12,7 @@ import { withMore } from './request-headers.ts';
 import {
   type ChunkSink,
   collect,
+  type RequestStream,
   type ResponseBody,
   type Transport,
   type UpstreamAnswer,
@@ -41,16 +42,31 @@ export function fetchTransport({ proxy, http2, tls }: FetchOptions = {}): Transp
       await fetch(url, {
         method,
         headers: withMore(headers, ownHeaders).record(),
-        body: body as Uint8Array<ArrayBuffer> | undefined,
+        ...(body === undefined || body instanceof Uint8Array
+          ? { body }
+          : { body: webStream(body), duplex: 'half' }),
         signal: abort.signal,
         redirect: 'manual',
         decompress: false,
         timeout: false,
         ...(tls === undefined ? {} : { tls: await tls() }),
         ...extra,
-      } as RequestInit),
+      } as object),
     );
 }
+
+/** The body of a request as fetch takes it. */
+const webStream = (body: RequestStream): ReadableStream<Uint8Array> =>
+  new ReadableStream(
+    {
+      async pull(controller) {
+        const piece = await body.read();
+        if (piece === undefined) controller.close();
+        else controller.enqueue(piece);
+      },
+    },
+    { highWaterMark: 0 },
+  );
 
 /** @throws MalformedReply where the head is larger than the limits */
 function checked(limits: HeadLimits = USUAL_LIMITS, response: Response): UpstreamAnswer {

@@ -2,8 +2,9 @@
 
 import type { Secret } from '../config/secret.ts';
 import type { ProviderConfig } from '../config/sections/providers.ts';
+import type { ModelFacts } from '../conversation/models/model-entry.ts';
 import type { ProtocolName } from '../conversation/protocol-names.ts';
-import { isObject, type Json, tryParse } from '../lib/json/json.ts';
+import { isObject, type Json, type JsonObject, tryParse } from '../lib/json/json.ts';
 import { Abort } from '../lib/loop/abort.ts';
 import { networkTo, type PoolOptions } from './pool.ts';
 import { sameConfig } from './same-config.ts';
@@ -52,27 +53,70 @@ export function vendorUrl({ baseUrl, query }: ProviderConfig, path: string): URL
 }
 
 /** The names in a list, as `model` of a request wants them; undefined when it is no list. */
-export function modelIds(json: Json | undefined): readonly string[] | undefined {
+export const modelIds = (json: Json | undefined): readonly string[] | undefined =>
+  modelsIn(json)?.names;
+
+/** What a vendor lists: names as `model` of a request wants them, and what it says of each. */
+export interface VendorList {
+  readonly names: readonly string[];
+  /** Of those of which it says anything. */
+  readonly facts: ReadonlyMap<string, ModelFacts>;
+}
+
+/** The models in a list; undefined when it is no list. */
+export function modelsIn(json: Json | undefined): VendorList | undefined {
   const data = isObject(json) ? (json.data ?? json.models) : json;
   if (!Array.isArray(data)) return undefined;
-  const ids = new Set<string>();
+  const names = new Set<string>();
+  const facts = new Map<string, ModelFacts>();
   for (const entry of data as readonly Json[]) {
     const id = isObject(entry) ? (entry.id ?? entry.name) : undefined;
+    if (typeof id !== 'string' || !isObject(entry) || names.size >= MOST_MODELS) continue;
     // Gemini's list has resource names, its requests do without the first part.
-    if (typeof id === 'string') ids.add(id.replace(/^models\//, ''));
+    const name = id.replace(/^models\//, '');
+    if (!isName(name)) continue;
+    names.add(name);
+    const stated = statedFacts(entry);
+    if (stated !== undefined) facts.set(name, stated);
   }
-  return [...ids].filter(isName).slice(0, MOST_MODELS);
+  return { names: [...names], facts };
+}
+
+/** What vendors call the window and the longest answer: OpenRouter, Mistral, Groq, vLLM, Anthropic, Gemini. */
+const CONTEXT_KEYS = [
+  'context_length',
+  'max_context_length',
+  'context_window',
+  'max_model_len',
+  'max_input_tokens',
+  'inputTokenLimit',
+];
+const OUTPUT_KEYS = [
+  'max_output_tokens',
+  'max_completion_tokens',
+  'outputTokenLimit',
+  // Only Anthropic's list has it; a parameter of that name stands in no other.
+  'max_tokens',
+];
+
+function statedFacts(entry: JsonObject): ModelFacts | undefined {
+  const first = (keys: readonly string[]) =>
+    keys.map((key) => entry[key]).find((value) => typeof value === 'number' && value > 0);
+  const context = first(CONTEXT_KEYS) as number | undefined;
+  const output = first(OUTPUT_KEYS) as number | undefined;
+  if (context === undefined && output === undefined) return undefined;
+  return { ...(context !== undefined && { context }), ...(output !== undefined && { output }) };
 }
 
 const isName = (id: string) => id !== '' && id.length <= LONGEST_ID && !/\p{Cc}/u.test(id);
 
 /** The model list of a provider; undefined where the provider gives none. Never rejects. */
-export type ListModels = (provider: ProviderConfig) => Promise<readonly string[] | undefined>;
+export type ListModels = (provider: ProviderConfig) => Promise<VendorList | undefined>;
 
 /** Asks over the network, the way that requests to this provider go. */
 export function askForModels(proxied: PoolOptions['proxied']): ListModels {
   return async (provider) => {
-    if (provider.baseUrl === 'demo:') return ['demo'];
+    if (provider.baseUrl === 'demo:') return { names: ['demo'], facts: new Map() };
     if (!URL.canParse(provider.baseUrl)) return undefined;
     const abort = new Abort();
     abort.follow(AbortSignal.timeout(DEADLINE_MS));
@@ -88,7 +132,7 @@ export function askForModels(proxied: PoolOptions['proxied']): ListModels {
         if (answer.status === 200) {
           const chunks: Uint8Array[] = [];
           await readFirst(answer.body, MOST_BYTES, (chunk) => chunks.push(chunk));
-          return modelIds(tryParse(new TextDecoder().decode(Buffer.concat(chunks))));
+          return modelsIn(tryParse(new TextDecoder().decode(Buffer.concat(chunks))));
         }
         answer.body.cancel();
         if (answer.status !== 401 && answer.status !== 403) return undefined;
@@ -102,7 +146,7 @@ export function askForModels(proxied: PoolOptions['proxied']): ListModels {
 
 interface Known {
   readonly provider: ProviderConfig;
-  names: readonly string[] | undefined;
+  list: VendorList | undefined;
   /** Milliseconds since 1970 from which on it is asked again. */
   dueAt: number;
   asking: Promise<void> | undefined;
@@ -122,8 +166,8 @@ export class ModelLists {
   /** By provider: its last list; a provider that never gave one is left out. */
   async of(providers: readonly ProviderConfig[]): Promise<ReadonlyMap<string, readonly string[]>> {
     const out = new Map<string, readonly string[]>();
-    const take = ({ provider, names }: Known) => {
-      if (names !== undefined) out.set(provider.name, names);
+    const take = ({ provider, list }: Known) => {
+      if (list !== undefined) out.set(provider.name, list.names);
     };
     const all = providers.map((provider) => this.#refreshed(provider));
     all.forEach(take);
@@ -134,10 +178,17 @@ export class ModelLists {
     return out;
   }
 
+  /** What the vendor said of a model in its last list; never waits, and asks nothing. */
+  factsOf(provider: ProviderConfig, model: string): ModelFacts | undefined {
+    const known = this.#known.get(provider.name);
+    if (known === undefined || !sameConfig(known.provider, provider)) return undefined;
+    return known.list?.facts.get(model);
+  }
+
   #refreshed(provider: ProviderConfig): Known {
     let known = this.#known.get(provider.name);
     if (known === undefined || !sameConfig(known.provider, provider)) {
-      known = { provider, names: undefined, dueAt: 0, asking: undefined };
+      known = { provider, list: undefined, dueAt: 0, asking: undefined };
       this.#known.set(provider.name, known);
     }
     if (known.asking === undefined && this.#now() >= known.dueAt) known.asking = this.#fill(known);
@@ -145,9 +196,9 @@ export class ModelLists {
   }
 
   async #fill(known: Known): Promise<void> {
-    const names = await this.#request(known.provider);
-    if (names !== undefined) known.names = names;
-    known.dueAt = this.#now() + (names === undefined ? REST_MS : FRESH_MS);
+    const list = await this.#request(known.provider);
+    if (list !== undefined) known.list = list;
+    known.dueAt = this.#now() + (list === undefined ? REST_MS : FRESH_MS);
     known.asking = undefined;
   }
 }

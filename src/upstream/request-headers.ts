@@ -48,6 +48,8 @@ export interface UpstreamHeaderOptions {
   readonly auth: AuthStyle;
   readonly key: string | undefined;
   readonly stream: boolean;
+  /** Of the body; left out: JSON. */
+  readonly contentType?: string | undefined;
   /** The provider's own, from the configuration; they win. */
   readonly extra: Readonly<Record<string, { reveal(): string }>>;
 }
@@ -76,7 +78,8 @@ export class UpstreamHeaders {
     const { key, stream, sameProtocol } = options;
     const client = FlatHeaders.from(options.client);
     // Such a message says by itself which of its fields stay here; what is kept was made of those that do not.
-    if (sameProtocol && hopFields(client) !== undefined) return upstreamHeaders(options);
+    const isUsual = options.contentType === undefined && hopFields(client) === undefined;
+    if (sameProtocol && !isUsual) return upstreamHeaders(options);
     for (const one of this.#kept) {
       if (one.key !== key || one.stream !== stream || one.sameProtocol !== sameProtocol) continue;
       if (!sameProtocol || one.forwarded.isWhere(client, isForwarded)) return one.headers;
@@ -94,7 +97,7 @@ export function upstreamHeaders(options: UpstreamHeaderOptions): FlatHeaders {
   const headers = options.sameProtocol
     ? endToEnd(FlatHeaders.from(options.client), isForwarded)
     : new FlatHeaders();
-  headers.set('content-type', 'application/json');
+  headers.set('content-type', options.contentType ?? 'application/json');
   headers.set('accept-encoding', 'identity');
   if (!headers.has('accept')) {
     headers.set('accept', options.stream ? 'text/event-stream' : 'application/json');

@@ -11,13 +11,21 @@ export class BodyTooLarge extends Error {
   readonly code = 'too much';
 }
 
+/** The body of a request that is read while it is sent. */
+export interface RequestStream {
+  /** Bytes of the whole; undefined: not known, and sent in chunks. */
+  readonly length: number | undefined;
+  /** The next piece, not empty; undefined at the end. Rejects with what ends the request in its middle. */
+  read(): Promise<Uint8Array | undefined>;
+}
+
 export interface UpstreamRequest {
   readonly url: string;
   readonly method: 'POST' | 'GET' | 'DELETE';
   readonly headers: ReadonlyHeaders;
   /** Those of this request alone: apart from the rest, which is the same list for many requests. */
   readonly ownHeaders?: FlatHeaders | undefined;
-  readonly body?: Uint8Array;
+  readonly body?: Uint8Array | RequestStream;
   /** Ends it, before the answer and while its body comes. */
   readonly abort: Abort;
   /** A new connection stands, proved where it has to be, and the request goes out. Fetch does not report it. */

@@ -13,7 +13,7 @@ import type { Loan, PlaceEvents } from './health/place.ts';
 import { KeyRing, type Session } from './key-ring.ts';
 import { traceHeaders, UpstreamHeaders, withMore } from './request-headers.ts';
 import { sameConfig } from './same-config.ts';
-import type { Transport, UpstreamAnswer, UpstreamRequest } from './transport.ts';
+import type { RequestStream, Transport, UpstreamAnswer, UpstreamRequest } from './transport.ts';
 
 export interface SendOptions {
   /** Appended to the base URL, e.g. `/chat/completions`. */
@@ -25,7 +25,9 @@ export interface SendOptions {
   /** Left out: `POST`. */
   readonly method?: UpstreamRequest['method'];
   /** Left out: a request without one. */
-  readonly body?: Uint8Array;
+  readonly body?: UpstreamRequest['body'];
+  /** Of the body; left out: JSON. */
+  readonly contentType?: string;
   readonly clientHeaders: ReadonlyHeaders;
   readonly sameProtocol: boolean;
   readonly stream: boolean;
@@ -68,6 +70,11 @@ export class UpstreamCall {
     });
   }
 
+  /** A part of the request goes out: the upstream is not late yet. */
+  sending(): void {
+    this.#idleTimer.touch();
+  }
+
   /** The answer's head has come. */
   answered(): void {
     this.#idleTimer.stop();
@@ -79,6 +86,8 @@ export class UpstreamCall {
     this.release();
     const { name, timeouts } = this.#config;
     if (this.#abort.reason instanceof GatewayError) return this.#abort.reason;
+    // Of a request's body that was read while it was sent.
+    if (thrown instanceof GatewayError) return thrown;
     if (!this.#late) return connectionError(name, thrown);
     const seconds = Math.round(timeouts.firstByteMs / 1000);
     return new GatewayError(
@@ -193,18 +202,20 @@ export class Upstream {
       auth: config.auth,
       key: call.key.text,
       stream: options.stream,
+      contentType: options.contentType,
       extra: config.headers,
     });
     const ownHeaders = config.traceHeaders
       ? traceHeaders(options.trace, options.clientHeaders)
       : undefined;
     options.onSend?.(url, withMore(headers, ownHeaders));
+    const { body } = options;
     return this.#transport({
       url,
       method: options.method ?? 'POST',
       headers,
       ownHeaders,
-      body: options.body,
+      body: body === undefined || body instanceof Uint8Array ? body : watched(body, call),
       abort: options.abort,
       onConnected: options.onConnected,
       limits: config.answers,
@@ -227,6 +238,15 @@ export class Upstream {
     }
   }
 }
+
+/** The body, each piece of which shows that the request goes on. */
+const watched = (body: RequestStream, call: UpstreamCall): RequestStream => ({
+  length: body.length,
+  read() {
+    call.sending();
+    return body.read();
+  },
+});
 
 /** What a key was refused with is asked again: else the refusal may have been about that. */
 const asksAlike = (a: ProviderConfig, b: ProviderConfig): boolean =>

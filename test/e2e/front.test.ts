@@ -125,8 +125,8 @@ describe('request paths', () => {
   });
 
   test.each([
-    ['POST', '/v1/embeddings', {}, 'openai'],
-    ['POST', '/v1/embeddings', { 'x-api-key': 'sk-ann-0001' }, 'openai'],
+    ['POST', '/v1/videos', {}, 'openai'],
+    ['POST', '/v1/images/upscales', { 'x-api-key': 'sk-ann-0001' }, 'openai'],
     ['GET', '/v1/nope', {}, 'openai'],
     ['GET', '/v1/nope', { 'anthropic-version': '1' }, 'anthropic'],
     ['POST', '/v1/messages/batches', {}, 'anthropic'],
@@ -143,8 +143,11 @@ describe('request paths', () => {
       const response = (await answer.json()) as object;
       expect(response).toMatchObject(
         shape === 'openai'
-          ? { error: { type: 'invalid_request_error', code: 'unknown_url' } }
-          : { type: 'error', error: { type: 'not_found_error' } },
+          ? { error: { type: 'invalid_request_error', code: 'unknown_path' } }
+          : {
+              type: 'error',
+              error: { type: 'not_found_error', details: { code: 'unknown_path' } },
+            },
       );
       expect(JSON.stringify(response)).toContain('POST /v1/messages');
     },

@@ -70,7 +70,7 @@ export function scriptedGateway(
   const sent: unknown[] = [];
   const summaries: Summary[] = [];
   const transport: Transport = async ({ body }) => {
-    sent.push(JSON.parse(new TextDecoder().decode(body)));
+    sent.push(JSON.parse(new TextDecoder().decode(body as Uint8Array)));
     const next = script.shift();
     if (next === undefined) throw new Error('the script has no further answer');
     return answerOf(answer(next));

@@ -5,6 +5,7 @@ import { messagesPlugin } from '../../src/codecs/anthropic-messages/plugin.ts';
 import { geminiPlugin } from '../../src/codecs/google-gemini/plugin.ts';
 import { chatCompletionsPlugin } from '../../src/codecs/openai-chat/plugin.ts';
 import { responsesPlugin } from '../../src/codecs/openai-responses/plugin.ts';
+import { endpointsPlugin } from '../../src/endpoints/plugin.ts';
 import { memoryPlugin } from '../../src/features/memory/api/plugin.ts';
 import type { KeyChanges } from '../../src/keys/key-changes.ts';
 import { manualPlugin } from '../../src/manual/plugin.ts';
@@ -40,8 +41,9 @@ export const ALL_ROUTES: readonly Route[] = [
       refuse: never,
     },
   }),
+  endpointsPlugin({ serveEndpoint: never }),
   healthPlugin({ unready: never }),
-  modelsPlugin({ errors: {} as ErrorResponses, models: never, model: never }),
+  modelsPlugin({ errors: {} as ErrorResponses, models: never, codexModels: never, model: never }),
   metricsPlugin({ errors: {} as ErrorResponses, metricsText: never, metricsOpen: false }),
   targetHealthPlugin({
     errors: {} as ErrorResponses,

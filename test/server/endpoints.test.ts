@@ -41,7 +41,9 @@ test.each([
   ['/v1/memory', ['GET']],
   ['/v1/responses/input_tokens', ['POST']],
   ['/v1/memory/space/events/id', ['GET', 'PATCH', 'DELETE']],
-  ['/v1/embeddings', undefined],
+  ['/v1/embeddings', ['POST']],
+  ['/images/edits', ['POST']],
+  ['/v1/videos', undefined],
   [`/${'x/'.repeat(50_000)}`, undefined],
 ])('the methods of a path', (path, methods) => {
   expect(methodsAt(ALL_ROUTES, path)).toEqual(methods);

@@ -6,7 +6,7 @@ import { createApp } from '../../src/app.ts';
 import { environmentFrom, parseConfig } from '../../src/config/index.ts';
 import { dispatch } from '../../src/server/server.ts';
 import { SILENT } from '../../src/telemetry/log.ts';
-import { ModelLists } from '../../src/upstream/model-list.ts';
+import { ModelLists, modelsIn } from '../../src/upstream/model-list.ts';
 
 const HOME = '/nonexistent/hopgate-test';
 const environment = environmentFrom({ HOME, HOPGATE_HOME: HOME });
@@ -185,7 +185,7 @@ describe('lists are remembered', () => {
     const lists = new ModelLists(
       async () => {
         asked++;
-        return answer;
+        return answer && { names: answer, facts: new Map() };
       },
       () => now,
     );
@@ -214,4 +214,98 @@ test('every protocol has an encoder that takes the list as it is', () => {
     const { data, models } = encodeModels([{ id: '通义/千问', provider: 'p', created: 1 }]);
     expect(data ?? models).toHaveLength(1);
   }
+});
+
+describe('what is told of a model', () => {
+  const file = {
+    providers: {
+      anthropic: { keys: ['k'], models: ['claude-sonnet-4-5'] },
+      local: {
+        protocol: 'openai-chat',
+        base_url: 'http://127.0.0.1:1/v1',
+        models: [{ name: 'own', context: 4096, tools: false }, 'glm-4.7'],
+      },
+    },
+    samples: { mode: 'off' },
+  };
+  const ask = async (path: string, headers: Record<string, string> = {}) => {
+    const composed = createApp({ config: parsed(file), environment, log: SILENT, version: 'test' });
+    const request = new Request(`http://localhost${path}`, {
+      headers: { host: 'localhost', ...headers },
+    });
+    const response = await dispatch(composed.app, request);
+    const text = await response.text();
+    await composed.close();
+    return { response, body: (text === '' ? {} : JSON.parse(text)) as Record<string, never> };
+  };
+  const named = (list: readonly Record<string, unknown>[], name: string, key = 'id') =>
+    list.find((one) => one[key] === name);
+
+  test('to OpenAI clients: window, cap, price, abilities; nothing where nothing is known', async () => {
+    const { data } = (await ask('/v1/models')).body as unknown as {
+      data: Record<string, unknown>[];
+    };
+    expect(named(data, 'claude-sonnet-4-5')).toMatchObject({
+      object: 'model',
+      owned_by: 'anthropic',
+      context_length: 200_000,
+      max_output_tokens: 64_000,
+      pricing: {
+        prompt: '0.000003',
+        completion: '0.000015',
+        input_cache_read: '0.0000003',
+        input_cache_write: '0.00000375',
+      },
+      capabilities: { tools: true, reasoning: true, input: ['text', 'image', 'pdf'] },
+    });
+    const own = named(data, 'own')!;
+    expect(own).toMatchObject({ context_length: 4096, capabilities: { tools: false } });
+    expect(own).not.toHaveProperty('max_output_tokens');
+    expect(own).not.toHaveProperty('pricing');
+    const glm = named(data, 'glm-4.7')!;
+    expect(glm).toMatchObject({ context_length: 204_800 });
+    expect(glm).not.toHaveProperty('pricing');
+    const one = (await ask('/v1/models/claude-sonnet-4-5')).body;
+    expect(one).toMatchObject({ context_length: 200_000 });
+  });
+
+  test('to Anthropic clients', async () => {
+    const { body } = await ask('/v1/models?limit=1', ANTHROPIC);
+    expect(body).toMatchObject({
+      data: [{ type: 'model', max_input_tokens: 200_000, max_tokens: 64_000 }],
+      has_more: true,
+    });
+  });
+
+  test('to Codex, with a tag', async () => {
+    const { response, body } = await ask('/v1/models?client_version=0.131.0');
+    const { models } = body as unknown as { models: Record<string, unknown>[] };
+    expect(named(models, 'glm-4.7', 'slug')).toMatchObject({
+      context_window: 204_800,
+      visibility: 'list',
+      supported_in_api: true,
+      apply_patch_tool_type: 'freeform',
+      default_reasoning_level: 'medium',
+      truncation_policy: { mode: 'bytes', limit: 10_000 },
+    });
+    // A model that calls no tools is no agent.
+    expect(named(models, 'own', 'slug')).toBeUndefined();
+    const etag = response.headers.get('etag')!;
+    const again = await ask('/v1/models?client_version=0.131.0', { 'if-none-match': etag });
+    expect([again.response.status, again.response.headers.get('etag')]).toEqual([304, etag]);
+    const other = await ask('/v1/models?client_version=0.131.0', { 'if-none-match': '"x"' });
+    expect(other.response.status).toBe(200);
+  });
+});
+
+test('what a vendor says in its list is known, whatever it calls it', () => {
+  const stated = (entry: object) =>
+    modelsIn({ data: [{ id: 'm', ...entry }] } as never)?.facts.get('m');
+  expect(stated({ context_length: 1000, top_provider: {} })).toEqual({ context: 1000 });
+  expect(stated({ max_model_len: 32_768 })).toEqual({ context: 32_768 });
+  expect(stated({ max_input_tokens: 5, max_tokens: 6 })).toEqual({ context: 5, output: 6 });
+  expect(stated({ context_window: 0, max_completion_tokens: 'x' })).toBeUndefined();
+  const gemini = modelsIn({ models: [{ name: 'models/g', inputTokenLimit: 7 }] });
+  expect(gemini?.facts.get('g')).toEqual({ context: 7 });
+  expect(modelsIn('no list')).toBeUndefined();
 });

@@ -16,11 +16,13 @@ import { PROTOCOL } from './wire.ts';
 /** `GET /v1/models`: a single page with every model. */
 function encodeModels(models: readonly ModelEntry[]): JsonObject {
   return {
-    data: models.map(({ id, created }) => ({
+    data: models.map(({ id, created, facts }) => ({
       type: 'model',
       id,
       display_name: id,
       created_at: new Date(created * 1000).toISOString(),
+      ...(facts?.context !== undefined && { max_input_tokens: facts.context }),
+      ...(facts?.output !== undefined && { max_tokens: facts.output }),
     })),
     has_more: false,
     first_id: models[0]?.id ?? null,

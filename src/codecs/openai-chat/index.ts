@@ -1,7 +1,7 @@
 /** The codec of the OpenAI Chat Completions protocol. */
 
-import type { JsonObject } from '../../lib/json/json.ts';
-import type { Codec, ModelEntry } from '../codec.ts';
+import { openaiModels } from '../../conversation/models/model-entry.ts';
+import type { Codec } from '../codec.ts';
 import { decodeReply } from './reply/decode-reply.ts';
 import { digestReply, digestStream } from './reply/digest.ts';
 import { encodeReply } from './reply/encode-reply.ts';
@@ -10,19 +10,6 @@ import { decodeRequest } from './request/decode-request.ts';
 import { encodeRequest } from './request/encode-request.ts';
 import { decodeStream } from './stream/decode-stream.ts';
 import { encodeStream } from './stream/encode-stream.ts';
-
-/** `GET /v1/models`: `{object: "list", data: [{id, object, created, owned_by}]}`. */
-function encodeModels(models: readonly ModelEntry[]): JsonObject {
-  return {
-    object: 'list',
-    data: models.map(({ id, created, provider }) => ({
-      id,
-      object: 'model',
-      created,
-      owned_by: provider,
-    })),
-  };
-}
 
 export const openaiChat = {
   name: 'openai-chat',
@@ -38,5 +25,5 @@ export const openaiChat = {
   digestReply,
   digestStream,
   terminalPrefixes: [],
-  encodeModels,
+  encodeModels: openaiModels,
 } satisfies Codec;

@@ -1,7 +1,7 @@
 /** The codec of the OpenAI Responses protocol. */
 
-import type { JsonObject } from '../../lib/json/json.ts';
-import type { Codec, ModelEntry } from '../codec.ts';
+import { openaiModels } from '../../conversation/models/model-entry.ts';
+import type { Codec } from '../codec.ts';
 import { decodeReply } from './reply/decode-reply.ts';
 import { carriesItemIds, digestReply, digestStream, terminalPrefixes } from './reply/digest.ts';
 import { encodeReply } from './reply/encode-reply.ts';
@@ -12,19 +12,6 @@ import { decodeStream } from './stream/decode-stream.ts';
 import { encodeStream } from './stream/encode-stream.ts';
 import { withPreviousResponseId } from './stream/previous-response-id.ts';
 import { PROTOCOL } from './wire.ts';
-
-/** `GET /v1/models` as OpenAI's list. */
-function encodeModels(models: readonly ModelEntry[]): JsonObject {
-  return {
-    object: 'list',
-    data: models.map(({ id, provider, created }) => ({
-      id,
-      object: 'model',
-      created,
-      owned_by: provider,
-    })),
-  };
-}
 
 export const openaiResponses = {
   name: PROTOCOL,
@@ -42,5 +29,5 @@ export const openaiResponses = {
   terminalPrefixes,
   carriesItemIds,
   withPreviousResponseId,
-  encodeModels,
+  encodeModels: openaiModels,
 } satisfies Codec;

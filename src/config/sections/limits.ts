@@ -20,6 +20,17 @@ export const limits = closed(
       8,
     ),
     body_bytes: byDefault(count('The largest request body.', 1024), DEFAULT_BODY_BYTES),
+    form_bytes: byDefault(
+      count('The largest form (multipart/form-data): audio and images to endpoints.', 1024),
+      536_870_912,
+    ),
+    form_spool_bytes: byDefault(
+      count(
+        'Bytes of a form that are kept, in a temporary file where need be, until the request is over. A form up to this size is read and checked before anything is sent, and can be sent again; of a larger one the field model must stand within them.',
+        1024,
+      ),
+      33_554_432,
+    ),
     blocks: byDefault(
       count(
         'The most messages, content blocks and tools of a request that the gateway has to decode. A larger one gets a 400; 0 = no limit.',
@@ -95,6 +106,10 @@ export interface LimitsConfig {
   /** Follow-up hops of server tools. */
   readonly toolRounds: number;
   readonly bodyBytes: number;
+  /** Of a form. */
+  readonly formBytes: number;
+  /** Of a form that are kept until the request is over. */
+  readonly formSpoolBytes: number;
   /** Messages, content blocks and tools of a request that is decoded; 0 = no limit. */
   readonly blocks: number;
   /** Characters of a tool result's text, for vendors that need it short; 0 = no limit. */
@@ -135,6 +150,8 @@ export const resolveLimits = (
 ): LimitsConfig => ({
   toolRounds: own.tool_rounds,
   bodyBytes: own.body_bytes,
+  formBytes: own.form_bytes,
+  formSpoolBytes: own.form_spool_bytes,
   blocks: own.blocks,
   toolText: own.tool_text ?? toolTextLimit ?? DEFAULT_TOOL_TEXT,
   concurrency: own.concurrency,

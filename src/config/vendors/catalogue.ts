@@ -191,3 +191,29 @@ export const cataloguePrice = (vendor: string | undefined, model: string): Price
 
 /** The day of the catalogue's data, `2026-07-02`. */
 export const catalogueDate = (): string => catalogue().date;
+
+/**
+ * The lowest window and output cap of the models whose names begin as this one does, for a model that is newer than
+ * the catalogue; undefined for a family that it does not know.
+ */
+export function familyFacts(model: string): Pick<ModelFacts, 'context' | 'output'> | undefined {
+  if (model.length > LONGEST) return undefined;
+  const { models } = catalogue();
+  for (let name = plainName(model); /-|\d/.test(name); name = withoutLast(name)) {
+    const own = models.get(name)?.facts;
+    if (own?.context !== undefined) return { context: own.context, output: own.output };
+    const family = [...models].flatMap(([other, { facts }]) =>
+      other.startsWith(`${name}-`) && facts.tools ? [facts] : [],
+    );
+    const least = (key: 'context' | 'output') =>
+      Math.min(...family.map((facts) => facts[key] ?? Number.POSITIVE_INFINITY));
+    const context = least('context');
+    if (Number.isFinite(context)) {
+      const output = least('output');
+      return { context, ...(Number.isFinite(output) && { output }) };
+    }
+  }
+  return undefined;
+}
+
+const withoutLast = (name: string): string => name.slice(0, Math.max(0, name.lastIndexOf('-')));

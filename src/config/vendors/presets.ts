@@ -51,7 +51,9 @@ const local = (port: number, profile: string): Preset => ({
   local: true,
 });
 
-const OPENAI_MODELS = ['gpt-*', 'chatgpt-*', 'codex-*', 'o1*', 'o3*', 'o4*'];
+/** Those of the other endpoints: embeddings, moderations, images, audio. */
+const OPENAI_OTHERS = ['text-embedding-*', 'omni-moderation-*', 'dall-e-*', 'whisper-*', 'tts-*'];
+const OPENAI_MODELS = ['gpt-*', 'chatgpt-*', 'codex-*', 'o1*', 'o3*', 'o4*', ...OPENAI_OTHERS];
 const GLM_KEYS = ['ZHIPU_API_KEY', 'ZHIPUAI_API_KEY', 'GLM_API_KEY'];
 const GLM_MODELS = ['glm-4.7', 'glm-4.6', 'glm-4.5v', 'glm-*'];
 const KIMI_MODELS = ['kimi-k2.5', 'kimi-*', 'moonshot-*'];

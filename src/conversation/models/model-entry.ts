@@ -1,6 +1,7 @@
 /** What is known of a model, and how the OpenAI APIs list models. */
 
 import type { JsonObject } from '../../lib/json/json.ts';
+import { withoutTrailing } from '../../lib/text/trim-end.ts';
 
 export type InputKind = 'text' | 'image' | 'pdf' | 'audio' | 'video';
 
@@ -73,5 +74,5 @@ const pricing = ({ input, output, cached, cacheWrite }: ListedPrice): JsonObject
 /** `0.000003` of 3 USD per million: a decimal without an exponent, which some clients cannot read. */
 export function perToken(perMillion: number): string {
   const text = (perMillion / 1e6).toFixed(12);
-  return text.replace(/0+$/, '').replace(/\.$/, '');
+  return withoutTrailing(withoutTrailing(text, '0'), '.');
 }

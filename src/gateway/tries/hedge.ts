@@ -2,32 +2,32 @@
 
 import { GatewayError } from '../../conversation/errors.ts';
 import { Abort } from '../../lib/loop/abort.ts';
-import type { Outcome } from '../types.ts';
+import type { FailedOutcome, Succeeded } from '../types.ts';
 import type { TryAt } from './attempt-place.ts';
 
-export interface EndedTry extends TryAt {
-  readonly answer: Outcome;
+export interface EndedTry<A extends Succeeded> extends TryAt {
+  readonly answer: A | FailedOutcome;
 }
 
-export interface HedgeOptions {
+export interface HedgeOptions<A extends Succeeded> {
   readonly first: TryAt;
   /** Milliseconds until the second try. */
   readonly after: number;
   /** Where the second try goes; undefined: it is not made. */
   second(): TryAt | undefined;
-  run(at: TryAt, abort: Abort): Promise<Outcome>;
+  run(at: TryAt, abort: Abort): Promise<A | FailedOutcome>;
   /** A try failed while the other one goes on. */
-  onFailed(ended: EndedTry): void;
+  onFailed(ended: EndedTry<A>): void;
 }
 
-interface RunningTry {
+interface RunningTry<A extends Succeeded> {
   readonly abort: Abort;
-  readonly ended: Promise<EndedTry>;
+  readonly ended: Promise<EndedTry<A>>;
 }
 
 /** The try that decides; its loan is the caller's to settle. Rejects only if `run` does. */
-export async function hedged(options: HedgeOptions): Promise<EndedTry> {
-  const begin = (at: TryAt): RunningTry => {
+export async function hedged<A extends Succeeded>(options: HedgeOptions<A>): Promise<EndedTry<A>> {
+  const begin = (at: TryAt): RunningTry<A> => {
     const abort = new Abort();
     return { abort, ended: options.run(at, abort).then((answer) => ({ ...at, answer })) };
   };
@@ -60,12 +60,12 @@ async function isOver(ended: Promise<unknown>, ms: number): Promise<boolean> {
   return over;
 }
 
-function cancel({ abort, ended }: RunningTry): void {
+function cancel<A extends Succeeded>({ abort, ended }: RunningTry<A>): void {
   const words = 'Another try was faster.';
   abort.abort(new GatewayError('timeout', words, { status: 499, retryable: false }));
   void ended.then(({ loan, upstream, answer }) => {
     loan.settle('neither', upstream.keys.now);
     // It began at the same moment.
-    if (answer.kind === 'stream') answer.source?.cancel();
+    if (answer.kind !== 'failed') answer.source?.cancel();
   });
 }

@@ -1,19 +1,19 @@
 /** The order of tries: the same target again, another key, the next target, or none; what rests comes last. */
 
 import { GatewayError } from '../../conversation/errors.ts';
-import { canActOn } from '../../conversation/refusal.ts';
 import type { Abort } from '../../lib/loop/abort.ts';
 import type { RoutedTarget } from '../../routing/index.ts';
 import { retryDelay } from '../../upstream/classify.ts';
 import type { Loan } from '../../upstream/health/place.ts';
 import { type Sign, signOf } from '../../upstream/health/signs.ts';
 import type { Upstream } from '../../upstream/upstream.ts';
-import type { FailedOutcome, Outcome } from '../types.ts';
+import type { FailedOutcome, Outcome, Succeeded } from '../types.ts';
 import { keepWider, nextOf, rests, secondTry, type TargetChoice } from './choose-target.ts';
 import { hedged } from './hedge.ts';
 
-/** The tries of one hop. */
-export interface RetryContext extends TargetChoice {
+/** The tries of one hop, or of a request to another endpoint, whose answers are of another type. */
+export interface RetryContext<A extends Succeeded = Exclude<Outcome, FailedOutcome>>
+  extends TargetChoice {
   /** Fires when the client goes away. */
   readonly signal: AbortSignal;
   /** `refusal`: the target's error about the history at the attempt before, for the features to act on. */
@@ -23,14 +23,14 @@ export interface RetryContext extends TargetChoice {
     number: number,
     refusal: GatewayError | undefined,
     abort?: Abort,
-  ): Promise<Outcome>;
+  ): Promise<A | FailedOutcome>;
   /** Two tries of this hop may run at the same time. */
   readonly mayHedge: boolean;
-  /** Would a feature change the request so that it may be taken? */
-  canRepair(refusal: GatewayError): boolean;
+  /** Would the request be changed so that the target may take it? */
+  canRepair(refusal: GatewayError, routed: RoutedTarget): boolean;
   onRetry(failed: FailedOutcome): void;
   /** The outcome, and how many attempts it took. */
-  onOutcome(outcome: Outcome, attempts: number): void;
+  onOutcome(outcome: A | FailedOutcome, attempts: number): void;
 }
 
 /**
@@ -40,11 +40,11 @@ export interface RetryContext extends TargetChoice {
  * names taken out. A target that rests or has no room is passed over as long as another one does not.
  * @param equals so many of the first share the sessions: the next one is tried first if it is much faster
  */
-export async function retry(
-  hop: RetryContext,
+export async function retry<A extends Succeeded>(
+  hop: RetryContext<A>,
   targets: readonly RoutedTarget[],
   equals = 0,
-): Promise<Outcome> {
+): Promise<A | FailedOutcome> {
   const left = [...targets];
   let last: FailedOutcome | undefined;
   let tooLarge: FailedOutcome | undefined;
@@ -68,14 +68,14 @@ export async function retry(
       const loan = upstream.keys.lend(model, hop.session);
       const wait = hop.mayHedge ? upstream.hedging?.waitFor(model) : undefined;
       let answeredBy = routed;
-      let answer: Outcome;
+      let answer: A | FailedOutcome;
       let sign: Sign;
       if (wait === undefined || refusal !== undefined) {
         answer = await hop.attempt(routed, loan, tries, refusal);
         sign = settle(upstream, loan, answer);
       } else {
         const begun = tries;
-        const deciding = await hedged({
+        const deciding = await hedged<A>({
           first: { routed, upstream, loan },
           after: wait,
           second: () => secondTry(hop, { routed: answeredBy, upstream, loan }, left),
@@ -90,8 +90,7 @@ export async function retry(
       if (answer.kind !== 'failed') return ended(hop, answer, tries);
       last = answer;
       const { error } = answer;
-      const mends =
-        answeredBy === routed && (canActOn(routed.target, error) || hop.canRepair(error));
+      const mends = answeredBy === routed && hop.canRepair(error, routed);
       if (!mended && !hop.signal.aborted && mends) {
         mended = true;
         refusal = answer.error;
@@ -147,7 +146,7 @@ export async function retry(
 }
 
 /** Tells the place what its request came to, and learns how long streams take to begin. */
-function settle(upstream: Upstream, loan: Loan, answer: Outcome): Sign {
+function settle(upstream: Upstream, loan: Loan, answer: Succeeded | FailedOutcome): Sign {
   const { keys, hedging } = upstream;
   const { now } = keys;
   if (answer.kind === 'failed') {
@@ -166,7 +165,11 @@ function settle(upstream: Upstream, loan: Loan, answer: Outcome): Sign {
 const isOverload = (sign: Sign): boolean =>
   typeof sign !== 'string' && sign.reason === 'overloaded';
 
-function ended(hop: RetryContext, answer: Outcome, tries: number): Outcome {
+function ended<A extends Succeeded, B extends A | FailedOutcome>(
+  hop: RetryContext<A>,
+  answer: B,
+  tries: number,
+): B {
   hop.onOutcome(answer, tries);
   return answer;
 }

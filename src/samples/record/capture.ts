@@ -1,9 +1,9 @@
 /** One exchange while it is recorded: bodies and facts are collected by reference and not yet read. */
 
 import type { GatewayError } from '../../conversation/errors.ts';
+import { type EntryName, protocolOf } from '../../conversation/models/endpoint-names.ts';
 import { sessionOf } from '../../conversation/session/session-id.ts';
 import { targetName } from '../../conversation/target.ts';
-import type { ProtocolName } from '../../conversation/types.ts';
 import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 import type { BlankedContent } from '../mask/blank-body.ts';
 import { KnownSecrets } from '../mask/known-secrets.ts';
@@ -46,7 +46,7 @@ const STAGE_OVERHEAD_BYTES = 2048;
 
 export class Capture implements Recording, Masking {
   readonly id: string;
-  readonly entry: ProtocolName;
+  readonly entry: EntryName;
   readonly time: number;
   readonly owner: string;
   /** The query string, masked. It and the session are known from {@link prepare} on. */
@@ -112,7 +112,8 @@ export class Capture implements Recording, Masking {
     const bodies: StageBody[] = [];
     this.#currentTry = { hop, attempt, bodies };
     const { url, headers, target } = sent;
-    const { protocol } = target;
+    // What goes to another endpoint is of no protocol that could read it.
+    const protocol = protocolOf(this.entry) && target.protocol;
     const open = (stage: string, sse: boolean, raw?: UnmaskedFacts) => {
       const facts = { hop, try: attempt, at: this.#now(), protocol, target: targetName(target) };
       const body = this.#body(prefix + stage, sse, facts, raw);

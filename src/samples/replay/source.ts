@@ -1,6 +1,7 @@
 /** A request to send again: the body of a sample, with its headers, target and recorded answer. */
 
 import { GatewayError, invalid } from '../../conversation/errors.ts';
+import { protocolOf } from '../../conversation/models/endpoint-names.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, type JsonObject, splice, topLevel, tryParse } from '../../lib/json/json.ts';
 import type { ExportedSample, SampleMeta, SampleStore } from '../sample.ts';
@@ -86,9 +87,13 @@ export function fromSample(
   }
   const stageInfo = meta.edges.find((one) => one.stage === stage);
   const direct = stage !== 'client-request';
+  const entry = protocolOf(meta.entry);
+  if (entry === undefined) {
+    throw invalid(`${meta.id} is of the endpoint ${meta.entry}, which cannot be replayed.`);
+  }
   return {
     name: meta.id,
-    protocol: direct ? (stageInfo?.protocol ?? meta.provider_protocol ?? meta.entry) : meta.entry,
+    protocol: direct ? (stageInfo?.protocol ?? meta.provider_protocol ?? entry) : entry,
     body,
     headers: carriedHeaders(stageInfo?.headers),
     search: direct || meta.search?.includes('**') === true ? '' : (meta.search ?? ''),

@@ -3,7 +3,7 @@
 import { Database, type SQLQueryBindings, type Statement } from 'bun:sqlite';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ProtocolName } from '../../conversation/types.ts';
+import type { EntryName } from '../../conversation/models/endpoint-names.ts';
 import { fileAt, isDamage, openPrivate } from '../../lib/store/versioned-store.ts';
 import { hashedSpace } from '../mask/meta-mask.ts';
 import type { SampleFilter, SampleRow, SampleStatistics, SampleStore } from '../sample.ts';
@@ -80,7 +80,7 @@ export interface SampleIndex {
   statistics: SampleStore['statistics'];
   /** A page of ids of an entry with their states: those after `id`, in order. */
   idsAfter(
-    entry: ProtocolName,
+    entry: EntryName,
     id: string,
     limit: number,
   ): readonly { readonly id: string; readonly state: string }[];

@@ -2,8 +2,8 @@
 
 import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
+import type { EntryName } from '../../conversation/models/endpoint-names.ts';
 import type { Note } from '../../conversation/notes.ts';
-import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject, topLevel, tryParse } from '../../lib/json/json.ts';
 import type { SampleMeta, SampleStage, SampleState } from '../sample.ts';
 import { isRunning } from './run-name.ts';
@@ -15,7 +15,7 @@ import { changedAt, fileName, parseName, type SampleFile, sizeOf, timeOf } from 
  */
 export function readMeta(
   root: string,
-  entry: ProtocolName,
+  entry: EntryName,
   id: string,
   files: readonly SampleFile[],
   own?: string,
@@ -56,7 +56,7 @@ export function readMeta(
  * The meta of a sample that is complete and lies there as its meta says, without looking through the
  * folder of thousands; undefined for any other.
  */
-export function readWhole(root: string, entry: ProtocolName, id: string): SampleMeta | undefined {
+export function readWhole(root: string, entry: EntryName, id: string): SampleMeta | undefined {
   const folder = join(root, entry);
   const value = readJson(join(folder, fileName(id, 'meta', false)));
   const meta = isObject(value) ? (value as unknown as Partial<SampleMeta>) : undefined;

@@ -2,7 +2,7 @@
 
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ProtocolName } from '../../conversation/types.ts';
+import type { EntryName } from '../../conversation/models/endpoint-names.ts';
 import type { Steps } from '../../lib/loop/steps.ts';
 import type { SampleMeta, SampleRow } from '../sample.ts';
 import { putUnerased } from './erase-space.ts';
@@ -98,7 +98,7 @@ function* group(names: readonly string[], folder: string): Steps<Map<string, Sam
 /** Removes from `files` what the index knows, and returns the ids that only the index knows. */
 function* compare(
   index: SampleIndex,
-  entry: ProtocolName,
+  entry: EntryName,
   files: Map<string, SampleFile[]>,
 ): Steps<string[]> {
   const gone: string[] = [];

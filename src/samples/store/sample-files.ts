@@ -2,9 +2,10 @@
 
 import { mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { PROTOCOL_NAMES, type ProtocolName } from '../../conversation/protocol-names.ts';
+import { ENDPOINT_NAMES, type EntryName } from '../../conversation/models/endpoint-names.ts';
+import { PROTOCOL_NAMES } from '../../conversation/protocol-names.ts';
 
-export const ENTRIES: readonly ProtocolName[] = PROTOCOL_NAMES;
+export const ENTRIES: readonly EntryName[] = [...PROTOCOL_NAMES, ...ENDPOINT_NAMES];
 
 const NAME = /^(req_\d+_[0-9A-Za-z]+)_([a-z0-9-]+)\.(json|sse)$/;
 
@@ -29,18 +30,18 @@ export const timeOf = (id: string) => Number(id.split('_')[1] ?? 0);
 export const fileName = (id: string, stage: string, sse: boolean) =>
   `${id}_${stage}.${sse ? 'sse' : 'json'}`;
 
-export const metaPath = (root: string, entry: ProtocolName, id: string) =>
+export const metaPath = (root: string, entry: EntryName, id: string) =>
   join(root, entry, fileName(id, 'meta', false));
 
 /** The folder of an entry, created (0700) when it is missing. */
-export function entryFolder(root: string, entry: ProtocolName): string {
+export function entryFolder(root: string, entry: EntryName): string {
   const folder = join(root, entry);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   return folder;
 }
 
 /** Names of all files in the folder of an entry; none without a folder. */
-export function namesOf(root: string, entry: ProtocolName): readonly string[] {
+export function namesOf(root: string, entry: EntryName): readonly string[] {
   try {
     return readdirSync(join(root, entry));
   } catch {
@@ -49,7 +50,7 @@ export function namesOf(root: string, entry: ProtocolName): readonly string[] {
 }
 
 /** Files of one sample, found by listing the folder. */
-export function filesOf(root: string, entry: ProtocolName, id: string): readonly SampleFile[] {
+export function filesOf(root: string, entry: EntryName, id: string): readonly SampleFile[] {
   return namesOf(root, entry).flatMap((name) => {
     if (!name.startsWith(id)) return [];
     const parsed = parseName(name);

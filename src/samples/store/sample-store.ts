@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { GatewayError } from '../../conversation/errors.ts';
-import type { ProtocolName } from '../../conversation/types.ts';
+import type { EntryName } from '../../conversation/models/endpoint-names.ts';
 import { runAtOnce } from '../../lib/loop/steps.ts';
 import type { SampleMeta, SampleStore } from '../sample.ts';
 import { eraseSpace } from './erase-space.ts';
@@ -40,7 +40,7 @@ export function openSampleStore(root: string, indexed = false): SampleStore {
     return index;
   };
 
-  const meta = (entry: ProtocolName, id: string): SampleMeta | undefined => {
+  const meta = (entry: EntryName, id: string): SampleMeta | undefined => {
     const whole = readWhole(root, entry, id);
     if (whole !== undefined) return whole;
     const files = filesOf(root, entry, id);

@@ -4,8 +4,9 @@ import type { Socket } from 'bun';
 import type { Abort, AbortListener } from '../../lib/loop/abort.ts';
 import { startIdleTimer } from '../../lib/loop/idle-timer.ts';
 import { atTickEnd, type TickTask } from '../../lib/loop/tick-end.ts';
-import type { UpstreamAnswer, UpstreamTls } from '../transport.ts';
+import type { RequestStream, UpstreamAnswer, UpstreamTls } from '../transport.ts';
 import type { Origin, RequestBytes } from './request-bytes.ts';
+import { RequestPump } from './request-pump.ts';
 import type { HeadLimits } from './response-parser.ts';
 import { type ConnectionControl, type PendingResponse, ResponseStream } from './response-stream.ts';
 
@@ -64,6 +65,8 @@ export class Connection implements TickTask, AbortListener, ConnectionControl {
   #unsent: Uint8Array[] | undefined;
   /** The rest is written with the next turn. */
   #goesOn = false;
+  /** The body that follows, where it is read while it is sent. */
+  #pump: RequestPump | undefined;
   readonly #events: ConnectionEvents;
   #served = 0;
   #parked = false;
@@ -240,11 +243,15 @@ export class Connection implements TickTask, AbortListener, ConnectionControl {
       return;
     }
     this.#request = undefined;
+    this.#pump = request.stream && this.#pumpOf(request.stream, socket);
     if (request.size <= SCRATCH.length && !this.#closed) {
       request.writeTo(SCRATCH);
       const written = socket.write(SCRATCH, 0, request.size);
       this.#asked = true;
-      if (written === request.size) return;
+      if (written === request.size) {
+        this.#pump?.next();
+        return;
+      }
       this.#unsent = [Buffer.from(SCRATCH.subarray(Math.max(0, written), request.size))];
       return;
     }
@@ -275,6 +282,17 @@ export class Connection implements TickTask, AbortListener, ConnectionControl {
       if (written < part.length) return;
     }
     this.#unsent = undefined;
+    this.#pump?.next();
+  }
+
+  #pumpOf(stream: RequestStream, socket: Socket<Connection>): RequestPump {
+    return new RequestPump(stream, {
+      send: (pieces) => {
+        this.#unsent = pieces;
+        this.#flush(socket, pieces);
+      },
+      fail: (thrown) => this.#abandon(thrown),
+    });
   }
 
   /** The exchange under way has failed. */
@@ -287,6 +305,7 @@ export class Connection implements TickTask, AbortListener, ConnectionControl {
   #leave(): void {
     this.#reply = undefined;
     this.#asked = false;
+    this.#pump?.stop();
     this.#abort?.unlisten(this);
     this.#abort = undefined;
   }
@@ -338,11 +357,12 @@ export class Connection implements TickTask, AbortListener, ConnectionControl {
   }
 
   #answered(reusable: boolean): void {
+    const whole = this.#unsent === undefined && this.#pump?.over !== false;
     this.#leave();
     const socket = this.#socket;
     if (socket === undefined || this.#closed) return;
     // A request that was answered before it was whole leaves the connection in its middle.
-    if (!reusable || this.#unsent !== undefined) {
+    if (!reusable || !whole) {
       this.end();
       return;
     }

@@ -77,6 +77,8 @@ export function http1Transport(tls?: () => Promise<UpstreamTls>, connectMs?: num
       return Promise.reject(thrown);
     }
     const free = kept(place.origin.key);
+    // A body that is read while it is sent cannot be sent again: no kept connection is trusted with it.
+    if (bytes.stream !== undefined) return fresh(request, place, bytes, free);
     // The one used last is the one least likely to have been closed meanwhile.
     const known = free.pop();
     const again = () => fresh(request, place, bytes, free);

@@ -1,7 +1,7 @@
 /** What goes out for one request, head and body (RFC 9112 §3). */
 
 import { FlatHeaders, type ReadonlyHeaders } from '../../lib/http/headers.ts';
-import type { UpstreamRequest } from '../transport.ts';
+import type { RequestStream, UpstreamRequest } from '../transport.ts';
 
 /** Where a URL leads, in the parts that a connection and a request line need. */
 export interface Origin {
@@ -67,6 +67,14 @@ function startOf(place: Place, method: string, headers: ReadonlyHeaders): string
   return last.text;
 }
 
+/** The line that frames the body (RFC 9112 §6); '' without one. */
+function framingOf(body: UpstreamRequest['body']): string {
+  if (body === undefined) return '';
+  return body.length === undefined
+    ? 'transfer-encoding: chunked\r\n'
+    : `content-length: ${body.length}\r\n`;
+}
+
 /** One request as it goes over the wire; its bytes are laid out when they are written. */
 export class RequestBytes {
   /** Of the whole. */
@@ -74,6 +82,8 @@ export class RequestBytes {
   readonly #start: string;
   readonly #end: string;
   readonly #body: Uint8Array | undefined;
+  /** The body, where it is read while it is sent: it follows these bytes. */
+  readonly stream: RequestStream | undefined;
 
   /** A `host` among the headers stands in for the URL's. */
   constructor(
@@ -86,10 +96,11 @@ export class RequestBytes {
     }: Pick<UpstreamRequest, 'method' | 'headers' | 'ownHeaders' | 'body'>,
   ) {
     this.#start = startOf(place, method, headers);
-    const own = ownHeaders?.lines(FRAMING) ?? '';
-    this.#end = body === undefined ? `${own}\r\n` : `content-length: ${body.length}\r\n${own}\r\n`;
-    this.#body = body;
-    this.size = this.#start.length + this.#end.length + (body?.length ?? 0);
+    this.#end = `${framingOf(body)}${ownHeaders?.lines(FRAMING) ?? ''}\r\n`;
+    const whole = body instanceof Uint8Array ? body : undefined;
+    this.#body = whole;
+    this.stream = body instanceof Uint8Array ? undefined : body;
+    this.size = this.#start.length + this.#end.length + (whole?.length ?? 0);
   }
 
   /** Writes all of it to the beginning of `bytes`, which holds `size` at least. */

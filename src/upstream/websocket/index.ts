@@ -52,7 +52,7 @@ class SocketTransport {
   readonly send: Transport = async (request) => {
     const { http } = this.#options;
     const { url, method, body } = request;
-    if (method !== 'POST' || body === undefined || !/\/responses(?:\?|$)/.test(url)) {
+    if (method !== 'POST' || !(body instanceof Uint8Array) || !/\/responses(?:\?|$)/.test(url)) {
       return http(request);
     }
     const reading = createRequest(body);

@@ -3,7 +3,13 @@
 import { describe, expect, test } from 'bun:test';
 import { catalogueText } from '../../../scripts/catalogue.ts';
 import { modelPrice } from '../../../src/config/sections/prices.ts';
-import { catalogueDate, modelFacts, priceOf } from '../../../src/config/vendors/catalogue.ts';
+import {
+  catalogueDate,
+  factsOf,
+  familyFacts,
+  modelFacts,
+  priceOf,
+} from '../../../src/config/vendors/catalogue.ts';
 import {
   CATALOGUE_VENDORS,
   catalogueVendor,
@@ -171,4 +177,27 @@ describe('the data', () => {
     expect(() => catalogueText({ openai: { models: {} } })).toThrow('date');
     expect(() => catalogueText({ nobody: { models: {} } }, '2026-01-02')).toThrow('vendors');
   });
+});
+
+describe('a model that is newer than the catalogue', () => {
+  test('has the lowest limits of its family', () => {
+    expect(familyFacts('o4-huge')).toEqual({ context: 200_000, output: 100_000 });
+    expect(familyFacts('zai/glm-4.7-experimental')).toEqual({ context: 204_800, output: 131_072 });
+  });
+
+  test('of an unknown family has none', () => {
+    expect(familyFacts('nothing-at-all')).toBeUndefined();
+    expect(familyFacts('model')).toBeUndefined();
+  });
+});
+
+test('facts: the configuration, then the vendor, then the catalogue', () => {
+  const provider = { vendor: 'openai', facts: { 'gpt-5': { context: 9 }, own: { output: 1 } } };
+  expect(factsOf(provider, 'gpt-5', { context: 8, output: 7 })).toMatchObject({
+    context: 9,
+    output: 7,
+    tools: true,
+  });
+  expect(factsOf(provider, 'own')).toEqual({ output: 1 });
+  expect(factsOf(provider, 'none of these')).toBeUndefined();
 });

@@ -1,5 +1,6 @@
 /** `hopgate samples`: lists, shows, compares, exports and imports recorded exchanges. */
 
+import { ENDPOINT_NAMES } from '../../../conversation/models/endpoint-names.ts';
 import { PROTOCOL_NAMES } from '../../../conversation/protocol-names.ts';
 import { type CommandSpec, type Invocation, UsageError } from '../../command.ts';
 import { jsonOption } from '../../shared-options.ts';
@@ -57,9 +58,9 @@ export const SAMPLES: CommandSpec = {
     },
     {
       name: 'entry',
-      value: 'PROTOCOL',
-      summary: 'what the client spoke',
-      choices: PROTOCOL_NAMES,
+      value: 'NAME',
+      summary: 'what the client spoke: a protocol, or another endpoint',
+      choices: [...PROTOCOL_NAMES, ...ENDPOINT_NAMES],
     },
     { name: 'error', value: 'KIND', summary: 'kind of error: rate_limit, upstream, timeout, …' },
     {

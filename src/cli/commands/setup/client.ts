@@ -2,6 +2,7 @@
 
 import type { Environment } from '../../../config/environment.ts';
 import type { Json } from '../../../lib/json/json.ts';
+import type { LimitsOf } from './model-limits.ts';
 
 /** What is to be written, independent of the client. */
 export interface SetupPlan {
@@ -17,6 +18,8 @@ export interface SetupPlan {
   readonly smallModel: string | undefined;
   /** Every model the gateway names. */
   readonly models: readonly string[];
+  /** What is known of each. */
+  readonly limitsOf: LimitsOf;
   /** Context window of the answering model in tokens; undefined when it is not known. */
   readonly context: number | undefined;
   /** `--protocol`, for clients that speak several. */

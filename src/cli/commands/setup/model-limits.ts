@@ -1,31 +1,33 @@
-/** Context windows and output limits of well-known models, for clients that need them in their settings. */
+/** Context windows and output limits of the models that a configuration serves, for clients that need them. */
+
+import type { Config } from '../../../config/config.ts';
+import { factsOf, familyFacts, modelFacts } from '../../../config/vendors/catalogue.ts';
+import { plainRequest, route, routingTable } from '../../../routing/index.ts';
 
 export interface ModelLimits {
   /** Tokens. */
   readonly context: number;
-  readonly output: number;
+  readonly output?: number;
 }
 
-// From the vendors' model pages; for a family with different limits, the smallest. The first match wins.
-const LIMITS: readonly (readonly [RegExp, number, number])[] = [
-  [/claude-/, 200_000, 64_000],
-  [/glm-4\.5/, 131_072, 98_304],
-  [/glm-(4\.[6-9]|[5-9])/, 200_000, 131_072],
-  [/deepseek-/, 131_072, 8_192],
-  [/kimi-k2/, 262_144, 32_768],
-  [/qwen3-coder-plus|qwen3-coder-flash/, 1_000_000, 65_536],
-  [/qwen3/, 262_144, 32_768],
-  [/minimax-m2/, 204_800, 131_072],
-  [/gpt-5/, 400_000, 128_000],
-  [/gpt-4\.1/, 1_047_576, 32_768],
-  [/gpt-4o/, 128_000, 16_384],
-  [/gemini-(2\.5|3)/, 1_048_576, 65_536],
-  [/grok-4/, 256_000, 64_000],
-];
+/** The limits of a model by its name. */
+export type LimitsOf = (model: string) => ModelLimits | undefined;
 
-/** The limits of a model by its name (with or without a provider, in any case); undefined when unknown. */
-export function limitsOf(model: string): ModelLimits | undefined {
-  const name = model.toLowerCase();
-  const found = LIMITS.find(([pattern]) => pattern.test(name));
-  return found && { context: found[1], output: found[2] };
+/**
+ * The limits of what answers for a name: those of its first target, else those of the name under any vendor, else
+ * the lowest of its family. Undefined where nothing is known.
+ */
+export function limitsIn(config: Config): LimitsOf {
+  const table = routingTable(config);
+  return (model) => {
+    const decision = route(plainRequest(model, 'openai-chat', Date.now()), table);
+    const first = decision.ok ? decision.targets[0] : undefined;
+    const name = first?.target.model ?? model;
+    const facts = [
+      first && factsOf(first.provider, name),
+      modelFacts(undefined, name),
+      familyFacts(name),
+    ].find((one) => one?.context !== undefined);
+    return facts?.context === undefined ? undefined : { ...facts, context: facts.context };
+  };
 }

@@ -6,7 +6,6 @@ import type { Json } from '../../../lib/json/json.ts';
 import type { Client } from './client.ts';
 import { applyEdits, type JsonEdit, stripEdits } from './json-edits.ts';
 import { getAt } from './jsonc.ts';
-import { limitsOf } from './model-limits.ts';
 
 /** The AI SDK package for each protocol; all three are bundled with opencode. */
 const PACKAGES: Readonly<Record<string, string>> = {
@@ -34,7 +33,7 @@ export const opencode: Client = {
     if (names.length === 0) throw new Error('opencode needs a model: pass --model NAME');
     const models: Record<string, Json> = {};
     for (const name of names) {
-      const known = limitsOf(name);
+      const known = plan.limitsOf(name);
       const context = (name === plan.model ? plan.context : undefined) ?? known?.context;
       models[name] =
         context === undefined

@@ -4,7 +4,7 @@ import type { Config } from '../../../config/config.ts';
 import { type Invocation, UsageError } from '../../command.ts';
 import { claudeTarget, isServed, modelNames, reachableUrl } from '../../served-models.ts';
 import type { SetupPlan } from './client.ts';
-import { limitsOf } from './model-limits.ts';
+import { limitsIn } from './model-limits.ts';
 
 /** @throws UsageError when a flag contradicts the configuration */
 export function planFor(
@@ -29,6 +29,7 @@ export function planFor(
     );
   }
   const answering = model ?? behind;
+  const limitsOf = limitsIn(config);
   return {
     url,
     key: text('key') ?? config.auth.keys[0]?.key.reveal(),
@@ -36,6 +37,7 @@ export function planFor(
     answeringModel: answering,
     smallModel: text('small-model'),
     models: names,
+    limitsOf,
     context:
       number('context') ?? (answering === undefined ? undefined : limitsOf(answering)?.context),
     protocol: text('protocol'),

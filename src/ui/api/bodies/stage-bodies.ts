@@ -1,7 +1,8 @@
 /** The recorded body of a stage: its bytes, its protocol, and the raw-body route. */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { GatewayError } from '../../../conversation/errors.ts';
+import { GatewayError, invalid } from '../../../conversation/errors.ts';
+import { protocolOf } from '../../../conversation/models/endpoint-names.ts';
 import type { ProtocolName } from '../../../conversation/types.ts';
 import { stageBytes } from '../../../samples/replay/compare-stages.ts';
 import type { SampleMeta, SampleStage, SampleStore } from '../../../samples/sample.ts';
@@ -38,9 +39,11 @@ export function readableBody(store: SampleStore, meta: SampleMeta, stage: string
     );
   }
   const atClient = stage.startsWith('client-');
-  const protocol = atClient
-    ? meta.entry
-    : (stageInfo.protocol ?? meta.provider_protocol ?? meta.entry);
+  const entry = protocolOf(meta.entry);
+  const protocol = atClient ? entry : (stageInfo.protocol ?? meta.provider_protocol ?? entry);
+  if (protocol === undefined) {
+    throw invalid(`A body of the endpoint ${meta.entry} can only be shown raw.`);
+  }
   return {
     stageInfo,
     bytes: stageBytes(store, meta, stage),

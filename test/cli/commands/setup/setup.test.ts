@@ -219,7 +219,7 @@ describe('what is written', () => {
       env: {
         ANTHROPIC_BASE_URL: 'http://127.0.0.1:5520',
         ANTHROPIC_AUTH_TOKEN: 'hopgate',
-        CLAUDE_CODE_MAX_CONTEXT_TOKENS: '200000',
+        CLAUDE_CODE_MAX_CONTEXT_TOKENS: '204800',
       },
     });
   });
@@ -254,7 +254,7 @@ describe('what is written', () => {
       ANTHROPIC_MODEL: 'glm-4.7',
       ANTHROPIC_DEFAULT_SONNET_MODEL: 'glm-4.7',
       ANTHROPIC_DEFAULT_HAIKU_MODEL: 'glm-4.6',
-      CLAUDE_CODE_MAX_CONTEXT_TOKENS: '200000',
+      CLAUDE_CODE_MAX_CONTEXT_TOKENS: '204800',
     });
   });
 
@@ -279,7 +279,7 @@ describe('what is written', () => {
     expect(Bun.TOML.parse(read(CODEX))).toEqual({
       model: 'glm-4.7',
       model_provider: 'hopgate',
-      model_context_window: 200_000,
+      model_context_window: 204_800,
       model_providers: {
         hopgate: { name: 'hopgate', base_url: 'http://127.0.0.1:5520/v1', wire_api: 'responses' },
       },
@@ -302,8 +302,8 @@ describe('what is written', () => {
           name: 'hopgate',
           options: { baseURL: 'http://127.0.0.1:5520/v1', apiKey: 'hopgate' },
           models: {
-            'glm-4.7': { name: 'glm-4.7', limit: { context: 200_000, output: 131_072 } },
-            'glm-4.6': { name: 'glm-4.6', limit: { context: 200_000, output: 131_072 } },
+            'glm-4.7': { name: 'glm-4.7', limit: { context: 204_800, output: 131_072 } },
+            'glm-4.6': { name: 'glm-4.6', limit: { context: 204_800, output: 131_072 } },
           },
         },
       },

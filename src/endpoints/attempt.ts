@@ -1,0 +1,115 @@
+/** One try of an endpoint's request at one target: sends it, and reads until the answer has begun. */
+
+import { asGatewayError, clientGone, GatewayError } from '../conversation/errors.ts';
+import { Notes } from '../conversation/notes.ts';
+import { readRefusal } from '../gateway/read-refusal.ts';
+import type { FailedOutcome } from '../gateway/types.ts';
+import { Abort } from '../lib/loop/abort.ts';
+import type { RoutedTarget } from '../routing/index.ts';
+import type { HopRecording } from '../samples/recording.ts';
+import { remedyForError } from '../upstream/classify.ts';
+import type { Loan } from '../upstream/health/place.ts';
+import type { UpstreamCall } from '../upstream/upstream.ts';
+import { beginAnswer } from './begin-answer.ts';
+
+import type { AnswerOutcome, RunningEndpoint } from './types.ts';
+
+/** Never rejects: whatever goes wrong is a failed outcome that says what may be tried next. */
+export async function attempt(
+  running: RunningEndpoint,
+  routed: RoutedTarget,
+  loan: Loan,
+  number: number,
+): Promise<AnswerOutcome | FailedOutcome> {
+  const { exchange, endpoint, request, services, session, summary, secrets } = running;
+  const { protocol } = exchange;
+  const { target } = routed;
+  const notes = new Notes();
+  const wrong = unserved(routed, endpoint.path);
+  if (wrong !== undefined) {
+    return { kind: 'failed', error: wrong, remedy: 'next-target', target, notes };
+  }
+  const upstream = services.upstream(routed);
+  const abort = new Abort();
+  abort.follow(exchange.signal);
+  let call: UpstreamCall | undefined;
+  let recorded: HopRecording | undefined;
+  try {
+    if (abort.aborted) throw clientGone();
+    call = await upstream.acquire(abort, loan, session);
+    running.onSend();
+    const { recording } = summary;
+    const answer = await upstream
+      .sendRequest(call, {
+        path: endpoint.path,
+        search: exchange.search,
+        body: request.bodyFor(target.model),
+        contentType: request.contentType,
+        clientHeaders: exchange.headers,
+        sameProtocol: true,
+        stream: request.stream,
+        abort,
+        trace: exchange.trace,
+        onSend:
+          recording &&
+          ((url, headers) => {
+            const { model } = request;
+            const body = request.recorded(target.model);
+            recorded = recording.hop(1, number, {
+              target,
+              model,
+              route: running.rule,
+              url,
+              headers,
+              body,
+            });
+          }),
+        onConnected: recording && (() => recorded?.connected()),
+      })
+      .catch((thrown: unknown) => {
+        throw call!.failed(thrown);
+      });
+    call.answered();
+    recorded?.start(answer.status, answer.headers);
+    if (answer.status < 200 || answer.status > 299) {
+      const about = { request: { protocol }, protocol, routed, upstream, secrets, events: running };
+      const failure = await readRefusal(about, call, answer, notes, recorded);
+      abort.unfollow();
+      call.release();
+      return request.spent ? { ...failure, remedy: 'never' } : failure;
+    }
+    return await beginAnswer({
+      answer,
+      routed,
+      protocol,
+      upstream,
+      notes,
+      abort,
+      call,
+      recorded,
+      secrets,
+    });
+  } catch (thrown) {
+    abort.unfollow();
+    call?.release();
+    abort.abort();
+    recorded?.end(asGatewayError(thrown));
+    const left = exchange.signal.aborted;
+    const error = asGatewayError(left ? clientGone() : thrown);
+    const remedy = left || request.spent ? 'never' : remedyForError(error);
+    return { kind: 'failed', error, remedy, target, notes };
+  }
+}
+
+/** Why a provider cannot have this endpoint at all. */
+function unserved({ provider }: RoutedTarget, path: string): GatewayError | undefined {
+  const { name, protocol, baseUrl } = provider;
+  const isDemo = baseUrl.startsWith('demo:');
+  if (!isDemo && (protocol === 'openai-chat' || protocol === 'openai-responses')) return undefined;
+  const why = isDemo ? 'is the built-in demo model' : `speaks ${protocol}`;
+  return new GatewayError(
+    'not_found',
+    `Provider ${name} ${why}, which has no /v1${path}. Route the model to a provider of an OpenAI protocol.`,
+    { code: 'endpoint_not_served', param: 'model' },
+  );
+}

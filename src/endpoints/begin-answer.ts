@@ -1,0 +1,85 @@
+/** Reads the beginning of an endpoint's answer: as far as a failure may still cost only one try. */
+
+import type { Codec } from '../codecs/codec.ts';
+import { asGatewayError } from '../conversation/errors.ts';
+import type { Notes } from '../conversation/notes.ts';
+import { decoded } from '../gateway/response-body.ts';
+import { UpstreamBody } from '../gateway/stream/upstream-body.ts';
+import type { Abort } from '../lib/loop/abort.ts';
+import type { RoutedTarget } from '../routing/index.ts';
+import type { HopRecording } from '../samples/recording.ts';
+import type { UpstreamAnswer } from '../upstream/transport.ts';
+import type { Upstream, UpstreamCall } from '../upstream/upstream.ts';
+import { checkWhole } from './check-answer.ts';
+import { MediaTap } from './media.ts';
+import type { AnswerOutcome } from './types.ts';
+import { UsageScan } from './usage.ts';
+
+/** Of an answer that is no stream: what is shorter is known whole before the client gets any of it. */
+const WHOLE_BYTES = 256 * 1024;
+
+export interface ArrivedAnswer {
+  readonly answer: UpstreamAnswer;
+  readonly routed: RoutedTarget;
+  readonly protocol: Codec;
+  readonly upstream: Upstream;
+  readonly notes: Notes;
+  readonly abort: Abort;
+  readonly call: UpstreamCall;
+  readonly recorded: HopRecording | undefined;
+  readonly secrets: readonly string[];
+}
+
+/** @throws GatewayError if the answer breaks off, is empty, or is an error in disguise */
+export async function beginAnswer(arrived: ArrivedAnswer): Promise<AnswerOutcome> {
+  const { routed, upstream, notes, abort, call, recorded } = arrived;
+  const { target } = routed;
+  const { status, headers, body } = decoded(arrived.answer);
+  const source = new UpstreamBody(body, {
+    provider: target.provider,
+    idleMs: upstream.config.timeouts.idleMs,
+    abort,
+    lease: call,
+    recording: recorded && withoutMedia(recorded, headers),
+  });
+  const type = headers.get('content-type') ?? '';
+  const isText = /json|^text\/(?!event-stream)/i.test(type);
+  const first: Uint8Array[] = [];
+  let size = 0;
+  try {
+    let over = false;
+    while (!over && size < (isText ? WHOLE_BYTES : 1)) {
+      const more = await source.read();
+      over = more === undefined;
+      for (const chunk of more ?? []) {
+        size += chunk.length;
+        if (chunk.length > 0) first.push(chunk);
+      }
+    }
+    if (over) {
+      const { answer, protocol, secrets } = arrived;
+      checkWhole({ target, protocol, answer, body: Buffer.concat(first), secrets });
+    }
+    const usage = new UsageScan();
+    if (over) for (const chunk of first) usage.push(chunk);
+    const rest = over ? undefined : source;
+    return { kind: 'answer', status, headers, target, notes, first, source: rest, usage };
+  } catch (thrown) {
+    source.giveUp(asGatewayError(thrown));
+    throw thrown;
+  }
+}
+
+/** The recording of a try, which gets no media. */
+function withoutMedia(recorded: HopRecording, headers: UpstreamAnswer['headers']): HopRecording {
+  const tap = new MediaTap(headers, (bytes) => recorded.chunk(bytes));
+  return {
+    connected: () => recorded.connected(),
+    start: (status, sent) => recorded.start(status, sent),
+    chunk: (chunk) => tap.chunk(chunk),
+    end(error) {
+      tap.end();
+      recorded.end(error);
+    },
+  };
+}

@@ -1,0 +1,80 @@
+/** The exchange of an endpoint beside the protocols: read → route → tries → answer, the body untouched both ways. */
+
+import { asGatewayError, clientGone } from '../conversation/errors.ts';
+import { ExchangeSummaryBuilder } from '../gateway/exchange-summary.ts';
+import type { Services } from '../gateway/reloadable.ts';
+import { errorOf } from '../gateway/responses.ts';
+import type {
+  AttemptEvents,
+  Exchange,
+  FailedOutcome,
+  FormSource,
+  Summary,
+} from '../gateway/types.ts';
+import type { RecordedExchange, Recording } from '../samples/recording.ts';
+import type { Endpoint } from './endpoint.ts';
+import { FormReader } from './form/form-request.ts';
+import { jsonRequest } from './json-request.ts';
+import { withoutMedia } from './media.ts';
+import { answered } from './run-request.ts';
+import type { EndpointRequest } from './types.ts';
+
+export interface EndpointOptions {
+  readonly services: () => Services;
+  /** Where samples are wanted, the recording of this exchange. */
+  readonly record: (recorded: RecordedExchange, exchange: Exchange) => Recording | undefined;
+  readonly onRetry: (failed: FailedOutcome) => void;
+  readonly onKeyRefused: AttemptEvents['onKeyRefused'];
+  /** A stream to a client opens (true) or is over (false). */
+  readonly onStream: (open: boolean) => void;
+  readonly onEnd: (summary: Summary) => void;
+  /** The folder for forms that do not fit into memory. */
+  readonly folder: string;
+}
+
+/** Answers an exchange. Never rejects. */
+export type ServeEndpoint = (exchange: Exchange, endpoint: Endpoint) => Promise<Response>;
+
+export function createEndpoints(options: EndpointOptions): ServeEndpoint {
+  return async (exchange, endpoint) => {
+    const services = options.services();
+    const form = exchange.form && formReader(exchange, exchange.form, services, options);
+    let request: EndpointRequest | undefined;
+    const begin = (body: Uint8Array) => {
+      const { id, headers, search, owner } = exchange;
+      const recorded = { id, headers, search, owner, body, protocol: endpoint };
+      const recording = options.record(recorded, exchange);
+      return new ExchangeSummaryBuilder(exchange, recording, (summary) => {
+        request?.close();
+        form?.close();
+        options.onEnd(summary);
+      });
+    };
+    let summary: ExchangeSummaryBuilder | undefined;
+    try {
+      request = await (form?.read() ?? jsonRequest(exchange.body));
+      summary = begin(request.recorded(request.model));
+      summary.received(request);
+      const admission = services.slots.take(exchange);
+      summary.admitted(typeof admission === 'function' ? admission : await admission);
+      return await answered({ exchange, endpoint, request, services, summary }, options);
+    } catch (thrown) {
+      const error = exchange.signal.aborted ? clientGone() : asGatewayError(thrown);
+      summary ??= begin(form?.recorded() ?? withoutMedia(exchange.body));
+      return errorOf(exchange, error, summary);
+    }
+  };
+}
+
+function formReader(
+  { headers }: Exchange,
+  source: FormSource,
+  { table }: Services,
+  { folder }: EndpointOptions,
+): FormReader {
+  return new FormReader(source, {
+    contentType: headers.get('content-type') ?? '',
+    spoolBytes: table.config.limits.formSpoolBytes,
+    folder,
+  });
+}

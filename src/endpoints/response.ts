@@ -1,0 +1,54 @@
+/** The client's response of an endpoint: the vendor's bytes, whole or as they come, with this gateway's headers. */
+
+import type { GatewayError } from '../conversation/errors.ts';
+import { forwardedHeaders, ownHeaders } from '../gateway/response-headers.ts';
+import { nativeHeaders } from '../lib/http/native-headers.ts';
+import { answerStream } from './answer-stream.ts';
+import { MediaTap } from './media.ts';
+import type { AnswerOutcome, RunningEndpoint } from './types.ts';
+
+export function answerResponse(
+  { exchange, summary, secrets }: RunningEndpoint,
+  answer: AnswerOutcome,
+  onStream: (open: boolean) => void,
+): Response {
+  const { status, target, notes, first, source, usage } = answer;
+  const { recording } = summary;
+  const headers = forwardedHeaders(answer.headers, secrets);
+  ownHeaders(headers, { requestId: exchange.id, target, notes });
+  recording?.clientStart(status, headers);
+  const tap = recording && new MediaTap(headers, (bytes) => recording.clientChunk(bytes));
+  const end = (code: number, error: GatewayError | undefined) => {
+    tap?.end();
+    summary.end(code, usage.found, error);
+  };
+  summary.firstByte();
+  if (source === undefined) {
+    for (const chunk of first) tap?.chunk(chunk);
+    end(status, undefined);
+    const body = Buffer.concat(first);
+    return new Response(status === 204 ? null : body, { status, headers: nativeHeaders(headers) });
+  }
+  const isStream = (headers.get('content-type') ?? '').includes('event-stream');
+  if (isStream) headers.set('x-accel-buffering', 'no');
+  onStream(true);
+  const body = answerStream({
+    first,
+    source,
+    fail(error) {
+      if (!isStream) return '';
+      const { body } = exchange.protocol.encodeError(error, exchange.id);
+      return `data: ${JSON.stringify(body)}\n\n`;
+    },
+    onChunk(chunk) {
+      usage.push(chunk);
+      tap?.chunk(chunk);
+    },
+    onEnd(error) {
+      onStream(false);
+      const left = error?.status === 499;
+      end(left ? 499 : status, left ? undefined : error);
+    },
+  });
+  return new Response(body, { status, headers: nativeHeaders(headers) });
+}

@@ -1,0 +1,84 @@
+/** The tries of an endpoint's request: route → what the key may use → tries → the client's response. */
+
+import { failedResponse } from '../gateway/responses.ts';
+import { ExchangeSession } from '../gateway/tries/exchange-session.ts';
+import { retry } from '../gateway/tries/retry.ts';
+import type { AttemptEvents, Exchange, FailedOutcome } from '../gateway/types.ts';
+import { permittedTargets, plainRequest, route } from '../routing/index.ts';
+import { secretsOf } from '../upstream/secrets.ts';
+import { attempt } from './attempt.ts';
+import { answerResponse } from './response.ts';
+import type { EndpointRequest, RunningEndpoint } from './types.ts';
+
+interface RunOptions {
+  readonly onRetry: (failed: FailedOutcome) => void;
+  readonly onKeyRefused: AttemptEvents['onKeyRefused'];
+  readonly onStream: (open: boolean) => void;
+}
+
+/** @throws GatewayError if no target takes the request, or the key may use none of them */
+export async function answered(
+  admitted: Omit<RunningEndpoint, 'session' | 'secrets' | 'rule' | keyof AttemptEvents>,
+  options: RunOptions,
+): Promise<Response> {
+  const { exchange, request, services, summary } = admitted;
+  const session = new ExchangeSession(exchange, exchange.body);
+  const decision = route(factsOf(exchange, request, session), services.table);
+  if (!decision.ok) throw decision.error;
+  const { rule } = decision;
+  const all = decision.targets;
+  const targets = permittedTargets(exchange.principal, request.model, rule, all);
+  const shared = all.slice(0, decision.equals);
+  const equals = shared.filter((target) => targets.includes(target)).length;
+  summary.routed(rule);
+  const secrets = secretsOf(services.table.config);
+  const running: RunningEndpoint = {
+    ...admitted,
+    session,
+    secrets,
+    rule,
+    onSend: () => summary.sent(),
+    onKeyRefused: options.onKeyRefused,
+  };
+  const outcome = await retry(
+    {
+      signal: exchange.signal,
+      session,
+      upstream: services.upstream,
+      room: services.room,
+      attempt: (routed, loan, number) => attempt(running, routed, loan, number),
+      mayHedge: false,
+      onHedge: () => {},
+      canRepair: () => false,
+      onRetry: options.onRetry,
+      onOutcome: (outcome, tries) => summary.hopEnded(outcome, tries),
+    },
+    targets,
+    equals,
+  );
+  return outcome.kind === 'failed'
+    ? failedResponse({ exchange, summary, secrets }, outcome)
+    : answerResponse(running, outcome, options.onStream);
+}
+
+/** For rules these requests are of the OpenAI protocol; of their size only the length of the body is known. */
+function factsOf(
+  exchange: Exchange,
+  { model, stream, bytes }: EndpointRequest,
+  session: ExchangeSession,
+) {
+  const plain = plainRequest(model, 'openai-chat', Date.now());
+  const { headers, form } = exchange;
+  const tokens = form === undefined ? Math.ceil(bytes / BYTES_PER_TOKEN) : 0;
+  return {
+    ...plain,
+    stream,
+    headers,
+    get affinity() {
+      return session.affinity;
+    },
+    tokens,
+  };
+}
+
+const BYTES_PER_TOKEN = 4;

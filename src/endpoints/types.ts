@@ -1,0 +1,61 @@
+/** What the steps of an endpoint's exchange hand to each other. */
+
+import type { Notes } from '../conversation/notes.ts';
+import type { ExchangeSummaryBuilder } from '../gateway/exchange-summary.ts';
+import type { Services } from '../gateway/reloadable.ts';
+import type { UpstreamBody } from '../gateway/stream/upstream-body.ts';
+import type { ExchangeSession } from '../gateway/tries/exchange-session.ts';
+import type { AttemptEvents, Exchange } from '../gateway/types.ts';
+import type { ReadonlyHeaders } from '../lib/http/headers.ts';
+import type { RoutedTarget } from '../routing/index.ts';
+import type { RequestStream } from '../upstream/transport.ts';
+import type { Endpoint } from './endpoint.ts';
+import type { UsageScan } from './usage.ts';
+
+/** What a client asks of an endpoint, whether its body is JSON or a form. */
+export interface EndpointRequest {
+  /** As the client spelled it. */
+  readonly model: string;
+  /** The client asked for a stream. */
+  readonly stream: boolean;
+  /** Of the body, as far as it is known when the targets are chosen. */
+  readonly bytes: number;
+  /** What goes out as `content-type`. */
+  readonly contentType: string;
+  /** A body that has begun to go out cannot be sent a second time. */
+  readonly spent: boolean;
+  /** The client's bytes with another model name, or the very bytes where it is the same. */
+  bodyFor(model: string): Uint8Array | RequestStream;
+  /** The body as a record shows it: without media. */
+  recorded(model: string): Uint8Array;
+  /** The exchange is over. */
+  close(): void;
+}
+
+/** What all tries of one exchange share. */
+export interface RunningEndpoint extends AttemptEvents {
+  readonly exchange: Exchange;
+  readonly endpoint: Endpoint;
+  readonly request: EndpointRequest;
+  readonly services: Services;
+  /** By which targets and keys are chosen. */
+  readonly session: ExchangeSession;
+  readonly summary: ExchangeSummaryBuilder;
+  readonly secrets: readonly string[];
+  /** The name of the rule that chose the targets. */
+  readonly rule: string | undefined;
+}
+
+/** An answer that has begun: from here on there is no other try. */
+export interface AnswerOutcome {
+  readonly kind: 'answer';
+  readonly status: number;
+  readonly headers: ReadonlyHeaders;
+  readonly target: RoutedTarget['target'];
+  readonly notes: Notes;
+  /** What has come of the body. */
+  readonly first: readonly Uint8Array[];
+  /** The rest; undefined: `first` is all. */
+  readonly source: UpstreamBody | undefined;
+  readonly usage: UsageScan;
+}

@@ -1,0 +1,89 @@
+/** Finds the usage in an answer that passes: in JSON, or in the last frames of an event stream. */
+
+import { tokenCount, type Usage } from '../conversation/usage.ts';
+import { asBuffer } from '../lib/bytes/bytes.ts';
+import { isObject, type Json, type JsonObject, tryParse } from '../lib/json/json.ts';
+
+/** Vendors write it before the data or behind it. */
+const HEAD_BYTES = 16 * 1024;
+const TAIL_BYTES = 64 * 1024;
+/** No usage is longer. */
+const USAGE_CHARS = 4096;
+const KEY = '"usage"';
+const MOST_TRIES = 64;
+
+/** Sees every chunk of an answer; keeps its ends. */
+export class UsageScan {
+  #head = '';
+  /** The last bytes, in a buffer of twice their number: what is old goes out half a buffer at a time. */
+  #tail: Buffer | undefined;
+  #length = 0;
+
+  push(chunk: Uint8Array): void {
+    const bytes = asBuffer(chunk);
+    const room = HEAD_BYTES - this.#head.length;
+    if (room > 0) this.#head += bytes.toString('latin1', 0, Math.min(room, bytes.length));
+    this.#tail ??= Buffer.allocUnsafe(2 * TAIL_BYTES);
+    const last = bytes.subarray(-TAIL_BYTES);
+    if (this.#length + last.length > this.#tail.length) {
+      this.#tail.copyWithin(0, this.#length - TAIL_BYTES, this.#length);
+      this.#length = TAIL_BYTES;
+    }
+    this.#length += last.copy(this.#tail, this.#length);
+  }
+
+  /** The last usage that the vendor reported; undefined where there is none. */
+  get found(): Usage | undefined {
+    const tail = this.#tail?.toString('latin1', 0, this.#length) ?? '';
+    return lastUsage(tail) ?? lastUsage(this.#head);
+  }
+}
+
+/** What stands between the key and its object. */
+const OBJECT = /^\s{0,8}:\s{0,8}\{/;
+
+function lastUsage(text: string): Usage | undefined {
+  let at = text.lastIndexOf(KEY);
+  // A stream has `"usage":null` in all frames but one.
+  for (let tries = 0; at >= 0 && tries < MOST_TRIES; tries++) {
+    const behind = at + KEY.length;
+    const opening = OBJECT.exec(text.slice(behind, behind + 20));
+    const value = opening && objectAt(text, behind + opening[0].length - 1);
+    const usage = value && usageOf(value);
+    if (usage) return usage;
+    at = at === 0 ? -1 : text.lastIndexOf(KEY, at - 1);
+  }
+  return undefined;
+}
+
+/** The object that begins here. Counts braces: no text in a usage holds one. */
+function objectAt(text: string, start: number): JsonObject | undefined {
+  let depth = 0;
+  for (let at = start; at < text.length && at - start < USAGE_CHARS; at++) {
+    const char = text[at];
+    if (char === '{') depth++;
+    else if (char === '}' && --depth === 0) {
+      const value = tryParse(text.slice(start, at + 1));
+      return isObject(value) ? value : undefined;
+    }
+  }
+  return undefined;
+}
+
+/** The counts of these APIs: `prompt_tokens` and `completion_tokens`, or `input_tokens` and `output_tokens`. */
+export function usageOf(usage: JsonObject): Usage | undefined {
+  const total = tokenCount(usage.total_tokens);
+  const output = tokenCount(usage.completion_tokens) ?? tokenCount(usage.output_tokens);
+  const input = tokenCount(usage.prompt_tokens) ?? tokenCount(usage.input_tokens) ?? total;
+  if (input === undefined) return undefined;
+  const cached = cachedIn(usage.prompt_tokens_details) ?? cachedIn(usage.input_tokens_details);
+  const cacheRead = cached === undefined ? undefined : Math.min(cached, input);
+  return {
+    input: input - (cacheRead ?? 0),
+    output: output ?? 0,
+    ...(cacheRead !== undefined && { cacheRead }),
+  };
+}
+
+const cachedIn = (details: Json | undefined): number | undefined =>
+  isObject(details) ? tokenCount(details.cached_tokens) : undefined;

@@ -1,0 +1,40 @@
+/** The usage that endpoints' answers report, wherever it stands in them. */
+
+import { expect, test } from 'bun:test';
+import { UsageScan } from '../../src/endpoints/usage.ts';
+import { bytewise, random, whole } from '../support/chunkings.ts';
+
+const EMBEDDINGS = { usage: { prompt_tokens: 8, total_tokens: 8 } };
+const VECTOR = { data: [{ embedding: Array.from({ length: 20_000 }, (_, i) => i / 7) }] };
+
+test.each<[string, string, unknown]>([
+  ['behind the data', JSON.stringify({ ...VECTOR, ...EMBEDDINGS }), { input: 8, output: 0 }],
+  ['before the data', JSON.stringify({ ...EMBEDDINGS, ...VECTOR }), { input: 8, output: 0 }],
+  [
+    'of images',
+    JSON.stringify({
+      usage: {
+        input_tokens: 50,
+        output_tokens: 4160,
+        total_tokens: 4210,
+        input_tokens_details: { text_tokens: 10, image_tokens: 40, cached_tokens: 20 },
+      },
+    }),
+    { input: 30, output: 4160, cacheRead: 20 },
+  ],
+  [
+    'in the last frame but one of a stream',
+    'data: {"choices":[],"usage":null}\n\ndata: {"usage": {"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}\n\ndata: [DONE]\n\n',
+    { input: 3, output: 4 },
+  ],
+  ['of rerank', '{"results":[],"usage":{"total_tokens":150}}', { input: 150, output: 0 }],
+  ['of a duration', '{"text":"x","usage":{"type":"duration","seconds":9}}', undefined],
+  ['of no sense', '{"usage":{"prompt_tokens":-1},"usage":"x"}', undefined],
+  ['of none', '{"text":"x"}', undefined],
+])('%s', (_where, text, usage) => {
+  for (const { cut } of [whole, bytewise, random(5)]) {
+    const scan = new UsageScan();
+    for (const chunk of cut(Buffer.from(text))) scan.push(chunk);
+    expect(scan.found).toEqual(usage as never);
+  }
+});
