@@ -28,8 +28,9 @@ beforeAll(async () => {
     routes: object[];
   };
   // Each pair of vendors: the second takes over when the first gives up.
-  for (const first of Object.values(VIA)) {
-    for (const second of Object.values(VIA)) {
+  const ways = PROTOCOLS.map((protocol) => VIA[protocol]);
+  for (const first of ways) {
+    for (const second of ways) {
       const to = [first, second].map((via) => `${via.slice('via-'.length)}/m1`);
       config.routes.push({ when: { model: `${first}-${second}` }, to });
     }

@@ -7,8 +7,6 @@ import type { ReplyBuilder } from '../../conversation/reply-builder.ts';
 import type { Continuation } from '../../features/feature.ts';
 import type { SseFrame } from '../../lib/bytes/sse.ts';
 
-export type { ClientLane } from './client-lane.ts';
-
 /** An answer in a form from which the client's own reply object can be had. */
 export type FinalAnswer =
   | { readonly kind: 'frames'; readonly frames: readonly FrameContent[] }
