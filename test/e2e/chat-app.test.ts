@@ -18,7 +18,7 @@ import {
   type PlannedCall,
 } from '../support/leaky-vendor.ts';
 import { stopAll } from '../support/tool-servers.ts';
-import { type AppRequest, ask, CLIENTS, remember, remembered, PROTOCOLS, VIA } from './chat-app-clients.ts';
+import { type AppRequest, ask, CLIENTS, remember, remembered, VIA } from './chat-app-clients.ts';
 
 setDefaultTimeout(60_000);
 
@@ -346,5 +346,5 @@ test('streams with tool events follow every rule of their protocol', async () =>
   expect(gateway.logs().filter(({ event }) => event === 'stream.violation')).toEqual([]);
   const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
   expect(metrics).not.toMatch(/violations_total\{.*\} [1-9]/);
-  expect(PROTOCOLS).toHaveLength(3);
+  expect(Object.keys(VIA)).toHaveLength(3);
 });
