@@ -29,7 +29,8 @@ const PROTOCOLS = {
 } as const;
 
 /** `Chat`, `Responses`, `Messages`, `Gemini`. */
-export const protocolName = (name: keyof typeof PROTOCOLS): string => PROTOCOLS[name] ?? name;
+export const protocolName = (name: string): string =>
+  PROTOCOLS[name as keyof typeof PROTOCOLS] ?? name;
 
 /** The names of a row's notes with their counts: `pairing×3`. */
 export function noteNames(notes: string): readonly string[] {
