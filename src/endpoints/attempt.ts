@@ -1,8 +1,10 @@
 /** One try of an endpoint's request at one target: sends it, and reads until the answer has begun. */
 
+import type { TryAccount, TryStart } from '../conversation/account/payer.ts';
 import { asGatewayError, clientGone, GatewayError } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
 import { readRefusal } from '../gateway/read-refusal.ts';
+import { endFailedTry, endOf } from '../gateway/tries/try-account.ts';
 import type { FailedOutcome } from '../gateway/types.ts';
 import { Abort } from '../lib/loop/abort.ts';
 import type { RoutedTarget } from '../routing/index.ts';
@@ -11,7 +13,6 @@ import { remedyForError } from '../upstream/classify.ts';
 import type { Loan } from '../upstream/health/place.ts';
 import type { UpstreamCall } from '../upstream/upstream.ts';
 import { beginAnswer } from './begin-answer.ts';
-
 import type { AnswerOutcome, RunningEndpoint } from './types.ts';
 
 /** Never rejects: whatever goes wrong is a failed outcome that says what may be tried next. */
@@ -34,9 +35,11 @@ export async function attempt(
   abort.follow(exchange.signal);
   let call: UpstreamCall | undefined;
   let recorded: HopRecording | undefined;
+  let paid: TryAccount | undefined;
   try {
     if (abort.aborted) throw clientGone();
     call = await upstream.acquire(abort, loan, session);
+    paid = await running.account?.beginTry(startOf(running, routed, call.key.label, number));
     running.onSend();
     const { recording } = summary;
     const answer = await upstream
@@ -70,12 +73,14 @@ export async function attempt(
         throw call!.failed(thrown);
       });
     call.answered();
+    paid?.answered(answer.status);
     recorded?.start(answer.status, answer.headers);
     if (answer.status < 200 || answer.status > 299) {
       const about = { request: { protocol }, protocol, routed, upstream, secrets, events: running };
       const failure = await readRefusal(about, call, answer, notes, recorded);
       abort.unfollow();
       call.release();
+      if (paid !== undefined) endFailedTry(paid, 'error');
       return request.spent ? { ...failure, remedy: 'never' } : failure;
     }
     return await beginAnswer({
@@ -88,6 +93,7 @@ export async function attempt(
       call,
       recorded,
       secrets,
+      paid,
     });
   } catch (thrown) {
     abort.unfollow();
@@ -96,9 +102,33 @@ export async function attempt(
     recorded?.end(asGatewayError(thrown));
     const left = exchange.signal.aborted;
     const error = asGatewayError(left ? clientGone() : thrown);
+    if (paid !== undefined) endFailedTry(paid, endOf(error));
     const remedy = left || request.spent ? 'never' : remedyForError(error);
     return { kind: 'failed', error, remedy, target, notes };
   }
+}
+
+const BYTES_PER_TOKEN = 4;
+
+/** Only completions generate tokens. What is in a form (audio, images) is not counted in tokens beforehand. */
+function startOf(
+  { exchange, endpoint, request }: RunningEndpoint,
+  { target }: RoutedTarget,
+  upstreamKey: string | undefined,
+  attempt: number,
+): TryStart {
+  const { model, stream, bytes } = request;
+  return {
+    target,
+    model,
+    upstreamKey,
+    hop: 1,
+    attempt,
+    stream,
+    inputTokens: exchange.form === undefined ? Math.ceil(bytes / BYTES_PER_TOKEN) : 0,
+    maxOutputTokens: endpoint.name === 'completions' ? undefined : 0,
+    serviceTier: undefined,
+  };
 }
 
 /** Why a provider cannot have this endpoint at all. */

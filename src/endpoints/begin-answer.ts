@@ -1,6 +1,7 @@
 /** Reads the beginning of an endpoint's answer: as far as a failure may still cost only one try. */
 
 import type { Codec } from '../codecs/codec.ts';
+import type { TryAccount } from '../conversation/account/payer.ts';
 import { asGatewayError } from '../conversation/errors.ts';
 import type { Notes } from '../conversation/notes.ts';
 import { decoded } from '../gateway/response-body.ts';
@@ -28,11 +29,12 @@ export interface ArrivedAnswer {
   readonly call: UpstreamCall;
   readonly recorded: HopRecording | undefined;
   readonly secrets: readonly string[];
+  readonly paid: TryAccount | undefined;
 }
 
 /** @throws GatewayError if the answer breaks off, is empty, or is an error in disguise */
 export async function beginAnswer(arrived: ArrivedAnswer): Promise<AnswerOutcome> {
-  const { routed, upstream, notes, abort, call, recorded } = arrived;
+  const { routed, upstream, notes, abort, call, recorded, paid } = arrived;
   const { target } = routed;
   const { status, headers, body } = decoded(arrived.answer);
   const source = new UpstreamBody(body, {
@@ -63,7 +65,7 @@ export async function beginAnswer(arrived: ArrivedAnswer): Promise<AnswerOutcome
     const usage = new UsageScan();
     if (over) for (const chunk of first) usage.push(chunk);
     const rest = over ? undefined : source;
-    return { kind: 'answer', status, headers, target, notes, first, source: rest, usage };
+    return { kind: 'answer', status, headers, target, notes, first, source: rest, usage, paid };
   } catch (thrown) {
     source.giveUp(asGatewayError(thrown));
     throw thrown;

@@ -1,9 +1,11 @@
 /** The exchange of an endpoint beside the protocols: read → route → tries → answer, the body untouched both ways. */
 
 import { asGatewayError, clientGone } from '../conversation/errors.ts';
+import type { Accounts } from '../gateway/account.ts';
 import { ExchangeSummaryBuilder } from '../gateway/exchange-summary.ts';
 import type { Services } from '../gateway/reloadable.ts';
 import { errorOf } from '../gateway/responses.ts';
+import { accountOf } from '../gateway/tries/open-account.ts';
 import type {
   AttemptEvents,
   Exchange,
@@ -21,6 +23,8 @@ import type { EndpointRequest } from './types.ts';
 
 export interface EndpointOptions {
   readonly services: () => Services;
+  /** Whose account the tries go on; left out: nothing is counted. */
+  readonly accounts?: Accounts;
   /** Where samples are wanted, the recording of this exchange. */
   readonly record: (recorded: RecordedExchange, exchange: Exchange) => Recording | undefined;
   readonly onRetry: (failed: FailedOutcome) => void;
@@ -55,9 +59,11 @@ export function createEndpoints(options: EndpointOptions): ServeEndpoint {
       request = await (form?.read() ?? jsonRequest(exchange.body));
       summary = begin(request.recorded(request.model));
       summary.received(request);
+      const account = await accountOf(exchange, request, options.accounts);
+      if (account !== undefined) summary.opened(account);
       const admission = services.slots.take(exchange);
       summary.admitted(typeof admission === 'function' ? admission : await admission);
-      return await answered({ exchange, endpoint, request, services, summary }, options);
+      return await answered({ exchange, endpoint, request, services, account, summary }, options);
     } catch (thrown) {
       const error = exchange.signal.aborted ? clientGone() : asGatewayError(thrown);
       summary ??= begin(form?.recorded() ?? withoutMedia(exchange.body));

@@ -2,35 +2,51 @@
 
 import type { GatewayError } from '../conversation/errors.ts';
 import { forwardedHeaders, ownHeaders } from '../gateway/response-headers.ts';
+import { endOf } from '../gateway/tries/try-account.ts';
 import { nativeHeaders } from '../lib/http/native-headers.ts';
 import { answerStream } from './answer-stream.ts';
 import { MediaTap } from './media.ts';
 import type { AnswerOutcome, RunningEndpoint } from './types.ts';
 
 export function answerResponse(
-  { exchange, summary, secrets }: RunningEndpoint,
+  { exchange, endpoint, summary, secrets }: RunningEndpoint,
   answer: AnswerOutcome,
   onStream: (open: boolean) => void,
 ): Response {
-  const { status, target, notes, first, source, usage } = answer;
+  const { status, target, notes, first, source, usage, paid } = answer;
   const { recording } = summary;
   const headers = forwardedHeaders(answer.headers, secrets);
   ownHeaders(headers, { requestId: exchange.id, target, notes });
   recording?.clientStart(status, headers);
   const tap = recording && new MediaTap(headers, (bytes) => recording.clientChunk(bytes));
+  let bytes = 0;
   const end = (code: number, error: GatewayError | undefined) => {
     tap?.end();
-    summary.end(code, usage.found, error);
+    const found = usage.found;
+    paid?.end({
+      ended: error === undefined ? (code === 499 ? 'client_gone' : 'done') : endOf(error),
+      usage: found,
+      final: found !== undefined,
+      content: true,
+      // Only the text of completions is tokens.
+      bytes: endpoint.name === 'completions' ? bytes : 0,
+    });
+    summary.end(code, found, error);
   };
   summary.firstByte();
   if (source === undefined) {
-    for (const chunk of first) tap?.chunk(chunk);
+    for (const chunk of first) {
+      bytes += chunk.length;
+      tap?.chunk(chunk);
+    }
     end(status, undefined);
+    summary.addHeaders(headers, true);
     const body = Buffer.concat(first);
     return new Response(status === 204 ? null : body, { status, headers: nativeHeaders(headers) });
   }
   const isStream = (headers.get('content-type') ?? '').includes('event-stream');
   if (isStream) headers.set('x-accel-buffering', 'no');
+  summary.addHeaders(headers, false);
   onStream(true);
   const body = answerStream({
     first,
@@ -41,6 +57,7 @@ export function answerResponse(
       return `data: ${JSON.stringify(body)}\n\n`;
     },
     onChunk(chunk) {
+      bytes += chunk.length;
       usage.push(chunk);
       tap?.chunk(chunk);
     },

@@ -2,6 +2,7 @@
 
 import { failedResponse } from '../gateway/responses.ts';
 import { ExchangeSession } from '../gateway/tries/exchange-session.ts';
+import { affordableTargets } from '../gateway/tries/open-account.ts';
 import { retry } from '../gateway/tries/retry.ts';
 import type { AttemptEvents, Exchange, FailedOutcome } from '../gateway/types.ts';
 import { permittedTargets, plainRequest, route } from '../routing/index.ts';
@@ -21,13 +22,14 @@ export async function answered(
   admitted: Omit<RunningEndpoint, 'session' | 'secrets' | 'rule' | keyof AttemptEvents>,
   options: RunOptions,
 ): Promise<Response> {
-  const { exchange, request, services, summary } = admitted;
+  const { exchange, request, services, account, summary } = admitted;
   const session = new ExchangeSession(exchange, exchange.body);
   const decision = route(factsOf(exchange, request, session), services.table);
   if (!decision.ok) throw decision.error;
   const { rule } = decision;
   const all = decision.targets;
-  const targets = permittedTargets(exchange.principal, request.model, rule, all);
+  const permitted = permittedTargets(exchange.principal, request.model, rule, all);
+  const targets = account === undefined ? permitted : affordableTargets(account, permitted);
   const shared = all.slice(0, decision.equals);
   const equals = shared.filter((target) => targets.includes(target)).length;
   summary.routed(rule);

@@ -1,11 +1,12 @@
 /** What the steps of an endpoint's exchange hand to each other. */
 
+import type { TryAccount } from '../conversation/account/payer.ts';
 import type { Notes } from '../conversation/notes.ts';
 import type { ExchangeSummaryBuilder } from '../gateway/exchange-summary.ts';
 import type { Services } from '../gateway/reloadable.ts';
 import type { UpstreamBody } from '../gateway/stream/upstream-body.ts';
 import type { ExchangeSession } from '../gateway/tries/exchange-session.ts';
-import type { AttemptEvents, Exchange } from '../gateway/types.ts';
+import type { Account, AttemptEvents, Exchange } from '../gateway/types.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { RoutedTarget } from '../routing/index.ts';
 import type { RequestStream } from '../upstream/transport.ts';
@@ -38,6 +39,8 @@ export interface RunningEndpoint extends AttemptEvents {
   readonly endpoint: Endpoint;
   readonly request: EndpointRequest;
   readonly services: Services;
+  /** Who pays for the tries; undefined: they are not counted. */
+  readonly account: Account | undefined;
   /** By which targets and keys are chosen. */
   readonly session: ExchangeSession;
   readonly summary: ExchangeSummaryBuilder;
@@ -58,4 +61,6 @@ export interface AnswerOutcome {
   /** The rest; undefined: `first` is all. */
   readonly source: UpstreamBody | undefined;
   readonly usage: UsageScan;
+  /** On which the try goes; ended with the answer. */
+  readonly paid: TryAccount | undefined;
 }

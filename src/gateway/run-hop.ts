@@ -19,6 +19,7 @@ import type { ClientRequest } from './client-request.ts';
 import type { ExchangeSummaryBuilder } from './exchange-summary.ts';
 import type { Services } from './reloadable.ts';
 import type { ExchangeSession } from './tries/exchange-session.ts';
+import { affordableTargets } from './tries/open-account.ts';
 import { type RetryContext, retry } from './tries/retry.ts';
 import type {
   Account,
@@ -84,22 +85,6 @@ export function runHop(running: RunningExchange, hop: Hop): Promise<Outcome> {
   }
   summary.routed(rule);
   return retry(new AttemptsOfHop(running, hop, rule, facts), targets, equals);
-}
-
-/** @throws GatewayError why not the first, if the account may use none */
-function affordableTargets(
-  account: Account,
-  targets: readonly RoutedTarget[],
-): readonly RoutedTarget[] {
-  let refusal: GatewayError | undefined;
-  const left = targets.filter(({ target }) => {
-    const why = account.forbids(target);
-    refusal ??= why;
-    return why === undefined;
-  });
-  if (refusal === undefined) return targets;
-  if (left.length === 0) throw refusal;
-  return left;
 }
 
 const unrouted = (error: GatewayError): FailedOutcome => ({

@@ -378,6 +378,32 @@ test('a key reaches only the models that it may use', async () => {
   expect(upstream.received).toHaveLength(1);
 });
 
+test('a request is counted with its price, and a budget that is used up refuses the next', async () => {
+  const upstream = vendor(() => Response.json(EMBEDDING));
+  const gateway = await gatewayTo([upstream], {
+    providers: { v0: providerAt(upstream.url, { prices: { '*': { input: 1, output: 1 } } }) },
+    auth: {
+      keys: [{ name: 'ann', key: 'sk-ann-0001', budgets: [{ usd: 0.000_02, per: 'day' }] }],
+    },
+  });
+  const ask = () =>
+    fetch(`${gateway.url}/v1/embeddings`, {
+      method: 'POST',
+      headers: { authorization: 'Bearer sk-ann-0001', 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'm', input: 'x' }),
+    });
+  const statuses: number[] = [];
+  for (let i = 0; i < 4; i++) {
+    const answer = await ask();
+    statuses.push(answer.status);
+    if (i === 0) expect(answer.headers.get('x-hopgate-cost-usd')).toBe('0.000008');
+    await answer.arrayBuffer();
+  }
+  expect(statuses[0]).toBe(200);
+  expect(statuses[3]).toBe(429);
+  expect(upstream.received.length).toBe(statuses.filter((status) => status === 200).length);
+});
+
 test('a client that leaves stops the vendor', async () => {
   let cancelled = false;
   const upstream = vendor(

@@ -1,6 +1,8 @@
-/** Opens the account of an exchange: who pays, for which session and client. */
+/** Opens the account of an exchange: who pays, for which session and client; and which targets it may use. */
 
+import type { GatewayError } from '../../conversation/errors.ts';
 import { sessionOf } from '../../conversation/session/session-id.ts';
+import type { RoutedTarget } from '../../routing/index.ts';
 import { clientName } from '../../telemetry/client-name.ts';
 import type { Account, Accounts } from '../account.ts';
 import type { ClientRequest } from '../client-request.ts';
@@ -9,7 +11,7 @@ import type { Exchange } from '../types.ts';
 /** Undefined: nothing is counted, or it goes on the account of another exchange. @throws GatewayError as {@link Accounts.open} */
 export function accountOf(
   exchange: Exchange,
-  { model, stream }: ClientRequest,
+  { model, stream }: Pick<ClientRequest, 'model' | 'stream'>,
   accounts: Accounts | undefined,
 ): Account | undefined | Promise<Account> {
   // What another exchange asks for is on its account.
@@ -23,4 +25,20 @@ export function accountOf(
     client: clientName(headers.get('user-agent') ?? undefined, protocol.name),
     stream,
   });
+}
+
+/** The targets that the account may use. @throws GatewayError why not the first, if it may use none */
+export function affordableTargets(
+  account: Account,
+  targets: readonly RoutedTarget[],
+): readonly RoutedTarget[] {
+  let refusal: GatewayError | undefined;
+  const left = targets.filter(({ target }) => {
+    const why = account.forbids(target);
+    refusal ??= why;
+    return why === undefined;
+  });
+  if (refusal === undefined) return targets;
+  if (left.length === 0) throw refusal;
+  return left;
 }
