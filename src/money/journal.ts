@@ -279,6 +279,6 @@ export class SpendJournal {
   #report(message: string): void {
     if (this.#problem !== undefined) return;
     this.#problem = message;
-    this.#options.onProblem(message, this.waiting);
+    this.#options.onProblem(`${this.#options.path}: ${message}`, this.waiting);
   }
 }

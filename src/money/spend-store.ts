@@ -1,7 +1,7 @@
 /** The spend database: writes rows and totals in one transaction, and takes over what killed processes left. */
 
-import { Database } from 'bun:sqlite';
-import { openStateFile } from '../lib/store/versioned-store.ts';
+import type { Database } from 'bun:sqlite';
+import { openStateFile, openToRead } from '../lib/store/versioned-store.ts';
 import {
   DAY,
   HOUR,
@@ -329,10 +329,7 @@ function isAlive(pid: number): boolean {
 
 /** The file for commands that only look; nothing is changed, and a gateway may run. @throws SQLiteError */
 export function openSpendReader(path: string): SpendReader & { close(): void } {
-  // A database with a write-ahead log can only be read with its other files, which a reader may have to make.
-  const db = new Database(path, { readwrite: true, create: false, strict: true });
-  db.run('PRAGMA busy_timeout = 2000');
-  db.run('PRAGMA query_only = ON');
+  const db = openToRead(path);
   return {
     all: <Row>(sql: string, values: Readonly<Record<string, string | number>> = {}) =>
       db.query<Row, [Record<string, string | number>]>(sql).all({ ...values }),

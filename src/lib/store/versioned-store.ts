@@ -88,6 +88,18 @@ export function openPrivate(path: string, busy = 200): Database {
   return db;
 }
 
+/**
+ * A database of a gateway that may run, for reading alone.
+ * @throws SQLiteError where there is none
+ */
+export function openToRead(path: string, busy = 2000): Database {
+  // A database with a write-ahead log can only be read with its other files, which a reader may have to make.
+  const db = new Database(path, { readwrite: true, create: false, strict: true });
+  db.run(`PRAGMA busy_timeout = ${busy}`);
+  db.run('PRAGMA query_only = ON');
+  return db;
+}
+
 /** Is the path a link to a file outside the link's own directory? */
 function leadsOut(path: string): boolean {
   if (!lstatSync(path).isSymbolicLink()) return false;
