@@ -82,7 +82,6 @@ export class UpstreamCall {
 
   /** No answer came: gives everything back. What to throw instead of what was thrown. */
   failed(thrown: unknown): unknown {
-    this.#idleTimer.stop();
     this.release();
     const { name, timeouts } = this.#config;
     if (this.#abort.reason instanceof GatewayError) return this.#abort.reason;
@@ -97,8 +96,10 @@ export class UpstreamCall {
     );
   }
 
-  /** Gives the provider's slot back; call it when the body is done with. */
+  /** Gives the provider's slot back and stops the timers; call it when the body is done with, or nothing is sent. */
   release(): void {
+    // A timer that goes on keeps the call, and its exchange, until it fires.
+    this.#idleTimer.stop();
     if (this.#limit !== undefined) clearTimeout(this.#limit);
     this.#release();
   }

@@ -1,6 +1,6 @@
 /** A try that fails after its answer began leaves no idle timer behind: a timer keeps the whole body in memory. */
 
-import { afterAll, beforeAll, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { runningIdleTimers } from '../../src/lib/loop/idle-timer.ts';
 import { type InProcess, startInProcess } from '../support/in-process.ts';
 import { until } from '../support/until.ts';
@@ -84,3 +84,39 @@ test.each(CASES)('%s, %s, streamed: %p', async (model, path, stream) => {
   await response.text().catch(() => '');
   await until(() => runningIdleTimers() <= before);
 });
+
+test.each(['/v1/chat/completions', '/v1/messages', '/v1/embeddings'])(
+  '%s: a try that a limit refuses',
+  async (path) => {
+    const limited = await startInProcess({
+      listen: '127.0.0.1:0',
+      providers: {
+        up: {
+          protocol: 'openai-chat',
+          base_url: `http://127.0.0.1:${vendor.port}/v1`,
+          keys: ['sk-up-0123456789abcdef'],
+          models: ['*'],
+        },
+      },
+      auth: { keys: [{ name: 'ann', key: 'sk-ann-0001', limits: { tokens_per_minute: 1 } }] },
+    });
+    try {
+      const before = runningIdleTimers();
+      const response = await fetch(limited.url + path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: 'Bearer sk-ann-0001' },
+        body: JSON.stringify({
+          model: 'up/m',
+          input: 'more than one token',
+          max_tokens: 10,
+          messages: [{ role: 'user', content: 'more than one token' }],
+        }),
+      });
+      expect(response.status).toBe(429);
+      await response.text();
+      expect(runningIdleTimers()).toBeLessThanOrEqual(before);
+    } finally {
+      await limited.stop();
+    }
+  },
+);
