@@ -4,6 +4,7 @@ import type { Codec } from '../codecs/codec.ts';
 import type { Asked } from '../codecs/serve.ts';
 import { asGatewayError, clientGone, GatewayError } from '../conversation/errors.ts';
 import type { EntryName } from '../conversation/models/endpoint-names.ts';
+import { sessionOf } from '../conversation/session/session-id.ts';
 import { errorResponse } from '../gateway/error-response.ts';
 import type { ClientLane } from '../gateway/stream/client-lane.ts';
 import type { Exchange, FormSource, Gateway } from '../gateway/types.ts';
@@ -164,6 +165,7 @@ class HttpExchange implements Exchange {
   readonly request: Request;
   /** Bytes that {@link Connections.begun} counts. */
   readonly held: number;
+  #sessionId: string | undefined;
 
   constructor(request: Request, protocol: Codec, read: Read) {
     this.id = read.id;
@@ -180,6 +182,11 @@ class HttpExchange implements Exchange {
     this.trace = read.trace;
     this.lane = read.lane;
     this.request = request;
+  }
+
+  get sessionId(): string {
+    this.#sessionId ??= sessionOf(this.headers, this.body);
+    return this.#sessionId;
   }
 
   // Only spans name it.

@@ -176,6 +176,7 @@ export function rawWorld(yaml: string): World {
     protocol: PROTOCOLS[client],
     body: new TextEncoder().encode(JSON.stringify(body)),
     headers: new Headers(headers),
+    sessionId: '',
     search: '',
     signal,
     principal: WITHOUT_KEY,
