@@ -56,6 +56,7 @@ import { createFeatures, NO_FEATURES } from './features.ts';
 import { sampleServices } from './in-process.ts';
 import { memoryService } from './memory.ts';
 import { accountServices, paying } from './operations/accounts.ts';
+import { engineServices } from './operations/engines.ts';
 import { recorderFor, recorderSettings } from './recorder.ts';
 import { responseState } from './responses/response-state.ts';
 import {
@@ -89,7 +90,11 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   });
   const outliving = { runTimeKeys, tokens, onChange };
   let current = configured(options.config, environment, outliving);
-  const health = { snapshot: () => healthSnapshot(current.upstreams.known) };
+  const engines = engineServices(options.config, { log, metrics });
+  const health = {
+    snapshot: () => healthSnapshot(current.upstreams.known),
+    engines: engines.report,
+  };
   const services = () => current.services;
   const config = () => current.services.table.config;
   let draining = false;
@@ -101,6 +106,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     for (const target of told) metrics.targetState.set(STATE_VALUES.serving, target);
     for (const { target, state } of targets) metrics.targetState.set(STATE_VALUES[state], target);
     told = new Set(targets.map(({ target }) => target));
+    engines.measure();
     return metrics.render();
   };
   const telemetry = new Telemetry(options.config, { log, metrics, version });
@@ -446,6 +452,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         openedResponses.created?.close();
         money.journal.close();
         limits.close();
+        await engines.close();
         runTimeKeys.close();
         await features.close();
         await telemetry.close();
