@@ -1,4 +1,4 @@
-/** `GET /health/targets` and `/health/engines`: what serves, what rests or is away, why, and since when. */
+/** `GET /health/targets` and `/health/engines`: which targets and engines serve, which do not, why, and since when. */
 
 import { Elysia } from 'elysia';
 import type { HealthSnapshot } from '../upstream/health/snapshot.ts';

@@ -1,4 +1,4 @@
-/** An upstream's redirect ends at the gateway: nobody's key or prompt follows it. */
+/** An upstream's redirect ends at the gateway: no key and no prompt follows it. */
 
 import { describe, expect, test } from 'bun:test';
 import { CODECS } from '../../src/app/codecs.ts';
