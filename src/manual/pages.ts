@@ -23,6 +23,8 @@ import moneyChinese from '../../docs/money.zh-CN.md' with { type: 'text' };
 import notes from '../../docs/notes.md' with { type: 'text' };
 import proof from '../../docs/proof.md' with { type: 'text' };
 import recipes from '../../docs/recipes.md' with { type: 'text' };
+import scaleOut from '../../docs/scale-out.md' with { type: 'text' };
+import scaleOutChinese from '../../docs/scale-out.zh-CN.md' with { type: 'text' };
 import security from '../../docs/security.md' with { type: 'text' };
 import serverTools from '../../docs/server-tools.md' with { type: 'text' };
 import telemetry from '../../docs/telemetry.md' with { type: 'text' };
@@ -49,6 +51,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   keys,
   limits,
   money,
+  'scale-out': scaleOut,
   websocket,
   browser,
   notes,
@@ -64,6 +67,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   'keys.zh-CN': keysChinese,
   'limits.zh-CN': limitsChinese,
   'money.zh-CN': moneyChinese,
+  'scale-out.zh-CN': scaleOutChinese,
 };
 
 /** The first heading, without `#`. */

@@ -34,6 +34,7 @@ function check(protocol: ProtocolName, chunks: readonly (string | Uint8Array)[],
     protocol: { name: protocol },
     body: new Uint8Array(),
     headers: new Headers(),
+    sessionId: '',
     search: '',
     owner: '',
   };

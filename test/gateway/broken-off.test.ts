@@ -73,6 +73,7 @@ test('a count that breaks off gives its place back: the next one is not left wai
       protocol: anthropicMessages,
       body: new TextEncoder().encode(JSON.stringify(ASKED)),
       headers: new Headers(),
+      sessionId: '',
       search: '',
       signal: new AbortController().signal,
       principal: WITHOUT_KEY,

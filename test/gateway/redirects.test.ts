@@ -86,6 +86,7 @@ describe('a redirect of the upstream', () => {
       protocol: PROTOCOLS['anthropic-messages'],
       body: new TextEncoder().encode(JSON.stringify(asked('m'))),
       headers: new Headers(),
+      sessionId: '',
       search: '',
       signal: new AbortController().signal,
       principal: WITHOUT_KEY,
