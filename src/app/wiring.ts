@@ -57,13 +57,9 @@ import { sampleServices } from './in-process.ts';
 import { memoryService } from './memory.ts';
 import { accountServices, paying } from './operations/accounts.ts';
 import { recorderFor, recorderSettings } from './recorder.ts';
+import { compacted } from './responses/compact.ts';
 import { responseState } from './responses/response-state.ts';
-import {
-  COMPACT,
-  CONVERSATIONS,
-  notServed,
-  storedResponses,
-} from './responses/stored-responses.ts';
+import { CONVERSATIONS, notServed, storedResponses } from './responses/stored-responses.ts';
 import { warmUp } from './responses/warm-up.ts';
 import { logDamage, logExposed } from './state.ts';
 import { joined, streamValidator } from './stream-validator.ts';
@@ -338,7 +334,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       inputItems: byId(stored.inputItems),
       cancel: byId(stored.cancel),
       inputTokens: received(stored.counted),
-      compact: refused(COMPACT),
+      compact: received(compacted({ store: responseStore, shared, gateway })),
       conversations: refused(CONVERSATIONS),
       refuse(status: number, message: string) {
         const answer = errorResponse(
