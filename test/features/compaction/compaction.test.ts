@@ -12,6 +12,7 @@ import {
 } from '../../support/fake-upstream/index.ts';
 import { type InProcess, startInProcess } from '../../support/in-process.ts';
 import { idOf, ResponsesSocket } from '../../support/responses-socket.ts';
+import { until } from '../../support/until.ts';
 
 const PROTOCOLS = [
   'openai-chat',
@@ -169,16 +170,18 @@ describe.each(PROTOCOLS)('onto %s', (protocol) => {
     expect(made.output.map(({ type }) => type)).toEqual(['message', 'compaction']);
     expect(JSON.stringify(made.output[0])).toContain('Build a café.');
     expect(made.usage.output_tokens).toBeGreaterThan(0);
-    // One exchange and one account, like a response.
-    const logged = gateway.lines.slice(lines).filter((line) => line.includes('"exchange"'));
-    expect(logged.length).toBe(1);
-    expect(JSON.parse(logged[0]!)).toMatchObject({ target: `${protocol}/${model}`, status: 200 });
+    const logged = () => gateway.lines.slice(lines).filter((line) => line.includes('"exchange"'));
+    await until(() => logged()[0]);
+    expect(JSON.parse(logged()[0]!)).toMatchObject({ target: `${protocol}/${model}`, status: 200 });
     upstream.enqueue(say('The door is blue.'));
     const next = await client.responses.create({
       model,
       input: [...(made.output as never[]), { role: 'user', content: 'Which colour?' }],
     });
     expect(next.output_text).toBe('The door is blue.');
+    // The compaction was one exchange, the answer is the other.
+    await until(() => logged()[1]);
+    expect(logged().length).toBe(2);
     expect(sent(1)).toContain('builds a café');
     expect(upstream.refusals).toEqual([]);
   });
