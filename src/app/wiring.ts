@@ -255,6 +255,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     },
     count: countTokens,
     received,
+    gateway,
     upgrade: (request) => sockets.upgrade(request, openaiResponses),
     search: paying(money.accounts, (exchange, payer) => codexSearch(exchange, payer, features)),
   });
