@@ -9,6 +9,7 @@ import type { Account, Accounts } from './account.ts';
 import { type ClientRequest, clientRequest, type RepairBody } from './client-request.ts';
 import { ExchangeSummaryBuilder } from './exchange-summary.ts';
 import { finishWhole } from './follow-ups.ts';
+import type { Histories } from './histories/histories.ts';
 import type { Services } from './reloadable.ts';
 import { errorOf, failedResponse, streamResponse, wholeResponse } from './responses.ts';
 import { type RunningExchange, runHop } from './run-hop.ts';
@@ -31,6 +32,8 @@ export interface GatewayOptions {
   readonly accounts?: Accounts;
   /** For bodies that cannot be read as they are. */
   readonly repairBody?: RepairBody;
+  /** Left out: every turn is read anew. */
+  readonly histories?: Histories;
   /** @throws GatewayError what the client gets instead of an answer */
   readonly featuresFor: (
     exchange: Exchange,
@@ -58,7 +61,11 @@ export function createGateway(options: GatewayOptions): Gateway {
     try {
       const services = options.services();
       const { blocks } = services.table.config.limits;
-      const decoding = clientRequest(exchange.protocol, exchange.body, options.repairBody, blocks);
+      const decoding = clientRequest(exchange.protocol, exchange.body, {
+        mend: options.repairBody,
+        mostBlocks: blocks,
+        history: options.histories && ((body) => options.histories?.read(exchange, body)),
+      });
       const request = decoding instanceof Promise ? await decoding : decoding;
       summary.received(request);
       const opening = accountOf(exchange, request, options.accounts);

@@ -101,6 +101,7 @@ async function passInTurns(
   for (const feature of armed) {
     if (feature.request === undefined) continue;
     if (sent === undefined) {
+      await preparation.request.readAhead();
       sent = preparation.request.conversation;
       await othersTurn();
     }
@@ -182,7 +183,9 @@ function written(
   value: JsonObject,
 ): Prepared {
   const { request, target, protocol, notes } = preparation;
-  const body = utf8.encode(JSON.stringify(shapeBody(value, target.profile, notes)));
+  const shaped = shapeBody(value, target.profile, notes);
+  const body =
+    request.history?.write(protocol.name, shaped) ?? utf8.encode(JSON.stringify(shaped));
   const same = protocol === request.protocol;
   const named = same ? request.conversation.settings.previousResponseId : undefined;
   const previous = value.previous_response_id === named ? undefined : named;
