@@ -184,8 +184,7 @@ function written(
 ): Prepared {
   const { request, target, protocol, notes } = preparation;
   const shaped = shapeBody(value, target.profile, notes);
-  const body =
-    request.history?.write(protocol.name, shaped) ?? utf8.encode(JSON.stringify(shaped));
+  const body = request.history?.write(protocol.name, shaped) ?? utf8.encode(JSON.stringify(shaped));
   const same = protocol === request.protocol;
   const named = same ? request.conversation.settings.previousResponseId : undefined;
   const previous = value.previous_response_id === named ? undefined : named;

@@ -84,7 +84,7 @@ export const limits = closed(
     ),
     history_bytes: byDefault(
       count(
-        "Memory for the last turn of each session whose requests have 64 KB or more, so that the next turn costs what it adds: the body, its values, and what was sent. The oldest go first. A body of more than an eighth of it is not kept; 0 = nothing is kept.",
+        'Memory for the last turn of each session whose requests have 64 KB or more, so that the next turn costs what it adds: the body, its values, and what was sent. The oldest go first. A body of more than an eighth of it is not kept; 0 = nothing is kept.',
       ),
       268_435_456,
     ),

@@ -1,10 +1,8 @@
 /** What is kept of the last turn of each session, so that a turn costs what it adds. Nothing depends on its being found. */
 
 import { firstMessages } from '../../conversation/session/first-messages.ts';
-import { sessionOf } from '../../conversation/session/session-id.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { rememberSearches } from '../../lib/bytes/bytes.ts';
-import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 import { type BodyPieces, bodyPieces } from '../../lib/json/body-pieces.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
 import { type WrittenBody, writtenBody } from '../../lib/json/written-body.ts';
@@ -15,7 +13,8 @@ import { hashOf } from '../../lib/text/rendezvous.ts';
 export interface Asker {
   readonly owner: string;
   readonly protocol: { readonly name: ProtocolName };
-  readonly headers: ReadonlyHeaders;
+  /** The client's own; '' where it sends none. */
+  readonly sessionId: string;
 }
 
 /** One turn's body, with what its session knew before. */
@@ -131,9 +130,9 @@ export class Histories {
 const NONE: readonly KeptHistory[] = [];
 
 /** Histories of different owners, or of different protocols, never meet. */
-function keyOf({ owner, protocol, headers }: Asker, body: Buffer): string {
-  const named = sessionOf(headers, body);
-  const sign = named === '' ? `first ${hashOf(firstMessages(protocol.name, body))}` : `id ${named}`;
+function keyOf({ owner, protocol, sessionId }: Asker, body: Buffer): string {
+  const first = () => `first ${hashOf(firstMessages(protocol.name, body))}`;
+  const sign = sessionId === '' ? first() : `id ${sessionId}`;
   return JSON.stringify([owner, protocol.name, sign]);
 }
 

@@ -1,6 +1,6 @@
 /** A JSON body in pieces: its members, and the items of its lists. What another body holds byte for byte keeps that body's values. */
 
-import { type Steps, runAtOnce } from '../loop/steps.ts';
+import { runAtOnce, type Steps } from '../loop/steps.ts';
 import { type Json, type JsonObject, type Member, parseJson } from './json.ts';
 import { put } from './json-members.ts';
 import {
@@ -226,7 +226,8 @@ class PieceScan {
     if (before !== undefined) {
       for (let i = this.#cursor; i < this.#cursor + 2 && i < before.length; i++) {
         const end = start + before[i]!.end - before[i]!.start;
-        if (endsValue(this.#bytes[end]) && this.#same(i, start, end)) return this.#take(i, start, end);
+        if (endsValue(this.#bytes[end]) && this.#same(i, start, end))
+          return this.#take(i, start, end);
       }
     }
     const end = valueEnd(this.#bytes, start);
@@ -274,7 +275,8 @@ class PieceScan {
   #listBefore({ key, from, to }: Omit<PiecedMember, 'list'>): Box | undefined {
     const before = this.#before;
     const old = before?.listed.findLast((member) => member.key === key);
-    if (before === undefined || old?.list === undefined || old.to - old.from !== to - from) return undefined;
+    if (before === undefined || old?.list === undefined || old.to - old.from !== to - from)
+      return undefined;
     for (let i = from; i < to; i++) {
       if (this.#pieces[i]!.box !== before.pieces[old.from + i - from]!.box) return undefined;
     }
@@ -309,4 +311,3 @@ function keyOf(bytes: Buffer, start: number, end: number): string | undefined {
     return undefined;
   }
 }
-

@@ -72,7 +72,7 @@ export function memberStart(bytes: Buffer, key: string): number {
     const colon = afterSpace(bytes, end);
     if (end < 0 || bytes[colon] !== COLON) return -1;
     const start = afterSpace(bytes, colon + 1);
-    if (end - at === quoted.length && bytes.latin1Slice(at, end) === quoted) return start;
+    if (end - at === quoted.length && bytes.toString('latin1', at, end) === quoted) return start;
     const behind = valueEnd(bytes, start);
     at = afterSpace(bytes, behind);
     if (behind < 0 || bytes[at] !== COMMA) return -1;

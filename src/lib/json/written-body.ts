@@ -97,7 +97,12 @@ class BodyWriter {
     this.#text = '';
     const last = this.#parts.at(-1);
     // Between two neighbours stands what stood there before: one copy takes them all.
-    if (last !== undefined && last.bytes === this.#before?.bytes && text === ',' && last.bytes[last.end] === COMMA) {
+    if (
+      last !== undefined &&
+      last.bytes === this.#before?.bytes &&
+      text === ',' &&
+      last.bytes[last.end] === COMMA
+    ) {
       last.end++;
       this.#size++;
       return;
