@@ -51,6 +51,7 @@ export class BodyPieces {
   readonly #members: readonly PiecedMember[];
   readonly #pieces: readonly Piece[];
   #value: JsonObject | undefined;
+  #byKey: ReadonlyMap<string, PiecedMember> | undefined;
   /** Bytes that were taken from the earlier body. */
   readonly kept: number;
   /** Ranges of bytes that the earlier body does not hold: start, end, start, end … */
@@ -74,10 +75,6 @@ export class BodyPieces {
     return this.#pieces;
   }
 
-  get listed(): readonly PiecedMember[] {
-    return this.#members;
-  }
-
   /** How many of its first pieces stand at the same place in other bytes; some are looked at, not all. */
   sharedWith(other: Buffer): number {
     const pieces = this.#pieces;
@@ -92,14 +89,9 @@ export class BodyPieces {
   }
 
   /** Where the members stand; a duplicate key has its last place, as for JSON.parse. */
-  get members(): ReadonlyMap<string, Member> {
-    return new Map(this.#members.map((member) => [member.key, member]));
-  }
-
-  /** The value of one member, parsed alone. @throws SyntaxError, TypeError (no UTF-8) */
-  member(key: string): Json | undefined {
-    const found = this.#members.findLast((member) => member.key === key);
-    return found && this.#valueOf(found);
+  get members(): ReadonlyMap<string, PiecedMember> {
+    this.#byKey ??= new Map(this.#members.map((member) => [member.key, member]));
+    return this.#byKey;
   }
 
   /** The whole value, frozen by convention: lists and items may be those of other bodies. @throws as {@link member} */
@@ -161,6 +153,7 @@ export function* bodyPieces(bytes: Buffer, before?: BodyPieces): Steps<BodyPiece
       if (key === undefined) return undefined;
       const valueStart = afterSpace(bytes, at + 1);
       const from = scan.count;
+      scan.begin(key);
       const isList = bytes[valueStart] === BRACKET_OPEN;
       if (isList) {
         at = afterSpace(bytes, valueStart + 1);
@@ -216,6 +209,11 @@ class PieceScan {
 
   get count(): number {
     return this.#pieces.length;
+  }
+
+  /** The pieces of this member follow. */
+  begin(key: string): void {
+    this.#cursor = this.#before?.members.get(key)?.from ?? this.#cursor;
   }
 
   /** Takes the piece that begins at `start`; its end, -1 where there is none. */
@@ -274,7 +272,7 @@ class PieceScan {
   /** The earlier list of the same items. */
   #listBefore({ key, from, to }: Omit<PiecedMember, 'list'>): Box | undefined {
     const before = this.#before;
-    const old = before?.listed.findLast((member) => member.key === key);
+    const old = before?.members.get(key);
     if (before === undefined || old?.list === undefined || old.to - old.from !== to - from)
       return undefined;
     for (let i = from; i < to; i++) {

@@ -13,6 +13,8 @@ export interface WrittenBody {
   readonly bytes: Uint8Array;
   /** Items of lists and large members, in order. */
   readonly places: readonly Place[];
+  /** Which of them is the first of a member. */
+  readonly firsts: ReadonlyMap<string, number>;
 }
 
 const encoder = new TextEncoder();
@@ -29,6 +31,7 @@ export function writtenBody(body: JsonObject, before: WrittenBody | undefined): 
     if (value === undefined) continue;
     writer.text(`${lead}${JSON.stringify(key)}:`);
     lead = ',';
+    writer.member(key);
     if (!Array.isArray(value)) {
       const large = typeof value === 'string' ? value.length > LEAST_KEPT : isObject(value);
       if (large) writer.value(value);
@@ -57,6 +60,7 @@ class BodyWriter {
   readonly #before: WrittenBody | undefined;
   readonly #parts: Part[] = [];
   readonly #places: Place[] = [];
+  readonly #firsts = new Map<string, number>();
   #text = '';
   #size = 0;
   /** Where the next value is expected among the earlier ones. */
@@ -64,6 +68,11 @@ class BodyWriter {
 
   constructor(before: WrittenBody | undefined) {
     this.#before = before;
+  }
+
+  member(key: string): void {
+    this.#firsts.set(key, this.#places.length);
+    this.#cursor = this.#before?.firsts.get(key) ?? this.#cursor;
   }
 
   text(text: string): void {
@@ -126,19 +135,24 @@ class BodyWriter {
       bytes.set(part.bytes.subarray(part.start, part.end), at);
       at += part.end - part.start;
     }
-    return { bytes, places: this.#places };
+    return { bytes, places: this.#places, firsts: this.#firsts };
   }
 }
 
 const COMMA = 0x2c;
 
+/** Deeper values are written again: a comparison must not end the stack. */
+const MOST_DEPTH = 100;
+
 /** Would both be written the same? False for some that would, never true for others. */
-export function sameJson(a: Json | undefined, b: Json | undefined): boolean {
+function sameJson(a: Json | undefined, b: Json | undefined, depth = 0): boolean {
   if (a === b) return true;
+  if (depth > MOST_DEPTH) return false;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
   if (Array.isArray(a)) {
     if (!Array.isArray(b) || a.length !== b.length) return false;
-    for (let i = 0; i < a.length; i++) if (!sameJson(a[i] as Json, b[i] as Json)) return false;
+    for (let i = 0; i < a.length; i++)
+      if (!sameJson(a[i] as Json, b[i] as Json, depth + 1)) return false;
     return true;
   }
   // Raw numbers are objects of one member; what is written is that member, so they compare like others.
@@ -149,7 +163,7 @@ export function sameJson(a: Json | undefined, b: Json | undefined): boolean {
   if (keys.length !== others.length) return false;
   for (let i = 0; i < keys.length; i++) {
     const key = keys[i]!;
-    if (key !== others[i] || !sameJson(one[key], other[key])) return false;
+    if (key !== others[i] || !sameJson(one[key], other[key], depth + 1)) return false;
   }
   return true;
 }
