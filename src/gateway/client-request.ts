@@ -17,7 +17,7 @@ import {
 import { topLevelInSlices } from '../lib/json/large-json.ts';
 import { runInSlices } from '../lib/loop/steps.ts';
 import { containsControl } from '../lib/text/printable-text.ts';
-import { type History, LEAST_BYTES } from './histories/histories.ts';
+import { type Asker, type Histories, type History, LEAST_BYTES } from './histories/histories.ts';
 
 // Below this size a parse costs less than it could save, and it catches malformed bodies right here.
 const PARSE_AT_ONCE = LEAST_BYTES;
@@ -50,8 +50,10 @@ export interface ReadOptions {
   readonly mend?: RepairBody | undefined;
   /** `limits.blocks`: a body with more is not decoded; 0 = no limit. */
   readonly mostBlocks?: number;
-  /** Looks for what the session's last turn held. */
-  readonly history?: (body: Buffer) => History | undefined | Promise<History | undefined>;
+  /** What sessions held before; left out: every turn is read anew. */
+  readonly histories?: Histories | undefined;
+  /** Whose session it is; needed with `histories`. */
+  readonly asker?: Asker;
 }
 
 /**
@@ -73,11 +75,14 @@ async function largeClientRequest(
   body: Buffer,
   options: ReadOptions,
 ): Promise<ClientRequest> {
-  // The extension is cut out first: turns of a session may differ in it.
-  const found = containsAny(body, EXTENSION) ? undefined : options.history?.(body);
-  const history = found instanceof Promise ? await found : found;
+  const { histories, asker } = options;
+  const known = asker && histories?.read(asker, body);
+  const history = known instanceof Promise ? await known : known;
   if (history !== undefined) {
-    return new ClientRequest(protocol, body, options, history.pieces.members, history);
+    const { members } = history.pieces;
+    // With the extension cut out the bytes are others.
+    const own = members.has('hopgate') ? undefined : history;
+    return new ClientRequest(protocol, body, options, members, own);
   }
   if (body.length <= LARGE) return new ClientRequest(protocol, body, options);
   const members = await topLevelInSlices(body);

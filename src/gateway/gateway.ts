@@ -6,10 +6,14 @@ import type { ProtocolName } from '../conversation/types.ts';
 import type { Recording } from '../samples/recording.ts';
 import { secretsOf } from '../upstream/secrets.ts';
 import type { Account, Accounts } from './account.ts';
-import { type ClientRequest, clientRequest, type RepairBody } from './client-request.ts';
+import {
+  type ClientRequest,
+  clientRequest,
+  type ReadOptions,
+  type RepairBody,
+} from './client-request.ts';
 import { ExchangeSummaryBuilder } from './exchange-summary.ts';
 import { finishWhole } from './follow-ups.ts';
-import type { Histories } from './histories/histories.ts';
 import type { Services } from './reloadable.ts';
 import { errorOf, failedResponse, streamResponse, wholeResponse } from './responses.ts';
 import { type RunningExchange, runHop } from './run-hop.ts';
@@ -33,7 +37,7 @@ export interface GatewayOptions {
   /** For bodies that cannot be read as they are. */
   readonly repairBody?: RepairBody;
   /** Left out: every turn is read anew. */
-  readonly histories?: Histories;
+  readonly histories?: ReadOptions['histories'];
   /** @throws GatewayError what the client gets instead of an answer */
   readonly featuresFor: (
     exchange: Exchange,
@@ -64,7 +68,8 @@ export function createGateway(options: GatewayOptions): Gateway {
       const decoding = clientRequest(exchange.protocol, exchange.body, {
         mend: options.repairBody,
         mostBlocks: blocks,
-        history: options.histories && ((body) => options.histories?.read(exchange, body)),
+        histories: options.histories,
+        asker: exchange,
       });
       const request = decoding instanceof Promise ? await decoding : decoding;
       summary.received(request);

@@ -183,7 +183,8 @@ async function sent(
   const protocol = CODECS[client];
   const asker = { owner, protocol, sessionId: 'the-session' };
   const request = await clientRequest(protocol, Buffer.from(text), {
-    history: histories && ((body) => histories.read(asker, body)),
+    histories,
+    asker,
   });
   const notes = new Notes();
   const { body } = await prepare({
