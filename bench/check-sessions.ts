@@ -71,6 +71,8 @@ interface Spent {
   /** Milliseconds of CPU of the whole session, and of its last ten turns. */
   readonly all: number;
   readonly late: number;
+  /** Milliseconds of the whole that the compilers' threads spent. */
+  readonly compiling: number;
 }
 
 async function runSession(
@@ -89,7 +91,23 @@ async function runSession(
   // What is done behind the answers counts.
   await sleep(60);
   const after = cpuSample(pid);
-  return { all: cpuBetween(before, after) / 1e6, late: cpuBetween(middle, after) / 1e6 };
+  return {
+    all: cpuBetween(before, after) / 1e6,
+    late: cpuBetween(middle, after) / 1e6,
+    compiling: cpuBetween(before, after, COMPILER) / 1e6,
+  };
+}
+
+const COMPILER = 'JITWorker';
+const CALM_SHARE = 0.04;
+const MOST_WARM_UPS = 16;
+
+/** Runs sessions until in two of them hardly anything was compiled. */
+async function warmUp(server: Server, dialect: SessionDialect): Promise<void> {
+  for (let run = 0, calm = 0; run < MOST_WARM_UPS && calm < 2; run++) {
+    const { all, compiling } = await runSession(server, newSession(dialect), dialect);
+    calm = compiling < all * CALM_SHARE ? calm + 1 : 0;
+  }
 }
 
 let seed = 1;
@@ -214,16 +232,21 @@ export async function agentSessions(
   }
   const spent = new Map<string, Spent[]>();
   const relayed: Spent[] = [];
-  for (let round = -1; round < rounds; round++) {
+  await warmUp(relay, 'chat');
+  for (const { client, upstream } of chosen) await warmUp(gateways.get(upstream)!, client);
+  for (let round = 0; round < rounds; round++) {
     const one = await runSession(relay, newSession('chat'), 'chat');
     for (const { client, upstream } of shuffled(chosen)) {
       const cost = await runSession(gateways.get(upstream)!, newSession(client), client);
       const key = `${client}>${upstream}`;
-      if (round >= 0) spent.set(key, [...(spent.get(key) ?? []), cost]);
+      spent.set(key, [...(spent.get(key) ?? []), cost]);
     }
     const other = await runSession(relay, newSession('chat'), 'chat');
-    if (round < 0) continue;
-    relayed.push({ all: (one.all + other.all) / 2, late: (one.late + other.late) / 2 });
+    relayed.push({
+      all: (one.all + other.all) / 2,
+      late: (one.late + other.late) / 2,
+      compiling: 0,
+    });
     bench.say(`sessions, round ${round + 1} of ${rounds}`);
   }
   const costs = chosen.map(({ client, upstream }) => {

@@ -209,7 +209,7 @@ export class ClientRequest {
       );
     }
     try {
-      return this.protocol.decodeRequest(this.#parsed);
+      return this.protocol.decodeRequest(this.#parsed, this.history?.known);
     } catch (thrown) {
       // Damage of a tool history bricks a session for good if it is not mended; any other malformed
       // field is the client's to put right, and the error says which.

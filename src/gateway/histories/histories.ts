@@ -1,6 +1,7 @@
 /** What is kept of the last turn of each session, so that a turn costs what it adds. Nothing depends on its being found. */
 
 import { firstMessages } from '../../conversation/session/first-messages.ts';
+import { KnownNodes } from '../../conversation/session/known-nodes.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { rememberSearches } from '../../lib/bytes/bytes.ts';
 import { type BodyPieces, bodyPieces } from '../../lib/json/body-pieces.ts';
@@ -20,6 +21,10 @@ export interface Asker {
 /** One turn's body, with what its session knew before. */
 export interface History {
   readonly pieces: BodyPieces;
+  /** Most of it was in the last turn. */
+  readonly goesOn: boolean;
+  /** What was decoded from values of the pieces. */
+  readonly known: KnownNodes;
   /** The bytes of an encoded body. The bytes of the last one for this protocol are taken where they are the same. */
   write(protocol: ProtocolName, body: JsonObject): Uint8Array;
 }
@@ -139,6 +144,8 @@ function keyOf({ owner, protocol, sessionId }: Asker, body: Buffer): string {
 class KeptHistory implements History {
   readonly key: string;
   readonly pieces: BodyPieces;
+  readonly goesOn: boolean;
+  readonly known: KnownNodes;
   readonly #written: Map<ProtocolName, WrittenBody>;
   readonly #onGrown: (bytes: number) => void;
   /** Bytes, about: the body, its values, and what was written of it. */
@@ -152,6 +159,8 @@ class KeptHistory implements History {
   ) {
     this.key = key;
     this.pieces = pieces;
+    this.goesOn = pieces.kept * 2 > pieces.bytes.length;
+    this.known = before?.known ?? new KnownNodes();
     this.#written = new Map(before === undefined ? [] : before.#written);
     this.#onGrown = onGrown;
     this.size = 2 * pieces.bytes.length + PIECE_BYTES * pieces.pieces.length;

@@ -194,6 +194,8 @@ class PieceScan {
   readonly #members: PiecedMember[] = [];
   /** Where the next piece is expected among the earlier ones. */
   #cursor = 0;
+  /** Earlier pieces that were taken: equal ones stay two, as if read anew. */
+  readonly #taken: Uint8Array;
   #byLength: Map<number, number[]> | undefined;
   #kept = 0;
   readonly #fresh: number[] = [];
@@ -205,6 +207,7 @@ class PieceScan {
   constructor(bytes: Buffer, before: BodyPieces | undefined) {
     this.#bytes = bytes;
     this.#before = before;
+    this.#taken = new Uint8Array(before?.pieces.length ?? 0);
   }
 
   get count(): number {
@@ -243,6 +246,7 @@ class PieceScan {
   }
 
   #same(i: number, start: number, end: number): boolean {
+    if (this.#taken[i] === 1) return false;
     const { pieces, bytes } = this.#before!;
     const old = pieces[i]!;
     return bytes.compare(this.#bytes, start, end, old.start, old.end) === 0;
@@ -258,6 +262,7 @@ class PieceScan {
       bytes.compare(this.#bytes, this.#seen, start, pieces[i - 1]!.end, pieces[i]!.start) === 0;
     if (!whole) this.#fresh.push(this.#seen, start);
     this.#cursor = i + 1;
+    this.#taken[i] = 1;
     this.#kept += end - start;
     this.#seen = end;
     this.#pieces.push({ start, end, box: pieces[i]!.box });

@@ -131,6 +131,11 @@ describe('what was there', () => {
     expect(now.value.tools).toBe(old.tools!);
   });
 
+  test('serves one message where several are equal: they stay as many objects', () => {
+    const now = pieces(text([messages[0]!, messages[0]!, messages[1]!, messages[0]!]), before)!;
+    expect(new Set(objects(now.value.messages)).size).toBe(4);
+  });
+
   test('of a list that stands elsewhere is found, too', () => {
     const now = pieces(JSON.stringify({ tools, model: 'm', messages }), before)!;
     expect(now.value.tools).toBe(old.tools!);
