@@ -9,7 +9,7 @@ import type { HopRecording } from '../samples/recording.ts';
 import { remedyForError } from '../upstream/classify.ts';
 import type { UpstreamAnswer } from '../upstream/transport.ts';
 import type { UpstreamCall } from '../upstream/upstream.ts';
-import { withoutRefusedBetas } from './betas.ts';
+import { shapeHeaders } from './parameters.ts';
 import { prepare } from './prepare.ts';
 import { readAnswer } from './read-answer.ts';
 import { readRefusal } from './read-refusal.ts';
@@ -68,7 +68,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
       query: address?.query,
       search: exchange.search,
       body: address?.body ?? prepared.body,
-      clientHeaders: same ? withoutRefusedBetas(headers, target.profile, notes) : headers,
+      clientHeaders: same ? shapeHeaders(headers, target.profile, notes) : headers,
       sameProtocol: same,
       stream: request.stream,
       abort,

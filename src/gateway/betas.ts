@@ -1,11 +1,35 @@
 /** Drops the betas that a Messages vendor refuses, as its profile says: the flag and the fields that belong to it, together. */
 
-import { BETA_FIELDS } from '../conversation/anthropic-betas.ts';
 import type { Notes } from '../conversation/notes.ts';
 import type { Profile } from '../conversation/target.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
 import { isObject, type Json, type JsonObject } from '../lib/json/json.ts';
 import { globTest } from '../lib/text/glob.ts';
+
+/**
+ * Fields of a Messages body that belong to a beta, each with the flags (globs) of which one is needed. A star in a
+ * path stands for every item of a list.
+ * https://docs.claude.com/en/api/beta-headers
+ */
+const BETA_FIELDS: readonly (readonly [path: string, flags: readonly string[]])[] = [
+  ['context_management', ['context-management-*', 'compact-*']],
+  ['mcp_servers', ['mcp-client-*']],
+  ['container', ['code-execution-*', 'skills-*']],
+  ['speed', ['fast-mode-*']],
+  ['output_format', ['structured-outputs-*']],
+  ['output_config.format', ['structured-outputs-*']],
+  ['output_config.effort', ['effort-*']],
+  ['output_config.task_budget', ['task-budgets-*']],
+  ['tools.*.strict', ['structured-outputs-*']],
+  ['tools.*.defer_loading', ['tool-search-tool-*', 'advanced-tool-use-*']],
+  ['tools.*.input_examples', ['tool-examples-*', 'advanced-tool-use-*']],
+  ['tools.*.allowed_callers', ['advanced-tool-use-*']],
+  ['tools.*.eager_input_streaming', ['fine-grained-tool-streaming-*']],
+  ['tools.*.cache_control.scope', ['prompt-caching-scope-*']],
+  ['system.*.cache_control.scope', ['prompt-caching-scope-*']],
+  ['messages.*.content.*.cache_control.scope', ['prompt-caching-scope-*']],
+  ['cache_control.scope', ['prompt-caching-scope-*']],
+];
 
 /** What of the betas a profile's vendor takes. */
 interface BetaRules {

@@ -3,8 +3,9 @@
 import type { Notes } from '../conversation/notes.ts';
 import type { Profile } from '../conversation/target.ts';
 import { asBuffer } from '../lib/bytes/bytes.ts';
+import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { isObject, type Json, type JsonObject, parseJson, topLevel } from '../lib/json/json.ts';
-import { mayHoldRefusedBetas, withoutRefusedBetaFields } from './betas.ts';
+import { mayHoldRefusedBetas, withoutRefusedBetaFields, withoutRefusedBetas } from './betas.ts';
 
 const utf8 = new TextDecoder();
 const encoder = new TextEncoder();
@@ -51,3 +52,10 @@ function mayNeedShape(bytes: Uint8Array, profile: Profile): boolean {
   const members = topLevel(bytes);
   return members !== undefined && keys.some((key) => members.has(key));
 }
+
+/** The client's headers as the vendor takes them; the same object when there is nothing to do. */
+export const shapeHeaders = (
+  headers: ReadonlyHeaders,
+  profile: Profile,
+  notes: Notes,
+): ReadonlyHeaders => withoutRefusedBetas(headers, profile, notes);

@@ -36,7 +36,7 @@ import {
   platformKeys,
   presetOfPlatform,
   resolvePlatform,
-} from './platform.ts';
+} from './platform/index.ts';
 import { type Profiles, profileNamed } from './profiles.ts';
 import { modelPrices, models, type ProviderModels, resolveModels } from './provider-models.ts';
 import { providerRetry, type RetryConfig, resolveRetry, type retry } from './retry.ts';

@@ -1,7 +1,7 @@
 /** Vendor facts of Anthropic: which models think in which way, and what they accept together with it. */
 
 import type { Facts, ProfileFacts } from './profile-schema.ts';
-import { BEDROCK_ERRORS } from './vendor-errors.ts';
+import { BEDROCK_ERRORS, BEDROCK_MESSAGES } from './vendor-errors.ts';
 
 /**
  * From Opus and Sonnet 4.6 on: "This model does not support assistant message prefill. The
@@ -120,6 +120,7 @@ export const ANTHROPIC_PROFILES: Readonly<Record<string, Omit<ProfileFacts, 'nam
     betaFields: ['output_config.format', 'tools.*.strict'],
     renameBetas: CLOUD_NAMES,
     errors: BEDROCK_ERRORS,
+    errorWords: BEDROCK_MESSAGES,
     models: {
       // A model's name there: `us.anthropic.claude-sonnet-4-5-20250929-v1:0`.
       ...Object.fromEntries(Object.entries(MODELS).map(([glob, facts]) => [`*${glob}`, facts])),

@@ -11,9 +11,8 @@ import type { RoutedTarget } from '../../routing/index.ts';
 import { isRedirect } from '../../upstream/classify.ts';
 import type { SendOptions, Sent, Upstream } from '../../upstream/upstream.ts';
 import { aboutOurKey, maskedError, vendorError } from '../../upstream/vendor-error.ts';
-import { withoutRefusedBetas } from '../betas.ts';
 import type { ClientRequest } from '../client-request.ts';
-import { shapeBytes } from '../parameters.ts';
+import { shapeBytes, shapeHeaders } from '../parameters.ts';
 import { decoded } from '../response-body.ts';
 import type { Exchange } from '../types.ts';
 
@@ -50,7 +49,7 @@ export async function nativeCount(
     const { status, headers, bytes } = await send(exchange, upstream, NATIVE_MS, {
       ...address,
       search: exchange.search,
-      clientHeaders: withoutRefusedBetas(exchange.headers, target.profile, new Notes()),
+      clientHeaders: shapeHeaders(exchange.headers, target.profile, new Notes()),
       sameProtocol: true,
     });
     if (status === 404 || status === 405 || isRedirect(status)) return undefined;

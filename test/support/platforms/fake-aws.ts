@@ -28,7 +28,7 @@ export interface FakeAws {
     readonly body: Record<string, unknown>;
   }[];
   readonly sts: URLSearchParams[];
-  readonly refusals: readonly string[];
+  readonly refusals: string[];
   /** Known from now on. */
   readonly keys: Record<string, AwsSecret>;
   /** Ends the next stream with this exception, after so many events. */

@@ -19,7 +19,7 @@ export interface FakeGoogle {
     readonly headers: Record<string, string>;
     readonly body: Record<string, unknown>;
   }[];
-  readonly refusals: readonly string[];
+  readonly refusals: string[];
   /** Seconds that tokens hold from now on. */
   lifetime: number;
   /** The token endpoint answers with this status. */

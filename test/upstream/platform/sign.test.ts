@@ -107,9 +107,10 @@ describe('Signature Version 4', () => {
     ]) {
       const url = `http://127.0.0.1:1/model/${encodeURIComponent(id)}/invoke`;
       const given = FlatHeaders.of({ 'content-type': 'application/json', 'user-agent': 'x' });
-      const headers = { ...(await signed('POST', url, given, body, signing)).record() };
+      const headers = (await signed('POST', url, given, body, signing)).record();
       const { accessKeyId, ...secret } = identity;
-      const request = { method: 'POST', url, headers: { ...headers, host: '127.0.0.1:1' }, body };
+      headers.host = '127.0.0.1:1';
+      const request = { method: 'POST', url, headers, body };
       const keys = { [accessKeyId]: secret };
       expect(awsRefusal(request, keys, 'eu-west-1', 'bedrock')).toBeUndefined();
       // What a proxy changes does no harm; what is sent does.

@@ -1,7 +1,7 @@
 /** AWS credentials in the order of AWS' own tools: environment, profile files, web identity, roles by STS. */
 
 import { Readable } from 'node:stream';
-import type { BedrockConfig } from '../../../config/sections/platform.ts';
+import type { BedrockConfig } from '../../../config/sections/platform/index.ts';
 import { FlatHeaders } from '../../../lib/http/headers.ts';
 import { Abort } from '../../../lib/loop/abort.ts';
 import { TargetError } from '../../target-error.ts';
@@ -17,6 +17,10 @@ export interface AwsIdentity {
 const DEADLINE_MS = 10_000;
 const MOST_BYTES = 256 * 1024;
 
+const nothing = () => {};
+/** The libraries would write to the console. */
+const SILENT = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+
 /** Credentials; the files are read each time. @throws TargetError */
 export async function fetchAwsIdentity(
   provider: string,
@@ -29,6 +33,7 @@ export async function fetchAwsIdentity(
     const chain = defaultProvider({
       ...(awsProfile !== undefined && { profile: awsProfile }),
       ignoreCache: true,
+      logger: SILENT,
       // A machine without them is no machine at AWS: it does not wait long.
       timeout: 1000,
       maxRetries: 0,

@@ -1,6 +1,6 @@
 /** Amazon Bedrock: Claude in AWS' envelope, signed, its binary streams as server-sent events. */
 
-import type { BedrockConfig } from '../../../config/sections/platform.ts';
+import type { BedrockConfig } from '../../../config/sections/platform/index.ts';
 import type { ProviderConfig } from '../../../config/sections/providers.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';

@@ -1,6 +1,6 @@
 /** Google Vertex AI: Claude in Google's envelope, Gemini as it is, both with access tokens. */
 
-import type { VertexConfig } from '../../../config/sections/platform.ts';
+import type { VertexConfig } from '../../../config/sections/platform/index.ts';
 import type { ProviderConfig } from '../../../config/sections/providers.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import { unlessAborted } from '../../../lib/loop/unless-aborted.ts';

@@ -2,17 +2,17 @@
 
 import { readFileSync } from 'node:fs';
 import { type Static, Type } from '@sinclair/typebox';
-import type { ProtocolName } from '../../conversation/protocol-names.ts';
-import { withoutTrailing } from '../../lib/text/trim-end.ts';
-import type { Environment } from '../environment.ts';
-import type { Findings, Path } from '../file/problem.ts';
-import { choice, optional, text } from '../file/schema-types.ts';
+import type { ProtocolName } from '../../../conversation/protocol-names.ts';
+import { withoutTrailing } from '../../../lib/text/trim-end.ts';
+import type { Environment } from '../../environment.ts';
+import type { Findings, Path } from '../../file/problem.ts';
+import { choice, optional, text } from '../../file/schema-types.ts';
 import {
   type GoogleCredentials,
   googleCredentials,
   googleCredentialsFile,
-} from '../vendors/google-credentials.ts';
-import { PLATFORM_NAMES, type PlatformName } from '../vendors/presets.ts';
+} from '../../vendors/google-credentials.ts';
+import { PLATFORM_NAMES, type PlatformName } from '../../vendors/presets.ts';
 
 /** These names become parts of a host or of a path. */
 const part = (description: string, pattern: string, mismatch: string) =>
