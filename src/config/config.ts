@@ -12,6 +12,7 @@ import { type LimitsConfig, resolveLimits } from './sections/limits.ts';
 import { type Listen, resolveListen } from './sections/listen.ts';
 import { type MemoryConfig, resolveMemory } from './sections/memory.ts';
 import { type Aliases, resolveAliases } from './sections/models.ts';
+import { type EnginesConfig, resolveEngines } from './sections/operations/engines.ts';
 import { resolveSpend, type SpendConfig } from './sections/operations/money.ts';
 import { type Profiles, resolveProfiles } from './sections/profiles.ts';
 import { type ProviderConfig, resolveProviders } from './sections/providers.ts';
@@ -44,6 +45,7 @@ export interface Config {
   /** Models without a price. */
   readonly unpriced: 'count' | 'refuse';
   readonly spend: SpendConfig;
+  readonly engines: EnginesConfig;
   /** Amounts of money that keys share. */
   readonly budgets: readonly SharedBudget[];
   readonly samples: SamplesConfig;
@@ -93,6 +95,7 @@ export function resolveConfig(
     auth,
     unpriced: file.unpriced,
     spend: resolveSpend(file.spend),
+    engines: resolveEngines(file.engines, environment, findings),
     budgets: resolveBudgets(file.budgets, routeNames, findings),
     samples: resolveSamples(file.samples, environment),
     serverTools: resolveServerTools(file.server_tools, names, environment, findings),

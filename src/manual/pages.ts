@@ -21,8 +21,12 @@ import metrics from '../../docs/metrics.md' with { type: 'text' };
 import money from '../../docs/money.md' with { type: 'text' };
 import moneyChinese from '../../docs/money.zh-CN.md' with { type: 'text' };
 import notes from '../../docs/notes.md' with { type: 'text' };
+import platforms from '../../docs/platforms.md' with { type: 'text' };
+import platformsChinese from '../../docs/platforms.zh-CN.md' with { type: 'text' };
 import proof from '../../docs/proof.md' with { type: 'text' };
 import recipes from '../../docs/recipes.md' with { type: 'text' };
+import scaleOut from '../../docs/scale-out.md' with { type: 'text' };
+import scaleOutChinese from '../../docs/scale-out.zh-CN.md' with { type: 'text' };
 import security from '../../docs/security.md' with { type: 'text' };
 import serverTools from '../../docs/server-tools.md' with { type: 'text' };
 import telemetry from '../../docs/telemetry.md' with { type: 'text' };
@@ -43,12 +47,14 @@ const TEXTS: Readonly<Record<string, string>> = {
   recipes,
   configuration,
   endpoints,
+  platforms,
   'server-tools': serverTools,
   'chat-apps': chatApps,
   memory,
   keys,
   limits,
   money,
+  'scale-out': scaleOut,
   websocket,
   browser,
   notes,
@@ -64,6 +70,8 @@ const TEXTS: Readonly<Record<string, string>> = {
   'keys.zh-CN': keysChinese,
   'limits.zh-CN': limitsChinese,
   'money.zh-CN': moneyChinese,
+  'platforms.zh-CN': platformsChinese,
+  'scale-out.zh-CN': scaleOutChinese,
 };
 
 /** The first heading, without `#`. */

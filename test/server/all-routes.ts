@@ -47,7 +47,7 @@ export const ALL_ROUTES: readonly Route[] = [
   metricsPlugin({ errors: {} as ErrorResponses, metricsText: never, metricsOpen: false }),
   targetHealthPlugin({
     errors: {} as ErrorResponses,
-    health: { snapshot: never },
+    health: { snapshot: never, engines: never },
     metricsOpen: false,
   }),
   aboutPlugin({ version: '' }),

@@ -10,6 +10,7 @@ import { type CommandSpec, type Invocation, UsageError } from '../../command.ts'
 import { describeSource, fileOf, loadForCommand } from '../../load-config.ts';
 import { jsonOption } from '../../shared-options.ts';
 import { plural, wrap } from '../../terminal.ts';
+import { checkEngines } from './engines.ts';
 import { type Finding, finding } from './finding.ts';
 import { checkOpenFiles, checkPort, checkWritable } from './machine.ts';
 import { probeProvider } from './provider.ts';
@@ -19,7 +20,7 @@ export const DOCTOR: CommandSpec = {
   group: 'Look',
   summary: 'try everything that can be wrong, and say what to do',
   description: [
-    'Checks the configuration, this machine, and every provider: its name, the connection, each key, the model list, and an answer of one token (which the vendor may charge for). No secret is printed.',
+    'Checks the configuration, this machine, the engines, and every provider: its name, the connection, each key, the model list, and an answer of one token (which the vendor may charge for). No secret is printed.',
   ],
   options: [
     { name: 'provider', value: 'NAME', summary: 'only this provider' },
@@ -94,8 +95,9 @@ async function examine(invocation: Invocation): Promise<readonly Finding[]> {
   if (config.samples.mode !== 'off') machine.push(checkWritable('samples', config.samples.dir));
   const timeoutMs = (invocation.number('timeout') ?? 20) * 1000;
   const names = selectedProviders(invocation, Object.keys(config.providers));
-  const [port, ...providers] = await Promise.all([
+  const [port, engines, ...providers] = await Promise.all([
     checkPort(config.listen, io.fetch),
+    checkEngines(config),
     ...names.map((name) => {
       const provider = config.providers[name]!;
       return probeProvider(provider, {
@@ -114,6 +116,7 @@ async function examine(invocation: Invocation): Promise<readonly Finding[]> {
     ...warnings,
     ...machine,
     port,
+    ...engines,
     ...providers.flat(),
   ];
 }
