@@ -123,7 +123,11 @@ function presets(): readonly string[] {
       ([protocol, endpoint]) => `${protocol}: ${endpoint.baseUrl}`,
     );
     const variables = preset.variables.map(code).join(', ') || 'no key';
-    return `| ${code(name)} | ${preset.protocol} | ${addresses.join(', ') || 'your own `base_url`'} | ${variables} |`;
+    const address =
+      preset.platform === undefined
+        ? addresses.join(', ') || 'your own `base_url`'
+        : `that of the [platform](platforms.md) \`${preset.platform}\``;
+    return `| ${code(name)} | ${preset.protocol} | ${address} | ${variables} |`;
   });
   const aliases = Object.entries(PRESET_ALIASES).map(
     ([other, name]) => `${code(other)} = ${code(name)}`,

@@ -23,6 +23,8 @@ import metrics from '../../docs/metrics.md' with { type: 'text' };
 import money from '../../docs/money.md' with { type: 'text' };
 import moneyChinese from '../../docs/money.zh-CN.md' with { type: 'text' };
 import notes from '../../docs/notes.md' with { type: 'text' };
+import platforms from '../../docs/platforms.md' with { type: 'text' };
+import platformsChinese from '../../docs/platforms.zh-CN.md' with { type: 'text' };
 import proof from '../../docs/proof.md' with { type: 'text' };
 import recipes from '../../docs/recipes.md' with { type: 'text' };
 import scaleOut from '../../docs/scale-out.md' with { type: 'text' };
@@ -48,6 +50,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   recipes,
   configuration,
   endpoints,
+  platforms,
   'server-tools': serverTools,
   'chat-apps': chatApps,
   memory,
@@ -71,6 +74,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   'keys.zh-CN': keysChinese,
   'limits.zh-CN': limitsChinese,
   'money.zh-CN': moneyChinese,
+  'platforms.zh-CN': platformsChinese,
   'scale-out.zh-CN': scaleOutChinese,
 };
 
