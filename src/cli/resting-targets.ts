@@ -5,7 +5,7 @@ import { readUpTo } from '../lib/http/read-up-to.ts';
 import { isObject, type Json, tryParse } from '../lib/json/json.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 import type { RestingTarget } from '../routing/index.ts';
-import { reachableUrl } from './served-models.ts';
+import { fetchOwn, reachableUrl } from './served-models.ts';
 
 const ASK_MS = 1000;
 const ANSWER_BYTES = 4 * 1024 * 1024;
@@ -17,11 +17,14 @@ export async function restingTargets(
 ): Promise<readonly RestingTarget[]> {
   const key = config.auth.keys.map((one) => one.key.reveal()).find((text) => !HASHED.test(text));
   try {
-    const answer = await fetch(`${reachableUrl(config.listen)}/health/targets`, {
-      headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
-      signal: AbortSignal.timeout(ASK_MS),
-      redirect: 'error',
-    });
+    const answer = await fetchOwn(config.listen, fetch)(
+      `${reachableUrl(config.listen)}/health/targets`,
+      {
+        headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
+        signal: AbortSignal.timeout(ASK_MS),
+        redirect: 'error',
+      },
+    );
     if (!answer.ok) return [];
     const { bytes } = await readUpTo(answer.body, ANSWER_BYTES);
     return restsIn(tryParse(new TextDecoder().decode(bytes)));
