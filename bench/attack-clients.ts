@@ -21,7 +21,7 @@ const whole = (content: string) =>
     choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
   });
 
-/** Text that comes for ever, until somebody cuts it. */
+/** Endless text, until the connection is closed. */
 function endless(piece: string, type = 'text/event-stream'): Response {
   const bytes = Buffer.from(piece);
   let sent = 0;

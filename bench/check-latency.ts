@@ -107,7 +107,7 @@ export async function aborts(
       const hungUpAt = (await generator.run(plan)).log?.[0] ?? 0;
       let closedAt: number | undefined;
       let reached = 0;
-      // Asked until it is told: a machine that stands still for a moment must not pass for a leak.
+      // Polled until it matches: a machine that pauses for a moment must not look like a leak.
       for (let asked = 1; closedAt === undefined && asked <= PATIENCE; asked++) {
         await sleep(120);
         const { aborts: seen, servedRequests } = await state();

@@ -19,7 +19,7 @@ const LARGE = 2_000_000;
 
 type PerTarget<T> = Partial<Record<TargetName, T>>;
 
-/** Runs what was asked for; a check that fails is told and left out, the others go on. */
+/** Runs what was asked for; a check that fails is reported and left out, the others go on. */
 export async function runChecks(
   bench: Bench,
   generator: Generator,

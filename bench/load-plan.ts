@@ -1,4 +1,4 @@
-/** What the load generator is told and what it tells back: one JSON line each way. */
+/** Input and output of the load generator: one JSON line each. */
 
 import { median } from './statistics.ts';
 

@@ -151,7 +151,7 @@ function cellOf(
 // side: each target's time with a scenario is cut into slices, and every slice of one target stands
 // among the same slices of the others. A wave of paced streams cannot be cut, and the ratio of a single
 // one moves by a tenth: there are four of them.
-// Whoever stood idle for the seconds between is slow for some 70 ms, while the caches hold what the others
+// A process that was idle for some seconds is slow for about 70 ms, while the caches hold what the others
 // did: a lead-in comes before each slice and does not count.
 const SLICE_MS = 200;
 const WAVES = 4;

@@ -1,4 +1,4 @@
-/** `bun bench/server-tools.ts`: what a hop of a server tool costs in the gateway, and what tools cost that nobody calls. */
+/** `bun bench/server-tools.ts`: what a hop of a server tool costs in the gateway, and what unused tools cost. */
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

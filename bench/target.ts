@@ -26,7 +26,7 @@ export interface Bench {
   readonly mockPid: number;
   /** A folder of this run, removed at its end. */
   readonly dir: string;
-  /** Logs a line for whoever waits. */
+  /** Logs a line when the target is ready. */
   say(line: string): void;
 }
 

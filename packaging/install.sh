@@ -109,7 +109,7 @@ install() {
   fetch "$archive" "$work/archive"
   found=$(sha256 "$work/archive")
   if [ "$found" != "$expected" ]; then
-    die "$archive is not what SHA256SUMS says: truncated, or changed by somebody.
+    die "$archive does not match SHA256SUMS: it is truncated or was changed.
   expected $expected
   found    $found
 Nothing was installed."
@@ -145,7 +145,7 @@ uninstall() {
   list=$prefix/share/hopgate/installed
   [ -f "$list" ] || die "nothing that install.sh put there is in $prefix"
   while IFS= read -r path; do
-    # Only what was put there; a list that somebody changed leads nowhere else.
+    # Only what was put there; an edited list leads nowhere else.
     case $path in
       bin/hopgate | share/*) ;;
       *) continue ;;

@@ -23,7 +23,7 @@ const plain = (text: string) =>
 const attribute = (attributes: string, name: string) =>
   plain(new RegExp(`\\b${name}="([^"]*)"`).exec(attributes)?.[1] ?? '');
 
-/** The outcome told by a JUnit document; every `testcase` counts once. */
+/** The outcome in a JUnit document; every `testcase` counts once. */
 export function readJunit(xml: string): Outcome {
   let passed = 0;
   const skips: string[] = [];

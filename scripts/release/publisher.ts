@@ -1,4 +1,4 @@
-/** Who publishes this program and where: told once, in package.json, and read from there by everything that is packed. */
+/** Who publishes this program and where: stated once, in package.json, and read from there for all packages. */
 
 import manifest from '../../package.json' with { type: 'json' };
 
@@ -24,7 +24,7 @@ export const PUBLISHER: Publisher = {
 };
 
 /**
- * Which of the fields still stand for somebody who has yet to be named: their addresses end in
+ * Which of the fields are still placeholders: their addresses end in
  * `.example`, which RFC 2606 keeps from ever existing.
  */
 export const UNNAMED: readonly string[] = Object.entries({

@@ -31,6 +31,7 @@ export function askThrough(gateway: Gateway): AskModel {
       protocol: openaiResponses,
       body: new TextEncoder().encode(JSON.stringify({ ...body, model: target, stream: false })),
       headers: new Headers({ 'user-agent': 'hopgate' }),
+      sessionId: '',
       search: '',
       signal,
       principal: WITHOUT_KEY,

@@ -1,4 +1,4 @@
-/** What one configuration makes: routes, providers, access. A reload makes it anew from what there was before. */
+/** Builds routes, providers and access from a configuration. A reload builds them again and reuses unchanged parts. */
 
 import type { Config } from '../config/config.ts';
 import type { Environment } from '../config/environment.ts';

@@ -1,4 +1,4 @@
-/** What the gateway tells of an exchange, as telemetry wants it. */
+/** Turns the summary of an exchange into the record that telemetry logs and counts. */
 
 import type { GatewayError } from '../conversation/errors.ts';
 import { summarize } from '../conversation/notes.ts';

@@ -1,4 +1,4 @@
-/** What the wiring of a feature gets: services of the process, and the exchange that it is made for. */
+/** The input of a feature factory: the services of the process, and the exchange. */
 
 import type { Environment } from '../config/environment.ts';
 import type { Payer } from '../conversation/account/payer.ts';

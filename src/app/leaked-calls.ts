@@ -1,4 +1,4 @@
-/** Recovery of leaked calls, as chat apps, exchanges with server tools and all others need it. */
+/** Configures the recovery of leaked calls for chat apps, exchanges with server tools, and all others. */
 
 import type { Target } from '../conversation/target.ts';
 import { type LeakReport, leakedCalls } from '../features/leaked-calls/index.ts';

@@ -1,4 +1,4 @@
-/** Checks streams as clients get them, while they run: a violation is told and counted, never in the way. */
+/** Validates the streams that clients get. A violation is logged and counted; the stream goes on. */
 
 import type { Finding } from '../codecs/lint.ts';
 import type { Config } from '../config/config.ts';
@@ -12,7 +12,7 @@ import { LINT } from './linters.ts';
 
 // One in so many when `validate: sample`.
 const SAMPLE = 20;
-// Whoever breaks one rule at every event would fill the log.
+// One rule broken at every event would fill the log.
 const MOST_TOLD = 5;
 
 const NOTHING: HopRecording = { connected() {}, start() {}, chunk() {}, end() {} };
@@ -42,7 +42,7 @@ export function streamValidator(
       for (const frame of parser.push(bytes)) found.push(...linter.push(frame));
     },
     end({ error, status, target }) {
-      // A stream that was broken off is broken on purpose; the client was told.
+      // A stream that was cut off ends with an error event on purpose.
       if (!streaming || error !== undefined || status === 499) return;
       for (const frame of parser.end()) found.push(...linter.push(frame));
       found.push(...linter.end());

@@ -1,14 +1,11 @@
 /** Everything that the routes of the server use: made once for a process, configured anew by a reload. */
 
 import { join, resolve } from 'node:path';
-import { configuredKeys } from '../admin/configured-keys.ts';
 import type { AdminOptions } from '../admin/plugin.ts';
-import type { ModelEntry } from '../codecs/codec.ts';
 import { codexModels } from '../codecs/openai-responses/codex-models.ts';
 import { openaiResponses } from '../codecs/openai-responses/index.ts';
 import { needsKey } from '../config/sections/auth.ts';
-import { factsOf, priceOf } from '../config/vendors/catalogue.ts';
-import { GatewayError, invalid } from '../conversation/errors.ts';
+import { GatewayError } from '../conversation/errors.ts';
 import type { EndpointName } from '../conversation/models/endpoint-names.ts';
 import { targetName } from '../conversation/target.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
@@ -16,24 +13,17 @@ import { createEndpoints } from '../endpoints/pipeline.ts';
 import { openResponseStore } from '../features/response-store/index.ts';
 import { repairBody } from '../features/tool-pairing/index.ts';
 import { createTokenCounter } from '../gateway/count-tokens/count-tokens.ts';
-import { errorResponse } from '../gateway/error-response.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import type { FailedOutcome, Gateway, Summary } from '../gateway/types.ts';
 import { JwtTokens } from '../keys/jwt-tokens.ts';
-import { KeyChanges } from '../keys/key-changes.ts';
-import { type Principal, WITHOUT_KEY } from '../keys/principal.ts';
 import { RunTimeKeys } from '../keys/run-time-keys.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { isLoopback } from '../lib/http/local-address.ts';
-import { tryParse } from '../lib/json/json.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { atTickEnd } from '../lib/loop/tick-end.ts';
 import { lazy } from '../lib/store/lazy.ts';
-import { requestId } from '../lib/text/ids.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 import { openLimits } from '../limits/open-limits.ts';
-import { spendReports } from '../money/reports.ts';
-import { mayReach, modelsWith, openProviders, targetFor } from '../routing/index.ts';
 import { Connections } from '../server/connections.ts';
 import { ErrorResponses } from '../server/errors.ts';
 import { formSource, isForm } from '../server/form-source.ts';
@@ -45,7 +35,7 @@ import { createGatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import { event } from '../telemetry/log.ts';
 import { createUi } from '../ui/index.ts';
 import { restReports } from '../upstream/health/report.ts';
-import { healthSnapshot, STATE_VALUES } from '../upstream/health/snapshot.ts';
+import { healthSnapshot } from '../upstream/health/snapshot.ts';
 import { askForModels, ModelLists } from '../upstream/model-list.ts';
 import { refusedKeys } from '../upstream/refused-keys.ts';
 import { askThrough } from './ask-model.ts';
@@ -55,20 +45,18 @@ import { EndedExchange, type ReportExchange, refusedRecord } from './exchange-lo
 import { createFeatures, NO_FEATURES } from './features.ts';
 import { sampleServices } from './in-process.ts';
 import { memoryService } from './memory.ts';
+import { modelCatalogue } from './model-catalogue.ts';
 import { accountServices, paying } from './operations/accounts.ts';
+import { adminOptions } from './operations/admin.ts';
 import { recorderFor, recorderSettings } from './recorder.ts';
 import { responseState } from './responses/response-state.ts';
-import {
-  COMPACT,
-  CONVERSATIONS,
-  notServed,
-  storedResponses,
-} from './responses/stored-responses.ts';
+import { codexSearch, responsesRoutes } from './responses/routes.ts';
 import { warmUp } from './responses/warm-up.ts';
 import { logDamage, logExposed } from './state.ts';
 import { joined, streamValidator } from './stream-validator.ts';
 import { traceRecording } from './telemetry/exchange-trace.ts';
 import { Telemetry } from './telemetry/index.ts';
+import { targetStates } from './telemetry/target-states.ts';
 
 /** @param createApp for the gateways without a port by which the page replays samples */
 export function createServices(options: AppOptions, createApp: CreateApp) {
@@ -94,13 +82,9 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const config = () => current.services.table.config;
   let draining = false;
   const shared = options.config.workers > 1;
-  let told: ReadonlySet<string> = new Set();
+  const showTargets = targetStates(metrics.targetState);
   const renderMetrics = () => {
-    const { targets } = health.snapshot();
-    // A target that a reload took away must not rest for ever.
-    for (const target of told) metrics.targetState.set(STATE_VALUES.serving, target);
-    for (const { target, state } of targets) metrics.targetState.set(STATE_VALUES[state], target);
-    told = new Set(targets.map(({ target }) => target));
+    showTargets(health.snapshot().targets);
     return metrics.render();
   };
   const telemetry = new Telemetry(options.config, { log, metrics, version });
@@ -256,7 +240,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       ? formSource(request, headers, config().limits.formBytes, connections)
       : undefined;
   const countTokens = createTokenCounter({ protocols: CODECS, services });
-  const stored = storedResponses({
+  const responses = responsesRoutes({
     store: responseStore,
     shared,
     upstream: (name) => {
@@ -264,10 +248,10 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       return provider && current.upstreams.of(provider);
     },
     count: countTokens,
+    received,
+    upgrade: (request) => sockets.upgrade(request, openaiResponses),
+    search: paying(money.accounts, (exchange, payer) => codexSearch(exchange, payer, features)),
   });
-  const byId = (handle: typeof stored.retrieve) => (request: Request, id: string) =>
-    received((exchange) => handle(exchange, id))(request, openaiResponses);
-  const refused = (message: string) => received(() => Promise.reject(notServed(message)));
 
   const errors = new ErrorResponses({
     fallback: CODECS['openai-chat'],
@@ -289,16 +273,10 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     watch: (watcher) => recorder.watch(watcher),
     recorder,
   });
-  const modelLists = new ModelLists(askForModels(environment.proxies));
-  const modelEntry = (id: string, name: string, target: ModelTarget | undefined): ModelEntry => {
-    const provider = target && memberOf(config().providers, target.provider);
-    const common = { id, provider: name, created: STARTED };
-    if (provider === undefined) return common;
-    const { model } = target!;
-    const facts = factsOf(provider, model, modelLists.factsOf(provider, model));
-    const price = priceOf(provider, model);
-    return { ...common, ...(facts && { facts }), ...(price && { price }) };
-  };
+  const catalogue = modelCatalogue({
+    services,
+    lists: new ModelLists(askForModels(environment.proxies)),
+  });
 
   return {
     version,
@@ -321,35 +299,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       )(request, CODECS['openai-chat']);
     },
     countTokens: received(countTokens),
-    responses: {
-      search: received(
-        paying(money.accounts, async ({ body: bytes, principal, signal }, payer) => {
-          const body = tryParse(new TextDecoder().decode(bytes));
-          if (body === undefined) throw invalid('The request body is not valid JSON.');
-          const answer = features.codexSearch({ body, principal, signal, payer });
-          if (answer === undefined)
-            throw new GatewayError('not_found', 'No search is configured.', { code: 'no_search' });
-          return Response.json(await answer);
-        }),
-      ),
-      socket: (request: Request) => sockets.upgrade(request, openaiResponses),
-      retrieve: byId(stored.retrieve),
-      remove: byId(stored.remove),
-      inputItems: byId(stored.inputItems),
-      cancel: byId(stored.cancel),
-      inputTokens: received(stored.counted),
-      compact: refused(COMPACT),
-      conversations: refused(CONVERSATIONS),
-      refuse(status: number, message: string) {
-        const answer = errorResponse(
-          openaiResponses,
-          new GatewayError('invalid_request', message, { status }),
-          { requestId: requestId(), target: undefined, notes: undefined },
-        );
-        if (status === 405) answer.headers.set('allow', 'POST');
-        return answer;
-      },
-    },
+    responses,
     memoryApi: memory.api(
       (handle) =>
         receive(
@@ -360,44 +310,17 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       version,
     ),
     get admin(): AdminOptions {
-      return {
-        admin: (headers) => current.admin(headers),
-        keys: new KeyChanges({
-          file: runTimeKeys,
-          routes: () => config().routes.map(({ name }) => name),
-        }),
-        configured: () => configuredKeys(config().auth.keys),
-        reports: {
-          ...spendReports(money.journal),
-          budgets: async () =>
-            Response.json(
-              await limits.budgets([
-                ...config().budgets,
-                ...config().auth.keys.flatMap(({ budgets }) => budgets),
-              ]),
-            ),
-        },
-        onChange: (change) => event(log, 'keys.changed', { ...change }),
-        onFailure: ({ status, message, cause }) =>
-          event(log, 'admin.failed', { status, message, cause: String(cause) }, 'error'),
-      };
+      return adminOptions({
+        current: () => current,
+        keys: runTimeKeys,
+        journal: money.journal,
+        limits,
+        log,
+      });
     },
-    async models(principal: Principal) {
-      const listed = await modelLists.of(openProviders(config()));
-      const { table } = services();
-      return modelsWith(config(), listed)
-        .filter(({ id }) => principal === WITHOUT_KEY || mayReach(principal, id, table))
-        .map(({ id, provider, target }) =>
-          modelEntry(id, provider, target ?? targetFor(table, id)?.target),
-        );
-    },
+    models: catalogue.list,
+    model: catalogue.find,
     codexModels,
-    model(id: string, principal: Principal) {
-      const { table } = services();
-      const target = targetFor(table, id)?.target;
-      if (target === undefined || !mayReach(principal, id, table)) return undefined;
-      return modelEntry(id, target.provider, target);
-    },
     metricsText: () => {
       const own = renderMetrics();
       return options.metricsOfAll?.(own) ?? own;
@@ -454,8 +377,3 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     },
   };
 }
-
-/** Where a listed name leads. */
-type ModelTarget = { readonly provider: string; readonly model: string };
-
-const STARTED = Math.floor(Date.now() / 1000);

@@ -107,7 +107,7 @@ export interface ServeOptions {
 
 /** What only the entry can provide. */
 export interface CommandServices extends Omit<SampleServices, 'environment'> {
-  /** Runs the server until it is told to stop; the exit code. */
+  /** Runs the server until it is stopped; resolves to the exit code. */
   serve(options: ServeOptions): Promise<number>;
   /** The repair of broken histories. */
   readonly pairing: Pairing;

@@ -21,7 +21,7 @@ export function warnOfExposure(exposure: Exposure, { warnings }: Findings): void
   warnings.push({
     path: ['listen'],
     message:
-      'anyone who reaches this address can use your providers: set auth.keys, or listen on 127.0.0.1',
+      'every client that reaches this address can use your providers: set auth.keys, or listen on 127.0.0.1',
   });
 }
 

@@ -35,6 +35,12 @@ export function totalOutput(usage: Usage): number {
   return usage.output + (usage.reasoning ?? 0);
 }
 
+/** The average of JSON in vendors' tokenizers; for estimates where nothing has been counted. */
+export const BYTES_PER_TOKEN = 4;
+
+/** Estimates the tokens of a body from its bytes. */
+export const estimatedTokens = (bytes: number): number => Math.ceil(bytes / BYTES_PER_TOKEN);
+
 /**
  * A token count of a vendor: a number of at least 0. Numbers such as 1e999 and -5 count as not reported.
  */

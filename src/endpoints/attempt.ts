@@ -3,6 +3,7 @@
 import type { TryAccount, TryStart } from '../conversation/account/payer.ts';
 import { asGatewayError, clientGone, GatewayError } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
+import { estimatedTokens } from '../conversation/usage.ts';
 import { readRefusal } from '../gateway/read-refusal.ts';
 import { endFailedTry, endOf } from '../gateway/tries/try-account.ts';
 import type { FailedOutcome } from '../gateway/types.ts';
@@ -108,8 +109,6 @@ export async function attempt(
   }
 }
 
-const BYTES_PER_TOKEN = 4;
-
 /** Only completions generate tokens. What is in a form (audio, images) is not counted in tokens beforehand. */
 function startOf(
   { exchange, endpoint, request }: RunningEndpoint,
@@ -125,7 +124,7 @@ function startOf(
     hop: 1,
     attempt,
     stream,
-    inputTokens: exchange.form === undefined ? Math.ceil(bytes / BYTES_PER_TOKEN) : 0,
+    inputTokens: exchange.form === undefined ? estimatedTokens(bytes) : 0,
     maxOutputTokens: endpoint.name === 'completions' ? undefined : 0,
     serviceTier: undefined,
   };

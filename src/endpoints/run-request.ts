@@ -1,5 +1,6 @@
 /** The tries of an endpoint's request: route → what the key may use → tries → the client's response. */
 
+import { estimatedTokens } from '../conversation/usage.ts';
 import { failedResponse } from '../gateway/responses.ts';
 import { ExchangeSession } from '../gateway/tries/exchange-session.ts';
 import { affordableTargets } from '../gateway/tries/open-account.ts';
@@ -71,7 +72,7 @@ function factsOf(
 ) {
   const plain = plainRequest(model, 'openai-chat', Date.now());
   const { headers, form } = exchange;
-  const tokens = form === undefined ? Math.ceil(bytes / BYTES_PER_TOKEN) : 0;
+  const tokens = form === undefined ? estimatedTokens(bytes) : 0;
   return {
     ...plain,
     stream,
@@ -82,5 +83,3 @@ function factsOf(
     tokens,
   };
 }
-
-const BYTES_PER_TOKEN = 4;

@@ -9,7 +9,7 @@ import type { Recording } from '../samples/recording.ts';
 import type { Account } from './account.ts';
 import type { Exchange, Outcome, SummarizedRequest, Summary } from './types.ts';
 
-/** What is told of an answer, be it of a protocol or of another endpoint. */
+/** The part of an outcome that the summary needs. Model protocols and other endpoints both have it. */
 type SummarizedOutcome = Pick<Outcome, 'target' | 'notes'>;
 
 const NONE: readonly never[] = [];

@@ -37,6 +37,8 @@ export interface Exchange {
   /** The body, where it is a form; `body` is empty then. */
   readonly form?: FormSource | undefined;
   readonly headers: ReadonlyHeaders;
+  /** The client's session id, '' when it sends none; searched for when it is first read. */
+  readonly sessionId: string;
   /** The query string, `''` or `?…`. */
   readonly search: string;
   /** Fires when the client goes away. */

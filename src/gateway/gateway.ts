@@ -85,7 +85,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       const run = (hop: Hop) => runHop(running, hop);
 
       const first = run({ number: 1 });
-      // A WebSocket has its own signs of life: a failure to come can still be told with its status.
+      // A WebSocket has its own pings, so the status stays open: a later failure can still set it.
       const signs = request.stream && exchange.lane === undefined;
       const outcome = signs ? await inTime(first, config.keepAliveMs) : await first;
       if (outcome === LATE || outcome.kind === 'stream') {

@@ -1,4 +1,4 @@
-/** What the interceptors make of an answer that is there as a whole. */
+/** Runs the interceptors over a whole answer. */
 
 import type { StreamEvent } from '../conversation/events.ts';
 import type { Continuation, Interceptor } from '../features/feature.ts';

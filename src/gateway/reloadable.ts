@@ -1,4 +1,4 @@
-/** What the gateway works with: routes, providers, places in line. */
+/** The parts of the gateway that a reload replaces: routes, providers, the queue. */
 
 import type { RoutedTarget, RoutingTable } from '../routing/index.ts';
 import type { ConcurrencyLimit } from '../upstream/concurrency-limit.ts';

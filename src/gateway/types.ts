@@ -29,7 +29,7 @@ export interface ExchangeFeatures {
   readonly onPartialAnswer?: (answer: FinalAnswer) => void;
 }
 
-/** What is told of a request, be it of a protocol or of another endpoint, which has no settings. */
+/** The part of a request that the summary needs. Requests to other endpoints have no settings. */
 export type SummarizedRequest = Pick<ClientRequest, 'model' | 'stream'> &
   Partial<Pick<ClientRequest, 'settings'>>;
 

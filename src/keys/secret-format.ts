@@ -1,4 +1,4 @@
-/** The form of keys made at run time: `hk_<id>_<secret>` with a checksum character, so that a slip is told from a guess. */
+/** The form of keys made at run time: `hk_<id>_<secret>` with a checksum character that detects a mistyped key. */
 
 /** Base 62: no character that a shell, a URL or a double click treats in a special way. */
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';

@@ -54,3 +54,5 @@ export function openLimits({ home, log, metrics, channel, shared }: OpenLimitsOp
     },
   };
 }
+
+export type OpenLimits = ReturnType<typeof openLimits>;

@@ -43,7 +43,7 @@ export function spendReports(journal: Pick<SpendJournal, 'read'>): {
   };
 }
 
-/** Unknown parameters are refused: a misspelled filter would give rows of everyone. */
+/** Unknown parameters are refused: a misspelled filter would return the rows of all keys. */
 function only(search: URLSearchParams, known: readonly string[]) {
   for (const name of search.keys()) {
     if (!known.includes(name)) throw invalid(`Unknown parameter '${name.slice(0, 50)}'.`, name);

@@ -1,6 +1,7 @@
 /** The facts of a request that routes depend on; each is computed from the conversation when it is first read. */
 
 import type { Block, Conversation, ProtocolName, Settings, Turn } from '../conversation/types.ts';
+import { BYTES_PER_TOKEN } from '../conversation/usage.ts';
 import { containsAny, needles } from '../lib/bytes/bytes.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { estimateMedia } from './media-tokens.ts';
@@ -26,8 +27,6 @@ interface DecodedRequest {
   /** The body, when it is available. */
   readonly bytes?: Buffer;
 }
-
-const BYTES_PER_TOKEN = 4;
 const BYTES_PER_TOKEN_OF_LETTERS = 5.6;
 /** Bytes at each end of a body from which its script is estimated. */
 const SAMPLED = 32_768;

@@ -1,6 +1,7 @@
 /** Estimates the tokens of images and documents from their sizes, by the vendors' documented rules. */
 
 import type { MediaBlock, MediaSource, ProtocolName } from '../conversation/types.ts';
+import { estimatedTokens } from '../conversation/usage.ts';
 
 /** Width and height in pixels. */
 export interface ImageSize {
@@ -16,7 +17,6 @@ const PDF_BYTES = 4_194_304;
 const PAGE = 2000;
 /** Bytes of a page, for a PDF in which none can be counted. */
 const PAGE_BYTES = 75_000;
-const BYTES_PER_TOKEN = 4;
 
 /** The tokens of one block. A model named `claude…` has Anthropic's rule, any other that of the client's protocol. */
 export function estimateMedia(block: MediaBlock, protocol: ProtocolName, model: string): number {
@@ -55,11 +55,11 @@ function openaiTokens(size: ImageSize | undefined, detail: string | undefined): 
 }
 
 function documentTokens(source: MediaSource): number {
-  if (source.type === 'text') return Math.ceil(source.text.length / BYTES_PER_TOKEN);
+  if (source.type === 'text') return estimatedTokens(source.text.length);
   if (source.type !== 'base64') return PAGE;
   const { data, mediaType } = source;
   const bytes = Math.floor((data.length * 3) / 4);
-  if (mediaType.startsWith('text/')) return Math.ceil(bytes / BYTES_PER_TOKEN);
+  if (mediaType.startsWith('text/')) return estimatedTokens(bytes);
   const text = Buffer.from(data.slice(0, (PDF_BYTES / 3) * 4), 'base64').toString('latin1');
   const pages = text.match(/\/Type ?\/Page(?![a-zA-Z])/g)?.length ?? 0;
   return PAGE * Math.max(1, pages === 0 ? Math.round(bytes / PAGE_BYTES) : pages);

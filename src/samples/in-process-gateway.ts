@@ -23,7 +23,7 @@ export interface InProcessOptions {
   readonly repair: boolean;
   /** Conversations may be captured into the memory; left out: they may not. */
   readonly remembers?: boolean;
-  /** In whose name all requests are; left out: nobody's. */
+  /** The principal of all requests; left out: none. */
   readonly as?: Principal | undefined;
 }
 

@@ -17,6 +17,8 @@ export interface RecordedExchange {
   readonly protocol: { readonly name: EntryName };
   readonly body: Uint8Array;
   readonly headers: ReadonlyHeaders;
+  /** The client's session id, '' when it sends none; searched for when it is first read. */
+  readonly sessionId: string;
   readonly search: string;
   /** The name of the gateway key; '' without auth. */
   readonly owner: string;

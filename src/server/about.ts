@@ -1,4 +1,4 @@
-/** `GET /`: the name, the version, and what can be asked for; a browser is led to the page. */
+/** `GET /`: name, version and endpoints as JSON; browsers are redirected to the page. */
 
 import { Elysia } from 'elysia';
 import type { RequestContext } from '../lib/http/routes.ts';

@@ -1,4 +1,4 @@
-/** Who may ask: gateway keys, the Host header, and pages of other sites. */
+/** Access checks: gateway keys, the Host header, and requests from pages of other sites. */
 
 import { timingSafeEqual } from 'node:crypto';
 import { GatewayError } from '../conversation/errors.ts';

@@ -45,7 +45,7 @@ const UNCOUNTED_BYTES = 16 * 1024;
 // What is larger is read piece by piece: a slow line may take as long as it goes on.
 const WATCHED_BYTES = 4 * 1024 * 1024;
 
-// What unfolds to no more is done before anybody could notice; a piece of a larger one, too.
+// Decompressing up to this size does not delay other requests noticeably; larger bodies are done in pieces of it.
 const AT_ONCE_BYTES = 1024 * 1024;
 
 // No honest client sends more of them.
@@ -95,7 +95,7 @@ async function readHeld(
   }
 }
 
-/** The same, once everybody who waits meanwhile has had a turn. */
+/** Returns the buffer after the event loop has served other requests. */
 const afterOthers = (buffer: ArrayBuffer): Promise<ArrayBuffer> =>
   new Promise((resolve) => setImmediate(resolve, buffer));
 

@@ -1,4 +1,4 @@
-/** How long a client's connection may do nothing, and how much of unfinished bodies is held. */
+/** Idle timeouts of client connections, and a bound on the bytes of unfinished bodies. */
 
 import { GatewayError } from '../conversation/errors.ts';
 import { atTickEnd, type TickTask } from '../lib/loop/tick-end.ts';

@@ -1,4 +1,4 @@
-/** Keeps some file descriptors for the work that is under way, however many clients connect. */
+/** Reserves file descriptors for running requests, however many clients connect. */
 
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { event, type Log } from '../telemetry/log.ts';
@@ -15,13 +15,13 @@ export interface Descriptors {
 }
 
 const LOOK_MS = 250;
-// Whoever waits in the queue comes in at once when there is room again.
+// While connections wait in the queue, free descriptors are looked for this often.
 const LOOK_SOON_MS = 10;
 // A crowd that has gone may come back.
 const CROWDED_MS = 10_000;
 const TELL_MS = 60_000;
 
-/** How many the system gives this process, by its own words; the runtime has raised it as far as it may. */
+/** The limit of open files of this process, as /proc reports it; the runtime has raised it to the hard limit. */
 function mostDescriptors(): number | undefined {
   try {
     const limits = readFileSync('/proc/self/limits', 'latin1');
@@ -36,7 +36,7 @@ function mostDescriptors(): number | undefined {
 /**
  * Watches over the descriptors of a process that listens by now. A part of them is held in reserve. When all others
  * are used, the reserve is set free for vendors and files, and new connections wait in the kernel's queue until there
- * is room again. From half of them on, answers close their connections. Does nothing where it cannot be told how many there are.
+ * is room again. From half of them on, answers close their connections. Does nothing where the number of descriptors is not known.
  */
 export function watchDescriptors({ log, onCrowded }: DescriptorsOptions): Descriptors {
   const most = mostDescriptors();

@@ -1,4 +1,4 @@
-/** What can be asked for, by path: for the words and the shape of an answer where nothing is found. */
+/** The known endpoints by path, for the text and the shape of 404 answers. */
 
 import { ENDPOINTS } from '../endpoints/endpoint.ts';
 

@@ -1,4 +1,4 @@
-/** Is the process alive, and does it take requests? */
+/** `GET /healthz` and `/readyz`: the process is alive, and it takes requests. */
 
 import { Elysia } from 'elysia';
 import { json } from './json.ts';

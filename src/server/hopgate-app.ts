@@ -1,4 +1,4 @@
-/** The whole gateway as the process sees it: what it is created from, and what it can be told. */
+/** The whole gateway as the process sees it: what it is created from, and what the process can ask it to do. */
 
 import type { Config } from '../config/config.ts';
 import type { Environment } from '../config/environment.ts';
@@ -24,7 +24,7 @@ export interface AppOptions {
   readonly limitsChannel?: LimitsChannel;
   /** False: no exchange becomes a memory, as for exchanges that only try something. */
   readonly remembers?: boolean;
-  /** In whose name all requests are, whatever key they carry; left out: their keys say. */
+  /** The principal of all requests, whatever key they carry; left out: their key decides. */
   readonly as?: Principal | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** `GET /metrics`: Prometheus reads it. */
+/** `GET /metrics` in the Prometheus text format. */
 
 import { Elysia } from 'elysia';
 import { METRICS_CONTENT_TYPE } from '../telemetry/gateway-metrics.ts';

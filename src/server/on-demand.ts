@@ -1,4 +1,4 @@
-/** A plugin that is loaded with its first request, so that the start does not pay for it. */
+/** Loads a plugin with its first request, to keep the start fast. */
 
 import { type AnyElysia, Elysia } from 'elysia';
 import type { ErrorResponses } from './errors.ts';

@@ -5,9 +5,8 @@ import type { Asked } from '../codecs/serve.ts';
 import { asGatewayError, clientGone, GatewayError } from '../conversation/errors.ts';
 import type { EntryName } from '../conversation/models/endpoint-names.ts';
 import { errorResponse } from '../gateway/error-response.ts';
-import type { ClientLane } from '../gateway/stream/client-lane.ts';
 import type { Exchange, FormSource, Gateway } from '../gateway/types.ts';
-import { type Principal, WITHOUT_KEY } from '../keys/principal.ts';
+import { WITHOUT_KEY } from '../keys/principal.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
 import { tickEnd } from '../lib/loop/tick-end.ts';
 import { requestId } from '../lib/text/ids.ts';
@@ -15,6 +14,7 @@ import type { ExchangeTrace } from '../telemetry/trace.ts';
 import type { Access } from './auth.ts';
 import { readBody } from './body.ts';
 import type { Connections } from './connections.ts';
+import { HttpExchange } from './http-exchange.ts';
 
 export interface ReceiveSettings {
   readonly access: () => Access;
@@ -37,7 +37,7 @@ export type Receiver = (
   request: Request,
   codec: Codec,
   asked?: Asked,
-  lane?: ClientLane,
+  lane?: Exchange['lane'],
 ) => Promise<Response>;
 
 /** Where a client's key may stand. */
@@ -138,62 +138,3 @@ function errorOf(thrown: unknown, left: boolean, reading: boolean): GatewayError
 }
 
 const NO_BODY = new Uint8Array(0);
-
-type Read = Pick<
-  Exchange,
-  'id' | 'entry' | 'body' | 'form' | 'principal' | 'started' | 'trace' | 'lane'
-> & {
-  readonly headers: FlatHeaders;
-  readonly held: number;
-  readonly asked: Asked | undefined;
-};
-
-class HttpExchange implements Exchange {
-  readonly id: string;
-  readonly protocol: Codec;
-  readonly entry: EntryName | undefined;
-  readonly body: Uint8Array;
-  readonly form: FormSource | undefined;
-  readonly headers: FlatHeaders;
-  readonly search: string;
-  readonly principal: Principal;
-  readonly owner: string;
-  readonly started: number;
-  readonly trace: ExchangeTrace | undefined;
-  readonly lane: ClientLane | undefined;
-  readonly request: Request;
-  /** Bytes that {@link Connections.begun} counts. */
-  readonly held: number;
-
-  constructor(request: Request, protocol: Codec, read: Read) {
-    this.id = read.id;
-    this.protocol = protocol;
-    this.entry = read.entry;
-    this.body = read.body;
-    this.form = read.form;
-    this.headers = read.headers;
-    this.search = read.asked?.search ?? search(request.url);
-    this.principal = read.principal;
-    this.owner = read.principal.id;
-    this.started = read.started;
-    this.held = read.held;
-    this.trace = read.trace;
-    this.lane = read.lane;
-    this.request = request;
-  }
-
-  // Only spans name it.
-  get path(): string {
-    return new URL(this.request.url).pathname;
-  }
-
-  // Made when it is first read, and aborted even then when the client has gone before.
-  get signal(): AbortSignal {
-    return this.request.signal;
-  }
-}
-
-function search(url: string): string {
-  const at = url.indexOf('?');
-  return at < 0 ? '' : url.slice(at);
-}

@@ -20,7 +20,7 @@ export const localUrl = (url: string): URL => new URL(`http://localhost${targetO
 
 /**
  * What is meant where a base URL was written with one slash or `/v1` too many: `//v1/models`, `/v1/v1/models`.
- * Undefined: the path has no such slip.
+ * Undefined: the path has no such mistake.
  */
 export function mendedPath(path: string): string | undefined {
   if (!path.includes('//') && !path.startsWith('/v1/v1/')) return undefined;

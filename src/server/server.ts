@@ -1,4 +1,4 @@
-/** Listens, tells the world that it does, and stops in good order. */
+/** Starts listening, reports readiness, and stops gracefully. */
 
 import type { Answer, Routes } from '../lib/http/routes.ts';
 import { memberOf } from '../lib/json/json-members.ts';
@@ -92,7 +92,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const { host, port } = options;
   let server: ReturnType<typeof listen>;
   try {
-    // Whoever shares a port would share it with anybody who does so too, a forgotten gateway for one.
+    // With reusePort, any other process that sets it too can share the port, such as a gateway left running. So the port must be free first.
     if (options.reusePort && !options.joins && port !== 0) bindAlone(host, port);
     server = listen(options);
     options.app.connections?.attach(server);

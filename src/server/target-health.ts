@@ -1,4 +1,4 @@
-/** `GET /health/targets`: which targets serve, and what rests, why, and until when. */
+/** `GET /health/targets`: which targets serve, which rest, why, and until when. */
 
 import { Elysia } from 'elysia';
 import type { HealthSnapshot } from '../upstream/health/snapshot.ts';

@@ -1,4 +1,4 @@
-/** At most so many at a time; the others wait in line. */
+/** A concurrency limit with a queue. */
 
 const UNLIMITED = () => {};
 
@@ -20,8 +20,8 @@ export class ConcurrencyLimit {
 
   /**
    * Takes a slot, at once when one is free; resolves to the function that gives it back (safe to call
-   * more than once). Rejects with the reason of the asker's signal when that fires first; nobody reads
-   * the signal where there is room.
+   * more than once). Rejects with the reason of the caller's signal if that fires first; the signal is not read
+   * while a slot is free.
    */
   take(asker: { readonly signal: AbortSignal }): (() => void) | Promise<() => void> {
     if (this.#limit === 0) return UNLIMITED;

@@ -1,4 +1,4 @@
-/** What went wrong when no answer came, as an error that says where else the request may be tried. */
+/** Turns a network failure into an error that says whether the request may be tried elsewhere. */
 
 import { GatewayError } from '../conversation/errors.ts';
 import { NotConnected } from './http1/connection.ts';

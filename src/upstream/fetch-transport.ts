@@ -1,4 +1,4 @@
-/** The network by Bun's fetch, for what only it can do: proxies and HTTP/2. */
+/** The transport that uses Bun's fetch, for proxies and HTTP/2. */
 
 import { FlatHeaders } from '../lib/http/headers.ts';
 import {

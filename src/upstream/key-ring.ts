@@ -4,7 +4,7 @@ import { hashOf, scoreOf } from '../lib/text/rendezvous.ts';
 import { Key, Loan, Model, type Place, type PlaceEvents, type Revealing } from './health/place.ts';
 import { AWAKE, DUE, RESTING, type RestLimits } from './health/rest.ts';
 
-/** What a client's session is told by: the same number for all requests of a session. */
+/** Identifies a client's session: the same number for all its requests. */
 export interface Session {
   /** 32 bits; computed when it is first read. */
   readonly hash: number;

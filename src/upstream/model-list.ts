@@ -1,4 +1,4 @@
-/** What a vendor says that it serves: its own list of models, asked for with a short deadline, and remembered. */
+/** Fetches a vendor's own list of models with a short deadline, and caches it. */
 
 import type { Secret } from '../config/secret.ts';
 import type { ProviderConfig } from '../config/sections/providers.ts';

@@ -1,4 +1,4 @@
-/** The providers of one configuration at run time, each made when it is first asked for. */
+/** The providers of one configuration at run time, each created on first use. */
 
 import type { ProviderConfig, TransportConfig } from '../config/sections/providers.ts';
 import { memberOf } from '../lib/json/json-members.ts';

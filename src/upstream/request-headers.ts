@@ -1,4 +1,4 @@
-/** Which headers go to an upstream: on the same protocol an open list, else only what is ours to say. */
+/** Chooses the headers sent to an upstream: those of the client on the same protocol, else only the gateway's own. */
 
 import type { AuthStyle } from '../config/vendors/presets.ts';
 import type { ProtocolName } from '../conversation/types.ts';

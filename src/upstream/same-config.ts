@@ -1,4 +1,4 @@
-/** Whether two parts of configurations say the same. */
+/** Compares parts of two configurations. */
 
 import { Secret } from '../config/secret.ts';
 

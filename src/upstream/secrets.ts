@@ -1,4 +1,4 @@
-/** The credentials of a configuration as they may turn up in what a vendor says. */
+/** The credentials of a configuration, in the forms in which a vendor may repeat them. */
 
 import type { Config } from '../config/config.ts';
 import { secretsIn } from '../config/secret.ts';

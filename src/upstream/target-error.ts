@@ -1,4 +1,4 @@
-/** Failures that say by themselves what may be tried next. */
+/** Errors that carry what may be tried next. */
 
 import { type ErrorDetails, type ErrorKind, GatewayError } from '../conversation/errors.ts';
 

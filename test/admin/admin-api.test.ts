@@ -87,7 +87,7 @@ describe('who may ask', () => {
     ['GET', '/audit'],
     ['GET', '/audit/verify'],
     ['GET', '/nothing'],
-  ])('%s %s: nobody without an admin key', async (method, path) => {
+  ])('%s %s: refused without an admin key', async (method, path) => {
     const { key } = await made({});
     const asked = method === 'GET' ? undefined : {};
     expect((await admin(method, path, asked, {}, 'wrong-key')).status).toBe(401);

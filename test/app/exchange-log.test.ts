@@ -48,7 +48,7 @@ test('the cause of a vendor’s failure is in its message', () => {
   expect(line.error_cause).toBeUndefined();
 });
 
-test('a refused key is told once a minute, each by itself', () => {
+test('a refused key is logged once a minute, each by itself', () => {
   const told: string[] = [];
   let now = 0;
   const tell = refusedKeys(

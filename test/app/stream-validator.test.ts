@@ -34,6 +34,7 @@ function check(protocol: ProtocolName, chunks: readonly (string | Uint8Array)[],
     protocol: { name: protocol },
     body: new Uint8Array(),
     headers: new Headers(),
+    sessionId: '',
     search: '',
     owner: '',
   };
@@ -58,7 +59,7 @@ describe('streams as clients get them', () => {
     }
   }
 
-  test('a second start and a missing end are told and counted', () => {
+  test('a second start and a missing end are logged and counted', () => {
     const name = 'req_1790000000001_tools1_client-response.sse';
     const [start = '', ...rest] = read('anthropic-messages', name).split(/(?<=\n\n)/);
     const { rules, metrics } = check('anthropic-messages', [start, start, ...rest.slice(0, -1)]);
@@ -68,7 +69,7 @@ describe('streams as clients get them', () => {
     );
   });
 
-  test('a stream that the client left is nobody’s violation', () => {
+  test('a stream that the client left is no violation', () => {
     expect(check('anthropic-messages', [], { ...TOLD, status: 499 }).rules).toEqual([]);
   });
 

@@ -31,7 +31,7 @@ test('in a pipe a problem is one line', async () => {
   expect(err.trim().split('\n')).toHaveLength(3);
 });
 
-test('-v is the version, and a slip in --version is told', async () => {
+test('-v is the version, and a misspelled --version gets a did-you-mean', async () => {
   expect((await world.run(['-v'])).out).toBe((await world.run(['--version'])).out);
   const { code, err } = await world.run(['--verison']);
   expect([code, err]).toEqual([2, expect.stringContaining('Did you mean "--version"?')]);

@@ -151,7 +151,7 @@ describe('serve', () => {
     expect(world.served).toEqual([]);
   });
 
-  test('a failure inside is told with exit 70, not thrown', async () => {
+  test('a failure inside exits with 70 and is not thrown', async () => {
     const file = world.write('own.yaml', GLM_CONFIG);
     Object.defineProperty(world.served, 'push', {
       value: () => {

@@ -1,4 +1,4 @@
-/** `hopgate demo`: whoever sits at the terminal may join in, and ends it with an empty line. */
+/** `hopgate demo`: the user can join in, and ends it with an empty line. */
 
 import { expect, test } from 'bun:test';
 import { createWorld } from './world.ts';
@@ -35,7 +35,7 @@ test.each([
   60_000,
 );
 
-test('what somebody types is a round like the others, and is remembered, too', async () => {
+test('a typed line is a round like the others, and is remembered, too', async () => {
   const world = createWorld();
   try {
     const typed = '我养了一只叫雪球的鹦鹉\n@Momo 你还记得我养的雪球吗？\n\n';

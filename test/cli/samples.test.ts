@@ -140,7 +140,7 @@ describe('samples', () => {
     expect(none.err).not.toContain('more than one');
   });
 
-  test('a note that nobody knows is told with the one that was meant', async () => {
+  test('an unknown note gets a did-you-mean', async () => {
     const { err } = await world.run(['samples', '--note', 'orphaned']);
     expect(err).toContain('did you mean "orphaned_tool_use_repaired"?');
     expect((await world.run(['samples', '--note', 'stripped_sytem'])).err).toContain(
@@ -151,7 +151,7 @@ describe('samples', () => {
     }
   });
 
-  test('keys that this shell does not have are neither needed to read samples nor told', async () => {
+  test('keys that this shell does not have are neither needed to read samples nor reported', async () => {
     const path = world.write(
       'keys.yaml',
       `providers:

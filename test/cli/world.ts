@@ -20,7 +20,7 @@ export interface Ran {
 
 export interface World {
   readonly home: string;
-  /** Runs one command line; `input` is what somebody types (then stdin is a terminal). */
+  /** Runs one command line; `input` is typed at the terminal (stdin is then one). */
   run(argv: readonly string[], input?: string): Promise<Ran>;
   write(path: string, content: string): string;
   readonly variables: Record<string, string | undefined>;

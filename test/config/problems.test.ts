@@ -121,7 +121,7 @@ describe('a file with a mistake', () => {
       { path: 'profiles.a.extends', line: 4, column: 17, suggestion: 'glm' },
     ],
     [
-      'weights that leave nobody',
+      'weights that leave no target',
       `${PROVIDER}routes:\n  - to: [{ target: p/a, weight: 0 }, { target: p/b, weight: 0 }]\n`,
       { path: 'routes[0].to', line: 4 },
     ],

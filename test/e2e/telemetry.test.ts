@@ -191,7 +191,7 @@ describe.skipIf(OTLP_PYTHON === undefined)('spans', () => {
     expect(spans[2]!.attributes['http.response.status_code']).toBe(200);
   });
 
-  test('a request for a model that nobody has is one span, and no failure of the server', async () => {
+  test('a request for an unknown model is one span, and no failure of the server', async () => {
     const gateway = await start({ metrics: false });
     const { path, body } = plainRequest('openai-chat', 'no-such-model', false);
     expect((await post(gateway.url, path, body)).status).toBe(404);

@@ -132,7 +132,12 @@ describe('an upstream behind TLS', () => {
       { ca_file: pem('authority') },
       'ERR_TLS_CERT_ALTNAME_INVALID',
     ],
-    ['whom nobody vouches for', 'localhost', {}, 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
+    [
+      'with a certificate of an unknown authority',
+      'localhost',
+      {},
+      'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+    ],
   ] as const) {
     test(`${name} gets no request, and the client reads why`, async () => {
       const { url, asked: requestFor } = vendor(certificate);

@@ -215,7 +215,7 @@ describe('a vendor with a WebSocket', () => {
     await ask();
     expect(vendor.frames).toHaveLength(5);
     expect(vendor.frames[4]!.input).toHaveLength(7);
-    // Another conversation, and another way to ask, are told in full.
+    // Another conversation, and other settings, are sent in full.
     vendor.answer = answer;
     turns.splice(0, turns.length, user('Anew.'));
     await ask();
@@ -320,7 +320,7 @@ describe('where the socket fails', () => {
     socket.close();
   });
 
-  test('a client that leaves: the vendor is told by the close', async () => {
+  test('a client that leaves: the socket to the vendor is closed', async () => {
     vendor.answer = (socket) => vendor.say(socket, events('For ever.').slice(0, 4));
     const socket = await ResponsesSocket.open(gateway.url);
     socket.create({ model: 'm1', input: 'Hello.' });

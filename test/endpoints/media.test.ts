@@ -59,7 +59,7 @@ test('nothing changes where there are no media', () => {
   expect(Buffer.from(withoutMedia(json)).equals(json)).toBe(true);
 });
 
-test('of a binary answer its type and length are told', () => {
+test('of a binary answer its type and length are recorded', () => {
   const recorded: Uint8Array[] = [];
   const tap = new MediaTap(new Headers({ 'content-type': 'audio/mpeg' }), (bytes) =>
     recorded.push(bytes),

@@ -1,4 +1,4 @@
-/** A vendor of embeddings, images and audio for tests: keeps what it got, and answers as it is told. */
+/** A vendor of embeddings, images and audio for tests: keeps what it got, and answers as a test asks. */
 
 export interface ReceivedRequest {
   readonly path: string;

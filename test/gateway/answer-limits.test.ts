@@ -40,7 +40,7 @@ retry: { attempts: 2, base_delay: 0 }
 limits: { answer_bytes: ${ANSWER}, frame_bytes: ${FRAME} }
 ${more}`);
 
-/** Writes this again and again until nobody reads any more. */
+/** Writes this again and again until the reader stops. */
 async function endlessly(wire: Wire, first: string, piece: Uint8Array | string) {
   if (!(await wire.write(first))) return;
   while (await wire.write(piece));
@@ -61,7 +61,13 @@ const CASES: readonly (readonly [string, boolean, string, string | Uint8Array, s
   ['a frame without end', true, `${head('text/event-stream')}data: `, BLANKS, 'limits.frame_bytes'],
   ['comments', true, head('text/event-stream'), COMMENTS, 'limits.frame_bytes'],
   ['empty frames', true, head('text/event-stream'), EMPTY, 'limits.frame_bytes'],
-  ['a stream nobody asked for', false, head('text/event-stream'), COMMENTS, 'limits.answer_bytes'],
+  [
+    'a stream that was not asked for',
+    false,
+    head('text/event-stream'),
+    COMMENTS,
+    'limits.answer_bytes',
+  ],
 ];
 
 for (const vendor of NAMES) {

@@ -1,4 +1,4 @@
-/** Who falls silent, breaks off or leaves where nobody streams: within an error, a token count, the waiting line. */
+/** Silence, cuts and disconnects outside a stream: in an error, a token count, the queue. */
 
 import { expect, test } from 'bun:test';
 import { CODECS } from '../../src/app/codecs.ts';
@@ -42,7 +42,7 @@ test('a client that leaves while it waits for its turn is told of as gone, not a
   expect((await waiting).status).toBe(499);
   expect(gateway.summaries.map(({ status }) => status)).toEqual([499]);
   leave();
-  // Nobody is left in line whose place could be lost.
+  // The queue is empty, so no place in it can be lost.
   expect(typeof slots.take(new AbortController())).toBe('function');
 });
 
@@ -73,6 +73,7 @@ test('a count that breaks off gives its place back: the next one is not left wai
       protocol: anthropicMessages,
       body: new TextEncoder().encode(JSON.stringify(ASKED)),
       headers: new Headers(),
+      sessionId: '',
       search: '',
       signal: new AbortController().signal,
       principal: WITHOUT_KEY,

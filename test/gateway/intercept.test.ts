@@ -43,7 +43,7 @@ describe('an answer', () => {
     expect(watching.seen).toEqual(['words']);
   });
 
-  test('with a long text is given in slices, between which everybody else has a turn', async () => {
+  test('with a long text is given in slices, between which other requests run', async () => {
     const events = answer(LONG);
     const first = new Watching();
     const second = new Watching();

@@ -62,14 +62,14 @@ describe('a request', () => {
     expect(JSON.parse(body).messages).toHaveLength(10);
   });
 
-  test('that is large gives everybody else a turn between two passes', async () => {
+  test('that is large lets other requests run between two passes', async () => {
     const { turns, atOnce, body } = await prepared(bodyOf(10_000), true);
     expect(atOnce).toBe(false);
     expect(new Set(turns).size).toBe(3);
     expect(JSON.parse(body).messages).toHaveLength(10_000);
   });
 
-  test('that nobody changed goes out as it came, however large it is', async () => {
+  test('that no pass changed goes out as it came, however large it is', async () => {
     for (const turns of [10, 10_000]) {
       const text = bodyOf(turns);
       const { body } = await prepared(text, false, anthropicMessages);

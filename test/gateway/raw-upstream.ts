@@ -3,6 +3,7 @@
 import { CODECS } from '../../src/app/codecs.ts';
 import { environmentFrom } from '../../src/config/environment.ts';
 import { parseConfig } from '../../src/config/load.ts';
+import { sessionOf } from '../../src/conversation/session/session-id.ts';
 import { createTokenCounter } from '../../src/gateway/count-tokens/count-tokens.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import type { Exchange, Summary } from '../../src/gateway/types.ts';
@@ -171,17 +172,22 @@ export function rawWorld(yaml: string): World {
     body: object,
     headers: Readonly<Record<string, string>> = {},
     signal = new AbortController().signal,
-  ): Exchange => ({
-    id: 'req_1790000000000_abcdef',
-    protocol: PROTOCOLS[client],
-    body: new TextEncoder().encode(JSON.stringify(body)),
-    headers: new Headers(headers),
-    search: '',
-    signal,
-    principal: WITHOUT_KEY,
-    owner: '',
-    started: performance.now(),
-  });
+  ): Exchange => {
+    const bytes = new TextEncoder().encode(JSON.stringify(body));
+    const own = new Headers(headers);
+    return {
+      id: 'req_1790000000000_abcdef',
+      protocol: PROTOCOLS[client],
+      body: bytes,
+      headers: own,
+      sessionId: sessionOf(own, bytes),
+      search: '',
+      signal,
+      principal: WITHOUT_KEY,
+      owner: '',
+      started: performance.now(),
+    };
+  };
   return {
     summaries,
     refusedKeys,

@@ -1,4 +1,4 @@
-/** An upstream's redirect ends at the gateway: nobody's key or prompt follows it. */
+/** An upstream's redirect ends at the gateway: no key and no prompt follows it. */
 
 import { describe, expect, test } from 'bun:test';
 import { CODECS } from '../../src/app/codecs.ts';
@@ -86,6 +86,7 @@ describe('a redirect of the upstream', () => {
       protocol: PROTOCOLS['anthropic-messages'],
       body: new TextEncoder().encode(JSON.stringify(asked('m'))),
       headers: new Headers(),
+      sessionId: '',
       search: '',
       signal: new AbortController().signal,
       principal: WITHOUT_KEY,

@@ -95,7 +95,7 @@ describe('a prompt that is too long', () => {
   }
 
   for (const client of NAMES) {
-    test(`${client}: the first one is told where none takes it, in words to compact by`, async () => {
+    test(`${client}: the first error is returned where no target takes it, in words that agents compact on`, async () => {
       for (const [who, bytes] of WORDS.slice(0, 4)) {
         for (const stream of [true, false]) {
           const a = always(bytes);
@@ -182,7 +182,7 @@ describe('a target without room', () => {
     ]);
   });
 
-  test('is waited for where there is no other, and the wait is told', async () => {
+  test('is waited for where there is no other, and the wait is logged', async () => {
     const a = slow('From a.');
     const world = route([a.url], ', concurrency: 1');
     await Promise.all([1, 2, 3].map(() => world.ask('openai-chat', false)));
@@ -195,7 +195,7 @@ describe('a target without room', () => {
 
 describe('an answer of nothing', () => {
   for (const client of NAMES) {
-    test(`${client}: is asked for once more, and the client is told not to`, async () => {
+    test(`${client}: is asked for once more, and the client gets x-should-retry: false`, async () => {
       for (const stream of [true, false]) {
         const a = always(saying('openai-chat', stream, ''));
         const world = rawWorld(
@@ -259,7 +259,7 @@ describe('a job', () => {
     });
   }
 
-  test('nobody asked for is an error, and is not started again', async () => {
+  test('an answer that was not asked for is an error, and is not tried again', async () => {
     const a = always(
       whole(
         200,

@@ -102,6 +102,7 @@ export function scriptedGateway(
         protocol: PROTOCOLS[protocol],
         body: new TextEncoder().encode(JSON.stringify(body)),
         headers: new Headers(),
+        sessionId: '',
         search: '',
         signal,
         principal: WITHOUT_KEY,

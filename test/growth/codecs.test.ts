@@ -212,7 +212,7 @@ const CHAT: Readonly<Record<string, (n: number) => JsonObject>> = {
       },
     ],
   }),
-  'parameters of nobody': (n) => ({
+  'unknown parameters': (n) => ({
     messages: [user('a')],
     ...Object.fromEntries(list(n / 12, (i) => [`x_${i}`, 1])),
   }),

@@ -15,7 +15,7 @@ const files: Readonly<Record<string, string>> = {
   'aliases in one circle': `${PROVIDER}aliases:\n${lines(20_000, (n) => `  a${n}: a${(n + 1) % 20_000}\n`)}`,
   'aliases that lead into a circle': `${PROVIDER}aliases:\n  x: y\n  y: x\n${lines(20_000, (n) => `  a${n}: ${n === 0 ? 'x' : `a${n - 1}`}\n`)}`,
   'unknown keys': `${PROVIDER}${lines(30_000, (n) => `unknown${n}: 1\n`)}`,
-  'routes to nobody': `${PROVIDER}routes:\n${lines(8000, (n) => `  - { to: [q${n}/x] }\n`)}`,
+  'routes to unknown providers': `${PROVIDER}routes:\n${lines(8000, (n) => `  - { to: [q${n}/x] }\n`)}`,
   'routes to what is not listed': `${PROVIDER.replace(' }', `, models: [${lines(1000, (n) => `m${n},`)}] }`)}routes:\n${lines(1000, (n) => `  - { to: [p/mm${n}] }\n`)}`,
   'many providers': `providers:\n${lines(1500, (n) => `  p${n}: { protocol: openai-chat, base_url: "http://127.0.0.1:1/v1" }\n`)}routes:\n${lines(1500, (n) => `  - { to: [p${n}x/m] }\n`)}`,
   'profiles in a row': `${PROVIDER}profiles:\n${lines(3000, (n) => `  f${n}: { extends: f${n + 1} }\n`)}`,

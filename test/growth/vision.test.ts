@@ -28,7 +28,7 @@ const HISTORIES: Readonly<Record<string, (size: number) => Conversation>> = {
   'images in one turn': (size) => conversation([user(...many(size, (at) => image(`${at}`)))]),
   'images before any words': (size) =>
     conversation([...many(size, (at) => user(image(`${at}`))), user(text('what are these?'))]),
-  'images that nobody asks about': (size) => conversation(many(size, (at) => user(image(`${at}`)))),
+  'images without a question': (size) => conversation(many(size, (at) => user(image(`${at}`)))),
   'images under one long text': (size) =>
     conversation([user(text('x'.repeat(size))), ...many(size, (at) => user(image(`${at}`)))]),
   'a result of a tool with images': (size) =>

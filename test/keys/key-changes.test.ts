@@ -198,7 +198,7 @@ describe('the audit', () => {
     expect(changes.verifyAudit().fault?.seq).toBe(seq);
   });
 
-  test('an entry cannot be changed or removed by a slip', () => {
+  test('an entry cannot be changed or removed by mistake', () => {
     const { path } = written();
     const other = new Database(path);
     expect(() => other.run("UPDATE audit SET actor = 'x'")).toThrow('never changed');

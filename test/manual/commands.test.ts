@@ -33,7 +33,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
     'needs a running systemd; test/server/process/restart.test.ts sends the signal itself',
 };
 
-/** What a block may be: anything else could be a command that nobody runs. */
+/** What a block may be: any other language could be a command that no test runs. */
 const LANGUAGES = ['sh', 'yaml', 'json', 'js', 'ts', 'python', 'text', 'http', 'toml', 'svg'];
 
 const shown = FILES.flatMap(({ path, text }) =>

@@ -190,7 +190,7 @@ describe.each(pairs)('%s → %s', (client, upstream) => {
     else expect(Math.abs(row!.output / TOKENS - 1)).toBeLessThan(0.1);
     const prompt = row!.input * 3000 + row!.cache_read * 300;
     expect(row!.cost).toBe(prompt + row!.output * 15_000);
-    // Messages has told the prompt when the answer began.
+    // Messages reports prompt tokens at the start of the answer.
     if (upstream === 'anthropic-messages') {
       expect(row).toMatchObject({ input: 234, cache_read: 1000 });
     } else expect(row!.input).toBeGreaterThan(0);

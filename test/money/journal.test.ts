@@ -136,7 +136,7 @@ test('a locked file: rows wait, nothing is lost, and nothing is logged for a sho
   expect(events).toEqual([]);
 });
 
-test('a full disk: rows wait, it is logged once, and it is told when it is over', async () => {
+test('a full disk: rows wait, and its start and end are logged once each', async () => {
   const { journal, spend, events } = journalAt();
   spend(rowOf());
   await journal.flush();

@@ -1,4 +1,4 @@
-/** A scripted vendor that speaks the three protocols, ends its answers as it is told, and keeps its own bill. */
+/** A scripted vendor that speaks the three protocols, ends its answers as a test asks, and keeps its own bill. */
 
 export type Spoken = 'openai-chat' | 'openai-responses' | 'anthropic-messages';
 

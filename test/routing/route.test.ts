@@ -107,7 +107,7 @@ routes:
       { model: 'glm-4.7' },
       ['glm/glm-4.7', 'local/glm-4.7'],
     ],
-    ['a name nobody knows is not found', { model: 'nope' }, ['model_not_found']],
+    ['an unknown name is not found', { model: 'nope' }, ['model_not_found']],
     ['no name is not found', { model: '' }, ['model_not_found']],
     ['half a place is not found', { model: 'glm/' }, ['model_not_found']],
   ])('%s', (_, changes, wanted) => {

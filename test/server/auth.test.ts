@@ -72,7 +72,7 @@ describe('who may ask', () => {
     }
   });
 
-  test('what names this machine as its host is told from what does not', () => {
+  test('a Host header that names this machine is recognized', () => {
     const local = (headers: Record<string, string>) => isLocalRequest(new Headers(headers));
     expect(local({ host: 'localhost:5520' })).toBe(true);
     expect(local({ host: 'evil.example' })).toBe(false);

@@ -1,4 +1,4 @@
-/** Paths and whose they are: what a wrong one is told, and slips that are understood. */
+/** Paths and their protocols: the error of a wrong one, and mistakes that are corrected. */
 
 import { describe, expect, test } from 'bun:test';
 import { apiOf, methodsAt } from '../../src/server/endpoints.ts';

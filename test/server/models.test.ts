@@ -101,7 +101,7 @@ describe('a list with wildcards', () => {
     });
   }
 
-  test('any name of a star route answers, also one that nobody listed', async () => {
+  test('any name of a star route answers, also one that is not listed', async () => {
     one.answer = () => new Response('no list here', { status: 404 });
     const { get, close } = gateway({
       providers: { p: provider({ models: ['named'] }) },
@@ -158,7 +158,7 @@ describe('a list with wildcards', () => {
     await close();
   });
 
-  test('a key is needed as before, and no vendor is asked for whoever has none', async () => {
+  test('a key is needed as before, and without one no vendor is asked', async () => {
     const { get, close } = gateway({
       providers: { p: provider() },
       auth: { keys: ['a-key-of-the-gateway'] },
@@ -216,7 +216,7 @@ test('every protocol has an encoder that takes the list as it is', () => {
   }
 });
 
-describe('what is told of a model', () => {
+describe('what the list says about a model', () => {
   const file = {
     providers: {
       anthropic: { keys: ['k'], models: ['claude-sonnet-4-5'] },

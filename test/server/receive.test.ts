@@ -1,4 +1,4 @@
-/** Requests whose body never comes whole: whose fault it is, and what is told of it. */
+/** Requests whose body never arrives whole: which status and error they get. */
 
 import { afterAll, describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';

@@ -163,7 +163,7 @@ describe('hopgate models --explain', () => {
 });
 
 describe('reports', () => {
-  test('of one thing at most every ten seconds, and its end only where its beginning was told', () => {
+  test('of one target at most every ten seconds, and its end only where its start was logged', () => {
     let now = 1000;
     const told: string[] = [];
     const tell = (what: string) => (change: RestChange) =>

@@ -312,7 +312,7 @@ describe('lines are on stderr, and stdout stays empty', () => {
           await new Promise((done) => setImmediate(done));
         }
         writeFileSync('written', '');
-        // Once somebody reads.
+        // Once the pipe is read.
         while (!existsSync('reads')) await Bun.sleep(10);
         await Bun.sleep(50);
         log.info({ i: 500 });`;

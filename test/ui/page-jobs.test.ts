@@ -88,7 +88,7 @@ browserSuite('jobs of the page', (browser) => {
     expect(recorded).toMatch(/\d ?(ms|s)/);
   });
 
-  test('two settings are compared, and a real difference is told from chance', async () => {
+  test('two settings are compared, and a real difference is distinguished from chance', async () => {
     const page = await open(`#/x/${failed}/replay`);
     await page.getByText('Compare two settings').click();
     await page.locator('[name=compare-a]').fill('profile.shortToolResults=false');

@@ -31,7 +31,7 @@ test('a limit is named', () => {
 });
 
 // As many as there may be are opened in a process of its own.
-test('without a file left it is that which is told, and not that nobody listens', async () => {
+test('without a free descriptor, the error says so and does not claim a refused connection', async () => {
   const script = `
     import { openSync, closeSync } from 'node:fs';
     const { connectionError } = await import(${JSON.stringify(import.meta.resolve('../../src/upstream/connection-error.ts'))});

@@ -127,7 +127,7 @@ describe('a limit that changes', () => {
   const asker = () => new AbortController();
   const take = (slots: ConcurrencyLimit) => slots.take(asker()) as () => void;
 
-  test('to less lets nobody in before enough have left', async () => {
+  test('a smaller limit admits no request before enough have left', async () => {
     const slots = new ConcurrencyLimit(2);
     const [first, second] = [take(slots), take(slots)];
     let entered = 0;

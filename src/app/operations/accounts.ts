@@ -1,4 +1,4 @@
-/** The accounts of a process: prices of the configuration in force, the journal on disk, and what is told of both. */
+/** The accounts of a process: prices of the active configuration, the journal on disk, and the metrics and log lines of both. */
 
 import type { Config } from '../../config/config.ts';
 import type { Payer, TryAccount, TryStart } from '../../conversation/account/payer.ts';

@@ -2,7 +2,8 @@
 
 import type { Payer, TryAccount, TryStart } from '../../conversation/account/payer.ts';
 import { asGatewayError, GatewayError } from '../../conversation/errors.ts';
-import { tokenCount, type Usage } from '../../conversation/usage.ts';
+import { estimatedTokens } from '../../conversation/usage.ts';
+import { usageOf } from '../../endpoints/usage.ts';
 import { decoded } from '../../gateway/response-body.ts';
 import { endFailedTry, endOf } from '../../gateway/tries/try-account.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
@@ -11,7 +12,6 @@ import { readFirst } from '../../upstream/transport.ts';
 import type { Upstream } from '../../upstream/upstream.ts';
 
 const EMBEDDINGS_BYTES = 64 * 2 ** 20;
-const BYTES_PER_TOKEN = 4;
 
 export interface EmbeddingsRequest {
   readonly upstream: Upstream;
@@ -60,7 +60,8 @@ async function post(
     await readFirst(body, EMBEDDINGS_BYTES, (chunk) => chunks.push(chunk));
     const answer = tryParse(new TextDecoder().decode(Buffer.concat(chunks)));
     const ok = status >= 200 && status < 300 && answer !== undefined;
-    const usage = usageOf(answer);
+    const reported = isObject(answer) ? answer.usage : undefined;
+    const usage = isObject(reported) ? usageOf(reported) : undefined;
     endFailedTry(account, ok ? 'done' : 'error', usage);
     if (ok) return answer;
     throw new GatewayError(
@@ -82,18 +83,11 @@ const startOf = ({ upstream, model }: EmbeddingsRequest, bytes: number): TryStar
     hop: 1,
     attempt: 1,
     stream: false,
-    inputTokens: Math.ceil(bytes / BYTES_PER_TOKEN),
+    inputTokens: estimatedTokens(bytes),
     maxOutputTokens: 0,
     serviceTier: undefined,
   };
 };
-
-/** `usage: {prompt_tokens}`; undefined where there is none. */
-function usageOf(answer: Json | undefined): Usage | undefined {
-  const usage = isObject(answer) ? answer.usage : undefined;
-  const input = isObject(usage) ? tokenCount(usage.prompt_tokens ?? usage.total_tokens) : undefined;
-  return input === undefined ? undefined : { input, output: 0 };
-}
 
 function reasonIn(answer: Json | undefined): string {
   const error = isObject(answer) ? answer.error : undefined;

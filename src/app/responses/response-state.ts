@@ -80,8 +80,8 @@ export async function patiently<T>(
 /**
  * What acts on one exchange.
  *
- * With gateway keys, everybody shares the vendor's account: a response, an item or a conversation that
- * this owner did not make here does not exist, and the vendor is not asked. Without keys, what is not
+ * With gateway keys, all clients share the vendor's account: a response, an item or a conversation that
+ * this owner did not create here is not found, and the vendor is not asked. Without keys, what is not
  * known goes to a vendor of the same protocol, which may know it.
  */
 export function responseState({ store, shared }: ResponseStateOptions) {
@@ -287,7 +287,7 @@ function toldBy(
   return made && { ...made, output: asFirstTold(made.output, done) };
 }
 
-/** @param done the items as they were told one by one, for a vendor that leaves them out at the end */
+/** @param done the items of the single events, for a vendor that leaves them out of the last one */
 function told(value: Json | undefined, done: readonly JsonObject[] = []): Told | undefined {
   if (!isObject(value)) return undefined;
   const response = withoutToolEvents(value);
@@ -327,8 +327,8 @@ const parsed = ({ data }: FrameContent): JsonObject | undefined => {
 
 /**
  * A stream that had to be changed halfway: its first items went out as the vendor's bytes, under the
- * vendor's ids, and clients refer to what they were told first.
- * @param made all items as they were told at the end
+ * vendor's ids, and clients refer to the ids that they got first.
+ * @param made all items of the last event
  * @param done the first ones as they came
  */
 function asFirstTold(
@@ -338,7 +338,7 @@ function asFirstTold(
   const output: JsonObject[] = [];
   let at = 0;
   for (const item of made) {
-    // Reasoning without words is not told anew.
+    // Reasoning without text is not sent again.
     while (at < done.length && done[at]!.type === 'reasoning' && item.type !== 'reasoning') {
       output.push(done[at++]!);
     }

@@ -184,6 +184,7 @@ const plain = (exchange: Exchange): Exchange => ({
   protocol: exchange.protocol,
   body: exchange.body,
   headers: exchange.headers,
+  sessionId: exchange.sessionId,
   search: exchange.search,
   signal: exchange.signal,
   principal: exchange.principal,

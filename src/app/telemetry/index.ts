@@ -2,7 +2,6 @@
 
 import type { Config } from '../../config/config.ts';
 import type { TelemetryConfig } from '../../config/sections/telemetry.ts';
-import { sessionOf } from '../../conversation/session/session-id.ts';
 import type { Target } from '../../conversation/target.ts';
 import type { Settings } from '../../conversation/types.ts';
 import type { Summary } from '../../gateway/types.ts';
@@ -68,7 +67,7 @@ export class Telemetry {
       server: target && this.#vendor(target.provider).server,
       call: {
         ...(request?.settings && callSettings(request.settings)),
-        conversation: sessionOf(exchange.headers, exchange.body) || undefined,
+        conversation: exchange.sessionId || undefined,
         finishReasons: finish && [finish],
       },
     };

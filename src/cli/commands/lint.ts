@@ -37,7 +37,7 @@ export const LINT: CommandSpec = {
       value: 'PROTOCOL',
       summary: 'what it is',
       choices: [...PROTOCOL_NAMES, ...Object.keys(SHORT_NAMES)],
-      default: 'told from its words',
+      default: 'recognized by its members',
     },
     { name: 'stream', summary: 'it is a stream' },
     { name: 'vendor', value: 'PROFILE', summary: 'also what this vendor does not take' },

@@ -141,8 +141,8 @@ export function manPage(commands: readonly CommandSpec[], release: string): stri
     '.SH EXAMPLES',
     ...EXAMPLES.flatMap(([line, words]) => ['.TP', bold(line), escaped(words)]),
     '.SH EXIT STATUS',
-    'Every command ends with 0 when it did what it was asked, 2 when it was called wrongly, and 70 when',
-    'hopgate itself failed; other codes are told with each command.',
+    'Every command exits with 0 on success, 2 on wrong usage, and 70 on a failure inside hopgate.',
+    'Other codes are listed with each command.',
     '.SH SEE ALSO',
     escaped(
       'The manual is served by a running gateway at /docs, and the page for recorded exchanges at /ui.',

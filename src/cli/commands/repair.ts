@@ -46,7 +46,7 @@ export const REPAIR: CommandSpec = {
       name: 'from',
       value: 'PROFILE',
       summary: 'the vendor whose answers are in the history; others do not take its signatures',
-      default: 'told from the signatures themselves',
+      default: 'recognized by the signatures',
     },
     { name: 'jsonl', summary: 'a JSON body a line, the only form there is' },
   ],

@@ -26,8 +26,8 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /**
  * Replaces every reference in every text. A variable that is not set is a problem, except among the
  * keys of a provider or a search engine: there that key is dropped with a warning, since a file may
- * name more keys than this machine has. It is a problem among `auth.keys`: a gateway that dropped the
- * only one would serve everybody.
+ * name more keys than this machine has. It is a problem among `auth.keys`: without its
+ * only key, a gateway would accept every client.
  * @param file where the text stands, for relative `${file:…}` references
  */
 export function resolveReferences(

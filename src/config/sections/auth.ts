@@ -64,7 +64,7 @@ export interface AuthConfig {
   readonly jwt?: JwtConfig;
 }
 
-/** Where nobody needs a key. */
+/** No key is needed. */
 export const NO_AUTH: AuthConfig = { keys: [], adminKeys: [] };
 
 /** Does a client need a key, or a token? */

@@ -1,4 +1,4 @@
-/** A form of a client: read, kept as far as it may have to be sent again, and streamed from there on. */
+/** A multipart form from a client: its beginning is kept for retries, the rest is streamed to the vendor. */
 
 import { GatewayError } from '../../conversation/errors.ts';
 import type { FormSource } from '../../gateway/types.ts';
@@ -16,7 +16,7 @@ export interface FormOptions {
   readonly folder: string;
 }
 
-/** Reads the beginning of a form, or all of it; knows at any time what a record of it shows. */
+/** Reads a multipart form, the first part or all of it. `recorded()` returns the fields read so far, at any time. */
 export class FormReader {
   readonly #source: FormSource;
   readonly #options: FormOptions;

@@ -1,4 +1,4 @@
-/** Follows the events of an answer: has it begun, how has it ended, what did it cost. */
+/** Follows the events of an answer: whether it has begun, how it ended, its usage. */
 
 import type { GatewayError } from '../../conversation/errors.ts';
 import {

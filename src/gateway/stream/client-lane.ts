@@ -1,4 +1,4 @@
-/** A client that asks on a WebSocket: where its answers go, and what it said before on the same connection. */
+/** A lane of a client WebSocket: the sink of its answers, and its earlier responses on the same connection. */
 
 import type { JsonObject } from '../../lib/json/json.ts';
 

@@ -1,4 +1,4 @@
-/** The client's side of a stream: writes, keeps alive, ends truthfully. */
+/** Writes a stream to the client: chunks, keep-alive comments, and an end that shows whether it was complete. */
 
 import type { TryEnd } from '../../conversation/account/payer.ts';
 import { asGatewayError, GatewayError } from '../../conversation/errors.ts';

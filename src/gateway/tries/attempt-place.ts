@@ -1,4 +1,4 @@
-/** Where an attempt goes, and with which key. */
+/** The target and the key of an attempt. */
 
 import type { Abort } from '../../lib/loop/abort.ts';
 import type { RoutedTarget } from '../../routing/index.ts';

@@ -1,7 +1,6 @@
 /** The session of an exchange, by which a target and a key are chosen; read from the body only when it is needed. */
 
 import { firstMessages } from '../../conversation/session/first-messages.ts';
-import { sessionOf } from '../../conversation/session/session-id.ts';
 import { hashOf } from '../../lib/text/rendezvous.ts';
 import type { Session } from '../../upstream/key-ring.ts';
 import type { Exchange } from '../types.ts';
@@ -30,9 +29,8 @@ export class ExchangeSession implements Session {
   }
 
   #find(): string {
-    const { id, headers, protocol } = this.#exchange;
-    const named = sessionOf(headers, this.#bytes);
-    if (named !== '') return named;
+    const { id, sessionId, protocol } = this.#exchange;
+    if (sessionId !== '') return sessionId;
     const first = firstMessages(protocol.name, this.#bytes);
     return first === '' ? id : first;
   }

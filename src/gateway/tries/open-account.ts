@@ -1,7 +1,6 @@
 /** Opens the account of an exchange: who pays, for which session and client; and which targets it may use. */
 
 import type { GatewayError } from '../../conversation/errors.ts';
-import { sessionOf } from '../../conversation/session/session-id.ts';
 import type { RoutedTarget } from '../../routing/index.ts';
 import { clientName } from '../../telemetry/client-name.ts';
 import type { Account, Accounts } from '../account.ts';
@@ -16,12 +15,12 @@ export function accountOf(
 ): Account | undefined | Promise<Account> {
   // What another exchange asks for is on its account.
   if (accounts === undefined || exchange.payer !== undefined) return undefined;
-  const { id, principal, protocol, headers, body } = exchange;
+  const { id, principal, protocol, headers, sessionId } = exchange;
   return accounts.open({
     principal,
     request: id,
     model,
-    session: sessionOf(headers, body) || undefined,
+    session: sessionId || undefined,
     client: clientName(headers.get('user-agent') ?? undefined, protocol.name),
     stream,
   });

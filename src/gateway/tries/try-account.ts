@@ -5,10 +5,9 @@ import type { TryAccount, TryEnd, TryStart } from '../../conversation/account/pa
 import type { GatewayError } from '../../conversation/errors.ts';
 import type { Target } from '../../conversation/target.ts';
 import type { Usage } from '../../conversation/usage.ts';
+import { estimatedTokens } from '../../conversation/usage.ts';
 import { isObject, tryParse } from '../../lib/json/json.ts';
 import type { Attempt } from '../types.ts';
-
-const BYTES_PER_TOKEN = 4;
 
 /** Estimates are made when they are read: most tries need none. */
 export class StartOfTry implements TryStart {
@@ -37,7 +36,7 @@ export class StartOfTry implements TryStart {
     const { facts, request, hop } = this.#attempt;
     // Later hops send what was said before, too.
     const more = hop.number === 1 ? 0 : Math.max(0, this.#bytes - request.bytes.length);
-    return facts.tokens + Math.ceil(more / BYTES_PER_TOKEN);
+    return facts.tokens + estimatedTokens(more);
   }
 
   get maxOutputTokens(): number | undefined {

@@ -22,7 +22,7 @@ const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 const NO_BYTES = new Uint8Array(0);
 
 export interface SseOptions {
-  /** Nobody asks for the frames' bytes: they have none. */
+  /** The frames carry no bytes, as the caller does not need them. */
   readonly raw?: false;
   /** How large a frame may be. */
   readonly limit?: FrameLimit;
@@ -148,11 +148,11 @@ export class SseParser {
     return room.length === length ? room : room.subarray(0, length);
   }
 
-  /** True when it was told to stop. */
+  /** True if `stop` ended the reading. */
   #cut(bytes: Uint8Array, stop: (frame: SseFrame) => boolean): boolean {
     let start = 0;
     let stopped = false;
-    // Two bytes back: a blank line may straddle the border of the chunks.
+    // Some bytes back: a blank line may be split between two chunks.
     const ends = new BlankLines(bytes, Math.max(0, this.#searched - 3));
     for (;;) {
       const end = ends.next();

@@ -112,8 +112,8 @@ const OVER = 10;
 const BROKEN = 11;
 
 /**
- * Finds the members of the object at the top of a body by its bytes, as far as it is told to go. A
- * duplicate key keeps its last place, as JSON.parse does.
+ * Finds the members of the top-level object in the bytes of a body, up to the offset that `scan` is given.
+ * Of duplicate keys the last one counts, as with JSON.parse.
  */
 export class MemberScan {
   readonly members = new Map<string, Member>();

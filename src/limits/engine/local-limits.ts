@@ -18,9 +18,9 @@ import { SlotsState } from './slots.ts';
 import { type Period, WindowState } from './window.ts';
 
 export interface Clock {
-  /** Milliseconds since 1970; it may be set. Calendar periods go by it. */
+  /** Milliseconds since 1970 by the system clock, which can be changed. Calendar periods use it. */
   wall(): number;
-  /** Milliseconds of a clock that nobody sets. Rates go by it. */
+  /** Milliseconds of a monotonic clock, which changes of the system time do not affect. Rates use it. */
   monotonic(): number;
 }
 

@@ -79,8 +79,8 @@ export class RateState {
   }
 
   /**
-   * What it really was. More is a debt, for which later requests wait. Less is refunded as far as that lets nobody
-   * overtake the rate: the turn of this reservation began at `s' = max(admittedAt, start − refunds since)`, and at
+   * Settles the actual amount. If it is larger, the difference is a debt, and later requests wait for it. If it is
+   * smaller, the difference is refunded as far as the rate still holds: the turn of this reservation began at `s' = max(admittedAt, start − refunds since)`, and at
    * most `s' + nT − max(now, s' + aT)` comes back. A larger refund would fill a bucket that has drained meanwhile.
    */
   settle(hold: RateHold, used: number, now: number): void {

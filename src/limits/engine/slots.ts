@@ -2,7 +2,7 @@
 
 import type { SlotsLaw, Standing } from '../limits.ts';
 
-/** Nobody knows when a stream ends; clients may look again after this time. */
+/** The `retry-after` of a refusal: when a stream will end is not known. */
 const LOOK_AGAIN_MS = 1000;
 
 export class SlotsState {

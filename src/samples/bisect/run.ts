@@ -34,7 +34,7 @@ export interface BisectionOptions {
   readonly onProbe?: (probe: ProbeReport) => void;
   /** Ends the search early: the smallest request so far is the result. */
   readonly signal: AbortSignal;
-  /** The key in whose name requests are sent; it owns the samples. */
+  /** The key that requests are sent as; it owns the samples. */
   readonly as?: Principal;
 }
 

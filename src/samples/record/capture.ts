@@ -2,7 +2,6 @@
 
 import type { GatewayError } from '../../conversation/errors.ts';
 import { type EntryName, protocolOf } from '../../conversation/models/endpoint-names.ts';
-import { sessionOf } from '../../conversation/session/session-id.ts';
 import { targetName } from '../../conversation/target.ts';
 import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 import type { BlankedContent } from '../mask/blank-body.ts';
@@ -185,9 +184,9 @@ export class Capture implements Recording, Masking {
    */
   prepare(): void {
     if (this.#exchange !== undefined) {
-      const { headers, body, search } = this.#exchange;
+      const { sessionId, search } = this.#exchange;
       this.#exchange = undefined;
-      this.session = sessionOf(headers, body);
+      this.session = sessionId;
       this.search = search === '' ? '' : this.secrets.url(search);
     }
     for (const body of this.stages) {

@@ -32,7 +32,7 @@ export interface ReplayOptions {
   readonly onRun?: (run: ReplayedRequest, done: number, total: number) => void;
   /** Ends the replay early: the runs so far are the result. */
   readonly signal?: AbortSignal;
-  /** The key in whose name requests are sent. */
+  /** The key that requests are sent as. */
   readonly as?: Principal;
 }
 

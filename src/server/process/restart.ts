@@ -1,4 +1,4 @@
-/** A restart without a gap: a new process takes over the port before the old one lets go of it. */
+/** Restart without downtime: a new process takes over the port before the old one releases it. */
 
 import { event, type Log } from '../../telemetry/log.ts';
 import { directConnections, spreadConnections } from './shared-port.ts';

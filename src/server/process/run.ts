@@ -1,4 +1,4 @@
-/** Runs the server: one process or several, until it is told to stop. */
+/** Runs the server: one process or several, until it is stopped. */
 
 import { banner, type ServeOptions, version } from '../../cli/index.ts';
 import type { Config } from '../../config/config.ts';

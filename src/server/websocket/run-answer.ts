@@ -66,7 +66,7 @@ export class RunAnswer implements ClientLane, ByteSink {
     }
   }
 
-  /** The client has gone: the vendor is told, and what came is recorded. */
+  /** The client has disconnected: aborts the request to the vendor and records what came so far. */
   gone(): void {
     this.#gone = true;
     this.#abort.abort();

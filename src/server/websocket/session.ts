@@ -56,7 +56,7 @@ const POLICY = 1008;
 
 const LIMIT_CODE = 'websocket_connection_limit_reached';
 
-/** A session is told of frames, ends and times, and acts by its port alone. */
+/** A session reacts to frames, closes and timers. All its effects go through its port. */
 export class SocketSession {
   readonly #port: SessionPort;
   readonly #limits: SessionLimits;
@@ -135,7 +135,7 @@ export class SocketSession {
     this.#port.close(POLICY, 'The key of this connection is not valid any more.');
   }
 
-  /** Ends now what has been told to end. */
+  /** If the session is ending, closes it now instead of waiting for running responses. */
   endNow(): void {
     if (this.#ending === undefined || this.#over) return;
     const { code, error } = this.#ending;

@@ -11,7 +11,7 @@ export interface Viewer {
   readonly principal: Principal;
   /** Its id; '' without keys. */
   readonly key: string;
-  /** Whose exchanges are shown; undefined: everyone's. */
+  /** The owner whose exchanges are shown; undefined: those of all keys. */
   readonly owner: string | undefined;
 }
 

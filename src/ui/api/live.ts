@@ -19,9 +19,9 @@ export interface Live {
   close(): void;
 }
 
-/** Most open streams. */
+/** Most open event streams. */
 const MOST = 64;
-/** Listed rows whose removal a page is told. */
+/** How many of the listed rows are watched, so that the page learns of their removal. */
 const SEEN = 2000;
 /** Milliseconds between two polls for rows of other processes, and how many of the newest are read. */
 const POLL_EVERY = 1000;

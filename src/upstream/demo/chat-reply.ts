@@ -1,4 +1,4 @@
-/** The answer on the wire: one Chat Completions object, or its chunks. */
+/** Encodes the answer of the demo model: one Chat Completions object, or its chunks. */
 
 import { createHash } from 'node:crypto';
 import { sseEvent } from '../../lib/bytes/sse.ts';

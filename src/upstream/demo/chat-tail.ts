@@ -19,7 +19,7 @@ export interface Tail {
   readonly results: readonly ToolOutcome[];
   /** The directory the agent works in, where its prompt tells. */
   readonly cwd?: string;
-  /** Who it is told to be: the instructions. */
+  /** Its role: the instructions. */
   readonly persona: string;
 }
 

@@ -1,4 +1,4 @@
-/** Frames as a byte stream at a human pace: nothing is made ahead of the reader, an abort ends it at once. */
+/** Streams frames at reading speed, on demand; an abort ends the stream at once. */
 
 import type { Frame } from './chat-reply.ts';
 

@@ -1,4 +1,4 @@
-/** The answer cut into what one token-sized frame carries, within the limits the request set. */
+/** Cuts an answer into token-sized pieces, within the limits of the request. */
 
 import type { DemoRequest } from './chat-request.ts';
 import type { Plan, PlannedCall } from './plan.ts';

@@ -1,4 +1,4 @@
-/** Decides the whole answer, before a word of it is sent. */
+/** Decides the whole answer of the demo model before any of it is sent. */
 
 import type { DemoRequest } from './chat-request.ts';
 import { asksToThink, readIntent } from './intent.ts';

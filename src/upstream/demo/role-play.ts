@@ -1,4 +1,4 @@
-/** The demo model as a member of a chat: it recalls when the past is asked about, and speaks as it is told to be. */
+/** The demo model as a member of a chat: it recalls when the past is asked about, and plays the role in its instructions. */
 
 import { isObject, type JsonObject, tryParse } from '../../lib/json/json.ts';
 import type { DemoRequest } from './chat-request.ts';
@@ -182,7 +182,7 @@ function answered(question: string, me: string, language: Language): string {
 
 const isQuestion = (said: string): boolean => /[?？]$/.test(said.trimEnd());
 
-/** Nobody has asked it: a word, no more. */
+/** The member was not asked: a short reply. */
 function aside(question: string, others: string, me: string, language: Language): string {
   const last = others.split('\n').at(-1) ?? '';
   const speaker = /^([^:：]{1,20})[:：]/.exec(last)?.[1]?.trim() ?? '';

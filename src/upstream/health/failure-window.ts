@@ -1,4 +1,4 @@
-/** Counts answers and failures of the last half minute: how many are too many. */
+/** Counts answers and failures of the last half minute, and decides when there are too many failures. */
 
 const SECONDS = 30;
 const MOST_IN_ROW = 5;

@@ -1,4 +1,4 @@
-/** How long a request would wait for its first byte, from the peaks of late and those that wait. */
+/** Estimates the wait for the first byte, from recent peaks and from pending requests. */
 
 const DECAY_MS = 10_000;
 // A measurement that is older says nothing.

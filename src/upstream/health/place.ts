@@ -97,7 +97,7 @@ export interface PlaceEvents {
   onChange(rest: Rest, begins: boolean, place: Place | undefined, key: Key): void;
 }
 
-/** A key on loan for one request, to one place. What comes of the request is told with {@link settle}. */
+/** A key on loan for one request, to one place. Report the outcome with {@link settle}. */
 export class Loan implements Prober {
   readonly #events: PlaceEvents;
   #key: Key;

@@ -1,4 +1,4 @@
-/** Reports the beginnings and ends of rests, each thing at most every ten seconds: a limit may be met again and again. */
+/** Reports the starts and ends of rests, at most every ten seconds for each target, as a limit may be hit often. */
 
 import type { UpstreamOptions } from '../upstream.ts';
 import type { Rest, RestReason } from './rest.ts';

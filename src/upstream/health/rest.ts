@@ -1,4 +1,4 @@
-/** A rest: how long something of an upstream is left alone after a bad sign, and how it comes back. */
+/** A rest: how long a key or a model of an upstream is not used after a failure, and how it is probed again. */
 
 /**
  * - `rate_limit`: too many requests for a key and a model
@@ -53,7 +53,7 @@ export interface Prober {
 }
 
 let changes = 0;
-/** Grows with each beginning and end of a rest, so that old news can be told from new. */
+/** Grows with each start and end of a rest, so that an outdated report can be recognized. */
 export const changesSoFar = (): number => changes;
 
 /** The state of one thing that may rest. Times are milliseconds of the clock of its places. */

@@ -54,7 +54,7 @@ export function signOf(
   }
 }
 
-/** The refusal of the gateway's own key is told to clients as a 502. */
+/** The status with which the vendor refused the gateway's key; clients get a 502 instead. */
 const refusedStatus = ({ kind, status }: GatewayError): number =>
   status === 401 || status === 403 ? status : kind === 'authentication' ? 401 : 403;
 

@@ -402,7 +402,7 @@ export class Connection implements TickTask, AbortListener, ConnectionControl {
 
 type Again = (() => Promise<UpstreamAnswer>) | undefined;
 
-/** Whoever waits for an answer; for one that a stale connection owes, it is asked again. */
+/** A pending response. If the connection turns out to be stale, the request is sent again on another one. */
 class StaleRetry implements PendingResponse {
   readonly answer: Promise<UpstreamAnswer>;
   readonly #again: Again;

@@ -1,12 +1,12 @@
-/** The network, without a thread between: HTTP/1.1 over kept connections on the sockets of this event loop. */
+/** An HTTP/1.1 client with keep-alive connections, on sockets of this event loop. */
 
 import type { Transport, UpstreamAnswer, UpstreamRequest, UpstreamTls } from '../transport.ts';
 import { Connection } from './connection.ts';
 import { type Place, placeOf, RequestBytes } from './request-bytes.ts';
 
-// More than this kept for one server, and the peak of yesterday would hold sockets all day.
+// Most idle connections for one server; without a limit, one peak would hold its sockets until they time out.
 const MAX_IDLE = 256;
-// Under load a connection is wanted again within milliseconds: only one that is not is told to rest.
+// Under load a connection is used again within milliseconds. Only one that is idle for longer is parked.
 const PARK_MS = 50;
 
 /**

@@ -1,4 +1,4 @@
-/** What goes out for one request, head and body (RFC 9112 §3). */
+/** Encodes one HTTP/1.1 request, head and body (RFC 9112 §3). */
 
 import { FlatHeaders, type ReadonlyHeaders } from '../../lib/http/headers.ts';
 import type { RequestStream, UpstreamRequest } from '../transport.ts';

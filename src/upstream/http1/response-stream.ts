@@ -1,4 +1,4 @@
-/** The body of one HTTP/1.1 answer while it comes: chunks that wait, and the reader that waits for more. */
+/** The body of one HTTP/1.1 answer as a stream: buffered chunks and a pending read. */
 
 import {
   BodyTooLarge,
@@ -11,7 +11,7 @@ import { type HeadLimits, ResponseParser } from './response-parser.ts';
 
 /** What an answer needs of the connection that it comes by. */
 export interface ConnectionControl {
-  /** More has come than anyone takes. */
+  /** More has arrived than the reader has taken. */
   pause(): void;
   resume(): void;
   /** The rest is not needed. */

@@ -1,4 +1,4 @@
-/** The way to a vendor over its WebSocket, where it has one; over HTTP where that fails. */
+/** Sends requests over the WebSocket of a vendor, if it has one, and over HTTP if that fails. */
 
 import { FlatHeaders } from '../../lib/http/headers.ts';
 import type { AbortListener } from '../../lib/loop/abort.ts';

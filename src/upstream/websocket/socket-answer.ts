@@ -1,4 +1,4 @@
-/** The answer on a vendor's WebSocket as an answer of HTTP: frames become server-sent events. */
+/** Turns the answer on a vendor's WebSocket into an HTTP answer: frames become server-sent events. */
 
 import { FlatHeaders } from '../../lib/http/headers.ts';
 import { isObject, type JsonObject, tryParse } from '../../lib/json/json.ts';

@@ -55,7 +55,7 @@ export class VendorSocket implements AbortListener {
   #before: VendorFrame[] = [];
   #body: FrameBody | undefined;
   #request: CreateRequest | undefined;
-  /** The response of which the request told only the continuation. */
+  /** The earlier response that this request continues; its items were not sent again. */
   #continued: string | undefined;
   #last: LastResponse | undefined;
   #closed = false;
@@ -87,7 +87,7 @@ export class VendorSocket implements AbortListener {
         this.#lost(code);
       };
     });
-    // Whoever waits hears of it; a socket that is lost later has been opened.
+    // Callers that await `opened` get this error. The handler only prevents an unhandled rejection.
     this.opened.catch(() => {});
     socket.onmessage = ({ data }) => {
       if (typeof data === 'string') this.#came(data);
@@ -123,7 +123,7 @@ export class VendorSocket implements AbortListener {
     return this.#last?.continuedBy(request) !== undefined;
   }
 
-  /** The vendor has no other way to be told that nothing more is wanted. */
+  /** Closing is the only way to cancel a response at the vendor. */
   onAbort(reason: unknown): void {
     this.close();
     this.#waiting?.reject(reason);

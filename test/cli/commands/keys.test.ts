@@ -1,4 +1,4 @@
-/** `hopgate keys` and `hopgate audit` on the file: what they print, and which slips they refuse before anything is written. */
+/** `hopgate keys` and `hopgate audit` on the file: what they print, and which mistakes they refuse before anything is written. */
 
 import { Database } from 'bun:sqlite';
 import { afterEach, beforeEach, expect, test } from 'bun:test';

@@ -68,7 +68,7 @@ describe('requests', () => {
     });
   }
 
-  test('the protocol is told from the words', async () => {
+  test('the protocol is recognized by the members', async () => {
     const bodies = {
       'openai-responses': { model: 'm', input: 'Hi' },
       'anthropic-messages': BAD_MESSAGES,

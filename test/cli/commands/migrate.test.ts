@@ -110,7 +110,7 @@ describe('an older file', () => {
     expect(text(file)).toBe(TODAY);
   });
 
-  test('with problems of its own is written, and they are told', async () => {
+  test('with problems of its own is written, and they are listed', async () => {
     const file = world.write('hopgate.yaml', `${OLD}lanes: 1\n`);
     const { code, err } = await migrate(file);
     expect(code).toBe(1);
@@ -148,7 +148,7 @@ describe('the command line', () => {
     expect(readdirSync(world.home)).toEqual(['hopgate.yaml']);
   });
 
-  test('a folder in the place of the file is told in words', async () => {
+  test('a folder in the place of the file is reported', async () => {
     const { code, err } = await world.run(['migrate', '--config', world.home]);
     expect(code).toBe(1);
     expect(err).toContain(`${world.home} was left as it is: EISDIR`);

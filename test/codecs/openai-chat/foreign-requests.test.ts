@@ -333,7 +333,7 @@ function faults(body: JsonObject, facts: Partial<Profile>): string[] {
     if (role !== 'tool') open = [];
     if (role === 'tool') {
       const id = message.tool_call_id as string;
-      if (!open.includes(id)) wrong.push(`${i}: result of ${id}, which nobody waits for`);
+      if (!open.includes(id)) wrong.push(`${i}: result of ${id}, which no call waits for`);
       open = open.filter((other) => other !== id);
     }
     const { content } = message;

@@ -16,7 +16,7 @@ describe('a gateway key', () => {
     [`${digest('k')}0`],
     [`${digest('k').slice(0, -1)}g`],
     ['  '],
-  ])('is refused where it lets in anybody, or nobody: %s', (key) => {
+  ])('is refused where it would match every client or none: %s', (key) => {
     expect(bad(keys(key)).map(({ path }) => path)).toEqual(['auth.keys[0]']);
     expect(bad(keys('fine', { name: 'x', key })).map(({ path }) => path)).toEqual([
       'auth.keys[1].key',

@@ -100,7 +100,7 @@ describe('HTTP tools', () => {
     ['an argument in the port', 'https://api.test:{city}/', 'no argument can stand'],
     ['an argument as credentials', 'https://{city}@api.test/', 'no argument can stand'],
     ['credentials', 'https://u:p@api.test/{city}', 'no user name or password'],
-    ['an argument nobody declares', 'https://api.test/{town}', 'names no property'],
+    ['an undeclared argument', 'https://api.test/{town}', 'names no property'],
     ['an open brace', 'https://api.test/{city', 'brace'],
     ['a fragment', 'https://api.test/#{city}', 'fragment'],
     ['another scheme', 'ftp://api.test/', 'does not fit'],

@@ -1,4 +1,4 @@
-/** Frames that nobody changed keep their bytes, however long an interceptor holds them. */
+/** Unchanged frames keep their bytes, however long an interceptor holds them. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';

@@ -59,7 +59,7 @@ describe('server-sent events', () => {
           onEvent: ({ event: name = '', data }) => expected.push({ event: name, data }),
         });
         oracle.feed(text);
-        // A CR at the very end might be half of a CRLF: the oracle waits until it is told more.
+        // A CR at the very end might be half of a CRLF: the oracle waits for more.
         oracle.feed(': end\n\n');
         expect(meaning(parse(cut(bytes(text), at)))).toEqual(expected);
       }),
@@ -157,7 +157,7 @@ describe('server-sent events', () => {
   });
 });
 
-test('an odd number of line feeds between events ends, and every byte is still somebody’s', () => {
+test('an odd number of line feeds between events ends, and no byte is lost', () => {
   for (const text of [
     'data: x\n\n\ndata: y\n\n',
     'data: é\n\n\n\n\ndata: y\n\n\n',

@@ -105,7 +105,7 @@ describe('a value', () => {
     });
   }
 
-  test('is told what is wrong, and where', () => {
+  test('gets what is wrong, and where', () => {
     expect(said({ enum: ['staging', 2] }, 'production')).toBe('a must be one of "staging", 2');
     expect(said({ items: { required: ['b'] } }, [{ b: 1 }, {}])).toBe('a.1.b is missing');
     expect(said({ type: ['string', 'null'] }, 1)).toBe('a must be of type string or null');
@@ -131,7 +131,7 @@ describe('a schema', () => {
   const problems = (schema: JsonObject) =>
     schemaProblems(schema).map(({ path, message }) => `${path.join('.')}: ${message}`);
 
-  test('that cannot be enforced is told', () => {
+  test('that cannot be enforced is reported', () => {
     const schema: JsonObject = {
       type: 'object',
       properties: {

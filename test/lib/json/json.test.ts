@@ -79,7 +79,7 @@ describe('members of a body, found without a parse', () => {
     expect(members?.get('model')).toEqual({ keyStart: 1, valueStart: 9, valueEnd: 12 });
   });
 
-  test('what is not an object is told apart', () => {
+  test('what is not an object is recognized', () => {
     for (const body of ['', '[]', '"x"', '{', '{"a"', '{"a":', '{"a":1', '{"a":1,}', '{a:1}']) {
       expect(topLevel(bytes(body))).toBeUndefined();
     }
@@ -115,19 +115,22 @@ describe('members of a large body, looked for in slices', () => {
     Buffer.concat([bytes(before), Buffer.alloc(size, fill), bytes(behind)]);
   const FILLS = [' ', '\n', '\t \r\n'] as const;
 
-  test.each(FILLS)('white space of more than a megabyte in one place is told: %j', async (fill) => {
-    for (const body of [
-      Buffer.alloc(3 * MB, fill),
-      around('{"model":"m","messages":[', fill, 2 * MB, ']}'),
-      around('{"model":"m"', fill, 2 * MB, '}'),
-      around('{"model":"m","a":{"b":1}', fill, 2 * MB, '}'),
-      around('{"model":"m"}', fill, 0, ''),
-    ]) {
-      const told = await topLevelInSlices(body);
-      if (body.length < MB) expect([...(told as Map<string, unknown>).keys()]).toEqual(['model']);
-      else expect(told).toBe('blank');
-    }
-  });
+  test.each(FILLS)(
+    'white space of more than a megabyte in one place is reported: %j',
+    async (fill) => {
+      for (const body of [
+        Buffer.alloc(3 * MB, fill),
+        around('{"model":"m","messages":[', fill, 2 * MB, ']}'),
+        around('{"model":"m"', fill, 2 * MB, '}'),
+        around('{"model":"m","a":{"b":1}', fill, 2 * MB, '}'),
+        around('{"model":"m"}', fill, 0, ''),
+      ]) {
+        const told = await topLevelInSlices(body);
+        if (body.length < MB) expect([...(told as Map<string, unknown>).keys()]).toEqual(['model']);
+        else expect(told).toBe('blank');
+      }
+    },
+  );
 
   test.each(FILLS)('less of it, often, is taken: %j', async (fill) => {
     const run = Buffer.alloc(MB / 2, fill);

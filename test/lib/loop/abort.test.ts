@@ -1,4 +1,4 @@
-/** Who is told when work is no longer wanted, how often, and by which of the two ways. */
+/** Which listeners of an abort are called, how often, and through which of the two interfaces. */
 
 import { describe, expect, test } from 'bun:test';
 import { Abort } from '../../../src/lib/loop/abort.ts';
@@ -8,7 +8,7 @@ const listening = () => {
   return { told, onAbort: (reason: unknown) => void told.push(reason) };
 };
 
-test('only the first reason counts, and everybody is told it once', () => {
+test('only the first reason counts, and every listener gets it once', () => {
   const abort = new Abort();
   const [a, b] = [listening(), listening()];
   abort.listen(a);
@@ -19,7 +19,7 @@ test('only the first reason counts, and everybody is told it once', () => {
   expect([a.told, b.told, abort.reason]).toEqual([['first'], [], 'first']);
 });
 
-test('who listens too late is told at once, not never', () => {
+test('a late listener is called at once', () => {
   const abort = new Abort();
   abort.abort('gone');
   const late = listening();
@@ -34,7 +34,7 @@ test('its signal is aborted with it, whenever it was asked for', () => {
   expect([signal.reason, after.signal.reason]).toEqual(['gone', 'gone']);
 });
 
-test('it follows a signal until it is told not to, and one that fired before at once', () => {
+test('it follows a signal until it is detached, and one that fired before at once', () => {
   const controller = new AbortController();
   const [follows, left, late] = [new Abort(), new Abort(), new Abort()];
   follows.follow(controller.signal);

@@ -1,4 +1,4 @@
-/** Watches of silence: who is told, when. */
+/** Idle timers: which ones fire, and when. */
 
 import { describe, expect, test } from 'bun:test';
 import { startIdleTimer } from '../../../src/lib/loop/idle-timer.ts';
@@ -6,7 +6,7 @@ import { startIdleTimer } from '../../../src/lib/loop/idle-timer.ts';
 const wait = (ms: number) => Bun.sleep(ms);
 
 describe('silence', () => {
-  test('is told after its time, again after as long again, and not once it is stopped', async () => {
+  test('fires after its time, again after the same time, and not once it is stopped', async () => {
     let told = 0;
     const watch = startIdleTimer(150, () => told++);
     await wait(500);
@@ -21,7 +21,7 @@ describe('silence', () => {
     expect(told).toBe(after);
   });
 
-  test('a watch that is touched all the time is never told', async () => {
+  test('a timer that is touched all the time never fires', async () => {
     let told = 0;
     const watch = startIdleTimer(300, () => told++);
     for (let i = 0; i < 12; i++) {
@@ -32,7 +32,7 @@ describe('silence', () => {
     expect(told).toBe(0);
   });
 
-  test('whoever remembers what happened is asked instead: silent only when there was nothing', async () => {
+  test('with a callback for activity: idle only when it reports none', async () => {
     let told = 0;
     let happened = true;
     const stirring = {
@@ -60,7 +60,7 @@ describe('silence', () => {
     expect(told).toBe(0);
   });
 
-  test('whoever is told may stop any watch: that one is silent from then on, all others are told', async () => {
+  test('a callback may stop any timer: that one does not fire, all others do', async () => {
     const told: number[] = [];
     const stopped = new Set<number>();
     const wrong: number[] = [];

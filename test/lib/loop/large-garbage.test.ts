@@ -1,4 +1,4 @@
-/** Large buffers that nobody needs are collected soon, without any memory being short. */
+/** Large unused buffers are collected soon, even while memory is plentiful. */
 
 import { expect, test } from 'bun:test';
 import { madeLarge } from '../../../src/lib/loop/large-garbage.ts';

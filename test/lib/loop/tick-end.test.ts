@@ -58,7 +58,7 @@ test('all who wait for the end of a turn go on in step, and what they put off th
   expect(done.slice(6)).toEqual(['c goes on', 'c put off', 'c further']);
 });
 
-test('whoever is put off when the process exits is told, if it wants to know', async () => {
+test('a task that is pending when the process exits has its `onExit` called', async () => {
   const path = JSON.stringify(
     new URL('../../../src/lib/loop/tick-end.ts', import.meta.url).pathname,
   );
@@ -69,7 +69,7 @@ test('whoever is put off when the process exits is told, if it wants to know', a
   expect(stdout.toString()).toBe('told\n');
 });
 
-test('everything that is ready in one turn of the loop is told before the work begins', async () => {
+test('all callbacks of one turn of the loop run before the work begins', async () => {
   const order: string[] = [];
   const server = Bun.listen({
     hostname: '127.0.0.1',

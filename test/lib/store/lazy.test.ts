@@ -37,7 +37,7 @@ test('it is made once, by a call or by a question, and behaves as itself', () =>
   expect(later.created?.size).toBe(5);
 });
 
-test('it can be made before anybody asks', () => {
+test('it can be opened before its first use', () => {
   const { later, made } = counted();
   later.create();
   expect(made()).toBe(1);

@@ -81,7 +81,7 @@ describe('a ledger file', () => {
     }
   });
 
-  test('bytes are a bound too, and the counts are right whoever wrote', () => {
+  test('bytes are a bound too, and the counts are right with several writers', () => {
     const path = place();
     const limits = { entries: 1000, bytes: 2000, age: 1e9 };
     const ledgers = [open(path, { limits }), open(path, { limits })];
@@ -155,7 +155,7 @@ describe('a ledger file', () => {
     after.close();
   });
 
-  test('an entry that cannot be read is a miss, told once', () => {
+  test('an entry that cannot be read is a miss, logged once', () => {
     const path = place();
     const ledger = open(path);
     ledger.put(['k'], { said: 'x' });

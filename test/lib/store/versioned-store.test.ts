@@ -154,7 +154,7 @@ describe('a file that is damaged', () => {
     return db;
   };
 
-  test('is set aside with a name, told of, and a new one begins', () => {
+  test('is set aside under a name, reported, and a new one begins', () => {
     for (const n of [0, 1]) {
       const before = openState();
       before.run(`INSERT INTO notes VALUES ('kept ${n}')`);

@@ -53,7 +53,7 @@ describe('ddmin', () => {
     }
   });
 
-  test('an effect that nothing of it causes is told by one question', () => {
+  test('an effect without any part is found with one probe', () => {
     expect(run(upTo(9), () => true)).toEqual({ found: [], asked: 1 });
     expect(run([], () => true)).toEqual({ found: [], asked: 0 });
   });

@@ -31,7 +31,7 @@ describe('full text', () => {
     expect(titles('路钥')).toEqual([]);
   });
 
-  test('Latin and Han in one run are told apart', () => {
+  test('Latin and Han in one run are separated', () => {
     expect(searchWords('设置API密钥')).toEqual(['设', '设置', '置', 'api', '密', '密钥', '钥']);
   });
 

@@ -236,7 +236,7 @@ describe('the last exchanges', () => {
     expect(recorder!.recent!.find(space.id)).toBeUndefined();
   });
 
-  test('watchers are told of each, also of those that go', async () => {
+  test('watchers get each one, also those that are removed', async () => {
     open({ recent: { ...MANY, count: 1 } });
     const rows: SampleRow[] = [];
     const gone: string[] = [];

@@ -4,6 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { GatewayError } from '../../../src/conversation/errors.ts';
+import { sessionOf } from '../../../src/conversation/session/session-id.ts';
 import type { Target } from '../../../src/conversation/target.ts';
 import type { ProtocolName } from '../../../src/conversation/types.ts';
 import { requestId } from '../../../src/lib/text/ids.ts';
@@ -27,19 +28,19 @@ export interface Begun {
   readonly id?: string;
 }
 
-export const exchange = ({
-  body = '{"model":"m"}',
-  headers,
-  search = '',
-  ...more
-}: Begun = {}) => ({
-  id: more.id ?? requestId(),
-  protocol: { name: more.protocol ?? ('openai-chat' as const) },
-  body: typeof body === 'string' ? bytes(body) : body,
-  headers: new Headers(headers),
-  search,
-  owner: '',
-});
+export const exchange = ({ body = '{"model":"m"}', headers, search = '', ...more }: Begun = {}) => {
+  const sent = typeof body === 'string' ? bytes(body) : body;
+  const own = new Headers(headers);
+  return {
+    id: more.id ?? requestId(),
+    protocol: { name: more.protocol ?? ('openai-chat' as const) },
+    body: sent,
+    headers: own,
+    sessionId: sessionOf(own, sent),
+    search,
+    owner: '',
+  };
+};
 
 export const told = (more: Partial<ExchangeOutcome> = {}): ExchangeOutcome => ({
   status: 200,

@@ -21,7 +21,7 @@ afterEach(async () => {
 });
 
 const CONFIG = { samples: { mode: 'off' } };
-// Nobody listens there: what counts is that there is a supervisor.
+// No socket is there: only the presence of a supervisor matters.
 const SUPERVISED = { NOTIFY_SOCKET: '/nowhere/notify' };
 
 /** Sends requests one after the other on one connection; `told` when the last answer announced that it is the last. */
@@ -51,7 +51,7 @@ async function heir(of: Gateway): Promise<number> {
     }
     await Bun.sleep(25);
   }
-  throw new Error(`nobody took over:\n${of.stderr()}`);
+  throw new Error(`no process took over:\n${of.stderr()}`);
 }
 
 describe.skipIf(!linux)(
@@ -100,7 +100,7 @@ describe.skipIf(!linux)(
     );
 
     test.each([1, 2])(
-      'a connection that was kept open is told to end before it is closed; processes: %i',
+      'a kept connection gets `connection: close` before it is closed; processes: %i',
       async (workers) => {
         gateway = await startGateway({ ...CONFIG, workers }, { env: SUPERVISED });
         const port = Number(new URL(gateway.url).port);

@@ -364,7 +364,7 @@ describe('the end', () => {
     expect([t.said.length, t.closes.length]).toEqual([1, 1]);
   });
 
-  test('of the process: told by the code of the close, what comes meanwhile by a frame', () => {
+  test('of the process: the close code says so, and frames meanwhile are refused', () => {
     const t = new Transcript();
     t.session.goAway();
     expect([t.said, t.closes]).toEqual([[], [[1012, 'The gateway is restarting.']]]);

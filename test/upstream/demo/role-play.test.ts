@@ -1,4 +1,4 @@
-/** The demo model in a chat with a memory: it recalls what it is asked about, within its limit, and plays nobody else. */
+/** The demo model in a chat with a memory: it recalls what it is asked about, within its limit, and plays no other member. */
 
 import { describe, expect, test } from 'bun:test';
 import type { JsonObject } from '../../../src/lib/json/json.ts';

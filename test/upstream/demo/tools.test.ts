@@ -279,7 +279,7 @@ describe('the loop', () => {
     }
     expect(called).toEqual(tools.map((t) => String((t.function as JsonObject).name)));
     expect(textOf(reply)).toContain('6 tool results');
-    // What runs on somebody's machine does no harm.
+    // Commands that run on a user’s machine do no harm.
     expect(JSON.stringify(messages)).toContain("echo 'hopgate demo'");
   });
 

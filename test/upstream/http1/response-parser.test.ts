@@ -178,7 +178,7 @@ const BAD: readonly (readonly [name: string, text: string])[] = [
   ['a status of two digits', 'HTTP/1.1 20 OK\r\n\r\n'],
   ['a status of four digits', 'HTTP/1.1 2000 OK\r\n\r\n'],
   ['a status that there is not', 'HTTP/1.1 999 OK\r\n\r\n'],
-  ['a protocol that nobody asked for', 'HTTP/1.1 101 Switching\r\nupgrade: x\r\n\r\n'],
+  ['a protocol that was not asked for', 'HTTP/1.1 101 Switching\r\nupgrade: x\r\n\r\n'],
   ['a header line without a colon', `${HEAD}content-type\r\n\r\n`],
   ['a header without a name', `${HEAD}: x\r\n\r\n`],
   ['a header name with a space in it', `${HEAD}content type: x\r\n\r\n`],

@@ -212,7 +212,7 @@ describe('connections', () => {
     expect(server.peers.length).toBe(4);
   });
 
-  test('an answer to nothing closes the connection before anyone takes it for theirs', async () => {
+  test('an answer without a request closes the connection', async () => {
     const server = serve((socket, _request, number) => {
       socket.write(ok(`${number}`));
       if (number === 1) setTimeout(() => socket.write(ok('poison')), 10);
@@ -232,7 +232,7 @@ describe('connections', () => {
     const send = client();
     await text(await send(ask(server.url)));
     const [kept] = sockets;
-    // Both become ready before anybody looks; whoever asks is told first.
+    // Both become ready in the same turn of the event loop.
     const asked = new Promise<UpstreamAnswer>((resolve, reject) => {
       const starter = Bun.listen({
         hostname: '127.0.0.1',
@@ -299,7 +299,7 @@ describe('connections', () => {
     );
   });
 
-  test('nobody listens: an error that names the reason', async () => {
+  test('no server on the port: an error that names the reason', async () => {
     expect(await codeOf(client()(ask('http://127.0.0.1:1/')))).toBe('ECONNREFUSED');
     expect(await codeOf(client()(ask('http://nowhere.invalid/')))).toBe('ENOTFOUND');
   });
@@ -550,13 +550,13 @@ describe('TLS', () => {
     const send = client({ ca });
     expect(await text(await send(ask(named(server.url))))).toBe('hello');
     expect(await text(await send(ask(server.url)))).toBe('hello');
-    // Names are told apart: a connection proved for one is not used for the other.
+    // A connection that was verified for one name is not used for another.
     expect(server.peers.length).toBe(2);
   });
 
   for (const [name, presented, tls, code] of [
     ["another host's certificate", 'elsewhere', { ca }, 'ERR_TLS_CERT_ALTNAME_INVALID'],
-    ['a certificate of nobody known', 'localhost', {}, 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
+    ['a certificate of an unknown authority', 'localhost', {}, 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
   ] as const) {
     for (const address of ['by name', 'by address'] as const) {
       test(`${name} (${address}): refused before a byte of the request is sent`, async () => {
@@ -569,7 +569,7 @@ describe('TLS', () => {
     }
   }
 
-  test('large requests and answers arrive whole, whoever is slow', async () => {
+  test('large requests and answers arrive whole, whichever side is slow', async () => {
     const body = Buffer.alloc(6 * 1024 * 1024, 'body ');
     const answer = Buffer.alloc(6 * 1024 * 1024, 'answer ');
     const server = Bun.serve({

@@ -86,7 +86,7 @@ function routeText({ providers, fallback, categories }: Answers): string[] {
     lines.push(`  - when: { model: ${list(models)} }`, `    to: [${scalar(`${provider.name}/*`)}]`);
   }
   if (fallback !== undefined) {
-    lines.push('  # Every other name, such as those that agents ask for unless told otherwise.');
+    lines.push('  # Every other name, such as the default models of agents.');
     lines.push(`  - to: [${scalar(fallback)}]`);
   }
   return lines;
@@ -121,7 +121,7 @@ export function configText(answers: Answers): string {
     '# "hopgate models --explain MODEL" shows what a rule does.',
     ...(routes.length === 0 ? ['# routes:', '#   - to: [glm/*]'] : ['routes:', ...routes]),
     '',
-    '# Keys that clients must send, as a bearer token or x-api-key; none = everybody who reaches the port.',
+    '# Keys that clients must send, as a bearer token or x-api-key; none = no key is needed.',
     clientKey === undefined
       ? 'auth: { keys: [] }'
       : `auth: { keys: [${JSON.stringify(clientKey)}] }`,

@@ -17,8 +17,8 @@ export const SERVICE: CommandSpec = {
   group: 'Run',
   summary: 'run the gateway in the background, from login or boot on',
   description: [
-    'By systemd on Linux, by launchd on macOS. install writes one file, enables it and starts it; done again it changes nothing, or brings the file up to date. uninstall takes back exactly that. A file that somebody else wrote, or changed, is not touched.',
-    'As root the service of the machine is meant, otherwise that of the user.',
+    'Uses systemd on Linux and launchd on macOS. install writes one file, enables it and starts the service; run again, it updates the file if needed. uninstall undoes exactly that. A file that hopgate did not write, or that was edited, is left alone.',
+    'As root it acts on the service of the machine, otherwise on that of the user.',
   ],
   arguments: [{ name: 'action', summary: 'what to do', required: true, choices: ACTIONS }],
   options: [

@@ -93,7 +93,7 @@ export function resolveJwt(
   if (/^http:/i.test(jwks)) {
     const host = URL.canParse(jwks) ? new URL(jwks).hostname : '';
     if (host !== 'localhost' && host !== '127.0.0.1' && host !== '[::1]') {
-      const message = 'must be https: a key set that was changed on its way lets anyone in';
+      const message = 'must be https: an attacker on the network could replace the key set';
       findings.problems.push({ path: [...path, 'jwks'], message });
     }
   }

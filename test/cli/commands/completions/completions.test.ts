@@ -153,7 +153,7 @@ describe.skipIf(!man)(`man${man ? '' : ' [SKIPPED: no man with groff on this mac
   test('reads the page without a warning, and every command and option is in it', async () => {
     const { code, out, err } = await world.run(['man']);
     expect([code, err]).toEqual([0, '']);
-    // A roff that is not told the encoding reads bytes.
+    // Without an encoding, roff reads bytes.
     expect(out).toMatch(/^[\n -~]*$/);
     const page = join(folder, 'hopgate.1');
     writeFileSync(page, out);

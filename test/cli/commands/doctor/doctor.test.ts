@@ -195,7 +195,7 @@ describe('what is wrong is said in words, with advice, exit 1', () => {
     });
   }
 
-  test('one of two keys is bad: told which one, the other goes on', async () => {
+  test('one of two keys is bad: it is named, the other goes on', async () => {
     const good = 'sk-good-key-0123456789';
     const base = vendor(
       healthy((request) =>
@@ -249,7 +249,7 @@ describe('what is wrong is said in words, with advice, exit 1', () => {
     expect(code).toBe(1);
   });
 
-  test('a silent server: told after --timeout', async () => {
+  test('a silent server: reported after --timeout', async () => {
     const base = vendor(() => new Promise<Response>(() => {}));
     const { of } = await doctor({ base_url: base }, '--timeout', '1');
     expect(of[0]!.message).toMatch(/did not answer within 1 s$/);
@@ -261,7 +261,7 @@ describe('what is wrong is said in words, with advice, exit 1', () => {
     expect((await doctor({ base_url: base })).of[0]!.message).toContain('TLS handshake');
   });
 
-  test('a certificate that nobody vouches for', async () => {
+  test('a certificate of an unknown authority', async () => {
     const base = vendor(healthy(), 'localhost');
     const { host } = new URL(base);
     const { of } = await doctor({ base_url: base });

@@ -104,7 +104,7 @@ describe('--yes', () => {
     expect(existsSync(standard())).toBe(false);
   });
 
-  test('open to others: a key is made up and told once', async () => {
+  test('open to others: a key is generated and shown once', async () => {
     const { out } = await world.run(['init', '--yes', '--listen', '0.0.0.0:5520']);
     const key = /Clients send this key: (hg-[0-9a-z]{32})/.exec(out)?.[1];
     expect(key).toBeDefined();
@@ -236,7 +236,7 @@ describe('questions', () => {
     expect(existsSync(standard())).toBe(false);
   });
 
-  test('nobody to ask: says so instead of waiting', async () => {
+  test('no terminal to ask on: says so instead of waiting', async () => {
     const { code, err } = await world.run(['init']);
     expect(code).toBe(1);
     expect(err).toContain('--yes');

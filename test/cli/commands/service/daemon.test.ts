@@ -89,7 +89,7 @@ describe('install', () => {
     expect(text).toContain('TimeoutStopSec=4030\n');
   });
 
-  test('a configuration that cannot be used is told before anything is done', async () => {
+  test('a configuration that cannot be used is reported before anything is done', async () => {
     world.write('bad.yaml', 'lisen: 1\n');
     const { code, err } = await install('--config', 'bad.yaml');
     expect([code, err]).toEqual([1, expect.stringContaining('hopgate check')]);
@@ -110,7 +110,7 @@ describe('install', () => {
     expect([code, err]).toEqual([1, expect.stringContaining('Failed to connect to bus')]);
   });
 
-  test('a machine without systemd is told so', async () => {
+  test('a machine without systemd gets a message that says so', async () => {
     world.variables.PATH = join(world.home, 'nowhere');
     const { code, err } = await install();
     expect([code, err]).toEqual([1, expect.stringContaining('systemctl is not on this machine')]);
@@ -123,7 +123,7 @@ describe('install', () => {
   });
 });
 
-describe('what somebody else wrote', () => {
+describe('a file that hopgate did not write', () => {
   const foreign = () => {
     mkdirSync(dirname(unit()), { recursive: true });
     writeFileSync(unit(), '[Service]\nExecStart=/mine\n');

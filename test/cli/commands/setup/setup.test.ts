@@ -90,7 +90,7 @@ for (const [client, cases] of Object.entries(USERS)) {
       });
     }
 
-    test('--show, --dry-run, a "no" and nobody to ask write nothing', async () => {
+    test('--show, --dry-run, a "no" and no terminal write nothing', async () => {
       for (const words of ['--show', '--dry-run', '--show --json']) {
         const { code, out } = await setup(`${client} ${words}`);
         expect(code).toBe(0);
@@ -258,7 +258,7 @@ describe('what is written', () => {
     });
   });
 
-  test('claude: a window smaller than the one it reckons with is told', async () => {
+  test('claude: a window smaller than the one it assumes is reported', async () => {
     world.write('.config/hopgate/hopgate.yaml', GLM_CONFIG.replaceAll('glm-4.7', 'glm-4.5'));
     await setup('claude --yes');
     expect(json(CLAUDE).env.CLAUDE_CODE_AUTO_COMPACT_WINDOW).toBe('131072');
@@ -367,7 +367,7 @@ describe('what is written', () => {
     });
   });
 
-  test('a broken configuration is told and nothing is written', async () => {
+  test('a broken configuration is reported and nothing is written', async () => {
     world.write('.config/hopgate/hopgate.yaml', 'providers: 7\n');
     const { code, err } = await setup('claude --yes');
     expect(code).toBe(1);

@@ -87,7 +87,7 @@ describe('takeBlocks', () => {
     });
   });
 
-  test('a missing closing mark is an error: nobody knows what is ours', () => {
+  test('a missing closing mark is an error: the end of the block is not known', () => {
     const after = putBlocks('', CHANGE).replaceAll(/# <<<.*\n/g, '');
     expect(() => takeBlocks(`${after}x = 1\n`, CHANGE)).toThrow('is missing');
   });

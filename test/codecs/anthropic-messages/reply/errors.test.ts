@@ -28,7 +28,7 @@ describe('an upstream error is decoded', () => {
     ['server error', 500, anthropic('api_error'), 'upstream', 'm'],
     ['time-out', 504, anthropic('timeout_error'), 'timeout', 'm'],
     ['overload', 529, anthropic('overloaded_error'), 'overloaded', 'm'],
-    ['overload told with another status', 500, anthropic('overloaded_error'), 'overloaded', 'm'],
+    ['overload with another status', 500, anthropic('overloaded_error'), 'overloaded', 'm'],
     [
       'prompt too long',
       400,
@@ -47,7 +47,7 @@ describe('an upstream error is decoded', () => {
       'input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000',
     ],
     [
-      'no money, told as a bad request',
+      'no money, as a bad request',
       400,
       anthropic('invalid_request_error', 'Your credit balance is too low to access the API'),
       'billing',

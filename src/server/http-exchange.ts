@@ -1,0 +1,76 @@
+/** A client's request over HTTP as an exchange. */
+
+import type { Codec } from '../codecs/codec.ts';
+import type { Asked } from '../codecs/serve.ts';
+import type { EntryName } from '../conversation/models/endpoint-names.ts';
+import { sessionOf } from '../conversation/session/session-id.ts';
+import type { ClientLane } from '../gateway/stream/client-lane.ts';
+import type { Exchange, FormSource } from '../gateway/types.ts';
+import type { Principal } from '../keys/principal.ts';
+import type { FlatHeaders } from '../lib/http/headers.ts';
+import type { ExchangeTrace } from '../telemetry/trace.ts';
+
+type Read = Pick<
+  Exchange,
+  'id' | 'entry' | 'body' | 'form' | 'principal' | 'started' | 'trace' | 'lane'
+> & {
+  readonly headers: FlatHeaders;
+  readonly held: number;
+  readonly asked: Asked | undefined;
+};
+
+export class HttpExchange implements Exchange {
+  readonly id: string;
+  readonly protocol: Codec;
+  readonly entry: EntryName | undefined;
+  readonly body: Uint8Array;
+  readonly form: FormSource | undefined;
+  readonly headers: FlatHeaders;
+  readonly search: string;
+  readonly principal: Principal;
+  readonly owner: string;
+  readonly started: number;
+  readonly trace: ExchangeTrace | undefined;
+  readonly lane: ClientLane | undefined;
+  readonly request: Request;
+  /** Bytes that {@link Connections.begun} counts. */
+  readonly held: number;
+  #sessionId: string | undefined;
+
+  constructor(request: Request, protocol: Codec, read: Read) {
+    this.id = read.id;
+    this.protocol = protocol;
+    this.entry = read.entry;
+    this.body = read.body;
+    this.form = read.form;
+    this.headers = read.headers;
+    this.search = read.asked?.search ?? search(request.url);
+    this.principal = read.principal;
+    this.owner = read.principal.id;
+    this.started = read.started;
+    this.held = read.held;
+    this.trace = read.trace;
+    this.lane = read.lane;
+    this.request = request;
+  }
+
+  get sessionId(): string {
+    this.#sessionId ??= sessionOf(this.headers, this.body);
+    return this.#sessionId;
+  }
+
+  // Only spans name it.
+  get path(): string {
+    return new URL(this.request.url).pathname;
+  }
+
+  // Made when it is first read, and aborted even then when the client has gone before.
+  get signal(): AbortSignal {
+    return this.request.signal;
+  }
+}
+
+function search(url: string): string {
+  const at = url.indexOf('?');
+  return at < 0 ? '' : url.slice(at);
+}
