@@ -1,5 +1,7 @@
 /** The pages of the manual, bundled as text, so that the executable needs no other files. */
 
+import agents from '../../docs/agents.md' with { type: 'text' };
+import agentsChinese from '../../docs/agents.zh-CN.md' with { type: 'text' };
 import browser from '../../docs/browser.md' with { type: 'text' };
 import chatApps from '../../docs/chat-apps.md' with { type: 'text' };
 import configuration from '../../docs/configuration.md' with { type: 'text' };
@@ -25,6 +27,8 @@ import metrics from '../../docs/metrics.md' with { type: 'text' };
 import money from '../../docs/money.md' with { type: 'text' };
 import moneyChinese from '../../docs/money.zh-CN.md' with { type: 'text' };
 import notes from '../../docs/notes.md' with { type: 'text' };
+import platforms from '../../docs/platforms.md' with { type: 'text' };
+import platformsChinese from '../../docs/platforms.zh-CN.md' with { type: 'text' };
 import proof from '../../docs/proof.md' with { type: 'text' };
 import recipes from '../../docs/recipes.md' with { type: 'text' };
 import scaleOut from '../../docs/scale-out.md' with { type: 'text' };
@@ -49,9 +53,11 @@ export interface Page {
 const TEXTS: Readonly<Record<string, string>> = {
   'getting-started': gettingStarted,
   install,
+  agents,
   recipes,
   configuration,
   endpoints,
+  platforms,
   'server-tools': serverTools,
   'chat-apps': chatApps,
   memory,
@@ -71,9 +77,11 @@ const TEXTS: Readonly<Record<string, string>> = {
   proof,
   glossary,
   'zh-CN': withoutPicture(chinese),
+  'agents.zh-CN': agentsChinese,
   'keys.zh-CN': keysChinese,
   'limits.zh-CN': limitsChinese,
   'money.zh-CN': moneyChinese,
+  'platforms.zh-CN': platformsChinese,
   'scale-out.zh-CN': scaleOutChinese,
 };
 

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { COMMON_OPTIONS } from '../../../../src/cli/command.ts';
+import { CLIENT_NAMES } from '../../../../src/cli/commands/setup/clients/index.ts';
 import { COMMANDS } from '../../../../src/cli/commands.ts';
 import { createWorld, type World } from '../../world.ts';
 
@@ -69,8 +70,8 @@ const CASES: readonly (readonly [line: string, offers: readonly string[]])[] = [
   ['hopgate --po', ['--port']],
   ['hopgate serve --log-level ', ['trace', 'debug', 'info', 'warn', 'error', 'silent']],
   ['hopgate serve --log-level e', ['error']],
-  ['hopgate setup ', ['claude', 'codex', 'opencode']],
-  ['hopgate setup --model x co', ['codex']],
+  ['hopgate setup ', CLIENT_NAMES],
+  ['hopgate setup --model x co', ['codex', 'continue']],
   ['hopgate setup claude ', []],
   ['hopgate service --system un', ['uninstall']],
   ['hopgate help comp', ['completions']],
