@@ -167,6 +167,8 @@ export interface Profile {
   readonly hostedTools?: readonly string[];
   /** Responses: stores responses, so `store` and `previous_response_id` may be left to it. Default false. */
   readonly storesResponses?: boolean;
+  /** Responses: compacts a conversation itself (input item `compaction_trigger`). Default false: by a summary. */
+  readonly compaction?: boolean;
   /**
    * Has `/v1/messages/count_tokens`. Default: true for Messages, where a 404 leads to an estimate. Targets of
    * other protocols are asked only if it is true.

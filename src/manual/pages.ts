@@ -1,5 +1,7 @@
 /** The pages of the manual, bundled as text, so that the executable needs no other files. */
 
+import agents from '../../docs/agents.md' with { type: 'text' };
+import agentsChinese from '../../docs/agents.zh-CN.md' with { type: 'text' };
 import browser from '../../docs/browser.md' with { type: 'text' };
 import chatApps from '../../docs/chat-apps.md' with { type: 'text' };
 import configuration from '../../docs/configuration.md' with { type: 'text' };
@@ -44,6 +46,7 @@ export interface Page {
 const TEXTS: Readonly<Record<string, string>> = {
   'getting-started': gettingStarted,
   install,
+  agents,
   recipes,
   configuration,
   endpoints,
@@ -67,6 +70,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   proof,
   glossary,
   'zh-CN': withoutPicture(chinese),
+  'agents.zh-CN': agentsChinese,
   'keys.zh-CN': keysChinese,
   'limits.zh-CN': limitsChinese,
   'money.zh-CN': moneyChinese,

@@ -187,6 +187,7 @@ export const profileFacts = {
     Type.Array(Type.String(), { description: 'Hosted tools that the vendor serves itself.' }),
   ),
   storesResponses: flag('Responses: keeps responses for previous_response_id.'),
+  compaction: flag('Responses: compacts conversations itself (input item compaction_trigger).'),
   countTokens: flag('Messages: has /v1/messages/count_tokens.'),
 };
 
