@@ -10,7 +10,7 @@ export interface TargetHealthOptions {
   readonly errors: ErrorResponses;
   readonly health: { snapshot(): HealthSnapshot };
   /** As for `/metrics`: no key is needed of a client that names this machine as its host. */
-  readonly metricsOpen: boolean;
+  readonly metricsOpen: () => boolean;
 }
 
 export function targetHealthPlugin({ errors, health, metricsOpen }: TargetHealthOptions) {
@@ -18,7 +18,7 @@ export function targetHealthPlugin({ errors, health, metricsOpen }: TargetHealth
     errors.guarded(
       request,
       async () => json(health.snapshot()),
-      metricsOpen && isLocalRequest(request.headers),
+      metricsOpen() && isLocalRequest(request.headers),
     ),
   );
 }
