@@ -3,6 +3,7 @@
 import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 import { FailureWindow } from './failure-window.ts';
 import { Load } from './load.ts';
+import { quotasIn, type VendorQuota } from './reset-headers.ts';
 import {
   AWAKE,
   type Cause,
@@ -13,7 +14,6 @@ import {
   type RestLimits,
   type Standing,
 } from './rest.ts';
-import { quotasIn, type VendorQuota } from './reset-headers.ts';
 import { type Sign, signOfStatus } from './signs.ts';
 
 /** Between two looks at the limits in a vendor's headers, per place. */
