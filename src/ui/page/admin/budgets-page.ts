@@ -101,7 +101,7 @@ const table = (budgets: readonly BudgetReport[]) =>
         num: true,
       },
       { title: 'Limit', cell: periodText, num: true },
-      { title: 'Begins anew', cell: resetText },
+      { title: 'Resets', cell: resetText },
       { title: 'When spent', cell: overCell },
     ],
   });

@@ -127,6 +127,7 @@ export function createUsagePage(): View {
       bar,
       segments('by', 'Sum by', by2, by),
       segments('show', 'Show', MEASURES, measureOf(query.show)),
+      h('i', { class: 'break' }),
       segments('from', 'Time', RANGES, query.to === undefined ? range : '', { to: '', step: '' }),
       h('div', { class: 'dates' }, date('from', 'From'), ' – ', date('to', 'To')),
       segments(
