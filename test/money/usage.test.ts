@@ -23,7 +23,12 @@ function* numbers(seed: number): Generator<number, never> {
 
 const random = numbers(11);
 const below = (most: number) => Math.floor(random.next().value * most);
-const LABELS: readonly Readonly<Record<string, string>>[] = [{ team: 'web' }, { team: 'web', env: 'test' }, { team: 'data' }, {}];
+const LABELS: readonly Readonly<Record<string, string>>[] = [
+  { team: 'web' },
+  { team: 'web', env: 'test' },
+  { team: 'data' },
+  {},
+];
 const ROWS = Array.from({ length: 3000 }, (_, i): SpendRow => {
   const model = `m${below(9)}`;
   return {
