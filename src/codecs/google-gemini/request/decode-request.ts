@@ -41,8 +41,8 @@ export function decodeRequest(body: Json, known?: KnownNodes): Conversation {
   const model = bareModel(named);
   const turns = decodeContents(sent, known);
   const system = decodeSystem(field(body, 'systemInstruction'));
-  const declared = () => decodeTools(body);
-  const tools = known === undefined ? declared() : known.tools(body.tools, declared);
+  const tools =
+    known === undefined ? decodeTools(body) : known.tools(body.tools, () => decodeTools(body));
   const settings = decodeSettings(body);
   const parts = { model, system, turns, tools, settings };
   return { ...parts, origin: { protocol: PROTOCOL, value: body, parts } };
@@ -58,9 +58,11 @@ function decodeContents(contents: readonly Json[], known: KnownNodes | undefined
     answer = [];
   };
   contents.forEach((content, i) => {
-    const decoded = () => decodeContent(content, `contents[${i}]`, ids);
+    const where = `contents[${i}]`;
     const turn =
-      known === undefined || namesCalls(content) ? decoded() : known.turn(content, decoded);
+      known === undefined || namesCalls(content)
+        ? decodeContent(content, where, ids)
+        : known.turn(content, () => decodeContent(content, where, ids));
     if (turn.role === 'assistant') answer.push(turn);
     else {
       close();

@@ -125,15 +125,13 @@ class KnownMessages {
   /** @param others nodes that the same message is made of */
   of<T>(node: object, others: readonly object[], make: (context: MessageContext) => T): T {
     const context = this.#context;
-    const anew = () => make(context);
-    return this.#known === undefined
-      ? anew()
-      : this.#known.encoded(
-          node,
-          others.length < 2 ? this.#shape : [...this.#shape, ...others],
-          (notes) => make({ ...context, notes, noted: new Set() }),
-          anew,
-        );
+    if (this.#known === undefined) return make(context);
+    return this.#known.encoded(
+      node,
+      others.length < 2 ? this.#shape : [...this.#shape, ...others],
+      (notes) => make({ ...context, notes, noted: new Set() }),
+      () => make(context),
+    );
   }
 }
 
