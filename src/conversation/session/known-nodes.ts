@@ -55,5 +55,37 @@ export class KnownNodes {
   }
 }
 
+/** What an encoder's functions get: notes, and the reasons that are noted once. */
+interface NotingContext {
+  readonly notes: Notes;
+  readonly noted: Set<string>;
+}
+
+/** The parts of one encoding, as they were made of the same nodes before. */
+export class KnownUnits<Context extends NotingContext> {
+  readonly #context: Context;
+  readonly #known: KnownNodes | undefined;
+  readonly #shape: readonly unknown[];
+
+  /** @param shape what all of them depend on beside their nodes */
+  constructor(context: Context, known: KnownNodes | undefined, shape: readonly unknown[]) {
+    this.#context = context;
+    this.#known = known;
+    this.#shape = shape;
+  }
+
+  /** @param others what this one depends on, too */
+  of<T>(node: object, others: readonly unknown[], make: (context: Context) => T): T {
+    const context = this.#context;
+    if (this.#known === undefined) return make(context);
+    return this.#known.encoded(
+      node,
+      others.length === 0 ? this.#shape : [...this.#shape, ...others],
+      (notes) => make({ ...context, notes, noted: new Set() }),
+      () => make(context),
+    );
+  }
+}
+
 const isSame = (one: readonly unknown[], other: readonly unknown[]): boolean =>
   one.length === other.length && one.every((part, i) => part === other[i]);

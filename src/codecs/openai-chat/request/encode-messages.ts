@@ -1,7 +1,7 @@
 /** Encodes turns as Chat messages. Unchanged turns of the same protocol go out as they came. */
 
 import type { Notes } from '../../../conversation/notes.ts';
-import type { KnownNodes } from '../../../conversation/session/known-nodes.ts';
+import { type KnownNodes, KnownUnits } from '../../../conversation/session/known-nodes.ts';
 import type { Target } from '../../../conversation/target.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
 import type { Block, Conversation, ToolResultBlock, Turn } from '../../../conversation/types.ts';
@@ -44,7 +44,7 @@ export function encodeMessages(
       own && namespace === undefined ? name : names.flat(name, namespace),
   };
   const { provider, model, profile } = target;
-  const nodes = new KnownMessages(context, known, [PROTOCOL, provider, model, profile, own, names]);
+  const nodes = new KnownUnits(context, known, [PROTOCOL, provider, model, profile, own, names]);
   const writer = new MessageWriter(context, nodes);
   const leading = leadingInstructions(conversation, context);
   if (leading.text !== '') writer.lead(leading.text);
@@ -109,43 +109,17 @@ function assistantRun(turns: readonly Turn[], from: number): readonly Turn[] {
   return turns.slice(from, to);
 }
 
-/** Messages as they were made of the same nodes before. */
-class KnownMessages {
-  readonly #context: MessageContext;
-  readonly #known: KnownNodes | undefined;
-  readonly #shape: readonly unknown[];
-
-  /** @param shape what messages depend on beside their nodes */
-  constructor(context: MessageContext, known: KnownNodes | undefined, shape: readonly unknown[]) {
-    this.#context = context;
-    this.#known = known;
-    this.#shape = shape;
-  }
-
-  /** @param others nodes that the same message is made of */
-  of<T>(node: object, others: readonly object[], make: (context: MessageContext) => T): T {
-    const context = this.#context;
-    if (this.#known === undefined) return make(context);
-    return this.#known.encoded(
-      node,
-      others.length < 2 ? this.#shape : [...this.#shape, ...others],
-      (notes) => make({ ...context, notes, noted: new Set() }),
-      () => make(context),
-    );
-  }
-}
-
 /** Collects messages, and keeps tool messages together after the calls that they answer. */
 class MessageWriter {
   readonly #context: MessageContext;
-  readonly #nodes: KnownMessages;
+  readonly #nodes: KnownUnits<MessageContext>;
   readonly #out: Json[] = [];
   /** Media of tool results, held until all tool messages are written. */
   #media: JsonObject[] = [];
   /** Messages of other protocols from between calls and results, which follow the results in Chat. */
   #later: Json[] = [];
 
-  constructor(context: MessageContext, nodes: KnownMessages) {
+  constructor(context: MessageContext, nodes: KnownUnits<MessageContext>) {
     this.#context = context;
     this.#nodes = nodes;
   }
@@ -161,7 +135,7 @@ class MessageWriter {
       this.#out.push(own);
       return;
     }
-    const { message, results } = this.#nodes.of(run[0]!, run, (context) =>
+    const { message, results } = this.#nodes.of(run[0]!, run.slice(1), (context) =>
       assistantMessage(run, context),
     );
     if (message !== undefined) this.#out.push(message);
