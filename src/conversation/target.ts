@@ -29,6 +29,15 @@ export interface Profile {
   readonly dropParams?: readonly string[];
   /** Keys that the vendor calls by another name: renamed with the note `parameter_mapped`. */
   readonly renameParams?: Readonly<Record<string, string>>;
+  /**
+   * Messages: beta flags (globs) that the vendor takes. All others are dropped from `anthropic-beta`, together with
+   * the body fields that belong to them, with the note `parameter_dropped`. Default: all.
+   */
+  readonly betas?: readonly string[];
+  /** Messages: fields of betas that the vendor takes without the flag, by path (`output_config.effort`). */
+  readonly betaFields?: readonly string[];
+  /** Messages: beta flags that the vendor calls by another name: renamed with the note `parameter_mapped`. */
+  readonly renameBetas?: Readonly<Record<string, string>>;
   /** Chat: the name of the output cap. Default `max_tokens`. */
   readonly maxTokensParam?: 'max_tokens' | 'max_completion_tokens';
   /** Messages requires an output cap; this one is used when the client set none. Default 8192. */

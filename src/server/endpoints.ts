@@ -23,6 +23,7 @@ export const KNOWN_ENDPOINTS: readonly string[] = [
   'GET /healthz',
   'GET /readyz',
   'GET /health/targets',
+  'GET /health/engines',
   'GET /metrics',
   'GET /docs',
   'GET /ui',

@@ -24,6 +24,10 @@ beforeAll(async () => {
     writeFileSync(join(folder, name), out);
   }
   writeFileSync(join(folder, 'a file.yaml'), '');
+  // The program as the shells find it: it prints two ids where it is asked for them as the scripts ask.
+  const program =
+    '#!/bin/sh\n[ "$*" = "samples list --ids --limit 200" ] && echo req_1_aa req_2_bb | tr " " "\\n"\n';
+  writeFileSync(join(folder, 'hopgate'), program, { mode: 0o755 });
 });
 afterAll(() => {
   world.remove();
@@ -33,7 +37,13 @@ afterAll(() => {
 async function said(command: readonly string[], env: Record<string, string> = {}): Promise<string> {
   const child = Bun.spawn([...command], {
     cwd: folder,
-    env: { PATH: process.env.PATH!, HOME: folder, TERM: 'dumb', LC_ALL: 'C.UTF-8', ...env },
+    env: {
+      PATH: `${folder}:${process.env.PATH}`,
+      HOME: folder,
+      TERM: 'dumb',
+      LC_ALL: 'C.UTF-8',
+      ...env,
+    },
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',
@@ -67,6 +77,13 @@ const CASES: readonly (readonly [line: string, offers: readonly string[]])[] = [
   ['hopgate help comp', ['completions']],
   ['hopgate check --config a', ['a file.yaml']],
   ['hopgate check --sch', ['--schema']],
+  ['hopgate samples show ', ['req_1_aa', 'req_2_bb']],
+  ['hopgate samples show req_2', ['req_2_bb']],
+  [
+    'hopgate samples diff req_1_aa ',
+    ['client-request', 'provider-request', 'provider-response', 'client-response'],
+  ],
+  ['hopgate bisect req_1', ['req_1_aa']],
   ...COMMANDS.map(({ name }) => [`hopgate ${name} --`, optionNames(name)] as const),
 ];
 
