@@ -20,7 +20,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'hopgate setup claude': 'asks a person; its tests answer',
   'hopgate setup qwen': 'asks a person; its tests answer',
   'GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:5520 GEMINI_API_KEY=any gemini':
-    'the Gemini CLI is not here',
+    'needs the Gemini CLI; scripts/agents.ts runs it',
   'ANTHROPIC_BASE_URL=http://127.0.0.1:5520 ANTHROPIC_AUTH_TOKEN=hopgate claude':
     'needs Claude Code; scripts/agents.ts runs it',
   'sh install.sh --base-url https://downloads.example/hopgate/latest':
