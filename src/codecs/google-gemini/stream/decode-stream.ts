@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { BlockHead, StreamEvent } from '../../../conversation/events.ts';
+import type { DecodedTextTemplate, FastDecoder, TextRun } from '../../../conversation/fast-text.ts';
 import { unwrapFreeform } from '../../../conversation/tools/tool-names.ts';
 import type { Block, Sealed } from '../../../conversation/types.ts';
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
@@ -14,6 +15,7 @@ import { codeBlock, mediaOf, opaque, sealOf } from '../request/decode-parts.ts';
 import { field, flag, list, number, object, objects, text, wireOf, without } from '../wire.ts';
 import { AnswerEnd } from './answer-end.ts';
 import { PartialArguments } from './partial-arguments.ts';
+import { TextSplice } from './text-splice.ts';
 
 const NOTHING: readonly StreamEvent[] = [];
 /** Members of a chunk that are decoded. */
@@ -39,7 +41,7 @@ interface PartialCall {
   readonly args: PartialArguments;
 }
 
-export class GeminiStreamDecoder implements StreamDecoder {
+export class GeminiStreamDecoder implements StreamDecoder, FastDecoder {
   readonly #context: UpstreamContext;
   readonly #ids = new AnswerCallIds();
   #started = false;
@@ -49,6 +51,8 @@ export class GeminiStreamDecoder implements StreamDecoder {
   #calls = false;
   #partial: PartialCall | undefined;
   readonly #end = new AnswerEnd();
+  readonly #splice = new TextSplice();
+  #textTemplate: DecodedTextTemplate | undefined;
   /** The text of the open block, kept where sources may refer to it. */
   #written: string[] | undefined;
 
@@ -61,6 +65,8 @@ export class GeminiStreamDecoder implements StreamDecoder {
     if (data === undefined || data === '' || this.#over) return NOTHING;
     // Relays that turn other protocols into this one end with OpenAI's mark.
     if (data === '[DONE]') return NOTHING;
+    const spliced = frame.event === '' ? this.#splice.read(data) : undefined;
+    if (spliced !== undefined) return this.#spliced(spliced);
     let chunk: unknown;
     try {
       chunk = JSON.parse(data);
@@ -70,11 +76,28 @@ export class GeminiStreamDecoder implements StreamDecoder {
         cause,
       });
     }
-    return isObject(chunk) ? this.chunk(chunk) : NOTHING;
+    if (!isObject(chunk)) return NOTHING;
+    const out = this.chunk(chunk);
+    this.#splice.learn(data, frame.event, chunk);
+    return out;
+  }
+
+  /** What `chunk` makes of a chunk that says only this. */
+  #spliced(value: string): readonly StreamEvent[] {
+    const out: StreamEvent[] = [];
+    this.#text(value, undefined, {}, out);
+    return out;
+  }
+
+  /** The usage of the last chunk that was not parsed. */
+  #settle(): void {
+    const last = this.#splice.takeLast();
+    if (last !== undefined) this.#end.chunk(last, false);
   }
 
   /** The events of one `GenerateContentResponse`. */
   chunk(chunk: JsonObject): readonly StreamEvent[] {
+    this.#settle();
     const error = inBandError(chunk);
     const out: StreamEvent[] = [];
     if (error !== undefined) {
@@ -100,6 +123,7 @@ export class GeminiStreamDecoder implements StreamDecoder {
   end(): readonly StreamEvent[] {
     if (this.#over) return NOTHING;
     this.#over = true;
+    this.#settle();
     const out: StreamEvent[] = [];
     this.#close(out);
     if (this.#started) out.push(...this.#end.counts());
@@ -254,5 +278,31 @@ export class GeminiStreamDecoder implements StreamDecoder {
     this.#index++;
     this.#open = undefined;
     this.#written = undefined;
+  }
+
+  get fast(): FastDecoder {
+    return this;
+  }
+
+  /** Of an open text whose pieces nothing but its place in the answer tells apart. */
+  get #isPlain(): boolean {
+    return !this.#over && this.#open === 'text' && this.#written === undefined;
+  }
+
+  textRun(frames: string, at: number): TextRun | undefined {
+    if (!this.#isPlain) return undefined;
+    const run = this.#splice.readRun(frames, at);
+    if (run === undefined) return undefined;
+    return { event: { type: 'delta', index: this.#index, text: run.content }, to: run.to };
+  }
+
+  textTemplate(): DecodedTextTemplate | undefined {
+    const { frame } = this.#splice;
+    if (!this.#isPlain || frame === undefined) return undefined;
+    const last = this.#textTemplate;
+    if (last?.head !== frame.head || last.foot !== frame.foot || last.index !== this.#index) {
+      this.#textTemplate = { ...frame, index: this.#index };
+    }
+    return this.#textTemplate;
   }
 }
