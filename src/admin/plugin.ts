@@ -22,6 +22,8 @@ export interface AdminOptions {
   /** A request failed by no fault of its own; for the log. */
   readonly onFailure: (error: GatewayError) => void;
   /** A key was changed; for the log. */
+  /** The address of the client, as far as it is asked for. */
+  readonly address: (request: Request) => string | undefined;
   readonly onChange: (change: {
     readonly actor: string;
     readonly action: string;
@@ -61,6 +63,7 @@ export function adminPlugin(options: AdminOptions) {
         const actor = options.admin(request.headers);
         return await work({
           actor,
+          address: options.address(request),
           request,
           id: params?.id ?? '',
           idempotencyKey: idempotencyKeyOf(request.headers),
@@ -95,13 +98,15 @@ export function adminPlugin(options: AdminOptions) {
     .get(
       '/keys',
       answer(({ request }) => {
-        const query = queryOf(request, ['after', 'limit', 'revoked']);
+        const query = queryOf(request, ['after', 'limit', 'revoked', 'search']);
         const after = query.get('after') ?? undefined;
         const limit = wholeNumber(query, 'limit', PAGE, MOST_ON_PAGE);
         const revoked = flagOf(query, 'revoked');
-        const page = keys.list({ after, limit, revoked });
+        const search = query.get('search') ?? undefined;
+        const page = keys.list({ after, limit, revoked, search });
         const own = page.keys.map((key) => ({ ...key, source: 'admin' }));
-        const all = after === undefined ? [...options.configured(), ...own] : own;
+        const fixed = options.configured().filter((key) => isAbout(key, search));
+        const all = after === undefined ? [...fixed, ...own] : own;
         return json({ data: all, has_more: page.next !== undefined, next: page.next ?? null });
       }),
     )
@@ -189,6 +194,9 @@ export function adminPlugin(options: AdminOptions) {
     UNPARSED,
   );
 }
+
+const isAbout = (key: ConfiguredKeyView, search = '') =>
+  JSON.stringify(key).toLowerCase().includes(search.toLowerCase());
 
 interface Answered {
   readonly status: number;

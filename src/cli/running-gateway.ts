@@ -3,7 +3,7 @@
 import type { Config } from '../config/config.ts';
 import { readUpTo } from '../lib/http/read-up-to.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../lib/json/json.ts';
-import { reachableUrl } from './served-models.ts';
+import { fetchOwn, reachableUrl } from './served-models.ts';
 
 const ASK_MS = 2000;
 const ANSWER_BYTES = 4 * 1024 * 1024;
@@ -26,7 +26,7 @@ export async function askGateway(
 ): Promise<GatewayAnswer | undefined> {
   const key = config.auth.keys.map((one) => one.key.reveal()).find((text) => !HASHED.test(text));
   try {
-    const answer = await fetch(`${reachableUrl(config.listen)}${path}`, {
+    const answer = await fetchOwn(config.listen, fetch)(`${reachableUrl(config.listen)}${path}`, {
       headers: {
         accept: 'application/json',
         ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
