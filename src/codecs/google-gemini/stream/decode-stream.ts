@@ -2,7 +2,6 @@
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { BlockHead, StreamEvent } from '../../../conversation/events.ts';
-import type { DecodedTextTemplate, FastDecoder, TextRun } from '../../../conversation/fast-text.ts';
 import { unwrapFreeform } from '../../../conversation/tools/tool-names.ts';
 import type { Block, Sealed } from '../../../conversation/types.ts';
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
@@ -41,7 +40,7 @@ interface PartialCall {
   readonly args: PartialArguments;
 }
 
-export class GeminiStreamDecoder implements StreamDecoder, FastDecoder {
+export class GeminiStreamDecoder implements StreamDecoder {
   readonly #context: UpstreamContext;
   readonly #ids = new AnswerCallIds();
   #started = false;
@@ -52,7 +51,6 @@ export class GeminiStreamDecoder implements StreamDecoder, FastDecoder {
   #partial: PartialCall | undefined;
   readonly #end = new AnswerEnd();
   readonly #splice = new TextSplice();
-  #textTemplate: DecodedTextTemplate | undefined;
   /** The text of the open block, kept where sources may refer to it. */
   #written: string[] | undefined;
 
@@ -280,7 +278,7 @@ export class GeminiStreamDecoder implements StreamDecoder, FastDecoder {
     this.#written = undefined;
   }
 
-  get fast(): FastDecoder {
+  get fast(): StreamDecoder['fast'] {
     return this;
   }
 
@@ -289,20 +287,11 @@ export class GeminiStreamDecoder implements StreamDecoder, FastDecoder {
     return !this.#over && this.#open === 'text' && this.#written === undefined;
   }
 
-  textRun(frames: string, at: number): TextRun | undefined {
-    if (!this.#isPlain) return undefined;
-    const run = this.#splice.readRun(frames, at);
-    if (run === undefined) return undefined;
-    return { event: { type: 'delta', index: this.#index, text: run.content }, to: run.to };
+  textRun(frames: string, at: number) {
+    return this.#isPlain ? this.#splice.run(frames, at, this.#index) : undefined;
   }
 
-  textTemplate(): DecodedTextTemplate | undefined {
-    const { frame } = this.#splice;
-    if (!this.#isPlain || frame === undefined) return undefined;
-    const last = this.#textTemplate;
-    if (last?.head !== frame.head || last.foot !== frame.foot || last.index !== this.#index) {
-      this.#textTemplate = { ...frame, index: this.#index };
-    }
-    return this.#textTemplate;
+  textTemplate() {
+    return this.#isPlain ? this.#splice.template(this.#index) : undefined;
   }
 }

@@ -1,6 +1,10 @@
 /** Reads chunks that differ from an earlier one only in their text and in numbers, without parsing them. */
 
-import type { TextTemplate } from '../../../conversation/fast-text.ts';
+import type {
+  DecodedTextTemplate,
+  TextRun,
+  TextTemplate,
+} from '../../../conversation/fast-text.ts';
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import { list, object } from '../wire.ts';
 
@@ -28,13 +32,6 @@ const SPACE = 0x20;
 // After so many learned chunks that matched no other, learning stops.
 const MOST_MISSES = 4;
 
-/** The texts of the frames that {@link TextSplice.readRun} has read. */
-export interface SplicedRun {
-  readonly content: string;
-  /** Where the last frame ends. */
-  readonly to: number;
-}
-
 /**
  * Google sends the same JSON around every piece of text, but for the counts of the usage so far. What stands before the
  * text of one chunk is stored, and what stands behind it, split at its numbers. By the grammar of JSON, a chunk with the
@@ -50,6 +47,7 @@ export class TextSplice {
   #misses = 0;
   #seen = false;
   #frame: TextTemplate | undefined;
+  #template: DecodedTextTemplate | undefined;
 
   /** The text of a chunk like the learned one; undefined if the chunk must be parsed. */
   read(data: string): string | undefined {
@@ -63,8 +61,11 @@ export class TextSplice {
     return content;
   }
 
-  /** The texts of all frames from `at` on that are like the learned one; undefined if there are none. */
-  readRun(frames: string, at: number): SplicedRun | undefined {
+  /**
+   * The texts of all frames from `at` on that are like the learned one, as one piece of the block `index`; undefined if
+   * there are none.
+   */
+  run(frames: string, at: number, index: number): TextRun | undefined {
     if (this.#before === '') return undefined;
     const head = `data: ${this.#before}`;
     let content = '';
@@ -83,7 +84,7 @@ export class TextSplice {
     }
     if (content === '') return undefined;
     if (this.#counts) this.#tail = tail;
-    return { content, to };
+    return { event: { type: 'delta', index, text: content }, to };
   }
 
   /** The last chunk that was read here, without its text; once. Undefined: nothing in it counts. */
@@ -95,8 +96,14 @@ export class TextSplice {
   }
 
   /** The text around the content of a frame, where it is the same in all frames. */
-  get frame(): TextTemplate | undefined {
-    return this.#frame;
+  template(index: number): DecodedTextTemplate | undefined {
+    const frame = this.#frame;
+    if (frame === undefined) return undefined;
+    const last = this.#template;
+    if (last?.head !== frame.head || last.foot !== frame.foot || last.index !== index) {
+      this.#template = { ...frame, index };
+    }
+    return this.#template;
   }
 
   /** Learns a parsed chunk if it holds text and nothing else. */
