@@ -16,6 +16,8 @@ export interface WatchOptions {
 
 const PING_MS = 500;
 const PING_DEADLINE_MS = 1000;
+/** The first call also connects; its deadline is no shorter. */
+const FIRST_MS = 2000;
 
 export class EngineWatch {
   readonly #options: WatchOptions;
@@ -48,7 +50,8 @@ export class EngineWatch {
     this.#trips++;
     let result: T;
     try {
-      result = await this.#within(deadlineMs, work());
+      const patience = this.#status === 'connecting' ? Math.max(deadlineMs, FIRST_MS) : deadlineMs;
+      result = await this.#within(patience, work());
     } catch (thrown) {
       if (!isAway(thrown) && !(thrown instanceof EngineAway)) {
         this.#up();
@@ -62,6 +65,11 @@ export class EngineWatch {
     }
     this.#up();
     return result;
+  }
+
+  /** Connects now, and not with the first call. Never rejects. */
+  async open(): Promise<void> {
+    await this.use(FIRST_MS, this.#options.ping).catch(() => {});
   }
 
   close(): void {
