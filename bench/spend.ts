@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { modelPrice } from '../src/config/sections/prices.ts';
 import { WITHOUT_KEY } from '../src/keys/principal.ts';
+import { runInSlices } from '../src/lib/loop/steps.ts';
 import { SpendAccounts } from '../src/money/accounts.ts';
 import { OutputEstimate } from '../src/money/estimate.ts';
 import { SpendJournal } from '../src/money/journal.ts';
@@ -116,7 +117,9 @@ const ask = async (parameters: Record<string, string>) => {
   let groups = 0;
   for (let i = 0; i < 7; i++) {
     const began = performance.now();
-    groups = await journal.read((reader) => usageBy(reader, query).length);
+    groups = await journal.read(
+      async (reader) => (await runInSlices(usageBy(reader, query))).length,
+    );
     times.push(performance.now() - began);
   }
   const shown = Object.entries(parameters).map(([name, value]) => `${name}=${value}`);
@@ -130,6 +133,10 @@ await ask({ by: 'target', step: 'day' });
 await ask({ by: 'label.team', step: 'day' });
 await ask({ by: 'label.team', step: 'hour', from: '7d' });
 await ask({ by: 'session' });
+await ask({ by: 'session', limit: '100' });
+await ask({ by: 'session', step: 'day', top: '7' });
+await ask({ by: 'key', step: 'day', top: '7' });
+await ask({ by: 'key', step: 'hour', top: '7', from: '7d' });
 {
   const query = {
     from: 0,

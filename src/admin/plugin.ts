@@ -95,13 +95,15 @@ export function adminPlugin(options: AdminOptions) {
     .get(
       '/keys',
       answer(({ request }) => {
-        const query = queryOf(request, ['after', 'limit', 'revoked']);
+        const query = queryOf(request, ['after', 'limit', 'revoked', 'search']);
         const after = query.get('after') ?? undefined;
         const limit = wholeNumber(query, 'limit', PAGE, MOST_ON_PAGE);
         const revoked = flagOf(query, 'revoked');
-        const page = keys.list({ after, limit, revoked });
+        const search = query.get('search') ?? undefined;
+        const page = keys.list({ after, limit, revoked, search });
         const own = page.keys.map((key) => ({ ...key, source: 'admin' }));
-        const all = after === undefined ? [...options.configured(), ...own] : own;
+        const fixed = options.configured().filter((key) => isAbout(key, search));
+        const all = after === undefined ? [...fixed, ...own] : own;
         return json({ data: all, has_more: page.next !== undefined, next: page.next ?? null });
       }),
     )
@@ -189,6 +191,9 @@ export function adminPlugin(options: AdminOptions) {
     UNPARSED,
   );
 }
+
+const isAbout = (key: ConfiguredKeyView, search = '') =>
+  JSON.stringify(key).toLowerCase().includes(search.toLowerCase());
 
 interface Answered {
   readonly status: number;

@@ -22,7 +22,11 @@ export async function objectIn(request: Request): Promise<JsonObject> {
 
 /** The query, which may hold these names only, each once. @throws GatewayError invalid_request */
 export function queryOf(request: Request, names: readonly string[]): URLSearchParams {
-  const query = new URL(request.url).searchParams;
+  return onlyNames(new URL(request.url).searchParams, names);
+}
+
+/** As {@link queryOf}. */
+export function onlyNames(query: URLSearchParams, names: readonly string[]): URLSearchParams {
   for (const name of query.keys()) {
     const shown = printableLine(name, 100);
     if (!names.includes(name)) {

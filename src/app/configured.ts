@@ -26,6 +26,7 @@ export interface Configured {
   readonly access: Access;
   /** Who is asking the admin API, as {@link Admins.check}. */
   readonly admin: (headers: ReadonlyHeaders) => string;
+  readonly keys: KeyDirectory;
   readonly bodyBytes: number;
 }
 
@@ -93,7 +94,7 @@ function accessOf(
   config: Config,
   runTimeKeys: RunTimeKeys,
   tokens: JwtTokens,
-): Pick<Configured, 'access' | 'admin'> {
+): Pick<Configured, 'access' | 'admin' | 'keys'> {
   const { auth, budgets, listen, routes } = config;
   const keys = new KeyDirectory(config, runTimeKeys);
   const admins = new Admins(auth.adminKeys);
@@ -105,7 +106,7 @@ function accessOf(
     tokens: auth.jwt === undefined ? undefined : tokens,
     admins,
   });
-  return { access, admin: (headers) => admins.check(headers, keys) };
+  return { access, keys, admin: (headers) => admins.check(headers, keys) };
 }
 
 export const socketLimits = ({ limits, keepAliveMs }: Config): SocketLimits => ({

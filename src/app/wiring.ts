@@ -14,6 +14,7 @@ import { openResponseStore } from '../features/response-store/index.ts';
 import { repairBody } from '../features/tool-pairing/index.ts';
 import { createTokenCounter } from '../gateway/count-tokens/count-tokens.ts';
 import { createGateway } from '../gateway/gateway.ts';
+import { Histories } from '../gateway/histories/histories.ts';
 import type { FailedOutcome, Gateway, Summary } from '../gateway/types.ts';
 import { JwtTokens } from '../keys/jwt-tokens.ts';
 import { RunTimeKeys } from '../keys/run-time-keys.ts';
@@ -154,6 +155,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const gatewayOptions = {
     protocols: CODECS,
     services,
+    histories: new Histories(() => config().limits.historyBytes),
     accounts: money.accounts,
     onRetry: ({ target, error }: Pick<FailedOutcome, 'target' | 'error'>) => {
       metrics.retries.add(1, target?.provider ?? '', error.kind);
@@ -256,6 +258,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     },
     count: countTokens,
     received,
+    gateway,
     upgrade: (request) => sockets.upgrade(request, openaiResponses),
     search: paying(money.accounts, (exchange, payer) => codexSearch(exchange, payer, features)),
   });

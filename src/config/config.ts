@@ -22,7 +22,7 @@ import { resolveSamples, type SamplesConfig } from './sections/samples.ts';
 import { resolveServerTools, type ServerToolsConfig } from './sections/server-tools/index.ts';
 import type { ProviderNames } from './sections/targets.ts';
 import { resolveTelemetry, type TelemetryConfig } from './sections/telemetry.ts';
-import { warnOfExposure } from './servable.ts';
+import { warnOfServing } from './servable.ts';
 
 /** Where a configuration came from. */
 export type ConfigSource =
@@ -79,11 +79,11 @@ export function resolveConfig(
   const providers = resolveProviders(file, profiles, environment, findings);
   // Also providers that have a problem of their own: routes to them are not at fault.
   const names: ProviderNames = new Set(Object.keys(file.providers));
-  const listen = resolveListen(file.listen, findings);
+  const listen = resolveListen(file.listen, environment, findings);
   const routes = resolveRoutes(file.routes, names, providers, findings);
   const routeNames = new Set(routes.map(({ name }) => name));
   const auth = resolveAuth(file.auth, environment, routeNames, findings);
-  warnOfExposure({ listen, auth }, findings);
+  warnOfServing({ listen, auth }, findings);
   return freeze({
     source,
     listen,

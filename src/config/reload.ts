@@ -5,6 +5,7 @@ import type { Problem } from './file/problem.ts';
 import { type WatchTimes, watchFile } from './file/watch-file.ts';
 import { type LoadOptions, loadConfig, readConfigFile } from './load.ts';
 import { Secret } from './secret.ts';
+import { schemeOf } from './sections/listen.ts';
 
 export type ReloadResult =
   | {
@@ -155,7 +156,10 @@ function revealed(value: unknown): unknown {
 function needRestart(started: Config, next: Config): readonly string[] {
   const changed: string[] = [];
   const { host, port } = started.listen;
-  if (host !== next.listen.host || port !== next.listen.port) changed.push('listen');
+  const scheme = schemeOf(started.listen);
+  if (host !== next.listen.host || port !== next.listen.port || scheme !== schemeOf(next.listen)) {
+    changed.push('listen');
+  }
   if (started.workers !== next.workers) changed.push('workers');
   if (started.memory.path !== next.memory.path) changed.push('memory.path');
   // Secrets print as a mask and are compared by what they hide.

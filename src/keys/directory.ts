@@ -83,6 +83,13 @@ export class KeyDirectory {
     return isOver(secret.until, now) || isOver(principal.expires, now) ? 'expired' : principal;
   }
 
+  /** The principals of the keys made at run time that were not revoked. */
+  *runTimePrincipals(): Iterable<Principal> {
+    for (const key of this.#runTime?.all ?? []) {
+      if (key.record.revoked === undefined) yield this.#principalOf(key);
+    }
+  }
+
   #principalOf(key: LoadedKey): Principal {
     let principal = this.#principals.get(key);
     if (principal === undefined) {

@@ -137,6 +137,7 @@ export class KeyChanges {
     readonly after?: string | undefined;
     readonly limit: number;
     readonly revoked: boolean;
+    readonly search?: string | undefined;
   }): {
     readonly keys: readonly KeyView[];
     /** The `after` of the next page. */

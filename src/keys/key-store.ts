@@ -196,13 +196,22 @@ export class KeyStore {
     readonly limit: number;
     /** Also those that were revoked. */
     readonly revoked: boolean;
+    /** Only keys in whose id, name or settings this text stands, in small letters or not. */
+    readonly search?: string | undefined;
   }): readonly KeyRecord[] {
     const after = page.after === undefined ? undefined : this.get(page.after)?.record;
     return this.#db
-      .query<KeyRow, [number, string, number, number]>(
-        `SELECT ${KEY_COLUMNS} FROM keys WHERE (created, id) > (?, ?) AND (revoked IS NULL OR ?) ORDER BY created, id LIMIT ?`,
+      .query<KeyRow, [number, string, number, string, number]>(
+        `SELECT ${KEY_COLUMNS} FROM keys WHERE (created, id) > (?1, ?2) AND (revoked IS NULL OR ?3)
+         AND (?4 = '' OR instr(lower(id || ' ' || name || ' ' || settings), ?4) > 0) ORDER BY created, id LIMIT ?5`,
       )
-      .all(after?.created ?? -1, after?.id ?? '', page.revoked ? 1 : 0, page.limit)
+      .all(
+        after?.created ?? -1,
+        after?.id ?? '',
+        page.revoked ? 1 : 0,
+        page.search?.toLowerCase() ?? '',
+        page.limit,
+      )
       .map(recordOf);
   }
 

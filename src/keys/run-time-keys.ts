@@ -77,6 +77,11 @@ export class RunTimeKeys {
     return this.#byId.get(id);
   }
 
+  /** All that are in memory, revoked ones too. */
+  get all(): Iterable<LoadedKey> {
+    return this.#byId.values();
+  }
+
   /** Takes over what has changed in the file. Never throws. */
   refresh(): void {
     this.#looked = performance.now();

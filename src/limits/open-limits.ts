@@ -1,7 +1,7 @@
 /** Wires the limits: the engine with its file in the first process, a channel to it in a worker, shared engines. */
 
 import { join } from 'node:path';
-import type { Budget, Principal } from '../keys/principal.ts';
+import type { Principal } from '../keys/principal.ts';
 import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import { event, type Log } from '../telemetry/log.ts';
 import { openGuard } from './guard.ts';
@@ -9,7 +9,7 @@ import { KeptLimits } from './kept-limits.ts';
 import type { Limits } from './limits.ts';
 import { BudgetNotices } from './notices.ts';
 import { type LimitsEngines, openShared } from './shared/open-shared.ts';
-import { budgetsReport, usageReport } from './usage-report.ts';
+import { budgetsReport, type OwnedBudget, usageReport } from './usage-report.ts';
 import { type LimitsChannel, RemoteLimits, WorkerLimits } from './worker-channel.ts';
 
 export interface OpenLimitsOptions {
@@ -51,7 +51,7 @@ export function openLimits({ home, log, metrics, channel, shared, engines }: Ope
     /** As {@link openGuard}: what an exchange of this principal may use. */
     guard: (principal: Principal) => openGuard(guarding, principal),
     usage: (principal: Principal) => usageReport(limits, principal),
-    budgets: (budgets: readonly Budget[]) => budgetsReport(limits, budgets),
+    budgets: (owned: Iterable<OwnedBudget>, limit: number) => budgetsReport(limits, owned, limit),
     workerLimits(): WorkerLimits {
       if (own === undefined) throw new Error('only the first process has workers');
       return new WorkerLimits(own);

@@ -1,9 +1,13 @@
 /** What is used and left, as JSON: of one key for its holder, and of all budgets for the admin API. */
 
 import type { Budget, Principal } from '../keys/principal.ts';
+import { runInSlices, type Steps } from '../lib/loop/steps.ts';
 import { usdOf } from '../lib/text/usd.ts';
 import { budgetLaw, lawsOf } from './laws-of.ts';
 import type { Limits, Standing } from './limits.ts';
+
+/** Budgets that are asked about at once. */
+const AT_ONCE = 200;
 
 export interface LimitReport {
   /** As in the configuration. */
@@ -78,15 +82,66 @@ export async function usageReport(limits: Limits, principal: Principal): Promise
   return { object: 'usage', key: principal.name, limits: reported, budgets };
 }
 
-/** `GET /admin/v1/budgets`: how these budgets stand, in their order. */
+/** A budget, and whose it is. */
+export interface OwnedBudget {
+  readonly budget: Budget;
+  /** Left out for a budget that several keys share. */
+  readonly key?: { readonly id: string; readonly name: string };
+  /** Of a shared budget: the labels of its keys. */
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+export type OwnedBudgetReport = BudgetReport & {
+  readonly id: string;
+  /** Shares of the amount at which a warning is sent, ascending. */
+  readonly warn: readonly number[];
+  readonly key: string | null;
+  readonly key_name: string | null;
+  readonly labels: Readonly<Record<string, string>> | null;
+};
+
+export interface BudgetsReport {
+  readonly object: 'list';
+  readonly data: readonly OwnedBudgetReport[];
+  readonly has_more: boolean;
+}
+
+/**
+ * `GET /admin/v1/budgets`: how these budgets stand, those first of which the largest share is used.
+ * @param owned there may be as many as keys
+ */
 export async function budgetsReport(
   limits: Limits,
-  budgets: readonly Budget[],
-): Promise<{ readonly object: 'list'; readonly data: readonly (BudgetReport & { id: string })[] }> {
-  const standings = budgets.length === 0 ? [] : await limits.standing(budgets.map(budgetLaw));
-  const data = budgets.map((budget, i) => ({
-    id: budget.id,
-    ...budgetReport(budget, standings[i]!),
-  }));
-  return { object: 'list', data };
+  owned: Iterable<OwnedBudget>,
+  limit: number,
+): Promise<BudgetsReport> {
+  const budgets = await runInSlices(listed(owned));
+  const standings: Standing[] = [];
+  for (let at = 0; at < budgets.length; at += AT_ONCE) {
+    const laws = budgets.slice(at, at + AT_ONCE).map(({ budget }) => budgetLaw(budget));
+    standings.push(...(await limits.standing(laws)));
+  }
+  const share = (at: number) => standings[at]!.used / Math.max(1, budgets[at]!.budget.nanoUsd);
+  const order = budgets.map((_, at) => at).toSorted((a, b) => share(b) - share(a) || a - b);
+  const data = order.slice(0, limit).map((at): OwnedBudgetReport => {
+    const { budget, key, labels } = budgets[at]!;
+    return {
+      id: budget.id,
+      ...budgetReport(budget, standings[at]!),
+      warn: budget.warn,
+      key: key?.id ?? null,
+      key_name: key?.name ?? null,
+      labels: labels ?? null,
+    };
+  });
+  return { object: 'list', data, has_more: order.length > limit };
+}
+
+function* listed(owned: Iterable<OwnedBudget>): Steps<readonly OwnedBudget[]> {
+  const all: OwnedBudget[] = [];
+  for (const one of owned) {
+    all.push(one);
+    yield;
+  }
+  return all;
 }

@@ -1,47 +1,61 @@
 /** The reports of the admin API about spend: usage over time, and the rows of single tries. */
 
 import { invalid } from '../conversation/errors.ts';
+import { runInSlices } from '../lib/loop/steps.ts';
 import type { SpendJournal } from './journal.ts';
 import { readRowsQuery, spendCsv, spendPage } from './rows.ts';
-import { readUsageQuery, usageBy, usageJson } from './usage.ts';
+import { labelNames, readUsageQuery, type UsageNames, usageBy, usageJson } from './usage.ts';
+import { usageCsv } from './usage-csv.ts';
 
 type Report = (query: URLSearchParams) => Promise<Response>;
 
-const USAGE = ['by', 'from', 'to', 'step', 'key', 'limit'];
+const USAGE = ['by', 'from', 'to', 'step', 'key', 'limit', 'top', 'format'];
 const SPEND = [
   ...['from', 'to', 'key', 'model', 'target', 'session', 'request', 'ended', 'client'],
   ...['before', 'limit', 'format'],
 ];
 
 /** `GET /admin/v1/usage` and `GET /admin/v1/spend`. @throws GatewayError invalid_request that names the parameter */
-export function spendReports(journal: Pick<SpendJournal, 'read'>): {
+export function spendReports(
+  journal: Pick<SpendJournal, 'read'>,
+  nameOf: NonNullable<UsageNames['nameOf']>,
+): {
   readonly usage: Report;
   readonly spend: Report;
 } {
   return {
     async usage(search) {
       const query = readUsageQuery(only(search, USAGE), Date.now());
-      return Response.json(
-        await journal.read((reader) => usageJson(query, usageBy(reader, query))),
-      );
+      const csv = isCsv(search);
+      return journal.read(async (reader) => {
+        const groups = await runInSlices(usageBy(reader, query));
+        if (csv) {
+          return new Response(usageCsv(query, groups, { nameOf }), { headers: file('usage') });
+        }
+        return Response.json(usageJson(query, groups, { nameOf, labels: labelNames(reader) }));
+      });
     },
     async spend(search) {
       const query = readRowsQuery(only(search, SPEND), Date.now());
-      const format = search.get('format') ?? 'json';
-      if (format === 'json') {
+      if (!isCsv(search)) {
         return Response.json(await journal.read((reader) => spendPage(reader, query)));
       }
-      if (format !== 'csv') throw invalid("'format' must be json or csv.", 'format');
       const pieces = await journal.read((reader) => spendCsv(reader, query));
-      return new Response(streamOf(pieces), {
-        headers: {
-          'content-type': 'text/csv; charset=utf-8',
-          'content-disposition': 'attachment; filename="spend.csv"',
-        },
-      });
+      return new Response(streamOf(pieces), { headers: file('spend') });
     },
   };
 }
+
+function isCsv(search: URLSearchParams): boolean {
+  const format = search.get('format') ?? 'json';
+  if (format === 'json' || format === 'csv') return format === 'csv';
+  throw invalid("'format' must be json or csv.", 'format');
+}
+
+const file = (name: string) => ({
+  'content-type': 'text/csv; charset=utf-8',
+  'content-disposition': `attachment; filename="${name}.csv"`,
+});
 
 /** Unknown parameters are refused: a misspelled filter would return the rows of all keys. */
 function only(search: URLSearchParams, known: readonly string[]) {

@@ -4,6 +4,7 @@ import { invalid } from '../conversation/errors.ts';
 import type { JsonObject } from '../lib/json/json.ts';
 import { isObject, tryParse } from '../lib/json/json.ts';
 import { memberOf } from '../lib/json/json-members.ts';
+import type { Steps } from '../lib/loop/steps.ts';
 import { usdOf } from '../lib/text/usd.ts';
 import { DAY, HOUR, MONTH, type SpendReader, SUM_COLUMNS, type Sums } from './schema.ts';
 import { monthOf } from './totals.ts';
@@ -15,6 +16,10 @@ export type UsageStep = (typeof STEPS)[number];
 const COLUMNS = ['key', 'model', 'target'] as const;
 const MOST_GROUPS = 10_000;
 const USUAL_GROUPS = 1000;
+/** Groups that are told apart in steps; more than a chart has colours for. */
+const MOST_NAMED = 50;
+/** Sessions of one day that are looked at: the dearest ones. */
+const SESSIONS_OF_A_DAY = 2000;
 /** Steps of one answer: those of an hour are read from the totals of hours, of which there are many. */
 const MOST_STEPS = { hour: 24 * 8, day: 1100, month: 1200 } as const;
 const USUAL_SPAN_MS = 30 * DAY_MS;
@@ -31,6 +36,8 @@ export interface UsageQuery {
   readonly key: string | undefined;
   /** Groups (and steps of them) at most, those that cost most. */
   readonly limit: number;
+  /** With steps: only so many groups, those that cost most, and one for all others. */
+  readonly top: number | undefined;
 }
 
 export interface UsageGroup {
@@ -38,11 +45,13 @@ export interface UsageGroup {
   readonly name: string | null;
   /** Where the step begins, in milliseconds since 1970; undefined without steps. */
   readonly start: number | undefined;
+  /** All groups but the `top` ones together. */
+  readonly others: boolean;
   readonly sums: Sums;
 }
 
 /**
- * Reads `by`, `from`, `to`, `step`, `key` and `limit` of a query string or a command line. Times are ISO 8601 or
+ * Reads `by`, `from`, `to`, `step`, `key`, `limit` and `top` of a query string or a command line. Times are ISO 8601 or
  * a length before now (`90m`, `24h`, `30d`).
  * @throws GatewayError invalid_request that names the parameter
  */
@@ -61,6 +70,9 @@ export function readUsageQuery(
   if (by === 'session' && step === 'hour') {
     throw invalid("Sessions are summed by day: 'step' must be day or month.", 'step');
   }
+  if (get('top') != null && step === undefined) {
+    throw invalid("'top' goes with 'step': without steps, 'limit' gives the dearest.", 'top');
+  }
   const query = {
     by,
     from: Math.floor(from / unit) * unit,
@@ -68,6 +80,7 @@ export function readUsageQuery(
     step: step as UsageStep | undefined,
     key: get('key') ?? undefined,
     limit: limitOf(get('limit'), USUAL_GROUPS, MOST_GROUPS),
+    top: get('top') == null ? undefined : limitOf(get('top'), 1, MOST_NAMED, 'top'),
   };
   if (query.to <= query.from) throw invalid("'to' must be after 'from'.", 'to');
   const { step: length } = query;
@@ -108,11 +121,16 @@ export function timeOf(
 }
 
 /** @throws GatewayError invalid_request */
-export function limitOf(text: string | null | undefined, usual: number, most: number): number {
+export function limitOf(
+  text: string | null | undefined,
+  usual: number,
+  most: number,
+  name = 'limit',
+): number {
   if (text === null || text === undefined) return usual;
   const limit = Number(text);
   if (!Number.isInteger(limit) || limit < 1 || limit > most) {
-    throw invalid(`'limit' must be a number from 1 to ${most}.`, 'limit');
+    throw invalid(`'${name}' must be a number from 1 to ${most}.`, name);
   }
   return limit;
 }
@@ -170,39 +188,137 @@ const BUCKETS: Readonly<Record<UsageStep, string>> = {
 type Summed = Sums & { readonly name: string | number; readonly bucket: number };
 
 /** The groups, the dearest first; with steps, in the order of time. */
-export function usageBy(reader: SpendReader, query: UsageQuery): readonly UsageGroup[] {
-  const { by, from, to, step, key, limit } = query;
-  const bucket = step === undefined ? '0' : BUCKETS[step];
-  const mine = key === undefined ? '' : ' AND key = $key';
-  const groups = new Map<string, { name: string | null; start: number | undefined; sums: Sums }>();
-  const labels = typeof by === 'object' ? labelValues(reader, by.label) : undefined;
-  const add = ({ name, bucket: start, ...sums }: Summed) => {
-    const known = labels === undefined ? String(name) : (labels.get(Number(name)) ?? null);
-    const place = `${start} ${known === null ? 0 : 1}${known}`;
-    const group = groups.get(place);
-    if (group === undefined) {
-      groups.set(place, { name: known, start: step === undefined ? undefined : start, sums });
-    } else {
-      for (const column of SUM_COLUMNS) group.sums[column] += sums[column];
-    }
-  };
-  const values: Readonly<Record<string, string>> = key === undefined ? {} : { key };
-  if (by === 'session') {
-    const sql = `SELECT session AS name, ${bucket} AS bucket, ${SUMS} FROM session_totals WHERE start >= $from AND start < $to${mine} GROUP BY bucket, session ORDER BY cost DESC LIMIT $limit`;
-    for (const row of reader.all<Summed>(sql, { from, to, limit, ...values })) add(row);
-  } else {
-    const column = labels === undefined ? (by as string) : 'labels';
-    const sql = `SELECT ${column} AS name, ${bucket} AS bucket, ${SUMS} FROM totals WHERE span = $span AND start >= $from AND start < $to${mine} GROUP BY bucket, ${column}`;
-    const largest = step === 'hour' ? HOUR : step === 'day' ? DAY : MONTH;
-    for (const part of segments(from, to, largest)) {
-      for (const row of reader.all<Summed>(sql, { ...part, ...values })) add(row);
-    }
-  }
-  const dearest = [...groups.values()].toSorted(
-    (a, b) => b.sums.cost - a.sums.cost || b.sums.tries - a.sums.tries,
-  );
-  const kept = dearest.slice(0, limit);
+export function* usageBy(reader: SpendReader, query: UsageQuery): Steps<readonly UsageGroup[]> {
+  const { by, step, limit, top } = query;
+  const named =
+    top === undefined
+      ? undefined
+      : (yield* usageBy(reader, { ...query, step: undefined, top: undefined, limit: top })).map(
+          ({ name }) => name,
+        );
+  const groups = new Groups(named, step !== undefined);
+  if (by === 'session') yield* addSessions(reader, query, named, groups);
+  else yield* addTotals(reader, query, groups);
+  const kept = groups.dearest().slice(0, top === undefined ? limit : MOST_GROUPS);
   return step === undefined ? kept : kept.toSorted((a, b) => a.start! - b.start!);
+}
+
+/** Groups by name and step. */
+class Groups {
+  readonly #groups = new Map<string, UsageGroup>();
+  readonly #named: ReadonlySet<string | null> | undefined;
+  readonly #steps: boolean;
+
+  /** @param named undefined: all are told apart */
+  constructor(named: readonly (string | null)[] | undefined, steps: boolean) {
+    this.#named = named && new Set(named);
+    this.#steps = steps;
+  }
+
+  add(name: string | null, bucket: number, row: Sums): void {
+    const others = this.#named?.has(name) === false;
+    const place = `${bucket} ${others ? 2 : name === null ? 0 : 1}${others ? '' : name}`;
+    const group = this.#groups.get(place);
+    if (group !== undefined) {
+      for (const column of SUM_COLUMNS) group.sums[column] += row[column];
+      return;
+    }
+    const sums = Object.fromEntries(SUM_COLUMNS.map((column) => [column, row[column]]));
+    this.#groups.set(place, {
+      name: others ? null : name,
+      start: this.#steps ? bucket : undefined,
+      others,
+      sums: sums as unknown as Sums,
+    });
+  }
+
+  dearest(): readonly UsageGroup[] {
+    return [...this.#groups.values()].toSorted(
+      (a, b) => b.sums.cost - a.sums.cost || b.sums.tries - a.sums.tries,
+    );
+  }
+}
+
+const bucketOf = (step: UsageStep | undefined) => (step === undefined ? '0' : BUCKETS[step]);
+const mineOf = ({ key }: UsageQuery) => (key === undefined ? '' : ' AND key = $key');
+const valuesOf = ({ key }: UsageQuery): Readonly<Record<string, string>> =>
+  key === undefined ? {} : { key };
+
+function* addTotals(reader: SpendReader, query: UsageQuery, groups: Groups): Steps<void> {
+  const { by, from, to, step } = query;
+  const labels = typeof by === 'object' ? labelValues(reader, by.label) : undefined;
+  const column = labels === undefined ? (by as string) : 'labels';
+  const sql = `SELECT ${column} AS name, ${bucketOf(step)} AS bucket, ${SUMS} FROM totals WHERE span = $span AND start >= $from AND start < $to${mineOf(query)} GROUP BY bucket, ${column}`;
+  const largest = step === 'hour' ? HOUR : step === 'day' ? DAY : MONTH;
+  for (const part of segments(from, to, largest)) {
+    for (const row of reader.all<Summed>(sql, { ...part, ...valuesOf(query) })) {
+      const { name, bucket } = row;
+      groups.add(labels === undefined ? String(name) : (labels.get(Number(name)) ?? null), bucket, row);
+    }
+    yield;
+  }
+}
+
+/**
+ * Day by day, since there may be as many sessions as requests: the dearest of each day are the candidates, and only
+ * those of them that cost most are summed.
+ * @param named only these are told apart; undefined: those that cost most
+ */
+function* addSessions(
+  reader: SpendReader,
+  query: UsageQuery,
+  named: readonly (string | null)[] | undefined,
+  groups: Groups,
+): Steps<void> {
+  const { from, to, step, limit } = query;
+  const names = JSON.stringify(named ?? (yield* dearestSessions(reader, query, limit)));
+  const days = `start >= $from AND start < $to${mineOf(query)}`;
+  const bucket = bucketOf(step);
+  const sql = `SELECT session AS name, ${bucket} AS bucket, ${SUMS} FROM session_totals WHERE ${days} AND session IN (SELECT value FROM json_each($names)) GROUP BY session`;
+  const all = `SELECT ${bucket} AS bucket, ${SUMS} FROM session_totals WHERE ${days}`;
+  for (let day = from; day < to; day += DAY_MS) {
+    const values = { from: day, to: day + DAY_MS, ...valuesOf(query) };
+    const rows = reader.all<Summed>(sql, { ...values, names });
+    for (const row of rows) groups.add(String(row.name), row.bucket, row);
+    yield;
+    if (named === undefined) continue;
+    // A session without a name is in no row: this is what is left beside the named ones.
+    const [rest] = reader.all<Summed>(all, values);
+    if (rest === undefined || rest.tries === null) continue;
+    for (const row of rows) for (const column of SUM_COLUMNS) rest[column] -= row[column];
+    if (rest.tries > 0) groups.add(null, rest.bucket, rest);
+    yield;
+  }
+}
+
+function* dearestSessions(
+  reader: SpendReader,
+  query: UsageQuery,
+  limit: number,
+): Steps<readonly string[]> {
+  type Candidate = { readonly name: string; readonly cost: number; readonly tries: number };
+  const candidates = new Map<string, { cost: number; tries: number }>();
+  const sql = `SELECT session AS name, sum(cost) AS cost, sum(tries) AS tries FROM session_totals WHERE start = $from${mineOf(query)} GROUP BY session ORDER BY 2 DESC, 3 DESC LIMIT $most`;
+  const most = Math.max(limit, SESSIONS_OF_A_DAY);
+  for (let from = query.from; from < query.to; from += DAY_MS) {
+    for (const { name, cost, tries } of reader.all<Candidate>(sql, {
+      from,
+      most,
+      ...valuesOf(query),
+    })) {
+      const known = candidates.get(name);
+      if (known === undefined) candidates.set(name, { cost, tries });
+      else {
+        known.cost += cost;
+        known.tries += tries;
+      }
+    }
+    yield;
+  }
+  return [...candidates]
+    .toSorted(([, a], [, b]) => b.cost - a.cost || b.tries - a.tries)
+    .slice(0, limit)
+    .map(([name]) => name);
 }
 
 /** The values of one label by the id of the labels. */
@@ -220,21 +336,51 @@ function labelValues(reader: SpendReader, name: string): ReadonlyMap<number, str
   return found;
 }
 
+/** The names of all labels with which something was spent. */
+export function labelNames(reader: SpendReader): readonly string[] {
+  const names = new Set<string>();
+  const rows = reader.all<{ text: string }>(
+    'SELECT text FROM texts WHERE id IN (SELECT labels FROM totals WHERE span = $span)',
+    { span: MONTH },
+  );
+  for (const { text } of rows) {
+    const labels = tryParse(text);
+    if (isObject(labels)) for (const name of Object.keys(labels)) names.add(name);
+  }
+  return [...names].toSorted();
+}
+
+export interface UsageNames {
+  /** The name of a key, for groups by key. */
+  readonly nameOf?: (key: string) => string | undefined;
+  /** The labels by which usage can be grouped, too. */
+  readonly labels?: readonly string[];
+}
+
 /** As `GET /admin/v1/usage` gives it. */
-export function usageJson(query: UsageQuery, groups: readonly UsageGroup[]): JsonObject {
+export function usageJson(
+  query: UsageQuery,
+  groups: readonly UsageGroup[],
+  { nameOf, labels }: UsageNames = {},
+): JsonObject {
   const { by, from, to, step } = query;
   return {
     by: typeof by === 'object' ? `label.${by.label}` : by,
     from: new Date(from).toISOString(),
     to: new Date(to).toISOString(),
     step: step ?? null,
-    data: groups.map(({ name, start, sums }) => ({
+    ...(labels !== undefined && { labels }),
+    data: groups.map(({ name, start, others, sums }) => ({
       name,
+      ...(by === 'key' && name !== null && keyName(nameOf?.(name))),
+      ...(others && { others }),
       ...(start !== undefined && { from: new Date(start).toISOString() }),
       ...sumsJson(sums),
     })),
   };
 }
+
+const keyName = (name: string | undefined) => (name === undefined ? {} : { key_name: name });
 
 const sumsJson = (sums: Sums): JsonObject => ({
   tries: sums.tries,

@@ -9,8 +9,8 @@ export interface Patience {
   readonly pendingRequests: number;
   /** Closes the connection of this request after so many seconds of silence; 0 = never. */
   timeout(request: Request, seconds: number): void;
-  /** Null once the connection is closed. */
-  requestIP(request: Request): unknown;
+  /** The other end of its connection; null once that is closed. */
+  requestIP(request: Request): { readonly address: string } | null;
 }
 
 export interface ConnectionLimits {

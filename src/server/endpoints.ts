@@ -30,7 +30,7 @@ export const KNOWN_ENDPOINTS: readonly string[] = [
 ];
 
 // Endpoints of a vendor that are refused with a message, and paths of the page's API: no method helps.
-const NO_METHODS = /^\/(?:v1\/(?:responses\/compact|conversations)(?:\/|$)|ui\/.)/;
+const NO_METHODS = /^\/(?:v1\/conversations(?:\/|$)|ui\/.)/;
 
 const METHODS = ['GET', 'POST', 'PATCH', 'DELETE'];
 

@@ -45,9 +45,7 @@ describe.each(Object.keys(BODIES) as ProtocolName[])('%s', (name) => {
     new ClientRequest(
       CODECS[name],
       new TextEncoder().encode(JSON.stringify({ model: 'm', ...BODIES[name](n) })),
-      undefined,
-      undefined,
-      most,
+      { mostBlocks: most },
     );
 
   test('one part over the limit is refused with the name of the limit', () => {

@@ -203,10 +203,23 @@ describe('an exchange under limits', () => {
       budgets: [row],
     });
     (hold as { settle(used: object): void }).settle({ tokens: 1, nanoUsd: 1e9 });
-    const report = await budgetsReport(limits, principal.budgets);
-    expect(report.data).toEqual([
-      { id: 'budget:web', ...row, spent_usd: 1, reserved_usd: 0, remaining_usd: 9 },
-    ]);
+    const owned = principal.budgets.map((budget) => ({ budget, key: { id: 'hk_1', name: 'ci' } }));
+    const fuller = budget({ id: 'budget:small', name: 'small', nanoUsd: 0 });
+    const report = await budgetsReport(limits, [...owned, { budget: fuller, labels: {} }], 10);
+    expect(report.data.map(({ id }) => id)).toEqual(['budget:web', 'budget:small']);
+    expect(report.data[0]).toEqual({
+      id: 'budget:web',
+      ...row,
+      spent_usd: 1,
+      reserved_usd: 0,
+      remaining_usd: 9,
+      warn: [0.5],
+      key: 'hk_1',
+      key_name: 'ci',
+      labels: null,
+    });
+    const first = await budgetsReport(limits, [...owned, { budget: fuller, labels: {} }], 1);
+    expect([first.data.length, first.has_more]).toEqual([1, true]);
     expect(await usageReport(limits, key({}))).toEqual({
       object: 'usage',
       key: 'ci',

@@ -12,6 +12,8 @@ const yamls = FILES.flatMap(({ path, text }) =>
   fences(text, 'yaml').map((yaml, index) => ({ name: `${path}, block ${index + 1}`, yaml })),
 );
 
+const CERTIFICATES = join(ROOT, 'test/support/certificates');
+
 describe('YAML', () => {
   test('there is some', () => {
     expect(yamls.length).toBeGreaterThan(10);
@@ -23,7 +25,11 @@ describe('YAML', () => {
     writeFileSync(secret, 'sk-from-a-file-0123456789');
     const names = [...yaml.matchAll(/\$\{([A-Z][A-Z0-9_]*)/g)].map(([, name]) => name!);
     const variables = Object.fromEntries(names.map((name) => [name, `value-of-${name}`]));
-    const text = yaml.replace(/\$\{file:[^}]+\}/g, `\${file:${secret}}`);
+    const text = yaml
+      .replace(/\$\{file:[^}]+\}/g, `\${file:${secret}}`)
+      // The certificate of the example must be one.
+      .replace(/^( +cert_file:) \/.+$/gm, `$1 ${join(CERTIFICATES, 'localhost.pem')}`)
+      .replace(/^( +key_file:) \/.+$/gm, `$1 ${join(CERTIFICATES, 'localhost.key.pem')}`);
     const environment = environmentFrom({ HOME: folder, ...variables });
     const result = parseConfig(text, join(folder, 'hopgate.yaml'), environment);
     rmSync(folder, { recursive: true });

@@ -2,13 +2,18 @@
 
 import { configuredKeys } from '../../admin/configured-keys.ts';
 import type { AdminOptions } from '../../admin/plugin.ts';
+import { onlyNames, wholeNumber } from '../../admin/request-parts.ts';
 import { KeyChanges } from '../../keys/key-changes.ts';
 import type { RunTimeKeys } from '../../keys/run-time-keys.ts';
 import type { OpenLimits } from '../../limits/open-limits.ts';
+import type { OwnedBudget } from '../../limits/usage-report.ts';
 import type { SpendJournal } from '../../money/journal.ts';
 import { spendReports } from '../../money/reports.ts';
 import { event, type Log } from '../../telemetry/log.ts';
 import type { Configured } from '../configured.ts';
+
+const USUAL_BUDGETS = 200;
+const MOST_BUDGETS = 1000;
 
 export interface AdminServices {
   readonly current: () => Configured;
@@ -25,15 +30,28 @@ export function adminOptions({ current, keys, journal, limits, log }: AdminServi
     keys: new KeyChanges({ file: keys, routes: () => config().routes.map(({ name }) => name) }),
     configured: () => configuredKeys(config().auth.keys),
     reports: {
-      ...spendReports(journal),
-      async budgets() {
-        const { auth, budgets } = config();
-        const all = [...budgets, ...auth.keys.flatMap((key) => key.budgets)];
-        return Response.json(await limits.budgets(all));
+      ...spendReports(journal, (id) => keys.byId(id)?.record.name),
+      async budgets(query) {
+        onlyNames(query, ['limit']);
+        const limit = wholeNumber(query, 'limit', USUAL_BUDGETS, MOST_BUDGETS);
+        return Response.json(await limits.budgets(ownedBudgets(current()), limit));
       },
     },
     onChange: (change) => event(log, 'keys.changed', { ...change }),
     onFailure: ({ status, message, cause }) =>
       event(log, 'admin.failed', { status, message, cause: String(cause) }, 'error'),
   };
+}
+
+/** The shared ones, those of configured keys, those of keys made at run time. */
+function* ownedBudgets({ services, keys }: Configured): Iterable<OwnedBudget> {
+  const { auth, budgets } = services.table.config;
+  for (const budget of budgets) yield { budget, labels: budget.keys };
+  for (const { name, budgets: own } of auth.keys) {
+    for (const budget of own) yield { budget, key: { id: name, name } };
+  }
+  const shared = new Set<unknown>(budgets);
+  for (const { id, name, budgets: all } of keys.runTimePrincipals()) {
+    for (const budget of all) if (!shared.has(budget)) yield { budget, key: { id, name } };
+  }
 }

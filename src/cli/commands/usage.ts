@@ -2,6 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { runAtOnce } from '../../lib/loop/steps.ts';
 import { usdText } from '../../lib/text/usd.ts';
 import { readRowsQuery, spendCsv } from '../../money/rows.ts';
 import { openSpendReader } from '../../money/spend-store.ts';
@@ -83,7 +84,7 @@ async function runUsage({ text, flag, io, out, err }: Invocation): Promise<numbe
       for await (const piece of spendCsv(reader, rows)) io.stdout.write(piece);
       return 0;
     }
-    const groups = usageBy(reader, query);
+    const groups = runAtOnce(usageBy(reader, query));
     if (flag('json')) out.line(JSON.stringify(usageJson(query, groups), null, 2));
     else if (groups.length === 0) err.line('Nothing was used in this time.');
     else for (const line of tableOf(groups, query.step !== undefined, out.columns)) out.line(line);

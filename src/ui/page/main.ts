@@ -1,75 +1,134 @@
-/** The entry of the page at `/ui`, which shows recorded exchanges in the browser. */
+/** The entry of the page at `/ui`, which shows recorded exchanges and administers the gateway in the browser. */
 
 import type { Info } from '../api/api.ts';
+import { createAdminPage } from './admin/admin-page.ts';
 import { createChartsPage } from './charts/charts-page.ts';
 import { createExchangePage } from './exchange/exchange-page.ts';
 import { getInfo } from './kit/api-calls.ts';
 import { h, replace } from './kit/dom.ts';
-import { failureText, key, Refused, whenLocked } from './kit/fetching.ts';
+import { adminKey, failureText, key, type Locked, Refused, whenLocked } from './kit/fetching.ts';
 import { keyForm } from './kit/key-form.ts';
 import { createKeyList } from './kit/key-list.ts';
-import { currentRoute, filtersOf, go, hashOf } from './kit/route.ts';
+import { PLACES } from './kit/places.ts';
+import { currentRoute, filtersOf, go, hashOf, type Route } from './kit/route.ts';
 import type { ExchangeRoute, View } from './kit/view.ts';
 import { createListPage } from './list/list-page.ts';
 import { createShell, type Shell } from './shell.ts';
 
 let running: { close(): void } | undefined;
 
-whenLocked((wrong) => {
+function close(): void {
   running?.close();
   running = undefined;
-  key.set('');
-  replace(
-    document.body,
-    h(
-      'main',
-      { class: 'locked' },
-      keyForm(wrong, () => void start()),
-    ),
-  );
-});
-
-async function start(): Promise<void> {
-  try {
-    running = open(await getInfo());
-  } catch (thrown) {
-    // The form is shown already.
-    if (thrown instanceof Refused && thrown.status === 401) return;
-    replace(
-      document.body,
-      h(
-        'main',
-        { class: 'locked' },
-        h('p', { class: 'problem', role: 'alert' }, failureText(thrown)),
-      ),
-    );
-  }
 }
 
-/** Builds the page and keeps it in line with the URL. */
-function open(info: Info): { close(): void } {
+whenLocked((why) => {
+  close();
+  const entered = key.get();
+  key.set('');
+  if (why === 'admin-key') {
+    adminKey.set(entered);
+    location.hash = '#/keys';
+  }
+  // The admin pages have a key of their own: without one for the exchanges they are shown alone.
+  if (currentRoute().name === 'admin') running = open(undefined);
+  else lock(why);
+});
+
+function lock(why: Locked): void {
+  const left = () => {
+    if (currentRoute().name === 'admin') start();
+  };
+  const form = keyForm({
+    title: 'hopgate',
+    label: 'Key of this gateway',
+    help: [
+      'One of auth.keys in its configuration, or one made at run time. It is kept in this tab until the tab is closed. ',
+      'With an admin key, open ',
+      h('a', { href: '#/keys' }, 'keys, budgets and usage'),
+      '.',
+    ],
+    problem: why === 'wrong' ? 'This key is not one of the gateway’s. Try another one.' : undefined,
+    entered(entered) {
+      key.set(entered);
+      start();
+    },
+  });
+  replace(document.body, h('main', { class: 'locked' }, form));
+  addEventListener('hashchange', left);
+  running = { close: () => removeEventListener('hashchange', left) };
+}
+
+function start(): void {
+  close();
+  void getInfo().then(
+    (info) => {
+      running = open(info);
+    },
+    (thrown) => {
+      // Of a missing key `whenLocked` has heard already.
+      if (thrown instanceof Refused && thrown.status === 401) return;
+      const problem = h('p', { class: 'problem', role: 'alert' }, failureText(thrown));
+      replace(document.body, h('main', { class: 'locked' }, problem));
+    },
+  );
+}
+
+/** A place that fills the whole page. */
+interface OpenPage {
+  readonly name: string;
+  readonly view: View;
+}
+
+/** The name of a place with a view of its own; undefined for the list and its exchange. */
+const pageName = (route: Route): string | undefined => {
+  if (route.name === 'list' || route.name === 'exchange') return undefined;
+  return route.name === 'admin' ? route.page : route.name;
+};
+
+/**
+ * Builds the page and keeps it in line with the URL.
+ * @param info undefined: there is no key for the exchanges, and only the admin pages are shown
+ */
+function open(info: Info | undefined): { close(): void } {
   const keys = createKeyList();
   const shell: Shell = createShell(info, () => keys.showModal());
   replace(document.body, shell.node, keys);
-  const list = createListPage(info, { feed: shell.feed, switched: shell.recording });
-  shell.list.append(list.node);
-  let charts: View | undefined;
+  const list =
+    info && createListPage(info, { feed: shell.feed, switched: (next) => shell.recording(next) });
+  if (list !== undefined) shell.list.append(list.node);
+  let page: OpenPage | undefined;
   let exchange: { readonly id: string; readonly view: View<ExchangeRoute> } | undefined;
+
+  function createPage(route: Route): View | undefined {
+    if (route.name === 'admin') return createAdminPage(route.page);
+    return info && createChartsPage(info);
+  }
+
+  function showPage(route: Route): void {
+    const name = pageName(route);
+    if (page?.name !== name) {
+      page?.view.close();
+      page = undefined;
+      shell.page.replaceChildren();
+      const view = name === undefined ? undefined : createPage(route);
+      if (name !== undefined && view !== undefined) {
+        page = { name, view };
+        replace(shell.page, view.node);
+      }
+    }
+    page?.view.show(route);
+  }
 
   function show(): void {
     const route = currentRoute();
-    shell.show(route);
-    if (route.name === 'charts') {
-      if (charts === undefined) {
-        charts = createChartsPage(info);
-        replace(shell.charts, charts.node);
-      }
-      charts.show(route);
-    } else {
-      charts?.close();
-      charts = undefined;
-      list.show(route);
+    if (info === undefined && route.name !== 'admin') {
+      start();
+      return;
     }
+    shell.show(route);
+    showPage(route);
+    if (page === undefined) list?.show(route);
     if (route.name !== 'exchange') {
       const was = exchange;
       was?.view.close();
@@ -77,13 +136,13 @@ function open(info: Info): { close(): void } {
       shell.detail.replaceChildren();
       // After an exchange is closed, the list gets the keys again.
       if (was !== undefined && route.name === 'list') {
-        list.node.querySelector<HTMLElement>('.scroller')?.focus({ preventScroll: true });
+        list?.node.querySelector<HTMLElement>('.scroller')?.focus({ preventScroll: true });
       }
       return;
     }
     if (exchange?.id !== route.id) {
       exchange?.view.close();
-      exchange = { id: route.id, view: createExchangePage(info, route.id) };
+      exchange = { id: route.id, view: createExchangePage(info!, route.id) };
       replace(shell.detail, exchange.view.node);
       // In a narrow window the list is hidden and the exchange gets the keys.
       if (shell.list.offsetParent === null) shell.detail.focus({ preventScroll: true });
@@ -93,7 +152,8 @@ function open(info: Info): { close(): void } {
 
   let prefix = '';
   function press(event: KeyboardEvent): void {
-    if (event.ctrlKey || event.metaKey || event.altKey || keys.open) return;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (document.querySelector('dialog[open]') !== null) return;
     const target = event.target as Element;
     const types = target.matches(
       'input:not([type=range],[type=checkbox]),textarea,select,[contenteditable]',
@@ -102,14 +162,14 @@ function open(info: Info): { close(): void } {
     const chord = prefix + event.key;
     prefix = event.key === 'g' ? 'g ' : '';
     const route = currentRoute();
+    const place = PLACES.find(({ key }) => chord === `g ${key}`);
     if (event.key === '?') keys.showModal();
-    else if (chord === 'g c') go({ name: 'charts', query: filtersOf(route.query) });
-    else if (chord === 'g l') go({ name: 'list', query: filtersOf(route.query) });
+    else if (place !== undefined) go(place.at(route.query));
     else if (event.key === 'Escape' && route.name === 'exchange') {
       go({ name: 'list', query: filtersOf(route.query) });
-    } else if (route.name === 'charts') {
-      if (charts?.press?.(event) !== true) return;
-    } else if (exchange?.view.press?.(event) !== true && list.press?.(event) !== true) return;
+    } else if (page !== undefined) {
+      if (page.view.press?.(event) !== true) return;
+    } else if (exchange?.view.press?.(event) !== true && list?.press?.(event) !== true) return;
     event.preventDefault();
   }
 
@@ -120,12 +180,12 @@ function open(info: Info): { close(): void } {
     close() {
       removeEventListener('hashchange', show);
       removeEventListener('keydown', press);
-      list.close();
-      charts?.close();
+      list?.close();
+      page?.view.close();
       exchange?.view.close();
     },
   };
 }
 
 if (location.hash === '') history.replaceState(null, '', hashOf({ name: 'list', query: {} }));
-void start();
+start();

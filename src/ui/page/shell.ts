@@ -2,14 +2,16 @@
 
 import type { Info } from '../api/api.ts';
 import { button, h, replace } from './kit/dom.ts';
-import { filtersOf, hashOf, type Route } from './kit/route.ts';
+import { PLACES, placeOf } from './kit/places.ts';
+import { hashOf, type Route } from './kit/route.ts';
 import type { Feed } from './list/rows.ts';
 
 export interface Shell {
   readonly node: HTMLElement;
   readonly list: HTMLElement;
   readonly detail: HTMLElement;
-  readonly charts: HTMLElement;
+  /** Where every place but the list and its exchange is shown. */
+  readonly page: HTMLElement;
   show(route: Route): void;
   feed(state: Feed): void;
   /** Shows what is recorded. */
@@ -22,16 +24,19 @@ const FEEDS: Readonly<Record<Feed, string>> = {
   lost: 'connection lost, trying again',
 };
 
-/** @param help shows the keyboard shortcuts */
-export function createShell(info: Info, help: () => void): Shell {
+/**
+ * @param info undefined: only the places that take an admin key can be shown
+ * @param help shows the keyboard shortcuts
+ */
+export function createShell(info: Info | undefined, help: () => void): Shell {
   const places = h('nav', { class: 'places', 'aria-label': 'Pages' });
   const feed = h('span', { class: 'feed', role: 'status' });
   const list = h('div', { class: 'pane list-pane' });
   const detail = h('div', { class: 'pane detail-pane', tabindex: -1 });
-  const charts = h('div', { class: 'pane charts-pane' });
-  const main = h('main', { id: 'main', tabindex: -1 }, list, detail, charts);
+  const page = h('div', { class: 'pane page-pane', tabindex: -1 });
+  const main = h('main', { id: 'main', tabindex: -1 }, list, detail, page);
   const recording = h('span', { class: 'recording mode' });
-  replace(recording, recordingText(info));
+  if (info !== undefined) replace(recording, recordingText(info));
   const skip = h(
     'a',
     {
@@ -58,7 +63,7 @@ export function createShell(info: Info, help: () => void): Shell {
       places,
       h('span', { class: 'space-between' }),
       recording,
-      info.sees === 'own' &&
+      info?.sees === 'own' &&
         h(
           'span',
           { class: 'recording', title: 'Only exchanges of your own key are shown' },
@@ -79,31 +84,28 @@ export function createShell(info: Info, help: () => void): Shell {
     node,
     list,
     detail,
-    charts,
+    page,
     show(route) {
-      const query = filtersOf(route.query);
       node.dataset.place = route.name;
       replace(
         places,
-        h(
-          'a',
-          {
-            href: hashOf({ name: 'list', query }),
-            'aria-current': route.name === 'charts' ? null : 'page',
-          },
-          'Exchanges',
-        ),
-        h(
-          'a',
-          {
-            href: hashOf({ name: 'charts', query }),
-            'aria-current': route.name === 'charts' ? 'page' : null,
-          },
-          'Charts',
-        ),
+        PLACES.map((place, i) => [
+          place.admin && PLACES[i - 1]?.admin === false && h('i', { class: 'parting' }),
+          h(
+            'a',
+            {
+              href: hashOf(place.at(route.query)),
+              'aria-current': place.holds(route) ? 'page' : null,
+            },
+            place.title,
+          ),
+        ]),
       );
-      const what =
-        route.name === 'exchange' ? route.id : route.name === 'charts' ? 'Charts' : 'Exchanges';
+      // In a narrow window the places are a strip that scrolls.
+      places
+        .querySelector('[aria-current]')
+        ?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+      const what = route.name === 'exchange' ? route.id : placeOf(route).title;
       document.title = `${what} · hopgate`;
     },
     feed(state) {

@@ -12,7 +12,7 @@ import { jsonOption } from '../../shared-options.ts';
 import { plural, wrap } from '../../terminal.ts';
 import { checkEngines } from './engines.ts';
 import { type Finding, finding } from './finding.ts';
-import { checkOpenFiles, checkPort, checkWritable } from './machine.ts';
+import { checkCertificate, checkOpenFiles, checkPort, checkWritable } from './machine.ts';
 import { probeProvider } from './provider.ts';
 
 export const DOCTOR: CommandSpec = {
@@ -93,6 +93,8 @@ async function examine(invocation: Invocation): Promise<readonly Finding[]> {
       : undefined;
   const status = config.source.kind === 'demo' ? 'warn' : 'ok';
   if (config.samples.mode !== 'off') machine.push(checkWritable('samples', config.samples.dir));
+  const certificate = checkCertificate(config.listen, Date.now());
+  if (certificate !== undefined) machine.push(certificate);
   const timeoutMs = (invocation.number('timeout') ?? 20) * 1000;
   const names = selectedProviders(invocation, Object.keys(config.providers));
   const [port, engines, ...providers] = await Promise.all([

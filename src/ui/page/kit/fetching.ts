@@ -1,54 +1,81 @@
-/** Requests to the API: sends the key, turns failures into messages, and reads event streams. */
+/** Requests to the page's API and to the admin API: sends the key, turns failures into messages, and reads event streams. */
 
 import type { ApiFailure } from '../../api/api.ts';
 
 const ROOT = '/ui/api';
-const KEY = 'hopgate-key';
 
 /** A failed request; `status` 0: the gateway could not be reached. */
 export class Refused extends Error {
   readonly status: number;
-  constructor(status: number, message: string) {
+  readonly code: string | undefined;
+  constructor(status: number, message: string, code?: string) {
     super(message);
     this.status = status;
+    this.code = code;
   }
 }
 
-/** Called when the gateway needs a key, or refuses the one that was sent. */
-let onLocked: (wrong: boolean) => void = () => {};
+/** Why the gateway wants a key: none was sent, a wrong one, or one that only the admin API takes. */
+export type Locked = 'missing' | 'wrong' | 'admin-key';
 
-export function whenLocked(handler: (wrong: boolean) => void): void {
+let onLocked: (why: Locked) => void = () => {};
+
+/** Called when a request to the page's API is refused for its key. */
+export function whenLocked(handler: (why: Locked) => void): void {
   onLocked = handler;
 }
 
-/** The key stays in this tab only, until the tab is closed. */
-export const key = {
-  get: (): string => sessionStorage.getItem(KEY) ?? '',
+/** A key that stays in this tab only, until the tab is closed. */
+const storedKey = (name: string) => ({
+  get: (): string => sessionStorage.getItem(name) ?? '',
   set: (value: string): void =>
-    value === '' ? sessionStorage.removeItem(KEY) : sessionStorage.setItem(KEY, value),
-};
+    value === '' ? sessionStorage.removeItem(name) : sessionStorage.setItem(name, value),
+});
+
+/** For the exchanges. */
+export const key = storedKey('hopgate-key');
+/** For the admin API. */
+export const adminKey = storedKey('hopgate-admin-key');
 
 export interface Ask {
-  readonly method?: 'GET' | 'POST' | 'DELETE';
+  readonly method?: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   readonly body?: unknown;
   readonly query?: Readonly<Record<string, string | number | undefined>>;
-  readonly signal?: AbortSignal;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal | undefined;
 }
 
-/** An answer of the API. @throws Refused; AbortError when the signal ends it */
-export async function ask(path: string, { method = 'GET', body, query, signal }: Ask = {}) {
+/** An answer of the page's API. @throws Refused; AbortError when the signal ends it */
+export async function ask(path: string, options: Ask = {}): Promise<Response> {
+  const sent = key.get();
+  const headers: Record<string, string> =
+    options.method === undefined ? {} : { 'x-hopgate-ui': '1' };
+  try {
+    return await send(`${ROOT}${path}`, sent, { ...options, headers });
+  } catch (thrown) {
+    if (thrown instanceof Refused && thrown.status === 401) {
+      onLocked(sent === '' ? 'missing' : thrown.code === 'admin_key' ? 'admin-key' : 'wrong');
+    }
+    throw thrown;
+  }
+}
+
+/** @throws Refused; AbortError when the signal ends it */
+export async function send(
+  url: string,
+  sent: string,
+  { method = 'GET', body, query, signal, headers: more }: Ask,
+): Promise<Response> {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query ?? {})) {
     if (value !== undefined && value !== '') search.set(name, String(value));
   }
-  const headers: Record<string, string> = {};
-  const sent = key.get();
+  const headers: Record<string, string> = { ...more };
   if (sent !== '') headers.authorization = `Bearer ${sent}`;
-  if (method !== 'GET') headers['x-hopgate-ui'] = '1';
   if (body !== undefined) headers['content-type'] = 'application/json';
   let response: Response;
   try {
-    response = await fetch(`${ROOT}${path}${search.size > 0 ? `?${search}` : ''}`, {
+    response = await fetch(`${url}${search.size > 0 ? `?${search}` : ''}`, {
       method,
       headers,
       body: body === undefined ? undefined : JSON.stringify(body),
@@ -61,17 +88,16 @@ export async function ask(path: string, { method = 'GET', body, query, signal }:
     throw new Refused(0, 'The gateway cannot be reached. Is it running?');
   }
   if (response.ok) return response;
-  const message = await messageOf(response);
-  if (response.status === 401) onLocked(sent !== '');
-  throw new Refused(response.status, message);
+  throw await refusalOf(response);
 }
 
-async function messageOf(response: Response): Promise<string> {
+async function refusalOf(response: Response): Promise<Refused> {
+  const { status } = response;
   try {
     const { error } = (await response.json()) as ApiFailure;
-    return error.message;
+    return new Refused(status, error.message, error.code);
   } catch {
-    return `The gateway answered with status ${response.status}.`;
+    return new Refused(status, `The gateway answered with status ${status}.`);
   }
 }
 

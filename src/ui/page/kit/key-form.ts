@@ -1,10 +1,19 @@
-/** The form that asks for the gateway's key, once for this tab. */
+/** The form that asks for a key, once for this tab. */
 
-import { h } from './dom.ts';
-import { key } from './fetching.ts';
+import { type Child, h } from './dom.ts';
 
-/** @param wrong a key was refused; `unlocked`: called when the user entered another one */
-export function keyForm(wrong: boolean, unlocked: () => void): HTMLElement {
+export interface KeyFormOptions {
+  readonly title: string;
+  readonly label: string;
+  /** What kind of key it is, and what becomes of it. */
+  readonly help: Child;
+  /** A key was refused: why. */
+  readonly problem: string | undefined;
+  /** The user entered a key. */
+  readonly entered: (key: string) => void;
+}
+
+export function keyForm({ title, label, help, problem, entered }: KeyFormOptions): HTMLElement {
   const input = h('input', {
     type: 'password',
     id: 'key',
@@ -13,7 +22,7 @@ export function keyForm(wrong: boolean, unlocked: () => void): HTMLElement {
     required: true,
     spellcheck: 'false',
     'aria-describedby': 'key-words',
-    'aria-invalid': wrong ? 'true' : null,
+    'aria-invalid': problem === undefined ? null : 'true',
   });
   const form = h(
     'form',
@@ -22,21 +31,15 @@ export function keyForm(wrong: boolean, unlocked: () => void): HTMLElement {
       on: {
         submit: (event) => {
           event.preventDefault();
-          key.set(input.value.trim());
-          unlocked();
+          entered(input.value.trim());
         },
       },
     },
-    h('h1', null, 'hopgate'),
-    h('label', { for: 'key' }, 'Key of this gateway'),
+    h('h1', null, title),
+    h('label', { for: 'key' }, label),
     input,
-    h(
-      'p',
-      { id: 'key-words', class: wrong ? 'problem' : 'soft', role: wrong ? 'alert' : null },
-      wrong
-        ? 'This key is not one of the gateway’s. Try another one.'
-        : 'One of auth.keys in its configuration. It is kept in this tab until the tab is closed.',
-    ),
+    problem !== undefined && h('p', { class: 'problem', role: 'alert' }, problem),
+    h('p', { id: 'key-words', class: 'soft' }, help),
     h('button', { type: 'submit', class: 'primary' }, 'Open'),
   );
   queueMicrotask(() => input.focus());

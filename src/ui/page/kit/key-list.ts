@@ -1,6 +1,7 @@
 /** The dialog that lists the keyboard shortcuts. */
 
 import { button, h } from './dom.ts';
+import { PLACES } from './places.ts';
 
 const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])[] = [
   [
@@ -8,8 +9,7 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
     [
       ['/', 'search'],
       ['?', 'show these shortcuts'],
-      ['g l', 'the list'],
-      ['g c', 'the charts'],
+      ...PLACES.map(({ key, title }) => [`g ${key}`, title.toLowerCase()] as const),
       ['Esc', 'close, back to the list'],
     ],
   ],

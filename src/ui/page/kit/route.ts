@@ -3,12 +3,23 @@
 export type Tab = 'timeline' | 'messages' | 'diff' | 'stream' | 'replay' | 'bisect';
 export const TABS: readonly Tab[] = ['timeline', 'messages', 'diff', 'stream', 'replay', 'bisect'];
 
+/** Pages for those who administer the gateway: they take an admin key. */
+export const ADMIN_PAGES = ['keys', 'budgets', 'usage', 'health', 'audit'] as const;
+export type AdminPage = (typeof ADMIN_PAGES)[number];
+
 /** The query part of the URL; filters of the list stay in it while an exchange is open. */
 export type Query = Readonly<Record<string, string>>;
 
 export type Route =
   | { readonly name: 'list'; readonly query: Query }
   | { readonly name: 'charts'; readonly query: Query }
+  | {
+      readonly name: 'admin';
+      readonly page: AdminPage;
+      /** What is open on the page: a key's id, or `new`; '' for nothing. */
+      readonly id: string;
+      readonly query: Query;
+    }
   | { readonly name: 'exchange'; readonly id: string; readonly tab: Tab; readonly query: Query };
 
 /** Names of the list's filters in the URL. */
@@ -31,6 +42,8 @@ export function readRoute(hash: string): Route {
   const query = Object.fromEntries(new URLSearchParams(search));
   const [, first, id, tab] = path.split('/');
   if (first === 'charts') return { name: 'charts', query };
+  const page = ADMIN_PAGES.find((one) => one === first);
+  if (page !== undefined) return { name: 'admin', page, id: decoded(id ?? ''), query };
   if (first !== 'x' || id === undefined || id === '') return { name: 'list', query };
   const known = TABS.find((one) => one === tab);
   return { name: 'exchange', id: decoded(id), tab: known ?? 'timeline', query };
@@ -46,14 +59,22 @@ function decoded(text: string): string {
 
 /** The URL hash of a state. */
 export function hashOf(route: Route): string {
-  const path =
-    route.name === 'charts'
-      ? '#/charts'
-      : route.name === 'list'
-        ? '#/'
-        : `#/x/${encodeURIComponent(route.id)}${route.tab === 'timeline' ? '' : `/${route.tab}`}`;
+  const path = pathOf(route);
   const entries = Object.entries(route.query).filter(([, value]) => value !== '');
   return entries.length === 0 ? path : `${path}?${new URLSearchParams(entries)}`;
+}
+
+function pathOf(route: Route): string {
+  switch (route.name) {
+    case 'list':
+      return '#/';
+    case 'charts':
+      return '#/charts';
+    case 'admin':
+      return `#/${route.page}${route.id === '' ? '' : `/${encodeURIComponent(route.id)}`}`;
+    case 'exchange':
+      return `#/x/${encodeURIComponent(route.id)}${route.tab === 'timeline' ? '' : `/${route.tab}`}`;
+  }
 }
 
 /** Only the list's filters of a query. */
