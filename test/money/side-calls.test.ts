@@ -81,7 +81,11 @@ afterAll(async () => {
 async function rowsOf(content: unknown, model: string, wanted: number) {
   const response = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${KEY}`, 'x-session-id': 'session-1', traceparent: `00-${TRACE}-b7ad6b7169203331-01` },
+    headers: {
+      authorization: `Bearer ${KEY}`,
+      'x-session-id': 'session-1',
+      traceparent: `00-${TRACE}-b7ad6b7169203331-01`,
+    },
     body: JSON.stringify({ model, messages: [{ role: 'user', content }] }),
   });
   expect(response.status).toBe(200);
