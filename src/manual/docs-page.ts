@@ -60,11 +60,12 @@ function pictureNamed(name: string): Response | undefined {
 }
 
 function page(one: Page, version: string): Response {
-  let html = rendered.get(one.name);
+  const key = `${version}/${one.name}`;
+  let html = rendered.get(key);
   if (html === undefined) {
     const body = bothThemes(renderMarkdown(one.text, address));
     html = frame({ title: one.title, body, page: one, version });
-    rendered.set(one.name, html);
+    rendered.set(key, html);
   }
   return respond(html, 'text/html');
 }
