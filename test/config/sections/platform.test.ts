@@ -82,8 +82,9 @@ describe('Vertex AI', () => {
     expect(problems(`${base}, credentials_file: ${file}`)).toEqual([
       `providers.p.credentials_file: the file ${file} is of type "external_account": only service_account and authorized_user are supported`,
     ]);
-    expect(problems(`${base}, credentials_file: /no/such`)).toEqual([
-      'providers.p.credentials_file: the file /no/such does not exist',
+    const absent = load(`${base}, credentials_file: /no/such`);
+    expect(absent.ok && absent.warnings.map(({ path, message }) => `${path}: ${message}`)).toEqual([
+      'providers.p.credentials_file: has no credentials: the file /no/such does not exist',
     ]);
   });
 });

@@ -159,32 +159,30 @@ function checked(value: string, key: keyof typeof platformKeys, path: Path, find
   return value;
 }
 
-/** What is in the credentials file. One that is not there is a problem only where the file names it. */
+/** What is in the credentials file. One that is not there yet is a warning: it is read for each token. */
 function readable(
   file: string,
   own: FilePlatform,
   path: Path,
   findings: Findings,
 ): GoogleCredentials | undefined {
-  let wrong: string;
+  const isNamed = own.credentials_file !== undefined;
+  const at = isNamed ? [...path, 'credentials_file'] : path;
+  let text: string;
   try {
-    const credentials = googleCredentials(readFileSync(file, 'utf8'));
-    if (!('problem' in credentials)) return credentials;
-    wrong = credentials.problem;
+    text = readFileSync(file, 'utf8');
   } catch (thrown) {
     const { code } = thrown as NodeJS.ErrnoException;
-    wrong = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code ?? 'unknown'})`;
+    const why = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code ?? 'unknown'})`;
+    const hint = isNamed ? '' : '; set credentials_file or GOOGLE_APPLICATION_CREDENTIALS';
+    const message = `has no credentials: the file ${file} ${why}${hint}`;
+    findings.warnings.push({ path: at, message, key: !isNamed });
+    return undefined;
   }
-  if (own.credentials_file !== undefined) {
-    const message = `the file ${file} ${wrong}`;
-    findings.problems.push({ path: [...path, 'credentials_file'], message });
-  } else {
-    findings.warnings.push({
-      path,
-      message: `has no credentials: the file ${file} ${wrong}; set credentials_file or GOOGLE_APPLICATION_CREDENTIALS`,
-      key: true,
-    });
-  }
+  const credentials = googleCredentials(text);
+  if (!('problem' in credentials)) return credentials;
+  const message = `the file ${file} ${credentials.problem}`;
+  findings.problems.push({ path: at, message, key: !isNamed });
   return undefined;
 }
 
