@@ -33,6 +33,7 @@ describe('YAML', () => {
       .replace(/\$\{file:[^}]+\}/g, `\${file:${secret}}`)
       .replace(/(credentials_file: )\S+/g, `$1${account}`)
       // The certificate of the example must be one.
+      .replace(/^( +ca_file:) \/.+$/gm, `$1 ${join(CERTIFICATES, 'localhost.pem')}`)
       .replace(/^( +cert_file:) \/.+$/gm, `$1 ${join(CERTIFICATES, 'localhost.pem')}`)
       .replace(/^( +key_file:) \/.+$/gm, `$1 ${join(CERTIFICATES, 'localhost.key.pem')}`);
     const environment = environmentFrom({ HOME: folder, ...AWS_KEYS, ...variables });
