@@ -313,9 +313,9 @@ export function asksForJob(request: ClientRequest): boolean {
 }
 
 /** Members of a body that hold lists, in all protocols. */
-const LISTS = ['messages', 'input', 'system', 'tools'];
+const LISTS = ['messages', 'input', 'contents', 'system', 'tools'];
 /** Members of a message or an item that hold lists. */
-const INNER = ['content', 'tool_calls', 'output', 'summary'];
+const INNER = ['content', 'parts', 'tool_calls', 'output', 'summary'];
 
 /** Messages, input items, content blocks, tool calls and tools of a request body. Lists below a block are not looked at. */
 export function countBlocks(body: Json): number {

@@ -63,7 +63,8 @@ function page(one: Page, version: string): Response {
   const key = `${version}/${one.name}`;
   let html = rendered.get(key);
   if (html === undefined) {
-    const body = bothThemes(renderMarkdown(one.text, address));
+    const english = bothThemes(renderMarkdown(one.text, address));
+    const body = one.language === 'en' ? english : english.replaceAll('>Copy</button>', '>复制</button>');
     html = frame({ title: one.title, body, page: one, version });
     rendered.set(key, html);
   }

@@ -27,6 +27,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'hopgate status': 'asks the port of the configuration; test/cli/commands/look.test.ts answers',
   'curl -s https://llm.example/readyz': 'asks a server that does not exist',
   [NGINX_STREAM]: 'asks a server that does not exist',
+  'cd packaging/docker': DOCKER,
   'cp hopgate.env.example hopgate.env': DOCKER,
   'docker compose up --detach': DOCKER,
   'docker compose ps': DOCKER,

@@ -13,14 +13,12 @@ export const UI: CommandSpec = {
   summary: 'open the page with the recorded exchanges in a browser',
   description: [
     'Prints the address of the page, and opens it where there is a browser. The gateway must be running.',
+    'The page of a gateway on another machine is reachable through a tunnel: ssh -L 5520:127.0.0.1:5520 SERVER.',
   ],
   options: [{ name: 'print', summary: 'only print the address' }],
   examples: [
     { line: 'hopgate ui', summary: 'The exchanges, in the browser.' },
-    {
-      line: 'ssh -L 5520:127.0.0.1:5520 server',
-      summary: 'Makes the page of a server reachable here.',
-    },
+    { line: 'hopgate ui --print', summary: 'The address alone, for a script.' },
   ],
   exits: [
     [0, 'opened, or printed'],
