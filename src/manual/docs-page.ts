@@ -64,7 +64,8 @@ function page(one: Page, version: string): Response {
   let html = rendered.get(key);
   if (html === undefined) {
     const english = bothThemes(renderMarkdown(one.text, address));
-    const body = one.language === 'en' ? english : english.replaceAll('>Copy</button>', '>复制</button>');
+    const body =
+      one.language === 'en' ? english : english.replaceAll('>Copy</button>', '>复制</button>');
     html = frame({ title: one.title, body, page: one, version });
     rendered.set(key, html);
   }

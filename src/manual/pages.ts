@@ -25,6 +25,7 @@ import listLight from '../../docs/img/page-list-light.png' with { type: 'file' }
 import requestPicture from '../../docs/img/request.svg' with { type: 'text' };
 import roomsPicture from '../../docs/img/rooms.svg' with { type: 'text' };
 import install from '../../docs/install.md' with { type: 'text' };
+import installChinese from '../../docs/install.zh-CN.md' with { type: 'text' };
 import keys from '../../docs/keys.md' with { type: 'text' };
 import keysChinese from '../../docs/keys.zh-CN.md' with { type: 'text' };
 import limits from '../../docs/limits.md' with { type: 'text' };
@@ -92,6 +93,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   proof,
   glossary,
   'zh-CN': withoutPicture(chinese),
+  'install.zh-CN': installChinese,
   'behind-nginx.zh-CN': behindNginxChinese,
   'changed-requests.zh-CN': changedRequestsChinese,
   'claude-code-on-glm.zh-CN': claudeCodeOnGlmChinese,

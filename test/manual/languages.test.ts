@@ -13,7 +13,6 @@ const ENGLISH_ONLY = new Set([
   'getting-started',
   'glossary',
   'how-it-works',
-  'install',
   'log-events',
   'memory',
   'metrics',
@@ -27,7 +26,7 @@ const ENGLISH_ONLY = new Set([
 ]);
 
 /** Chinese pages that are a summary and say so. A page leaves this list when it is whole. */
-const SUMMARIES = new Set(['agents', 'keys', 'limits', 'money', 'platforms', 'scale-out']);
+const SUMMARIES = new Set(['agents', 'keys', 'money', 'platforms', 'scale-out']);
 
 const named = (name: string) => PAGES.find((page) => page.name === name)!;
 
