@@ -16,6 +16,7 @@ import dockerChinese from '../../docs/docker.zh-CN.md' with { type: 'text' };
 import endpoints from '../../docs/endpoints.md' with { type: 'text' };
 import errors from '../../docs/errors.md' with { type: 'text' };
 import gettingStarted from '../../docs/getting-started.md' with { type: 'text' };
+import gettingStartedChinese from '../../docs/getting-started.zh-CN.md' with { type: 'text' };
 import glossary from '../../docs/glossary.md' with { type: 'text' };
 import howItWorks from '../../docs/how-it-works.md' with { type: 'text' };
 import exchangeDark from '../../docs/img/page-exchange-dark.png' with { type: 'file' };
@@ -93,6 +94,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   proof,
   glossary,
   'zh-CN': withoutPicture(chinese),
+  'getting-started.zh-CN': gettingStartedChinese,
   'install.zh-CN': installChinese,
   'behind-nginx.zh-CN': behindNginxChinese,
   'changed-requests.zh-CN': changedRequestsChinese,

@@ -48,13 +48,16 @@ function meaning(query: string): string {
 
 const terms = (text: string) => new Set(searchWords(text).map(termOf));
 
-/** The hits, those pages first that are about the query as a whole: the more of their title it is, the earlier. */
+/**
+ * The hits, those first that are about the query as a whole: sections whose heading is the query, and pages whose
+ * title contains it; the more of the title it is, the earlier.
+ */
 function pagesAbout(query: string, hits: readonly Section[]): readonly Section[] {
   const asked = terms(query);
-  const share = ({ anchor, title }: Section) => {
-    if (anchor !== '') return 0;
-    const words = terms(title);
-    return [...asked].every((word) => words.has(word)) ? asked.size / words.size : 0;
+  const share = ({ anchor, heading }: Section) => {
+    const words = terms(heading);
+    const part = [...asked].every((word) => words.has(word)) ? asked.size / words.size : 0;
+    return anchor === '' || part === 1 ? part : 0;
   };
   return hits.toSorted((a, b) => share(b) - share(a));
 }

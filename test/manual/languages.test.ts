@@ -10,7 +10,6 @@ const ENGLISH_ONLY = new Set([
   'configuration',
   'endpoints',
   'errors',
-  'getting-started',
   'glossary',
   'how-it-works',
   'log-events',
