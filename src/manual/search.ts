@@ -48,6 +48,9 @@ function meaning(query: string): string {
 
 const terms = (text: string) => new Set(searchWords(text).map(termOf));
 
+// Less than a page whose title is the query and a few words more.
+const EXACT_HEADING = 0.2;
+
 /**
  * The hits, those first that are about the query as a whole: sections whose heading is the query, and pages whose
  * title contains it; the more of the title it is, the earlier.
@@ -57,7 +60,8 @@ function pagesAbout(query: string, hits: readonly Section[]): readonly Section[]
   const share = ({ anchor, heading }: Section) => {
     const words = terms(heading);
     const part = [...asked].every((word) => words.has(word)) ? asked.size / words.size : 0;
-    return anchor === '' || part === 1 ? part : 0;
+    if (anchor === '') return part;
+    return part === 1 ? EXACT_HEADING : 0;
   };
   return hits.toSorted((a, b) => share(b) - share(a));
 }
