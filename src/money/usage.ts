@@ -253,7 +253,11 @@ function* addTotals(reader: SpendReader, query: UsageQuery, groups: Groups): Ste
   for (const part of segments(from, to, largest)) {
     for (const row of reader.all<Summed>(sql, { ...part, ...valuesOf(query) })) {
       const { name, bucket } = row;
-      groups.add(labels === undefined ? String(name) : (labels.get(Number(name)) ?? null), bucket, row);
+      groups.add(
+        labels === undefined ? String(name) : (labels.get(Number(name)) ?? null),
+        bucket,
+        row,
+      );
     }
     yield;
   }
