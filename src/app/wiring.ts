@@ -18,6 +18,7 @@ import { Histories } from '../gateway/histories/histories.ts';
 import type { FailedOutcome, Gateway, Summary } from '../gateway/types.ts';
 import { JwtTokens } from '../keys/jwt-tokens.ts';
 import { RunTimeKeys } from '../keys/run-time-keys.ts';
+import { ClientAddresses } from '../lib/http/client-address.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { isLoopback } from '../lib/http/local-address.ts';
 import { memberOf } from '../lib/json/json-members.ts';
@@ -96,6 +97,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   };
   const telemetry = new Telemetry(options.config, { log, metrics, version });
   const connections = new Connections(connectionLimits(options.config));
+  const addresses = new ClientAddresses(connections, options.config.listen);
   const limits = openLimits({
     home: environment.home,
     log,
@@ -217,8 +219,9 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     bodyBytes: () => current.bodyBytes,
     trace: telemetry.begin,
     connections,
+    address: (request, headers) => addresses.of(request, headers),
     onRefused: (request, codec, id, error, owner) => {
-      const record = refusedRecord(request, codec, id, error, owner);
+      const record = refusedRecord(request, codec, id, error, owner, addresses.of(request));
       atTickEnd(new EndedExchange(record, report, telemetry.vendorOf));
     },
   };
@@ -235,6 +238,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     access,
     onRefused: receiving.onRefused,
     connections,
+    address: (request) => addresses.of(request),
     limits: () => socketLimits(config()),
   });
   const endpoints = createEndpoints({
@@ -290,6 +294,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   return {
     version,
     connections,
+    addresses,
     sockets,
     errors,
     ui,
@@ -325,6 +330,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         journal: money.journal,
         limits,
         log,
+        address: (request) => addresses.of(request),
       });
     },
     models: catalogue.list,
@@ -335,7 +341,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       return options.metricsOfAll?.(own) ?? own;
     },
     // Prometheus on this machine needs no key; over a network it does.
-    metricsOpen: isLoopback(options.config.listen.host),
+    metricsOpen: () => isLoopback(options.config.listen.host) && addresses.direct,
     noPage(request: Request, pathname: string) {
       const message = `There is no page ${printableLine(pathname, 200)} in the manual.`;
       const error = new GatewayError('not_found', message, { code: 'not_found' });
@@ -350,6 +356,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         recorder.configure(recorderSettings(config));
         money.configure(config);
         connections.configure(connectionLimits(config));
+        addresses.configure(config.listen);
         current = configured(config, environment, outliving, current);
         memory.configure(config);
         if (as === undefined && needsKey(config.auth)) runTimeKeys.follow();

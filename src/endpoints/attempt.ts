@@ -73,7 +73,7 @@ export async function attempt(
       .catch((thrown: unknown) => {
         throw call!.failed(thrown);
       });
-    call.answered();
+    call.answered(answer.headers);
     paid?.answered(answer.status);
     recorded?.start(answer.status, answer.headers);
     if (answer.status < 200 || answer.status > 299) {

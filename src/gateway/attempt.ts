@@ -83,7 +83,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
     } catch (thrown) {
       throw call.failed(thrown);
     }
-    call.answered();
+    call.answered(answer.headers);
     account?.answered(answer.status);
     if (answer.detour !== undefined) notes.add('websocket_unavailable', undefined, answer.detour);
     recorded?.start(answer.status, answer.headers);

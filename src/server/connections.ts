@@ -97,6 +97,11 @@ export class Connections implements TickTask {
     return this.#turn;
   }
 
+  /** The address at the other end; undefined once the connection is closed, and without a server. */
+  peerOf(request: Request): string | undefined {
+    return this.#server?.requestIP(request)?.address;
+  }
+
   /** Its body is read: so many bytes may take the time of a slow line, and no longer. */
   reading(request: Request, bytes: number): void {
     const { bodyIdleMs } = this.#limits;

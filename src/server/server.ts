@@ -1,5 +1,6 @@
 /** Starts listening, reports readiness, and stops gracefully. */
 
+import type { ClientAddresses } from '../lib/http/client-address.ts';
 import type { KeyPair } from '../lib/http/key-pair.ts';
 import type { Answer, Routes } from '../lib/http/routes.ts';
 import { memberOf } from '../lib/json/json-members.ts';
@@ -31,8 +32,12 @@ export function answerAll(
   {
     errors,
     connections,
+    addresses,
     sockets,
-  }: { readonly errors: ErrorResponses } & Pick<App, 'connections' | 'sockets'>,
+  }: {
+    readonly errors: ErrorResponses;
+    readonly addresses: Pick<ClientAddresses, 'restore'>;
+  } & Pick<App, 'connections' | 'sockets'>,
 ): App {
   return {
     routes,
@@ -41,6 +46,7 @@ export function answerAll(
     async fetch(request) {
       const refusal = errors.refusalOf(request);
       if (refusal !== undefined) return refusal;
+      addresses.restore(request);
       const path = mendedPath(pathOf(request.url));
       if (path === undefined) return rest.fetch(request);
       const answers = memberOf(routes, path);

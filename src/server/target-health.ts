@@ -14,7 +14,7 @@ export interface TargetHealthOptions {
     engines(): Readonly<Record<string, object>>;
   };
   /** As for `/metrics`: no key is needed of a client that names this machine as its host. */
-  readonly metricsOpen: boolean;
+  readonly metricsOpen: () => boolean;
 }
 
 export function targetHealthPlugin({ errors, health, metricsOpen }: TargetHealthOptions) {
@@ -24,7 +24,7 @@ export function targetHealthPlugin({ errors, health, metricsOpen }: TargetHealth
       errors.guarded(
         request,
         async () => json(report()),
-        metricsOpen && isLocalRequest(request.headers),
+        metricsOpen() && isLocalRequest(request.headers),
       );
   return new Elysia({ name: 'target-health' }).get('/health/targets', answer(health.snapshot)).get(
     '/health/engines',

@@ -77,8 +77,9 @@ export class UpstreamCall {
   }
 
   /** The answer's head has come. */
-  answered(): void {
+  answered(headers: ReadonlyHeaders): void {
     this.#idleTimer.stop();
+    this.key.sawHeaders(headers);
   }
 
   /** No answer came: gives everything back. What to throw instead of what was thrown. */
@@ -243,7 +244,7 @@ export class Upstream {
     const call = await this.acquire(options.abort);
     try {
       const answer = await this.sendRequest(call, options);
-      call.answered();
+      call.answered(answer.headers);
       call.key.settleStatus(answer.status, this.keys.now);
       return { answer, release: () => call.release() };
     } catch (thrown) {

@@ -299,3 +299,69 @@ test('the page shows a key its own exchanges, and a replay runs in its name', as
   });
   expect(await response.json()).toMatchObject({ auth: true, key: id, sees: 'own' });
 });
+
+describe('reports', () => {
+  test('keys are searched in their names, labels and models, those of the configuration too', async () => {
+    const { id } = await made({ name: 'Searched One', labels: { team: 'Quartz' } });
+    const found = async (search: string) =>
+      (await admin('GET', `/keys?search=${encodeURIComponent(search)}`)).body.data.map(
+        (key: { id: string }) => key.id,
+      );
+    expect(await found('quartz')).toEqual([id]);
+    expect(await found('SEARCHED o')).toEqual([id]);
+    expect(await found(id)).toEqual([id]);
+    expect(await found('fixed')).toContain('fixed');
+    expect(await found('100%_of nothing')).toEqual([]);
+  });
+
+  test('budgets of keys made at run time are told with their key; those of revoked keys are not', async () => {
+    const { id } = await made({ name: 'spender', budgets: [{ usd: 3, per: 'day', warn: [0.9] }] });
+    const mine = async () =>
+      (await admin('GET', '/budgets?limit=1000')).body.data.filter(
+        (budget: { key: string }) => budget.key === id,
+      );
+    expect(await mine()).toEqual([
+      expect.objectContaining({ key_name: 'spender', usd: 3, spent_usd: 0, warn: [0.9] }),
+    ]);
+    await admin('DELETE', `/keys/${id}`);
+    expect(await mine()).toEqual([]);
+    expect((await admin('GET', '/budgets?limt=3')).status).toBe(400);
+  });
+
+  test('health names every provider, and the places of those that were used', async () => {
+    const { key } = await made({ models: ['demo'] });
+    await chat(key);
+    const { body } = await admin('GET', '/health');
+    expect(body.workers).toBe(1);
+    expect(body.data.map(({ provider }: { provider: string }) => provider)).toEqual([
+      'demo',
+      'second',
+    ]);
+    const [target] = body.data[0].targets;
+    expect(target).toMatchObject({ target: 'demo/demo', state: 'serving', rest: null });
+    expect(target.places).toEqual([
+      {
+        key: null,
+        state: 'serving',
+        rest: null,
+        waiting: 0,
+        quotas_seen: null,
+        quotas: [],
+        last_failure: null,
+      },
+    ]);
+  });
+
+  test('usage by key has the names of keys', async () => {
+    const { id, key } = await made({ name: 'by its name', models: ['demo'] });
+    await chat(key);
+    const { body } = await admin('GET', '/usage?by=key&step=day&top=50');
+    const mine = body.data.filter((group: { name: string }) => group.name === id);
+    expect(mine).toEqual([expect.objectContaining({ key_name: 'by its name', tries: 1 })]);
+    const csv = await fetch(`${gateway.url}/admin/v1/usage?by=key&format=csv`, {
+      headers: { authorization: `Bearer ${ADMIN}` },
+    });
+    expect(csv.headers.get('content-type')).toBe('text/csv; charset=utf-8');
+    expect(await csv.text()).toContain(`${id},by its name,`);
+  });
+});

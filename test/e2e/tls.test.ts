@@ -105,6 +105,11 @@ describe('a certificate', () => {
     const url = gateway.url.replace('127.0.0.1', 'localhost');
     const tls = { ca: read('authority.pem') };
     expect((await fetch(`${url}/healthz`, { tls })).status).toBe(200);
+    // What the frame serves, too: it looks for the path behind the scheme.
+    for (const path of ['/v1/models', '/ui', '/ui/api/info', '/docs', '/metrics', '/v1/usage']) {
+      const answer = await fetch(url + path, { tls, headers: { 'x-hopgate-ui': '1' } });
+      expect([path, answer.status]).toEqual([path, 200]);
+    }
     // Without the authority the client refuses: the certificate is the one of the files.
     expect(fetch(`${url}/healthz`)).rejects.toThrow();
     const socket = new WebSocket(`${url.replace('https', 'wss')}/v1/responses`, { tls } as never);

@@ -21,6 +21,7 @@ test.each([
     },
     4,
   ],
+  [{ contents: [{ parts: [{}, {}] }, { parts: [{}] }] }, 5],
 ])('the parts of %j are %d', (body, count) => {
   expect(countBlocks(body as never)).toBe(count);
 });

@@ -36,7 +36,7 @@ function reloaded(before: object, after: object, more: object = {}): [Upstream, 
 function enter(upstream: Upstream): UpstreamCall {
   const call = upstream.acquire(new Abort());
   if (call instanceof Promise) throw new Error('no slot was free');
-  call.answered();
+  call.answered(new Headers());
   return call;
 }
 
@@ -58,7 +58,7 @@ describe('a reload', () => {
     const waiting = now.acquire(new Abort());
     expect(waiting).toBeInstanceOf(Promise);
     running.release();
-    (await waiting).answered();
+    (await waiting).answered(new Headers());
   });
 
   test('does not forget a request to a provider that was not asked before it', () => {

@@ -10,6 +10,7 @@ import type { OwnedBudget } from '../../limits/usage-report.ts';
 import type { SpendJournal } from '../../money/journal.ts';
 import { spendReports } from '../../money/reports.ts';
 import { event, type Log } from '../../telemetry/log.ts';
+import { healthReport } from '../../upstream/health/health-report.ts';
 import type { Configured } from '../configured.ts';
 
 const USUAL_BUDGETS = 200;
@@ -21,16 +22,26 @@ export interface AdminServices {
   readonly journal: SpendJournal;
   readonly limits: OpenLimits;
   readonly log: Log;
+  readonly address: AdminOptions['address'];
 }
 
-export function adminOptions({ current, keys, journal, limits, log }: AdminServices): AdminOptions {
+export function adminOptions(services: AdminServices): AdminOptions {
+  const { current, keys, journal, limits, log, address } = services;
   const config = () => current().services.table.config;
   return {
     admin: (headers) => current().admin(headers),
+    address,
     keys: new KeyChanges({ file: keys, routes: () => config().routes.map(({ name }) => name) }),
     configured: () => configuredKeys(config().auth.keys),
     reports: {
       ...spendReports(journal, (id) => keys.byId(id)?.record.name),
+      health(query) {
+        onlyNames(query, []);
+        const { services, upstreams } = current();
+        const { providers, workers } = services.table.config;
+        const report = healthReport(Object.values(providers), upstreams.known);
+        return Response.json({ ...report, workers });
+      },
       async budgets(query) {
         onlyNames(query, ['limit']);
         const limit = wholeNumber(query, 'limit', USUAL_BUDGETS, MOST_BUDGETS);

@@ -2,9 +2,11 @@
 
 import { GatewayError } from '../../conversation/errors.ts';
 import type { Abort } from '../../lib/loop/abort.ts';
+import { printableLine } from '../../lib/text/printable-text.ts';
+import { redactText } from '../../lib/text/redact.ts';
 import type { RoutedTarget } from '../../routing/index.ts';
 import { retryDelay } from '../../upstream/classify.ts';
-import type { Loan } from '../../upstream/health/place.ts';
+import type { Loan, PlaceFailure } from '../../upstream/health/place.ts';
 import { type Sign, signOf } from '../../upstream/health/signs.ts';
 import type { Upstream } from '../../upstream/upstream.ts';
 import type { FailedOutcome, Outcome, Succeeded } from '../types.ts';
@@ -151,6 +153,7 @@ function settle(upstream: Upstream, loan: Loan, answer: Succeeded | FailedOutcom
   const { now } = keys;
   if (answer.kind === 'failed') {
     const sign = signOf(answer.error, answer.remedy, answer.resetAfter);
+    if (sign !== 'neither') loan.noteFailure(failureOf(answer.error));
     loan.settle(sign, now);
     return sign;
   }
@@ -161,6 +164,16 @@ function settle(upstream: Upstream, loan: Loan, answer: Succeeded | FailedOutcom
   loan.settle('answered', now, streamed);
   return 'answered';
 }
+
+const LONG_MESSAGE = 300;
+
+/** The message may repeat what was sent. */
+const failureOf = ({ kind, status, message, fromUpstream }: GatewayError): PlaceFailure => ({
+  time: Date.now(),
+  kind,
+  status: fromUpstream ? status : 0,
+  message: printableLine(redactText(message).text, LONG_MESSAGE),
+});
 
 const isOverload = (sign: Sign): boolean =>
   typeof sign !== 'string' && sign.reason === 'overloaded';

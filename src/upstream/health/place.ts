@@ -1,7 +1,9 @@
 /** A place: one key of an upstream with one model. What is known of it, and the requests that are sent to it. */
 
+import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 import { FailureWindow } from './failure-window.ts';
 import { Load } from './load.ts';
+import { quotasIn, type VendorQuota } from './reset-headers.ts';
 import {
   AWAKE,
   type Cause,
@@ -13,6 +15,26 @@ import {
   type Standing,
 } from './rest.ts';
 import { type Sign, signOfStatus } from './signs.ts';
+
+/** Between two looks at the limits in a vendor's headers, per place. */
+const QUOTA_EVERY_MS = 1000;
+
+/** The last failure of a place that was not the client's fault. */
+export interface PlaceFailure {
+  /** Milliseconds since 1970. */
+  readonly time: number;
+  /** Of the vendor's answer; 0: there was none. */
+  readonly status: number;
+  readonly kind: string;
+  readonly message: string;
+}
+
+/** What the vendor said last about its limits. */
+export interface SeenQuotas {
+  /** Milliseconds since 1970. */
+  readonly time: number;
+  readonly quotas: readonly VendorQuota[];
+}
 
 /** Anything that shows its text only on purpose. */
 export interface Revealing {
@@ -65,6 +87,10 @@ export class Place {
   readonly rest = new Rest();
   readonly failures = new FailureWindow();
   readonly load = new Load();
+  lastFailure: PlaceFailure | undefined;
+  seen: SeenQuotas | undefined;
+  /** When the vendor's headers were looked at last, by the clock of the places. */
+  #looked = Number.NEGATIVE_INFINITY;
 
   constructor(key: Key, model: string, modelRest: Rest) {
     this.key = key;
@@ -77,6 +103,15 @@ export class Place {
     if (key.rest.until === 0 && modelRest.until === 0 && rest.until === 0) return AWAKE;
     const most = Math.max(key.rest.standing(now), modelRest.standing(now), rest.standing(now));
     return most as Standing;
+  }
+
+  /** An answer came to a request that was sent at this time: what does the vendor say is left? */
+  sawHeaders(headers: ReadonlyHeaders, now: number): void {
+    if (now - this.#looked < QUOTA_EVERY_MS) return;
+    this.#looked = now;
+    const time = Date.now();
+    const quotas = quotasIn(headers, time);
+    if (quotas.length > 0) this.seen = { time, quotas };
   }
 
   /** When none of its rests lasts any more. */
@@ -165,6 +200,16 @@ export class Loan implements Prober {
   /** A name for logs that gives nothing away; undefined: there is no key. */
   get label(): string | undefined {
     return this.#key.secret?.label;
+  }
+
+  /** The head of the vendor's answer has come. */
+  sawHeaders(headers: ReadonlyHeaders): void {
+    this.#place?.sawHeaders(headers, this.#sentAt);
+  }
+
+  /** What went wrong, for those who look at the place. */
+  noteFailure(failure: PlaceFailure): void {
+    if (this.#place !== undefined) this.#place.lastFailure = failure;
   }
 
   /** Its place was awake or due when it was chosen, and is not any more. */

@@ -1,23 +1,73 @@
-/** When a vendor's rate limit is reset, by the headers that it sends where it gives no `Retry-After`. */
+/** What a vendor's headers say about its rate limits: what is left, and when it is whole again. */
 
 import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 
-/** What is left of a limit, and when it is whole again: OpenAI and its imitators, Anthropic, IETF draft names. */
-const LIMITS: readonly (readonly [remaining: string, reset: string])[] = [
-  ['x-ratelimit-remaining-requests', 'x-ratelimit-reset-requests'],
-  ['x-ratelimit-remaining-tokens', 'x-ratelimit-reset-tokens'],
-  ['anthropic-ratelimit-requests-remaining', 'anthropic-ratelimit-requests-reset'],
-  ['anthropic-ratelimit-tokens-remaining', 'anthropic-ratelimit-tokens-reset'],
-  ['anthropic-ratelimit-input-tokens-remaining', 'anthropic-ratelimit-input-tokens-reset'],
-  ['anthropic-ratelimit-output-tokens-remaining', 'anthropic-ratelimit-output-tokens-reset'],
-  ['x-ratelimit-remaining', 'x-ratelimit-reset'],
-  ['ratelimit-remaining', 'ratelimit-reset'],
+/** What a limit counts; `all`: the vendor does not say. */
+export type LimitKind = 'requests' | 'tokens' | 'input_tokens' | 'output_tokens' | 'all';
+
+type LimitNames = readonly [kind: LimitKind, limit: string, remaining: string, reset: string];
+
+const openaiLimit = (kind: LimitKind): LimitNames => [
+  kind,
+  `x-ratelimit-limit-${kind}`,
+  `x-ratelimit-remaining-${kind}`,
+  `x-ratelimit-reset-${kind}`,
 ];
+const anthropicLimit = (kind: LimitKind): LimitNames => {
+  const name = `anthropic-ratelimit-${kind.replace('_', '-')}`;
+  return [kind, `${name}-limit`, `${name}-remaining`, `${name}-reset`];
+};
+
+/** A limit, what is left of it, and when it is whole again: OpenAI and its imitators, Anthropic, IETF draft names. */
+const LIMITS: readonly LimitNames[] = [
+  openaiLimit('requests'),
+  openaiLimit('tokens'),
+  anthropicLimit('requests'),
+  anthropicLimit('tokens'),
+  anthropicLimit('input_tokens'),
+  anthropicLimit('output_tokens'),
+  ['all', 'x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'],
+  ['all', 'ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset'],
+];
+
+/** What a vendor says is left of one of its limits. */
+export interface VendorQuota {
+  readonly kind: LimitKind;
+  /** Undefined: the vendor does not say. */
+  readonly limit: number | undefined;
+  readonly remaining: number;
+  /** When it is whole again, in milliseconds since 1970; undefined: the vendor does not say. */
+  readonly resetAt: number | undefined;
+}
+
+const AMOUNT = /^\d{1,15}(?:\.\d{1,6})?$/;
+
+/** Every limit of which the headers of an answer say what is left. @param now milliseconds since 1970 */
+export function quotasIn(headers: ReadonlyHeaders, now: number): readonly VendorQuota[] {
+  const found: VendorQuota[] = [];
+  for (const [kind, limit, remaining, reset] of LIMITS) {
+    const left = amountOf(headers.get(remaining));
+    if (left === undefined) continue;
+    const seconds = secondsOf(headers.get(reset) ?? '', now);
+    found.push({
+      kind,
+      limit: amountOf(headers.get(limit)),
+      remaining: left,
+      resetAt: seconds === undefined ? undefined : Math.round(now + seconds * 1000),
+    });
+  }
+  return found;
+}
+
+function amountOf(text: string | null): number | undefined {
+  const value = text?.trim() ?? '';
+  return AMOUNT.test(value) ? Number(value) : undefined;
+}
 
 /** Seconds until the last of the used-up limits is whole again; undefined where no limit is said to be used up. */
 export function resetAfterOf(headers: ReadonlyHeaders, now = Date.now()): number | undefined {
   let longest: number | undefined;
-  for (const [remaining, reset] of LIMITS) {
+  for (const [, , remaining, reset] of LIMITS) {
     const left = headers.get(remaining);
     if (left === null || Number.parseFloat(left) > 0) continue;
     const seconds = secondsOf(headers.get(reset) ?? '', now);

@@ -66,7 +66,8 @@ export function healthSnapshot(
   return { targets, rests };
 }
 
-function stateOf(places: readonly Place[], now: number): TargetState {
+/** The state of a target with these places. */
+export function stateOf(places: readonly Place[], now: number): TargetState {
   if (places.some((place) => place.standing(now) === AWAKE)) return 'serving';
   const due = places.some((place) => place.standing(now) === DUE || place.until <= now);
   return due ? 'half_open' : 'resting';

@@ -7,8 +7,18 @@ import { type AdminPage, currentRoute, type Route } from '../kit/route.ts';
 import type { View } from '../kit/view.ts';
 import { type Closed, whenClosed } from './admin-api.ts';
 import { createAuditPage } from './audit-page.ts';
+import { createBudgetsPage } from './budgets-page.ts';
+import { createHealthPage } from './health-page.ts';
+import { createKeysPage } from './keys-page.ts';
+import { createUsagePage } from './usage-page.ts';
 
-const PAGES: Readonly<Partial<Record<AdminPage, () => View>>> = { audit: createAuditPage };
+const PAGES: Readonly<Record<AdminPage, () => View>> = {
+  keys: createKeysPage,
+  budgets: createBudgetsPage,
+  usage: createUsagePage,
+  health: createHealthPage,
+  audit: createAuditPage,
+};
 
 export function createAdminPage(page: AdminPage): View {
   const node = h('section', { class: 'admin-page' });
@@ -21,8 +31,7 @@ export function createAdminPage(page: AdminPage): View {
 
   function open(route: Route): void {
     if (view === undefined) {
-      view = PAGES[page]?.();
-      if (view === undefined) return;
+      view = PAGES[page]();
       replace(node, view.node);
     }
     view.show(route);

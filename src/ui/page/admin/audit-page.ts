@@ -156,8 +156,8 @@ const table = (entries: readonly AuditEntry[]) =>
     columns: [
       { title: 'Entry', cell: ({ seq }) => count(seq), num: true },
       { title: 'Time', cell: ({ time }) => when(time, minuteOf) },
-      { title: 'Who', cell: ({ actor }) => h('code', null, actor), class: 'wraps' },
-      { title: 'What', cell: ({ action }) => ACTIONS[action] ?? action },
+      { title: 'Who', cell: ({ actor }) => h('code', null, actor), class: 'nowrap' },
+      { title: 'What', cell: ({ action }) => ACTIONS[action] ?? action, class: 'nowrap' },
       { title: 'Key', cell: keyCell, class: 'wraps' },
       { title: 'Changes', cell: changesCell, class: 'wide' },
     ],

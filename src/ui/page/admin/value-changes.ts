@@ -37,7 +37,9 @@ const isFields = (value: unknown): value is Fields =>
 function textOf(value: unknown): string | undefined {
   if (value === undefined || value === null || value === false) return undefined;
   if (Array.isArray(value)) {
-    return value.length === 0 ? undefined : value.map((one) => textOf(one) ?? '–').join(', ');
+    return value.length === 0
+      ? undefined
+      : value.map((one) => textOf(one) ?? '–').join(value.some(isFields) ? '; ' : ', ');
   }
   if (isFields(value)) {
     return Object.entries(value)
