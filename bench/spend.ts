@@ -192,6 +192,7 @@ await ask({ by: 'key', step: 'hour', top: '7', from: '7d' });
       session: undefined,
       client: 'openai-chat bench',
       stream: true,
+      trace: undefined,
     });
     const opened = account instanceof Promise ? await account : account;
     const begun = opened.beginTry(start);

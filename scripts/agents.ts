@@ -1,7 +1,8 @@
-/** Real coding agents, headless, through the compiled binary against strict fake vendors: tool loops and web searches. Words on the command line choose agents by their names. */
+/** Real coding agents, headless, through the compiled binary against strict fake vendors: tool loops, web searches and compactions. Words on the command line choose agents by their names. */
 
 import type { Protocol } from '../test/support/fake-upstream/index.ts';
 import { type Agent, BY_HAND } from './agents/agent.ts';
+import { compactionRound } from './agents/compaction.ts';
 import { installed } from './agents/install.ts';
 import { round } from './agents/round.ts';
 import { searchRound } from './agents/search.ts';
@@ -35,10 +36,20 @@ function runsOf(agent: Agent): readonly Run[] {
     title: `${name} → ${via} → ${protocol}`,
     start: () => round(agent, protocol, direct),
   }));
+  if (direct) return loops;
   const { search } = agent;
-  if (direct || search === undefined) return loops;
-  const title = `${name} searching the web → ${via} → openai-chat`;
-  return [...loops, { title, start: () => searchRound(agent, search) }];
+  const more: Run[] = [];
+  if (search !== undefined) {
+    const title = `${name} searching the web → ${via} → openai-chat`;
+    more.push({ title, start: () => searchRound(agent, search) });
+  }
+  if (agent.compacts === true) {
+    for (const protocol of agent.vendors) {
+      const title = `${name} compacting, built-in provider → ${via} → ${protocol}`;
+      more.push({ title, start: () => compactionRound(protocol) });
+    }
+  }
+  return [...loops, ...more];
 }
 
 /** What keeps the agent from being run: the installer's words. */

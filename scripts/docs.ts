@@ -1,6 +1,6 @@
 /** Writes docs/configuration.md from the schema: `bun scripts/docs.ts`; with --check it only reports whether the page is up to date. */
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileSchema } from '../src/config/sections/index.ts';
 import { PRESET_ALIASES, PRESETS } from '../src/config/vendors/presets.ts';
@@ -60,21 +60,23 @@ function defaultOf(node: SchemaNode, required: boolean): string {
   return node.properties === undefined ? 'none' : 'as below';
 }
 
-interface Row {
+export interface ConfigRow {
   readonly key: string;
   readonly node: SchemaNode;
   readonly required: boolean;
 }
 
 /** Every key below a node, depth first, each with its full name. */
-function rowsOf(prefix: string, node: SchemaNode): readonly Row[] {
+function rowsOf(prefix: string, node: SchemaNode): readonly ConfigRow[] {
   const inner = inside(node);
   return [
-    ...Object.entries(inner.node.properties ?? {}).flatMap(([name, child]): readonly Row[] => {
-      const key = `${prefix}${inner.keys}.${name}`;
-      const required = inner.node.required?.includes(name) === true;
-      return [{ key, node: child, required }, ...rowsOf(key, child)];
-    }),
+    ...Object.entries(inner.node.properties ?? {}).flatMap(
+      ([name, child]): readonly ConfigRow[] => {
+        const key = `${prefix}${inner.keys}.${name}`;
+        const required = inner.node.required?.includes(name) === true;
+        return [{ key, node: child, required }, ...rowsOf(key, child)];
+      },
+    ),
   ];
 }
 
@@ -95,7 +97,7 @@ function inside(node: SchemaNode): { readonly node: SchemaNode; readonly keys: s
   return form ?? { node: {}, keys: '' };
 }
 
-function table(rows: readonly Row[]): readonly string[] {
+function table(rows: readonly ConfigRow[]): readonly string[] {
   if (rows.length === 0) return [];
   return [
     '',
@@ -108,13 +110,36 @@ function table(rows: readonly Row[]): readonly string[] {
   ];
 }
 
+const EXAMPLES = join(import.meta.dir, 'config-examples');
+
+/** The examples of a section: `NAME.yaml`, `NAME-….yaml`; complete files, shown as they are. */
+const examplesOf = (section: string): readonly string[] =>
+  readdirSync(EXAMPLES)
+    .filter((file) => file === `${section}.yaml` || file.startsWith(`${section}-`))
+    .sort()
+    .map((file) => readFileSync(join(EXAMPLES, file), 'utf8').trimEnd());
+
+/** Every key of the configuration that the page shows, with its section's examples. */
+export const configSections = (): readonly {
+  readonly name: string;
+  readonly rows: readonly ConfigRow[];
+  readonly examples: readonly string[];
+}[] =>
+  Object.entries((fileSchema as unknown as SchemaNode).properties ?? {}).map(([name, node]) => ({
+    name,
+    rows: shownRows(name, node),
+    examples: examplesOf(name),
+  }));
+
+// The facts about single models are the same as about all models, and listed once.
+const shownRows = (name: string, node: SchemaNode): readonly ConfigRow[] =>
+  rowsOf(name, node).filter(({ key }) => !key.startsWith('profiles.NAME.models.NAME.'));
+
 function section(name: string, node: SchemaNode): readonly string[] {
-  // The facts about single models are the same as about all models, and listed once.
-  const rows = rowsOf(name, node).filter(
-    ({ key }) => !key.startsWith('profiles.NAME.models.NAME.'),
-  );
+  const rows = shownRows(name, node);
+  const examples = examplesOf(name).flatMap((yaml) => ['', '```yaml', yaml, '```']);
   const own = `Type: ${typeOf(node)}. Default: ${defaultOf(node, false)}.`;
-  return ['', `## ${name}`, '', node.description ?? '', '', own, ...table(rows)];
+  return ['', `## ${name}`, '', node.description ?? '', '', own, ...examples, ...table(rows)];
 }
 
 function presets(): readonly string[] {
@@ -156,7 +181,7 @@ The file is YAML. The first of these files is used: \`--config FILE\`, \`$HOPGAT
 
 Text values may refer to the environment: \`\${NAME}\`, \`\${NAME:-default}\`, and \`\${file:/path}\` for the content of a file. Times are in seconds, fractions allowed. A running server loads a changed file by itself, at once or, where the file is a link into another folder, within seconds; the address in \`listen\` and \`workers\` need a restart, and the log line \`config.reloaded\` says so.
 
-In the tables, \`NAME\` stands for a name of your choice and \`[]\` for an item of a list.`;
+Each section begins with an example that shows all of its keys; you need only those that differ from their default. In the tables, \`NAME\` stands for a name of your choice and \`[]\` for an item of a list.`;
 
 /** The text that the page must have. */
 export function configurationPage(): string {

@@ -28,6 +28,8 @@ export interface Agent {
   readonly search?: Search;
   /** What it leaves running, by a word in its command line. */
   readonly daemon?: string;
+  /** It compacts its conversations by the API. */
+  readonly compacts?: boolean;
   /** It asks on a WebSocket, and must not fall back. */
   readonly websocket?: boolean;
 }
@@ -139,6 +141,30 @@ function nativeClaude(folder: string): string {
 
 const CODEX: Package = { name: '@openai/codex', version: '0.169.0' };
 
+/** Codex with its own provider, whose address is the gateway's. @param more lines of its configuration */
+export const codexBuiltIn = (more: readonly string[]): Agent => ({
+  ...codex,
+  name: 'Codex, built-in provider',
+  websocket: true,
+  start: async (base, home, prompt) => {
+    const { command } = await codex.start(base, home, prompt);
+    await Bun.write(
+      join(home, '.codex/config.toml'),
+      [
+        'model = "gpt-5.1-codex"',
+        `openai_base_url = "${base}/v1"`,
+        'approval_policy = "never"',
+        'sandbox_mode = "danger-full-access"',
+        ...more,
+        '[analytics]',
+        'enabled = false',
+        '',
+      ].join('\n'),
+    );
+    return { command, env: { CODEX_HOME: join(home, '.codex'), CODEX_API_KEY: 'sk-test' } };
+  },
+});
+
 /** @param more lines of the provider's entry */
 const codexWith = (name: string, more: readonly string[]): Agent => ({
   name,
@@ -201,6 +227,7 @@ const codexWith = (name: string, more: readonly string[]): Agent => ({
 const codex = codexWith('Codex', []);
 const codexOnSocket: Agent = {
   ...codexWith('Codex over WebSocket', ['supports_websockets = true']),
+  compacts: true,
   websocket: true,
 };
 

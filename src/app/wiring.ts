@@ -104,6 +104,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     metrics,
     channel: options.limitsChannel,
     shared: options.limits,
+    engines: { ...engines, onError: options.config.engines.onError },
   });
   // A gateway that only tries something (a replay, a bisection) leaves nothing to look at.
   const recorder = recorderFor(options.config, log, options.remembers !== false);
@@ -367,6 +368,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       handOver: limits.handOver,
       openStores() {
         logExposed(log, [environment.home, options.config.samples.dir]);
+        engines.open();
         openedResponses.create();
         money.journal.open();
         // A gateway that only tries something is asked in the name of one principal.
@@ -384,7 +386,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         await memory.close();
         openedResponses.created?.close();
         money.journal.close();
-        limits.close();
+        await limits.close();
         await engines.close();
         runTimeKeys.close();
         await features.close();

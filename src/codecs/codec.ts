@@ -114,8 +114,14 @@ export interface Codec {
   /**
    * The wire body for this target. Unchanged parts of the same protocol go out as they came. Content that
    * the target's protocol cannot express becomes a note. Never throws because of content.
+   * @param known what was made of these very nodes before
    */
-  encodeRequest(conversation: Conversation, target: Target, notes: Notes): JsonObject;
+  encodeRequest(
+    conversation: Conversation,
+    target: Target,
+    notes: Notes,
+    known?: KnownNodes,
+  ): JsonObject;
   /**
    * The request body without message fields that the API does not know, with a note for each kind of field;
    * the same object if there are none. Left out: the API ignores unknown fields.

@@ -1,6 +1,33 @@
-/** The one way to change a conversation: new nodes that keep their source as residue. */
+/** Nodes and the JSON that they came from; the one way to change a conversation: new nodes that keep their source as residue. */
 
-import type { Block, Conversation, Tool, Turn } from './types.ts';
+import { isObject, type Json, type JsonObject } from '../lib/json/json.ts';
+import type { Block, Conversation, ProtocolName, Tool, Turn, Wire } from './types.ts';
+
+interface WireNode {
+  readonly wire?: Wire;
+  readonly residue?: Wire;
+}
+
+/** How the codec of a protocol marks nodes with their JSON, and finds its own again. */
+export function wireNodes(protocol: ProtocolName) {
+  return {
+    /** A JSON value as the `wire` of a node. */
+    wireOf: (value: Json): Wire => ({ protocol, value }),
+
+    /** The JSON of an unchanged node of this protocol, else undefined. */
+    ownWire: ({ wire }: WireNode): Json | undefined =>
+      wire?.protocol === protocol ? wire.value : undefined,
+
+    /** The JSON object that a node of this protocol was decoded from, edited or not; `{}` for other nodes. */
+    ownResidue({ wire, residue }: WireNode): JsonObject {
+      const from = residue ?? wire;
+      return from?.protocol === protocol && isObject(from.value) ? from.value : {};
+    },
+
+    /** Was the node decoded from this protocol, whether or not it was edited? */
+    isOwn: ({ wire, residue }: WireNode): boolean => (wire ?? residue)?.protocol === protocol,
+  };
+}
 
 /**
  * A changed copy of a node. `wire` becomes `residue`, because the node no longer says what its wire says.

@@ -31,7 +31,8 @@ export interface DecodedTextTemplate extends TextTemplate {
 export interface FastDecoder {
   /**
    * The frames from `at` on that each hold one more piece of the open text block and nothing else,
-   * as one piece. Undefined: no such frame is found without decoding it. Changes nothing in the decoder.
+   * as one piece. Undefined: no such frame is found without decoding it. Changes nothing in the decoder that
+   * `push` of the same frames would not change in the same way.
    * @param frames whole frames with LF lines, blank lines included
    */
   textRun?(frames: string, at: number): TextRun | undefined;

@@ -75,6 +75,10 @@ export class ObjectStore implements Objects {
     });
   }
 
+  open(): Promise<void> {
+    return this.#watch.open();
+  }
+
   examine(): Promise<readonly EngineFinding[]> {
     return this.#watch.use(EXAMINE_MS, async () => {
       const key = `doctor-${crypto.randomUUID()}`;

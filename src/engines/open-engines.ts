@@ -12,6 +12,8 @@ export interface Engines {
   readonly objects: Objects | undefined;
   /** Those that are configured. */
   readonly all: readonly Engine[];
+  /** Connects in the background. */
+  open(): void;
   close(): Promise<void>;
 }
 
@@ -29,6 +31,9 @@ export function openEngines(
     database,
     objects,
     all,
+    open() {
+      for (const engine of all) void engine.open();
+    },
     async close() {
       await Promise.all(all.map((engine) => engine.close()));
     },

@@ -73,6 +73,10 @@ export class PostgresDatabase implements Sql {
     );
   }
 
+  open(): Promise<void> {
+    return this.#watch.open();
+  }
+
   examine(): Promise<readonly EngineFinding[]> {
     return this.#watch.use(EXAMINE_MS, () =>
       this.#with(async (client) => {
@@ -171,8 +175,11 @@ async function open({ url }: DatabaseAddress): Promise<Pool> {
     application_name: 'hopgate',
     types: types as never,
   });
-  // An idle connection that breaks is replaced; without a listener it would end the process.
+  // A connection that breaks is replaced, idle or in use; without listeners it would end the process.
   pool.on('error', () => {});
+  pool.on('connect', (client) => {
+    client.on('error', () => {});
+  });
   return pool;
 }
 

@@ -99,6 +99,10 @@ export class ValkeyCache implements KeyValue {
     });
   }
 
+  open(): Promise<void> {
+    return this.#watch.open();
+  }
+
   examine(): Promise<readonly EngineFinding[]> {
     return this.#watch.use(EXAMINE_MS, async () => {
       const client = await this.#connected();

@@ -16,6 +16,8 @@ export interface WatchOptions {
 
 const PING_MS = 500;
 const PING_DEADLINE_MS = 1000;
+/** The first call also connects; its deadline is no shorter. */
+const FIRST_MS = 2000;
 
 export class EngineWatch {
   readonly #options: WatchOptions;
@@ -48,7 +50,8 @@ export class EngineWatch {
     this.#trips++;
     let result: T;
     try {
-      result = await this.#within(deadlineMs, work());
+      const patience = this.#status === 'connecting' ? Math.max(deadlineMs, FIRST_MS) : deadlineMs;
+      result = await this.#within(patience, work());
     } catch (thrown) {
       if (!isAway(thrown) && !(thrown instanceof EngineAway)) {
         this.#up();
@@ -64,6 +67,11 @@ export class EngineWatch {
     return result;
   }
 
+  /** Connects now, and not with the first call. Never rejects. */
+  async open(): Promise<void> {
+    await this.use(FIRST_MS, this.#options.ping).catch(() => {});
+  }
+
   close(): void {
     this.#closed = true;
     clearTimeout(this.#timer);
@@ -71,10 +79,10 @@ export class EngineWatch {
 
   async #within<T>(deadlineMs: number, work: Promise<T>): Promise<T> {
     const { promise, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(
-      () => reject(new EngineAway(this.#options.name, `no answer within ${deadlineMs} ms`)),
-      deadlineMs,
-    );
+    const late = () =>
+      reject(new EngineAway(this.#options.name, `no answer within ${deadlineMs} ms`));
+    // A busy process sees its timers before the answers that have arrived meanwhile: those are read first.
+    const timer = setTimeout(() => setImmediate(() => setImmediate(late)), deadlineMs);
     try {
       return await Promise.race([work, promise]);
     } finally {

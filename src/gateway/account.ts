@@ -22,6 +22,8 @@ export interface AccountStart {
   /** As in log lines. */
   readonly client: string;
   readonly stream: boolean;
+  /** The id of its trace; undefined: it is not traced. */
+  readonly trace: string | undefined;
 }
 
 /** One exchange's account. */
@@ -30,6 +32,8 @@ export interface Account extends Payer {
   forbids(target: Target): GatewayError | undefined;
   /** The route by which it goes, whatever its request says; undefined: as the request says. */
   readonly route: string | undefined;
+  /** Two tries at a time may be paid for. False: a budget is nearly used up. */
+  readonly mayHedge: boolean;
   /** Adds what is left (`x-ratelimit-…`, `x-hopgate-budget-…`) and, on whole answers, the cost. */
   addHeaders(headers: FlatHeaders, whole: boolean): void;
   /** Nano-USD of all tries so far, estimates included; undefined: a price is unknown, or nothing was tried. */

@@ -172,7 +172,8 @@ function asItCame(
 function encoded(preparation: Preparation, { sent }: Parts): JsonObject {
   const { request, target, protocol, notes } = preparation;
   const conversation = { ...(sent ?? request.conversation), model: target.model };
-  const value = protocol.encodeRequest(conversation, target, notes);
+  const { known } = request.history ?? {};
+  const value = protocol.encodeRequest(conversation, target, notes, known);
   return preparation.refusal === undefined
     ? value
     : unrefused(value, preparation.refusal, preparation);

@@ -52,6 +52,8 @@ const HELD_BACK = new Set([
   'upgrade',
   'www-authenticate',
   'x-frame-options',
+  // Of the vendor's own catalogue: Codex would ask for this gateway's list again at each answer.
+  'x-models-etag',
   'x-sourcemap',
   'x-xss-protection',
 ]);

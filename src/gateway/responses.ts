@@ -112,6 +112,11 @@ export function failedResponse(
   const { raw, target, notes } = failed;
   if (raw === undefined) return errorOf(exchange, failed.error, summary, failed);
   const headers = forwardedHeaders(raw.headers, secrets);
+  // Clients wait whole seconds; vendors also write fractions and dates.
+  const { retryAfter } = failed.error;
+  if (retryAfter !== undefined && !/^\d+$/.test(headers.get('retry-after') ?? '')) {
+    headers.set('retry-after', String(Math.ceil(retryAfter)));
+  }
   ownHeaders(headers, { requestId: exchange.id, target, notes });
   summary.addHeaders(headers, true);
   summary.recording?.clientStart(raw.status, headers);

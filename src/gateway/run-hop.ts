@@ -128,7 +128,8 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
 
   // The streams of later hops share the client's open one.
   get mayHedge(): boolean {
-    return this.#hop.number === 1 && this.#running.request.stream;
+    const { request, account } = this.#running;
+    return this.#hop.number === 1 && request.stream && account?.mayHedge !== false;
   }
 
   onHedge({ target }: RoutedTarget): void {

@@ -13,6 +13,8 @@ export interface GuardOptions {
   readonly onRefused: (principal: Principal, limit: string) => void;
 }
 
+const SCARCE_SHARE = 0.1;
+
 /** What a try is expected to use, or has used. `nanoUsd` undefined: no price is known. */
 export interface Amounts {
   readonly tokens: number;
@@ -102,6 +104,14 @@ export class LimitGuard {
       return new LimitHold(found, laws);
     };
     return admission instanceof Promise ? admission.then(decide) : decide(admission);
+  }
+
+  /** Less than a tenth of a budget that does not only warn is left. */
+  get scarce(): boolean {
+    const budgets = this.#laws.budgets.filter(({ budget }) => budget.over.action !== 'warn');
+    if (budgets.length === 0) return false;
+    const left = new Map(this.standings().map(({ law, remaining }) => [law.id, remaining]));
+    return budgets.some(({ law }) => (left.get(law.id) ?? law.amount) < law.amount * SCARCE_SHARE);
   }
 
   /** How the laws stand, of the latest admission each. */

@@ -1,4 +1,4 @@
-/** Wires the limits: the engine with its file in the first process, a channel to it in a worker. */
+/** Wires the limits: the engine with its file in the first process, a channel to it in a worker, shared engines. */
 
 import { join } from 'node:path';
 import type { Principal } from '../keys/principal.ts';
@@ -8,6 +8,7 @@ import { openGuard } from './guard.ts';
 import { KeptLimits } from './kept-limits.ts';
 import type { Limits } from './limits.ts';
 import { BudgetNotices } from './notices.ts';
+import { type LimitsEngines, openShared } from './shared/open-shared.ts';
 import { budgetsReport, type OwnedBudget, usageReport } from './usage-report.ts';
 import { type LimitsChannel, RemoteLimits, WorkerLimits } from './worker-channel.ts';
 
@@ -20,9 +21,10 @@ export interface OpenLimitsOptions {
   readonly channel: LimitsChannel | undefined;
   /** In a gateway inside another one: the limits of that one. */
   readonly shared: Limits | undefined;
+  readonly engines: LimitsEngines;
 }
 
-export function openLimits({ home, log, metrics, channel, shared }: OpenLimitsOptions) {
+export function openLimits({ home, log, metrics, channel, shared, engines }: OpenLimitsOptions) {
   const notices = new BudgetNotices({ log, fetch: (url, init) => fetch(url, init) });
   const own =
     channel === undefined && shared === undefined
@@ -32,7 +34,14 @@ export function openLimits({ home, log, metrics, channel, shared }: OpenLimitsOp
           onReached: (reached) => notices.reached(reached),
         })
       : undefined;
-  const limits: Limits = own ?? shared ?? new RemoteLimits(channel!);
+  // A gateway inside another one has the limits of that one, engines included.
+  const together =
+    shared === undefined
+      ? openShared(engines, own ?? new RemoteLimits(channel!), (reached) =>
+          notices.reached(reached),
+        )
+      : undefined;
+  const limits: Limits = together?.limits ?? shared!;
   const guarding = {
     limits,
     onRefused: ({ name }: Principal, limit: string) => metrics.limitRefusals.add(1, name, limit),
@@ -48,7 +57,8 @@ export function openLimits({ home, log, metrics, channel, shared }: OpenLimitsOp
       return new WorkerLimits(own);
     },
     handOver: () => own?.handOver(),
-    close() {
+    async close() {
+      await together?.close();
       notices.close();
       own?.close();
     },

@@ -60,11 +60,14 @@ function pictureNamed(name: string): Response | undefined {
 }
 
 function page(one: Page, version: string): Response {
-  let html = rendered.get(one.name);
+  const key = `${version}/${one.name}`;
+  let html = rendered.get(key);
   if (html === undefined) {
-    const body = bothThemes(renderMarkdown(one.text, address));
+    const english = bothThemes(renderMarkdown(one.text, address));
+    const body =
+      one.language === 'en' ? english : english.replaceAll('>Copy</button>', '>复制</button>');
     html = frame({ title: one.title, body, page: one, version });
-    rendered.set(one.name, html);
+    rendered.set(key, html);
   }
   return respond(html, 'text/html');
 }

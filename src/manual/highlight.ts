@@ -61,5 +61,5 @@ function kindOf(
   if (keys === true && after === ':' && /^["'\p{L}_$]/u.test(token)) return 'k';
   if (/^["']/.test(token) && token.length > 1) return 's';
   if (/^\d[\d._]*$/.test(token)) return 'n';
-  return known?.has(token) === true ? 'k' : '';
+  return known?.has(token) === true && (before === undefined || /[\s|(]/.test(before)) ? 'k' : '';
 }

@@ -2,12 +2,21 @@
 
 import agents from '../../docs/agents.md' with { type: 'text' };
 import agentsChinese from '../../docs/agents.zh-CN.md' with { type: 'text' };
+import behindNginx from '../../docs/behind-nginx.md' with { type: 'text' };
+import behindNginxChinese from '../../docs/behind-nginx.zh-CN.md' with { type: 'text' };
 import browser from '../../docs/browser.md' with { type: 'text' };
+import changedRequests from '../../docs/changed-requests.md' with { type: 'text' };
+import changedRequestsChinese from '../../docs/changed-requests.zh-CN.md' with { type: 'text' };
 import chatApps from '../../docs/chat-apps.md' with { type: 'text' };
+import claudeCodeOnGlm from '../../docs/claude-code-on-glm.md' with { type: 'text' };
+import claudeCodeOnGlmChinese from '../../docs/claude-code-on-glm.zh-CN.md' with { type: 'text' };
 import configuration from '../../docs/configuration.md' with { type: 'text' };
+import docker from '../../docs/docker.md' with { type: 'text' };
+import dockerChinese from '../../docs/docker.zh-CN.md' with { type: 'text' };
 import endpoints from '../../docs/endpoints.md' with { type: 'text' };
 import errors from '../../docs/errors.md' with { type: 'text' };
 import gettingStarted from '../../docs/getting-started.md' with { type: 'text' };
+import gettingStartedChinese from '../../docs/getting-started.zh-CN.md' with { type: 'text' };
 import glossary from '../../docs/glossary.md' with { type: 'text' };
 import howItWorks from '../../docs/how-it-works.md' with { type: 'text' };
 import exchangeDark from '../../docs/img/page-exchange-dark.png' with { type: 'file' };
@@ -17,6 +26,7 @@ import listLight from '../../docs/img/page-list-light.png' with { type: 'file' }
 import requestPicture from '../../docs/img/request.svg' with { type: 'text' };
 import roomsPicture from '../../docs/img/rooms.svg' with { type: 'text' };
 import install from '../../docs/install.md' with { type: 'text' };
+import installChinese from '../../docs/install.zh-CN.md' with { type: 'text' };
 import keys from '../../docs/keys.md' with { type: 'text' };
 import keysChinese from '../../docs/keys.zh-CN.md' with { type: 'text' };
 import limits from '../../docs/limits.md' with { type: 'text' };
@@ -36,6 +46,8 @@ import scaleOutChinese from '../../docs/scale-out.zh-CN.md' with { type: 'text' 
 import security from '../../docs/security.md' with { type: 'text' };
 import serverTools from '../../docs/server-tools.md' with { type: 'text' };
 import telemetry from '../../docs/telemetry.md' with { type: 'text' };
+import twoKeys from '../../docs/two-keys.md' with { type: 'text' };
+import twoKeysChinese from '../../docs/two-keys.zh-CN.md' with { type: 'text' };
 import websocket from '../../docs/websocket.md' with { type: 'text' };
 import chinese from '../../README.zh-CN.md' with { type: 'text' };
 
@@ -55,6 +67,11 @@ const TEXTS: Readonly<Record<string, string>> = {
   install,
   agents,
   recipes,
+  'behind-nginx': behindNginx,
+  'changed-requests': changedRequests,
+  'claude-code-on-glm': claudeCodeOnGlm,
+  docker,
+  'two-keys': twoKeys,
   configuration,
   endpoints,
   platforms,
@@ -77,6 +94,13 @@ const TEXTS: Readonly<Record<string, string>> = {
   proof,
   glossary,
   'zh-CN': withoutPicture(chinese),
+  'getting-started.zh-CN': gettingStartedChinese,
+  'install.zh-CN': installChinese,
+  'behind-nginx.zh-CN': behindNginxChinese,
+  'changed-requests.zh-CN': changedRequestsChinese,
+  'claude-code-on-glm.zh-CN': claudeCodeOnGlmChinese,
+  'docker.zh-CN': dockerChinese,
+  'two-keys.zh-CN': twoKeysChinese,
   'agents.zh-CN': agentsChinese,
   'keys.zh-CN': keysChinese,
   'limits.zh-CN': limitsChinese,
@@ -114,11 +138,20 @@ export const GROUPS: readonly PageGroup[] = [
   },
   {
     title: { en: 'Use', 'zh-CN': '使用' },
-    pages: ['browser', 'chat-apps', 'memory', 'server-tools', 'endpoints', 'websocket'],
+    pages: ['agents', 'browser', 'chat-apps', 'memory', 'server-tools', 'endpoints', 'websocket'],
   },
   {
     title: { en: 'Operate', 'zh-CN': '运维' },
-    pages: ['keys', 'limits', 'money', 'scale-out', 'security', 'metrics', 'telemetry'],
+    pages: [
+      'keys',
+      'limits',
+      'money',
+      'platforms',
+      'scale-out',
+      'security',
+      'metrics',
+      'telemetry',
+    ],
   },
   {
     title: { en: 'Reference', 'zh-CN': '参考' },

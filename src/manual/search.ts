@@ -34,7 +34,7 @@ const SYNONYMS: readonly (readonly string[])[] = [
 
 /** Words of questions, which every page holds and which say nothing about what is asked. */
 const QUESTION = new Set(
-  'a an and are be can do does for from how i in is it my of on or the there this to use was what when where which why with you your 怎么 如何 什么'.split(
+  'a add an and are be can change create do does find for from get have how i in is it make my need of on or see set should the there this to use was way what when where which why with work you your'.split(
     ' ',
   ),
 );
@@ -46,9 +46,29 @@ function meaning(query: string): string {
   return (kept.length === 0 ? words : kept).join(' ');
 }
 
+const terms = (text: string) => new Set(searchWords(text).map(termOf));
+
+// Less than a page whose title is the query and a few words more.
+const EXACT_HEADING = 0.2;
+
+/**
+ * The hits, those first that are about the query as a whole: sections whose heading is the query, and pages whose
+ * title contains it; the more of the title it is, the earlier.
+ */
+function pagesAbout(query: string, hits: readonly Section[]): readonly Section[] {
+  const asked = terms(query);
+  const share = ({ anchor, heading }: Section) => {
+    const words = terms(heading);
+    const part = [...asked].every((word) => words.has(word)) ? asked.size / words.size : 0;
+    if (anchor === '') return part;
+    return part === 1 ? EXACT_HEADING : 0;
+  };
+  return hits.toSorted((a, b) => share(b) - share(a));
+}
+
 /** Other words for those of a query. */
 function related(query: string): readonly string[] {
-  const asked = new Set(searchWords(query).map(termOf));
+  const asked = terms(query);
   return SYNONYMS.filter((group) =>
     group.some((word) => asked.has(termOf(word)) || (!/[a-z]/.test(word) && query.includes(word))),
   ).flat();
@@ -60,7 +80,8 @@ function related(query: string): readonly string[] {
  */
 export function searchManual(query: string, count: number): readonly Section[] {
   index ??= fullText(PAGES.flatMap((page) => sectionsOf(page)));
-  const hits = index.search(meaning(query), count);
+  const asked = meaning(query);
+  const hits = pagesAbout(asked, index.search(asked, Number.POSITIVE_INFINITY)).slice(0, count);
   if (hits.length >= count) return hits;
   const more = index.search(related(query).join(' '), count).filter((hit) => !hits.includes(hit));
   return [...hits, ...more].slice(0, count);

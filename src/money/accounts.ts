@@ -29,6 +29,8 @@ export interface ExchangeGuard {
   reserve(expected: TryAmounts): TryHold | undefined | Promise<TryHold>;
   /** A spent budget sends the exchange this way. */
   readonly route: string | undefined;
+  /** A budget that refuses is nearly used up: a try more than needed may not be made. */
+  readonly scarce: boolean;
   addHeaders(headers: FlatHeaders): void;
   end(): void;
 }
@@ -90,6 +92,10 @@ class ExchangeAccount implements Account {
 
   get route(): string | undefined {
     return this.#guard?.route;
+  }
+
+  get mayHedge(): boolean {
+    return this.#guard?.scarce !== true;
   }
 
   beginTry(start: TryStart): TryAccount | Promise<TryAccount> {
@@ -229,7 +235,7 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     price: string | undefined,
     cost: number | undefined,
   ): SpendRow {
-    const { principal, request, session, client } = this.#account.about;
+    const { principal, request, session, client, trace } = this.#account.about;
     const { model, upstreamKey, hop, attempt } = this.#start;
     return {
       request,
@@ -250,7 +256,7 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
       estimated,
       cost,
       price,
-      trace: undefined,
+      trace,
     };
   }
 

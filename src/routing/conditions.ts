@@ -26,8 +26,15 @@ export interface Condition {
 
 export type Classify = (request: RouteRequest) => Category;
 
+/** The context window of the first target of the rule for a model name; undefined where it is not known. */
+export type WindowFor = (model: string) => number | undefined;
+
 /** The conditions in the order of their cost: those that need the decoded body come last. */
-export function compileWhen(when: WhenConfig, classify: Classify): readonly Condition[] {
+export function compileWhen(
+  when: WhenConfig,
+  classify: Classify,
+  windowFor: WindowFor,
+): readonly Condition[] {
   const all: Condition[] = [];
   const add = (condition: Condition | undefined) => {
     if (condition !== undefined) all.push(condition);
@@ -38,6 +45,7 @@ export function compileWhen(when: WhenConfig, classify: Classify): readonly Cond
   if (when.time) add(timeOfDay(when.time));
   if (when.stream !== undefined) add(yesNo('stream', when.stream));
   if (when.tokens) add(range('tokens', ['tokens'], when.tokens, (request) => request.tokens));
+  if (when.windowShare !== undefined) add(share(when.windowShare, windowFor));
   if (when.images) add(range('images', ['images'], when.images, (request) => request.images));
   if (when.documents) {
     add(range('documents', ['documents'], when.documents, (request) => request.documents));
@@ -116,6 +124,20 @@ function range(
     wanted,
     holds: (request) => read(request) >= min && read(request) <= max,
     got: (request) => String(read(request)),
+  };
+}
+
+/** A prompt that fits into a share of a window; where the window is not known, every prompt does. */
+function share(most: number, windowFor: WindowFor): Condition {
+  return {
+    key: 'tokens',
+    facts: ['tokens'],
+    wanted: `less than ${Math.round(most * 1000) / 10}% of the window`,
+    holds: (request) => {
+      const context = windowFor(request.model);
+      return context === undefined || request.tokens < context * most;
+    },
+    got: (request) => `${request.tokens} of ${windowFor(request.model) ?? 'an unknown window'}`,
   };
 }
 

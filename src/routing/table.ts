@@ -10,6 +10,7 @@ import { classifier } from './category.ts';
 import { type Classify, type Condition, compileWhen } from './conditions.ts';
 import { models } from './models.ts';
 import type { Fact, RouteDecision, RoutedTarget, RouteReason, RouteRequest } from './request.ts';
+import { contextOf } from './room.ts';
 import {
   expander,
   isWeighted,
@@ -67,14 +68,19 @@ interface ProviderModels {
 /** Compiles a configuration. Pure; a checked configuration always compiles. */
 export function routingTable(config: Config): RoutingTable {
   const classify = classifier(config.categories);
-  const rules = config.routes.map(
-    (route): Rule => ({
+  const rules = config.routes.map((route): Rule => {
+    const targets = expander(route.to, config.providers);
+    const windowFor = (model: string) => {
+      const [first] = targets(model, '');
+      return first && contextOf(first);
+    };
+    return {
       config: route,
-      conditions: compileWhen(route.when ?? {}, classify),
-      targets: expander(route.to, config.providers),
+      conditions: compileWhen(route.when ?? {}, classify, windowFor),
+      targets,
       equals: isWeighted(route.to) ? route.to.filter(({ weight = 1 }) => weight > 0).length : 0,
-    }),
-  );
+    };
+  });
   const needs = new Set<Fact>(['model']);
   for (const { config: route, conditions } of rules) {
     for (const condition of conditions) for (const fact of condition.facts) needs.add(fact);

@@ -218,6 +218,16 @@ describe('a key', () => {
     expect(ids).toEqual(all.map(({ id }) => id));
   });
 
+  test('budgets of keys made at run time are reported until their key is revoked', async () => {
+    const { id } = await made({ name: 'paid', budgets: [{ name: 'own', usd: 5, per: 'day' }] });
+    const { body } = await admin('GET', '/budgets');
+    const own = body.data.filter(({ name }: { name: string }) => name.endsWith('own'));
+    expect(own).toMatchObject([{ usd: 5, per: 'day', spent_usd: 0, remaining_usd: 5 }]);
+    await admin('DELETE', `/keys/${id}`);
+    const left = (await admin('GET', '/budgets')).body.data as { id: string }[];
+    expect(left.map((one) => one.id)).not.toContain(own[0].id);
+  });
+
   test('the audit is whole, and comes in pages', async () => {
     const { body } = await admin('GET', '/audit/verify');
     expect(body).toMatchObject({ valid: true, fault: null });

@@ -208,6 +208,30 @@ describe('a file with a mistake', () => {
   });
 });
 
+describe('dates', () => {
+  test.each(['2027-02-31', '2027-13-01', '2027-00-10', '2026-02-29', '2027-04-31'])(
+    '%s is no day, wherever a date is wanted',
+    (day) => {
+      const price = `p: { protocol: openai-chat, base_url: "http://x/v1", keys: [k], prices: { m: { input: 1, output: 1, effective_from: ${day} } } }`;
+      for (const [text, path] of [
+        [`providers:\n  ${price}\n`, 'providers.p.prices.m.effective_from'],
+        [
+          `${PROVIDER}auth: { keys: [{ name: a, key: long-enough-key, expires: ${day} }] }\n`,
+          'auth.keys[0].expires',
+        ],
+      ] as const) {
+        const result = parse(text);
+        expect(result.ok ? [] : result.problems.map((one) => one.path)).toEqual([path]);
+      }
+    },
+  );
+
+  test.each(['2027-02-28', '2028-02-29', '2027-12-31'])('%s is one', (day) => {
+    const keys = `auth: { keys: [{ name: a, key: long-enough-key, expires: ${day} }] }\n`;
+    expect(parse(`${PROVIDER}${keys}`).ok).toBe(true);
+  });
+});
+
 describe('a file that works but may surprise', () => {
   test.each([
     [

@@ -1,6 +1,9 @@
 /** Traces and metrics of the compiled program, as a collector gets them: read with OpenTelemetry's own protobuf definitions. */
 
+import { Database } from 'bun:sqlite';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
 import {
   call,
@@ -25,6 +28,20 @@ if (OTLP_PYTHON === undefined) {
   console.warn(
     'SKIPPED: no python3 with opentelemetry-proto here (pip install opentelemetry-proto)',
   );
+}
+
+/** The traces of the rows of spend; none before the file is there. */
+function tracesIn(file: string): string[] {
+  if (!existsSync(file)) return [];
+  const db = new Database(file, { readonly: true });
+  try {
+    return db
+      .query<{ trace: string }, []>('SELECT trace FROM spend WHERE trace IS NOT NULL')
+      .all()
+      .map(({ trace }) => trace);
+  } finally {
+    db.close();
+  }
 }
 
 const SOON = { OTEL_BSP_SCHEDULE_DELAY: '20', OTEL_METRIC_EXPORT_INTERVAL: '100' };
@@ -217,6 +234,8 @@ describe.skipIf(OTLP_PYTHON === undefined)('spans', () => {
       baggage: 'b=2',
     });
     expect((await exchangeLine(gateway)).trace_id).toBe(TRACE);
+    const file = join(gateway.home, 'state', 'state', 'spend.db');
+    expect(await until(() => tracesIn(file)[0])).toBe(TRACE);
   });
 
   test('a caller’s flag decides only if callers are trusted', async () => {

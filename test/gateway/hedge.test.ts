@@ -2,7 +2,14 @@
 
 import { afterEach, describe, expect, test } from 'bun:test';
 import { Hedging } from '../../src/upstream/health/hedging.ts';
-import { type RawUpstream, rawUpstream, rawWorld, saying, type Wire } from './raw-upstream.ts';
+import {
+  type RawUpstream,
+  rawUpstream,
+  rawWorld,
+  saying,
+  type Wire,
+  whole,
+} from './raw-upstream.ts';
 
 const open: RawUpstream[] = [];
 afterEach(() => {
@@ -100,6 +107,25 @@ describe('a stream that takes unusually long to begin', () => {
     await warm(of);
     const seen = await of.ask('openai-chat', true);
     expect([seen.status, seen.text.includes('From a.')]).toEqual([200, true]);
+  });
+
+  test('what the second refuses for good says nothing of the first', async () => {
+    const a = vendor(async (wire, number) => {
+      if (number > USUAL) {
+        while (b.asked === 0) await Bun.sleep(5);
+        await Bun.sleep(50);
+      }
+      await says(wire, 'From a.');
+    });
+    const refusal = { error: { message: 'Not with me.', type: 'invalid_request_error' } };
+    const b = vendor(async (wire) => {
+      await wire.write(whole(400, JSON.stringify(refusal)));
+      wire.end();
+    });
+    const of = world(a, b);
+    await warm(of);
+    const seen = await of.ask('openai-chat', true);
+    expect([seen.status, seen.text.includes('From a.'), b.asked]).toEqual([200, true, 1]);
   });
 
   test('both fail: the client gets an error, once', async () => {

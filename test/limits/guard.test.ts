@@ -83,6 +83,19 @@ describe('an exchange under limits', () => {
     expect(lawsOf(one).budgets[0]!.law).toBe(lawsOf(two).budgets[0]!.law);
   });
 
+  test('a try beside another is not made from the last tenth of a budget, unless it only warns', () => {
+    for (const action of ['refuse', 'warn'] as const) {
+      const { open } = gate();
+      const guard = open(key({ budgets: [budget({ over: { action } })] }))!;
+      const amount = budget().nanoUsd;
+      guard.reserve({ tokens: 1, nanoUsd: Math.floor(amount * 0.9) });
+      expect(guard.scarce).toBe(false);
+      guard.reserve({ tokens: 1, nanoUsd: Math.ceil(amount * 0.01) });
+      expect(guard.scarce).toBe(action === 'refuse');
+    }
+    expect(gate().open(key({ limits: { concurrent: 1 } }))!.scarce).toBe(false);
+  });
+
   test('requests, tokens and streams: each refusal names its limit and says when', () => {
     const { open, refusals, clock } = gate();
     const principal = key({

@@ -11,6 +11,9 @@ import { cleanEnv } from '../support/binary.ts';
 import { FILES, fences, prose, ROOT } from './files.ts';
 import { commandsOf, shellCommands } from './shell-commands.ts';
 
+const DOCKER = 'needs Docker; test/packaging/docker.test.ts builds the image where there is one';
+const NGINX_STREAM = `curl -sN https://llm.example/v1/messages -H "x-api-key: $ANN_KEY" -H 'content-type: application/json' -d '{"model":"glm-4.7","max_tokens":200,"stream":true,"messages":[{"role":"user","content":"Count to fifty."}]}'`;
+
 /** Commands that are not run here, each with its reason. One that no page shows any more fails the test. */
 const NOT_RUN: Readonly<Record<string, string>> = {
   'npm install && npm start': 'installs packages and does not end',
@@ -18,9 +21,22 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'npm run build': 'the tests of the executable build it',
   'hopgate serve': 'does not end; the other commands ask the server that this test starts with it',
   'hopgate setup claude': 'asks a person; its tests answer',
+  'hopgate setup claude --model glm/glm-4.7': 'asks a person; its tests answer',
+  claude: 'is Claude Code itself',
+  'hopgate doctor': 'asks the vendor; its tests have one of their own',
+  'hopgate status': 'asks the port of the configuration; test/cli/commands/look.test.ts answers',
+  'curl -s https://llm.example/readyz': 'asks a server that does not exist',
+  [NGINX_STREAM]: 'asks a server that does not exist',
+  'cd packaging/docker': DOCKER,
+  'cp hopgate.env.example hopgate.env': DOCKER,
+  'docker compose up --detach': DOCKER,
+  'docker compose ps': DOCKER,
+  'docker compose logs --no-log-prefix hopgate | hopgate logs -': DOCKER,
+  'docker compose exec hopgate hopgate status': DOCKER,
+  'docker compose exec hopgate hopgate samples': DOCKER,
   'hopgate setup qwen': 'asks a person; its tests answer',
   'GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:5520 GEMINI_API_KEY=any gemini':
-    'the Gemini CLI is not here',
+    'needs the Gemini CLI; scripts/agents.ts runs it',
   'ANTHROPIC_BASE_URL=http://127.0.0.1:5520 ANTHROPIC_AUTH_TOKEN=hopgate claude':
     'needs Claude Code; scripts/agents.ts runs it',
   'sh install.sh --base-url https://downloads.example/hopgate/latest':
@@ -35,7 +51,10 @@ const NOT_RUN: Readonly<Record<string, string>> = {
 };
 
 /** What a block may be: any other language could be a command that no test runs. */
-const LANGUAGES = ['sh', 'yaml', 'json', 'js', 'ts', 'python', 'text', 'http', 'toml', 'svg'];
+const LANGUAGES = [
+  ...['sh', 'yaml', 'json', 'js', 'ts', 'python', 'text', 'http', 'toml', 'svg'],
+  ...['ini', 'nginx'],
+];
 
 const shown = FILES.flatMap(({ path, text }) =>
   shellCommands(text).map((command) => ({ path, ...command })),

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { docsIndex, docsPage } from '../../src/manual/index.ts';
 import { anchorOf, renderMarkdown } from '../../src/manual/markdown.ts';
-import { PAGES, PICTURES } from '../../src/manual/pages.ts';
+import { counterpartOf, GROUPS, PAGES, PHOTOS, PICTURES } from '../../src/manual/pages.ts';
 import { FILES } from './files.ts';
 
 const html = async (path: string) => (await docsPage(path)?.text()) ?? '';
@@ -20,7 +20,7 @@ describe('pages', () => {
     expect(PAGES.every(({ title }) => title !== '')).toBe(true);
   });
 
-  test('a page is HTML that may load nothing from elsewhere and run no script', async () => {
+  test('a page is HTML that loads nothing from elsewhere; its one script and style sheet are those of the policy', async () => {
     for (const { name } of PAGES) {
       const response = docsPage(`/docs/${name}`)!;
       expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
@@ -28,7 +28,12 @@ describe('pages', () => {
       expect(policy).toContain("default-src 'none'");
       expect(policy).not.toMatch(/unsafe|https?:|\*/);
       const text = await response.text();
-      const rest = text.replace('<link rel="icon" href="data:,">', '');
+      const script = /<script>([\s\S]*?)<\/script>/.exec(text)![1]!;
+      const scriptHash = new Bun.CryptoHasher('sha256').update(script).digest('base64');
+      expect(policy).toContain(`script-src 'sha256-${scriptHash}'`);
+      const rest = text
+        .replace('<link rel="icon" href="data:,">', '')
+        .replace(`<script>${script}</script>`, '');
       expect(rest).not.toMatch(/<script|<iframe|<link|\son\w+=|style=/i);
       // The one style sheet is the one that the policy names.
       const style = /<style>([\s\S]*?)<\/style>/.exec(text)![1]!;
@@ -61,8 +66,42 @@ describe('pages', () => {
     );
   });
 
+  test('every English page is in the contents, once', () => {
+    const listed = GROUPS.flatMap(({ pages }) => pages);
+    const english = PAGES.filter(({ language }) => language === 'en').map(({ name }) => name);
+    expect(listed.toSorted()).toEqual(english.toSorted());
+  });
+
+  test('a page has the name and version, the pages beside it, and the other language', async () => {
+    const text = await docsPage('/docs/keys', undefined, '9.8.7')!.text();
+    expect(await docsPage('/docs/two-keys', undefined, '9.8.7')!.text()).toContain(
+      '<small>9.8.7</small>',
+    );
+    expect(text).toContain('href="/docs/keys.zh-CN" lang="zh-CN"');
+    const order = GROUPS.flatMap(({ pages }) => pages);
+    const at = order.indexOf('keys');
+    expect(text).toContain(`rel="prev" href="/docs/${order[at - 1]}"`);
+    expect(text).toContain(`rel="next" href="/docs/${order[at + 1]}"`);
+    const chinese = await html('/docs/keys.zh-CN');
+    expect(chinese).toContain('<html lang="zh-CN">');
+    expect(chinese).toContain('href="/docs/limits.zh-CN"');
+    expect(counterpartOf(PAGES.find(({ name }) => name === 'keys.zh-CN')!)?.name).toBe('keys');
+  });
+
+  test('pictures of the page exist for both themes', async () => {
+    expect(await html('/docs/browser')).toMatch(
+      /<picture><source media="\(prefers-color-scheme: dark\)" srcset="(\/docs\/img\/[\w-]+)-dark\.png"><img src="\1-light\.png"/,
+    );
+  });
+
   test('the Markdown itself and the pictures are served too', async () => {
     expect(docsPage('/docs/notes.md')!.headers.get('content-type')).toStartWith('text/markdown');
+    for (const name of Object.keys(PHOTOS)) {
+      const picture = docsPage(`/docs/img/${name}`)!;
+      expect(picture.headers.get('content-type')).toBe('image/png');
+      const bytes = new Uint8Array(await picture.arrayBuffer());
+      expect(Buffer.from(bytes.subarray(1, 4)).toString()).toBe('PNG');
+    }
     for (const name of Object.keys(PICTURES)) {
       const picture = docsPage(`/docs/img/${name}`)!;
       expect(picture.headers.get('content-type')).toStartWith('image/svg+xml');
@@ -104,7 +143,9 @@ describe('Markdown', () => {
     const out = renderMarkdown(text, same);
     expect(out).toContain('<h1 id="a-b--c">A <code>b</code> &amp; c</h1>');
     expect(out).toContain('<td><code>x|y</code></td><td>p | q</td>');
-    expect(out).toContain('<code class="language-sh">echo &quot;&lt;b&gt;&quot;\n</code>');
+    expect(out).toContain(
+      '<code class="language-sh">echo <span class="s">&quot;&lt;b&gt;&quot;</span>\n</code>',
+    );
     expect(out).toContain('<blockquote><p>said <strong>so</strong></p></blockquote>');
     expect(out).toContain('<a href="notes.md">here</a> <img src="img/a.svg" alt="pic">');
     expect(out).toContain('<li>inner</li>');
@@ -143,7 +184,7 @@ describe('Markdown', () => {
       fc.property(fc.array(pieces, { maxLength: 40 }), (parts) => {
         const out = renderMarkdown(parts.join(''), same);
         const rest = out.replace(
-          /<\/?(?:h[1-6]|p|ul|ol|li|pre|code|table|thead|tbody|tr|th|td|div|blockquote|strong|hr|a|img)(?: [a-z]+="[^"<>]*")*>/g,
+          /<\/?(?:h[1-6]|p|ul|ol|li|pre|code|table|thead|tbody|tr|th|td|div|blockquote|strong|hr|a|img|span|button|picture|source)(?: [a-z-]+="[^"<>]*")*>/g,
           '',
         );
         expect(rest).not.toMatch(/[<>]/);
@@ -163,7 +204,7 @@ describe('the search page', () => {
   const found = async (query: string) => (await docsPage('/docs', query)!.text()) ?? '';
   const addresses = (text: string) =>
     [...text.matchAll(/<li><a href="(\/docs\/[^"]+)">/g)].map(([, to]) => to!);
-  const hits = (text: string) => addresses(text.slice(text.indexOf('<ol class="hits">')));
+  const hits = (text: string) => addresses(/<ol class="hits">[\s\S]*?<\/ol>/.exec(text)?.[0] ?? '');
 
   test('every page has the form that leads to it', async () => {
     for (const { name } of PAGES) {
@@ -204,7 +245,7 @@ describe('the search page', () => {
   test('what is asked is shown as text, whatever it is', async () => {
     const evil = '"><script>alert(1)</script> web';
     const text = await found(evil);
-    expect(text).not.toMatch(/<script/i);
+    expect(text.match(/<script/gi)).toHaveLength(1);
     expect(text).toContain('value="&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt; web"');
   });
 
@@ -235,8 +276,26 @@ describe('search', () => {
     ['密钥', '/docs/keys.zh-CN'],
     ['重试', '/docs/zh-CN#可以信赖的几点'],
     ['如何验证', '/docs/zh-CN#如何验证'],
+    ['docker', '/docs/docker'],
+    ['kubernetes container', '/docs/docker'],
+    ['how do I add a key', '/docs/keys'],
+    ['behind nginx', '/docs/behind-nginx'],
+    ['why was my request changed', '/docs/changed-requests'],
+    ['two keys for one vendor', '/docs/two-keys'],
   ])('"%s" leads to %s', (query, to) => {
     expect(first(query)).toStartWith(`http://127.0.0.1:5520${to}`);
+  });
+
+  test.each([
+    ['streaming', /stream/i],
+    ['logging', /\blogs?\b/i],
+    ['会话', /session|会话/i],
+    ['configuring', /configur/i],
+    ['failover', /fallback|retr(?:y|ied)|重试/i],
+  ])('"%s" is found by its stem or by another word for it', (query, text) => {
+    const hits = index.search(query, 5);
+    expect(hits.length).toBe(5);
+    expect(`${hits[0]!.title} ${hits[0]!.text}`).toMatch(text);
   });
 
   test('every address it gives is a page', () => {

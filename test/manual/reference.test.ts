@@ -81,7 +81,10 @@ test('both READMEs have the same sections, commands and links', () => {
   const shape = (text: string) => ({
     headings: [...prose(text).matchAll(/^(#+) /gm)].map(([, level]) => level),
     commands: firstCells(text),
-    links: [...prose(text).matchAll(/\]\((?!README)([^)]+)\)/g)].map(([, to]) => to),
+    // A page counts as the same in both languages; a link to the other language beside it counts once.
+    links: [...prose(text).matchAll(/\]\((?!README)([^)]+)\)/g)]
+      .map(([, to]) => to!.replace('.zh-CN.md', '.md'))
+      .filter((to, at, all) => to !== all[at - 1]),
     code: [...text.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, language, body]) => [
       language,
       body!.replace(/\s*#.*$/gm, ''),

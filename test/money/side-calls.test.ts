@@ -65,9 +65,13 @@ beforeAll(async () => {
       vision: { target: 'up/eyes' },
       web_search: { inject: 'force', engines: [{ type: 'model', target: 'up/searcher' }] },
     },
+    // Nothing listens there: what is traced is known all the same.
+    telemetry: { otlp: { endpoint: 'http://127.0.0.1:1', traces: 1, metrics: false } },
     samples: { mode: 'off' },
   });
 });
+
+const TRACE = 'a1b2c3d4e5f60718293a4b5c6d7e8f90';
 
 afterAll(async () => {
   await gateway.stop();
@@ -77,7 +81,11 @@ afterAll(async () => {
 async function rowsOf(content: unknown, model: string, wanted: number) {
   const response = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${KEY}`, 'x-session-id': 'session-1' },
+    headers: {
+      authorization: `Bearer ${KEY}`,
+      'x-session-id': 'session-1',
+      traceparent: `00-${TRACE}-b7ad6b7169203331-01`,
+    },
     body: JSON.stringify({ model, messages: [{ role: 'user', content }] }),
   });
   expect(response.status).toBe(200);
@@ -107,7 +115,7 @@ async function rowsOf(content: unknown, model: string, wanted: number) {
     }
   });
   for (const row of rows)
-    expect(row).toMatchObject({ key: 'ann', session: 'session-1', cost: 120_000 });
+    expect(row).toMatchObject({ key: 'ann', session: 'session-1', cost: 120_000, trace: TRACE });
   const total = rows.reduce((sum, { cost }) => sum + cost, 0);
   expect(Number(response.headers.get('x-hopgate-cost-usd'))).toBe(total / 1e9);
   return rows.map(({ target, hop }) => [target, hop] as const);

@@ -236,3 +236,36 @@ describe('facts', () => {
     expect(watched(of, { model: 'x' }).has('images')).toBe(true);
   });
 });
+
+describe('a share of a window', () => {
+  // glm-4.7 has 204,800 tokens, the local server's own model is not known.
+  const shares = table(`${PROVIDERS}
+routes:
+  - when: { model: long, tokens: "< 80%" }
+    to: [glm/glm-4.7, local/qwen3]
+  - when: { model: "own*", tokens: "<=50%" }
+    to: ["local/*"]
+  - to: [claude/claude-opus-4-6]
+`);
+
+  test.each([
+    ['long', 1000, 'glm/glm-4.7'],
+    ['long', 163_839, 'glm/glm-4.7'],
+    ['long', 163_840, 'claude/claude-opus-4-6'],
+    ['long', 5_000_000, 'claude/claude-opus-4-6'],
+    // A window that is not known keeps nothing out.
+    ['own-model', 5_000_000, 'local/own-model'],
+  ] as const)('%s with %d tokens goes to %s', (model, tokens, place) => {
+    expect(places({ model, tokens }, shares)[0]).toBe(place);
+  });
+
+  test('the reason names the prompt and the window', () => {
+    const { reason } = route(request({ model: 'long', tokens: 1000 }), shares);
+    expect(reason.matched).toContain('tokens less than 80% of the window = 1000 of 204800');
+  });
+
+  test.each(['>80%', '80%', '10%..80%', '<%'])('%s is no share', (tokens) => {
+    const yaml = `${PROVIDERS}routes: [{ when: { tokens: "${tokens}" }, to: [glm/glm-4.7] }]\n`;
+    expect(() => table(yaml)).toThrow('tokens');
+  });
+});

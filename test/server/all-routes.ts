@@ -66,5 +66,5 @@ export const ALL_ROUTES: readonly Route[] = [
     onChange: never,
     onFailure: never,
   }),
-  manualPlugin({ noPage: never }),
+  manualPlugin({ version: '', noPage: never }),
 ].flatMap(({ routes }) => routes);

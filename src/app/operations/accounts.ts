@@ -78,6 +78,7 @@ class OwnPayer implements Payer {
       session: undefined,
       client: 'hopgate',
       stream: false,
+      trace: undefined,
     });
     return account.beginTry(start);
   }
@@ -92,7 +93,7 @@ export class LateAccount implements Payer {
   readonly #start: AccountStart;
   #opened: Account | Promise<Account> | undefined;
 
-  constructor(accounts: Accounts, { id, principal, protocol, headers }: Exchange) {
+  constructor(accounts: Accounts, { id, principal, protocol, headers, trace }: Exchange) {
     this.#accounts = accounts;
     this.#start = {
       principal,
@@ -101,6 +102,7 @@ export class LateAccount implements Payer {
       session: undefined,
       client: clientName(headers.get('user-agent') ?? undefined, protocol.name),
       stream: false,
+      trace: trace?.traceId,
     };
   }
 

@@ -102,7 +102,12 @@ const EXAMPLES: readonly (readonly [line: string, words: string])[] = [
   ['hopgate check --config ./hopgate.yaml', 'Says what is wrong with a file, and where.'],
   ['hopgate setup claude', 'Points Claude Code at the gateway; --revert undoes that.'],
   ['hopgate models --explain claude-sonnet-4-5', 'Says where a name goes, and why.'],
-  ['hopgate samples --status failed --since 1d', 'What went wrong since yesterday.'],
+  ['hopgate status', 'Says whether the gateway runs, and which targets serve.'],
+  ['hopgate logs --follow', 'Prints the log of the service as it is written.'],
+  ['hopgate samples --status failed --since 1d', 'Lists what went wrong since yesterday.'],
+  ['hopgate samples show ID client-request', 'Prints a recorded request.'],
+  ['hopgate samples diff ID', 'Prints what the gateway changed in it, and by which rule.'],
+  ['hopgate replay ID --to glm/glm-4.6', 'Sends it again, to another model.'],
 ];
 
 /** The page for man(1), section 1. `release`: the version for its footer. */

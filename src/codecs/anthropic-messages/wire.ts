@@ -1,5 +1,6 @@
 /** Helpers for Messages JSON: the protocol's name, wire values of nodes, and cache marks. */
 
+import { wireNodes } from '../../conversation/edit.ts';
 import type { CacheMark, Wire } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { put } from '../../lib/json/json-members.ts';
@@ -12,13 +13,7 @@ export const BILLING_HEADER = 'x-anthropic-billing-header:';
 /** The longest tool name that the API accepts. */
 export const TOOL_NAME_LIMIT = 128;
 
-/** A JSON value as the `wire` of a node. */
-export const wireOf = (value: Json): Wire => ({ protocol: PROTOCOL, value });
-
-/** The JSON of an unchanged node of this protocol, else undefined. */
-export function ownWire(node: { readonly wire?: Wire }): Json | undefined {
-  return node.wire?.protocol === PROTOCOL ? node.wire.value : undefined;
-}
+export const { wireOf, ownWire } = wireNodes(PROTOCOL);
 
 /** The JSON that an edited node of this protocol was decoded from, else undefined. */
 export function ownResidue(node: { readonly residue?: Wire }): Json | undefined {

@@ -1,34 +1,15 @@
 /** Helpers for Gemini JSON: the protocol's name, wire values of nodes, typed reads in both spellings of a field. */
 
-import type { Wire } from '../../conversation/types.ts';
+import { wireNodes } from '../../conversation/edit.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
-import { put } from '../../lib/json/json-members.ts';
+import { list } from '../../lib/json/typed-reads.ts';
 import { prefixedId } from '../../lib/text/ids.ts';
+
+export { compact, flag, list, object, text } from '../../lib/json/typed-reads.ts';
 
 export const PROTOCOL = 'google-gemini';
 
-/** A JSON value as the `wire` of a node. */
-export const wireOf = (value: Json): Wire => ({ protocol: PROTOCOL, value });
-
-interface WireNode {
-  readonly wire?: Wire;
-  readonly residue?: Wire;
-}
-
-/** The JSON of an unchanged node of this protocol, else undefined. */
-export function ownWire(node: WireNode): Json | undefined {
-  return node.wire?.protocol === PROTOCOL ? node.wire.value : undefined;
-}
-
-/** The JSON object that a node of this protocol was decoded from, edited or not; `{}` for other nodes. */
-export function ownResidue(node: WireNode): JsonObject {
-  const from = node.residue ?? node.wire;
-  return from?.protocol === PROTOCOL && isObject(from.value) ? from.value : {};
-}
-
-/** Was the node decoded from this protocol, whether or not it was edited? */
-export const isOwn = (node: WireNode): boolean =>
-  (node.wire ?? node.residue)?.protocol === PROTOCOL;
+export const { wireOf, ownWire, ownResidue, isOwn } = wireNodes(PROTOCOL);
 
 const spellings = new Map<string, string>();
 
@@ -54,24 +35,12 @@ export function spellingIn(value: JsonObject, name: string): string {
   return value[name] === undefined && value[snake] !== undefined ? snake : name;
 }
 
-export const text = (value: unknown): string | undefined =>
-  typeof value === 'string' ? value : undefined;
-
 /** A number; also one written as a string, as proto3 JSON writes and takes 64-bit integers. */
 export function number(value: unknown): number | undefined {
   if (typeof value === 'number') return value;
   if (typeof value !== 'string' || !/^-?\d{1,15}$/.test(value)) return undefined;
   return Number(value);
 }
-
-export const flag = (value: unknown): boolean | undefined =>
-  typeof value === 'boolean' ? value : undefined;
-
-export const object = (value: unknown): JsonObject | undefined =>
-  isObject(value) ? value : undefined;
-
-export const list = (value: unknown): readonly Json[] | undefined =>
-  Array.isArray(value) ? (value as readonly Json[]) : undefined;
 
 /** The members of a list that are objects. */
 export const objects = (value: unknown): readonly JsonObject[] =>
@@ -83,16 +52,6 @@ export function without(value: JsonObject, names: Iterable<string>): JsonObject 
   for (const name of names) {
     delete copy[name];
     delete copy[snakeCase(name)];
-  }
-  return copy;
-}
-
-/** The object without undefined members, so that it equals what JSON would give back. */
-export function compact(value: JsonObject): JsonObject {
-  const copy: Record<string, Json> = {};
-  for (const key in value) {
-    const member = value[key];
-    if (member !== undefined) put(copy, key, member);
   }
   return copy;
 }

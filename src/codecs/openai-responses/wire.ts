@@ -1,5 +1,6 @@
 /** Helpers for Responses JSON: the protocol's name, wire values of nodes, typed reads, and call ids. */
 
+import { wireNodes } from '../../conversation/edit.ts';
 import type { Wire } from '../../conversation/types.ts';
 import type { Json, JsonObject } from '../../lib/json/json.ts';
 import { isObject } from '../../lib/json/json.ts';
@@ -7,12 +8,7 @@ import { put } from '../../lib/json/json-members.ts';
 
 export const PROTOCOL = 'openai-responses';
 
-/** A JSON value as the `wire` of a node. */
-export const wireOf = (value: Json): Wire => ({ protocol: PROTOCOL, value });
-
-/** The JSON of an unchanged node of this protocol, else undefined. */
-export const ownWire = (node: { readonly wire?: Wire }): Json | undefined =>
-  node.wire?.protocol === PROTOCOL ? node.wire.value : undefined;
+export const { wireOf, ownWire } = wireNodes(PROTOCOL);
 
 export function ownResidue(node: { readonly residue?: Wire }): JsonObject | undefined {
   const value = node.residue?.protocol === PROTOCOL ? node.residue.value : undefined;

@@ -1,6 +1,7 @@
 /** Checks a value against the schema: fills in defaults, and says in a user's terms what does not fit. */
 
 import { put } from '../../lib/json/json-members.ts';
+import { isDay } from '../../lib/text/calendar-day.ts';
 import { suggest } from '../../lib/text/did-you-mean.ts';
 import { type Issue, MAX_PROBLEMS, type Path } from './problem.ts';
 import { DROPPED } from './references.ts';
@@ -25,6 +26,8 @@ export interface Schema {
   readonly 'x-mismatch'?: string;
   /** What was probably meant by a text that the pattern does not fit; `{}` stands for the text. */
   readonly 'x-meant'?: string;
+  /** The text has the form of a date, and must be a day of the calendar. */
+  readonly 'x-date'?: boolean;
   /** The text is a URL, or the beginning of URLs, which has no query of its own. */
   readonly 'x-url'?: 'whole' | 'base';
 }
@@ -124,6 +127,7 @@ export function check(root: Schema, value: unknown, from: ReadonlySet<string>): 
         return report(path, schema['x-mismatch'] ?? expected, { suggestion });
       }
     }
+    if (schema['x-date'] === true && !isDay(node)) return report(path, 'is no day of the calendar');
     const wrong = schema['x-url'] === undefined ? undefined : urlProblem(node, schema['x-url']);
     return wrong === undefined ? node : report(path, wrong);
   };

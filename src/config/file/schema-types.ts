@@ -73,6 +73,15 @@ export const httpUrl = (description: string) =>
     description,
   });
 
+/** A day, `2027-01-31`. */
+export const date = (description: string) =>
+  Type.String({
+    pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$',
+    'x-mismatch': 'must be a date such as 2027-01-31',
+    'x-date': true,
+    description,
+  });
+
 export const flag = (description: string) => Type.Boolean({ description });
 
 /** Free names to values. */

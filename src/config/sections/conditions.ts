@@ -21,10 +21,9 @@ const anything = 'not looked at';
 const RANGE =
   '^\\s*(?:[<>]=?\\s*|=\\s*)?\\d+(\\.\\d+)?[kKmM]?\\s*(\\.\\.\\s*\\d+(\\.\\d+)?[kKmM]?\\s*)?$';
 
-const range = (what: string) =>
-  Type.Union([Type.Integer({ minimum: 0 }), Type.String({ pattern: RANGE })], {
-    description: `${what}: ">60000", "<=1000", "1k..5k" or a number.`,
-  });
+/** A range, or a share of a window. */
+const SIZE = `^\\s*<=?\\s*\\d+(\\.\\d+)?\\s*%\\s*$|${RANGE}`;
+
 const howMany = (what: string) =>
   Type.Union([Type.Boolean(), Type.Integer({ minimum: 0 }), Type.String({ pattern: RANGE })], {
     description: `${what}: true = some, false = none, or a range such as ">10".`,
@@ -54,7 +53,13 @@ export const when = closed(
       oneOrMore(choice(CATEGORIES, 'A category.'), 'The category that the classifier finds.'),
       anything,
     ),
-    tokens: optional(range('Size of the prompt, estimated'), anything),
+    tokens: optional(
+      Type.Union([Type.Integer({ minimum: 0 }), Type.String({ pattern: SIZE })], {
+        description:
+          'Size of the prompt, estimated: ">60000", "<=1000", "1k..5k" or a number; "<80%": less than this share of the context window of the first target in `to`.',
+      }),
+      anything,
+    ),
     stream: optional(flag('Whether the client asked for a stream.'), anything),
     images: optional(howMany('Images in the last user turn'), anything),
     documents: optional(howMany('PDFs and other files in the prompt'), anything),
@@ -131,6 +136,8 @@ export interface WhenConfig {
   readonly protocol?: readonly ProtocolName[];
   readonly category?: readonly Category[];
   readonly tokens?: NumberRange;
+  /** The largest prompt, as a share of the context window of the route's first target: 0.8. */
+  readonly windowShare?: number;
   readonly stream?: boolean;
   /** How many; `true` in the file is 1 and more, `false` none. */
   readonly images?: NumberRange;
@@ -175,6 +182,7 @@ export function resolveWhen(written: FileWhen, route: Path, findings: Findings):
     }
     return parsed;
   };
+  const windowShare = parseShare(written.tokens);
   const model = listOf(written.model);
   for (const [index, pattern] of (model ?? []).entries()) {
     if (pattern.startsWith('/') && compileRegex(pattern) === undefined) {
@@ -188,7 +196,8 @@ export function resolveWhen(written: FileWhen, route: Path, findings: Findings):
     model,
     protocol: listOf(written.protocol),
     category: listOf(written.category),
-    tokens: rangeOf('tokens'),
+    tokens: windowShare === undefined ? rangeOf('tokens') : undefined,
+    windowShare,
     stream: written.stream,
     images: rangeOf('images'),
     documents: rangeOf('documents'),
@@ -243,6 +252,12 @@ export function parseRange(written: string | number | boolean): NumberRange | un
     default:
       return { min: number, max: number };
   }
+}
+
+/** `<80%` as 0.8; undefined when it is no share. */
+function parseShare(written: string | number | undefined): number | undefined {
+  const percent = /^\s*<=?\s*(\d+(?:\.\d+)?)\s*%\s*$/.exec(String(written ?? ''))?.[1];
+  return percent === undefined ? undefined : Number(percent) / 100;
 }
 
 /** `/pattern/flags` compiled; undefined when it is not one. */

@@ -1,7 +1,7 @@
 /** The `prices` of a provider: what its models cost. */
 
 import { Type } from '@sinclair/typebox';
-import { closed, named, oneOrMore, optional } from '../file/schema-types.ts';
+import { closed, date, named, oneOrMore, optional } from '../file/schema-types.ts';
 
 const usd = (unit: string) =>
   Type.Number({ minimum: 0, maximum: 1_000_000, description: `USD per ${unit}` });
@@ -55,14 +55,7 @@ const price = closed(
       }),
       'none',
     ),
-    effective_from: optional(
-      Type.String({
-        pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$',
-        'x-mismatch': 'must be a date such as 2027-01-31',
-        description: 'The day (UTC) from which this price counts.',
-      }),
-      'always',
-    ),
+    effective_from: optional(date('The day (UTC) from which this price counts.'), 'always'),
   },
   'What a model costs.',
 );

@@ -4,16 +4,15 @@ import type { Codec } from '../../codecs/codec.ts';
 import { asGatewayError } from '../../conversation/errors.ts';
 import { Notes } from '../../conversation/notes.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
-import { FlatHeaders } from '../../lib/http/headers.ts';
-import { nativeHeaders } from '../../lib/http/native-headers.ts';
 import { permittedTargets, requestFacts, route } from '../../routing/index.ts';
 import { secretsOf } from '../../upstream/secrets.ts';
 import { ClientRequest } from '../client-request.ts';
 import { errorResponse } from '../error-response.ts';
 import type { Services } from '../reloadable.ts';
-import { forwardedHeaders, ownHeaders } from '../response-headers.ts';
+import { rests } from '../tries/choose-target.ts';
 import { ExchangeSession } from '../tries/exchange-session.ts';
 import type { Gateway } from '../types.ts';
+import { countAnswer, vendorAnswer } from './answer.ts';
 import { countedBody, foreignCount, nativeCount } from './upstream-count.ts';
 
 export interface CountTokensOptions {
@@ -32,48 +31,40 @@ export function createTokenCounter(options: CountTokensOptions): Gateway {
     try {
       const request = new ClientRequest(exchange.protocol, countedBody(exchange));
       const { table, upstream } = options.services();
+      const session = new ExchangeSession(exchange, exchange.body);
       const facts = requestFacts({
         model: request.model,
         protocol: exchange.protocol.name,
         stream: false,
         bytes: exchange.body.length,
         headers: exchange.headers,
-        affinity: new ExchangeSession(exchange, exchange.body),
+        affinity: session,
         time: Date.now(),
         request,
       });
       const decision = route(facts, table);
       if (!decision.ok) throw decision.error;
       const { rule, targets } = decision;
-      const routed = permittedTargets(exchange.principal, request.model, rule, targets)[0]!;
+      const permitted = permittedTargets(exchange.principal, request.model, rule, targets);
+      // The request itself would pass over a target that rests, and asking it for a count only takes time.
+      const awake = permitted.find((routed) => !rests({ session, upstream }, routed));
+      const routed = awake ?? permitted[0]!;
+      const about = { ...own, target: routed.target };
+      const estimated = () => {
+        notes.add('tokens_estimated', 'input_tokens', 'counted by size, not by the model');
+        return countAnswer(exchange.protocol, facts.tokens, about);
+      };
+      if (awake === undefined) return estimated();
       const secrets = secretsOf(table.config);
       const provider = upstream(routed);
-      const about = { ...own, target: routed.target };
       const native = await nativeCount(exchange, request, routed, provider, secrets);
-      if (native !== undefined) {
-        const headers = forwardedHeaders(native.headers, secrets);
-        ownHeaders(headers, about);
-        return new Response(native.bytes as Uint8Array<ArrayBuffer>, {
-          status: native.status,
-          headers: nativeHeaders(headers),
-        });
-      }
+      if (native !== undefined) return vendorAnswer(native, secrets, about);
       const messages = options.protocols['anthropic-messages'];
       const foreign = await foreignCount(exchange, request, routed, provider, messages);
-      if (foreign !== undefined) return counted(exchange.protocol, foreign, about);
-      notes.add('tokens_estimated', 'input_tokens', 'counted by size, not by the model');
-      return counted(exchange.protocol, facts.tokens, about);
+      if (foreign !== undefined) return countAnswer(exchange.protocol, foreign, about);
+      return estimated();
     } catch (thrown) {
       return errorResponse(exchange.protocol, asGatewayError(thrown), own);
     }
   };
-}
-
-function counted(protocol: Codec, tokens: number, own: Parameters<typeof ownHeaders>[1]): Response {
-  const headers = FlatHeaders.of({ 'content-type': 'application/json' });
-  ownHeaders(headers, own);
-  const body = protocol.encodeCount?.(tokens) ?? { input_tokens: tokens };
-  return new Response(JSON.stringify(body), {
-    headers: nativeHeaders(headers),
-  });
 }

@@ -24,7 +24,7 @@ const NATIVE_MS = 30_000;
 const FOREIGN_MS = 2000;
 const COUNT_BYTES = 1024 * 1024;
 
-interface Count {
+export interface Count {
   readonly status: number;
   readonly headers: ReadonlyHeaders;
   readonly bytes: Uint8Array;

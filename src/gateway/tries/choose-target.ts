@@ -34,7 +34,10 @@ export function keepWider(by: TargetChoice, small: RoutedTarget, left: RoutedTar
 }
 
 /** All of its keys rest. */
-export function rests(by: TargetChoice, routed: RoutedTarget): boolean {
+export function rests(
+  by: Pick<TargetChoice, 'session' | 'upstream'>,
+  routed: RoutedTarget,
+): boolean {
   const { keys } = by.upstream(routed);
   return keys.placeFor(routed.target.model, by.session).standing(keys.now) === RESTING;
 }

@@ -41,7 +41,9 @@ export async function hedged<A extends Succeeded>(options: HedgeOptions<A>): Pro
     second.ended.then((ended) => ({ ended, other: first })),
   ]);
   const { ended, other } = earlier;
-  if (ended.answer.kind === 'failed' && ended.answer.remedy !== 'never') {
+  const { answer } = ended;
+  // What refuses the second, a budget or another vendor, says nothing of the first.
+  if (answer.kind === 'failed' && (answer.remedy !== 'never' || other === first)) {
     options.onFailed(ended);
     return other.ended;
   }

@@ -23,6 +23,7 @@ export function accountOf(
     session: sessionId || undefined,
     client: clientName(headers.get('user-agent') ?? undefined, protocol.name),
     stream,
+    trace: exchange.trace?.traceId,
   });
 }
 

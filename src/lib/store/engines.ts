@@ -34,6 +34,8 @@ export class EngineAway extends Error {
 /** What every engine has. Every call is rejected with {@link EngineAway} at its deadline, at the latest. */
 export interface Engine {
   readonly state: EngineState;
+  /** Connects now, and not with the first call. Never rejects. */
+  open(): Promise<void>;
   /** Looks at everything that an operator can get wrong. Rejects where the engine cannot be reached. */
   examine(): Promise<readonly EngineFinding[]>;
   close(): Promise<void>;

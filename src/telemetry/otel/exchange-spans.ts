@@ -180,6 +180,7 @@ function requestAttributes({ record, path }: TracedExchange): Attributes {
     'url.scheme': 'http',
     'url.path': path,
     'http.response.status_code': record.status,
+    'client.address': record.address,
     'user_agent.original': record.userAgent?.slice(0, 256),
     'error.type': record.error?.kind,
     'hopgate.request.id': record.id,

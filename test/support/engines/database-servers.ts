@@ -49,7 +49,6 @@ export async function startPostgres(): Promise<DatabaseServer> {
     listen_addresses: '127.0.0.1',
     unix_socket_directories: folder,
     fsync: 'off',
-    synchronous_commit: 'off',
     full_page_writes: 'off',
     max_connections: 200,
   };

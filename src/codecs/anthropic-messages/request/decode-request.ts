@@ -30,14 +30,18 @@ export function decodeRequest(body: Json, known?: KnownNodes): Conversation {
     refuse('messages', messages === undefined ? 'Field required' : 'Input should be a valid list');
   }
   checkTypes(body);
-  const declared = () => decodeTools(body.tools);
-  const tools = known === undefined ? declared() : known.tools(body.tools, declared);
+  const tools =
+    known === undefined
+      ? decodeTools(body.tools)
+      : known.tools(body.tools, () => decodeTools(body.tools));
   const parts = {
     model,
     system: decodeSystem(body.system, 'system', STRICT_READER),
     turns: messages.map((message: Json, i) => {
-      const decoded = () => decodeTurn(message, `messages.${i}`);
-      return known === undefined ? decoded() : known.turn(message, decoded);
+      const path = `messages.${i}`;
+      return known === undefined
+        ? decodeTurn(message, path)
+        : known.turn(message, () => decodeTurn(message, path));
     }),
     tools,
     settings: decodeSettings(body, tools),

@@ -1,6 +1,7 @@
 /** Encodes blocks as content blocks of a Messages request. */
 
 import type { Notes } from '../../../conversation/notes.ts';
+import type { KnownNodes } from '../../../conversation/session/known-nodes.ts';
 import type { Target } from '../../../conversation/target.ts';
 import type { ToolNames } from '../../../conversation/tools/tool-names.ts';
 import type {
@@ -21,6 +22,10 @@ export interface BlockWriter {
   readonly names: ToolNames;
   /** The id of a call in a form that the API accepts. */
   readonly callId: (id: string) => string;
+  /** An id has the same form in every history. */
+  readonly fixedIds: boolean;
+  /** What was made of nodes before. */
+  readonly known: KnownNodes | undefined;
 }
 
 /** The content of one message. Blocks that Messages cannot express are left out with a note. */

@@ -3,7 +3,7 @@
 import { noteLostName } from '../../../conversation/lost-fields.ts';
 import type { Turn } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { ownResidue, ownWire, rebuilt } from '../wire.ts';
+import { ownResidue, ownWire, PROTOCOL, rebuilt } from '../wire.ts';
 import { type BlockWriter, encodeBlocks, instructionBlocks, textBlock } from './encode-blocks.ts';
 
 type MessageRole = 'user' | 'assistant' | 'system';
@@ -32,7 +32,7 @@ export function encodeMessages(
 ): readonly JsonObject[] {
   const drafts: MessageDraft[] = [];
   for (let i = 0; i < turns.length; i++) {
-    const draft = encodeTurn(turns[i]!, `/messages/${i + offset}`, writer);
+    const draft = knownDraft(turns[i]!, `/messages/${i + offset}`, writer);
     if (draft !== undefined) drafts.push(draft);
   }
   // Join before ordering: in Responses, reasoning and the call that it led to are two turns.
@@ -42,6 +42,16 @@ export function encodeMessages(
   const messages = join(settled).map((draft) => inOrder(draft, writer));
   if (foreign) repairEnds(messages, writer);
   return messages.map((draft) => draft.value);
+}
+
+/** The draft of a turn, as it was made before if it depends on the turn alone. */
+function knownDraft(turn: Turn, where: string, writer: BlockWriter): MessageDraft | undefined {
+  const anew = () => encodeTurn(turn, where, writer);
+  const { target, names, fixedIds, known } = writer;
+  if (known === undefined || !fixedIds || ownWire(turn) !== undefined) return anew();
+  const { provider, model, profile } = target;
+  const shape = [PROTOCOL, provider, model, profile, names];
+  return known.encoded(turn, shape, (notes) => encodeTurn(turn, where, { ...writer, notes }), anew);
 }
 
 function encodeTurn(turn: Turn, where: string, writer: BlockWriter): MessageDraft | undefined {

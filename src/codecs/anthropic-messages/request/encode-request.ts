@@ -2,6 +2,7 @@
 
 import { noteLostName } from '../../../conversation/lost-fields.ts';
 import type { Notes } from '../../../conversation/notes.ts';
+import type { KnownNodes } from '../../../conversation/session/known-nodes.ts';
 import type { Target } from '../../../conversation/target.ts';
 import {
   legalCallIds,
@@ -27,12 +28,14 @@ export function encodeRequest(
   conversation: Conversation,
   target: Target,
   notes: Notes,
+  known?: KnownNodes,
 ): JsonObject {
   const writer: BlockWriter = {
     target,
     notes,
     names: toolNames(conversation.tools, TOOL_NAME_LIMIT),
-    callId: wireIds(conversation),
+    ...wireIds(conversation),
+    known,
   };
   const origin = conversation.origin;
   return origin?.protocol === PROTOCOL
@@ -44,14 +47,14 @@ export function encodeRequest(
  * Call ids in a form that Messages accepts. An illegal id of another protocol becomes `toolu_<16 hex digits>`.
  * A client of this protocol has got illegal ids wrapped, and keeps the wrapped form.
  */
-function wireIds({ turns, origin }: Conversation): (id: string) => string {
-  if (origin?.protocol === PROTOCOL) return wrapCallId;
+function wireIds({ turns, origin }: Conversation): Pick<BlockWriter, 'callId' | 'fixedIds'> {
+  if (origin?.protocol === PROTOCOL) return { callId: wrapCallId, fixedIds: true };
   const made = legalCallIds(
     turns,
     MESSAGES_CALL_ID,
     (seed) => `toolu_${Bun.hash.xxHash64(seed).toString(16).padStart(16, '0')}`,
   );
-  return (id) => made.get(id) ?? id;
+  return { callId: (id) => made.get(id) ?? id, fixedIds: made.size === 0 };
 }
 
 function fromOwn(
@@ -115,7 +118,10 @@ function fromForeign(conversation: Conversation, writer: BlockWriter): JsonObjec
   const instructions = turns.slice(0, lead).flatMap((turn) => turn.blocks);
   const system = encodeSystem([...conversation.system, ...instructions], writer);
   const messages = encodeMessages(turns.slice(lead), lead, true, writer);
-  const declared = encodeTools(conversation.tools, names, target, notes);
+  const encodedTools = (from: Notes) => encodeTools(conversation.tools, names, target, from);
+  const anew = () => encodedTools(notes);
+  const shape = [PROTOCOL, target.provider, target.model, target.profile];
+  const declared = writer.known?.encoded(conversation.tools, shape, encodedTools, anew) ?? anew();
   const missing = declared.length === 0 ? calledNames(messages) : new Set<string>();
   const tools = missing.size > 0 ? declareCalledTools(missing, notes) : declared;
   const settings = encodeSettings(conversation, tools, missing.size > 0, writer);

@@ -9,6 +9,56 @@ export interface CallIds {
   ofResult(given: string | undefined, name: string): string;
 }
 
+/** An id that was asked for, and what it was. */
+export interface AskedId {
+  readonly kind: 'ofCall' | 'ofResult';
+  readonly given: string | undefined;
+  readonly name: string;
+  readonly id: string;
+}
+
+/** Remembers what is asked of other ids. */
+export class RecordedIds implements CallIds {
+  readonly asked: AskedId[] = [];
+  readonly #ids: CallIds;
+
+  constructor(ids: CallIds) {
+    this.#ids = ids;
+  }
+
+  ofCall(given: string | undefined, name: string): string {
+    return this.#record('ofCall', given, name);
+  }
+
+  ofResult(given: string | undefined, name: string): string {
+    return this.#record('ofResult', given, name);
+  }
+
+  #record(kind: AskedId['kind'], given: string | undefined, name: string): string {
+    const id = this.#ids[kind](given, name);
+    this.asked.push({ kind, given, name, id });
+    return id;
+  }
+}
+
+/** Ids that were found already, in the order in which they are asked for. */
+export class GivenIds implements CallIds {
+  readonly #ids: readonly AskedId[];
+  #next = 0;
+
+  constructor(ids: readonly AskedId[]) {
+    this.#ids = ids;
+  }
+
+  ofCall(): string {
+    return this.#ids[this.#next++]!.id;
+  }
+
+  ofResult(): string {
+    return this.ofCall();
+  }
+}
+
 /** The ids of a request. The n-th call of a history has the same id in every later request, so that prompt caches hit. */
 export class HistoryCallIds implements CallIds {
   #count = 0;

@@ -6,7 +6,7 @@ import type { Block, Conversation, Turn } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { bareModel } from '../address.ts';
 import { field, kindOf, list, PROTOCOL, text, wireOf } from '../wire.ts';
-import { HistoryCallIds } from './call-ids.ts';
+import { type AskedId, type CallIds, GivenIds, HistoryCallIds, RecordedIds } from './call-ids.ts';
 import { decodePart } from './decode-parts.ts';
 import { decodeSettings } from './decode-settings.ts';
 import { decodeTools } from './decode-tools.ts';
@@ -41,8 +41,8 @@ export function decodeRequest(body: Json, known?: KnownNodes): Conversation {
   const model = bareModel(named);
   const turns = decodeContents(sent, known);
   const system = decodeSystem(field(body, 'systemInstruction'));
-  const declared = () => decodeTools(body);
-  const tools = known === undefined ? declared() : known.tools(body.tools, declared);
+  const tools =
+    known === undefined ? decodeTools(body) : known.tools(body.tools, () => decodeTools(body));
   const settings = decodeSettings(body);
   const parts = { model, system, turns, tools, settings };
   return { ...parts, origin: { protocol: PROTOCOL, value: body, parts } };
@@ -58,9 +58,11 @@ function decodeContents(contents: readonly Json[], known: KnownNodes | undefined
     answer = [];
   };
   contents.forEach((content, i) => {
-    const decoded = () => decodeContent(content, `contents[${i}]`, ids);
+    const where = `contents[${i}]`;
     const turn =
-      known === undefined || namesCalls(content) ? decoded() : known.turn(content, decoded);
+      known === undefined
+        ? decodeContent(content, where, ids)
+        : knownContent(content, where, ids, known);
     if (turn.role === 'assistant') answer.push(turn);
     else {
       close();
@@ -71,7 +73,7 @@ function decodeContents(contents: readonly Json[], known: KnownNodes | undefined
   return turns;
 }
 
-function decodeContent(content: Json, where: string, ids: HistoryCallIds): Turn {
+function decodeContent(content: Json, where: string, ids: CallIds): Turn {
   // The API takes a bare text for a content of the user.
   if (typeof content === 'string') {
     return { role: 'user', blocks: [{ type: 'text', text: content }], wire: wireOf(content) };
@@ -95,14 +97,26 @@ function decodeContent(content: Json, where: string, ids: HistoryCallIds): Turn 
   return { role, blocks, wire: wireOf(content) };
 }
 
-/** Does it hold calls or results? Their ids depend on what stands before them. */
-const namesCalls = (content: Json): boolean =>
-  isObject(content) &&
-  (list(content.parts) ?? [content.parts]).some(
-    (part) =>
-      isObject(part) &&
-      (field(part, 'functionCall') ?? field(part, 'functionResponse')) !== undefined,
-  );
+/** The ids that the turns of known contents asked for. */
+const askedIds = new WeakMap<Turn, readonly AskedId[]>();
+
+/** A content as it was decoded before, if its calls and results get the same ids behind this history. */
+function knownContent(content: Json, where: string, ids: CallIds, known: KnownNodes): Turn {
+  let made = false;
+  const turn = known.turn(content, () => {
+    made = true;
+    const recorded = new RecordedIds(ids);
+    const decoded = decodeContent(content, where, recorded);
+    if (recorded.asked.length > 0) askedIds.set(decoded, recorded.asked);
+    return decoded;
+  });
+  const asked = made ? undefined : askedIds.get(turn);
+  if (asked === undefined) return turn;
+  const now = asked.map((one) => ({ ...one, id: ids[one.kind](one.given, one.name) }));
+  return now.every(({ id }, i) => id === asked[i]!.id)
+    ? turn
+    : decodeContent(content, where, new GivenIds(now));
+}
 
 function roleOf(role: Json | undefined, where: string): 'user' | 'assistant' {
   if (role === 'model') return 'assistant';

@@ -1,6 +1,7 @@
 /** Encodes turns as Gemini contents. Unchanged turns of the same protocol go out as they came. */
 
 import type { Notes } from '../../../conversation/notes.ts';
+import { type KnownNodes, KnownUnits } from '../../../conversation/session/known-nodes.ts';
 import type { Target } from '../../../conversation/target.ts';
 import type { Block, Conversation, Turn } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
@@ -29,6 +30,7 @@ export function encodeContents(
   conversation: Conversation,
   target: Target,
   notes: Notes,
+  known?: KnownNodes,
 ): EncodedContents {
   const { origin, turns, system, tools } = conversation;
   const own = origin?.protocol === PROTOCOL;
@@ -42,6 +44,9 @@ export function encodeContents(
     }
   }
   const context: PartContext = { target, notes, noted: new Set(), flat, callNames };
+  const { provider, model, profile } = target;
+  const shape = [PROTOCOL, provider, model, profile, own, names];
+  const nodes = new KnownUnits(context, known, shape);
   const lead = turns.findIndex(({ role }) => role === 'user' || role === 'assistant');
   const spoken = lead < 0 ? [] : turns.slice(lead);
   const instructions = [
@@ -53,7 +58,7 @@ export function encodeContents(
     contents:
       own && turns === origin.parts.turns && isVerbatim(turns, context)
         ? field(origin.value, 'contents')!
-        : writeContents(spoken, context, own),
+        : writeContents(spoken, context, nodes, own),
     systemInstruction: sameSystem
       ? field(origin.value, 'systemInstruction')
       : encodeSystem(instructions, conversation, context),
@@ -81,9 +86,10 @@ function encodeSystem(
 function writeContents(
   turns: readonly Turn[],
   context: PartContext,
+  nodes: KnownUnits<PartContext>,
   own: boolean,
 ): readonly Json[] {
-  const writer = new ContentWriter(context);
+  const writer = new ContentWriter(context, nodes);
   for (const turn of turns) writer.turn(turn, own);
   return writer.done();
 }
@@ -91,6 +97,7 @@ function writeContents(
 /** Collects contents: neighbours of one role become one, results follow their calls in the calls' order. */
 class ContentWriter {
   readonly #context: PartContext;
+  readonly #nodes: KnownUnits<PartContext>;
   readonly #out: Json[] = [];
   #role: 'user' | 'model' | undefined;
   #parts: JsonObject[] = [];
@@ -102,8 +109,9 @@ class ContentWriter {
   #called = false;
   #residue: JsonObject = {};
 
-  constructor(context: PartContext) {
+  constructor(context: PartContext, nodes: KnownUnits<PartContext>) {
     this.#context = context;
+    this.#nodes = nodes;
   }
 
   turn(turn: Turn, own: boolean): void {
@@ -153,7 +161,8 @@ class ContentWriter {
         continue;
       }
       const isClients = isCall(block);
-      const parts = answerParts(block, this.#context, isClients && !this.#called);
+      const first = isClients && !this.#called;
+      const parts = this.#nodes.of(block, [first], (context) => answerParts(block, context, first));
       for (const part of parts) this.#parts.push(part);
       if (isClients && parts.length > 0) {
         this.#called = true;
@@ -175,12 +184,16 @@ class ContentWriter {
       noteOnce(this.#context, 'content_bridged', `${turn.role} turn as user text`);
     for (const block of turn.blocks) {
       if (block.type === 'tool-result' && block.by !== 'provider') this.#response(block);
-      else for (const part of inputParts(block, this.#context)) this.#parts.push(part);
+      else {
+        const parts = this.#nodes.of(block, [], (context) => inputParts(block, context));
+        for (const part of parts) this.#parts.push(part);
+      }
     }
   }
 
   #response(block: Block & { type: 'tool-result' }): void {
-    const { part, media } = resultParts(block, this.#context);
+    const name = this.#context.callNames.get(block.callId);
+    const { part, media } = this.#nodes.of(block, [name], (context) => resultParts(block, context));
     const at = this.#calls.get(block.callId) ?? Number.MAX_SAFE_INTEGER;
     this.#responses.push({ at, part });
     for (const one of media) this.#parts.push(one);

@@ -1,6 +1,7 @@
 /** Encodes a conversation as a Gemini request body for one target. */
 
 import type { Notes } from '../../../conversation/notes.ts';
+import type { KnownNodes } from '../../../conversation/session/known-nodes.ts';
 import type { Target } from '../../../conversation/target.ts';
 import type { Conversation } from '../../../conversation/types.ts';
 import type { JsonObject } from '../../../lib/json/json.ts';
@@ -17,10 +18,11 @@ export function encodeRequest(
   conversation: Conversation,
   target: Target,
   notes: Notes,
+  known?: KnownNodes,
 ): JsonObject {
   const tools = encodeTools(conversation, target, notes);
   const { stream, ...settings } = encodeSettings(conversation, target, notes, declaredNames(tools));
-  const { contents, systemInstruction } = encodeContents(conversation, target, notes);
+  const { contents, systemInstruction } = encodeContents(conversation, target, notes, known);
   const { origin } = conversation;
   const own = origin?.protocol === PROTOCOL ? origin.value : {};
   return compact({

@@ -14,6 +14,7 @@ import { codeBlock, mediaOf, opaque, sealOf } from '../request/decode-parts.ts';
 import { field, flag, list, number, object, objects, text, wireOf, without } from '../wire.ts';
 import { AnswerEnd } from './answer-end.ts';
 import { PartialArguments } from './partial-arguments.ts';
+import { TextSplice } from './text-splice.ts';
 
 const NOTHING: readonly StreamEvent[] = [];
 /** Members of a chunk that are decoded. */
@@ -49,6 +50,7 @@ export class GeminiStreamDecoder implements StreamDecoder {
   #calls = false;
   #partial: PartialCall | undefined;
   readonly #end = new AnswerEnd();
+  readonly #splice = new TextSplice();
   /** The text of the open block, kept where sources may refer to it. */
   #written: string[] | undefined;
 
@@ -61,6 +63,8 @@ export class GeminiStreamDecoder implements StreamDecoder {
     if (data === undefined || data === '' || this.#over) return NOTHING;
     // Relays that turn other protocols into this one end with OpenAI's mark.
     if (data === '[DONE]') return NOTHING;
+    const spliced = frame.event === '' ? this.#splice.read(data) : undefined;
+    if (spliced !== undefined) return this.#spliced(spliced);
     let chunk: unknown;
     try {
       chunk = JSON.parse(data);
@@ -70,11 +74,28 @@ export class GeminiStreamDecoder implements StreamDecoder {
         cause,
       });
     }
-    return isObject(chunk) ? this.chunk(chunk) : NOTHING;
+    if (!isObject(chunk)) return NOTHING;
+    const out = this.chunk(chunk);
+    this.#splice.learn(data, frame.event, chunk);
+    return out;
+  }
+
+  /** What `chunk` makes of a chunk that says only this. */
+  #spliced(value: string): readonly StreamEvent[] {
+    const out: StreamEvent[] = [];
+    this.#text(value, undefined, {}, out);
+    return out;
+  }
+
+  /** The usage of the last chunk that was not parsed. */
+  #settle(): void {
+    const last = this.#splice.takeLast();
+    if (last !== undefined) this.#end.chunk(last, false);
   }
 
   /** The events of one `GenerateContentResponse`. */
   chunk(chunk: JsonObject): readonly StreamEvent[] {
+    this.#settle();
     const error = inBandError(chunk);
     const out: StreamEvent[] = [];
     if (error !== undefined) {
@@ -100,6 +121,7 @@ export class GeminiStreamDecoder implements StreamDecoder {
   end(): readonly StreamEvent[] {
     if (this.#over) return NOTHING;
     this.#over = true;
+    this.#settle();
     const out: StreamEvent[] = [];
     this.#close(out);
     if (this.#started) out.push(...this.#end.counts());
@@ -254,5 +276,22 @@ export class GeminiStreamDecoder implements StreamDecoder {
     this.#index++;
     this.#open = undefined;
     this.#written = undefined;
+  }
+
+  get fast(): StreamDecoder['fast'] {
+    return this;
+  }
+
+  /** Of an open text whose pieces nothing but its place in the answer tells apart. */
+  get #isPlain(): boolean {
+    return !this.#over && this.#open === 'text' && this.#written === undefined;
+  }
+
+  textRun(frames: string, at: number) {
+    return this.#isPlain ? this.#splice.run(frames, at, this.#index) : undefined;
+  }
+
+  textTemplate() {
+    return this.#isPlain ? this.#splice.template(this.#index) : undefined;
   }
 }

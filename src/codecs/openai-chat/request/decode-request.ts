@@ -54,10 +54,12 @@ export function decodeRequest(body: Json, known?: KnownNodes): Conversation {
   let freeform: Set<string> | undefined;
   const turns: Turn[] = [];
   for (let i = 0; i < sent.length; i++) {
-    const decoded = () => decodeMessage(sent[i]!, `messages[${i}]`, freeform);
+    const where = `messages[${i}]`;
     // Behind a freeform call the same result may be another.
     const turn =
-      known === undefined || freeform !== undefined ? decoded() : known.turn(sent[i], decoded);
+      known === undefined || freeform !== undefined
+        ? decodeMessage(sent[i]!, where, freeform)
+        : known.turn(sent[i], () => decodeMessage(sent[i]!, where, undefined));
     turns.push(turn);
     if (turn.role !== 'assistant') continue;
     for (const block of turn.blocks) {

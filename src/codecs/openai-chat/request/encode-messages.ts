@@ -1,6 +1,7 @@
 /** Encodes turns as Chat messages. Unchanged turns of the same protocol go out as they came. */
 
 import type { Notes } from '../../../conversation/notes.ts';
+import { type KnownNodes, KnownUnits } from '../../../conversation/session/known-nodes.ts';
 import type { Target } from '../../../conversation/target.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
 import type { Block, Conversation, ToolResultBlock, Turn } from '../../../conversation/types.ts';
@@ -24,6 +25,7 @@ export function encodeMessages(
   conversation: Conversation,
   target: Target,
   notes: Notes,
+  known?: KnownNodes,
 ): readonly Json[] {
   const { origin, turns, system } = conversation;
   const own = origin?.protocol === PROTOCOL;
@@ -41,7 +43,9 @@ export function encodeMessages(
     flat: (name, namespace) =>
       own && namespace === undefined ? name : names.flat(name, namespace),
   };
-  const writer = new MessageWriter(context);
+  const { provider, model, profile } = target;
+  const nodes = new KnownUnits(context, known, [PROTOCOL, provider, model, profile, own, names]);
+  const writer = new MessageWriter(context, nodes);
   const leading = leadingInstructions(conversation, context);
   if (leading.text !== '') writer.lead(leading.text);
   const rest = turns.slice(leading.turns);
@@ -108,14 +112,16 @@ function assistantRun(turns: readonly Turn[], from: number): readonly Turn[] {
 /** Collects messages, and keeps tool messages together after the calls that they answer. */
 class MessageWriter {
   readonly #context: MessageContext;
+  readonly #nodes: KnownUnits<MessageContext>;
   readonly #out: Json[] = [];
   /** Media of tool results, held until all tool messages are written. */
   #media: JsonObject[] = [];
   /** Messages of other protocols from between calls and results, which follow the results in Chat. */
   #later: Json[] = [];
 
-  constructor(context: MessageContext) {
+  constructor(context: MessageContext, nodes: KnownUnits<MessageContext>) {
     this.#context = context;
+    this.#nodes = nodes;
   }
 
   lead(content: string): void {
@@ -129,7 +135,9 @@ class MessageWriter {
       this.#out.push(own);
       return;
     }
-    const { message, results } = assistantMessage(run, this.#context);
+    const { message, results } = this.#nodes.of(run[0]!, run.slice(1), (context) =>
+      assistantMessage(run, context),
+    );
     if (message !== undefined) this.#out.push(message);
     for (const result of results) this.#result(result);
   }
@@ -147,12 +155,14 @@ class MessageWriter {
       if (block.type === 'tool-result' && block.by !== 'provider') this.#result(block);
       else others.push(block);
     }
-    const message = inputMessage(turn, others, this.#context);
+    const message = this.#nodes.of(turn, [], (context) => inputMessage(turn, others, context));
     if (message !== undefined) this.#other(message);
   }
 
   #result(block: ToolResultBlock): void {
-    const { message, media } = resultMessage(block, this.#context);
+    const { message, media } = this.#nodes.of(block, [], (context) =>
+      resultMessage(block, context),
+    );
     this.#out.push(message);
     if (media.length > 0) {
       this.#media.push(

@@ -1,6 +1,7 @@
 /** Encodes a conversation as a Chat Completions request body for one target. */
 
 import type { Notes } from '../../../conversation/notes.ts';
+import type { KnownNodes } from '../../../conversation/session/known-nodes.ts';
 import type { Target } from '../../../conversation/target.ts';
 import type { Conversation, Tool } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
@@ -19,11 +20,12 @@ export function encodeRequest(
   conversation: Conversation,
   target: Target,
   notes: Notes,
+  known?: KnownNodes,
 ): JsonObject {
   const declared = toolFields(conversation, target, notes);
   const body = compact({
     model: target.model,
-    messages: encodeMessages(conversation, target, notes),
+    messages: encodeMessages(conversation, target, notes, known),
     ...declared,
     ...encodeSettings(conversation, target, notes, namesOf(declared)),
   });

@@ -30,8 +30,10 @@ export function decodeRequest(body: Json, known?: KnownNodes): Conversation {
   }
   const system = decodeInstructions(body.instructions);
   const turns = decodeInput(body, known);
-  const decoded = () => decodeTools(body.tools);
-  const declared = known === undefined ? decoded() : known.tools(body.tools, decoded);
+  const declared =
+    known === undefined
+      ? decodeTools(body.tools)
+      : known.tools(body.tools, () => decodeTools(body.tools));
   const tools = addLoadedTools(declared, toolsLoadedBy(turns));
   const settings = decodeSettings(body);
   const parts = { model, system, turns, tools, settings };
@@ -64,8 +66,10 @@ function decodeInput(body: JsonObject, known: KnownNodes | undefined): readonly 
   }
   if (Array.isArray(input)) {
     return input.map((item: Json, i) => {
-      const decoded = () => decodeInputItem(item, `input[${i}]`);
-      return known === undefined ? decoded() : known.turn(item, decoded);
+      const path = `input[${i}]`;
+      return known === undefined
+        ? decodeInputItem(item, path)
+        : known.turn(item, () => decodeInputItem(item, path));
     });
   }
   if (input === undefined || input === null) {

@@ -17,6 +17,16 @@ import { encodePart, encodeParts, imageParts } from './encode-parts.ts';
 import { isInCallItem } from './hosted-result.ts';
 import type { ItemContext } from './item-context.ts';
 
+/** {@link encodeTurn}, as it was made before if it depends on the turn alone. */
+export function knownItems(turn: Turn, at: string, context: ItemContext): readonly JsonObject[] {
+  const anew = () => encodeTurn(turn, at, context);
+  const { target, names, own, fileIds, known } = context;
+  if (known === undefined || ownWire(turn) !== undefined) return anew();
+  const { provider, model, profile } = target;
+  const shape = [PROTOCOL, provider, model, profile, names, own, fileIds];
+  return known.encoded(turn, shape, (notes) => encodeTurn(turn, at, { ...context, notes }), anew);
+}
+
 /** The items of one turn. Content that Responses cannot express becomes a note. */
 export function encodeTurn(turn: Turn, at: string, context: ItemContext): readonly JsonObject[] {
   const wire = ownWire(turn);

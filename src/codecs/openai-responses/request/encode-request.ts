@@ -2,13 +2,14 @@
 
 import { noteLostName } from '../../../conversation/lost-fields.ts';
 import type { Notes } from '../../../conversation/notes.ts';
+import type { KnownNodes } from '../../../conversation/session/known-nodes.ts';
 import type { Target } from '../../../conversation/target.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
 import type { Block, Conversation, Tool, Turn } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { memberOf, put } from '../../../lib/json/json-members.ts';
 import { PROTOCOL } from '../wire.ts';
-import { encodeTurn, withoutLoneReasoning } from './encode-items.ts';
+import { knownItems, withoutLoneReasoning } from './encode-items.ts';
 import { encodeSettings } from './encode-settings.ts';
 import { encodeTools } from './encode-tools.ts';
 import type { ItemContext } from './item-context.ts';
@@ -20,6 +21,7 @@ export function encodeRequest(
   conversation: Conversation,
   target: Target,
   notes: Notes,
+  known?: KnownNodes,
 ): JsonObject {
   const origin = conversation.origin?.protocol === PROTOCOL ? conversation.origin : undefined;
   const context: ItemContext = {
@@ -28,6 +30,7 @@ export function encodeRequest(
     names: toolNames(conversation.tools, NAME_LIMIT),
     own: origin !== undefined,
     fileIds: conversation.origin?.protocol !== 'anthropic-messages',
+    known,
   };
   const body: Record<string, Json | undefined> = { ...origin?.value };
   body.model = target.model;
@@ -48,7 +51,7 @@ export function encodeRequest(
     }
     const { input } = origin.value;
     if (Array.isArray(input) || conversation.turns !== parts.turns) {
-      const items = conversation.turns.flatMap((turn, i) => encodeTurn(turn, at(i), context));
+      const items = conversation.turns.flatMap((turn, i) => knownItems(turn, at(i), context));
       body.input = conversation.turns === parts.turns ? items : withoutLoneReasoning(items, notes);
     }
   }
@@ -101,7 +104,7 @@ function encodeInput(
   offset: number,
   context: ItemContext,
 ): readonly JsonObject[] {
-  const items = turns.flatMap((turn, i) => encodeTurn(turn, at(i + offset), context));
+  const items = turns.flatMap((turn, i) => knownItems(turn, at(i + offset), context));
   return withoutLoneReasoning(items, context.notes);
 }
 

@@ -1,6 +1,7 @@
 /** What a gateway key may use and how much: the part that keys of the file and keys of the admin API share. */
 
 import { type Static, Type } from '@sinclair/typebox';
+import { isDay } from '../../../lib/text/calendar-day.ts';
 import { globTest } from '../../../lib/text/glob.ts';
 import type { Findings, Path } from '../../file/problem.ts';
 import { byDefault, closed, count, optional, text } from '../../file/schema-types.ts';
@@ -141,9 +142,5 @@ function timeOf(written: string): number | undefined {
   const iso = DATE.test(written) ? `${written}T00:00:00Z` : written.replace(' ', 'T').toUpperCase();
   const time = Date.parse(iso);
   if (Number.isNaN(time)) return undefined;
-  // A 31st of February is no day.
-  const day = new Date(`${iso.slice(0, 10)}T00:00:00Z`);
-  return Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== iso.slice(0, 10)
-    ? undefined
-    : time;
+  return isDay(iso.slice(0, 10)) ? time : undefined;
 }

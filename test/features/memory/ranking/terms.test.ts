@@ -2,12 +2,12 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { stem } from '../../../../src/lib/text/stem.ts';
 import {
   isSingleCharacter,
   queryTerms,
   termsOf,
 } from '../../../../src/features/memory/ranking/terms.ts';
+import { stem } from '../../../../src/lib/text/stem.ts';
 
 const terms = (text: string) => [...termsOf(text).counts.keys()];
 

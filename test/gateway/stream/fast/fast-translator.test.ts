@@ -4,6 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { anthropicMessages } from '../../../../src/codecs/anthropic-messages/index.ts';
 import type { Codec } from '../../../../src/codecs/codec.ts';
+import { googleGemini } from '../../../../src/codecs/google-gemini/index.ts';
 import { openaiChat } from '../../../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../../../src/codecs/openai-responses/index.ts';
 import { GatewayError } from '../../../../src/conversation/errors.ts';
@@ -82,6 +83,29 @@ const STREAMS: Readonly<Record<string, (pieces: readonly string[]) => Uint8Array
       event('message_stop', {}),
     ].map(bytesOf);
   },
+  // Google counts in each chunk, relays often only in the last one.
+  [googleGemini.name](pieces) {
+    const counted = pieces.length % 2 === 0;
+    let tokens = 0;
+    const chunk = (part: Json, more: object = {}, counts = counted) =>
+      `data: ${JSON.stringify({
+        candidates: [{ content: { parts: [part], role: 'model' }, index: 0, ...more }],
+        ...(counts && {
+          usageMetadata: {
+            promptTokenCount: 9,
+            candidatesTokenCount: ++tokens,
+            totalTokenCount: 9 + tokens,
+          },
+        }),
+        modelVersion: 'm-2.5',
+        responseId: 'r1',
+      })}\n\n`;
+    return [
+      chunk({ text: 'hm', thought: true }),
+      ...pieces.map((text) => chunk({ text })),
+      chunk({ text: '' }, { finishReason: 'STOP' }, !counted),
+    ].map(bytesOf);
+  },
 };
 
 const LEAK =
@@ -107,6 +131,10 @@ const ROUTES = [
   [openaiChat, openaiResponses],
   [anthropicMessages, anthropicMessages],
   [anthropicMessages, openaiChat],
+  [googleGemini, googleGemini],
+  [googleGemini, openaiChat],
+  [googleGemini, anthropicMessages],
+  [openaiChat, googleGemini],
 ] as const;
 
 /** The frames in chunks of their own, but for those that are cut, or joined with the next. */

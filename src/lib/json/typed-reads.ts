@@ -1,0 +1,27 @@
+/** Reads JSON values by their type: the value if it is of that type, else undefined. */
+
+import { isObject, type Json, type JsonObject } from './json.ts';
+import { put } from './json-members.ts';
+
+export const text = (value: unknown): string | undefined =>
+  typeof value === 'string' ? value : undefined;
+
+export const flag = (value: unknown): boolean | undefined =>
+  typeof value === 'boolean' ? value : undefined;
+
+export const object = (value: unknown): JsonObject | undefined =>
+  isObject(value) ? value : undefined;
+
+export const list = (value: unknown): readonly Json[] | undefined =>
+  Array.isArray(value) ? (value as readonly Json[]) : undefined;
+
+/** The object without undefined members, so that it equals what JSON would give back. */
+export function compact(value: JsonObject): JsonObject {
+  const copy: Record<string, Json> = {};
+  // No list of pairs: every part of every reply comes by here.
+  for (const key in value) {
+    const member = value[key];
+    if (member !== undefined) put(copy, key, member);
+  }
+  return copy;
+}

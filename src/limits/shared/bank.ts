@@ -1,0 +1,289 @@
+/** The windows of all replicas in Postgres: leases of money and tokens, settled in the transaction that grants more. */
+
+import type { Sql, SqlReader } from '../../lib/store/engines.ts';
+
+/** Of a law in one period. */
+export interface WindowPlace {
+  readonly law: string;
+  readonly start: number;
+  /** Milliseconds since 1970 from which on its row may go. */
+  readonly keepUntil: number;
+}
+
+/** Units that were used, and units of the lease that are not needed any more. */
+export interface Settlement extends WindowPlace {
+  readonly used: number;
+  readonly freed: number;
+}
+
+export interface Want extends WindowPlace {
+  /** What all replicas together may have. */
+  readonly most: number;
+  /** Granted as far as there is some. */
+  readonly need: number;
+  /** Granted beyond that, up to a part of what is left. */
+  readonly ahead: number;
+}
+
+export interface Grant {
+  /** Of all replicas, this draw included. */
+  readonly spent: number;
+  readonly held: number;
+  /** What this session holds, what was granted included. */
+  readonly own: number;
+}
+
+export interface Drawn {
+  /** In the order of what was wanted. */
+  readonly grants: readonly Grant[];
+  /** The time of this session was over: what it held counts as spent, and it gets nothing more. */
+  readonly lapsed: boolean;
+  readonly replicas: number;
+}
+
+/** How long a session's leases are valid after each draw, by the clock of the database. */
+export const SESSION_MS = 60_000;
+
+const MIGRATIONS = [
+  `
+CREATE TABLE hopgate.windows (
+  law text NOT NULL, start bigint NOT NULL, spent bigint NOT NULL DEFAULT 0, held bigint NOT NULL DEFAULT 0,
+  keep_until bigint NOT NULL, PRIMARY KEY (law, start),
+  CHECK (spent >= 0 AND held >= 0)
+);
+CREATE TABLE hopgate.sessions (
+  id text PRIMARY KEY, seq bigint NOT NULL, answer jsonb, until timestamptz NOT NULL,
+  lapsed boolean NOT NULL DEFAULT false
+);
+CREATE INDEX sessions_until ON hopgate.sessions (until);
+CREATE TABLE hopgate.leases (
+  session text NOT NULL, law text NOT NULL, start bigint NOT NULL, held bigint NOT NULL DEFAULT 0,
+  lost bigint NOT NULL DEFAULT 0, PRIMARY KEY (session, law, start)
+);
+CREATE TABLE hopgate.notices (
+  law text NOT NULL, start bigint NOT NULL, mark bigint NOT NULL, keep_until bigint NOT NULL,
+  PRIMARY KEY (law, start, mark)
+);
+
+-- What a session held when its time was over counts as spent: it may have been used. A settlement that comes after
+-- all takes it from "lost", so that nothing counts twice.
+CREATE FUNCTION hopgate.lapse(which text) RETURNS void LANGUAGE sql AS $$
+  UPDATE hopgate.windows w SET spent = w.spent + l.held, held = greatest(0, w.held - l.held)
+    FROM hopgate.leases l WHERE l.session = which AND l.law = w.law AND l.start = w.start AND l.held > 0;
+  UPDATE hopgate.leases SET lost = lost + held, held = 0 WHERE session = which AND held > 0;
+  UPDATE hopgate.sessions SET lapsed = true WHERE id = which;
+$$;
+
+CREATE FUNCTION hopgate.draw(me text, number bigint, lease_ms int, settled jsonb, wanted jsonb, closes boolean)
+RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+  own hopgate.sessions;
+  one jsonb;
+  lease hopgate.leases;
+  place hopgate.windows;
+  units bigint;
+  from_held bigint;
+  from_lost bigint;
+  granted bigint;
+  free bigint;
+  replicas int;
+  grants jsonb := '[]';
+  answer jsonb;
+BEGIN
+  -- Draws are few and short: one after the other needs no order of locks.
+  PERFORM pg_advisory_xact_lock(7496231);
+  SELECT * INTO own FROM hopgate.sessions WHERE id = me;
+  IF own.seq >= number THEN
+    IF own.seq = number THEN RETURN own.answer; END IF;
+    RAISE EXCEPTION 'draw % of % came after draw %', number, me, own.seq;
+  END IF;
+  PERFORM hopgate.lapse(id) FROM hopgate.sessions WHERE until < clock_timestamp() AND NOT lapsed;
+  SELECT * INTO own FROM hopgate.sessions WHERE id = me;
+  SELECT count(*) + (CASE WHEN own.id IS NULL THEN 1 ELSE 0 END) INTO replicas
+    FROM hopgate.sessions WHERE NOT lapsed;
+  FOR one IN SELECT * FROM jsonb_array_elements(settled) LOOP
+    INSERT INTO hopgate.windows (law, start, keep_until) VALUES (one->>0, (one->>1)::bigint, (one->>2)::bigint)
+      ON CONFLICT DO NOTHING;
+    SELECT * INTO lease FROM hopgate.leases
+      WHERE session = me AND law = one->>0 AND start = (one->>1)::bigint;
+    units := (one->>3)::bigint;
+    from_held := least(coalesce(lease.held, 0), units);
+    from_lost := least(coalesce(lease.lost, 0), units - from_held);
+    UPDATE hopgate.windows SET spent = spent + units - from_lost, held = greatest(0, held - from_held)
+      WHERE law = one->>0 AND start = (one->>1)::bigint;
+    UPDATE hopgate.leases SET held = held - from_held, lost = lost - from_lost
+      WHERE session = me AND law = one->>0 AND start = (one->>1)::bigint
+      RETURNING * INTO lease;
+    units := (one->>4)::bigint;
+    from_held := least(coalesce(lease.held, 0), units);
+    from_lost := least(coalesce(lease.lost, 0), units - from_held);
+    UPDATE hopgate.windows SET spent = greatest(0, spent - from_lost), held = greatest(0, held - from_held)
+      WHERE law = one->>0 AND start = (one->>1)::bigint;
+    UPDATE hopgate.leases SET held = held - from_held, lost = lost - from_lost
+      WHERE session = me AND law = one->>0 AND start = (one->>1)::bigint;
+  END LOOP;
+  FOR one IN SELECT * FROM jsonb_array_elements(wanted) LOOP
+    INSERT INTO hopgate.windows (law, start, keep_until) VALUES (one->>0, (one->>1)::bigint, (one->>2)::bigint)
+      ON CONFLICT DO NOTHING;
+    SELECT * INTO place FROM hopgate.windows WHERE law = one->>0 AND start = (one->>1)::bigint;
+    free := greatest(0, (one->>3)::bigint - place.spent - place.held);
+    granted := least((one->>4)::bigint, free);
+    granted := granted + least((one->>5)::bigint, (free - granted) / 10 / replicas);
+    IF coalesce(own.lapsed, false) OR closes THEN granted := 0; END IF;
+    IF granted > 0 THEN
+      UPDATE hopgate.windows SET held = held + granted WHERE law = place.law AND start = place.start;
+      INSERT INTO hopgate.leases (session, law, start, held) VALUES (me, place.law, place.start, granted)
+        ON CONFLICT (session, law, start) DO UPDATE SET held = hopgate.leases.held + granted;
+    END IF;
+    SELECT coalesce(sum(held), 0) INTO units FROM hopgate.leases
+      WHERE session = me AND law = place.law AND start = place.start;
+    grants := grants || jsonb_build_array(jsonb_build_array(place.spent, place.held + granted, units));
+  END LOOP;
+  IF closes THEN
+    -- All of it is settled: what is left of the leases was never used.
+    UPDATE hopgate.windows w SET held = greatest(0, w.held - l.held), spent = greatest(0, w.spent - l.lost)
+      FROM hopgate.leases l WHERE l.session = me AND l.law = w.law AND l.start = w.start;
+    DELETE FROM hopgate.leases WHERE session = me;
+  ELSE
+    DELETE FROM hopgate.leases WHERE session = me AND held = 0 AND lost = 0;
+  END IF;
+  IF number % 100 = 1 THEN
+    DELETE FROM hopgate.windows WHERE keep_until < extract(epoch FROM clock_timestamp()) * 1000;
+    DELETE FROM hopgate.notices WHERE keep_until < extract(epoch FROM clock_timestamp()) * 1000;
+    DELETE FROM hopgate.sessions s WHERE until < clock_timestamp() - interval '1 day'
+      AND NOT EXISTS (SELECT 1 FROM hopgate.leases l WHERE l.session = s.id AND l.held > 0);
+    DELETE FROM hopgate.leases l WHERE NOT EXISTS (SELECT 1 FROM hopgate.sessions s WHERE s.id = l.session) AND l.session <> me;
+  END IF;
+  answer := jsonb_build_object('grants', grants, 'lapsed', coalesce(own.lapsed, false), 'replicas', replicas);
+  INSERT INTO hopgate.sessions (id, seq, answer, until, lapsed)
+    VALUES (me, number, answer, clock_timestamp() + lease_ms * interval '1 millisecond', closes)
+    ON CONFLICT (id) DO UPDATE SET seq = number, answer = excluded.answer,
+      until = CASE WHEN hopgate.sessions.lapsed THEN hopgate.sessions.until ELSE excluded.until END,
+      lapsed = hopgate.sessions.lapsed OR closes;
+  RETURN answer;
+END;
+$$;
+`,
+];
+
+const MIGRATION_MS = 10_000;
+
+export class Bank {
+  readonly #database: Sql;
+  readonly #sessionMs: number;
+  #ready: Promise<void> | undefined;
+
+  constructor(database: Sql, sessionMs: number) {
+    this.#database = database;
+    this.#sessionMs = sessionMs;
+  }
+
+  /**
+   * One trip: settles, grants, and keeps the session alive. The same number again gives the same answer, and
+   * changes nothing.
+   * @throws EngineAway, or the database's error
+   */
+  async draw(
+    session: string,
+    number: number,
+    settled: readonly Settlement[],
+    wanted: readonly Want[],
+    closes: boolean,
+    deadlineMs: number,
+  ): Promise<Drawn> {
+    await this.#prepared();
+    const [row] = await this.#database.query<{ drawn: WireDrawn }>(
+      'SELECT hopgate.draw($1, $2, $3, $4, $5, $6) AS drawn',
+      [
+        session,
+        number,
+        this.#sessionMs,
+        JSON.stringify(
+          settled.map(({ law, start, keepUntil, used, freed }) => [
+            law,
+            start,
+            keepUntil,
+            used,
+            freed,
+          ]),
+        ),
+        JSON.stringify(
+          wanted.map(({ law, start, keepUntil, most, need, ahead }) => [
+            law,
+            start,
+            keepUntil,
+            most,
+            need,
+            ahead,
+          ]),
+        ),
+        closes,
+      ],
+      deadlineMs,
+    );
+    const { grants, lapsed, replicas } = row!.drawn;
+    return {
+      grants: grants.map(([spent, held, own]) => ({ spent, held, own })),
+      lapsed,
+      replicas,
+    };
+  }
+
+  /** Whether this mark is reached for the first time in its period, over all replicas. */
+  async isNew(place: WindowPlace, mark: number, deadlineMs: number): Promise<boolean> {
+    await this.#prepared();
+    const rows = await this.#database.query(
+      'INSERT INTO hopgate.notices VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING RETURNING 1',
+      [place.law, place.start, mark, place.keepUntil],
+      deadlineMs,
+    );
+    return rows.length > 0;
+  }
+
+  #prepared(): Promise<void> {
+    this.#ready ??= migrate(this.#database).catch((thrown: unknown) => {
+      this.#ready = undefined;
+      throw thrown;
+    });
+    return this.#ready;
+  }
+}
+
+interface WireDrawn {
+  readonly grants: readonly (readonly [number, number, number])[];
+  readonly lapsed: boolean;
+  readonly replicas: number;
+}
+
+/** Brings the tables up to date, one process at a time. Tables of a newer version are used as they are. */
+function migrate(database: Sql): Promise<void> {
+  return database.transaction(async (inside: SqlReader) => {
+    await inside.query('SELECT pg_advisory_xact_lock(7496230)', []);
+    const [there] = await inside.query<{ schema: string | null }>(
+      "SELECT to_regnamespace('hopgate')::text AS schema",
+      [],
+    );
+    if (there!.schema === null) await inside.query('CREATE SCHEMA hopgate', []);
+    await inside.query(
+      'CREATE TABLE IF NOT EXISTS hopgate.versions (room text PRIMARY KEY, version int NOT NULL)',
+      [],
+    );
+    const [row] = await inside.query<{ version: number }>(
+      "SELECT version FROM hopgate.versions WHERE room = 'limits'",
+      [],
+    );
+    const from = row?.version ?? 0;
+    if (from >= MIGRATIONS.length) return;
+    for (const sql of MIGRATIONS.slice(from)) {
+      for (const statement of statementsOf(sql)) await inside.query(statement, []);
+    }
+    await inside.query(
+      "INSERT INTO hopgate.versions VALUES ('limits', $1) ON CONFLICT (room) DO UPDATE SET version = $1",
+      [MIGRATIONS.length],
+    );
+  }, MIGRATION_MS);
+}
+
+/** Each statement begins a line with CREATE. A query with values takes one at a time. */
+const statementsOf = (sql: string): readonly string[] =>
+  sql.split(/\n(?=CREATE )/).filter((statement) => statement.trim() !== '');

@@ -1,0 +1,106 @@
+/** The script that counts rates and slots in the cache for all replicas: one call for any number of laws. */
+
+import { script } from '../../lib/store/engines.ts';
+
+/**
+ * KEYS: the replicas, then one key for each law. ARGV: the name of this replica and the milliseconds for which it
+ * and its slots count, then for each law:
+ *
+ * - rate: `r`, amount, period, need, ahead, debt, number of refunds, and for each refund: units, used, and as the
+ *   take answered them: time, offset, refunded
+ * - slots: `s`, amount, need, ahead, units given back, units held in all (-1: as counted)
+ *
+ * What is needed is granted for all laws or for none. Debts and refunds count in any case. A rate is GCRA by the
+ * server's clock; a refund never lets more through than the rate.
+ *
+ * Answers: number of replicas, time, then for each law: granted, milliseconds to wait, offset (slots: units held by
+ * this replica), refunded, units that are left.
+ */
+export const TAKE = script(`
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local me, lease = ARGV[1], tonumber(ARGV[2])
+redis.call('ZADD', KEYS[1], now + lease, me)
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+local replicas = redis.call('ZCARD', KEYS[1])
+local function text(number) return string.format('%.0f', number) end
+local laws, refused, i = {}, false, 3
+for k = 2, #KEYS do
+  local law = { key = KEYS[k], kind = ARGV[i], amount = tonumber(ARGV[i + 1]), wait = 0, granted = 0 }
+  if law.kind == 'r' then
+    local amount, period = law.amount, tonumber(ARGV[i + 2])
+    law.period, law.need, law.ahead = period, tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4])
+    local more, refunds = tonumber(ARGV[i + 5]), tonumber(ARGV[i + 6])
+    i = i + 7
+    local stored = redis.call('HMGET', law.key, 'debt', 'at', 'refunded')
+    local debt, at = tonumber(stored[1]) or 0, tonumber(stored[2]) or now
+    local refunded = tonumber(stored[3]) or 0
+    if now > at then debt = math.max(0, debt - (now - at) * amount) else now = at end
+    debt = debt + more * period
+    for _ = 1, refunds do
+      local units, used, admitted = tonumber(ARGV[i]), tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
+      local offset, seen = tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4])
+      i = i + 5
+      local start = math.max(0, offset - math.max(0, refunded - seen))
+      local ending = start + units * period
+      local drained = math.min(ending, math.max(0, now - admitted) * amount)
+      local refund = math.min(debt, ending - math.max(drained, start + used * period))
+      if refund > 0 then
+        debt = debt - refund
+        refunded = refunded + refund
+      end
+    end
+    law.debt, law.refunded = debt, refunded
+    local over = debt + law.need * period - amount * period
+    if law.need > 0 and over > 0 then law.wait = math.ceil(over / amount) end
+  else
+    law.need, law.ahead = tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3])
+    local given, held = tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5])
+    i = i + 6
+    law.mine, law.others = 0, 0
+    local stored = redis.call('HGETALL', law.key)
+    for n = 1, #stored, 2 do
+      local count, ends = string.match(stored[n + 1], '^(%d+) (%d+)$')
+      if stored[n] == me then law.mine = tonumber(count)
+      elseif tonumber(ends) > now then law.others = law.others + tonumber(count)
+      else redis.call('HDEL', law.key, stored[n]) end
+    end
+    if held >= 0 then law.mine = held end
+    law.mine = math.max(0, law.mine - given)
+    if law.need > 0 and law.mine + law.others + law.need > law.amount then law.wait = 1000 end
+  end
+  if law.wait > 0 then refused = true end
+  laws[#laws + 1] = law
+end
+local answer = { replicas, now }
+local function push(law, held, refunded, left)
+  for _, value in ipairs({ law.granted, law.wait, held, refunded, math.max(0, left) }) do
+    answer[#answer + 1] = value
+  end
+end
+for _, law in ipairs(laws) do
+  if law.kind == 'r' then
+    local offset = law.debt
+    local free = law.amount - law.debt / law.period - law.need
+    if not refused then
+      law.granted = law.need + math.max(0, math.min(law.ahead, math.floor(free * 0.1 / replicas)))
+      law.debt = law.debt + law.granted * law.period
+    end
+    redis.call('HSET', law.key, 'debt', text(law.debt), 'at', text(now), 'refunded', text(law.refunded))
+    redis.call('PEXPIRE', law.key, math.ceil(law.debt / law.amount) + 3600000)
+    push(law, offset, law.refunded, math.floor(law.amount - law.debt / law.period))
+  else
+    local free = law.amount - law.mine - law.others - law.need
+    if not refused then
+      law.granted = law.need + math.max(0, math.min(law.ahead, math.floor(free * 0.1 / replicas)))
+      law.mine = law.mine + law.granted
+    end
+    if law.mine > 0 then
+      redis.call('HSET', law.key, me, text(law.mine) .. ' ' .. text(now + lease))
+      redis.call('PEXPIRE', law.key, lease * 2)
+    else redis.call('HDEL', law.key, me) end
+    push(law, law.mine, 0, law.amount - law.mine - law.others)
+  end
+end
+return answer
+`);

@@ -1,0 +1,122 @@
+/** Chunks that are read without being parsed give the same events as chunks that are. */
+
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { decodeStream } from '../../../src/codecs/google-gemini/stream/decode-stream.ts';
+import { TextSplice } from '../../../src/codecs/google-gemini/stream/text-splice.ts';
+import type { StreamEvent } from '../../../src/conversation/events.ts';
+import { SseParser } from '../../../src/lib/bytes/sse.ts';
+import { isObject, type JsonObject } from '../../../src/lib/json/json.ts';
+import { bytesOf, recordedIsThere, rows, upstream } from './support.ts';
+
+const frameOf = (data: string) => {
+  const bytes = new Uint8Array(0);
+  return { event: '', data, bytes, from: 0, to: 0 };
+};
+
+/** The events of all chunks: with the shortcut, or each of them parsed. Calls have ids of their own. */
+function eventsOf(chunks: readonly string[], parsed: boolean): string {
+  const decoder = decodeStream(upstream());
+  const events: StreamEvent[] = [];
+  for (const data of chunks) {
+    if (!parsed) events.push(...decoder.push(frameOf(data)));
+    else {
+      const chunk = JSON.parse(data) as unknown;
+      if (isObject(chunk)) events.push(...decoder.chunk(chunk));
+    }
+  }
+  events.push(...decoder.end());
+  return JSON.stringify(events).replace(/call_[A-Za-z0-9]+/g, 'ID');
+}
+
+const part = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({ text: fc.oneof(fc.string({ unit: 'binary' }), fc.string()) }),
+  },
+  fc.record({ text: fc.string(), thought: fc.constant(true) }),
+  fc.record({ text: fc.string(), thoughtSignature: fc.constant('c2ln') }),
+  fc.constant({ functionCall: { name: 'f', args: { a: 1 } } }),
+);
+const number = fc.oneof(fc.nat(2000), fc.constantFrom(0, -1, 1.5, 0.05, 1e21));
+const chunk = fc
+  .record({
+    parts: fc.array(part, { minLength: 1, maxLength: 2 }),
+    finish: fc.option(fc.constantFrom('STOP', 'MAX_TOKENS'), { freq: 20, nil: undefined }),
+    tokens: fc.option(number, { nil: undefined }),
+    index: fc.constantFrom(0, 0, 0, 0, 1),
+    time: fc.constantFrom('2026-01-05T10:00:01.05Z', '2026-01-12T10:00:01.5Z'),
+    spaced: fc.boolean(),
+  })
+  .map(({ parts, finish, tokens, index, time, spaced }) => {
+    const value: JsonObject = {
+      candidates: [
+        {
+          content: { parts: parts as JsonObject[], role: 'model' },
+          ...(finish !== undefined && { finishReason: finish }),
+          index,
+        },
+      ],
+      ...(tokens !== undefined && {
+        usageMetadata: { promptTokenCount: 9, candidatesTokenCount: tokens, totalTokenCount: 99 },
+      }),
+      modelVersion: 'gemini-2.5-pro',
+      createTime: time,
+      responseId: 'r1',
+    };
+    const text = JSON.stringify(value);
+    return spaced ? JSON.stringify(value, undefined, 1).replaceAll('\n', '') : text;
+  });
+
+describe('the shortcut for text', () => {
+  test('says what parsing says, whatever chunks are mixed', () => {
+    fc.assert(
+      fc.property(fc.array(chunk, { maxLength: 30, size: 'max' }), (chunks) => {
+        expect(eventsOf(chunks, false)).toBe(eventsOf(chunks, true));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test.skipIf(!recordedIsThere)(
+    'says what parsing says of every recorded stream, and is taken',
+    () => {
+      let spliced = 0;
+      for (const row of rows.filter(({ kind }) => kind === 'sse')) {
+        const parser = new SseParser();
+        const frames = [...parser.push(bytesOf(row.file)), ...parser.end()];
+        const chunks = frames.flatMap(({ data }) => (data ? [data] : []));
+        if (!chunks.every((data) => data.startsWith('{'))) continue;
+        expect([row.file, eventsOf(chunks, false)]).toEqual([row.file, eventsOf(chunks, true)]);
+        const splice = new TextSplice();
+        for (const data of chunks) {
+          if (splice.read(data) !== undefined) spliced++;
+          else splice.learn(data, '', JSON.parse(data) as JsonObject);
+        }
+      }
+      expect(spliced).toBeGreaterThan(40);
+    },
+  );
+
+  test('takes other counts, and nothing else that differs', () => {
+    const of = (text: string, tokens: string, more = '') =>
+      `{"candidates":[{"content":{"parts":[{"text":"${text}"}],"role":"model"},"index":0}],"usageMetadata":{"totalTokenCount":${tokens}}${more},"responseId":"r1"}`;
+    const splice = new TextSplice();
+    for (const data of [of('a', '1'), of('b', '2')]) splice.learn(data, '', JSON.parse(data));
+    expect(splice.read(of('c', '345'))).toBe('c');
+    expect(splice.takeLast()).toMatchObject({ usageMetadata: { totalTokenCount: 345 } });
+    expect(splice.takeLast()).toBeUndefined();
+    expect(splice.read(of('\\u00e4\\n', '3'))).toBe('ä\n');
+    for (const data of [
+      of('c', '034'),
+      of('c', '-3'),
+      of('c', '3.5'),
+      of('c', '3', ',"error":{}'),
+      of('c"},{"text":"d', '3'),
+      of('c', '3').slice(0, -1),
+      of('\\x', '3'),
+    ]) {
+      expect([data, splice.read(data)]).toEqual([data, undefined]);
+    }
+  });
+});

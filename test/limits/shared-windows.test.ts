@@ -1,0 +1,246 @@
+/** Budgets of several replicas on a real Postgres: never more than the amount, and nothing counted twice or lost. */
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { Secret } from '../../src/config/secret.ts';
+import { PostgresDatabase } from '../../src/engines/postgres.ts';
+import { SYSTEM_CLOCK } from '../../src/limits/kept-limits.ts';
+import type { Admission, Ticket, WindowLaw } from '../../src/limits/limits.ts';
+import { SharedWindows } from '../../src/limits/shared/shared-windows.ts';
+import {
+  type DatabaseServer,
+  HAS_POSTGRES,
+  startPostgres,
+} from '../support/engines/database-servers.ts';
+import { startFaultProxy } from '../support/engines/fault-proxy.ts';
+import { until } from '../support/until.ts';
+
+const LONG = 10_000;
+
+describe.skipIf(!HAS_POSTGRES)('shared windows', () => {
+  let server: DatabaseServer;
+  let reader: PostgresDatabase;
+  let laws = 0;
+  const opened: { close(): Promise<void> }[] = [];
+  const reached: number[] = [];
+  beforeAll(async () => {
+    server = await startPostgres();
+    reader = new PostgresDatabase({ url: new Secret(server.url) }, () => {});
+  });
+  afterAll(async () => {
+    for (const one of opened) await one.close();
+    await reader.close();
+    await server.stop();
+  });
+
+  function replica({ port = server.port, sessionMs }: { port?: number; sessionMs?: number } = {}) {
+    const url = `postgres://hopgate@127.0.0.1:${port}/postgres`;
+    const database = new PostgresDatabase({ url: new Secret(url) }, () => {});
+    const windows = new SharedWindows({
+      database,
+      replica: crypto.randomUUID(),
+      clock: SYSTEM_CLOCK,
+      onReached: ({ mark }) => reached.push(mark),
+      ...(sessionMs !== undefined && { sessionMs }),
+    });
+    opened.push(windows, database);
+    return { windows, database };
+  }
+  const budget = (amount: number, more: Partial<WindowLaw> = {}): WindowLaw => ({
+    kind: 'window',
+    id: `budget:${++laws}`,
+    unit: 'nano_usd',
+    amount,
+    per: 'month',
+    timeZone: 'UTC',
+    ...more,
+  });
+  const ticketOf = (admission: Admission): Ticket => {
+    if (!admission.admitted) throw new Error('refused');
+    return admission;
+  };
+  const counted = async ({ id }: WindowLaw) => {
+    const [row] = await reader.query<{ spent: number; held: number }>(
+      'SELECT spent, held FROM hopgate.windows WHERE law = $1',
+      [id],
+      LONG,
+    );
+    return row ?? { spent: 0, held: 0 };
+  };
+
+  test('replicas together reserve no more than the amount, and the last unit can be used', async () => {
+    const replicas = [replica(), replica(), replica()];
+    const law = budget(100);
+    const results = await Promise.all(
+      Array.from({ length: 90 }, (_, i) => replicas[i % 3]!.windows.admit([{ law, amount: 7 }])),
+    );
+    const admitted = results.filter((one) => one.admitted).map(ticketOf);
+    expect(admitted.length * 7).toBeLessThanOrEqual(100);
+    for (const one of admitted) one.settle([7]);
+    // What one replica has drawn and does not use goes back, so that another can have it.
+    let spent = admitted.length * 7;
+    await until(async () => {
+      for (const { windows } of replicas) {
+        const admission = await windows.admit([{ law, amount: 1 }]);
+        if (!admission.admitted) continue;
+        admission.settle([1]);
+        spent++;
+      }
+      return spent === 100;
+    });
+    await until(async () => (await counted(law)).spent === 100);
+    const refused = await replicas[0]!.windows.admit([{ law, amount: 1 }]);
+    expect(refused).toMatchObject({ admitted: false, refusedBy: [law] });
+  });
+
+  test('where there is plenty, requests wait for nothing', async () => {
+    const { windows, database } = replica();
+    const law = budget(1e12);
+    ticketOf(await windows.admit([{ law, amount: 1000 }])).settle([900]);
+    const { trips } = database.state;
+    let waited = 0;
+    for (let i = 0; i < 5000; i++) {
+      const admission = windows.admit([{ law, amount: 1000 }]);
+      if (admission instanceof Promise) waited++;
+      ticketOf(await admission).settle([900]);
+      if (i % 100 === 0) await Bun.sleep(0);
+    }
+    expect(waited).toBe(0);
+    expect(database.state.trips - trips).toBeLessThan(100);
+    await windows.close();
+    expect(await counted(law)).toEqual({ spent: 5001 * 900, held: 0 });
+  });
+
+  test('random costs, aborts, lost answers, cut connections, a killed server: all is counted once', async () => {
+    const proxy = await startFaultProxy(server.port);
+    const replicas = Array.from({ length: 4 }, (_, i) =>
+      replica({ port: i < 2 ? proxy.port : server.port }),
+    );
+    const law = budget(3_000_000);
+    let used = 0;
+    let admitted = 0;
+    let over = false;
+    let running = true;
+    const looking = (async () => {
+      while (running) {
+        const row = await counted(law).catch(() => undefined);
+        // What a request really costs is at most what was reserved here.
+        if (row !== undefined && row.spent + row.held > law.amount) over = true;
+        await Bun.sleep(5);
+      }
+    })();
+    const work = replicas.map(async ({ windows }) => {
+      for (let i = 0; i < 400; i++) {
+        const amount = 1 + Math.floor(Math.random() * 5000);
+        const admission = await Promise.resolve(windows.admit([{ law, amount }])).catch(
+          () => undefined,
+        );
+        if (admission?.admitted !== true) {
+          await Bun.sleep(5);
+          continue;
+        }
+        admitted++;
+        if (i % 3 === 0) await Bun.sleep(Math.random() * 4);
+        if (i % 7 === 0) admission.abandon();
+        else {
+          const cost = Math.floor(Math.random() * (amount + 1));
+          used += cost;
+          admission.settle([cost]);
+        }
+      }
+    });
+    const faults = (async () => {
+      for (let round = 0; round < 4; round++) {
+        await Bun.sleep(60);
+        proxy.loseAnswers = true;
+        await Bun.sleep(60);
+        proxy.cut();
+        proxy.loseAnswers = false;
+      }
+      await server.restart();
+    })();
+    await Promise.all([...work, faults]);
+    await until(() => replicas.every(({ database }) => database.state.status === 'up'));
+    expect(admitted).toBeGreaterThan(100);
+    // Two passes: a draw whose answer was lost is repeated first.
+    await until(async () => (await counted(law).catch(() => ({ spent: -1 }))).spent === used);
+    for (const { windows } of replicas) await windows.close();
+    running = false;
+    await looking;
+    expect(over).toBe(false);
+    expect(await counted(law)).toEqual({ spent: used, held: 0 });
+    proxy.close();
+  });
+
+  test('what a dead replica held counts as spent; if it wakes, what it really used', async () => {
+    const proxy = await startFaultProxy(server.port);
+    const dying = replica({ port: proxy.port, sessionMs: 1500 });
+    const law = budget(1000);
+    const ticket = ticketOf(await dying.windows.admit([{ law, amount: 400 }]));
+    const before = await counted(law);
+    expect(before.held).toBeGreaterThanOrEqual(400);
+    proxy.silent = true;
+    const other = replica({ sessionMs: 1500 });
+    await until(async () => {
+      await other.windows.standing([law]);
+      const { spent, held } = await counted(law);
+      return spent === before.held && held === 0;
+    });
+    // It is never free while nothing is known of it.
+    const most = await other.windows.admit([{ law, amount: 1000 - before.held + 1 }]);
+    expect(most.admitted).toBe(false);
+    proxy.silent = false;
+    proxy.cut();
+    ticket.settle([150]);
+    await until(() => dying.database.state.status === 'up');
+    await until(async () => {
+      const { spent } = await counted(law);
+      return spent === 150;
+    });
+    await dying.windows.close();
+    await other.windows.close();
+    expect(await counted(law)).toEqual({ spent: 150, held: 0 });
+    proxy.close();
+  });
+
+  test('while the bank is away, the lease lasts; then hard budgets refuse, and soft ones go on', async () => {
+    const proxy = await startFaultProxy(server.port);
+    const { windows, database } = replica({ port: proxy.port });
+    const law = budget(100_000);
+    ticketOf(await windows.admit([{ law, amount: 100 }])).settle([100]);
+    await until(async () => (await counted(law)).spent === 100);
+    proxy.silent = true;
+    let served = 0;
+    const failed = await (async () => {
+      for (;;) {
+        try {
+          ticketOf(await windows.admit([{ law, amount: 100 }])).settle([100]);
+          served++;
+        } catch (thrown) {
+          return thrown;
+        }
+      }
+    })();
+    expect(failed).toMatchObject({ code: 'limits_unavailable' });
+    expect(served).toBeGreaterThan(0);
+    ticketOf(await windows.admit([{ law, amount: 500, soft: true }])).settle([500]);
+    proxy.silent = false;
+    await until(() => database.state.status === 'up');
+    await until(async () => (await counted(law)).spent === 100 + served * 100 + 500);
+    proxy.close();
+  });
+
+  test('each mark is told once over all replicas', async () => {
+    reached.length = 0;
+    const replicas = [replica(), replica()];
+    const law = budget(1000, { marks: [500] });
+    for (let i = 0; i < 12; i++) {
+      const admission = await replicas[i % 2]!.windows.admit([{ law, amount: 100, soft: true }]);
+      ticketOf(admission).settle([100]);
+    }
+    await until(async () => (await counted(law)).spent === 1200);
+    for (const { windows } of replicas) await windows.standing([law]);
+    await until(() => reached.includes(1000));
+    await Bun.sleep(100);
+    expect(reached.toSorted((a, b) => a - b)).toEqual([500, 1000]);
+  });
+});
