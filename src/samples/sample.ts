@@ -136,6 +136,8 @@ export interface SampleRow {
   readonly session: string;
   /** Name of the gateway key of the request, '' without keys. */
   readonly owner: string;
+  /** `Claude Code`, `Codex`, `OpenAI SDK`, … by the user agent; '' without one. */
+  readonly client: string;
   readonly memory_space?: string;
   /** Size of all bodies. */
   readonly bytes: number;
@@ -161,13 +163,103 @@ export interface SampleFilter {
   readonly entry?: string;
   /** Kind of error. */
   readonly error?: string;
-  /** Name of the gateway key. */
+  /** Name of the gateway key whose exchanges may be seen. */
   readonly owner?: string;
+  /** Name of the gateway key that is looked for. */
+  readonly key?: string;
+  /** Part of the client's name; `*` stands for anything. */
+  readonly client?: string;
+  /** Part of the target's name; `*` stands for anything. */
+  readonly target?: string;
+  /** At least so many milliseconds in all. */
+  readonly slower?: number;
+  /** At least so many USD, by `rates`. */
+  readonly cost?: number;
+  readonly rates?: readonly TargetRates[];
   /** Part of the id, model, target, session, error or notes. */
   readonly q?: string;
-  /** Older than this one. */
-  readonly before?: { readonly time: number; readonly id: string };
+  /** Ids that fit as well as those that `q` finds. */
+  readonly found?: readonly string[];
+  /** Newest first when left out. */
+  readonly sort?: SampleSort;
+  /** Behind this one; `value` is its value in a sorted list. */
+  readonly before?: {
+    readonly time: number;
+    readonly id: string;
+    readonly value?: string | number;
+  };
   readonly limit?: number;
+}
+
+/** What a list can be sorted by. */
+export const SAMPLE_SORTS = [
+  'time',
+  'status',
+  'hops',
+  'tokens',
+  'out',
+  'cached',
+  'first',
+  'total',
+  'bytes',
+  'cost',
+  'model',
+  'target',
+  'client',
+  'key',
+  'session',
+] as const;
+export type SampleSortName = (typeof SAMPLE_SORTS)[number];
+
+export interface SampleSort {
+  readonly by: SampleSortName;
+  /** Smallest first; exchanges without the value come last all the same. */
+  readonly up: boolean;
+}
+
+/** What a token costs at a target in USD, where the prompt has more than `above` and at most `up_to` tokens. */
+export interface TargetRates {
+  readonly target: string;
+  readonly above: number;
+  readonly up_to: number;
+  readonly input: number;
+  readonly cached: number;
+  readonly write: number;
+  readonly write_1h: number;
+  readonly output: number;
+  /** For the request itself. */
+  readonly request: number;
+}
+
+/** One text of an exchange, for the search. */
+export interface SaidText {
+  readonly text: string;
+  /** This exchange said it first: it stands in the new turns of the request, or in the answer. */
+  readonly added: boolean;
+}
+
+/** The search in what was said. Texts that several exchanges carry are stored once. */
+export interface SampleTexts {
+  /** Ids whose texts are not in the index yet, oldest first. */
+  unread(limit: number): readonly string[];
+  /** How many exchanges are in the index, and how many of them are not read yet. */
+  progress(): { readonly all: number; readonly unread: number };
+  /** Puts the texts of an exchange into the index. */
+  put(id: string, texts: readonly SaidText[]): void;
+  /**
+   * Exchanges that said all these words in one text; each is a generator step of a few milliseconds. Words are
+   * parts of the text, whatever their case; those of one or two letters are beginnings of words.
+   */
+  find(words: readonly string[]): Generator<void, FoundTexts, void>;
+  /** A text by the number that {@link find} gave. */
+  text(number: number): string | undefined;
+}
+
+export interface FoundTexts {
+  /** Numbers of texts by the ids of the exchanges that said them. */
+  readonly by: ReadonlyMap<string, number>;
+  /** Older texts were not looked at: too many fit. */
+  readonly partial: boolean;
 }
 
 /** Sums over the samples of one bucket and target. */
@@ -243,6 +335,9 @@ export interface ExportedSample {
 export interface SampleStore {
   readonly root: string;
   list(filter?: SampleFilter): readonly SampleRow[];
+  /** All targets that samples went to. */
+  targets(): readonly string[];
+  readonly texts: SampleTexts;
   /** Samples from `since` to `until` in buckets of `bucketMs`. */
   statistics(
     filter: SampleFilter & { readonly since: number; readonly until: number },

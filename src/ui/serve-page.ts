@@ -9,7 +9,7 @@ const POLICY = [
   "script-src 'self'",
   "style-src 'self'",
   "connect-src 'self'",
-  "img-src 'self' data:",
+  "img-src 'self' data: blob:",
   "frame-ancestors 'none'",
   "base-uri 'none'",
   "form-action 'none'",

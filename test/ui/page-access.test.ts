@@ -52,11 +52,11 @@ browserSuite('coming to the page', (browser) => {
     await field.fill(KEY);
     await page.keyboard.press('Enter');
     // The page returns to the address, and the live feed works with a key.
-    await page.locator('.waterfall').waitFor();
+    await page.locator('.speakers').waitFor();
     await page.locator(`.row[data-id="${id}"]`).waitFor();
     await page.locator('.feed[data-state="live"]').waitFor();
     await page.reload();
-    await page.locator('.waterfall').waitFor();
+    await page.locator('.speakers').waitFor();
     expect(page.url()).not.toContain(KEY);
     const stored: unknown = await page.locator('body').evaluate((body) => {
       const view = body.ownerDocument.defaultView;

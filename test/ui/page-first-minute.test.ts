@@ -71,10 +71,11 @@ browserSuite('the first minute', (browser) => {
     expect(await page.locator('body').evaluate(faintTexts)).toEqual([]);
 
     await page.locator(`.row[data-id="${asked[0]}"]`).click();
+    await page.locator('.speaker', { hasText: 'Morning?' }).first().waitFor();
+    await page.locator('.answer', { hasText: 'Good morning.' }).waitFor();
+    await page.keyboard.press('2');
     await page.locator('.waterfall .line').first().waitFor();
     expect(await page.locator('.facts').first().textContent()).toContain('In memory');
-    await page.keyboard.press('2');
-    await page.getByText('Morning?').first().waitFor();
 
     await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'Record all exchanges' }).click();

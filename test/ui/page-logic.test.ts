@@ -356,8 +356,17 @@ describe('the sources of the page', () => {
 
   test('the sources turn no text into markup or code', () => {
     const risky =
-      /innerHTML|outerHTML|insertAdjacentHTML|setHTML|document\.write|DOMParser|createContextualFragment|\beval\(|new Function|localStorage|\.cookie/;
+      /innerHTML|outerHTML|insertAdjacentHTML|setHTML|document\.write|DOMParser|createContextualFragment|\beval\(|new Function|\.cookie/;
     expect(sources.filter(([, text]) => risky.test(text)).map(([name]) => name)).toEqual([]);
+  });
+
+  test('only choices of looks outlive the tab: one file keeps them, and no key comes near it', () => {
+    const keeps = sources.filter(([, text]) => text.includes('localStorage'));
+    expect(keeps.map(([name]) => name)).toEqual(['kit/settings.ts']);
+    const kept = sources.flatMap(([, text]) => [...text.matchAll(/keepSetting\('([a-z]+)'/g)]);
+    expect(new Set(kept.map(([, name]) => name))).toEqual(
+      new Set(['theme', 'density', 'columns', 'filters']),
+    );
   });
 
   test('the page loads nothing from elsewhere', () => {

@@ -34,7 +34,11 @@ browserSuite('the page', (browser) => {
   const states = () =>
     [
       ['#/', '.row'],
-      [`#/x/${tides}`, '.notelist .meaning'],
+      ['#/?q=Brest', '.hit mark'],
+      ['#/sessions', '.session-card'],
+      ['#/s/session-of-the-tides', '.step .turn'],
+      [`#/x/${tides}`, '.answer .text'],
+      [`#/x/${tides}/timeline`, '.notelist .meaning'],
       [`#/x/${tides}/messages`, '.talk'],
       [`#/x/${tides}/messages?as=json`, '.tree'],
       [`#/x/${tides}/diff`, '.difflines'],
@@ -53,8 +57,11 @@ browserSuite('the page', (browser) => {
       /^\d\d:\d\d:\d\d, status 200, via-chat, to chat\/m1, 3 hops, /,
     );
     await row.click();
-    await page.locator('.waterfall .line').first().waitFor();
+    await page.locator('.answer .text').filter({ hasText: TIDES }).waitFor();
     expect(new URL(page.url()).hash).toBe(`#/x/${tides}`);
+    await page.keyboard.press('2');
+    await page.locator('.waterfall .line').first().waitFor();
+    expect(new URL(page.url()).hash).toBe(`#/x/${tides}/timeline`);
     const names = await page.locator('.line-name b').allTextContents();
     expect(names).toEqual(['client', 'hop 1', 'web_search', 'hop 2', 'stock_price', 'hop 3']);
     // Hops and tools are consecutive: each bar begins where the previous one ends.
@@ -74,7 +81,7 @@ browserSuite('the page', (browser) => {
   });
 
   test('notes show their description from the manual and link to their changes', async () => {
-    const page = await open(`#/x/${tides}`);
+    const page = await open(`#/x/${tides}/timeline`);
     const note = page.locator('.notelist > li').filter({ hasText: 'server_tool_offered' });
     await note.getByText('The gateway offered a tool').waitFor();
     const link = note.locator('.tag');
@@ -219,7 +226,7 @@ browserSuite('the page', (browser) => {
     });
     expect(await page.locator('.row').count()).toBeLessThan(60);
     await page.keyboard.press('Enter');
-    await page.locator('.waterfall').waitFor();
+    await page.locator('.speakers').waitFor();
     await page.locator(`.row[data-id="${tides}"][aria-selected="true"]`).waitFor();
     await page.keyboard.press('k');
     await until(async () => !page.url().includes(tides));
@@ -228,7 +235,7 @@ browserSuite('the page', (browser) => {
 
   test('filters are part of the URL, and apply to the live list too', async () => {
     const page = await open('#/');
-    await page.getByPlaceholder('Search id').fill('session-of-the-tides');
+    await page.getByPlaceholder('Search what').fill('session-of-the-tides');
     await until(async () => (await page.locator('.row').count()) === 1);
     expect(page.url()).toContain('q=session-of-the-tides');
     setup.upstream.enqueue(say('Not for this list.'));
@@ -249,7 +256,7 @@ browserSuite('the page', (browser) => {
     const page = await open('#/?q=session-of-the-tides');
     await page.locator('.row').waitFor();
     await page.locator('.chip', { hasText: 'session-of-the-tides' }).waitFor();
-    const search = page.getByPlaceholder('Search id');
+    const search = page.getByPlaceholder('Search what');
     await search.focus();
     await page.keyboard.press('Escape');
     await until(async () => !page.url().includes('session-of-the-tides'));
@@ -269,11 +276,13 @@ browserSuite('the page', (browser) => {
     await row.waitFor();
     await page.locator('.row[data-tone="open"] .model', { hasText: 'via-chat' }).waitFor();
     await row.click();
+    await page.getByText(/running for [1-9]\.\d* s/).waitFor();
+    await page.keyboard.press('2');
     await page.locator('.facts', { hasText: 'Elapsed' }).waitFor();
     const textOf = async () => (await page.locator('.line-words').allTextContents()).join(' ');
     await until(async () => /[1-9]\.\d* s so far/.test(await textOf()));
     expect(await textOf()).not.toContain('-');
-    await page.keyboard.press('4');
+    await page.keyboard.press('5');
     await page.getByText('This exchange is still running').waitFor();
     await sent;
     // The waiting tab shows the stream by itself.
@@ -286,13 +295,14 @@ browserSuite('the page', (browser) => {
     await page.keyboard.press('j');
     await page.locator('.row[aria-selected="true"]').waitFor();
     await page.keyboard.press('Enter');
-    await page.locator('.waterfall').waitFor();
+    await page.locator('.speakers').waitFor();
     const views = [
-      ['2', '.talk'],
-      ['3', '.difflines'],
-      ['4', '.tape'],
-      ['5', '.jobform'],
-      ['1', '.waterfall'],
+      ['3', '.talk'],
+      ['4', '.difflines'],
+      ['5', '.tape'],
+      ['6', '.jobform'],
+      ['1', '.speakers'],
+      ['2', '.waterfall'],
     ] as const;
     for (const [key, shown] of views) {
       await page.keyboard.press(key);

@@ -23,6 +23,10 @@ export function* eraseSpace(
     ids.push(...removeAll(index, root, rows));
     yield;
   }
+  if (ids.length > 0) {
+    yield* index.texts.tidy();
+    yield* index.texts.scrub();
+  }
   index.scrub();
   return ids;
 }

@@ -1,6 +1,7 @@
 /** Translates the filter of a list into conditions of an SQL query. */
 
 import type { SampleFilter } from '../sample.ts';
+import { sortSql } from './row-order.ts';
 
 export interface Conditions {
   /** `WHERE …`, or ''. */
@@ -51,15 +52,31 @@ export function conditionsOf(filter: SampleFilter): Conditions {
   if (filter.session !== undefined) add('session GLOB ?', sessionGlob(filter.session));
   if (filter.error !== undefined) add('error = ?', filter.error);
   if (filter.owner !== undefined) add('owner = ?', filter.owner);
+  if (filter.key !== undefined) add('owner = ?', filter.key);
+  if (filter.client !== undefined) add('lower(client) GLOB ?', glob(filter.client));
+  if (filter.target !== undefined) add('lower(target) GLOB ?', glob(filter.target));
+  if (filter.slower !== undefined) add('total_ms >= ?', filter.slower);
+  if (filter.cost !== undefined) add('cost >= ?', filter.cost);
   if (filter.before !== undefined) {
-    const { time, id } = filter.before;
-    add('(time, id) < (?, ?)', time, id);
+    const { time, id, value } = filter.before;
+    if (filter.sort === undefined || value === undefined) add('(time, id) < (?, ?)', time, id);
+    else {
+      const by = sortSql(filter.sort);
+      const further = filter.sort.up ? '>' : '<';
+      add(`(${by} ${further} ? OR (${by} = ? AND (time, id) < (?, ?)))`, value, value, time, id);
+    }
   }
   if (filter.q !== undefined && filter.q !== '') {
     const fields = ['id', 'model', 'target', 'session', 'error', 'notes'];
     const words = filter.q.toLowerCase();
     const found = fields.map((field) => `instr(lower(${field}), ?) > 0`).join(' OR ');
-    add(`(${found})`, ...fields.map(() => words));
+    const ids = filter.found ?? [];
+    const also = ids.length === 0 ? '' : ' OR id IN (SELECT value FROM json_each(?))';
+    add(
+      `(${found}${also})`,
+      ...fields.map(() => words),
+      ...(ids.length === 0 ? [] : [JSON.stringify(ids)]),
+    );
   }
   if (filter.note !== undefined) {
     // A note is `name` or `name=count` between commas.
@@ -78,3 +95,44 @@ export function conditionsOf(filter: SampleFilter): Conditions {
 
 /** The whole name or its beginning. */
 const sessionGlob = (session: string) => `${session.replace(/[[*?]/g, '[$&]')}*`;
+
+/** Cost in USD by the columns of `rates`; null where the tokens or the price are unknown. */
+const COST = `CASE WHEN input_tokens IS NULL THEN NULL ELSE
+  max(0, input_tokens - coalesce(cached_tokens, 0) - coalesce(cache_write_tokens, 0)) * rates.input
+  + coalesce(cached_tokens, 0) * rates.cached
+  + max(0, coalesce(cache_write_tokens, 0) - coalesce(cache_write_1h_tokens, 0)) * rates.write
+  + min(coalesce(cache_write_tokens, 0), coalesce(cache_write_1h_tokens, 0)) * rates.write_1h
+  + coalesce(output_tokens, 0) * rates.output + rates.request END`;
+const RATES = [
+  'target',
+  'above',
+  'up_to',
+  'input',
+  'cached',
+  'write',
+  'write_1h',
+  'output',
+  'request',
+]
+  .map((name) => `value ->> '${name}' AS ${name === 'target' ? 'priced' : name}`)
+  .join(', ');
+
+/** The table that a filter reads: with a column `cost` where it asks for costs. */
+export function sourceOf({ rates, cost, sort }: SampleFilter): Omit<Conditions, 'where'> & {
+  readonly from: string;
+} {
+  if (cost === undefined && sort?.by !== 'cost') return { from: 'samples', values: [] };
+  const priced = `WITH rates AS MATERIALIZED (SELECT ${RATES} FROM json_each(?))`;
+  const tokens = 'coalesce(input_tokens, 0)';
+  const on = `rates.priced = samples.target AND ${tokens} > rates.above AND ${tokens} <= rates.up_to`;
+  return {
+    from: `(${priced} SELECT samples.*, ${COST} AS cost FROM samples LEFT JOIN rates ON ${on})`,
+    values: [JSON.stringify(rates ?? [])],
+  };
+}
+
+/** `ORDER BY …` of a filter. */
+export function orderOf({ sort }: SampleFilter): string {
+  if (sort === undefined) return 'ORDER BY time DESC, id DESC';
+  return `ORDER BY ${sortSql(sort)} ${sort.up ? 'ASC' : 'DESC'}, time DESC, id DESC`;
+}

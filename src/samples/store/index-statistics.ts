@@ -1,7 +1,7 @@
 /** Statistics of the index: each query is one statement that returns few rows, however many samples there are. */
 
 import type { SampleFilter, SamplePercentiles, SampleStatistics, SampleStore } from '../sample.ts';
-import { conditionsOf } from './index-query.ts';
+import { conditionsOf, sourceOf } from './index-query.ts';
 
 type RunQuery = (sql: string, values: (string | number)[]) => readonly unknown[];
 
@@ -32,9 +32,11 @@ export function statisticsOf(
   filter: Parameters<SampleStore['statistics']>[0],
   bucketMs: number,
 ): SampleStatistics {
-  const { limit: _limit, before: _before, ...others }: SampleFilter = filter;
-  const { where, values } = conditionsOf(others);
-  const from = `(SELECT *, CAST((time - ?) / ? AS INTEGER) AS bucket FROM samples ${where})`;
+  const { limit: _limit, before: _before, sort: _sort, ...others }: SampleFilter = filter;
+  const source = sourceOf(others);
+  const conditions = conditionsOf(others);
+  const values = [...source.values, ...conditions.values];
+  const from = `(SELECT *, CAST((time - ?) / ? AS INTEGER) AS bucket FROM ${source.from} ${conditions.where})`;
   const all = <Row>(sql: string) =>
     query(sql, [filter.since, bucketMs, ...values]) as readonly Row[];
   return {

@@ -7,22 +7,24 @@ import type { EntryName } from '../../conversation/models/endpoint-names.ts';
 import { fileAt, isDamage, openPrivate } from '../../lib/store/versioned-store.ts';
 import { hashedSpace } from '../mask/meta-mask.ts';
 import type { SampleFilter, SampleRow, SampleStatistics, SampleStore } from '../sample.ts';
-import { conditionsOf } from './index-query.ts';
+import { conditionsOf, orderOf, sourceOf } from './index-query.ts';
 import { statisticsOf } from './index-statistics.ts';
+import { TEXT_SCHEMA, type TextIndex, textsOf } from './text-store.ts';
 
-const VERSION = 4;
+const VERSION = 5;
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS samples (
-  id TEXT PRIMARY KEY, entry TEXT NOT NULL, state TEXT NOT NULL, time REAL NOT NULL,
+  number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, entry TEXT NOT NULL, state TEXT NOT NULL, time REAL NOT NULL,
   model TEXT NOT NULL, target TEXT NOT NULL, status INTEGER NOT NULL, error TEXT NOT NULL,
   failed INTEGER NOT NULL, stream INTEGER NOT NULL, tries INTEGER NOT NULL, hops INTEGER NOT NULL,
   notes TEXT NOT NULL, input_tokens REAL, output_tokens REAL, cached_tokens REAL,
   cache_write_tokens REAL, cache_write_1h_tokens REAL, reasoning_tokens REAL, first_byte_ms REAL,
-  total_ms REAL, session TEXT NOT NULL, owner TEXT NOT NULL, bytes INTEGER NOT NULL,
-  memory_space TEXT NOT NULL
+  total_ms REAL, session TEXT NOT NULL, owner TEXT NOT NULL, client TEXT NOT NULL,
+  bytes INTEGER NOT NULL, memory_space TEXT NOT NULL, texts_read INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX IF NOT EXISTS samples_time ON samples (time);
 CREATE INDEX IF NOT EXISTS samples_failed ON samples (failed, time);
+CREATE INDEX IF NOT EXISTS samples_target ON samples (target);
 CREATE INDEX IF NOT EXISTS samples_session ON samples (session, time);
 CREATE INDEX IF NOT EXISTS samples_space ON samples (memory_space) WHERE memory_space != '';
 CREATE TABLE IF NOT EXISTS erasures (space TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
@@ -34,6 +36,7 @@ END;
 CREATE TRIGGER IF NOT EXISTS sample_uncounted AFTER DELETE ON samples BEGIN
   UPDATE totals SET count = count - 1, bytes = bytes - old.bytes WHERE failed = old.failed;
 END;
+${TEXT_SCHEMA}
 PRAGMA user_version = ${VERSION};
 `;
 const COLUMNS = [
@@ -60,9 +63,13 @@ const COLUMNS = [
   'total_ms',
   'session',
   'owner',
+  'client',
   'bytes',
   'memory_space',
 ] as const;
+const ROW = COLUMNS.join(', ');
+/** Columns that may be missing in a row. */
+const EMPTY: Readonly<Record<string, string>> = { memory_space: '', client: '' };
 
 export interface Totals {
   readonly count: number;
@@ -78,6 +85,8 @@ export interface SampleIndex {
   /** Samples whose ids contain this text, newest first. */
   matching(part: string, limit: number): readonly SampleRow[];
   statistics: SampleStore['statistics'];
+  targets: SampleStore['targets'];
+  readonly texts: TextIndex;
   /** A page of ids of an entry with their states: those after `id`, in order. */
   idsAfter(
     entry: EntryName,
@@ -173,6 +182,16 @@ export function openIndex(root: string, fill?: (index: SampleIndex) => void): Sa
         percentiles: (what, by) => now((of) => of.percentiles(what, by)),
       };
     },
+    targets: () => run((of) => of.targets()),
+    texts: {
+      unread: (limit) => run((of) => of.texts.unread(limit)),
+      progress: () => run((of) => of.texts.progress()),
+      put: (id, texts) => run((of) => of.texts.put(id, texts)),
+      find: (words) => run((of) => of.texts.find(words)),
+      text: (number) => run((of) => of.texts.text(number)),
+      tidy: () => run((of) => of.texts.tidy()),
+      scrub: () => run((of) => of.texts.scrub()),
+    },
     idsAfter: (entry, id, limit) => run((of) => of.idsAfter(entry, id, limit)),
     totals: (failed) => run((of) => of.totals(failed)),
     oldest: (failed, limit) => run((of) => of.oldest(failed, limit)),
@@ -256,14 +275,15 @@ function indexOf(db: Database): SampleIndex {
     'SELECT id, state FROM samples WHERE entry = ? AND id > ? ORDER BY id LIMIT ?',
   );
   const matching = of<StoredRow, [string, number]>(
-    'SELECT * FROM samples WHERE instr(id, ?) > 0 ORDER BY time DESC, id DESC LIMIT ?',
+    `SELECT ${ROW} FROM samples WHERE instr(id, ?) > 0 ORDER BY time DESC, id DESC LIMIT ?`,
   );
+  const targets = of<{ target: string }, []>(`SELECT DISTINCT target FROM samples`);
   const totals = of<Totals, [number]>('SELECT count, bytes FROM totals WHERE failed = ?');
   const oldest = of<StoredRow, [number, number]>(
-    `SELECT * FROM samples WHERE failed = ? AND state != 'open' ORDER BY time, id LIMIT ?`,
+    `SELECT ${ROW} FROM samples WHERE failed = ? AND state != 'open' ORDER BY time, id LIMIT ?`,
   );
   const ofSpace = of<StoredRow, [string, string, number]>(
-    `SELECT * FROM samples WHERE memory_space != '' AND memory_space IN (?, ?) LIMIT ?`,
+    `SELECT ${ROW} FROM samples WHERE memory_space != '' AND memory_space IN (?, ?) LIMIT ?`,
   );
   const noteErasure = of<unknown, [string, number]>(
     'INSERT OR REPLACE INTO erasures VALUES (?, ?)',
@@ -272,9 +292,7 @@ function indexOf(db: Database): SampleIndex {
   const erasure = of<{ at: number }, [string]>('SELECT at FROM erasures WHERE space = ?');
   const putAll = db.transaction((rows: readonly SampleRow[]) => {
     for (const row of rows)
-      insert.run(
-        ...COLUMNS.map((column) => row[column] ?? (column === 'memory_space' ? '' : null)),
-      );
+      insert.run(...COLUMNS.map((column) => row[column] ?? EMPTY[column] ?? null));
   });
   const removeAll = db.transaction((gone: readonly string[]) => {
     for (const id of gone) remove.run(id);
@@ -287,10 +305,11 @@ function indexOf(db: Database): SampleIndex {
       if (gone.length > 0) removeAll.immediate(gone);
     },
     list: (filter) => {
+      const source = sourceOf(filter);
       const { where, values } = conditionsOf(filter);
-      const sql = `SELECT * FROM samples ${where} ORDER BY time DESC, id DESC LIMIT ?`;
+      const sql = `SELECT ${ROW} FROM ${source.from} ${where} ${orderOf(filter)} LIMIT ?`;
       return of<StoredRow, SQLQueryBindings[]>(sql)
-        .all(...values, filter.limit ?? -1)
+        .all(...source.values, ...values, filter.limit ?? -1)
         .map(rowOf);
     },
     statistics: (filter, bucketMs) =>
@@ -299,6 +318,8 @@ function indexOf(db: Database): SampleIndex {
         filter,
         bucketMs,
       ),
+    targets: () => targets.all().map(({ target }) => target),
+    texts: textsOf(db),
     matching: (part, limit) => matching.all(part, limit).map(rowOf),
     idsAfter: (entry, id, limit) => idsAfter.all(entry, id, limit),
     totals: (failed) => totals.get(failed ? 1 : 0)!,

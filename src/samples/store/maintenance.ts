@@ -135,9 +135,10 @@ export class StoreMaintenance {
         await turn();
         if (this.#closed) return;
         const ids = retain(index, root, retention(), now(), STEP);
-        if (ids.length === 0) return;
+        if (ids.length === 0) break;
         onRemoved(ids, true);
       }
+      await runInSlices(index.texts.tidy(), () => this.#closed);
     };
     this.#tidying = removeAll()
       .catch((error) => {

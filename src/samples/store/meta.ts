@@ -3,6 +3,7 @@
 import { summarize } from '../../conversation/notes.ts';
 import { targetName } from '../../conversation/target.ts';
 import { totalInput, totalOutput } from '../../conversation/usage.ts';
+import { clientName } from '../client-name.ts';
 import { MetaMask } from '../mask/meta-mask.ts';
 import { round, sampleError } from '../meta-values.ts';
 import type { Capture } from '../record/capture.ts';
@@ -87,6 +88,7 @@ export function metaText(
 export function rowOf(meta: SampleMeta, bytes?: number): SampleRow {
   const error = meta.error?.kind ?? '';
   const status = meta.status ?? 0;
+  const request = meta.edges.find(({ stage }) => stage === 'client-request');
   const tried = meta.edges.some(({ stage }) => /(?:^|-)try\d+-/.test(stage));
   return {
     id: meta.id,
@@ -112,6 +114,7 @@ export function rowOf(meta: SampleMeta, bytes?: number): SampleRow {
     total_ms: meta.total_ms ?? null,
     session: meta.session ?? '',
     owner: meta.owner ?? '',
+    client: clientName(request?.headers?.['user-agent'] ?? ''),
     ...(meta.memory_space !== undefined && { memory_space: meta.memory_space }),
     bytes: bytes ?? meta.edges.reduce((sum, stageInfo) => sum + stageInfo.bytes, 0),
   };

@@ -57,6 +57,10 @@ export function openSampleStore(root: string, indexed = false): SampleStore {
   const store: SampleStore = {
     root,
     list: (filter = {}) => ready().list(filter),
+    targets: () => ready().targets(),
+    get texts() {
+      return ready().texts;
+    },
     statistics: (filter, bucketMs) => ready().statistics(filter, bucketMs),
     find(id) {
       if (isId(id)) {
@@ -90,6 +94,7 @@ export function openSampleStore(root: string, indexed = false): SampleStore {
     remove(of) {
       removeFiles(root, rowOf(of));
       ready().remove([of.id]);
+      runAtOnce(ready().texts.tidy());
     },
     eraseSpace(space) {
       const files = ready();

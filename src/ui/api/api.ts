@@ -15,6 +15,7 @@ import type {
 
 export type * from './bodies/api-body.ts';
 export type * from './jobs/api-jobs.ts';
+export type * from './sessions/api-sessions.ts';
 
 /*
  * Rules that hold for every path:
@@ -112,7 +113,11 @@ export interface UiRow extends SampleRow {
  * `since`, `until`: milliseconds since 1970, or `30m`, `2h`, `7d`, or a date.
  * `status`: `500`, `5xx`, `429,5xx`, `ok`, `failed`, `cut` (the answer ended early), `unfinished` (the
  * recording process died), `open`. `model`: part of the model's or
- * target's name, `*` stands for anything. `q`: part of the id, model, target, session, error or notes.
+ * target's name, `*` stands for anything. `key`: name of a gateway key.
+ * `client`, `target`: like `model`. `slower`: at least so long in all, `800ms`, `5s`, `2m`. `cost`: at least so
+ * many USD. `sort`: a name of `SAMPLE_SORTS`, largest first; `:up` behind it, smallest first.
+ * `q`: part of the id, model, target, session, error or notes, or words that were said in one text of the
+ * request or the answer; words between quotes belong together.
  */
 export interface SamplesQuery {
   readonly status?: string;
@@ -121,6 +126,12 @@ export interface SamplesQuery {
   readonly session?: string;
   readonly entry?: string;
   readonly error?: string;
+  readonly key?: string;
+  readonly client?: string;
+  readonly target?: string;
+  readonly slower?: string;
+  readonly cost?: string;
+  readonly sort?: string;
   readonly since?: string;
   readonly until?: string;
   readonly q?: string;
@@ -130,11 +141,24 @@ export interface SamplesQuery {
   readonly cursor?: string;
 }
 
-/** `GET /ui/api/samples`: newest first. */
+/** `GET /ui/api/samples`: newest first, unless `sort` says otherwise. */
 export interface SamplesPage {
   readonly rows: readonly UiRow[];
   /** Older rows exist: send it with the next request. */
   readonly cursor?: string;
+  /** With `q`: where the words stand, by the ids of rows. */
+  readonly hits?: Readonly<Record<string, Hit>>;
+  /** With `q`: only the newest texts were searched, since very many fit. */
+  readonly partial?: boolean;
+  /** With `q`: recorded exchanges that the search does not know yet; it reads them in the background. */
+  readonly unread?: number;
+}
+
+/** A place in a text, with a few words around it. */
+export interface Hit {
+  readonly before: string;
+  readonly hit: string;
+  readonly after: string;
 }
 
 /** `GET /ui/api/stories?ids=ID,ID,…` (at most 50): what the list says of each; unknown ids are left out. */

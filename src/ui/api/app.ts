@@ -12,6 +12,7 @@ import { liveRoutes } from './live.ts';
 import type { UiOptions } from './options.ts';
 import { misfit } from './parameters.ts';
 import { sampleRoutes } from './sample-routes.ts';
+import { sessionRoutes } from './sessions/session-routes.ts';
 import { statsRoutes } from './stats.ts';
 import { storyRoutes } from './stories.ts';
 
@@ -38,6 +39,7 @@ export function createApi(options: UiOptions): Api {
     .use(infoRoutes(options))
     .use(sampleRoutes(context))
     .use(storyRoutes(context))
+    .use(sessionRoutes(context))
     .use(liveRoutes(context.live, options))
     .use(statsRoutes(context))
     .use(jobRoutes(context))

@@ -9,17 +9,43 @@ import { createLive, type Live } from './live.ts';
 import type { UiOptions } from './options.ts';
 import { withRecent } from './recent-store.ts';
 import { metaFor } from './sample.ts';
+import { TextSearch } from './search/text-search.ts';
+
+/** Milliseconds after the end of an exchange until its texts are read for the search. */
+const READ_AFTER = 300;
 
 export class ApiContext {
   readonly options: UiOptions;
   readonly live: Live;
   readonly jobs: Jobs = createJobs();
+  readonly texts: TextSearch;
+  readonly #unwatch: () => void;
   #store: SampleStore | undefined;
   #priced: { readonly config: Config; readonly prices: Prices } | undefined;
 
   constructor(options: UiOptions) {
     this.options = options;
     this.live = createLive(this);
+    this.texts = new TextSearch({
+      store: () => this.store,
+      recent: options.recorder.recent,
+      parts: options,
+    });
+    // What was recorded before the page was opened, then what is recorded from now on.
+    this.texts.read();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const later = () => {
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        this.texts.read();
+      }, READ_AFTER);
+      timer.unref();
+    };
+    const unwatch = options.watch({ row: ({ state }) => state !== 'open' && later(), gone() {} });
+    this.#unwatch = () => {
+      clearTimeout(timer);
+      unwatch();
+    };
   }
 
   /** The exchanges on disk and in memory; opened at the first use. */
@@ -27,7 +53,8 @@ export class ApiContext {
     if (this.#store === undefined) {
       const { samples, root, recorder } = this.options;
       const disk = samples(root, true);
-      this.#store = recorder.recent === undefined ? disk : withRecent(disk, recorder.recent);
+      this.#store =
+        recorder.recent === undefined ? disk : withRecent(disk, recorder.recent, () => this.prices);
     }
     return this.#store;
   }
@@ -50,7 +77,9 @@ export class ApiContext {
 
   /** Ends event streams and jobs; resolves when they have ended. */
   async close(): Promise<void> {
+    this.#unwatch();
     this.live.close();
+    await this.texts.close();
     await this.jobs.close();
     this.#store?.close();
     this.#store = undefined;

@@ -4,10 +4,19 @@ import { type Static, Type } from '@sinclair/typebox';
 import { invalid } from '../../conversation/errors.ts';
 import { costAt, type Prices, tokensCounted } from '../../samples/replay/cost.ts';
 import { FILTER_NAMES, parseFilter } from '../../samples/replay/filter.ts';
-import type { SampleFilter, SampleRow, SampleStore } from '../../samples/sample.ts';
+import { rateTable } from '../../samples/replay/rate-table.ts';
+import {
+  SAMPLE_SORTS,
+  type SampleFilter,
+  type SampleRow,
+  type SampleSort,
+  type SampleStore,
+} from '../../samples/sample.ts';
+import { type Placed, sortValue } from '../../samples/store/row-order.ts';
 import type { SamplesPage, UiRow } from './api.ts';
 import type { Viewer } from './guard.ts';
 import { wholeNumber } from './parameters.ts';
+import type { Found } from './search/text-search.ts';
 
 /** Conditions that exchanges must meet; empty ones count as left out. */
 export const FILTER_QUERY = Type.Partial(
@@ -20,7 +29,13 @@ export const FILTER_QUERY = Type.Partial(
     session: Type.String(),
     entry: Type.String(),
     error: Type.String(),
-    q: Type.String(),
+    key: Type.String(),
+    client: Type.String(),
+    target: Type.String(),
+    slower: Type.String(),
+    cost: Type.String(),
+    sort: Type.String(),
+    q: Type.String({ title: 'q', description: 'a text', maxLength: 500 }),
   }),
 );
 
@@ -31,6 +46,9 @@ export const LIST_QUERY = Type.Object({
 });
 
 export type FilterQuery = Static<typeof FILTER_QUERY>;
+
+/** Newest first. */
+export const NEWEST: SampleSort = { by: 'time', up: false };
 
 const EPOCH = /^\d{10,14}$/;
 
@@ -51,29 +69,102 @@ export function filterOfQuery(query: FilterQuery, { owner }: Viewer): SampleFilt
     ...parseFilter(given, now),
     ...times,
     ...(owner !== undefined && { owner }),
+    ...(query.key !== undefined && { key: query.key }),
+    ...(query.client !== undefined && { client: query.client }),
+    ...(query.target !== undefined && { target: query.target }),
+    ...(query.slower !== undefined && { slower: parseDuration(query.slower) }),
+    ...(query.cost !== undefined && { cost: parseUsd(query.cost) }),
+    ...(query.sort !== undefined && { sort: parseSort(query.sort) }),
     ...(q !== '' && { q }),
   };
 }
 
-const CURSOR = /^(\d+(?:\.\d+)?)-(req_\d+_[0-9A-Za-z]+)$/;
+const UNITS: Readonly<Record<string, number>> = { '': 1, ms: 1, s: 1000, m: 60_000 };
+
+/** `800ms`, `5s`, `2m`; a bare number counts milliseconds. @throws GatewayError invalid_request */
+function parseDuration(written: string): number {
+  const [, digits, unit = ''] = /^(\d{1,9}(?:\.\d{1,9})?) ?(ms|s|m)?$/.exec(written.trim()) ?? [];
+  if (digits === undefined) throw invalid(`"${written}" is not a duration: write 800ms, 5s, 2m.`);
+  return Number(digits) * UNITS[unit]!;
+}
+
+/** `0.05` or `$0.05`. @throws GatewayError invalid_request */
+function parseUsd(written: string): number {
+  const usd = Number(written.trim().replace('$', ''));
+  if (Number.isFinite(usd) && usd >= 0) return usd;
+  throw invalid(`"${written}" is not an amount: write USD, such as 0.05.`);
+}
+
+/** `cost` (largest first) or `cost:up`. @throws GatewayError invalid_request */
+function parseSort(written: string): SampleSort {
+  const [name, direction] = written.split(':');
+  const by = SAMPLE_SORTS.find((one) => one === name);
+  if (by !== undefined) return { by, up: direction === 'up' };
+  throw invalid(`"${written}" is not an order: write one of ${SAMPLE_SORTS.join(', ')}.`);
+}
+
+/** The place of a row in a sorted list. */
+export const placeOf = (row: UiRow, sort: SampleSort = NEWEST): Placed => ({
+  value: sortValue(row, sort, row.cost),
+  time: row.time,
+  id: row.id,
+});
+
+const CURSOR = /^(\d+(?:\.\d+)?)-(req_\d+_[0-9A-Za-z]+)(?:~(.{1,400}))?$/;
 
 /** @throws GatewayError invalid_request */
+function cursorOf(cursor: string): SampleFilter['before'] {
+  const [, time, id, value] = CURSOR.exec(cursor) ?? [];
+  if (id === undefined) throw invalid('This is not a cursor of a list.', 'cursor');
+  if (value === undefined) return { time: Number(time), id };
+  try {
+    const parsed: unknown = JSON.parse(value);
+    if (typeof parsed === 'string' || typeof parsed === 'number') {
+      return { time: Number(time), id, value: parsed };
+    }
+  } catch {
+    // Reported below.
+  }
+  throw invalid('This is not a cursor of a list.', 'cursor');
+}
+
+/**
+ * @param found what the search in texts found for `q`
+ * @throws GatewayError invalid_request
+ */
 export function samplesPage(
   store: SampleStore,
   { limit, cursor = '', ...query }: Static<typeof LIST_QUERY>,
   viewer: Viewer,
   prices: Prices,
+  found?: Found,
 ): SamplesPage {
   const filter = filterOfQuery(query, viewer);
-  const [, time, id] = CURSOR.exec(cursor) ?? [];
-  if (cursor !== '' && id === undefined) throw invalid('This is not a cursor of a list.', 'cursor');
-  const before = id === undefined ? undefined : { time: Number(time), id };
+  const before = cursor === '' ? undefined : cursorOf(cursor);
+  const byCost = filter.cost !== undefined || filter.sort?.by === 'cost';
   // One row more than requested shows whether there are more.
-  const rows = store.list({ ...filter, ...(before && { before }), limit: limit + 1 });
+  const rows = store.list({
+    ...filter,
+    ...(byCost && { rates: rateTable(prices, store.targets()) }),
+    ...(found && { found: found.ids }),
+    ...(before && { before }),
+    limit: limit + 1,
+  });
   const shown = rows.slice(0, limit).map((row) => priced(row, prices));
+  const hits =
+    found &&
+    Object.fromEntries(
+      shown.flatMap(({ id }) => {
+        const snippet = found.snippet(id);
+        return snippet === undefined ? [] : [[id, snippet]];
+      }),
+    );
+  const page = { rows: shown, ...(hits && { hits, partial: found.partial }) };
   const last = shown.at(-1);
-  if (rows.length <= limit || last === undefined) return { rows: shown };
-  return { rows: shown, cursor: `${last.time}-${last.id}` };
+  if (rows.length <= limit || last === undefined) return page;
+  const { value } = placeOf(last, filter.sort);
+  const place = filter.sort === undefined ? '' : `~${JSON.stringify(value)}`;
+  return { ...page, cursor: `${last.time}-${last.id}${place}` };
 }
 
 export function priced(row: SampleRow, prices: Prices): UiRow {
@@ -122,8 +213,12 @@ function matches(glob: readonly string[], text: readonly string[]): boolean {
 }
 
 /** Whether a single row, which may not be in the index yet, matches a filter. */
-export function fits(row: SampleRow, filter: SampleFilter): boolean {
+export function fits(
+  row: SampleRow & { readonly cost?: number | null },
+  filter: SampleFilter,
+): boolean {
   const { since, until, entry, session, error, owner, note, model, status, q } = filter;
+  const { key, client, target, slower, cost, found } = filter;
   const names = row.notes.split(',').map((one) => one.split('=')[0]);
   const pattern = [row.id, row.model, row.target, row.session, row.error, row.notes];
   return (
@@ -138,7 +233,14 @@ export function fits(row: SampleRow, filter: SampleFilter): boolean {
       matchesFilterGlob(model, row.model) ||
       matchesFilterGlob(model, row.target)) &&
     (status === undefined || hasStatus(row, status)) &&
-    (q === undefined || pattern.some((text) => text.toLowerCase().includes(q.toLowerCase())))
+    (key === undefined || row.owner === key) &&
+    (client === undefined || matchesFilterGlob(client, row.client)) &&
+    (target === undefined || matchesFilterGlob(target, row.target)) &&
+    (slower === undefined || (row.total_ms ?? -1) >= slower) &&
+    (cost === undefined || (row.cost ?? -1) >= cost) &&
+    (q === undefined ||
+      found?.includes(row.id) === true ||
+      pattern.some((text) => text.toLowerCase().includes(q.toLowerCase())))
   );
 }
 

@@ -71,9 +71,10 @@ export function createLive(sources: LiveSources): Live {
         if (known.length > 0) stream.send({ type: 'gone', ids: known });
       };
       const row = (one: SampleRow) => {
-        if (!fits(one, filter)) return gone([one.id]);
+        const row = priced(one, sources.prices);
+        if (!fits(row, filter)) return gone([one.id]);
         shown.add(one.id);
-        stream.send({ type: 'row', row: priced(one, sources.prices) });
+        stream.send({ type: 'row', row });
       };
       stream.send({ type: 'hello', now: Date.now() });
       unwatch = sources.options.watch({ row, gone });

@@ -1,23 +1,30 @@
 /** The samples on disk together with the exchanges that this process holds in memory, as one store. */
 
 import type { RecentSamples } from '../../samples/record/recent.ts';
+import type { Prices } from '../../samples/replay/cost.ts';
 import type { SampleFilter, SampleRow, SampleStore } from '../../samples/sample.ts';
 import { exportSample } from '../../samples/store/export-import.ts';
-import { fits } from './list.ts';
-
-const newestFirst = (a: SampleRow, b: SampleRow) => b.time - a.time || (a.id < b.id ? 1 : -1);
+import { comparePlaces } from '../../samples/store/row-order.ts';
+import { fits, NEWEST, placeOf, priced } from './list.ts';
 
 /**
  * Exchanges in memory are found once `recent.read` has masked them. Statistics count what is on disk alone,
  * and what is written goes to disk.
  */
-export function withRecent(store: SampleStore, recent: RecentSamples): SampleStore {
+export function withRecent(
+  store: SampleStore,
+  recent: RecentSamples,
+  prices: () => Prices,
+): SampleStore {
+  const placed = (row: SampleRow, filter: SampleFilter) =>
+    placeOf(priced(row, prices()), filter.sort);
   const rowsThatFit = (filter: SampleFilter) => {
-    const { before } = filter;
+    const { before, sort } = filter;
     return recent.rows().filter((row) => {
-      if (!fits(row, filter)) return false;
-      const { time, id } = row;
-      return before === undefined || time < before.time || (time === before.time && id < before.id);
+      if (!fits(priced(row, prices()), filter)) return false;
+      if (before === undefined) return true;
+      const last = { ...before, value: before.value ?? before.time };
+      return comparePlaces(placed(row, filter), last, sort ?? NEWEST) > 0;
     });
   };
   const merged: SampleStore = {
@@ -26,7 +33,11 @@ export function withRecent(store: SampleStore, recent: RecentSamples): SampleSto
       const found = rowsThatFit(filter);
       const rows = store.list(filter);
       if (found.length === 0) return rows;
-      return [...found, ...rows].sort(newestFirst).slice(0, filter.limit);
+      return [...found, ...rows]
+        .map((row) => ({ row, place: placed(row, filter) }))
+        .sort((a, b) => comparePlaces(a.place, b.place, filter.sort ?? NEWEST))
+        .slice(0, filter.limit)
+        .map(({ row }) => row);
     },
     find: (id) => recent.find(id)?.meta ?? store.find(id),
     row: (meta) => ({

@@ -24,7 +24,12 @@ export const sampleRoutes = (context: ApiContext) =>
     .use(guard(context.options))
     .get(
       '/samples',
-      ({ query, viewer }) => json(samplesPage(context.store, query, viewer, context.prices)),
+      async ({ query, viewer }) => {
+        const q = query.q?.trim() ?? '';
+        const found = q === '' ? undefined : await context.texts.find(q);
+        const page = samplesPage(context.store, query, viewer, context.prices, found);
+        return json(found === undefined ? page : { ...page, unread: context.texts.unread() });
+      },
       queryOf(LIST_QUERY),
     )
     .group('/samples/:id', { params: Type.Object({ id: Type.String() }) }, (one) =>

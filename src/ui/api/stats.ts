@@ -4,6 +4,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { invalid } from '../../conversation/errors.ts';
 import { costOf, type Prices } from '../../samples/replay/cost.ts';
+import { rateTable } from '../../samples/replay/rate-table.ts';
 import type { SamplePercentiles, SampleStore, SampleSums } from '../../samples/sample.ts';
 import { json } from './answers.ts';
 import type { Stats, StatsFigures } from './api.ts';
@@ -46,7 +47,8 @@ export async function statsFor(
   if (since >= until) throw invalid('"since" must be before "until".', 'since');
   // Whole milliseconds, so that the index computes the same buckets.
   const bucketMs = Math.ceil((until - since) / wanted);
-  const index = store.statistics({ ...filter, since, until }, bucketMs);
+  const rates = filter.cost === undefined ? undefined : rateTable(prices, store.targets());
+  const index = store.statistics({ ...filter, since, until, ...(rates && { rates }) }, bucketMs);
 
   const buckets = Array.from({ length: Math.ceil((until - since) / bucketMs) }, () =>
     emptySum(prices),

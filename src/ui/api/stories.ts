@@ -4,12 +4,12 @@ import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { GatewayError } from '../../conversation/errors.ts';
 import type { Block, Conversation } from '../../conversation/types.ts';
+import { clientName } from '../../samples/client-name.ts';
 import type { SampleMeta } from '../../samples/sample.ts';
 import { json } from './answers.ts';
 import type { Story } from './api.ts';
 import { contextFor, EMPTY, readReply, readRequest } from './bodies/decode-body.ts';
 import { readableBody } from './bodies/stage-bodies.ts';
-import { clientName } from './client-name.ts';
 import type { ApiContext } from './context.ts';
 import { guard, type Viewer } from './guard.ts';
 
@@ -83,7 +83,7 @@ const INJECTED = ['<system-reminder>', '<environment_context>', '<user_instructi
 const isInjected = (text: string) => INJECTED.some((begins) => text.trimStart().startsWith(begins));
 
 /** What the user said last; for a turn that only brings results of tools, whose they are. */
-function askedIn({ turns }: Conversation): string {
+export function askedIn({ turns }: Conversation): string {
   const calls = new Map<string, string>();
   for (const { blocks } of turns) {
     for (const block of blocks) if (block.type === 'tool-call') calls.set(block.id, block.name);
@@ -131,7 +131,7 @@ function saidIn(blocks: readonly Block[]): string {
 }
 
 /** On one line, cut between characters. */
-function firstWords(text: string): string {
+export function firstWords(text: string): string {
   const line = text.trimStart().slice(0, MOST_READ).split(/\s+/).join(' ').trim();
   const characters = [...line];
   return characters.length <= MOST_CHARACTERS

@@ -1,8 +1,6 @@
 /** The entry of the page at `/ui`, which shows recorded exchanges and administers the gateway in the browser. */
 
 import type { Info } from '../api/api.ts';
-import { createAdminPage } from './admin/admin-page.ts';
-import { createChartsPage } from './charts/charts-page.ts';
 import { createExchangePage } from './exchange/exchange-page.ts';
 import { getInfo } from './kit/api-calls.ts';
 import { h, replace } from './kit/dom.ts';
@@ -11,8 +9,10 @@ import { keyForm } from './kit/key-form.ts';
 import { createKeyList } from './kit/key-list.ts';
 import { PLACES } from './kit/places.ts';
 import { currentRoute, filtersOf, go, hashOf, type Route } from './kit/route.ts';
+import { applyTheme } from './kit/theme.ts';
 import type { ExchangeRoute, View } from './kit/view.ts';
 import { createListPage } from './list/list-page.ts';
+import { createPage, pageName } from './pages.ts';
 import { createShell, type Shell } from './shell.ts';
 
 let running: { close(): void } | undefined;
@@ -80,12 +80,6 @@ interface OpenPage {
   readonly view: View;
 }
 
-/** The name of a place with a view of its own; undefined for the list and its exchange. */
-const pageName = (route: Route): string | undefined => {
-  if (route.name === 'list' || route.name === 'exchange') return undefined;
-  return route.name === 'admin' ? route.page : route.name;
-};
-
 /**
  * Builds the page and keeps it in line with the URL.
  * @param info undefined: there is no key for the exchanges, and only the admin pages are shown
@@ -100,18 +94,13 @@ function open(info: Info | undefined): { close(): void } {
   let page: OpenPage | undefined;
   let exchange: { readonly id: string; readonly view: View<ExchangeRoute> } | undefined;
 
-  function createPage(route: Route): View | undefined {
-    if (route.name === 'admin') return createAdminPage(route.page);
-    return info && createChartsPage(info);
-  }
-
   function showPage(route: Route): void {
     const name = pageName(route);
     if (page?.name !== name) {
       page?.view.close();
       page = undefined;
       shell.page.replaceChildren();
-      const view = name === undefined ? undefined : createPage(route);
+      const view = name === undefined ? undefined : createPage(route, info);
       if (name !== undefined && view !== undefined) {
         page = { name, view };
         replace(shell.page, view.node);
@@ -187,5 +176,6 @@ function open(info: Info | undefined): { close(): void } {
   };
 }
 
+applyTheme();
 if (location.hash === '') history.replaceState(null, '', hashOf({ name: 'list', query: {} }));
 start();

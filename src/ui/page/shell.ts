@@ -4,6 +4,7 @@ import type { Info } from '../api/api.ts';
 import { button, h, replace } from './kit/dom.ts';
 import { PLACES, placeOf } from './kit/places.ts';
 import { hashOf, type Route } from './kit/route.ts';
+import { themeSwitch } from './kit/theme.ts';
 import type { Feed } from './list/rows.ts';
 
 export interface Shell {
@@ -71,6 +72,7 @@ export function createShell(info: Info | undefined, help: () => void): Shell {
         ),
       feed,
       h('a', { class: 'quiet', href: '/docs', target: '_blank', rel: 'noopener' }, 'Manual'),
+      themeSwitch(),
       button('?', help, {
         class: 'quiet help',
         'aria-label': 'Keyboard shortcuts',

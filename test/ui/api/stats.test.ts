@@ -1,6 +1,6 @@
 /** Figures of the charts against counting by hand, and the live filter against the index, over random samples. */
 
-import { afterEach, describe, expect, test } from 'bun:test';
+import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,12 +9,17 @@ import { modelPrice } from '../../../src/config/sections/prices.ts';
 import { WITHOUT_KEY } from '../../../src/keys/principal.ts';
 import { openSampleStore } from '../../../src/samples/index.ts';
 import { pricesOf } from '../../../src/samples/replay/cost.ts';
-import type { SampleRow, SampleStore } from '../../../src/samples/sample.ts';
+import { rateTable } from '../../../src/samples/replay/rate-table.ts';
+import { SAMPLE_SORTS, type SampleRow, type SampleStore } from '../../../src/samples/sample.ts';
 import { openIndex } from '../../../src/samples/store/index-store.ts';
-import type { Percentiles, StatsFigures } from '../../../src/ui/api/api.ts';
+import { sortValue } from '../../../src/samples/store/row-order.ts';
+import type { Percentiles, StatsFigures, UiRow } from '../../../src/ui/api/api.ts';
 import { filterOfQuery, fits, priced, samplesPage } from '../../../src/ui/api/list.ts';
 import { statsFor } from '../../../src/ui/api/stats.ts';
 import { cpuTime } from '../../support/cpu-time.ts';
+
+// Each case of a property opens an index of its own.
+setDefaultTimeout(60_000);
 
 const NOW = 1_800_000_000_000;
 const principal = WITHOUT_KEY;
@@ -79,6 +84,7 @@ const row: fc.Arbitrary<SampleRow> = fc
       first_byte_ms: first,
       total_ms: total,
       memory_space: '',
+      client: number % 3 === 0 ? '' : number % 3 === 1 ? 'Claude Code' : 'Codex',
       bytes: 10,
     } as SampleRow;
   });
@@ -241,6 +247,11 @@ describe('the filter of the live feed', () => {
       error: fc.constantFrom('upstream', 'rate'),
       since: fc.constantFrom(String(NOW - 50_000)),
       until: fc.constantFrom(String(NOW - 10_000)),
+      key: fc.constantFrom('ann', 'bob'),
+      client: fc.constantFrom('claude', 'Cod*', 'x'),
+      target: fc.constantFrom('glm/*', 'm1', 'free'),
+      slower: fc.constantFrom('0', '50ms', '1s', '2 s'),
+      cost: fc.constantFrom('0', '$0.0001', '0.05'),
       q: fc.constantFrom('claude', 'bridged', 'req_', 'GLM', 'abd', '%', '_'),
     },
     { requiredKeys: [] },
@@ -251,9 +262,10 @@ describe('the filter of the live feed', () => {
       fc.property(rowsOf, given, fc.constantFrom(undefined, 'ann'), (rows, query, owner) => {
         const book = bookWith(rows);
         const filter = filterOfQuery(query, { principal, key: owner ?? '', owner });
-        const listed = book.list(filter).map(({ id }) => id);
+        const rates = rateTable(prices, book.targets());
+        const listed = book.list({ ...filter, rates }).map(({ id }) => id);
         book.close();
-        const passed = rows.filter((one) => fits(one, filter)).map(({ id }) => id);
+        const passed = rows.filter((one) => fits(priced(one, prices), filter)).map(({ id }) => id);
         expect(new Set(passed)).toEqual(new Set(listed));
       }),
       { numRuns: 300 },
@@ -283,6 +295,34 @@ describe('pages of the list', () => {
         expect(ids).toEqual(expected);
       }),
       { numRuns: 100 },
+    );
+  });
+
+  test('every order lists every row once over its pages, by its value, with unknown ones last', () => {
+    const sorts = fc.constantFrom(...SAMPLE_SORTS);
+    fc.assert(
+      fc.property(rowsOf, sorts, fc.boolean(), (rows, by, up) => {
+        const book = bookWith(rows);
+        const listed: UiRow[] = [];
+        let cursor: string | undefined;
+        do {
+          const query = { limit: 4, sort: up ? `${by}:up` : by, ...(cursor && { cursor }) };
+          const page = samplesPage(book, query, EVERYBODY, prices);
+          listed.push(...page.rows);
+          cursor = page.cursor;
+        } while (cursor !== undefined);
+        book.close();
+        expect(listed.map(({ id }) => id).toSorted()).toEqual(rows.map(({ id }) => id).toSorted());
+        const places = listed.map((one) => sortValue(one, { by, up }, one.cost));
+        for (const [i, value] of places.entries()) {
+          const before = places[i - 1];
+          if (before === undefined || before === value) continue;
+          // The index adds costs in another order: the last digits may differ.
+          const close = typeof value === 'number' && Math.abs(Number(before) - value) < 2e-9;
+          expect(close || before < value === up).toBe(true);
+        }
+      }),
+      { numRuns: 150 },
     );
   });
 

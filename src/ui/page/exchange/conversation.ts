@@ -4,9 +4,11 @@ import type { Note } from '../../../conversation/notes.ts';
 import type { BlockView, ConversationView, ToolView, TurnView } from '../../api/api.ts';
 import { button, type Child, h, replace } from '../kit/dom.ts';
 import { bytes, count, several } from '../kit/format.ts';
+import { hasWord } from '../kit/highlight.ts';
 import { jsonTree } from '../kit/json-tree.ts';
-import { longText } from '../kit/long-text.ts';
+import { ALL_LINES, longText } from '../kit/long-text.ts';
 import { noteTag } from '../kit/notes-manual.ts';
+import { type PictureSource, showPicture } from './picture.ts';
 import { totalInput, totalOutput } from './usage.ts';
 
 /** Turns at the beginning and at the end of a long conversation that are shown at first. */
@@ -22,6 +24,9 @@ interface Context {
   readonly chars: number;
   /** JSON pointer of the current turn. */
   readonly lines?: number;
+  readonly pictures?: PictureSource;
+  /** The search that led here: texts with its words are shown whole. */
+  readonly q?: string;
 }
 
 export function conversation(
@@ -53,6 +58,41 @@ export function conversation(
   );
 }
 
+/** What the parts of a conversation need to be drawn elsewhere. */
+export interface Told {
+  readonly notes?: readonly Note[];
+  /** The same body with longer texts. */
+  readonly again: Context['again'];
+  /** Where the pictures of the body come from; left out: they stand there by kind and size. */
+  readonly pictures?: PictureSource;
+  /** The search that led here: texts with its words are shown whole. */
+  readonly q?: string;
+}
+
+const contextOf = ({ notes = [], again, pictures, q }: Told): Context => ({
+  notes: notes.filter(({ where }) => where),
+  again,
+  ...(pictures && { pictures }),
+  ...(q && { q }),
+  chars: 5e6,
+});
+
+/** One turn. @param index its number in the request */
+export const oneTurn = (view: TurnView, index: number, told: Told): HTMLElement =>
+  drawTurn(view, index, contextOf(told));
+
+/** Turns with those in the middle folded. */
+export const allTurns = (views: readonly TurnView[], told: Told): HTMLElement =>
+  turns(views, contextOf(told));
+
+/** The blocks of an answer. */
+export const answerBlocks = (views: readonly BlockView[], told: Told): readonly HTMLElement[] =>
+  views.map((one, i) => block(one, [0, i], contextOf(told)));
+
+/** The blocks of the instructions. */
+export const systemBlocks = (views: readonly BlockView[], told: Told): readonly HTMLElement[] =>
+  views.map((one, i) => block(one, ['system', i], { ...contextOf(told), lines: LINES.system }));
+
 function facts(view: ConversationView): HTMLElement {
   const { settings, usage } = view;
   const facts = [
@@ -77,7 +117,7 @@ function facts(view: ConversationView): HTMLElement {
   );
 }
 
-function tools(all: readonly ToolView[]): Child {
+export function tools(all: readonly ToolView[]): Child {
   if (all.length === 0) return null;
   return h(
     'details',
@@ -193,10 +233,12 @@ function block(one: BlockView, place: Place, context: Context): HTMLElement {
     return found !== undefined && 'text' in found ? found.text : '';
   };
   const text = (cls?: string) =>
-    'text' in one ? longText(one, cls, rest, context.lines) : h('span');
+    'text' in one
+      ? longText(one, cls, rest, hasWord(one.text, context.q ?? '') ? ALL_LINES : context.lines)
+      : h('span');
   switch (one.type) {
     case 'text':
-      return h('div', { class: 'block' }, text(), citations(one.citations));
+      return h('div', { class: 'block' }, text('md'), citations(one.citations));
     case 'refusal':
       return h('div', { class: 'block refusal' }, h('b', null, 'refusal'), text());
     case 'reasoning':
@@ -240,15 +282,30 @@ function block(one: BlockView, place: Place, context: Context): HTMLElement {
         one.content.map((inner, i) => block(inner, [...place, i], context)),
       );
     case 'media':
-      return h(
-        'div',
-        { class: 'block media' },
-        h('b', null, one.media),
-        ` ${[one.mime, one.filename, one.url, one.bytes === undefined ? undefined : bytes(one.bytes)].filter(Boolean).join(', ')}`,
-      );
+      return media(one, context);
     case 'opaque':
       return h('div', { class: 'block opaque' }, h('b', null, one.name), text('code'));
   }
+}
+
+function media(one: Extract<BlockView, { type: 'media' }>, { pictures }: Context): HTMLElement {
+  const facts = [
+    one.mime,
+    one.filename,
+    one.url,
+    one.bytes === undefined ? undefined : bytes(one.bytes),
+  ];
+  const box = h('div');
+  if (pictures !== undefined && one.at !== undefined && one.media === 'image') {
+    void showPicture(box, pictures, one.at, one.mime ?? '');
+  }
+  return h(
+    'div',
+    { class: 'block media' },
+    h('b', null, one.media),
+    ` ${facts.filter(Boolean).join(', ')}`,
+    box,
+  );
 }
 
 const whose = (by: string): Child =>

@@ -12,9 +12,11 @@ import type { ExchangeRoute, View } from '../kit/view.ts';
 import { exchangeHeader } from './exchange-header.ts';
 import { createMessagesTab } from './messages-tab.ts';
 import { createStreamTab } from './stream-tab.ts';
+import { createTalkTab } from './talk-tab.ts';
 import { createTimelineTab } from './timeline-tab.ts';
 
 const NAMES: Readonly<Record<Tab, string>> = {
+  talk: 'Conversation',
   timeline: 'Timeline',
   messages: 'Messages',
   diff: 'Diff',
@@ -26,6 +28,7 @@ const NAMES: Readonly<Record<Tab, string>> = {
 type MakeTab = (detail: SampleDetail, info: Info) => View<ExchangeRoute>;
 
 const MAKE: Readonly<Record<Tab, MakeTab>> = {
+  talk: createTalkTab,
   timeline: createTimelineTab,
   messages: createMessagesTab,
   diff: createDiffTab,
@@ -35,7 +38,7 @@ const MAKE: Readonly<Record<Tab, MakeTab>> = {
 };
 
 /** Tabs that show bodies: they are redrawn once when the exchange ends. */
-const REDRAWN: ReadonlySet<Tab> = new Set(['messages', 'stream', 'diff']);
+const REDRAWN: ReadonlySet<Tab> = new Set(['talk', 'messages', 'stream', 'diff']);
 
 /** Milliseconds between two reloads of a running exchange. */
 const RELOAD_AFTER = 1000;
@@ -94,13 +97,21 @@ export function createExchangePage(info: Info, id: string): View<ExchangeRoute> 
       if (closed) return;
       const running = next.row.state === 'open';
       const ended = detail?.row.state === 'open' && !running;
+      // Its answer has begun: the conversation shows it from now on.
+      const begun =
+        tab?.name === 'talk' &&
+        detail?.client.response === undefined &&
+        next.client.response !== undefined;
       const changed = running || JSON.stringify(next) !== JSON.stringify(detail);
       detail = next;
       node.removeAttribute('aria-busy');
       if (changed) {
         replace(head, exchangeHeader(next, info));
         // The timeline of a running exchange grows. The other tabs stay unchanged until the end.
-        if (tab !== undefined && (tab.name === 'timeline' || (ended && REDRAWN.has(tab.name)))) {
+        if (
+          tab !== undefined &&
+          (tab.name === 'timeline' || begun || (ended && REDRAWN.has(tab.name)))
+        ) {
           tab.view.close();
           tab = undefined;
         }

@@ -9,7 +9,7 @@ import { currentRoute, filtersOf, hashOf } from '../kit/route.ts';
 interface Span {
   readonly from: number;
   readonly to: number;
-  readonly kind: 'connect' | 'wait' | 'head' | 'stream' | 'tool' | 'client' | 'failed';
+  readonly kind: 'pause' | 'connect' | 'wait' | 'head' | 'stream' | 'tool' | 'client' | 'failed';
 }
 
 interface Line {
@@ -24,7 +24,7 @@ interface Line {
 }
 
 /** The wait before the first byte. */
-const THIN: ReadonlySet<Span['kind']> = new Set(['connect', 'wait']);
+const THIN: ReadonlySet<Span['kind']> = new Set(['pause', 'connect', 'wait']);
 
 /** Width of the drawing in its own units; it is scaled to the available width. */
 const WIDTH = 1000;
@@ -113,7 +113,19 @@ function linesOf(detail: SampleDetail): readonly Line[] {
   const lines: Line[] = [];
   const several = hops.length > 1;
   for (const { hop, tries } of hops) {
-    for (const one of tries) lines.push(tryLine(hop, one, several || tries.length > 1, last));
+    for (const [i, one] of tries.entries()) {
+      const line = tryLine({ hop, one, numbered: several, tries: tries.length }, last);
+      const pausedAt = tries[i - 1]?.end_at ?? null;
+      // The pause before another try stands on that try's line.
+      const pause: readonly Span[] =
+        pausedAt === null || one.sent_at === null || one.sent_at - pausedAt < 1
+          ? []
+          : [{ from: pausedAt, to: one.sent_at, kind: 'pause' }];
+      const waited = pause
+        .map(({ from, to }) => `after a pause of ${millis(to - from)}, `)
+        .join('');
+      lines.push({ ...line, spans: [...pause, ...line.spans], text: `${waited}${line.text}` });
+    }
     for (const tool of tools.filter((run) => run.hop === hop)) {
       const from = tool.at ?? 0;
       const to = from + (tool.ms ?? 0);
@@ -169,7 +181,16 @@ const latest = ({ hops, client }: SampleDetail): number =>
     ),
   );
 
-function tryLine(hop: number, one: TryView, numbered: boolean, last: number): Line {
+interface TryOfHop {
+  readonly hop: number;
+  readonly one: TryView;
+  /** There are several hops. */
+  readonly numbered: boolean;
+  /** How many tries this hop took. */
+  readonly tries: number;
+}
+
+function tryLine({ hop, one, numbered, tries }: TryOfHop, last: number): Line {
   const failed = one.error !== null || (one.status ?? 0) >= 400;
   const end = one.end_at ?? last;
   const spans: Span[] = [];
@@ -199,9 +220,9 @@ function tryLine(hop: number, one: TryView, numbered: boolean, last: number): Li
       ]
         .filter((part) => part !== '')
         .join(', ');
-  const attempt = one.counted ? '' : ` try ${one.try}`;
+  const names = [numbered ? `hop ${hop}` : '', tries > 1 ? `try ${one.try}` : ''];
   return {
-    name: numbered ? `hop ${hop}${attempt}` : 'vendor',
+    name: names.filter((name) => name !== '').join(' ') || 'vendor',
     what: `${one.target}${one.status === null ? '' : ` ${one.status}`}`,
     tone: failed ? 'bad' : one.counted ? 'ok' : 'quiet',
     spans,
@@ -213,6 +234,7 @@ function tryLine(hop: number, one: TryView, numbered: boolean, last: number): Li
 
 function legend(): HTMLElement {
   const all = [
+    ['pause', 'pause before a try'],
     ['connect', 'connecting'],
     ['wait', 'sent, waiting'],
     ['head', 'headers received, no body yet'],

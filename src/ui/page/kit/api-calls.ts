@@ -16,6 +16,8 @@ import type {
   SampleDetail,
   SamplesPage,
   SamplesQuery,
+  SessionsList,
+  SessionView,
   Stats,
   Stories,
 } from '../../api/api.ts';
@@ -35,6 +37,11 @@ export const getSamples = (query: SamplesQuery, signal: AbortSignal) =>
 
 export const getStories = (ids: readonly string[], signal: AbortSignal) =>
   json<Stories>('/stories', { query: { ids: ids.join(',') }, signal });
+
+export const getSessions = (signal?: AbortSignal) => json<SessionsList>('/sessions', { signal });
+
+export const getSession = (id: string, signal?: AbortSignal) =>
+  json<SessionView>(`/sessions/${encodeURIComponent(id)}`, { signal });
 
 export const getLive = (query: Query, signal: AbortSignal) =>
   follow<LiveEvent>('/live', { query, signal });

@@ -24,8 +24,9 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
   [
     'Exchange',
     [
-      ['1 … 6', 'timeline, messages, diff, stream, replay, bisect'],
+      ['1 … 7', 'conversation, timeline, messages, diff, stream, replay, bisect'],
       ['j  k', 'next, previous exchange in the same view'],
+      ['v', 'conversation: as the client sent it, as the vendor got it'],
       ['[  ]', 'messages: previous, next body'],
       ['n  p', 'diff: next, previous change'],
       ['←  →', 'stream: one event (with Shift ten)'],

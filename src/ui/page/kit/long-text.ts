@@ -3,21 +3,29 @@
 import type { TextView } from '../../api/api.ts';
 import { button, h, replace } from './dom.ts';
 import { count } from './format.ts';
+import { markdown } from './markdown.ts';
 
 /** Lines that are shown at first. */
 const LINES = 24;
 const CHARS = 2400;
+/** Lines of a text that is shown whole. */
+export const ALL_LINES = Number.POSITIVE_INFINITY;
 /** Characters that one click on "more" shows. */
 const STEP = 60_000;
 
-/** @param rest loads the whole text where only its beginning was sent; `lines`: lines to show at first */
+/**
+ * @param cls class of the box; `md`: a text that may be Markdown
+ * @param rest loads the whole text where only its beginning was sent; `lines`: lines to show at first
+ */
 export function longText(
   view: TextView,
   cls = 'text',
   rest?: () => Promise<string>,
   lines = LINES,
 ): HTMLElement {
-  const box = h('div', { class: cls, dir: 'auto' });
+  // Results of tools are shown letter by letter, what people and models say as Markdown.
+  const styled = cls === 'md' && lines >= LINES;
+  const box = h('div', { class: cls === 'md' ? `text${styled ? ' md' : ''}` : cls, dir: 'auto' });
   let text = view.text;
   const whole = () => (text === view.text ? (view.chars ?? text.length) : text.length);
   let shown = cutAt(text, lines);
@@ -25,7 +33,7 @@ export function longText(
     const left = whole() - shown;
     replace(
       box,
-      text.slice(0, shown),
+      styled ? markdown(text.slice(0, shown)) : text.slice(0, shown),
       left > 0 &&
         button(`… show ${count(Math.min(left, STEP))} of ${count(left)} more characters`, more, {
           class: 'more',
@@ -46,6 +54,7 @@ export function longText(
 
 /** Where to cut at first, by lines or characters; a text slightly over the limit is shown whole. */
 function cutAt(text: string, lines: number): number {
+  if (lines === ALL_LINES) return text.length;
   let at = -1;
   for (let line = 0; line < lines; line++) {
     at = text.indexOf('\n', at + 1);

@@ -30,6 +30,13 @@ export const PLACES: readonly Place[] = [
     holds: ({ name }) => name === 'list' || name === 'exchange',
   },
   {
+    title: 'Sessions',
+    key: 's',
+    admin: false,
+    at: () => ({ name: 'sessions', query: {} }),
+    holds: ({ name }) => name === 'sessions' || name === 'session',
+  },
+  {
     title: 'Charts',
     key: 'c',
     admin: false,

@@ -1,7 +1,15 @@
 /** The state of the page in its URL, so that every state can be linked to, reloaded and reached with "back". */
 
-export type Tab = 'timeline' | 'messages' | 'diff' | 'stream' | 'replay' | 'bisect';
-export const TABS: readonly Tab[] = ['timeline', 'messages', 'diff', 'stream', 'replay', 'bisect'];
+export type Tab = 'talk' | 'timeline' | 'messages' | 'diff' | 'stream' | 'replay' | 'bisect';
+export const TABS: readonly Tab[] = [
+  'talk',
+  'timeline',
+  'messages',
+  'diff',
+  'stream',
+  'replay',
+  'bisect',
+];
 
 /** Pages for those who administer the gateway: they take an admin key. */
 export const ADMIN_PAGES = ['keys', 'budgets', 'usage', 'health', 'audit'] as const;
@@ -20,6 +28,8 @@ export type Route =
       readonly id: string;
       readonly query: Query;
     }
+  | { readonly name: 'sessions'; readonly query: Query }
+  | { readonly name: 'session'; readonly id: string; readonly query: Query }
   | { readonly name: 'exchange'; readonly id: string; readonly tab: Tab; readonly query: Query };
 
 /** Names of the list's filters in the URL. */
@@ -31,8 +41,14 @@ export const FILTERS = [
   'note',
   'session',
   'entry',
+  'key',
+  'client',
+  'target',
+  'slower',
+  'cost',
   'since',
   'until',
+  'sort',
 ] as const;
 export type FilterName = (typeof FILTERS)[number];
 
@@ -42,11 +58,15 @@ export function readRoute(hash: string): Route {
   const query = Object.fromEntries(new URLSearchParams(search));
   const [, first, id, tab] = path.split('/');
   if (first === 'charts') return { name: 'charts', query };
+  if (first === 'sessions') return { name: 'sessions', query };
+  if (first === 's' && id !== undefined && id !== '') {
+    return { name: 'session', id: decoded(id), query };
+  }
   const page = ADMIN_PAGES.find((one) => one === first);
   if (page !== undefined) return { name: 'admin', page, id: decoded(id ?? ''), query };
   if (first !== 'x' || id === undefined || id === '') return { name: 'list', query };
   const known = TABS.find((one) => one === tab);
-  return { name: 'exchange', id: decoded(id), tab: known ?? 'timeline', query };
+  return { name: 'exchange', id: decoded(id), tab: known ?? 'talk', query };
 }
 
 function decoded(text: string): string {
@@ -70,10 +90,14 @@ function pathOf(route: Route): string {
       return '#/';
     case 'charts':
       return '#/charts';
+    case 'sessions':
+      return '#/sessions';
+    case 'session':
+      return `#/s/${encodeURIComponent(route.id)}`;
     case 'admin':
       return `#/${route.page}${route.id === '' ? '' : `/${encodeURIComponent(route.id)}`}`;
     case 'exchange':
-      return `#/x/${encodeURIComponent(route.id)}${route.tab === 'timeline' ? '' : `/${route.tab}`}`;
+      return `#/x/${encodeURIComponent(route.id)}${route.tab === 'talk' ? '' : `/${route.tab}`}`;
   }
 }
 

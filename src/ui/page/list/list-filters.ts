@@ -1,13 +1,21 @@
-/** The filters above the list: search, status, time, and further ones under "More". */
+/** The filters above the list: search, status, time, chips for what is in force, further ones, and the look of the list. */
 
+import { copyButton } from '../kit/copy.ts';
 import { button, type Child, h, replace } from '../kit/dom.ts';
 import type { FilterName, Query } from '../kit/route.ts';
+import { filterFields } from './filter-fields.ts';
+import { savedFilters } from './saved-filters.ts';
+import { viewMenu } from './view-menu.ts';
 
 export interface Filters {
   readonly node: HTMLElement;
   show(query: Query): void;
   /** Focuses the search field. */
   search(): void;
+  /** Values that the loaded rows have, as suggestions. */
+  suggest(values: Readonly<Record<string, readonly string[]>>): void;
+  /** What the search says of itself; '' for nothing. */
+  remark(text: string): void;
 }
 
 const STATUSES = [
@@ -28,73 +36,50 @@ const TIMES = [
   ['7d', 'Last 7 days'],
 ] as const;
 
-const ENTRIES = [
-  ['', 'Any API'],
-  ['openai-chat', 'Chat'],
-  ['openai-responses', 'Responses'],
-  ['anthropic-messages', 'Messages'],
-  ['google-gemini', 'Gemini'],
-] as const;
+/** Names of filters on their chips. */
+const NAMES: Readonly<Partial<Record<FilterName, string>>> = {
+  q: 'search',
+  since: 'from',
+  until: 'to',
+  entry: 'API',
+  slower: 'at least',
+  cost: 'at least $',
+};
 
-const FINE = [
-  ['model', 'Model', 'glm* or provider/model'],
-  ['error', 'Error', 'kind, such as rate_limit'],
-  ['note', 'Note', 'name of a rule'],
-  ['session', 'Session', 'id or its beginning'],
-] as const;
-
-/** @param change called with changed filters; '' removes one */
-export function createFilters(change: (query: Query) => void): Filters {
+/**
+ * @param change called with changed filters; '' removes one
+ * @param looks called when columns or density of a list were chosen; left out: there is none
+ */
+export function createFilters(change: (query: Query) => void, looks?: () => void): Filters {
   let timer = 0;
-  const later = (name: FilterName, value: string) => {
+  const put = (name: FilterName, value: string) => {
     clearTimeout(timer);
-    timer = window.setTimeout(() => change({ [name]: value.trim() }), 250);
+    change({ [name]: value.trim() });
   };
-  const typed = (name: FilterName, props: Readonly<Record<string, unknown>>) =>
-    h('input', {
-      name,
-      autocomplete: 'off',
-      spellcheck: 'false',
-      ...props,
-      on: {
-        input: (event) => later(name, (event.target as HTMLInputElement).value),
-        keydown: (event) => {
-          if (event.key === 'Escape') {
-            // Escape empties the search field without an input event: the filter is removed here.
-            event.preventDefault();
-            const input = event.target as HTMLInputElement;
-            clearTimeout(timer);
-            if (input.value !== '') change({ [name]: '' });
-            input.value = '';
-            input.blur();
-          }
-          if (event.key !== 'Enter') return;
-          clearTimeout(timer);
-          change({ [name]: (event.target as HTMLInputElement).value.trim() });
-        },
-      },
-    });
-  const chosen = (
-    name: FilterName,
-    label: string,
-    options: readonly (readonly [string, string])[],
-  ) =>
-    h(
-      'select',
-      {
-        name,
-        'aria-label': label,
-        on: { change: (event) => change({ [name]: (event.target as HTMLSelectElement).value }) },
-      },
-      options.map(([value, text]) => h('option', { value }, text)),
-    );
-
-  const search = typed('q', {
+  const search = h('input', {
+    name: 'q',
     type: 'search',
     class: 'search',
-    placeholder: 'Search id, model, session, error, note',
+    autocomplete: 'off',
+    spellcheck: 'false',
+    placeholder: 'Search what was said, ids, models, notes',
     'aria-label': 'Search',
     'aria-keyshortcuts': '/',
+    on: {
+      input: () => {
+        clearTimeout(timer);
+        timer = window.setTimeout(() => put('q', search.value), 200);
+      },
+      keydown: (event) => {
+        if (event.key === 'Enter') put('q', search.value);
+        if (event.key !== 'Escape') return;
+        // Escape empties the search field without an input event: the filter is removed here.
+        event.preventDefault();
+        if (search.value !== '') put('q', '');
+        search.value = '';
+        search.blur();
+      },
+    },
   });
   const statuses = h(
     'div',
@@ -103,39 +88,26 @@ export function createFilters(change: (query: Query) => void): Filters {
       button(text, () => change({ status: value }), { 'data-status': value }),
     ),
   );
-  const since = chosen('since', 'Time', TIMES);
-  const entry = chosen('entry', 'API of the client', ENTRIES);
-  const fine = FINE.map(([name, label, placeholder]) => ({
-    name,
-    input: typed(name, { placeholder, 'aria-label': label }),
-    label,
-  }));
-  const until = h('input', {
-    type: 'datetime-local',
-    'aria-label': 'Until',
-    on: {
-      change: (event) => {
-        const { value } = event.target as HTMLInputElement;
-        change({ until: value === '' ? '' : String(new Date(value).getTime()) });
-      },
+  const since = h(
+    'select',
+    {
+      name: 'since',
+      'aria-label': 'Time',
+      on: { change: () => change({ since: since.value, until: '' }) },
     },
-  });
-  const field = (label: string, control: Child) =>
-    h('label', null, h('span', null, label), control);
-  const summary = h('summary', null, 'More');
-  const details = h(
-    'details',
-    { class: 'fine' },
-    summary,
-    h(
-      'div',
-      { class: 'fields' },
-      fine.map(({ label, input }) => field(label, input)),
-      field('API', entry),
-      field('Until', until),
-    ),
+    TIMES.map(([value, text]) => h('option', { value }, text)),
   );
+  const fields = filterFields(change);
+  const saved = savedFilters(change);
+  const fine = menu(
+    'Filter',
+    'More filters',
+    h('div', { class: 'fields' }, fields.node),
+    saved.node,
+  );
+  const view = looks && menu('View', 'Columns and density', viewMenu(looks));
   const chips = h('div', { class: 'chips' });
+  const remark = h('p', { class: 'remark', role: 'status' });
   const node = h(
     'form',
     {
@@ -147,56 +119,105 @@ export function createFilters(change: (query: Query) => void): Filters {
     search,
     statuses,
     since,
-    details,
+    fine,
+    view,
     chips,
+    remark,
   );
 
-  const put = (input: HTMLInputElement, value: string) => {
-    if (document.activeElement !== input && input.value !== value) input.value = value;
-  };
   return {
     node,
     show(query) {
-      put(search, query.q ?? '');
+      const value = query.q ?? '';
+      if (document.activeElement !== search && search.value !== value) search.value = value;
       for (const one of statuses.children) {
         const on = (one as HTMLElement).dataset.status === (query.status ?? '');
         one.setAttribute('aria-pressed', String(on));
       }
       choose(since, query.since ?? '');
-      choose(entry, query.entry ?? '');
-      for (const { name, input } of fine) put(input, query[name] ?? '');
-      const behind = ['q', ...FINE.map(([name]) => name), 'entry', 'until'] as const;
-      const active = behind.filter((name) => query[name]);
+      fields.show(query);
+      saved.show(query);
+      const active = Object.keys(query).filter((name) => query[name] && name !== 'sort');
+      const remove = (name: string) => {
+        if (name === 'q') search.value = '';
+        change({ [name]: '' });
+      };
       replace(
         chips,
         active.map((name) =>
           button(
             [
-              `${name === 'q' ? 'search' : name} `,
-              h('b', null, chipText(name, query[name]!)),
-              ' ×',
+              h(
+                'span',
+                { class: 'chip-text' },
+                `${NAMES[name as FilterName] ?? name} `,
+                h('b', null, chipText(query[name]!)),
+              ),
+              h('span', { class: 'x', 'aria-hidden': 'true' }, ' ×'),
             ],
-            () => {
-              if (name === 'q') search.value = '';
-              change({ [name]: '' });
-            },
+            () => remove(name),
             {
               class: 'chip',
-              title: `Remove the filter "${name}"`,
+              title: `Remove the filter "${NAMES[name as FilterName] ?? name} ${chipText(query[name]!)}"`,
             },
           ),
         ),
+        active.length > 1 &&
+          button(
+            'Clear all',
+            () => {
+              search.value = '';
+              change(Object.fromEntries(active.map((name) => [name, ''])));
+            },
+            { class: 'more' },
+          ),
+        active.length > 0 &&
+          copyButton('Copy link', () => location.href, {
+            class: 'more',
+            title: 'A link to these filters',
+          }),
       );
     },
     search: () => {
       search.focus();
       search.select();
     },
+    suggest: (values) => fields.suggest(values),
+    remark(text) {
+      if (remark.textContent !== text) replace(remark, text);
+    },
   };
 }
 
-const chipText = (name: FilterName, value: string): string =>
-  name === 'until' && /^\d+$/.test(value) ? new Date(Number(value)).toLocaleString('sv') : value;
+/** A button that opens a panel; Escape and a click elsewhere close it. */
+function menu(text: string, label: string, ...content: Child[]): HTMLElement {
+  const summary = h('summary', { class: 'button', 'aria-label': label }, text);
+  const panel = h('div', { class: 'panel' }, ...content);
+  const node: HTMLDetailsElement = h(
+    'details',
+    {
+      class: `fine ${text.toLowerCase()}-menu`,
+      on: {
+        keydown: (event) => {
+          if (event.key !== 'Escape' || !node.open) return;
+          event.stopPropagation();
+          node.open = false;
+          summary.focus();
+        },
+        focusout: (event) => {
+          const to = (event as FocusEvent).relatedTarget;
+          if (to instanceof Node && !node.contains(to)) node.open = false;
+        },
+      },
+    },
+    summary,
+    panel,
+  );
+  return node;
+}
+
+const chipText = (value: string): string =>
+  /^\d{10,}$/.test(value) ? new Date(Number(value)).toLocaleString('sv') : value;
 
 /** Selects a value; one from the URL that is not an option becomes one. */
 function choose(select: HTMLSelectElement, value: string): void {

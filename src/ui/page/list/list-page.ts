@@ -1,6 +1,6 @@
 /** The list with its filters; also the narrow column beside an open exchange. */
 
-import type { Info } from '../../api/api.ts';
+import type { Info, UiRow } from '../../api/api.ts';
 import { button, h, replace } from '../kit/dom.ts';
 import { currentRoute, filtersOf, go, type Query, type Route } from '../kit/route.ts';
 import type { View } from '../kit/view.ts';
@@ -9,6 +9,9 @@ import { createFilters } from './list-filters.ts';
 import { createListView } from './list-view.ts';
 import { openRows, type Rows } from './rows.ts';
 import { firstRequest, recordingOff } from './welcome.ts';
+
+/** Rows whose values are suggested. */
+const SUGGESTED_FROM = 1000;
 
 export interface ListPageEvents {
   /** The state of the live feed changed. */
@@ -21,18 +24,22 @@ export function createListPage(start: Info, events: ListPageEvents): View {
   let info = start;
   let rows: Rows | undefined;
   let filters = '';
-  const view = createListView((id, moved) => {
-    const route = currentRoute();
-    if (route.name === 'list' && moved) return;
-    const tab = route.name === 'exchange' ? route.tab : 'timeline';
-    const query = filtersOf(route.query);
-    go({ name: 'exchange', id, tab, query }, moved);
+  const view = createListView({
+    open: (id, moved) => {
+      const route = currentRoute();
+      if (route.name === 'list' && moved) return;
+      const tab = route.name === 'exchange' ? route.tab : 'talk';
+      const query = filtersOf(route.query);
+      go({ name: 'exchange', id, tab, query }, moved);
+    },
+    filter: (changes) => refine(changes),
   });
-  const bar = createFilters((changes) => {
+  const refine = (changes: Query) => {
     const route = currentRoute();
     const query: Query = { ...route.query, ...changes };
     go({ ...route, query: clean(query) } as Route, true);
-  });
+  };
+  const bar = createFilters(refine, () => view.look());
   const keeps = createKeepLine((next) => {
     info = next;
     keeps.show(info);
@@ -53,13 +60,15 @@ export function createListPage(start: Info, events: ListPageEvents): View {
   function changed(inserted: readonly string[]): void {
     if (rows === undefined) return;
     view.update(rows, inserted);
+    bar.remark(rows.remark);
+    bar.suggest(valuesOf(rows.all));
     events.feed(rows.feed);
     const none = rows.all.length === 0 && !rows.loading;
     node.dataset.none = String(none);
     if (rows.problem !== undefined && rows.all.length === 0) {
       replace(notice, h('p', { class: 'problem', role: 'alert' }, rows.problem));
     } else if (none) {
-      const filtered = filters !== '{}';
+      const filtered = !/^\{(?:"sort":"[a-z:]*")?\}$/.test(filters);
       replace(
         notice,
         filtered
@@ -81,6 +90,7 @@ export function createListPage(start: Info, events: ListPageEvents): View {
     show(route) {
       const query = filtersOf(route.query);
       bar.show(query);
+      view.sorted(query.sort ?? '');
       const now = JSON.stringify(query);
       if (now !== filters || rows === undefined) {
         filters = now;
@@ -116,7 +126,7 @@ export function createListPage(start: Info, events: ListPageEvents): View {
 
   function openSelected(route: Route): void {
     if (view.selected === undefined) return;
-    go({ name: 'exchange', id: view.selected, tab: 'timeline', query: filtersOf(route.query) });
+    go({ name: 'exchange', id: view.selected, tab: 'talk', query: filtersOf(route.query) });
   }
 }
 
@@ -129,3 +139,18 @@ const onControl = (event: KeyboardEvent) =>
 
 const clean = (query: Query): Query =>
   Object.fromEntries(Object.entries(query).filter(([, value]) => value !== ''));
+
+/** What the rows have, by the names of filters. */
+function valuesOf(rows: readonly UiRow[]): Readonly<Record<string, readonly string[]>> {
+  const distinct = (of: (row: UiRow) => readonly string[]) =>
+    [...new Set(rows.slice(0, SUGGESTED_FROM).flatMap(of))].filter((one) => one !== '').sort();
+  return {
+    model: distinct(({ model }) => [model]),
+    target: distinct(({ target }) => [target]),
+    client: distinct(({ client }) => [client]),
+    key: distinct(({ owner }) => [owner]),
+    session: distinct(({ session }) => [session]),
+    error: distinct(({ error }) => [error]),
+    note: distinct(({ notes }) => notes.split(',').map((note) => note.split('=')[0]!)),
+  };
+}

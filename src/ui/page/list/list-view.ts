@@ -1,8 +1,9 @@
 /** The live list: renders only visible rows, and keeps the scroll position when new rows arrive. */
 
-import type { Story, UiRow } from '../../api/api.ts';
+import type { Hit, Story, UiRow } from '../../api/api.ts';
 import { attribute, button, h, replace } from '../kit/dom.ts';
 import { several } from '../kit/format.ts';
+import { chosenLook, headings, type Look, widthsOf } from './columns.ts';
 import { rowElement } from './row-cells.ts';
 import type { Rows } from './rows.ts';
 import { createStoryShelf } from './stories.ts';
@@ -17,7 +18,18 @@ export interface ListView {
   move(by: number): boolean;
   readonly selected: string | undefined;
   focus(): void;
+  /** The order of the rows, as in the URL. */
+  sorted(sort: string): void;
+  /** Columns or density were chosen. */
+  look(): void;
   close(): void;
+}
+
+export interface ListActions {
+  /** A row was chosen by a click or Enter, or (`moved`) by the keys that move. */
+  open(id: string, moved: boolean): void;
+  /** A filter or the order was chosen in the list. */
+  filter(changes: Readonly<Record<string, string>>): void;
 }
 
 /** Milliseconds between two updates of the elapsed time of running exchanges. */
@@ -25,11 +37,14 @@ const ELAPSED_EVERY = 500;
 const WIDE = 880;
 /** Pixels of a row, as in the styles. */
 const ROW_HEIGHT = 48;
+const COMPACT_HEIGHT = 28;
 const CARD_HEIGHT = 70;
 const SPARE = 8;
 
-/** @param open called when a row is chosen by a click or Enter */
-export function createListView(open: (id: string, moved: boolean) => void): ListView {
+export function createListView({ open, filter }: ListActions): ListView {
+  let look: Look = chosenLook();
+  let sort = '';
+  let wide = true;
   let rows: Rows | undefined;
   let selected: string | undefined;
   let height = ROW_HEIGHT;
@@ -39,7 +54,7 @@ export function createListView(open: (id: string, moved: boolean) => void): List
   let sought = false;
   const made = new Map<
     string,
-    { row: UiRow; most: number; story: Story | undefined; node: HTMLElement }
+    { row: UiRow; most: number; story: Story | undefined; hit: Hit | undefined; node: HTMLElement }
   >();
   const stories = createStoryShelf(() => draw());
 
@@ -57,7 +72,14 @@ export function createListView(open: (id: string, moved: boolean) => void): List
           draw();
         },
         click: (event) => {
-          const row = (event.target as Element).closest<HTMLElement>('.row');
+          const target = event.target as Element;
+          if (target.closest('a') !== null) return;
+          const chosen = target.closest<HTMLElement>('[data-filter]')?.dataset;
+          if (chosen?.filter !== undefined) {
+            filter({ [chosen.filter]: chosen.value ?? '' });
+            return;
+          }
+          const row = target.closest<HTMLElement>('.row');
           if (row?.dataset.id !== undefined) open(row.dataset.id, false);
         },
       },
@@ -69,20 +91,32 @@ export function createListView(open: (id: string, moved: boolean) => void): List
     hidden: true,
   });
   const announcement = h('p', { class: 'sr', role: 'status' });
-  const node = h('div', { class: 'list' }, columns(), scroller, pill, announcement);
+  const columns = h('div', { class: 'columns', role: 'group', 'aria-label': 'Sort by' });
+  const node = h('div', { class: 'list' }, columns, scroller, pill, announcement);
 
   new ResizeObserver(([entry]) => {
-    const wide = entry!.contentRect.width >= WIDE;
+    wide = entry!.contentRect.width >= WIDE;
+    arrange();
+  }).observe(node);
+
+  /** Applies the width of the list, its columns and its density. */
+  function arrange(): void {
     node.dataset.form = wide ? 'table' : 'cards';
+    node.dataset.density = wide && look.compact ? 'compact' : 'comfortable';
+    node.style.setProperty('--columns', widthsOf(look));
+    replace(
+      columns,
+      headings(look, sort, (next) => filter({ sort: next })),
+    );
     const before = height;
-    height = wide ? ROW_HEIGHT : CARD_HEIGHT;
+    height = !wide ? CARD_HEIGHT : look.compact ? COMPACT_HEIGHT : ROW_HEIGHT;
     if (before !== height) {
       stretch();
       scroller.scrollTop = (scroller.scrollTop / before) * height;
       show();
     }
     draw();
-  }).observe(node);
+  }
 
   /** Sets the scroll height to that of all rows. */
   function stretch(): void {
@@ -104,11 +138,18 @@ export function createListView(open: (id: string, moved: boolean) => void): List
     const shown = onScreen.map((row, i) => {
       const old = made.get(row.id);
       const story = stories.of(row);
+      const hit = rows!.hits.get(row.id);
       // Running exchanges are redrawn for their elapsed time.
       const current =
-        old?.row === row && old.most === most && old.story === story && row.state !== 'open';
-      const line = current ? old.node : rowElement(row, most, now, story);
-      if (!current) made.set(row.id, { row, most, story, node: line });
+        old?.row === row &&
+        old.most === most &&
+        old.story === story &&
+        old.hit === hit &&
+        row.state !== 'open';
+      const line = current
+        ? old.node
+        : redrawn(old?.node, rowElement(row, { most, now, story, hit, look }));
+      if (!current) made.set(row.id, { row, most, story, hit, node: line });
       line.style.setProperty('--y', `${(top + i) * height}px`);
       attribute(line, 'aria-rowindex', top + i + 1);
       attribute(line, 'aria-selected', row.id === selected ? 'true' : 'false');
@@ -199,8 +240,34 @@ export function createListView(open: (id: string, moved: boolean) => void): List
       open(id, true);
       return true;
     },
+    sorted(next) {
+      if (next === sort) return;
+      sort = next;
+      scroller.setAttribute(
+        'aria-label',
+        sort === ''
+          ? 'Exchanges, newest first'
+          : `Exchanges, sorted by ${sort.replace(':up', ', smallest first')}`,
+      );
+      arrange();
+    },
+    look() {
+      look = chosenLook();
+      made.clear();
+      arrange();
+    },
     focus: () => scroller.focus({ preventScroll: true }),
   };
+}
+
+/** The element of a row with its new content: it stays the same, so that a click on it is not lost. */
+function redrawn(old: HTMLElement | undefined, next: HTMLElement): HTMLElement {
+  if (old === undefined) return next;
+  for (const name of ['data-tone', 'data-memory', 'aria-label']) {
+    attribute(old, name, next.getAttribute(name));
+  }
+  old.replaceChildren(...next.childNodes);
+  return old;
 }
 
 /** Milliseconds of a full bar: the 95th percentile of the loaded rows. */
@@ -209,25 +276,4 @@ function scaleOf(rows: readonly UiRow[]): number {
   const high = times[Math.floor(times.length * 0.95)] ?? 0;
   // Rounded up in steps, so that bars do not change with every row.
   return 10 ** (Math.ceil(Math.log10(Math.max(100, high)) * 4) / 4);
-}
-
-function columns(): HTMLElement {
-  const names = [
-    ['time', 'Time'],
-    ['status', 'Status'],
-    ['entry', 'API'],
-    ['route', 'Model → target'],
-    ['hops', 'Hops'],
-    ['notes', 'Notes'],
-    ['tokens', 'Tokens in'],
-    ['tokens out', 'out'],
-    ['first', 'First byte'],
-    ['cost', 'Cost'],
-    ['total', 'Total'],
-  ] as const;
-  return h(
-    'div',
-    { class: 'columns', 'aria-hidden': 'true' },
-    names.map(([name, text]) => h('span', { class: `cell ${name}` }, text)),
-  );
 }

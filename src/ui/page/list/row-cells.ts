@@ -1,9 +1,11 @@
 /** Renders one exchange as a row of the list. */
 
-import type { Story, UiRow } from '../../api/api.ts';
+import type { Hit, Story, UiRow } from '../../api/api.ts';
 import { cost } from '../exchange/money.ts';
 import { type Child, h } from '../kit/dom.ts';
-import { clock, count, day, millis, short } from '../kit/format.ts';
+import { bytes, clock, count, day, millis, short } from '../kit/format.ts';
+import { hashOf } from '../kit/route.ts';
+import type { Look } from './columns.ts';
 
 /** The colour of an exchange: `warn` is a failed try that a later one made good. */
 export type Tone = 'ok' | 'warn' | 'bad' | 'open';
@@ -70,7 +72,7 @@ function label(row: UiRow, story: Story | undefined): string {
     row.hops > 1 ? `${row.hops} hops` : '',
     row.total_ms === null ? '' : millis(row.total_ms),
     row.in_memory ? 'in memory only' : '',
-    story?.client ?? '',
+    row.client,
     row.owner === '' ? '' : `key ${row.owner}`,
     story?.asked ? `asked: ${story.asked}` : '',
     story?.answered ? `answered: ${story.answered}` : '',
@@ -91,24 +93,113 @@ const route = (row: UiRow): Child[] => {
   ];
 };
 
-/** Who asked what, and what was answered. */
-const storyCell = (row: UiRow, story: Story | undefined) =>
-  cell(
-    'story',
-    story !== undefined && story.client !== '' && h('span', { class: 'client' }, story.client),
-    row.owner !== '' && h('span', { class: 'owner', title: 'Gateway key' }, row.owner),
-    story !== undefined && story.asked !== '' && h('span', { class: 'asked' }, story.asked),
-    story !== undefined &&
-      story.answered !== '' &&
-      h('span', { class: 'answered' }, story.answered),
+/** A value that filters the list when it is clicked. */
+const filtering = (cls: string, name: string, value: string, what: string) =>
+  h(
+    'button',
+    {
+      type: 'button',
+      class: cls,
+      tabindex: -1,
+      'data-filter': name,
+      'data-value': value,
+      title: `Only ${what} ${value}`,
+    },
+    value,
   );
 
-/** The element of a row. @param most milliseconds of a full bar @param story where it is known */
-export function rowElement(row: UiRow, most: number, now: number, story?: Story): HTMLElement {
+const found = ({ before, hit, after }: Hit) =>
+  h('span', { class: 'hit' }, before, h('mark', null, hit), after);
+
+/** Who asked what, and what was answered; for a search, where its words stand. */
+const storyCell = (row: UiRow, { story, hit }: RowContext) =>
+  cell(
+    'story',
+    row.client !== '' && filtering('client', 'client', row.client, 'the client'),
+    row.owner !== '' && filtering('owner', 'key', row.owner, 'the key'),
+    row.session !== '' && sessionLink(row.session),
+    hit !== undefined && found(hit),
+    hit === undefined && words(story),
+  );
+
+const words = (story: Story | undefined): Child =>
+  story !== undefined && [
+    story.asked !== '' && h('span', { class: 'asked' }, story.asked),
+    story.answered !== '' && h('span', { class: 'answered' }, story.answered),
+  ];
+
+const sessionLink = (session: string) =>
+  h(
+    'a',
+    {
+      class: 'session',
+      tabindex: -1,
+      href: hashOf({ name: 'session', id: session, query: {} }),
+      title: `The session ${session} as one conversation`,
+    },
+    shortSession(session),
+  );
+
+/** The first characters of a session's id. */
+export const shortSession = (session: string): string =>
+  session.length > 9 ? `${session.slice(0, 8)}…` : session;
+
+export interface RowContext {
+  /** Milliseconds of a full bar. */
+  readonly most: number;
+  readonly now: number;
+  /** Where it is known. */
+  readonly story: Story | undefined;
+  readonly hit: Hit | undefined;
+  readonly look: Look;
+}
+
+/** The cells of a row by their columns. */
+function cellsOf(
+  row: UiRow,
+  { most, now }: RowContext,
+): Readonly<Record<string, () => HTMLElement>> {
   const [status, text] = statusLabel(row);
-  const today = day(row.time) === day(now);
   const notes = noteNames(row.notes);
   const elapsed = row.state === 'open' ? Math.max(0, now - row.time) : row.total_ms;
+  const today = day(row.time) === day(now);
+  const tokens = (name: string, value: number | null, unit: string) =>
+    cell(name, value === null ? '' : [short(value), h('i', null, ` ${unit}`)]);
+  return {
+    time: () =>
+      cell('time', !today && h('span', { class: 'date' }, day(row.time).slice(5)), clock(row.time)),
+    status: () =>
+      cell(
+        'status',
+        h('i', { class: 'dot', title: row.in_memory && 'In memory only' }),
+        h('b', null, status),
+        text !== '' && ` ${text}`,
+      ),
+    entry: () => cell('entry', protocolName(row.entry)),
+    route: () => cell('route', ...route(row)),
+    session: () => cell('session', row.session !== '' && sessionLink(row.session)),
+    hops: () => cell('hops', row.hops > 1 || row.tries > 1 ? hopDots(row) : ''),
+    notes: () =>
+      cell(
+        'notes',
+        notes.slice(0, 1).map((note) => h('span', { class: 'tag' }, note)),
+        notes.length > 1 && h('span', { class: 'others' }, `+${notes.length - 1}`),
+      ),
+    tokens: () => tokens('tokens', row.input_tokens, 'in'),
+    cached: () => tokens('tokens cached', row.cached_tokens, 'cached'),
+    out: () => tokens('tokens out', row.output_tokens, 'out'),
+    size: () => cell('size', bytes(row.bytes)),
+    first: () => cell('first', row.first_byte_ms === null ? '' : millis(row.first_byte_ms)),
+    cost: () => cell('cost', row.cost === null ? '' : cost(row.cost)),
+    total: () =>
+      cell('total', elapsed === null ? '' : millis(elapsed), bar(row, most, elapsed ?? 0)),
+  };
+}
+
+/** The element of a row. */
+export function rowElement(row: UiRow, context: RowContext): HTMLElement {
+  const { look, story, hit } = context;
+  const cells = cellsOf(row, context);
   return h(
     'div',
     {
@@ -120,30 +211,13 @@ export function rowElement(row: UiRow, most: number, now: number, story?: Story)
       'data-memory': row.in_memory,
       'aria-label': label(row, story),
     },
-    cell('time', !today && h('span', { class: 'date' }, day(row.time).slice(5)), clock(row.time)),
-    cell(
-      'status',
-      h('i', { class: 'dot', title: row.in_memory && 'In memory only' }),
-      h('b', null, status),
-      text !== '' && ` ${text}`,
-    ),
-    cell('entry', protocolName(row.entry)),
-    cell('route', ...route(row)),
-    cell('hops', row.hops > 1 || row.tries > 1 ? hopDots(row) : ''),
-    cell(
-      'notes',
-      notes.slice(0, 1).map((note) => h('span', { class: 'tag' }, note)),
-      notes.length > 1 && h('span', { class: 'others' }, `+${notes.length - 1}`),
-    ),
-    cell('tokens', row.input_tokens === null ? '' : [short(row.input_tokens), h('i', null, ' in')]),
-    cell(
-      'tokens out',
-      row.output_tokens === null ? '' : [short(row.output_tokens), h('i', null, ' out')],
-    ),
-    cell('first', row.first_byte_ms === null ? '' : millis(row.first_byte_ms)),
-    cell('cost', row.cost === null ? '' : cost(row.cost)),
-    storyCell(row, story),
-    cell('total', elapsed === null ? '' : millis(elapsed), bar(row, most, elapsed ?? 0)),
+    look.columns.map(({ name }) => [
+      cells[name]?.(),
+      look.compact &&
+        name === 'route' &&
+        cell('about', hit === undefined ? story?.asked || story?.answered : found(hit)),
+    ]),
+    storyCell(row, context),
   );
 }
 

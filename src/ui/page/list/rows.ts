@@ -1,8 +1,9 @@
 /** The rows of the list: pages from the API, kept up to date by its live feed. */
 
-import type { UiRow } from '../../api/api.ts';
+import type { Hit, SamplesPage, UiRow } from '../../api/api.ts';
 import { getLive, getSamples } from '../kit/api-calls.ts';
 import { failureText } from '../kit/fetching.ts';
+import { several } from '../kit/format.ts';
 import type { Query } from '../kit/route.ts';
 
 export type Feed = 'connecting' | 'live' | 'lost';
@@ -15,6 +16,10 @@ export interface Rows {
   readonly loading: boolean;
   readonly feed: Feed;
   readonly problem: string | undefined;
+  /** Where the words of a search stand, by the ids of rows. */
+  readonly hits: ReadonlyMap<string, Hit>;
+  /** What the search says of itself; '' for nothing. */
+  readonly remark: string;
   /** Loads older rows, unless they are being loaded. */
   older(): void;
   close(): void;
@@ -24,6 +29,40 @@ export interface Rows {
 export type Changed = (inserted: readonly string[]) => void;
 
 const newestFirst = (a: UiRow, b: UiRow) => b.time - a.time || (a.id < b.id ? 1 : -1);
+
+/** By the names of orders, as in the API. */
+const VALUES: Readonly<Record<string, (row: UiRow) => string | number | null>> = {
+  time: (row) => row.time,
+  status: (row) => row.status,
+  hops: (row) => row.hops,
+  tokens: (row) => row.input_tokens,
+  out: (row) => row.output_tokens,
+  cached: (row) => row.cached_tokens,
+  first: (row) => row.first_byte_ms,
+  total: (row) => row.total_ms,
+  bytes: (row) => row.bytes,
+  cost: (row) => row.cost,
+  model: (row) => row.model,
+  target: (row) => row.target,
+  client: (row) => row.client,
+  key: (row) => row.owner,
+  session: (row) => row.session,
+};
+
+/** The order of a list as the API sorts it. */
+function orderBy(sort: string | undefined): (a: UiRow, b: UiRow) => number {
+  const [by = '', direction] = (sort ?? '').split(':');
+  const value = VALUES[by];
+  if (value === undefined) return newestFirst;
+  const up = direction === 'up';
+  return (a, b) => {
+    const [x, y] = [value(a), value(b)];
+    if (x === y) return newestFirst(a, b);
+    // Rows without the value come last.
+    if (x === null || y === null) return x === null ? 1 : -1;
+    return x < y === up ? -1 : 1;
+  };
+}
 
 const PAUSES = [500, 1000, 2000, 5000];
 
@@ -39,9 +78,12 @@ export function openRows(query: Query, changed: Changed): Rows {
   let problem: string | undefined;
   let waiting: string[] = [];
   let timer = 0;
+  const order = orderBy(query.sort);
+  const hits = new Map<string, Hit>();
+  let remark = '';
 
   const sorted = () => {
-    all = [...known.values()].sort(newestFirst);
+    all = [...known.values()].sort(order);
   };
   // Rows that arrive at the same time are shown together.
   const soon = () => {
@@ -60,6 +102,8 @@ export function openRows(query: Query, changed: Changed): Rows {
     try {
       const page = await getSamples({ ...query, cursor: from, limit: '200' }, signal);
       for (const row of page.rows) known.set(row.id, row);
+      for (const [id, hit] of Object.entries(page.hits ?? {})) hits.set(id, hit);
+      remark = remarkOf(page);
       // Reloading the first page after a lost feed does not change where older rows begin.
       if (from !== undefined || all.length === 0) cursor = page.cursor;
       problem = undefined;
@@ -114,6 +158,10 @@ export function openRows(query: Query, changed: Changed): Rows {
     get feed() {
       return feed;
     },
+    hits,
+    get remark() {
+      return remark;
+    },
     get problem() {
       return problem;
     },
@@ -126,4 +174,14 @@ export function openRows(query: Query, changed: Changed): Rows {
       clearTimeout(timer);
     },
   };
+}
+
+function remarkOf({ partial, unread = 0 }: SamplesPage): string {
+  const parts = [
+    partial === true ? 'Very many texts fit: only the newest ones were searched.' : '',
+    unread > 0
+      ? `${several(unread, 'recorded exchange')} are still being read for the search.`
+      : '',
+  ];
+  return parts.filter((part) => part !== '').join(' ');
 }

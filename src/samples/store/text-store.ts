@@ -1,0 +1,243 @@
+/** The texts of exchanges in the index: each text once, found by any part of it. Removed with the last sample that has it. */
+
+import type { Database, SQLQueryBindings, Statement } from 'bun:sqlite';
+import { createHash } from 'node:crypto';
+import type { FoundTexts, SampleTexts } from '../sample.ts';
+
+/*
+ * Groups of three letters find words of any script; the text itself is compared then, so that no places need
+ * to be stored. A Chinese word has often two characters: `heads` holds single and paired characters of such
+ * scripts, and the first one or two letters of other words. The full-text tables hold no texts: a row of
+ * them is removed by a mark, which costs the same for any text, and dropped when their parts are merged.
+ */
+export const TEXT_SCHEMA = `
+CREATE INDEX IF NOT EXISTS samples_unread ON samples (time) WHERE texts_read = 0;
+CREATE TABLE IF NOT EXISTS texts (
+  number INTEGER PRIMARY KEY AUTOINCREMENT, hash BLOB NOT NULL UNIQUE, text TEXT NOT NULL
+);
+CREATE VIRTUAL TABLE IF NOT EXISTS text_parts USING fts5 (
+  text, content = '', contentless_delete = 1, tokenize = 'trigram', detail = none
+);
+CREATE VIRTUAL TABLE IF NOT EXISTS text_heads USING fts5 (
+  heads, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 0', detail = none
+);
+CREATE TABLE IF NOT EXISTS said (
+  sample INTEGER NOT NULL, text INTEGER NOT NULL, added INTEGER NOT NULL, PRIMARY KEY (sample, text)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS said_text ON said (text, added);
+CREATE TABLE IF NOT EXISTS unsaid (sample INTEGER PRIMARY KEY);
+CREATE TRIGGER IF NOT EXISTS sample_unsaid AFTER DELETE ON samples WHEN old.texts_read = 1 BEGIN
+  INSERT OR IGNORE INTO unsaid VALUES (old.number);
+END;
+`;
+
+/** Characters of one text, and of all texts of one exchange, that are searched. */
+const MOST_TEXT = 100_000;
+const MOST_OF_ALL = 2_000_000;
+/** Texts that one step compares, and texts that fit after which a search ends. */
+const STEP = 100;
+const MOST_FOUND = 2000;
+/** Groups of letters of one word that are looked up: the comparison decides about the rest. */
+const MOST_PARTS = 40;
+/** Texts that one step forgets. */
+const FORGOTTEN = 10;
+/** Pages that one step of a merge writes. */
+const MERGED_PAGES = 64;
+/** Words of a query that count. */
+const MOST_WORDS = 8;
+
+/** Scripts that write words without spaces. */
+const DENSE = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}]/u;
+const WORD = /[\p{L}\p{N}]+/gu;
+
+/** Single and paired characters of dense scripts, and the first letters of other words, in lower case. */
+function headsOf(text: string): string {
+  const heads = new Set<string>();
+  for (const [word] of text.toLowerCase().matchAll(WORD)) {
+    if (!DENSE.test(word)) {
+      const [first, second = ''] = word;
+      heads.add(first!);
+      heads.add(first + second);
+      continue;
+    }
+    let before = '';
+    for (const character of word) {
+      heads.add(character);
+      if (before !== '') heads.add(before + character);
+      before = character;
+    }
+  }
+  return [...heads].join(' ');
+}
+
+const hashOf = (text: string) => createHash('sha256').update(text).digest().subarray(0, 16);
+
+/** A word as a pattern of LIKE. */
+const like = (word: string) => `%${word.replace(/[\\%_]/g, '\\$&')}%`;
+
+interface Said {
+  readonly text: number;
+  readonly added: number;
+}
+
+/** Groups of three letters that a text with this word has, as a query. */
+function partsOf(word: string): string {
+  const letters = [...word];
+  const parts = letters.slice(2).map((_, i) => letters.slice(i, i + 3).join(''));
+  return [...new Set(parts)]
+    .slice(0, MOST_PARTS)
+    .map((part) => `"${part.replaceAll('"', '""')}"`)
+    .join(' AND ');
+}
+
+/** The search of an index, with the removal of texts that no sample has any more. */
+export interface TextIndex extends SampleTexts {
+  /** Removes the texts that only removed samples had. */
+  tidy(): Generator<void, void, void>;
+  /** Drops what marks hide in the full-text tables. */
+  scrub(): Generator<void, void, void>;
+}
+
+export function textsOf(db: Database): TextIndex {
+  const of = <Row, Args extends SQLQueryBindings[]>(sql: string) =>
+    db.query(sql) as unknown as Statement<Row, Args>;
+  const unread = of<{ id: string }, [number]>(
+    `SELECT id FROM samples WHERE texts_read = 0 AND state != 'open' ORDER BY time LIMIT ?`,
+  );
+  const progress = of<{ all: number; unread: number }, []>(
+    `SELECT (SELECT count(*) FROM samples) AS "all",
+      (SELECT count(*) FROM samples WHERE texts_read = 0 AND state != 'open') AS unread`,
+  );
+  const sampleNumber = of<{ number: number }, [string]>('SELECT number FROM samples WHERE id = ?');
+  const known = of<{ number: number }, [Uint8Array]>('SELECT number FROM texts WHERE hash = ?');
+  const insert = of<{ number: number }, [Uint8Array, string]>(
+    'INSERT INTO texts (hash, text) VALUES (?, ?) RETURNING number',
+  );
+  const insertParts = of<unknown, [number, string]>(
+    'INSERT INTO text_parts (rowid, text) VALUES (?, ?)',
+  );
+  const insertHeads = of<unknown, [number, string]>(
+    'INSERT INTO text_heads (rowid, heads) VALUES (?, ?)',
+  );
+  const say = of<unknown, [number, number, number]>(
+    `INSERT INTO said VALUES (?, ?, ?)
+     ON CONFLICT DO UPDATE SET added = max(said.added, excluded.added)`,
+  );
+  const read = of<unknown, [number]>('UPDATE samples SET texts_read = 1 WHERE number = ?');
+  const text = of<{ text: string }, [number]>('SELECT text FROM texts WHERE number = ?');
+  const speakers = of<{ id: string; text: number }, [string]>(
+    `SELECT samples.id AS id, said.text AS text FROM said JOIN samples ON samples.number = said.sample
+     WHERE said.added = 1 AND said.text IN (SELECT value FROM json_each(?))`,
+  );
+
+  const changes = of<{ count: number }, []>('SELECT total_changes() AS count');
+  const unsaid = of<{ sample: number }, []>('SELECT sample FROM unsaid LIMIT 1');
+  const done = of<unknown, [number]>('DELETE FROM unsaid WHERE sample = ?');
+  const saidBy = of<Said, [number]>(
+    `SELECT text, added FROM said WHERE sample = ? LIMIT ${FORGOTTEN}`,
+  );
+  const unsay = of<unknown, [number, number]>('DELETE FROM said WHERE sample = ? AND text = ?');
+  const next = of<{ sample: number; added: number }, [number]>(
+    'SELECT sample, added FROM said WHERE text = ? ORDER BY added DESC, sample LIMIT 1',
+  );
+  const first = of<unknown, [number, number]>(
+    'UPDATE said SET added = 1 WHERE sample = ? AND text = ?',
+  );
+  const drop = ['texts WHERE number', 'text_parts WHERE rowid', 'text_heads WHERE rowid'].map(
+    (where) => of<unknown, [number]>(`DELETE FROM ${where} = ?`),
+  );
+  const forget = db.transaction((sample: number, texts: readonly Said[]) => {
+    for (const { text: number, added } of texts) {
+      unsay.run(sample, number);
+      const other = next.get(number);
+      if (other === null) for (const table of drop) table.run(number);
+      // The exchange that has it from now on is the one that said it.
+      else if (added === 1 && other.added === 0) first.run(other.sample, number);
+    }
+  }).immediate;
+  const newText = (hash: Uint8Array, shown: string): number => {
+    const { number } = insert.get(hash, shown)!;
+    insertParts.run(number, shown);
+    insertHeads.run(number, headsOf(shown));
+    return number;
+  };
+  return {
+    unread: (limit) => unread.all(limit).map(({ id }) => id),
+    progress: () => progress.get()!,
+    put: db.transaction((id: string, texts: Parameters<SampleTexts['put']>[1]) => {
+      const sample = sampleNumber.get(id);
+      if (sample === null) return;
+      let room = MOST_OF_ALL;
+      for (const one of texts) {
+        const shown = one.text.slice(0, MOST_TEXT).toWellFormed();
+        if (shown.trim() === '') continue;
+        room -= shown.length;
+        if (room < 0) break;
+        const hash = hashOf(shown);
+        const before = known.get(hash);
+        const number = before?.number ?? newText(hash, shown);
+        say.run(sample.number, number, one.added || before === null ? 1 : 0);
+      }
+      read.run(sample.number);
+    }).immediate,
+    *find(words): Generator<void, FoundTexts, void> {
+      const counted = words.slice(0, MOST_WORDS).filter((word) => word !== '');
+      const long = counted.filter((word) => [...word].length >= 3);
+      const by = new Map<string, number>();
+      const query =
+        long.length > 0
+          ? long.map(partsOf).join(' AND ')
+          : counted
+              .flatMap((word) => [...word.toLowerCase().matchAll(WORD)])
+              .map(([head]) => `"${head}"`)
+              .join(' AND ');
+      // Signs alone are in no index.
+      if (query === '') return { by, partial: false };
+      const table = long.length > 0 ? 'text_parts' : 'text_heads';
+      const compared = long.length > 0 ? counted : [];
+      const page = of<{ number: number; fits: number }, SQLQueryBindings[]>(
+        `SELECT number, ${compared.map(() => `text LIKE ? ESCAPE '\\'`).join(' AND ') || '1'} AS fits
+         FROM (SELECT rowid AS found FROM ${table} WHERE ${table} MATCH ? AND rowid < ?
+           ORDER BY rowid DESC LIMIT ${STEP}) JOIN texts ON number = found ORDER BY number DESC`,
+      );
+      let before = Number.MAX_SAFE_INTEGER;
+      for (let found = 0; ; ) {
+        const rows = page.all(...compared.map(like), query, before);
+        const numbers = rows.filter(({ fits }) => fits === 1).map(({ number }) => number);
+        for (const { id, text: number } of speakers.all(JSON.stringify(numbers))) {
+          if (!by.has(id)) by.set(id, number);
+        }
+        found += numbers.length;
+        if (rows.length < STEP) return { by, partial: false };
+        if (found >= MOST_FOUND) return { by, partial: true };
+        before = rows.at(-1)!.number;
+        yield;
+      }
+    },
+    text: (number) => text.get(number)?.text,
+    *tidy(): Generator<void, void, void> {
+      for (let gone = unsaid.get(); gone !== null; gone = unsaid.get()) {
+        const { sample } = gone;
+        for (let texts = saidBy.all(sample); texts.length > 0; texts = saidBy.all(sample)) {
+          forget(sample, texts);
+          yield;
+        }
+        done.run(sample);
+      }
+    },
+    *scrub(): Generator<void, void, void> {
+      for (const table of ['text_parts', 'text_heads']) {
+        const merge = of<unknown, [number]>(
+          `INSERT INTO ${table} (${table}, rank) VALUES ('merge', ?)`,
+        );
+        // A negative number begins a merge of everything; each step continues it.
+        for (let step = -MERGED_PAGES; ; step = MERGED_PAGES) {
+          const before = changes.get()!.count;
+          merge.run(step);
+          if (changes.get()!.count - before < 2) break;
+          yield;
+        }
+      }
+    },
+  };
+}

@@ -1,0 +1,149 @@
+/** Full-text search over exchanges: on disk by the index, which is filled in the background, in memory by reading them. */
+
+import { othersTurn, runInSlices } from '../../../lib/loop/steps.ts';
+import type { RecentSamples } from '../../../samples/record/recent.ts';
+import type { SampleStore } from '../../../samples/sample.ts';
+import type { Hit } from '../api.ts';
+import type { ReadingParts } from '../bodies/decode-body.ts';
+import { snippetOf } from './snippet.ts';
+import { textsOf } from './texts-of.ts';
+
+export interface TextSearchOptions {
+  readonly store: () => SampleStore;
+  readonly recent: RecentSamples | undefined;
+  readonly parts: ReadingParts;
+}
+
+/** What a search found. */
+export interface Found {
+  readonly ids: readonly string[];
+  /** Only the newest texts were looked at: very many fit. */
+  readonly partial: boolean;
+  /** The place in the text of an exchange. */
+  snippet(id: string): Hit | undefined;
+}
+
+/** Of the time that passes, the share that reading takes at most. */
+const SHARE = 0.2;
+/** Exchanges whose ids are asked for at once. */
+const BATCH = 50;
+/** Milliseconds for which the result of a search is kept. */
+const KEPT = 2000;
+
+export class TextSearch {
+  readonly #options: TextSearchOptions;
+  #reading: Promise<void> | undefined;
+  #again = false;
+  #closed = false;
+  #last: { readonly q: string; readonly until: number; readonly found: Promise<Found> } | undefined;
+  /** Texts of exchanges in memory that are over. */
+  readonly #recent = new Map<string, readonly string[]>();
+
+  constructor(options: TextSearchOptions) {
+    this.#options = options;
+  }
+
+  /** Begins to read exchanges that are not in the index yet; nothing else waits for it. */
+  read(): void {
+    if (this.#closed) return;
+    this.#again = true;
+    this.#reading ??= this.#readAll().finally(() => {
+      this.#reading = undefined;
+    });
+  }
+
+  /** Exchanges that are not read yet. */
+  unread(): number {
+    return this.#options.store().texts.progress().unread;
+  }
+
+  /** Finds exchanges that said all words of `q` in one text; a part between quotes counts as one word. */
+  find(q: string): Promise<Found> {
+    const now = performance.now();
+    if (this.#last?.q === q && now < this.#last.until) return this.#last.found;
+    const found = this.#find(wordsOf(q));
+    this.#last = { q, until: now + KEPT, found };
+    return found;
+  }
+
+  /** Resolves when nothing is being read. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#reading;
+  }
+
+  async #find(words: readonly string[]): Promise<Found> {
+    if (words.length === 0) return { ids: [], partial: false, snippet: () => undefined };
+    const { store } = this.#options;
+    const { texts } = store();
+    const onDisk = await runInSlices(texts.find(words));
+    const inMemory = await this.#findRecent(words);
+    return {
+      ids: [...onDisk.by.keys(), ...inMemory.keys()],
+      partial: onDisk.partial,
+      snippet(id) {
+        const number = onDisk.by.get(id);
+        const text = inMemory.get(id) ?? (number === undefined ? undefined : texts.text(number));
+        return text === undefined ? undefined : snippetOf(text, words);
+      },
+    };
+  }
+
+  async #findRecent(words: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const { recent, store, parts } = this.#options;
+    const found = new Map<string, string>();
+    const held = new Set<string>();
+    const lower = words.map((word) => word.toLowerCase());
+    for (const { id, state } of recent?.rows() ?? []) {
+      held.add(id);
+      let texts = this.#recent.get(id);
+      if (texts === undefined) {
+        await recent!.read(id);
+        const meta = recent!.find(id)?.meta;
+        if (meta === undefined) continue;
+        texts = textsOf(store(), meta, parts).flatMap(({ text, added }) => (added ? [text] : []));
+        if (state !== 'open') this.#recent.set(id, texts);
+        await othersTurn();
+      }
+      const text = texts.find((one) => {
+        const said = one.toLowerCase();
+        return lower.every((word) => said.includes(word));
+      });
+      if (text !== undefined) found.set(id, text);
+    }
+    for (const id of this.#recent.keys()) if (!held.has(id)) this.#recent.delete(id);
+    return found;
+  }
+
+  async #readAll(): Promise<void> {
+    const { store, parts } = this.#options;
+    while (this.#again && !this.#closed) {
+      this.#again = false;
+      try {
+        for (let ids = store().texts.unread(BATCH); ids.length > 0; ) {
+          for (const id of ids) {
+            if (this.#closed) return;
+            const began = performance.now();
+            const meta = store().find(id);
+            store().texts.put(id, meta === undefined ? [] : textsOf(store(), meta, parts));
+            await Bun.sleep(((performance.now() - began) * (1 - SHARE)) / SHARE);
+          }
+          ids = store().texts.unread(BATCH);
+        }
+      } catch {
+        // The index is busy or was replaced: the next exchange begins this again.
+        return;
+      }
+    }
+  }
+}
+
+/** `login "a b" bug` as its words; quotes hold words together. */
+function wordsOf(q: string): readonly string[] {
+  const words: string[] = [];
+  for (const [i, part] of q.split('"').entries()) {
+    if (i % 2 === 1) words.push(part);
+    else words.push(...part.split(/\s+/));
+  }
+  return words.map((word) => word.trim()).filter((word) => word !== '');
+}

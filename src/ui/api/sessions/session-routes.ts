@@ -1,0 +1,50 @@
+/** `/ui/api/sessions…`: the sessions of the last exchanges, and one session as its conversations. */
+
+import { Type } from '@sinclair/typebox';
+import { Elysia } from 'elysia';
+import { json } from '../answers.ts';
+import type { UiRow } from '../api.ts';
+import type { ApiContext } from '../context.ts';
+import { guard, type Viewer } from '../guard.ts';
+import { priced } from '../list.ts';
+import type { SessionRow } from './api-sessions.ts';
+import { sessionView, totalsOf } from './session-view.ts';
+
+/** The newest exchanges whose sessions are listed. */
+const MOST_ROWS = 5000;
+
+export const sessionRoutes = (context: ApiContext) =>
+  new Elysia()
+    .use(guard(context.options))
+    .get('/sessions', ({ viewer }) => json({ sessions: sessionsOf(viewer, context) }))
+    .get(
+      '/sessions/:id',
+      async ({ params, viewer }) => json(await sessionView(params.id, viewer, context)),
+      { params: Type.Object({ id: Type.String() }) },
+    );
+
+function sessionsOf({ owner }: Viewer, { store, prices }: ApiContext): readonly SessionRow[] {
+  const rows = store.list({ ...(owner !== undefined && { owner }), limit: MOST_ROWS });
+  const groups = Map.groupBy(
+    rows.filter(({ session }) => session !== '').map((row) => priced(row, prices)),
+    ({ session }) => session,
+  );
+  return [...groups].map(([id, own]) => sessionRow(id, own));
+}
+
+/** @param rows newest first */
+function sessionRow(id: string, rows: readonly UiRow[]): SessionRow {
+  const first = rows.at(-1)!;
+  return {
+    id,
+    client: first.client,
+    key: first.owner,
+    models: [...new Set(rows.map(({ model }) => model))].filter((model) => model !== ''),
+    first: first.id,
+    from: first.time,
+    until: Math.max(...rows.map(({ time, total_ms }) => time + (total_ms ?? 0))),
+    exchanges: rows.length,
+    failed: rows.filter(({ failed }) => failed).length,
+    totals: totalsOf(rows),
+  };
+}

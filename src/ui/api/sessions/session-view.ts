@@ -1,0 +1,167 @@
+/** The exchanges of a session as conversations: what each added, its hops and tools, tokens, cost and cache. */
+
+import { GatewayError } from '../../../conversation/errors.ts';
+import type { Conversation } from '../../../conversation/types.ts';
+import { othersTurn } from '../../../lib/loop/steps.ts';
+import type { SampleMeta, SampleRow } from '../../../samples/sample.ts';
+import type { UiRow } from '../api.ts';
+import { blockViews, turnViews } from '../bodies/conversation-view.ts';
+import { contextFor, EMPTY, readReply, readRequest } from '../bodies/decode-body.ts';
+import { readableBody } from '../bodies/stage-bodies.ts';
+import type { ApiContext } from '../context.ts';
+import type { Viewer } from '../guard.ts';
+import { priced } from '../list.ts';
+import { askedIn, firstWords } from '../stories.ts';
+import type {
+  SessionSpan,
+  SessionStep,
+  SessionThread,
+  SessionTotals,
+  SessionView,
+} from './api-sessions.ts';
+import { cacheOf } from './cache-loss.ts';
+import { type Prompt, promptOf, sharedTurns } from './prompt.ts';
+
+/** Most exchanges of one view, and characters of one text. */
+const MOST_STEPS = 400;
+const MOST_TEXT = 4000;
+
+interface Thread {
+  readonly title: string;
+  exchanges: number;
+  prompt: Prompt;
+  row: UiRow;
+  /** The exchange before was answered: its answer is the next turn of the assistant. */
+  answered: boolean;
+}
+
+export async function sessionView(
+  id: string,
+  viewer: Viewer,
+  context: ApiContext,
+): Promise<SessionView> {
+  const rows = sessionRows(id, viewer, context);
+  if (rows.length === 0) {
+    throw new GatewayError('not_found', `There is no session "${id.slice(0, 100)}".`);
+  }
+  const steps: SessionStep[] = [];
+  const threads: Thread[] = [];
+  for (const row of rows.slice(0, MOST_STEPS)) {
+    const meta = await context.sampleFor(row.id, viewer).catch(() => undefined);
+    // It may have been removed meanwhile.
+    if (meta !== undefined) steps.push(stepOf(meta, priced(row, context.prices), threads, context));
+    await othersTurn();
+  }
+  return {
+    id,
+    steps,
+    threads: threads.map(({ title, exchanges }): SessionThread => ({ title, exchanges })),
+    totals: totalsOf(steps.map(({ row }) => row)),
+    more: rows.length > MOST_STEPS,
+  };
+}
+
+/** Exchanges of exactly this session, oldest first. */
+function sessionRows(id: string, { owner }: Viewer, { store }: ApiContext): readonly SampleRow[] {
+  const filter = { session: id, ...(owner !== undefined && { owner }) };
+  const sort = { by: 'time', up: true } as const;
+  return store
+    .list({ ...filter, sort, limit: MOST_STEPS + 1 })
+    .filter(({ session }) => session === id);
+}
+
+function stepOf(meta: SampleMeta, row: UiRow, threads: Thread[], context: ApiContext): SessionStep {
+  const { store, options } = context;
+  const sent = attempt(() => {
+    const body = readableBody(store, meta, 'client-request');
+    return readRequest(body, options).conversation;
+  });
+  const reply = attempt(() => {
+    const body = readableBody(store, meta, 'client-response');
+    return readReply(body, contextFor(sent ?? EMPTY, meta, body), options);
+  });
+  const blocks = reply?.reply.blocks ?? [];
+  const view = { most: MOST_TEXT, places: new Map() };
+  const placed = sent && place(sent, row, blocks.length > 0, threads);
+  return {
+    row,
+    thread: placed?.thread ?? 0,
+    added:
+      sent === undefined
+        ? []
+        : turnViews(sent.turns.slice(placed!.from), view).map((turn, i) => ({
+            ...turn,
+            index: placed!.from + i,
+          })),
+    answered: blockViews(blocks, view),
+    problem: meta.error?.message ?? reply?.problem?.message ?? null,
+    spans: spansOf(meta),
+    cache: placed?.cache ?? null,
+  };
+}
+
+function attempt<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (thrown) {
+    if (thrown instanceof GatewayError) return undefined;
+    throw thrown;
+  }
+}
+
+/** Finds the conversation that a request continues, or begins one; says which of its turns are new. */
+function place(sent: Conversation, row: UiRow, answered: boolean, threads: Thread[]) {
+  const prompt = promptOf(sent);
+  let best: { readonly index: number; readonly shared: number } | undefined;
+  for (const [index, thread] of threads.entries()) {
+    const shared = sharedTurns(thread.prompt, prompt);
+    if (shared > 0 && shared >= (best?.shared ?? 0)) best = { index, shared };
+  }
+  if (best === undefined) {
+    threads.push({ title: firstWords(askedIn(sent)), exchanges: 1, prompt, row, answered });
+    return { thread: threads.length - 1, from: 0, cache: cacheOf({ row, prompt }, undefined) };
+  }
+  const before = threads[best.index]!;
+  // The turn of the assistant is the answer of the exchange before, which is shown there.
+  const said = before.answered && best.shared === before.prompt.turns.length;
+  let from = best.shared;
+  while (said && sent.turns[from]?.role === 'assistant') from++;
+  const cache = cacheOf({ row, prompt }, before);
+  Object.assign(before, { exchanges: before.exchanges + 1, prompt, row, answered });
+  return { thread: best.index, from, cache };
+}
+
+/** Tries at vendors from the request to the end of the answer, and runs of tools. */
+function spansOf(meta: SampleMeta): readonly SessionSpan[] {
+  const spans: SessionSpan[] = [];
+  for (const answer of meta.edges) {
+    if (answer.hop === undefined || !/(?:response|error)$/.test(answer.stage)) continue;
+    const stage = answer.stage.replace(/(?:response|error)$/, 'request');
+    const request = meta.edges.find((one) => one.stage === stage);
+    const failed = answer.error !== undefined || (answer.status ?? 0) >= 400;
+    spans.push({
+      kind: failed ? 'failed' : 'hop',
+      name: `${answer.target ?? ''}${answer.status === undefined ? '' : ` ${answer.status}`}`,
+      from: request?.at ?? answer.at ?? 0,
+      to: answer.until ?? answer.at ?? 0,
+    });
+  }
+  for (const { name, at, ms = 0, error } of meta.tools ?? []) {
+    if (at !== undefined) {
+      spans.push({ kind: error === undefined ? 'tool' : 'failed', name, from: at, to: at + ms });
+    }
+  }
+  return spans.sort((a, b) => a.from - b.from);
+}
+
+export function totalsOf(rows: readonly UiRow[]): SessionTotals {
+  const sum = (of: (row: UiRow) => number | null) =>
+    rows.reduce((total, row) => total + (of(row) ?? 0), 0);
+  const some = rows.some(({ cost }) => cost !== null);
+  return {
+    input_tokens: sum((row) => row.input_tokens),
+    cached_tokens: sum((row) => row.cached_tokens),
+    output_tokens: sum((row) => row.output_tokens),
+    cost: some ? sum((row) => row.cost) : null,
+  };
+}

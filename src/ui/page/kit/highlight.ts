@@ -1,0 +1,48 @@
+/** Marks the words of a search in what is shown, without changing the elements. */
+
+/** Most places that are marked. */
+const MOST = 500;
+
+/** The words of a query; quotes hold words together. */
+const wordsOf = (q: string): readonly string[] =>
+  q
+    .split('"')
+    .flatMap((part, i) => (i % 2 === 1 ? [part] : part.split(/\s+/)))
+    .map((word) => word.trim().toLowerCase())
+    .filter((word) => word !== '');
+
+/** Whether a text has a word of a query. */
+export function hasWord(text: string, q: string): boolean {
+  const lower = text.toLowerCase();
+  return wordsOf(q).some((word) => lower.includes(word));
+}
+
+/** Marks all places inside `root`; the first one is scrolled into view when `show` is set. */
+export function highlight(root: Element, q: string, show: boolean): void {
+  // Browsers without this show the texts unmarked.
+  if (typeof Highlight === 'undefined') return;
+  CSS.highlights.delete('search');
+  const words = wordsOf(q);
+  if (words.length === 0) return;
+  const ranges: Range[] = [];
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  for (
+    let node = walker.nextNode();
+    node !== null && ranges.length < MOST;
+    node = walker.nextNode()
+  ) {
+    const text = (node as Text).data.toLowerCase();
+    for (const word of words) {
+      for (let at = text.indexOf(word); at >= 0 && ranges.length < MOST; ) {
+        const range = new Range();
+        const length = (node as Text).data.length;
+        range.setStart(node, Math.min(at, length));
+        range.setEnd(node, Math.min(at + word.length, length));
+        ranges.push(range);
+        at = text.indexOf(word, at + word.length);
+      }
+    }
+  }
+  CSS.highlights.set('search', new Highlight(...ranges));
+  if (show) ranges[0]?.startContainer.parentElement?.scrollIntoView({ block: 'center' });
+}

@@ -1,0 +1,113 @@
+/** The columns of the list: their widths, which of them are chosen, and what a click on a heading sorts by. */
+
+import { type Child, h } from '../kit/dom.ts';
+import { keepSetting, listSetting, setting } from '../kit/settings.ts';
+
+export interface Column {
+  readonly name: string;
+  readonly title: string;
+  readonly width: string;
+  /** The order that its heading chooses. */
+  readonly sort?: string;
+  /** Cannot be left out. */
+  readonly fixed?: true;
+  /** Not shown unless it is chosen. */
+  readonly extra?: true;
+}
+
+export const COLUMNS: readonly Column[] = [
+  { name: 'time', title: 'Time', width: '96px', sort: 'time', fixed: true },
+  { name: 'status', title: 'Status', width: 'minmax(96px, 0.9fr)', sort: 'status', fixed: true },
+  { name: 'entry', title: 'API', width: '76px' },
+  {
+    name: 'route',
+    title: 'Model → target',
+    width: 'minmax(170px, 2.4fr)',
+    sort: 'model',
+    fixed: true,
+  },
+  { name: 'session', title: 'Session', width: '96px', sort: 'session', extra: true },
+  { name: 'hops', title: 'Hops', width: '40px', sort: 'hops' },
+  { name: 'notes', title: 'Notes', width: 'minmax(60px, 1.5fr)' },
+  { name: 'tokens', title: 'Tokens in', width: '64px', sort: 'tokens' },
+  { name: 'cached', title: 'Cached', width: '58px', sort: 'cached', extra: true },
+  { name: 'out', title: 'out', width: '52px', sort: 'out' },
+  { name: 'size', title: 'Size', width: '60px', sort: 'bytes', extra: true },
+  { name: 'first', title: 'First byte', width: '70px', sort: 'first' },
+  { name: 'cost', title: 'Cost', width: '64px', sort: 'cost' },
+  { name: 'total', title: 'Total', width: '150px', sort: 'total', fixed: true },
+];
+
+const usual = COLUMNS.filter(({ extra }) => extra !== true).map(({ name }) => name);
+
+/** How the list looks. */
+export interface Look {
+  readonly columns: readonly Column[];
+  readonly compact: boolean;
+}
+
+export function chosenLook(): Look {
+  const names = listSetting('columns') ?? usual;
+  return {
+    columns: COLUMNS.filter(({ name, fixed }) => fixed === true || names.includes(name)),
+    compact: setting('density') === 'compact',
+  };
+}
+
+export function chooseColumn(name: string, shown: boolean): void {
+  const names = new Set(chosenLook().columns.map((column) => column.name));
+  if (shown) names.add(name);
+  else names.delete(name);
+  keepSetting('columns', JSON.stringify([...names]));
+}
+
+export const chooseDensity = (compact: boolean): void =>
+  keepSetting('density', compact ? 'compact' : undefined);
+
+/** The widths of the columns, for the grid. */
+export const widthsOf = ({ columns, compact }: Look): string =>
+  columns
+    .flatMap(({ name, width }) =>
+      compact && name === 'route' ? [width, 'minmax(120px, 5fr)'] : [width],
+    )
+    .join(' ');
+
+/** The headings. @param sort as in the URL: `cost`, `cost:up`; '' for the newest first */
+export function headings(
+  { columns, compact }: Look,
+  sort: string,
+  choose: (sort: string) => void,
+): Child {
+  const [by, direction] = sort === '' ? ['time', undefined] : sort.split(':');
+  return columns.map((column) => {
+    const here = column.sort === by;
+    const mark = here ? (direction === 'up' ? ' ↑' : ' ↓') : '';
+    const cls = `cell ${column.name}`;
+    const heading =
+      column.sort === undefined
+        ? h('span', { class: cls }, column.title)
+        : h(
+            'span',
+            { class: cls },
+            h(
+              'button',
+              {
+                type: 'button',
+                'aria-pressed': String(here),
+                'aria-label': `Sort by ${column.title}${here ? (direction === 'up' ? ', smallest first' : ', largest first') : ''}`,
+                on: {
+                  click: () => {
+                    if (!here) choose(column.sort === 'time' ? '' : column.sort!);
+                    else if (direction === 'up') choose('');
+                    else choose(`${column.sort}:up`);
+                  },
+                },
+              },
+              column.title + mark,
+            ),
+          );
+    return compact && column.name === 'route'
+      ? [heading, h('span', { class: 'cell about' }, 'Asked')]
+      : heading;
+  });
+}

@@ -1,0 +1,25 @@
+/** The places that fill the whole page: the view behind each of them. */
+
+import type { Info } from '../api/api.ts';
+import { createAdminPage } from './admin/admin-page.ts';
+import { createChartsPage } from './charts/charts-page.ts';
+import type { Route } from './kit/route.ts';
+import type { View } from './kit/view.ts';
+import { createSessionPage } from './session/session-page.ts';
+import { createSessionsPage } from './session/sessions-page.ts';
+
+/** The name of a place with a view of its own; undefined for the list and its exchange. */
+export function pageName(route: Route): string | undefined {
+  if (route.name === 'list' || route.name === 'exchange') return undefined;
+  if (route.name === 'session') return `session ${route.id}`;
+  return route.name === 'admin' ? route.page : route.name;
+}
+
+/** @param info undefined: there is no key for the exchanges, and only the admin pages are shown */
+export function createPage(route: Route, info: Info | undefined): View | undefined {
+  if (route.name === 'admin') return createAdminPage(route.page);
+  if (info === undefined) return undefined;
+  if (route.name === 'sessions') return createSessionsPage();
+  if (route.name === 'session') return createSessionPage(route.id);
+  return createChartsPage(info);
+}

@@ -1,0 +1,220 @@
+/** Finding exchanges in a browser: by what was said, by filters and their chips, sorted, in columns of choice, and as sessions. */
+
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { say } from '../support/fake-upstream/index.ts';
+import { until } from '../support/until.ts';
+import { browserSuite } from './page-browser.ts';
+import { faintTexts } from './page-contrast.ts';
+import { type PageSetup, startPageSetup } from './page-setup.ts';
+
+const CLAUDE = {
+  'user-agent': 'claude-cli/2.1.197 (external, cli)',
+  'anthropic-version': '2023-06-01',
+  'x-claude-code-session-id': 'session-of-the-parser',
+};
+
+browserSuite('finding exchanges', (browser) => {
+  let setup: PageSetup;
+  let chinese: string;
+  let slow: string;
+  let turns: string[];
+
+  /** A turn of an agent's session. */
+  const turn = (system: string, messages: readonly object[], cached: number, answer: string) => {
+    setup.upstream.enqueue(
+      say(answer, { usage: { input: 9000, cached, output: 40, reasoning: 0 } }),
+    );
+    return setup.post(
+      '/v1/messages',
+      {
+        model: 'via-messages',
+        max_tokens: 500,
+        system: [{ type: 'text', text: system, cache_control: { type: 'ephemeral' } }],
+        messages,
+      },
+      CLAUDE,
+    );
+  };
+  const user = (content: string) => ({ role: 'user', content });
+  const assistant = (content: string) => ({ role: 'assistant', content });
+
+  beforeAll(async () => {
+    setup = await startPageSetup();
+    const chat = (content: string) =>
+      setup.post('/v1/chat/completions', {
+        model: 'via-chat',
+        messages: [{ role: 'user', content }],
+      });
+    setup.upstream.enqueue(say('请先刷新令牌。'));
+    chinese = await chat('用户登录失败，怎么办？');
+    setup.upstream.enqueue(
+      say('Later.', {
+        delivery: { firstByteMs: 900 },
+        usage: { input: 12, cached: 0, output: 3, reasoning: 0 },
+      }),
+    );
+    slow = await chat('Take your time.');
+    const ask = [user('Fix the login bug in the parser.')];
+    const first = assistant('The **lexer** drops a token:\n\n```ts\nconst token = next();\n```');
+    turns = [
+      await turn('Be brief.', ask, 0, first.content),
+      await turn(
+        'Be brief.',
+        [...ask, first, user('Write a test.')],
+        8900,
+        'Done: `parser.test.ts`.',
+      ),
+      await turn(
+        'Be brief. It is noon.',
+        [
+          ...ask,
+          first,
+          user('Write a test.'),
+          assistant('Done: `parser.test.ts`.'),
+          user('Commit it.'),
+        ],
+        0,
+        'Committed.',
+      ),
+    ];
+  }, 180_000);
+  afterAll(async () => {
+    await setup?.stop();
+  });
+
+  const open = async (hash: string, options?: BrowserContextOptions): Promise<Page> => {
+    const visit = await browser.visit(setup.gateway.url, options);
+    await visit.open(hash);
+    return visit.page;
+  };
+  const ids = (page: Page) =>
+    page.locator('.row').evaluateAll((rows) => rows.map((row) => row.getAttribute('data-id')));
+
+  test('the search finds what was said, in Chinese as in English, and shows the place', async () => {
+    const page = await open('#/');
+    await page.locator('.row').nth(4).waitFor();
+    const search = page.getByPlaceholder('Search what was said');
+    for (const [words, mark, expected] of [
+      ['login bug', 'login', [turns[0]]],
+      ['登录', '登录', [chinese]],
+      ['刷新令牌', '刷新令牌', [chinese]],
+      ['"drops a token"', 'drops a token', [turns[0]]],
+    ] as const) {
+      await search.fill(words);
+      await page.locator('.hit mark', { hasText: mark }).first().waitFor();
+      expect([words, await ids(page)]).toEqual([words, [...expected]]);
+    }
+    await page.locator('.row').click();
+    await page.locator('.answer', { hasText: 'lexer' }).waitFor();
+    const marked = await page.evaluate('CSS.highlights.get("search")?.size ?? 0');
+    expect(marked).toBeGreaterThan(0);
+  });
+
+  test('filters stand as chips, in the address, and can be saved under a name', async () => {
+    const page = await open('#/');
+    await page.locator('.row').first().waitFor();
+    await page.locator(`.row[data-id="${turns[0]}"] .client`).click();
+    await until(async () => (await page.locator('.row').count()) === 3);
+    await page.locator('.chip', { hasText: 'client Claude Code' }).waitFor();
+    expect(page.url()).toContain('client=Claude+Code');
+    await page.getByLabel('More filters').click();
+    await page.getByLabel('Name for these filters').fill('agents');
+    await page.getByRole('button', { name: 'Save these filters' }).click();
+    await page.keyboard.press('Escape');
+    await page.locator('.chip').click();
+    await until(async () => (await page.locator('.row').count()) === 5);
+    await page.getByLabel('More filters').click();
+    await page
+      .getByRole('textbox', { name: 'Slower than' })
+      .or(page.getByLabel('Slower than'))
+      .fill('800ms');
+    await page.keyboard.press('Enter');
+    await until(async () => (await page.locator('.row').count()) === 1);
+    expect(await ids(page)).toEqual([slow]);
+    await page.getByRole('button', { name: 'agents', exact: true }).click();
+    await until(async () => (await page.locator('.row').count()) === 3);
+    expect(page.url()).not.toContain('slower');
+  });
+
+  test('headings sort, columns and density are chosen and kept, and so is the theme', async () => {
+    const page = await open('#/');
+    await page.locator('.row').nth(4).waitFor();
+    await page.getByRole('button', { name: 'Sort by Total' }).click();
+    await page.locator(`.row[aria-rowindex="1"][data-id="${slow}"]`).waitFor();
+    expect(page.url()).toContain('sort=total');
+    await page.getByRole('button', { name: 'Sort by Total' }).click();
+    await page.locator(`.row[aria-rowindex="5"][data-id="${slow}"]`).waitFor();
+    await page.getByLabel('Columns and density').click();
+    await page.getByLabel('Compact').check();
+    await page.getByRole('checkbox', { name: 'Session' }).check();
+    await page.getByRole('checkbox', { name: 'Notes' }).uncheck();
+    const row = page.locator(`.row[data-id="${turns[0]}"]`);
+    await row.locator('.cell.about', { hasText: 'Fix the login bug' }).waitFor();
+    expect(await row.locator('.cell.notes').count()).toBe(0);
+    expect((await row.boundingBox())!.height).toBe(28);
+    await page.keyboard.press('Escape');
+    const paper = () => page.evaluate('getComputedStyle(document.body).backgroundColor');
+    const before = await paper();
+    await page.locator('.theme').click();
+    await page.locator('.theme').click();
+    expect(await paper()).not.toBe(before);
+    expect(await page.locator('body').evaluate(faintTexts)).toEqual([]);
+    await page.reload();
+    await row.locator('.cell.session').waitFor();
+    expect(await paper()).not.toBe(before);
+  });
+
+  test('a session is one conversation, with what each turn added, and where the cache was lost', async () => {
+    const page = await open('#/sessions');
+    const card = page.locator('.session-card', { hasText: 'session-of-the-parser' });
+    await card.waitFor();
+    expect(await card.textContent()).toContain('3 exchanges');
+    await card.click();
+    const steps = page.locator('.step');
+    await steps.nth(2).waitFor();
+    // The first turn is in the first step only, the answers are shown where they were given.
+    expect(await page.getByText('Fix the login bug in the parser.').count()).toBe(1);
+    expect(await steps.nth(1).locator('.turn').count()).toBe(2);
+    expect(await steps.nth(1).textContent()).toContain('99 % from the cache');
+    const lost = steps.nth(2).locator('.cache-lost');
+    expect(await lost.getAttribute('data-change')).toBe('system');
+    expect(await lost.textContent()).toContain('It is noon.');
+    expect(await page.locator('.cache-lost').count()).toBe(1);
+    expect(await page.locator('.session-line .session-bar').count()).toBe(3);
+    await steps.nth(2).locator('.step-head a').click();
+    await page.locator('.answer', { hasText: 'Committed.' }).waitFor();
+    expect(page.url()).toContain(turns[2]!);
+  });
+
+  test('Markdown and code are readable, and "v" shows what the vendor got', async () => {
+    const page = await open(`#/x/${turns[0]}`);
+    await page.locator('.answer strong', { hasText: 'lexer' }).waitFor();
+    expect(await page.locator('.answer .md-code pre').textContent()).toBe('const token = next();');
+    expect(await page.locator('.folded', { hasText: 'System prompt' }).count()).toBe(1);
+    await page.keyboard.press('v');
+    await page.locator('.speaker-head .soft', { hasText: /^m1$/ }).waitFor();
+    expect(page.url()).toContain('as=vendor');
+  });
+
+  test('a narrow window shows everything without sideways scrolling', async () => {
+    const page = await open('#/', { viewport: { width: 390, height: 800 } });
+    for (const [hash, ready] of [
+      ['#/?q=login', '.hit mark'],
+      ['#/sessions', '.session-card'],
+      ['#/s/session-of-the-parser', '.step'],
+      [`#/x/${turns[0]}`, '.answer'],
+    ] as const) {
+      await browser.seen.open(hash);
+      await page.locator(ready).first().waitFor();
+      const wide = await page
+        .locator('html,.page-pane,.tab-body,.filters')
+        .evaluateAll((boxes) =>
+          boxes
+            .filter((box) => box.scrollWidth > box.clientWidth + 1 && box.clientWidth > 0)
+            .map((box) => `${box.className || box.tagName} ${box.scrollWidth}`),
+        );
+      expect([hash, wide]).toEqual([hash, []]);
+    }
+  });
+});
