@@ -2,6 +2,7 @@
 
 import { freshMemory, manyStreams, soak, stalledReader, workers } from './check-capacity.ts';
 import { aborts, loopBlocks, startup } from './check-latency.ts';
+import { agentSessions } from './check-sessions.ts';
 import { idleSockets, pacedSockets } from './check-websocket.ts';
 import type { Generator } from './generator.ts';
 import { startGenerator } from './generator.ts';
@@ -12,6 +13,11 @@ import { isPeer } from './targets.ts';
 export interface CheckOptions {
   readonly checks: boolean;
   readonly soak: boolean;
+  readonly sessions: boolean;
+  /** Rounds of sessions. */
+  readonly rounds: number;
+  /** `client>upstream`; left out: all pairs. */
+  readonly pairs?: readonly string[] | undefined;
   readonly quick: boolean;
 }
 
@@ -87,6 +93,14 @@ export async function runChecks(
     found.stalled = await each('stalled reader', options.quick ? held : gateways, (target) =>
       stalledReader(generator, target),
     );
+  }
+  if (options.sessions) {
+    const pinger = startGenerator(`${bench.dir}/session-pinger.log`);
+    await attempt('sessions', async () => {
+      const { rounds, pairs, quick } = options;
+      found.sessions = await agentSessions(bench, pinger, { rounds, pairs, memory: !quick });
+    });
+    await pinger.child.stop();
   }
   if (options.soak) {
     const long = gateways.filter((t) => t.name !== 'nginx' && t.name !== 'hopgate-armed');

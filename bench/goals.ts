@@ -2,6 +2,7 @@
 
 import type { FreshMemory, ManyStreams, Soak, Workers } from './check-capacity.ts';
 import type { AbortTimes, Block } from './check-latency.ts';
+import type { PairCost, Sessions } from './check-sessions.ts';
 import type { IdleSockets, PacedSockets } from './check-websocket.ts';
 import { type Cell, faults, medianOf, medianRatio, type Rounds } from './rounds.ts';
 import type { TargetName } from './target.ts';
@@ -18,6 +19,7 @@ export interface Checks {
   sockets?: { readonly same: PacedSockets; readonly converting: PacedSockets };
   idleSockets?: IdleSockets;
   soak?: Partial<Record<TargetName, Soak>>;
+  sessions?: Sessions;
 }
 
 export interface Verdict {
@@ -318,6 +320,52 @@ function checkGoals(checks: Checks): Verdict[] {
   ];
 }
 
+/** The dearest pair, and all of them in words. */
+function dearest(pairs: readonly PairCost[]) {
+  const told = pairs.map(
+    ({ client, upstream, ratio, turn, late }) =>
+      `${client}→${upstream} ${ratio.toFixed(2)} (${turn.toFixed(2)}, late ${late.toFixed(2)} ms)`,
+  );
+  const ratios = pairs.map(({ ratio }) => ratio);
+  return { value: pairs.length > 0 ? Math.max(...ratios) : undefined, told: told.join(', ') };
+}
+
+function sessionGoals({ sessions }: Checks): Verdict[] {
+  const pairs = sessions?.pairs ?? [];
+  const same = dearest(pairs.filter(({ client, upstream }) => client === upstream));
+  const converting = dearest(pairs.filter(({ client, upstream }) => client !== upstream));
+  const relay =
+    sessions &&
+    `relay ${sessions.relay.turn.toFixed(2)}, late ${sessions.relay.late.toFixed(2)} ms; `;
+  return [
+    judge(
+      'Session of 60 turns to 1 MB, same protocol, 40 tools: CPU, × relay',
+      { atMost: 2 },
+      '1.4',
+      '×',
+      same.value,
+      `${relay}${same.told}`,
+    ),
+    judge('… converting', { atMost: 3 }, '2', '×', converting.value, converting.told),
+    judge(
+      'Turn of 1 MB in a known session: event loop blocked, added to the relay',
+      { atMost: 2 },
+      '1',
+      ' ms',
+      sessions?.stall.known,
+    ),
+    judge('… at first sight', { atMost: 8 }, '5', ' ms', sessions?.stall.first),
+    judge(
+      '200 sessions of 1 MB: memory, same protocol',
+      { atMost: 400 },
+      '250',
+      ' MB',
+      sessions?.memory.same,
+    ),
+    judge('… converting', { atMost: 400 }, '250', ' MB', sessions?.memory.converting),
+  ];
+}
+
 /** Every goal with its verdict, in the order of the report. */
 export function verdicts(rounds: Rounds, checks: Checks): Verdict[] {
   const { cells } = rounds;
@@ -327,5 +375,6 @@ export function verdicts(rounds: Rounds, checks: Checks): Verdict[] {
     ...peerGoals(cells),
     ...checkGoals(checks),
     ...socketGoals(checks),
+    ...sessionGoals(checks),
   ];
 }

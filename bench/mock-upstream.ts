@@ -181,7 +181,9 @@ function whole(bytes: Buffer): Answer {
 }
 
 /** `json-1k`, `burst-N`, `paced-NxMms`, `giga`, `slow` (never answers). */
-function makeAnswer(dialect: Dialect, model: string): Answer {
+function makeAnswer(dialect: Dialect | 'gemini', model: string): Answer {
+  if (model === 'json-1k') return whole(json(dialect, model));
+  if (dialect === 'gemini') return whole(noModel(model));
   const burstName = /^burst-(\d+)$/.exec(model);
   if (burstName !== null) return whole(burst(dialect, model, Number(burstName[1])));
   const pacedName = /^paced-(\d+)x(\d+)ms$/.exec(model);
@@ -190,13 +192,15 @@ function makeAnswer(dialect: Dialect, model: string): Answer {
   }
   if (model === 'giga') return gigaAnswer(dialect, model);
   if (model === 'slow') return () => {};
-  if (model === 'json-1k') return whole(json(dialect, model));
-  return whole(jsonHttp(404, { error: { message: `no such model: ${model}`, type: 'not_found' } }));
+  return whole(noModel(model));
 }
+
+const noModel = (model: string) =>
+  jsonHttp(404, { error: { message: `no such model: ${model}`, type: 'not_found' } });
 
 const answers = new Map<string, Answer>();
 
-function answerFor(dialect: Dialect, model: string): Answer {
+function answerFor(dialect: Dialect | 'gemini', model: string): Answer {
   const key = `${dialect} ${model}`;
   let answer = answers.get(key);
   if (answer === undefined) {
@@ -211,6 +215,9 @@ function dialectOf(requestLine: string): Dialect | undefined {
   if (/\/messages[? ]/.test(requestLine)) return 'messages';
   return requestLine.includes('/responses ') ? 'responses' : undefined;
 }
+
+/** Gemini names its model in the path; only whole answers are served. */
+const GENERATE = /\/models\/([^:]+):generateContent/;
 
 const MODEL = /"model"\s*:\s*"([^"]+)"/;
 
@@ -230,6 +237,12 @@ function handle(socket: Peer, request: Buffer, bodyAt: number): void {
   const line = request.toString('latin1', 0, request.indexOf(13));
   servedRequests++;
   const dialect = dialectOf(line);
+  const called = GENERATE.exec(line)?.[1];
+  if (called !== undefined) {
+    socket.data.busy = true;
+    answerFor('gemini', called)(socket);
+    return;
+  }
   if (dialect === undefined) {
     const known = line.startsWith('GET /control');
     send(socket, known ? control() : jsonHttp(404, { error: { message: line } }));

@@ -1,6 +1,7 @@
 /** Starts the compiled product with authentication, routing, metrics and usage on. */
 
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import type { ProtocolName } from '../src/conversation/protocol-names.ts';
 import { announcedPort, type Child, startChild } from './children.ts';
 import type { Bench, Target, TargetName } from './target.ts';
 
@@ -11,7 +12,7 @@ const CLIENT_KEY = 'sk-bench-client-0123456789abcdef';
 export const CLIENT_HEADERS = { authorization: `Bearer ${CLIENT_KEY}` };
 
 export interface ProductOptions {
-  readonly upstream: 'openai-chat' | 'openai-responses' | 'anthropic-messages';
+  readonly upstream: ProtocolName;
   readonly name: string;
   readonly arguments?: readonly string[];
   /** Every exchange becomes a sample. */
@@ -20,13 +21,21 @@ export interface ProductOptions {
   readonly collector?: number;
 }
 
+/** What the mock's address is followed by. */
+const BASE_PATH: Readonly<Record<ProtocolName, string>> = {
+  'anthropic-messages': '',
+  'openai-chat': '/v1',
+  'openai-responses': '/v1',
+  'google-gemini': '/v1beta',
+};
+
 // A first route that does not match and one that does: a request pays for walking the table.
 const configuration = ({ upstream, records, collector }: ProductOptions, mockPort: number) => `
 listen: 127.0.0.1:0
 providers:
   mock:
     protocol: ${upstream}
-    base_url: http://127.0.0.1:${mockPort}${upstream === 'anthropic-messages' ? '' : '/v1'}
+    base_url: http://127.0.0.1:${mockPort}${BASE_PATH[upstream]}
     keys: ["sk-bench-upstream-0123456789abcdef"]
     models: ["*"]
 routes:

@@ -189,8 +189,18 @@ export function block(dialect: Dialect, model: string): Buffer {
   return Buffer.from(one.repeat(Math.ceil(65_536 / one.length)));
 }
 
-function jsonReply(dialect: Dialect, model: string): object {
+function jsonReply(dialect: Dialect | 'gemini', model: string): object {
   const text = FILLER.repeat(12);
+  if (dialect === 'gemini') {
+    return {
+      candidates: [
+        { content: { role: 'model', parts: [{ text }] }, finishReason: 'STOP', index: 0 },
+      ],
+      usageMetadata: { promptTokenCount: 120, candidatesTokenCount: 130, totalTokenCount: 250 },
+      modelVersion: model,
+      responseId: 'gemini-bench0001',
+    };
+  }
   if (dialect === 'chat') {
     return {
       id: 'chatcmpl-bench0001',
@@ -236,7 +246,7 @@ function jsonReply(dialect: Dialect, model: string): object {
 }
 
 /** A complete JSON answer of about 1 KB with its HTTP head. */
-export function json(dialect: Dialect, model: string): Buffer {
+export function json(dialect: Dialect | 'gemini', model: string): Buffer {
   return jsonHttp(200, jsonReply(dialect, model));
 }
 

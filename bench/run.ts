@@ -17,10 +17,11 @@ import { startMock, startTargets } from './targets.ts';
 const HELP = `bun bench/run.ts [options]
 
   --rounds N        rounds to take medians over (7; 3 with --quick)
-  --only NAMES      only these, with commas: ${SCENARIOS.map((s) => s.name).join(', ')}, checks, soak
+  --only NAMES      only these, with commas: ${SCENARIOS.map((s) => s.name).join(', ')}, checks, soak, sessions
   --targets NAMES   only these, with commas: ${TARGET_NAMES.join(', ')}
   --quick           shorter runs, no peers, no soak: within two minutes
   --soak            the long memory check too (100,000 requests and 1,000 aborts, three ways)
+  --pairs NAMES     only these pairs of sessions, with commas: messages>chat, …
   --json            the whole result as JSON on stdout instead of the report
 `;
 
@@ -31,6 +32,7 @@ const { values } = parseArgs({
     targets: { type: 'string' },
     quick: { type: 'boolean', default: false },
     soak: { type: 'boolean', default: false },
+    pairs: { type: 'string' },
     json: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -55,7 +57,7 @@ const QUICK_TARGETS = ['direct', 'relay', 'hopgate', 'hopgate-armed', 'hopgate-m
 async function main(): Promise<number> {
   const began = Date.now();
   const { quick } = values;
-  const parts = [...SCENARIOS.map((s) => s.name), 'checks', 'soak'] as const;
+  const parts = [...SCENARIOS.map((s) => s.name), 'checks', 'soak', 'sessions'] as const;
   const standard = quick
     ? (['J50', 'S50', 'B50', 'P500', 'checks'] as const)
     : parts.filter((name) => name !== 'soak');
@@ -83,6 +85,9 @@ async function main(): Promise<number> {
   const checks = await runChecks(bench, generator, targets, {
     checks: only.includes('checks'),
     soak: only.includes('soak'),
+    sessions: only.includes('sessions'),
+    rounds,
+    pairs: list(values.pairs),
     quick,
   });
   const run: Run = {

@@ -1,12 +1,12 @@
-/** Real coding agents, headless, through the compiled binary against strict fake vendors: nine tool loops, three web searches. */
+/** Real coding agents, headless, through the compiled binary against strict fake vendors: tool loops and web searches. Words on the command line choose agents by their names. */
 
 import type { Protocol } from '../test/support/fake-upstream/index.ts';
-import { AGENTS, type Agent } from './agents/agent.ts';
+import { type Agent, BY_HAND } from './agents/agent.ts';
 import { installed } from './agents/install.ts';
 import { round } from './agents/round.ts';
 import { searchRound } from './agents/search.ts';
+import { SET_UP } from './agents/set-up.ts';
 
-const PROTOCOLS: readonly Protocol[] = ['openai-chat', 'openai-responses', 'anthropic-messages'];
 const OWN: Readonly<Record<string, Protocol>> = {
   'Claude Code': 'anthropic-messages',
   Codex: 'openai-responses',
@@ -14,6 +14,9 @@ const OWN: Readonly<Record<string, Protocol>> = {
 
 // --direct: each agent against a vendor of its own protocol, without the gateway.
 const direct = process.argv.includes('--direct');
+const words = process.argv.slice(2).filter((word) => !word.startsWith('-'));
+const isChosen = ({ name }: Agent): boolean =>
+  words.length === 0 || words.some((word) => name.toLowerCase().includes(word.toLowerCase()));
 let passed = 0;
 let failed = 0;
 let skipped = 0;
@@ -27,22 +30,31 @@ interface Run {
 function runsOf(agent: Agent): readonly Run[] {
   const name = `${agent.name} ${agent.package.version}`;
   const via = direct ? 'directly' : 'hopgate';
-  const own = PROTOCOLS.filter((protocol) => !direct || protocol === OWN[agent.name]);
+  const own = agent.vendors.filter((protocol) => !direct || protocol === OWN[agent.name]);
   const loops = own.map((protocol) => ({
     title: `${name} → ${via} → ${protocol}`,
     start: () => round(agent, protocol, direct),
   }));
-  if (direct) return loops;
+  const { search } = agent;
+  if (direct || search === undefined) return loops;
   const title = `${name} searching the web → ${via} → openai-chat`;
-  return [...loops, { title, start: () => searchRound(agent) }];
+  return [...loops, { title, start: () => searchRound(agent, search) }];
 }
 
-for (const agent of AGENTS) {
+/** What keeps the agent from being run: the installer's words. */
+async function missingPart({ package: own, runtime }: Agent): Promise<string | undefined> {
+  try {
+    await installed(own);
+    if (runtime !== undefined) await installed(runtime);
+    return undefined;
+  } catch (thrown) {
+    return thrown instanceof Error ? thrown.message : String(thrown);
+  }
+}
+
+for (const agent of [...BY_HAND, ...SET_UP].filter(isChosen)) {
   const { name, version } = agent.package;
-  const missing = await installed(agent.package).then(
-    () => undefined,
-    (error: Error) => error.message,
-  );
+  const missing = await missingPart(agent);
   for (const { title, start } of runsOf(agent)) {
     if (missing !== undefined) {
       skipped++;

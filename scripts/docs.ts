@@ -123,7 +123,11 @@ function presets(): readonly string[] {
       ([protocol, endpoint]) => `${protocol}: ${endpoint.baseUrl}`,
     );
     const variables = preset.variables.map(code).join(', ') || 'no key';
-    return `| ${code(name)} | ${preset.protocol} | ${addresses.join(', ') || 'your own `base_url`'} | ${variables} |`;
+    const address =
+      preset.platform === undefined
+        ? addresses.join(', ') || 'your own `base_url`'
+        : `that of the [platform](platforms.md) \`${preset.platform}\``;
+    return `| ${code(name)} | ${preset.protocol} | ${address} | ${variables} |`;
   });
   const aliases = Object.entries(PRESET_ALIASES).map(
     ([other, name]) => `${code(other)} = ${code(name)}`,
@@ -150,7 +154,7 @@ The file is YAML. The first of these files is used: \`--config FILE\`, \`$HOPGAT
 
 \`hopgate check\` names every problem with line and column. An unknown key is a problem and is never ignored. A file of more than 1 MB, or with more than 100 levels, is refused. \`hopgate check --schema\` prints a JSON Schema for your editor.
 
-Text values may refer to the environment: \`\${NAME}\`, \`\${NAME:-default}\`, and \`\${file:/path}\` for the content of a file. Times are in seconds, fractions allowed. A running server loads a changed file by itself, at once or, where the file is a link into another folder, within seconds; \`listen\` and \`workers\` need a restart, and the log line \`config.reloaded\` says so.
+Text values may refer to the environment: \`\${NAME}\`, \`\${NAME:-default}\`, and \`\${file:/path}\` for the content of a file. Times are in seconds, fractions allowed. A running server loads a changed file by itself, at once or, where the file is a link into another folder, within seconds; the address in \`listen\` and \`workers\` need a restart, and the log line \`config.reloaded\` says so.
 
 In the tables, \`NAME\` stands for a name of your choice and \`[]\` for an item of a list.`;
 

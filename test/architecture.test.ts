@@ -79,6 +79,7 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
   features: ['lib', 'conversation'],
   config: ['lib', 'conversation'],
   telemetry: ['lib'],
+  engines: ['lib', 'config'],
   keys: ['lib', 'conversation', 'config', 'telemetry'],
   limits: ['lib', 'conversation', 'config', 'telemetry'],
   money: ['lib', 'conversation', 'config', 'telemetry'],

@@ -1,8 +1,9 @@
-/** The coding agents that are run, each with its package, its start and the tool it writes files with. */
+/** What a coding agent is to these runs, and those that are pointed at the gateway by hand: Claude Code and Codex. */
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JsonObject } from '../../src/lib/json/json.ts';
+import type { Protocol } from '../../test/support/fake-upstream/index.ts';
 import { installed, type Package } from './install.ts';
 
 export interface Start {
@@ -13,17 +14,33 @@ export interface Start {
 export interface Agent {
   readonly name: string;
   readonly package: Package;
-  /** The tool that is called, and its arguments for running a shell command. */
-  readonly tool: string;
-  readonly arguments: (shell: string) => JsonObject;
+  /** The runtime that it needs, where the one of this machine may be too old. */
+  readonly runtime?: Package;
+  /** What its vendor may speak in the tool loop. */
+  readonly vendors: readonly Protocol[];
+  /** What the vendor lets it do. */
+  readonly task: Task;
   /** How to run it headless: `base` is the gateway, `home` its own fresh home. */
   readonly start: (base: string, home: string, prompt: string) => Promise<Start>;
   /** The agent's final words in what it printed. */
   readonly finalText: (stdout: string) => string;
-  readonly search: Search;
+  /** Left out: its search is not tried. */
+  readonly search?: Search;
+  /** What it leaves running, by a word in its command line. */
+  readonly daemon?: string;
   /** It asks on a WebSocket, and must not fall back. */
   readonly websocket?: boolean;
 }
+
+/** How a model makes the agent write a file. */
+export type Task =
+  | {
+      /** The tool that is called, and its arguments for running a shell command. */
+      readonly tool: string;
+      readonly arguments: (shell: string) => JsonObject;
+    }
+  /** An agent without tools: the answer that makes it write this text into this file. */
+  | { readonly answer: (file: string, text: string) => string };
 
 /** How the agent searches the web. */
 export interface Search {
@@ -56,11 +73,16 @@ function events(stdout: string): JsonObject[] {
 /** The agents ask for this model; it is none of their own vendor's, which is the harder case. */
 export const MODEL = 'glm-4.6';
 
+const ALL: readonly Protocol[] = ['openai-chat', 'openai-responses', 'anthropic-messages'];
+
 const claudeCode: Agent = {
   name: 'Claude Code',
   package: { name: '@anthropic-ai/claude-code', version: '2.1.330' },
-  tool: 'Bash',
-  arguments: (command) => ({ command, description: 'Write the proof' }),
+  vendors: ALL,
+  task: {
+    tool: 'Bash',
+    arguments: (command) => ({ command, description: 'Write the proof' }),
+  },
   start: async (base, _home, prompt) => {
     const folder = await installed(claudeCode.package);
     return {
@@ -121,8 +143,8 @@ const CODEX: Package = { name: '@openai/codex', version: '0.169.0' };
 const codexWith = (name: string, more: readonly string[]): Agent => ({
   name,
   package: CODEX,
-  tool: 'exec_command',
-  arguments: (cmd) => ({ cmd }),
+  vendors: ALL,
+  task: { tool: 'exec_command', arguments: (cmd) => ({ cmd }) },
   start: async (base, home, prompt) => {
     const folder = await installed(CODEX);
     await Bun.write(
@@ -182,4 +204,4 @@ const codexOnSocket: Agent = {
   websocket: true,
 };
 
-export const AGENTS: readonly Agent[] = [claudeCode, codex, codexOnSocket];
+export const BY_HAND: readonly Agent[] = [claudeCode, codex, codexOnSocket];

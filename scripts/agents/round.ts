@@ -26,14 +26,21 @@ const OFFLINE = Object.fromEntries(
     .concat(['NO_PROXY', 'no_proxy'].map((name) => [name, '127.0.0.1,localhost'])),
 );
 
-/** A vendor that asks for one tool call and, once it has the result, says the last words. */
-function scriptVendor(upstream: FakeUpstream, agent: Agent, shell: string, last: string): void {
+const FILE = 'proof.txt';
+
+/**
+ * A vendor that asks for one tool call and, once it has the result, says the last words. To an agent without tools, it
+ * says what to write.
+ */
+function scriptVendor(upstream: FakeUpstream, { task }: Agent, proof: string, last: string): void {
   upstream.answerWith((request) => {
     const protocol = request.protocol!;
+    if ('answer' in task) return say(task.answer(FILE, proof));
     // Titles, summaries and the like are asked without tools.
-    if (!toolNames(protocol, request.body).includes(agent.tool)) return say('A short title');
+    if (!toolNames(protocol, request.body).includes(task.tool)) return say('A short title');
     if (toolResults(protocol, request.body).size > 0) return say(last);
-    const asked = call({ name: agent.tool, arguments: agent.arguments(shell) });
+    const shell = `printf %s ${proof} > ${FILE} && cat ${FILE}`;
+    const asked = call({ name: task.tool, arguments: task.arguments(shell) });
     return { ...asked, parts: [{ kind: 'text', text: 'I will write it.' }, ...asked.parts] };
   });
 }
@@ -61,14 +68,29 @@ export async function runAgent(
     child.exited,
   ]);
   clearTimeout(late);
+  if (agent.daemon !== undefined) await endDaemons(agent.daemon, home);
   return { stdout, stderr, code };
 }
 
+/** Ends what an agent leaves running, known by its command line and this run's home. Only Linux tells both. */
+async function endDaemons(word: string, home: string): Promise<void> {
+  for (const pid of new Bun.Glob('[0-9]*').scanSync({ cwd: '/proc', onlyFiles: false })) {
+    const told = async (name: string) =>
+      Bun.file(`/proc/${pid}/${name}`)
+        .text()
+        .catch(() => '');
+    if (!(await told('cmdline')).includes(word)) continue;
+    if ((await told('environ')).includes(`HOME=${home}\0`)) process.kill(Number(pid), 'SIGTERM');
+  }
+}
+
 /** What the vendor saw amiss, or undefined: strict checks passed, and the result came back. */
-function vendorComplaint(upstream: FakeUpstream, protocol: Protocol, agent: Agent) {
+function vendorComplaint(upstream: FakeUpstream, protocol: Protocol, { task }: Agent) {
   if (upstream.refusals.length > 0) return `the vendor refused: ${upstream.refusals.join(' | ')}`;
+  if (upstream.modelRequests.length === 0) return 'the vendor got no request';
+  if ('answer' in task) return undefined;
   const rounds = upstream.modelRequests.filter((one) =>
-    toolNames(protocol, one.body).includes(agent.tool),
+    toolNames(protocol, one.body).includes(task.tool),
   );
   const answered = rounds.some((one) => toolResults(protocol, one.body).size === 1);
   if (!answered) return `the vendor got ${rounds.length} requests, none with the tool's result`;
@@ -109,9 +131,9 @@ export async function round(
   try {
     const proof = `proof-${crypto.randomUUID()}`;
     const last = `Done: the file holds ${proof}.`;
-    scriptVendor(upstream, agent, `printf %s ${proof} > proof.txt && cat proof.txt`, last);
+    scriptVendor(upstream, agent, proof, last);
     const base = gateway?.url ?? upstream.origin;
-    const run = await runAgent(agent, { base, work, home }, 'Create proof.txt using the shell.');
+    const run = await runAgent(agent, { base, work, home }, `Create ${FILE} using the shell.`);
     const told = () => {
       const logs = gateway === undefined ? '' : `\n--- gateway\n${gateway.stderr().slice(-2000)}`;
       return `\n--- agent\n${run.stdout.slice(-2000)}\n${run.stderr.slice(-1000)}${logs}`;
@@ -120,12 +142,12 @@ export async function round(
     if (complaint !== undefined) return complaint + told();
     const onSocket = gateway?.logs().some((line) => line.websocket === true) ?? false;
     if (agent.websocket === true && !onSocket) return `nothing came on a WebSocket${told()}`;
-    const file = await Bun.file(join(work, 'proof.txt'))
+    const file = await Bun.file(join(work, FILE))
       .text()
       .catch(() => undefined);
-    if (file !== proof) return `proof.txt holds ${JSON.stringify(file)}${told()}`;
+    if (file?.trim() !== proof) return `${FILE} holds ${JSON.stringify(file)}${told()}`;
     const words = agent.finalText(run.stdout);
-    if (words.trim() !== last)
+    if ('tool' in agent.task && words.trim() !== last)
       return `the agent's last words were ${JSON.stringify(words)}${told()}`;
     if (run.code !== 0) return `the agent ended with code ${run.code}${told()}`;
     return undefined;

@@ -13,11 +13,11 @@ import {
   toolResults,
 } from '../../test/support/fake-upstream/index.ts';
 import { pagesFor, startToolServers, toolsOf } from '../../test/support/tool-servers.ts';
-import type { Agent } from './agent.ts';
+import type { Agent, Search } from './agent.ts';
 import { runAgent } from './round.ts';
 
 /** A vendor that asks for one search and, once it has the result, says the last words. */
-function scriptVendor(upstream: FakeUpstream, { search }: Agent, query: string, last: string) {
+function scriptVendor(upstream: FakeUpstream, search: Search, query: string, last: string) {
   upstream.answerWith(({ body }) => {
     const names = toolNames('openai-chat', body);
     if (names.includes(search.tool)) {
@@ -35,7 +35,7 @@ function scriptVendor(upstream: FakeUpstream, { search }: Agent, query: string, 
  * Runs the agent against a strict vendor of Chat and a search engine on this machine.
  * @returns what went wrong, or undefined
  */
-export async function searchRound(agent: Agent): Promise<string | undefined> {
+export async function searchRound(agent: Agent, search: Search): Promise<string | undefined> {
   const scratch = await mkdtemp(join(tmpdir(), 'hopgate-agent-'));
   const work = join(scratch, 'work');
   const home = join(scratch, 'home');
@@ -63,9 +63,9 @@ export async function searchRound(agent: Agent): Promise<string | undefined> {
   try {
     const query = `tides ${crypto.randomUUID().slice(0, 8)}`;
     const last = `Done: I searched for ${query}.`;
-    scriptVendor(upstream, agent, query, last);
+    scriptVendor(upstream, search, query, last);
     const places = { base: gateway.url, work, home };
-    const run = await runAgent(agent, places, `Search the web for ${query}.`, agent.search.env);
+    const run = await runAgent(agent, places, `Search the web for ${query}.`, search.env);
     const told = () =>
       `\n--- agent\n${run.stdout.slice(-3000)}\n${run.stderr.slice(-1000)}\n--- gateway\n${gateway.stderr().slice(-2000)}`;
     if (upstream.refusals.length > 0) {
@@ -79,7 +79,7 @@ export async function searchRound(agent: Agent): Promise<string | undefined> {
     ]);
     const unseen = links.find((link) => !results.some((text) => text.includes(link)));
     if (unseen !== undefined) return `the vendor never saw ${unseen}${told()}`;
-    const complaint = agent.search.complaint(run.stdout, query, links);
+    const complaint = search.complaint(run.stdout, query, links);
     if (complaint !== undefined) return complaint + told();
     const words = agent.finalText(run.stdout).trim();
     if (words !== last) return `the agent's last words were ${JSON.stringify(words)}${told()}`;

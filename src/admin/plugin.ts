@@ -22,6 +22,8 @@ export interface AdminOptions {
   /** A request failed by no fault of its own; for the log. */
   readonly onFailure: (error: GatewayError) => void;
   /** A key was changed; for the log. */
+  /** The address of the client, as far as it is asked for. */
+  readonly address: (request: Request) => string | undefined;
   readonly onChange: (change: {
     readonly actor: string;
     readonly action: string;
@@ -61,6 +63,7 @@ export function adminPlugin(options: AdminOptions) {
         const actor = options.admin(request.headers);
         return await work({
           actor,
+          address: options.address(request),
           request,
           id: params?.id ?? '',
           idempotencyKey: idempotencyKeyOf(request.headers),

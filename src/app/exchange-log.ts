@@ -43,6 +43,7 @@ function exchangeRecord(summary: Summary, vendorOf: VendorOf): ExchangeRecord {
     id: exchange.id,
     protocol: exchange.entry ?? exchange.protocol.name,
     userAgent: exchange.headers.get('user-agent') ?? undefined,
+    address: exchange.address,
     key: exchange.owner,
     target: target && targetName(target),
     status: summary.status,
@@ -71,11 +72,13 @@ export function refusedRecord(
   id: string,
   error: GatewayError,
   owner: string,
+  address: string | undefined,
 ): ExchangeRecord {
   return {
     id,
     protocol: protocol.name,
     userAgent: request.headers.get('user-agent') ?? undefined,
+    address,
     key: owner,
     status: error.status,
     stream: false,

@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import type { Payer } from '../conversation/account/payer.ts';
+import { compaction } from '../features/compaction/index.ts';
 import type { Feature } from '../features/feature.ts';
 import { openSessionLedger, reasoningMemory } from '../features/reasoning-memory/index.ts';
 import { refusalRetry } from '../features/refusal-retry/index.ts';
@@ -96,6 +97,7 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
    * Calls are recovered before tools run, and a vendor's wishes are fitted to a history that is sound.
    */
   const order: readonly MakeFeature[] = [
+    ({ exchange }) => (exchange.protocol.name === 'openai-responses' ? compaction : undefined),
     leakedCalls.feature,
     ({ chat }) => chat?.before,
     (setup) =>

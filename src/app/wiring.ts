@@ -14,9 +14,11 @@ import { openResponseStore } from '../features/response-store/index.ts';
 import { repairBody } from '../features/tool-pairing/index.ts';
 import { createTokenCounter } from '../gateway/count-tokens/count-tokens.ts';
 import { createGateway } from '../gateway/gateway.ts';
+import { Histories } from '../gateway/histories/histories.ts';
 import type { FailedOutcome, Gateway, Summary } from '../gateway/types.ts';
 import { JwtTokens } from '../keys/jwt-tokens.ts';
 import { RunTimeKeys } from '../keys/run-time-keys.ts';
+import { ClientAddresses } from '../lib/http/client-address.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { isLoopback } from '../lib/http/local-address.ts';
 import { memberOf } from '../lib/json/json-members.ts';
@@ -48,6 +50,7 @@ import { memoryService } from './memory.ts';
 import { modelCatalogue } from './model-catalogue.ts';
 import { accountServices, paying } from './operations/accounts.ts';
 import { adminOptions } from './operations/admin.ts';
+import { engineServices } from './operations/engines.ts';
 import { recorderFor, recorderSettings } from './recorder.ts';
 import { responseState } from './responses/response-state.ts';
 import { codexSearch, responsesRoutes } from './responses/routes.ts';
@@ -77,7 +80,11 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   });
   const outliving = { runTimeKeys, tokens, onChange };
   let current = configured(options.config, environment, outliving);
-  const health = { snapshot: () => healthSnapshot(current.upstreams.known) };
+  const engines = engineServices(options.config, { log, metrics });
+  const health = {
+    snapshot: () => healthSnapshot(current.upstreams.known),
+    engines: engines.report,
+  };
   const services = () => current.services;
   const config = () => current.services.table.config;
   let draining = false;
@@ -85,10 +92,12 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const showTargets = targetStates(metrics.targetState);
   const renderMetrics = () => {
     showTargets(health.snapshot().targets);
+    engines.measure();
     return metrics.render();
   };
   const telemetry = new Telemetry(options.config, { log, metrics, version });
   const connections = new Connections(connectionLimits(options.config));
+  const addresses = new ClientAddresses(connections, options.config.listen);
   const limits = openLimits({
     home: environment.home,
     log,
@@ -147,6 +156,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const gatewayOptions = {
     protocols: CODECS,
     services,
+    histories: new Histories(() => config().limits.historyBytes),
     accounts: money.accounts,
     onRetry: ({ target, error }: Pick<FailedOutcome, 'target' | 'error'>) => {
       metrics.retries.add(1, target?.provider ?? '', error.kind);
@@ -209,8 +219,9 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     bodyBytes: () => current.bodyBytes,
     trace: telemetry.begin,
     connections,
+    address: (request, headers) => addresses.of(request, headers),
     onRefused: (request, codec, id, error, owner) => {
-      const record = refusedRecord(request, codec, id, error, owner);
+      const record = refusedRecord(request, codec, id, error, owner, addresses.of(request));
       atTickEnd(new EndedExchange(record, report, telemetry.vendorOf));
     },
   };
@@ -227,6 +238,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     access,
     onRefused: receiving.onRefused,
     connections,
+    address: (request) => addresses.of(request),
     limits: () => socketLimits(config()),
   });
   const endpoints = createEndpoints({
@@ -249,6 +261,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     },
     count: countTokens,
     received,
+    gateway,
     upgrade: (request) => sockets.upgrade(request, openaiResponses),
     search: paying(money.accounts, (exchange, payer) => codexSearch(exchange, payer, features)),
   });
@@ -281,6 +294,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   return {
     version,
     connections,
+    addresses,
     sockets,
     errors,
     ui,
@@ -316,6 +330,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         journal: money.journal,
         limits,
         log,
+        address: (request) => addresses.of(request),
       });
     },
     models: catalogue.list,
@@ -326,7 +341,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       return options.metricsOfAll?.(own) ?? own;
     },
     // Prometheus on this machine needs no key; over a network it does.
-    metricsOpen: isLoopback(options.config.listen.host),
+    metricsOpen: () => isLoopback(options.config.listen.host) && addresses.direct,
     noPage(request: Request, pathname: string) {
       const message = `There is no page ${printableLine(pathname, 200)} in the manual.`;
       const error = new GatewayError('not_found', message, { code: 'not_found' });
@@ -341,6 +356,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         recorder.configure(recorderSettings(config));
         money.configure(config);
         connections.configure(connectionLimits(config));
+        addresses.configure(config.listen);
         current = configured(config, environment, outliving, current);
         memory.configure(config);
         if (as === undefined && needsKey(config.auth)) runTimeKeys.follow();
@@ -369,6 +385,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         openedResponses.created?.close();
         money.journal.close();
         limits.close();
+        await engines.close();
         runTimeKeys.close();
         await features.close();
         await telemetry.close();

@@ -35,6 +35,8 @@ export interface ArgumentSpec {
   /** Takes all further arguments. */
   readonly many?: boolean;
   readonly choices?: readonly string[];
+  /** What shells offer for it where there are no choices: ids of recorded exchanges, or names of their stages. */
+  readonly offers?: 'samples' | 'stages';
 }
 
 export interface ExampleSpec {

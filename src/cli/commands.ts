@@ -10,6 +10,7 @@ import { DOCTOR } from './commands/doctor/index.ts';
 import { INIT } from './commands/init/index.ts';
 import { KEYS } from './commands/keys/index.ts';
 import { LINT } from './commands/lint.ts';
+import { LOGS } from './commands/logs.ts';
 import { MAN } from './commands/man.ts';
 import { MIGRATE } from './commands/migrate.ts';
 import { MODELS } from './commands/models.ts';
@@ -19,6 +20,8 @@ import { SAMPLES } from './commands/samples/index.ts';
 import { SERVE } from './commands/serve.ts';
 import { SERVICE } from './commands/service/index.ts';
 import { SETUP } from './commands/setup/index.ts';
+import { STATUS } from './commands/status.ts';
+import { UI } from './commands/ui.ts';
 import { USAGE } from './commands/usage.ts';
 import { VERSION } from './commands/version.ts';
 
@@ -38,6 +41,9 @@ export const COMMANDS: readonly CommandSpec[] = [
   LINT,
   COMPLETIONS,
   MAN,
+  STATUS,
+  LOGS,
+  UI,
   SAMPLES,
   REPLAY,
   BISECT,

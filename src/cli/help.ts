@@ -47,7 +47,7 @@ export function generalHelp(commands: readonly CommandSpec[], terminal: Terminal
   );
   terminal.line();
   for (const line of wrap(
-    'Speaks OpenAI Chat Completions, OpenAI Responses and Anthropic Messages on both sides. Without a configuration it uses the API keys of the environment.',
+    'Speaks OpenAI Chat Completions, OpenAI Responses, Anthropic Messages and Google Gemini on both sides. Without a configuration it uses the API keys of the environment.',
     width,
   )) {
     terminal.line(line);
@@ -63,9 +63,11 @@ export function generalHelp(commands: readonly CommandSpec[], terminal: Terminal
       commands
         .filter((command) => command.group === group)
         .map((command) => [
-          [command.name, ...(command.arguments ?? []).map(({ name }) => name.toUpperCase())].join(
-            ' ',
-          ),
+          // The first argument says what there is to choose; the command's own help names them all.
+          [
+            command.name,
+            ...(command.arguments ?? []).slice(0, 1).map(({ name }) => name.toUpperCase()),
+          ].join(' '),
           command.summary,
         ]),
       20,

@@ -1,39 +1,22 @@
 /** Asks a running gateway of this configuration which targets rest. */
 
 import type { Config } from '../config/config.ts';
-import { readUpTo } from '../lib/http/read-up-to.ts';
-import { isObject, type Json, tryParse } from '../lib/json/json.ts';
+import { isObject, type Json } from '../lib/json/json.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 import type { RestingTarget } from '../routing/index.ts';
-import { reachableUrl } from './served-models.ts';
-
-const ASK_MS = 1000;
-const ANSWER_BYTES = 4 * 1024 * 1024;
+import { askGateway } from './running-gateway.ts';
 
 /** Empty if no gateway answers at the configuration's address. */
 export async function restingTargets(
   config: Config,
   fetch: typeof globalThis.fetch,
 ): Promise<readonly RestingTarget[]> {
-  const key = config.auth.keys.map((one) => one.key.reveal()).find((text) => !HASHED.test(text));
-  try {
-    const answer = await fetch(`${reachableUrl(config.listen)}/health/targets`, {
-      headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
-      signal: AbortSignal.timeout(ASK_MS),
-      redirect: 'error',
-    });
-    if (!answer.ok) return [];
-    const { bytes } = await readUpTo(answer.body, ANSWER_BYTES);
-    return restsIn(tryParse(new TextDecoder().decode(bytes)));
-  } catch {
-    return [];
-  }
+  const answer = await askGateway(config, fetch, '/health/targets');
+  return answer?.status === 200 ? restsIn(answer.body) : [];
 }
 
-const HASHED = /^sha256:/i;
-
 /** @param answer that of `GET /health/targets` */
-function restsIn(answer: Json | undefined): readonly RestingTarget[] {
+export function restsIn(answer: Json | undefined): readonly RestingTarget[] {
   if (!isObject(answer)) return [];
   const rests = objectsOf(answer.rests);
   return objectsOf(answer.targets).flatMap(({ target, state }) => {

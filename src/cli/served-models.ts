@@ -1,7 +1,7 @@
 /** What clients need to know of a configuration: the model names that it serves, and the gateway's address. */
 
 import type { Config } from '../config/config.ts';
-import type { Listen } from '../config/sections/listen.ts';
+import { type Listen, schemeOf } from '../config/sections/listen.ts';
 import type { ProtocolName } from '../conversation/types.ts';
 import { type ModelItem, models, plainRequest, route, routingTable } from '../routing/index.ts';
 
@@ -42,8 +42,21 @@ export function claudeTarget(config: Config): string | undefined {
 }
 
 /** The URL of the gateway for clients on this machine. */
-export function reachableUrl({ host, port }: Listen): string {
+export function reachableUrl(listen: Listen): string {
+  const { host, port } = listen;
   const everywhere = host === '0.0.0.0' || host === '::' || host === '';
   const name = everywhere ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
-  return `http://${name}:${port}`;
+  return `${schemeOf(listen)}://${name}:${port}`;
+}
+
+/**
+ * Calls the gateway of this configuration on this machine. Its certificate is not verified: it names the host that
+ * clients use, not the address of this machine.
+ */
+export function fetchOwn(listen: Listen, fetch: typeof globalThis.fetch): typeof globalThis.fetch {
+  if (listen.tls === undefined) return fetch;
+  const own: BunFetchRequestInit = { tls: { rejectUnauthorized: false } };
+  const call = (input: string | URL | Request, init?: RequestInit) =>
+    fetch(input, { ...init, ...own });
+  return Object.assign(call, { preconnect: fetch.preconnect });
 }

@@ -19,7 +19,7 @@ export function createTerminal(
   options: { readonly colour: boolean; readonly columns?: number; readonly tty?: boolean },
 ): Terminal {
   return {
-    width: Math.max(40, Math.min(options.columns ?? 100, 100)),
+    width: Math.max(20, Math.min(options.columns ?? 100, 100)),
     columns: options.tty === true ? options.columns : undefined,
     paint: (style, text) =>
       options.colour ? styleText(style, text, { validateStream: false }) : text,

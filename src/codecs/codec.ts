@@ -5,6 +5,7 @@ import type { FinishReason, Reply, StreamEvent } from '../conversation/events.ts
 import type { FastDecoder, FastEncoder } from '../conversation/fast-text.ts';
 import type { ModelEntry } from '../conversation/models/model-entry.ts';
 import type { Notes } from '../conversation/notes.ts';
+import type { KnownNodes } from '../conversation/session/known-nodes.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
 import type { Usage } from '../conversation/usage.ts';
@@ -105,8 +106,11 @@ export interface Codec {
    */
   addressed?(body: Uint8Array, model: string, kind: 'whole' | 'stream' | 'count'): AddressedRequest;
 
-  /** @throws GatewayError invalid_request with `param` naming the field */
-  decodeRequest(body: Json): Conversation;
+  /**
+   * @param known what was decoded from these very values before; left out: nothing was
+   * @throws GatewayError invalid_request with `param` naming the field
+   */
+  decodeRequest(body: Json, known?: KnownNodes): Conversation;
   /**
    * The wire body for this target. Unchanged parts of the same protocol go out as they came. Content that
    * the target's protocol cannot express becomes a note. Never throws because of content.

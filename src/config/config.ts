@@ -12,6 +12,7 @@ import { type LimitsConfig, resolveLimits } from './sections/limits.ts';
 import { type Listen, resolveListen } from './sections/listen.ts';
 import { type MemoryConfig, resolveMemory } from './sections/memory.ts';
 import { type Aliases, resolveAliases } from './sections/models.ts';
+import { type EnginesConfig, resolveEngines } from './sections/operations/engines.ts';
 import { resolveSpend, type SpendConfig } from './sections/operations/money.ts';
 import { type Profiles, resolveProfiles } from './sections/profiles.ts';
 import { type ProviderConfig, resolveProviders } from './sections/providers.ts';
@@ -21,7 +22,7 @@ import { resolveSamples, type SamplesConfig } from './sections/samples.ts';
 import { resolveServerTools, type ServerToolsConfig } from './sections/server-tools/index.ts';
 import type { ProviderNames } from './sections/targets.ts';
 import { resolveTelemetry, type TelemetryConfig } from './sections/telemetry.ts';
-import { warnOfExposure } from './servable.ts';
+import { warnOfServing } from './servable.ts';
 
 /** Where a configuration came from. */
 export type ConfigSource =
@@ -44,6 +45,7 @@ export interface Config {
   /** Models without a price. */
   readonly unpriced: 'count' | 'refuse';
   readonly spend: SpendConfig;
+  readonly engines: EnginesConfig;
   /** Amounts of money that keys share. */
   readonly budgets: readonly SharedBudget[];
   readonly samples: SamplesConfig;
@@ -77,11 +79,11 @@ export function resolveConfig(
   const providers = resolveProviders(file, profiles, environment, findings);
   // Also providers that have a problem of their own: routes to them are not at fault.
   const names: ProviderNames = new Set(Object.keys(file.providers));
-  const listen = resolveListen(file.listen, findings);
+  const listen = resolveListen(file.listen, environment, findings);
   const routes = resolveRoutes(file.routes, names, providers, findings);
   const routeNames = new Set(routes.map(({ name }) => name));
   const auth = resolveAuth(file.auth, environment, routeNames, findings);
-  warnOfExposure({ listen, auth }, findings);
+  warnOfServing({ listen, auth }, findings);
   return freeze({
     source,
     listen,
@@ -93,6 +95,7 @@ export function resolveConfig(
     auth,
     unpriced: file.unpriced,
     spend: resolveSpend(file.spend),
+    engines: resolveEngines(file.engines, environment, findings),
     budgets: resolveBudgets(file.budgets, routeNames, findings),
     samples: resolveSamples(file.samples, environment),
     serverTools: resolveServerTools(file.server_tools, names, environment, findings),

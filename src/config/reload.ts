@@ -4,13 +4,15 @@ import type { Config } from './config.ts';
 import type { Problem } from './file/problem.ts';
 import { type WatchTimes, watchFile } from './file/watch-file.ts';
 import { type LoadOptions, loadConfig, readConfigFile } from './load.ts';
+import { Secret } from './secret.ts';
+import { schemeOf } from './sections/listen.ts';
 
 export type ReloadResult =
   | {
       readonly ok: true;
       readonly config: Config;
       readonly warnings: readonly Problem[];
-      /** Keys whose change shows only after a restart: `listen`, `workers`, `memory.path`. */
+      /** Keys whose change shows only after a restart: `listen`, `workers`, `memory.path`, `engines`. */
       readonly restart: readonly string[];
     }
   | {
@@ -145,11 +147,22 @@ function contentOf(file: string): string | undefined {
   return typeof read === 'string' ? read : undefined;
 }
 
+function revealed(value: unknown): unknown {
+  if (value instanceof Secret) return value.reveal();
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.entries(value).map(([name, inner]) => [name, revealed(inner)]);
+}
+
 function needRestart(started: Config, next: Config): readonly string[] {
   const changed: string[] = [];
   const { host, port } = started.listen;
-  if (host !== next.listen.host || port !== next.listen.port) changed.push('listen');
+  const scheme = schemeOf(started.listen);
+  if (host !== next.listen.host || port !== next.listen.port || scheme !== schemeOf(next.listen)) {
+    changed.push('listen');
+  }
   if (started.workers !== next.workers) changed.push('workers');
   if (started.memory.path !== next.memory.path) changed.push('memory.path');
+  // Secrets print as a mask and are compared by what they hide.
+  if (!Bun.deepEquals(revealed(started.engines), revealed(next.engines))) changed.push('engines');
   return changed;
 }

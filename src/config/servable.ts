@@ -1,5 +1,6 @@
 /** Which readable configurations are not served: the one place that decides, for serve, check, doctor and a reload. */
 
+import { readKeyPair, UnusableKeyPair } from '../lib/http/key-pair.ts';
 import { isLoopback } from '../lib/http/local-address.ts';
 import type { Findings, Problem } from './file/problem.ts';
 import { type AuthConfig, needsKey } from './sections/auth.ts';
@@ -11,23 +12,46 @@ interface Exposure {
   readonly auth: AuthConfig;
 }
 
-/** Whether other machines can reach the server, and need no key. */
+/** Whether other machines can reach the server, themselves or through a proxy, and need no key. */
 const isExposed = ({ listen, auth }: Exposure): boolean =>
-  !needsKey(auth) && !isLoopback(listen.host);
+  !needsKey(auth) && (!isLoopback(listen.host) || listen.trustedProxies !== undefined);
 
 /** Warns of a configuration that will not be served; it can still be read, checked and compared. */
-export function warnOfExposure(exposure: Exposure, { warnings }: Findings): void {
-  if (!isExposed(exposure)) return;
-  warnings.push({
-    path: ['listen'],
-    message:
-      'every client that reaches this address can use your providers: set auth.keys, or listen on 127.0.0.1',
-  });
+export function warnOfServing(exposure: Exposure, { warnings }: Findings): void {
+  if (isExposed(exposure)) {
+    warnings.push({
+      path: ['listen'],
+      message:
+        'every client that reaches this address can use your providers: set auth.keys, or listen on 127.0.0.1',
+    });
+  }
+  const unusable = unusableCertificate(exposure);
+  if (unusable !== undefined) warnings.push({ path: ['listen', 'tls'], message: unusable });
 }
 
-/** Why this configuration is not served, as a message; undefined when it is. */
+/** Why the certificate cannot be served; undefined when it can, and without one. */
+function unusableCertificate({ listen: { tls } }: Exposure): string | undefined {
+  if (tls === undefined) return undefined;
+  try {
+    readKeyPair(tls.certFile, tls.keyFile);
+    return undefined;
+  } catch (thrown) {
+    return thrown instanceof UnusableKeyPair ? thrown.message : 'the files cannot be read';
+  }
+}
+
+/**
+ * Why this configuration is not served, as a message; undefined when it is. A server that runs keeps its certificate
+ * when the files cannot be used any more, so the certificate is no reason here.
+ */
 export function refusalToServe(exposure: Exposure): string | undefined {
   if (!isExposed(exposure)) return undefined;
+  if (isLoopback(exposure.listen.host)) {
+    return (
+      'refusing to serve behind listen.trusted_proxies without gateway keys: anyone who can reach the proxy could ' +
+      'use your providers. Set auth.keys.'
+    );
+  }
   return (
     `refusing to listen on ${exposure.listen.host} without gateway keys: anyone who can reach it could ` +
     'use your providers. Set auth.keys, or listen on 127.0.0.1.'
@@ -35,7 +59,7 @@ export function refusalToServe(exposure: Exposure): string | undefined {
 }
 
 /**
- * The refusal as a problem, at the position of the loader's warning about the same key.
+ * What keeps `serve` from starting, as a problem at the position of the loader's warning about the same key.
  * @param warnings those of the loader for this configuration
  * @returns the problem, and the warnings without the one that it replaces
  */
@@ -43,12 +67,14 @@ export function problemOfServing(
   exposure: Exposure,
   warnings: readonly Problem[],
 ): { readonly problem: Problem | undefined; readonly warnings: readonly Problem[] } {
-  const message = refusalToServe(exposure);
+  const refusal = refusalToServe(exposure);
+  const message = refusal ?? unusableCertificate(exposure);
   if (message === undefined) return { problem: undefined, warnings };
-  const isSame = ({ path }: Problem) => path === 'listen';
+  const path = refusal === undefined ? 'listen.tls' : 'listen';
+  const isSame = (warning: Problem) => warning.path === path;
   const { line, column } = warnings.find(isSame) ?? { line: 0, column: 0 };
   return {
-    problem: { path: 'listen', line, column, message },
+    problem: { path, line, column, message },
     warnings: warnings.filter((warning) => !isSame(warning)),
   };
 }

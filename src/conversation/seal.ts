@@ -73,3 +73,16 @@ export function openEnvelope(text: string): SealEnvelope | undefined {
   const [, from, to] = /^(\d+)-(\d+)$/.exec(place ?? '') ?? [];
   return from === undefined ? { sealed } : { sealed, span: { from: Number(from), to: Number(to) } };
 }
+
+// No protocol's code begins with this letter, so {@link openEnvelope} takes it for none of its own.
+const SUMMARY_PREFIX = `${SEAL_ENVELOPE_PREFIX}summary.`;
+
+/** A summary of a compacted conversation as text for `encrypted_content`, which clients send back unchanged. */
+export const wrapSummary = (summary: string): string =>
+  SUMMARY_PREFIX + Buffer.from(summary).toString('base64url');
+
+/** The summary inside such a text; undefined if it is another vendor's. */
+export const openSummary = (text: string): string | undefined =>
+  text.startsWith(SUMMARY_PREFIX)
+    ? Buffer.from(text.slice(SUMMARY_PREFIX.length), 'base64url').toString()
+    : undefined;

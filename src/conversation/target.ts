@@ -29,6 +29,15 @@ export interface Profile {
   readonly dropParams?: readonly string[];
   /** Keys that the vendor calls by another name: renamed with the note `parameter_mapped`. */
   readonly renameParams?: Readonly<Record<string, string>>;
+  /**
+   * Messages: beta flags (globs) that the vendor takes. All others are dropped from `anthropic-beta`, together with
+   * the body fields that belong to them, with the note `parameter_dropped`. Default: all.
+   */
+  readonly betas?: readonly string[];
+  /** Messages: fields of betas that the vendor takes without the flag, by path (`output_config.effort`). */
+  readonly betaFields?: readonly string[];
+  /** Messages: beta flags that the vendor calls by another name: renamed with the note `parameter_mapped`. */
+  readonly renameBetas?: Readonly<Record<string, string>>;
   /** Chat: the name of the output cap. Default `max_tokens`. */
   readonly maxTokensParam?: 'max_tokens' | 'max_completion_tokens';
   /** Messages requires an output cap; this one is used when the client set none. Default 8192. */
@@ -158,6 +167,8 @@ export interface Profile {
   readonly hostedTools?: readonly string[];
   /** Responses: stores responses, so `store` and `previous_response_id` may be left to it. Default false. */
   readonly storesResponses?: boolean;
+  /** Responses: compacts a conversation itself (input item `compaction_trigger`). Default false: by a summary. */
+  readonly compaction?: boolean;
   /**
    * Has `/v1/messages/count_tokens`. Default: true for Messages, where a 404 leads to an estimate. Targets of
    * other protocols are asked only if it is true.

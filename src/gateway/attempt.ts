@@ -9,6 +9,7 @@ import type { HopRecording } from '../samples/recording.ts';
 import { remedyForError } from '../upstream/classify.ts';
 import type { UpstreamAnswer } from '../upstream/transport.ts';
 import type { UpstreamCall } from '../upstream/upstream.ts';
+import { shapeHeaders } from './parameters.ts';
 import { prepare } from './prepare.ts';
 import { readAnswer } from './read-answer.ts';
 import { readRefusal } from './read-refusal.ts';
@@ -60,13 +61,15 @@ export async function attempt(options: Attempt): Promise<Outcome> {
     }
     const kind = request.stream ? 'stream' : 'whole';
     const address = protocol.addressed?.(prepared.body, target.model, kind);
+    const same = protocol === request.protocol;
+    const { headers } = exchange;
     const sent = {
       path: address?.path ?? protocol.upstreamPath,
       query: address?.query,
       search: exchange.search,
       body: address?.body ?? prepared.body,
-      clientHeaders: exchange.headers,
-      sameProtocol: protocol === request.protocol,
+      clientHeaders: same ? shapeHeaders(headers, target.profile, notes) : headers,
+      sameProtocol: same,
       stream: request.stream,
       abort,
       onSend,

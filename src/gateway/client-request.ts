@@ -15,16 +15,18 @@ import {
   topLevel,
 } from '../lib/json/json.ts';
 import { topLevelInSlices } from '../lib/json/large-json.ts';
+import { runInSlices } from '../lib/loop/steps.ts';
 import { containsControl } from '../lib/text/printable-text.ts';
+import { type Asker, type Histories, type History, LEAST_BYTES } from './histories/histories.ts';
 
 // Below this size a parse costs less than it could save, and it catches malformed bodies right here.
-const PARSE_AT_ONCE = 64 * 1024;
+const PARSE_AT_ONCE = LEAST_BYTES;
 /** A body that is larger is looked through in slices first. */
 const LARGE = 2 * 1024 * 1024;
 const GLANCE: ReadonlySet<string> = new Set(['model', 'stream']);
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
-const EXTENSION = Buffer.from('"hopgate"');
+const EXTENSION = needles('"hopgate"');
 const HISTORY = needles(
   '"tool_use',
   '"tool_calls',
@@ -43,6 +45,17 @@ export type RepairBody = (body: Json, protocol: ProtocolName, notes: Notes) => J
 
 type Members = ReadonlyMap<string, Member>;
 
+/** What the reading of a body depends on. */
+export interface ReadOptions {
+  readonly mend?: RepairBody | undefined;
+  /** `limits.blocks`: a body with more is not decoded; 0 = no limit. */
+  readonly mostBlocks?: number;
+  /** What sessions held before; left out: every turn is read anew. */
+  readonly histories?: Histories | undefined;
+  /** Whose session it is; needed with `histories`. */
+  readonly asker?: Asker;
+}
+
 /**
  * The request of a body of whatever size; only a large one is waited for.
  * @throws GatewayError as the constructor of {@link ClientRequest} does, and for a body that is blank for a megabyte
@@ -50,26 +63,34 @@ type Members = ReadonlyMap<string, Member>;
 export function clientRequest(
   protocol: Codec,
   body: Uint8Array,
-  mend?: RepairBody,
-  mostBlocks = 0,
+  options: ReadOptions = {},
 ): ClientRequest | Promise<ClientRequest> {
-  return body.length <= LARGE
-    ? new ClientRequest(protocol, body, mend, undefined, mostBlocks)
-    : largeClientRequest(protocol, body, mend, mostBlocks);
+  return body.length < LEAST_BYTES
+    ? new ClientRequest(protocol, asBuffer(body), options)
+    : largeClientRequest(protocol, asBuffer(body), options);
 }
 
 async function largeClientRequest(
   protocol: Codec,
-  body: Uint8Array,
-  mend: RepairBody | undefined,
-  mostBlocks: number,
+  body: Buffer,
+  options: ReadOptions,
 ): Promise<ClientRequest> {
+  const { histories, asker } = options;
+  const known = asker && histories?.read(asker, body);
+  const history = known instanceof Promise ? await known : known;
+  if (history !== undefined) {
+    const { members } = history.pieces;
+    // With the extension cut out the bytes are others.
+    const own = members.has('hopgate') ? undefined : history;
+    return new ClientRequest(protocol, body, options, members, own);
+  }
+  if (body.length <= LARGE) return new ClientRequest(protocol, body, options);
   const members = await topLevelInSlices(body);
   if (members === 'blank') {
     throw invalid('The request body holds more than a megabyte of white space in one place.');
   }
   if (members === undefined) throw notAnObject(body);
-  return new ClientRequest(protocol, body, mend, members, mostBlocks);
+  return new ClientRequest(protocol, body, options, members);
 }
 
 /** The request of one exchange. Immutable but for what it remembers of its own decoding. */
@@ -81,6 +102,8 @@ export class ClientRequest {
   readonly extension: JsonObject | undefined;
   readonly model: string;
   readonly stream: boolean;
+  /** What the session's last turn held; undefined: nothing is known, or kept. */
+  readonly history: History | undefined;
   #value: Json | undefined;
   #conversation: Conversation | undefined;
   readonly #mend: RepairBody | undefined;
@@ -92,25 +115,26 @@ export class ClientRequest {
 
   /**
    * @param members those of the body, where they are known
-   * @param mostBlocks `limits.blocks`: a body with more is not decoded; 0 = no limit
+   * @param history of its session, with the pieces of this body
    * @throws GatewayError invalid_request: not UTF-8, not JSON, not an object, model missing, …
    */
   constructor(
     protocol: Codec,
     body: Uint8Array,
-    mend?: RepairBody,
+    { mend, mostBlocks = 0 }: ReadOptions = {},
     members?: Members,
-    mostBlocks = 0,
+    history?: History,
   ) {
     this.protocol = protocol;
     this.#mend = mend;
     this.#mostBlocks = mostBlocks;
+    this.history = history;
     const whole = asBuffer(body);
-    const cut = whole.includes(EXTENSION) ? cutExtension(whole, members) : undefined;
+    const cut = containsAny(whole, EXTENSION) ? cutExtension(whole, members) : undefined;
     this.#members = cut === undefined ? members : undefined;
     this.bytes = cut === undefined ? whole : asBuffer(cut.bytes);
     this.extension = cut?.extension;
-    if (this.bytes.length <= PARSE_AT_ONCE) {
+    if (this.bytes.length < PARSE_AT_ONCE) {
       const { model, settings } = this.conversation;
       this.model = checkedModel(model);
       this.stream = settings.stream;
@@ -138,8 +162,27 @@ export class ClientRequest {
   }
 
   get #parsed(): Json {
-    this.#value ??= decodeJson(this.bytes);
+    this.#value ??= this.#valueOfPieces() ?? decodeJson(this.bytes);
     return this.#value;
+  }
+
+  /** Reads what is new of a large body in slices, so that {@link conversation} has less to do in one go. */
+  async readAhead(): Promise<void> {
+    if (this.#value !== undefined || this.history === undefined) return;
+    try {
+      await runInSlices(this.history.pieces.valueSteps());
+    } catch {
+      // The decoder says what is wrong with it.
+    }
+  }
+
+  /** Undefined where there are no pieces, and where one cannot be read: the whole says why. */
+  #valueOfPieces(): Json | undefined {
+    try {
+      return this.history?.pieces.value;
+    } catch {
+      return undefined;
+    }
   }
 
   /** The frozen original of the whole exchange. Decoded on first use. */
@@ -166,7 +209,7 @@ export class ClientRequest {
       );
     }
     try {
-      return this.protocol.decodeRequest(this.#parsed);
+      return this.protocol.decodeRequest(this.#parsed, this.history?.known);
     } catch (thrown) {
       // Damage of a tool history bricks a session for good if it is not mended; any other malformed
       // field is the client's to put right, and the error says which.
@@ -256,12 +299,13 @@ function cutExtension(
   return { bytes: splice(body, start, end, ''), extension: value };
 }
 
+const BACKGROUND_MARK = needles('"background"');
 const BACKGROUND: ReadonlySet<string> = new Set(['background']);
 
 /** Responses: `background: true`. Bodies without the word cost one look. */
 export function asksForJob(request: ClientRequest): boolean {
   const { bytes } = request;
-  if (!bytes.includes('"background"')) return false;
+  if (!containsAny(bytes, BACKGROUND_MARK)) return false;
   const member = (request.members ?? topLevel(bytes, BACKGROUND))?.get('background');
   return (
     member !== undefined && bytes.toString('latin1', member.valueStart, member.valueEnd) === 'true'
@@ -269,9 +313,9 @@ export function asksForJob(request: ClientRequest): boolean {
 }
 
 /** Members of a body that hold lists, in all protocols. */
-const LISTS = ['messages', 'input', 'system', 'tools'];
+const LISTS = ['messages', 'input', 'contents', 'system', 'tools'];
 /** Members of a message or an item that hold lists. */
-const INNER = ['content', 'tool_calls', 'output', 'summary'];
+const INNER = ['content', 'parts', 'tool_calls', 'output', 'summary'];
 
 /** Messages, input items, content blocks, tool calls and tools of a request body. Lists below a block are not looked at. */
 export function countBlocks(body: Json): number {

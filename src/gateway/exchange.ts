@@ -51,6 +51,8 @@ export interface Exchange {
   readonly payer?: Payer | undefined;
   /** `performance.now()` when the request came. */
   readonly started: number;
+  /** The client's address; left out where it is not asked for. */
+  readonly address?: string | undefined;
   /** The path that the client asked for, without query; left out: the exchange came over no HTTP of its own. */
   readonly path?: string;
   /** Left out: exchanges are not traced. */

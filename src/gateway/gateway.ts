@@ -6,7 +6,12 @@ import type { ProtocolName } from '../conversation/types.ts';
 import type { Recording } from '../samples/recording.ts';
 import { secretsOf } from '../upstream/secrets.ts';
 import type { Account, Accounts } from './account.ts';
-import { type ClientRequest, clientRequest, type RepairBody } from './client-request.ts';
+import {
+  type ClientRequest,
+  clientRequest,
+  type ReadOptions,
+  type RepairBody,
+} from './client-request.ts';
 import { ExchangeSummaryBuilder } from './exchange-summary.ts';
 import { finishWhole } from './follow-ups.ts';
 import type { Services } from './reloadable.ts';
@@ -31,6 +36,8 @@ export interface GatewayOptions {
   readonly accounts?: Accounts;
   /** For bodies that cannot be read as they are. */
   readonly repairBody?: RepairBody;
+  /** Left out: every turn is read anew. */
+  readonly histories?: ReadOptions['histories'];
   /** @throws GatewayError what the client gets instead of an answer */
   readonly featuresFor: (
     exchange: Exchange,
@@ -58,7 +65,12 @@ export function createGateway(options: GatewayOptions): Gateway {
     try {
       const services = options.services();
       const { blocks } = services.table.config.limits;
-      const decoding = clientRequest(exchange.protocol, exchange.body, options.repairBody, blocks);
+      const decoding = clientRequest(exchange.protocol, exchange.body, {
+        mend: options.repairBody,
+        mostBlocks: blocks,
+        histories: options.histories,
+        asker: exchange,
+      });
       const request = decoding instanceof Promise ? await decoding : decoding;
       summary.received(request);
       const opening = accountOf(exchange, request, options.accounts);

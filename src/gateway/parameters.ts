@@ -3,13 +3,16 @@
 import type { Notes } from '../conversation/notes.ts';
 import type { Profile } from '../conversation/target.ts';
 import { asBuffer } from '../lib/bytes/bytes.ts';
+import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { isObject, type Json, type JsonObject, parseJson, topLevel } from '../lib/json/json.ts';
+import { mayHoldRefusedBetas, withoutRefusedBetaFields, withoutRefusedBetas } from './betas.ts';
 
 const utf8 = new TextDecoder();
 const encoder = new TextEncoder();
 
 /** The body as the vendor takes it; the same reference when there is nothing to do. */
-export function shapeBody(body: JsonObject, profile: Profile, notes: Notes): JsonObject {
+export function shapeBody(given: JsonObject, profile: Profile, notes: Notes): JsonObject {
+  const body = withoutRefusedBetaFields(given, profile, notes);
   const drops = (profile.dropParams ?? []).filter((key) => body[key] !== undefined);
   const renames = Object.entries(profile.renameParams ?? {}).filter(
     ([from]) => body[from] !== undefined,
@@ -32,14 +35,27 @@ export function shapeBody(body: JsonObject, profile: Profile, notes: Notes): Jso
 
 /** The same for raw bytes, which are parsed only when one of the parameters is really there. */
 export function shapeBytes(bytes: Uint8Array, profile: Profile, notes: Notes): Uint8Array {
-  if (profile.dropParams === undefined && profile.renameParams === undefined) return bytes;
-  const keys = [...(profile.dropParams ?? []), ...Object.keys(profile.renameParams ?? {})];
-  if (keys.length === 0) return bytes;
-  const body = asBuffer(bytes);
-  if (!keys.some((key) => body.includes(`"${key}"`))) return bytes;
-  const members = topLevel(bytes);
-  if (members === undefined || !keys.some((key) => members.has(key))) return bytes;
+  const { dropParams, renameParams, betas } = profile;
+  if (dropParams === undefined && renameParams === undefined && betas === undefined) return bytes;
+  if (!mayNeedShape(bytes, profile)) return bytes;
   const value = parseJson(utf8.decode(bytes));
   if (!isObject(value)) return bytes;
-  return encoder.encode(JSON.stringify(shapeBody(value, profile, notes)));
+  const shaped = shapeBody(value, profile, notes);
+  return shaped === value ? bytes : encoder.encode(JSON.stringify(shaped));
 }
+
+function mayNeedShape(bytes: Uint8Array, profile: Profile): boolean {
+  const body = asBuffer(bytes);
+  if (mayHoldRefusedBetas(body, profile)) return true;
+  const keys = [...(profile.dropParams ?? []), ...Object.keys(profile.renameParams ?? {})];
+  if (!keys.some((key) => body.includes(`"${key}"`))) return false;
+  const members = topLevel(bytes);
+  return members !== undefined && keys.some((key) => members.has(key));
+}
+
+/** The client's headers as the vendor takes them; the same object when there is nothing to do. */
+export const shapeHeaders = (
+  headers: ReadonlyHeaders,
+  profile: Profile,
+  notes: Notes,
+): ReadonlyHeaders => withoutRefusedBetas(headers, profile, notes);

@@ -11,7 +11,7 @@ import type { Conversation } from '../conversation/types.ts';
 import type { Feature, FeatureContext, Interceptor } from '../features/feature.ts';
 import type { JsonObject } from '../lib/json/json.ts';
 import type { Abort } from '../lib/loop/abort.ts';
-import { othersTurn, runInSlices } from '../lib/loop/steps.ts';
+import { othersTurn, Rests, runInSlices } from '../lib/loop/steps.ts';
 import type { ClientRequest } from './client-request.ts';
 import { shapeBody, shapeBytes } from './parameters.ts';
 import type { Hop, Prepared } from './types.ts';
@@ -91,31 +91,33 @@ function pass(
   return asItCame(preparation, parts) ?? written(preparation, parts, encoded(preparation, parts));
 }
 
-/** The same, with a turn of the event loop between two steps. */
+/** The same, with a turn of the event loop between two steps; in a known session, only where they have taken long. */
 async function passInTurns(
   preparation: Preparation,
   armed: readonly Feature[],
   context: FeatureContext,
 ): Promise<Prepared> {
+  const rest = preparation.request.history?.goesOn === true ? new Rests().rest : othersTurn;
   let sent = preparation.hop.conversation;
   for (const feature of armed) {
     if (feature.request === undefined) continue;
     if (sent === undefined) {
+      await preparation.request.readAhead();
       sent = preparation.request.conversation;
-      await othersTurn();
+      await rest();
     }
     sent =
       feature.requestSteps === undefined
         ? feature.request(sent, context)
         : await runInSlices(feature.requestSteps(sent, context));
-    await othersTurn();
+    await rest();
   }
   const parts = partsOf(preparation, armed, context, sent);
   const asIs = asItCame(preparation, parts);
   if (asIs !== undefined) return asIs;
-  await othersTurn();
+  await rest();
   const value = encoded(preparation, parts);
-  await othersTurn();
+  await rest();
   return written(preparation, parts, value);
 }
 
@@ -182,7 +184,8 @@ function written(
   value: JsonObject,
 ): Prepared {
   const { request, target, protocol, notes } = preparation;
-  const body = utf8.encode(JSON.stringify(shapeBody(value, target.profile, notes)));
+  const shaped = shapeBody(value, target.profile, notes);
+  const body = request.history?.write(protocol.name, shaped) ?? utf8.encode(JSON.stringify(shaped));
   const same = protocol === request.protocol;
   const named = same ? request.conversation.settings.previousResponseId : undefined;
   const previous = value.previous_response_id === named ? undefined : named;

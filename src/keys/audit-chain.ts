@@ -7,7 +7,7 @@ export interface AuditEntry {
   readonly seq: number;
   /** Milliseconds since 1970. */
   readonly time: number;
-  /** Who: `admin:key-1a2b3c`, `local:<user>`. */
+  /** Who: `admin:key-1a2b3c`, or with its address `admin:key-1a2b3c@203.0.113.7`; `local:<user>`. */
   readonly actor: string;
   /** What: `key.create`, `key.update`, `key.rotate`, `key.revoke`. */
   readonly action: string;

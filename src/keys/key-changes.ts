@@ -36,6 +36,8 @@ export interface KeyFile {
 export interface ChangeRequest {
   /** For the audit. */
   readonly actor: string;
+  /** From where, `203.0.113.7`; left out where it is not known. */
+  readonly address?: string | undefined;
   /** The client's `Idempotency-Key`. */
   readonly idempotencyKey?: string | undefined;
   /** The version that the client has seen. */
@@ -122,7 +124,7 @@ export class KeyChanges {
         settings,
       };
       const secrets = [{ digest: digestOf(key), key: id, created: now, until: undefined }];
-      const audit = { time: now, actor: request.actor, action: 'key.create' };
+      const audit = { time: now, actor: actorOf(request), action: 'key.create' };
       return { record, secrets, audit: { ...audit, before: null, after: auditView(record) } };
     });
   }
@@ -163,7 +165,7 @@ export class KeyChanges {
         version: record.version + 1,
         updated: now,
       };
-      const audit = { time: now, actor: request.actor, action: 'key.update' };
+      const audit = { time: now, actor: actorOf(request), action: 'key.update' };
       return {
         record: next,
         audit: { ...audit, before: auditView(record), after: auditView(next) },
@@ -189,7 +191,7 @@ export class KeyChanges {
         .filter(({ until }) => until > now);
       const next = { ...record, version: record.version + 1, updated: now };
       const fresh = { digest: digestOf(key), key: id, created: now, until: undefined };
-      const audit = { time: now, actor: request.actor, action: 'key.rotate' };
+      const audit = { time: now, actor: actorOf(request), action: 'key.rotate' };
       return {
         record: next,
         secrets: [fresh, ...kept],
@@ -208,7 +210,7 @@ export class KeyChanges {
     const changed = this.#change(id, (found) => {
       const { record } = this.#changeable(id, found, request);
       const next = { ...record, version: record.version + 1, updated: now, revoked: now };
-      const audit = { time: now, actor: request.actor, action: 'key.revoke' };
+      const audit = { time: now, actor: actorOf(request), action: 'key.revoke' };
       return {
         record: next,
         secrets: [],
@@ -350,6 +352,10 @@ function markOf(
     body: digestOf(JSON.stringify(what)),
   };
 }
+
+/** For the audit: who, and from where. */
+const actorOf = ({ actor, address }: ChangeRequest): string =>
+  address === undefined ? actor : `${actor}@${address}`;
 
 const isoTime = (time: number) => new Date(time).toISOString();
 

@@ -14,13 +14,15 @@ export interface DocsHit extends Searchable {
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;
+  /** With any value the server speaks HTTPS. */
+  readonly tls?: unknown;
 }
 
 /** `http://127.0.0.1:5520/docs`: a URL that this machine can open. */
-function baseUrl({ host, port }: ListenAddress): string {
+function baseUrl({ host, port, tls }: ListenAddress): string {
   const any = host === '0.0.0.0' || host === '::';
   const name = any ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
-  return `http://${name}:${port}/docs`;
+  return `${tls === undefined ? 'http' : 'https'}://${name}:${port}/docs`;
 }
 
 /** The manual as a search engine: one item is one section of a page. */

@@ -1,6 +1,7 @@
 /** Renders the Markdown of the manual to HTML; everything is escaped, so no HTML in a page passes. */
 
 import { escapeHtml } from './escape.ts';
+import { highlight } from './highlight.ts';
 import { inline, type Resolve } from './markdown-inline.ts';
 
 /** The anchor of a heading, as on GitHub: lower case, dashes for spaces, no punctuation. */
@@ -88,6 +89,9 @@ function endOfFence(lines: readonly string[], from: number): number {
   return Math.min(at + 1, lines.length);
 }
 
+// Shown by the script of the page, which knows whether there is a clipboard.
+const COPY = '<button class="copy" type="button" data-done="✓" hidden="hidden">Copy</button>';
+
 function fence(lines: readonly string[]): string {
   const [, indent = '', language = ''] = FENCE.exec(lines[0]!) ?? [];
   const closed = /^\s*```\s*$/.test(lines.at(-1)!) && lines.length > 1;
@@ -96,7 +100,7 @@ function fence(lines: readonly string[]): string {
     .map((line) => (line.startsWith(indent) ? line.slice(indent.length) : line))
     .join('\n');
   const name = language === '' ? '' : ` class="language-${escapeHtml(language)}"`;
-  return `<pre tabindex="0"><code${name}>${escapeHtml(code)}\n</code></pre>`;
+  return `<div class="code"><pre tabindex="0"><code${name}>${highlight(code, language)}\n</code></pre>${COPY}</div>`;
 }
 
 /** A list continues after blank lines while the next line is indented or another item. */

@@ -1,5 +1,7 @@
 /** The pages of the manual, bundled as text, so that the executable needs no other files. */
 
+import agents from '../../docs/agents.md' with { type: 'text' };
+import agentsChinese from '../../docs/agents.zh-CN.md' with { type: 'text' };
 import browser from '../../docs/browser.md' with { type: 'text' };
 import chatApps from '../../docs/chat-apps.md' with { type: 'text' };
 import configuration from '../../docs/configuration.md' with { type: 'text' };
@@ -8,6 +10,10 @@ import errors from '../../docs/errors.md' with { type: 'text' };
 import gettingStarted from '../../docs/getting-started.md' with { type: 'text' };
 import glossary from '../../docs/glossary.md' with { type: 'text' };
 import howItWorks from '../../docs/how-it-works.md' with { type: 'text' };
+import exchangeDark from '../../docs/img/page-exchange-dark.png' with { type: 'file' };
+import exchangeLight from '../../docs/img/page-exchange-light.png' with { type: 'file' };
+import listDark from '../../docs/img/page-list-dark.png' with { type: 'file' };
+import listLight from '../../docs/img/page-list-light.png' with { type: 'file' };
 import requestPicture from '../../docs/img/request.svg' with { type: 'text' };
 import roomsPicture from '../../docs/img/rooms.svg' with { type: 'text' };
 import install from '../../docs/install.md' with { type: 'text' };
@@ -21,34 +27,44 @@ import metrics from '../../docs/metrics.md' with { type: 'text' };
 import money from '../../docs/money.md' with { type: 'text' };
 import moneyChinese from '../../docs/money.zh-CN.md' with { type: 'text' };
 import notes from '../../docs/notes.md' with { type: 'text' };
+import platforms from '../../docs/platforms.md' with { type: 'text' };
+import platformsChinese from '../../docs/platforms.zh-CN.md' with { type: 'text' };
 import proof from '../../docs/proof.md' with { type: 'text' };
 import recipes from '../../docs/recipes.md' with { type: 'text' };
+import scaleOut from '../../docs/scale-out.md' with { type: 'text' };
+import scaleOutChinese from '../../docs/scale-out.zh-CN.md' with { type: 'text' };
 import security from '../../docs/security.md' with { type: 'text' };
 import serverTools from '../../docs/server-tools.md' with { type: 'text' };
 import telemetry from '../../docs/telemetry.md' with { type: 'text' };
 import websocket from '../../docs/websocket.md' with { type: 'text' };
 import chinese from '../../README.zh-CN.md' with { type: 'text' };
 
+export type Language = 'en' | 'zh-CN';
+
 export interface Page {
-  /** The last part of its address: `getting-started`. */
+  /** The last part of its address: `getting-started`, `keys.zh-CN`. */
   readonly name: string;
   readonly title: string;
   /** Markdown. */
   readonly text: string;
+  readonly language: Language;
 }
 
 const TEXTS: Readonly<Record<string, string>> = {
   'getting-started': gettingStarted,
   install,
+  agents,
   recipes,
   configuration,
   endpoints,
+  platforms,
   'server-tools': serverTools,
   'chat-apps': chatApps,
   memory,
   keys,
   limits,
   money,
+  'scale-out': scaleOut,
   websocket,
   browser,
   notes,
@@ -61,25 +77,86 @@ const TEXTS: Readonly<Record<string, string>> = {
   proof,
   glossary,
   'zh-CN': withoutPicture(chinese),
+  'agents.zh-CN': agentsChinese,
   'keys.zh-CN': keysChinese,
   'limits.zh-CN': limitsChinese,
   'money.zh-CN': moneyChinese,
+  'platforms.zh-CN': platformsChinese,
+  'scale-out.zh-CN': scaleOutChinese,
 };
 
 /** The first heading, without `#`. */
 const titleOf = (text: string) => /^# (.+)$/m.exec(text)?.[1]?.trim() ?? '';
 
-/** In reading order. */
+/** English pages, then Chinese ones. */
 export const PAGES: readonly Page[] = Object.entries(TEXTS).map(([name, text]) => ({
   name,
-  title: name === 'zh-CN' ? `${titleOf(text)}（中文）` : titleOf(text),
+  title: titleOf(text),
   text,
+  language: name.endsWith('zh-CN') ? 'zh-CN' : 'en',
 }));
+
+export interface PageGroup {
+  readonly title: Readonly<Record<Language, string>>;
+  /** English names. */
+  readonly pages: readonly string[];
+}
+
+/** The contents, in reading order. */
+export const GROUPS: readonly PageGroup[] = [
+  {
+    title: { en: 'Start', 'zh-CN': '开始' },
+    pages: ['getting-started', 'install', 'docker', 'recipes'],
+  },
+  {
+    title: { en: 'Tasks', 'zh-CN': '常见任务' },
+    pages: ['claude-code-on-glm', 'two-keys', 'changed-requests', 'behind-nginx'],
+  },
+  {
+    title: { en: 'Use', 'zh-CN': '使用' },
+    pages: ['browser', 'chat-apps', 'memory', 'server-tools', 'endpoints', 'websocket'],
+  },
+  {
+    title: { en: 'Operate', 'zh-CN': '运维' },
+    pages: ['keys', 'limits', 'money', 'scale-out', 'security', 'metrics', 'telemetry'],
+  },
+  {
+    title: { en: 'Reference', 'zh-CN': '参考' },
+    pages: ['configuration', 'notes', 'errors', 'log-events', 'glossary'],
+  },
+  {
+    title: { en: 'Background', 'zh-CN': '背景' },
+    pages: ['how-it-works', 'proof'],
+  },
+];
+
+const named = (name: string): Page | undefined => PAGES.find((page) => page.name === name);
+
+/** The same page in the other language, if there is one. The Chinese README stands for the English first page. */
+export function counterpartOf({ name, language }: Page): Page | undefined {
+  if (name === 'zh-CN') return named('getting-started');
+  return named(language === 'en' ? `${name}.zh-CN` : name.replace(/\.zh-CN$/, ''));
+}
+
+/** Pages by their English names, in this language where it exists, else in English. */
+export const inLanguage = (names: readonly string[], language: Language): readonly Page[] =>
+  names.flatMap((name) => {
+    const translated = language === 'en' ? undefined : named(`${name}.${language}`);
+    return translated ?? named(name) ?? [];
+  });
 
 /** Pictures by their names in the pages. */
 export const PICTURES: Readonly<Record<string, string>> = {
   'request.svg': requestPicture,
   'rooms.svg': roomsPicture,
+};
+
+/** Pictures of the page at `/ui` by their names, as paths that this program can read. */
+export const PHOTOS: Readonly<Record<string, string>> = {
+  'page-exchange-dark.png': exchangeDark,
+  'page-exchange-light.png': exchangeLight,
+  'page-list-dark.png': listDark,
+  'page-list-light.png': listLight,
 };
 
 /** The text without its `<picture>`: that is HTML for code hosts, and the program carries no such image. */

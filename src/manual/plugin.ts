@@ -4,14 +4,18 @@ import { Elysia } from 'elysia';
 import { docsPage } from './docs-page.ts';
 
 export interface ManualOptions {
+  /** Of the program. */
+  readonly version: string;
   /** The answer where there is no page at this path. */
   readonly noPage: (request: Request, pathname: string) => Response;
 }
 
-export function manualPlugin({ noPage }: ManualOptions) {
+export function manualPlugin({ version, noPage }: ManualOptions) {
   const page = ({ request }: { request: Request }) => {
     const { pathname, searchParams } = new URL(request.url);
-    return docsPage(pathname, searchParams.get('q') ?? undefined) ?? noPage(request, pathname);
+    return (
+      docsPage(pathname, searchParams.get('q') ?? undefined, version) ?? noPage(request, pathname)
+    );
   };
   return new Elysia({ name: 'manual' }).get('/docs', page).get('/docs/*', page);
 }

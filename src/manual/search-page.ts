@@ -1,6 +1,6 @@
 /** The page of search results: titles that link to sections, and an excerpt around the matches. */
 
-import { searchWords } from '../lib/text/full-text.ts';
+import { searchWords, termOf } from '../lib/text/full-text.ts';
 import { escapeHtml } from './escape.ts';
 import { searchManual, sectionPath } from './search.ts';
 
@@ -15,9 +15,10 @@ export function searchResults(text: string, root: string): string {
   const shown = escapeHtml(query);
   const hits = searchManual(query, HITS);
   if (hits.length === 0) {
-    return `<h1>Nothing found</h1>\n<p>No page of the manual has a word of “${shown}”. Names of notes, events, keys and errors can be searched as they are.</p>`;
+    return `<h1>Nothing found</h1>\n<p>No page of the manual contains “${shown}” or a similar word. Names of notes, events, keys and errors can be searched as they are.</p>`;
   }
-  const words = searchWords(query);
+  // As beginnings of words: `configuring` marks `configuration`.
+  const words = searchWords(query).map((word) => termOf(word).replace(/(?<=...)i$/, ''));
   const items = hits.map(
     (hit) =>
       `<li><a href="${escapeHtml(root + sectionPath(hit))}">${escapeHtml(hit.title)}</a><p>${excerpt(hit.text, words)}</p></li>`,

@@ -1,4 +1,4 @@
-/** Types of the pages and pictures that are bundled as text. */
+/** Types of the pages and pictures that are bundled: texts, and paths of binary files. */
 
 declare module '*.md' {
   const text: string;
@@ -8,4 +8,9 @@ declare module '*.md' {
 declare module '*.svg' {
   const text: string;
   export default text;
+}
+
+declare module '*.png' {
+  const path: string;
+  export default path;
 }

@@ -9,8 +9,8 @@ export interface Patience {
   readonly pendingRequests: number;
   /** Closes the connection of this request after so many seconds of silence; 0 = never. */
   timeout(request: Request, seconds: number): void;
-  /** Null once the connection is closed. */
-  requestIP(request: Request): unknown;
+  /** The other end of its connection; null once that is closed. */
+  requestIP(request: Request): { readonly address: string } | null;
 }
 
 export interface ConnectionLimits {
@@ -95,6 +95,11 @@ export class Connections implements TickTask {
   /** Of the turn in which a request is served that has just come; 0 without a server. For {@link closed}. */
   get turn(): number {
     return this.#turn;
+  }
+
+  /** The address at the other end; undefined once the connection is closed, and without a server. */
+  peerOf(request: Request): string | undefined {
+    return this.#server?.requestIP(request)?.address;
   }
 
   /** Its body is read: so many bytes may take the time of a slow line, and no longer. */

@@ -11,6 +11,8 @@ export interface DescriptorsOptions {
 }
 
 export interface Descriptors {
+  /** Another socket listens from now on. */
+  listensAnew(): void;
   close(): void;
 }
 
@@ -40,8 +42,9 @@ function mostDescriptors(): number | undefined {
  */
 export function watchDescriptors({ log, onCrowded }: DescriptorsOptions): Descriptors {
   const most = mostDescriptors();
-  const door = most === undefined ? undefined : acceptControl();
-  if (most === undefined || door === undefined) return { close() {} };
+  const first = most === undefined ? undefined : acceptControl();
+  if (most === undefined || first === undefined) return { listensAnew() {}, close() {} };
+  let door = first;
   // Each connection may need another one to a vendor.
   const wanted = Math.min(256, Math.max(8, Math.floor(most / 4)));
   const room = Math.ceil(wanted / 4);
@@ -84,6 +87,10 @@ export function watchDescriptors({ log, onCrowded }: DescriptorsOptions): Descri
   let timer: ReturnType<typeof setTimeout>;
   look();
   return {
+    listensAnew() {
+      door = acceptControl() ?? door;
+      if (full) door.set(false);
+    },
     close() {
       clearTimeout(timer);
       drop(reserve);

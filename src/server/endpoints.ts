@@ -23,13 +23,14 @@ export const KNOWN_ENDPOINTS: readonly string[] = [
   'GET /healthz',
   'GET /readyz',
   'GET /health/targets',
+  'GET /health/engines',
   'GET /metrics',
   'GET /docs',
   'GET /ui',
 ];
 
 // Endpoints of a vendor that are refused with a message, and paths of the page's API: no method helps.
-const NO_METHODS = /^\/(?:v1\/(?:responses\/compact|conversations)(?:\/|$)|ui\/.)/;
+const NO_METHODS = /^\/(?:v1\/conversations(?:\/|$)|ui\/.)/;
 
 const METHODS = ['GET', 'POST', 'PATCH', 'DELETE'];
 

@@ -12,7 +12,7 @@ import type { ExchangeTrace } from '../telemetry/trace.ts';
 
 type Read = Pick<
   Exchange,
-  'id' | 'entry' | 'body' | 'form' | 'principal' | 'started' | 'trace' | 'lane'
+  'id' | 'entry' | 'body' | 'form' | 'principal' | 'started' | 'address' | 'trace' | 'lane'
 > & {
   readonly headers: FlatHeaders;
   readonly held: number;
@@ -30,6 +30,7 @@ export class HttpExchange implements Exchange {
   readonly principal: Principal;
   readonly owner: string;
   readonly started: number;
+  readonly address: string | undefined;
   readonly trace: ExchangeTrace | undefined;
   readonly lane: ClientLane | undefined;
   readonly request: Request;
@@ -49,6 +50,7 @@ export class HttpExchange implements Exchange {
     this.owner = read.principal.id;
     this.started = read.started;
     this.held = read.held;
+    this.address = read.address;
     this.trace = read.trace;
     this.lane = read.lane;
     this.request = request;

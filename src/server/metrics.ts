@@ -9,7 +9,7 @@ export interface MetricsOptions {
   readonly errors: ErrorResponses;
   readonly metricsText: () => string | Promise<string>;
   /** No key is needed of a client that names this machine as its host. */
-  readonly metricsOpen: boolean;
+  readonly metricsOpen: () => boolean;
 }
 
 export function metricsPlugin({ errors, metricsText, metricsOpen }: MetricsOptions) {
@@ -18,7 +18,7 @@ export function metricsPlugin({ errors, metricsText, metricsOpen }: MetricsOptio
       request,
       async () =>
         new Response(await metricsText(), { headers: { 'content-type': METRICS_CONTENT_TYPE } }),
-      metricsOpen && isLocalRequest(request.headers),
+      metricsOpen() && isLocalRequest(request.headers),
     ),
   );
 }

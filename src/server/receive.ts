@@ -22,6 +22,8 @@ export interface ReceiveSettings {
   readonly connections: Connections;
   /** Begins the trace of an exchange; undefined where exchanges are not traced. */
   readonly trace?: (headers: ReadonlyHeaders) => ExchangeTrace | undefined;
+  /** The address of the client, as far as it is asked for; left out: it never is. */
+  readonly address?: (request: Request, headers: ReadonlyHeaders) => string | undefined;
   /** A request did not become an exchange. `owner` as of an exchange, '' where it is not known. */
   readonly onRefused: (
     request: Request,
@@ -97,6 +99,7 @@ export function receive(
         principal,
         started,
         held,
+        address: lane === undefined ? options.address?.(request, headers) : lane.address,
         trace: options.trace?.(headers),
         lane,
         asked,

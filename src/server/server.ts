@@ -1,11 +1,14 @@
 /** Starts listening, reports readiness, and stops gracefully. */
 
+import type { ClientAddresses } from '../lib/http/client-address.ts';
+import type { KeyPair } from '../lib/http/key-pair.ts';
 import type { Answer, Routes } from '../lib/http/routes.ts';
 import { memberOf } from '../lib/json/json-members.ts';
-import { type Connections, timerSeconds } from './connections.ts';
+import { type Connections, type Patience, timerSeconds } from './connections.ts';
 import type { ErrorResponses } from './errors.ts';
+import { handOver } from './process/listening-sockets.ts';
 import { localUrl, mendedPath, pathOf, targetOf } from './request-path.ts';
-import type { SocketConnection, Sockets } from './websocket/sockets.ts';
+import type { SocketConnection, Sockets, Upgrader } from './websocket/sockets.ts';
 
 /** What a server serves. */
 export interface App {
@@ -29,8 +32,12 @@ export function answerAll(
   {
     errors,
     connections,
+    addresses,
     sockets,
-  }: { readonly errors: ErrorResponses } & Pick<App, 'connections' | 'sockets'>,
+  }: {
+    readonly errors: ErrorResponses;
+    readonly addresses: Pick<ClientAddresses, 'restore'>;
+  } & Pick<App, 'connections' | 'sockets'>,
 ): App {
   return {
     routes,
@@ -39,6 +46,7 @@ export function answerAll(
     async fetch(request) {
       const refusal = errors.refusalOf(request);
       if (refusal !== undefined) return refusal;
+      addresses.restore(request);
       const path = mendedPath(pathOf(request.url));
       if (path === undefined) return rest.fetch(request);
       const answers = memberOf(routes, path);
@@ -63,6 +71,8 @@ export interface ServerOptions {
   readonly app: App;
   readonly host: string;
   readonly port: number;
+  /** Left out: plain HTTP. */
+  readonly tls?: KeyPair | undefined;
   /** Several processes share the port. */
   readonly reusePort: boolean;
   /** It joins those of this program that listen there already; another one's port is taken. */
@@ -76,6 +86,12 @@ export interface RunningServer {
   /** `http://127.0.0.1:5520` */
   readonly url: string;
   readonly port: number;
+  /**
+   * New connections get this certificate. Open ones keep theirs: their streams go on, and each ends with its next
+   * answer. No connection is refused or reset.
+   * @throws when the system cannot do this; then nothing has changed
+   */
+  renew(pair: KeyPair): void;
   /** From now on each answer is the last of its connection, so that clients turn to another process. */
   sendAway(): void;
   /** The same for as long as many connections are open. */
@@ -90,13 +106,10 @@ export interface RunningServer {
 /** @throws with a sentence for a person when the address cannot be had */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { host, port } = options;
-  let server: ReturnType<typeof listen>;
   try {
     // With reusePort, any other process that sets it too can share the port, such as a gateway left running. So the port must be free first.
     if (options.reusePort && !options.joins && port !== 0) bindAlone(host, port);
-    server = listen(options);
-    options.app.connections?.attach(server);
-    options.app.sockets?.attach(server);
+    return new Servers(options);
   } catch (thrown) {
     const code = (thrown as { code?: unknown }).code;
     throw new Error(
@@ -106,31 +119,131 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       { cause: thrown },
     );
   }
-  const bound = server.port ?? port;
-  let stopping = false;
-  let away = false;
-  return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
-    port: bound,
-    sendAway() {
-      away = true;
-      server.reload(handlers(lastAnswers(options.app)));
-      options.app.sockets?.goAway();
-    },
-    crowded(is) {
-      if (!away) server.reload(handlers(is ? lastAnswers(options.app) : options.app));
-    },
-    async stop() {
-      if (stopping) {
-        await server.stop(true);
-        return;
+}
+
+const HANDS_OVER = process.platform === 'linux';
+
+/** Without a time limit on silent connections, those with an older certificate are closed after so long. */
+const LONGEST_SILENCE_MS = 300_000;
+
+/**
+ * The runtime reads a certificate once, when a server begins to listen. So a new certificate is a new server, which
+ * gets the listening socket of the one before it; that one goes on with its connections until they have ended.
+ */
+class Servers implements RunningServer, Patience, Upgrader {
+  readonly url: string;
+  readonly port: number;
+  readonly #options: ServerOptions;
+  #newest: Server;
+  /** They have open connections and accept no more. */
+  readonly #older = new Set<Server>();
+  #stopping = false;
+  #away = false;
+  #crowded = false;
+
+  /** @throws as `Bun.serve` */
+  constructor(options: ServerOptions) {
+    const { app, host, port, tls } = options;
+    // Where a socket cannot be handed over, the next one must be able to join it.
+    const reusePort = options.reusePort || (tls !== undefined && !HANDS_OVER);
+    this.#options = { ...options, reusePort };
+    this.#newest = listen(this.#options);
+    this.port = this.#newest.port ?? port;
+    const scheme = tls === undefined ? 'http' : 'https';
+    this.url = `${scheme}://${host.includes(':') ? `[${host}]` : host}:${this.port}`;
+    this.#attach(this.#newest);
+    app.sockets?.attach(this);
+  }
+
+  /** One server is asked directly, since every request does. */
+  #attach(server: Patience): void {
+    this.#options.app.connections?.attach(server);
+  }
+
+  renew(tls: KeyPair): void {
+    const options = { ...this.#options, tls };
+    const old = this.#newest;
+    if (HANDS_OVER) {
+      const next = listen({ ...options, port: 0 });
+      if (!handOver(this.port, next.port!)) {
+        void next.stop(true);
+        throw new Error('the listening socket cannot be handed over on this system');
       }
-      stopping = true;
-      options.app.sockets?.goAway();
-      const late = Bun.sleep(options.drainMs).then(() => server.stop(true));
-      await Promise.race([server.stop(false), late]);
-    },
-  };
+      this.#newest = next;
+    } else {
+      this.#newest = listen({ ...options, port: this.port });
+    }
+    this.#older.add(old);
+    this.#attach(this);
+    old.reload(handlers(lastAnswers(this.#options.app)));
+    this.#setHandlers();
+    const { idleMs } = this.#options;
+    const retire = () => void old.stop(false).then(() => this.#retired(old));
+    // Elsewhere both would accept. Here a connection that is silent now may be about to send a request.
+    if (!HANDS_OVER) retire();
+    else setTimeout(retire, idleMs > 0 ? idleMs + TIMER_GRAIN_MS : LONGEST_SILENCE_MS).unref();
+  }
+
+  #retired(old: Server): void {
+    this.#older.delete(old);
+    if (this.#older.size === 0) this.#attach(this.#newest);
+  }
+
+  get #all(): readonly Server[] {
+    return [this.#newest, ...this.#older];
+  }
+
+  get pendingRequests(): number {
+    return this.#all.reduce((sum, server) => sum + server.pendingRequests, 0);
+  }
+
+  // The runtime finds the connection by the request, whichever of its servers is asked.
+  timeout(request: Request, seconds: number): void {
+    this.#newest.timeout(request, seconds);
+  }
+
+  requestIP(request: Request): Bun.SocketAddress | null {
+    return this.#newest.requestIP(request);
+  }
+
+  upgrade(request: Request, options: { data: SocketConnection }): boolean {
+    for (const server of this.#older) {
+      try {
+        return server.upgrade(request, options);
+      } catch {
+        // The request came to another one.
+      }
+    }
+    return this.#newest.upgrade(request, options);
+  }
+
+  sendAway(): void {
+    this.#away = true;
+    this.#setHandlers();
+    this.#options.app.sockets?.goAway();
+  }
+
+  crowded(is: boolean): void {
+    this.#crowded = is;
+    if (!this.#away) this.#setHandlers();
+  }
+
+  #setHandlers(): void {
+    const { app } = this.#options;
+    this.#newest.reload(handlers(this.#away || this.#crowded ? lastAnswers(app) : app));
+  }
+
+  async stop(): Promise<void> {
+    const stop = (atOnce: boolean) => Promise.all(this.#all.map((server) => server.stop(atOnce)));
+    if (this.#stopping) {
+      await stop(true);
+      return;
+    }
+    this.#stopping = true;
+    this.#options.app.sockets?.goAway();
+    const late = Bun.sleep(this.#options.drainMs).then(() => stop(true));
+    await Promise.race([stop(false), late]);
+  }
 }
 
 /** Binds the port for a moment. @throws as {@link listen} does, EADDRINUSE also where it could be shared */
@@ -140,16 +253,19 @@ function bindAlone(hostname: string, port: number): void {
 
 // The runtime takes no more.
 const MOST_IDLE_S = 255;
+// It looks at its timers every four seconds.
+const TIMER_GRAIN_MS = 8000;
 
 /**
  * The readers of bodies bound them. The server itself closes idle connections, and connections whose first head
  * is incomplete after twelve seconds; `Connections` says when a request may take longer.
  */
-function listen({ app, host, port, reusePort, idleMs }: ServerOptions) {
+function listen({ app, host, port, tls, reusePort, idleMs }: ServerOptions): Server {
   return Bun.serve<SocketConnection>({
     hostname: host,
     port,
     reusePort,
+    ...(tls !== undefined && { tls: { cert: tls.cert, key: tls.key } }),
     idleTimeout: Math.min(MOST_IDLE_S, timerSeconds(idleMs)),
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     development: false,

@@ -1,4 +1,4 @@
-/** `GET /health/targets`: which targets serve, which rest, why, and until when. */
+/** `GET /health/targets` and `/health/engines`: which targets and engines serve, which do not, why, and since when. */
 
 import { Elysia } from 'elysia';
 import type { HealthSnapshot } from '../upstream/health/snapshot.ts';
@@ -8,17 +8,26 @@ import { json } from './json.ts';
 
 export interface TargetHealthOptions {
   readonly errors: ErrorResponses;
-  readonly health: { snapshot(): HealthSnapshot };
+  readonly health: {
+    snapshot(): HealthSnapshot;
+    /** The shared engines by name. */
+    engines(): Readonly<Record<string, object>>;
+  };
   /** As for `/metrics`: no key is needed of a client that names this machine as its host. */
-  readonly metricsOpen: boolean;
+  readonly metricsOpen: () => boolean;
 }
 
 export function targetHealthPlugin({ errors, health, metricsOpen }: TargetHealthOptions) {
-  return new Elysia({ name: 'target-health' }).get('/health/targets', ({ request }) =>
-    errors.guarded(
-      request,
-      async () => json(health.snapshot()),
-      metricsOpen && isLocalRequest(request.headers),
-    ),
+  const answer =
+    (report: () => object) =>
+    ({ request }: { readonly request: Request }) =>
+      errors.guarded(
+        request,
+        async () => json(report()),
+        metricsOpen() && isLocalRequest(request.headers),
+      );
+  return new Elysia({ name: 'target-health' }).get('/health/targets', answer(health.snapshot)).get(
+    '/health/engines',
+    answer(() => ({ engines: health.engines() })),
   );
 }

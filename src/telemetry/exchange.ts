@@ -15,6 +15,8 @@ export interface ExchangeRecord {
   readonly protocol: string;
   /** The client's user agent, as sent. */
   readonly userAgent?: string;
+  /** The client's address; left out where it is not asked for. */
+  readonly address?: string | undefined;
   /** The name of the gateway key that the client sent; left out or '' without keys. */
   readonly key?: string;
   /** The `provider/model` that answered or was tried last; left out when none was chosen. */
@@ -95,6 +97,7 @@ export function logExchange(log: Log, record: ExchangeRecord): void {
 function membersOf(log: Log, record: ExchangeRecord): string {
   const { id, userAgent, protocol, key, target, timings, usage, cost, notes, error } = record;
   const client = userAgent === undefined ? wordsOf(protocol) : clientOf(userAgent, protocol);
+  const from = record.address === undefined ? '' : `,"address":${JSON.stringify(record.address)}`;
   const by = key === undefined || key === '' ? '' : `,"key":${keyOf(key)}`;
   const sentTo = target === undefined ? '' : `,"target":${targetOf(target)}`;
   const used = usage === undefined ? '' : `,"usage":${usageOf(usage)}`;
@@ -107,7 +110,7 @@ function membersOf(log: Log, record: ExchangeRecord): string {
   const wire = record.websocket === true ? ',"websocket":true' : '';
   const left = record.aborted === true ? ',"aborted":true' : '';
   const trace = record.traceId === undefined ? '' : `,"trace_id":"${record.traceId}"`;
-  return `"id":${JSON.stringify(id)},"client":${client}${by}${sentTo},"status":${record.status},"stream":${record.stream}${wire},"timings":${timesOf(timings)}${used}${paid}${noted},"hops":${record.hops ?? 1}${failed}${why}${within}${left}${trace}`;
+  return `"id":${JSON.stringify(id)},"client":${client}${from}${by}${sentTo},"status":${record.status},"stream":${record.stream}${wire},"timings":${timesOf(timings)}${used}${paid}${noted},"hops":${record.hops ?? 1}${failed}${why}${within}${left}${trace}`;
 }
 
 function timesOf({ queue, firstByte, total }: ExchangeRecord['timings']): string {

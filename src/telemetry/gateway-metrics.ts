@@ -24,6 +24,10 @@ export interface GatewayMetrics {
   readonly errors: Counter;
   /** target; 0 = serves, 1 = is tried again after a rest, 2 = rests */
   readonly targetState: Gauge;
+  /** engine; 1 = its last answer came in time */
+  readonly engineUp: Gauge;
+  /** engine */
+  readonly engineTrips: Counter;
   /** protocol, model, provider; seconds */
   readonly inferenceSeconds: Histogram;
   /** protocol, model, provider; seconds */
@@ -115,6 +119,16 @@ export function createGatewayMetrics(version: string): GatewayMetrics {
       'hopgate_target_state',
       'Health of a target: 0 serves, 1 is tried again after a rest, 2 rests.',
       ['target'],
+    ),
+    engineUp: registry.gauge(
+      'hopgate_engine_up',
+      'Shared engines: 1 answers, 0 is away or was not asked yet.',
+      ['engine'],
+    ),
+    engineTrips: registry.counter(
+      'hopgate_engine_trips_total',
+      'Calls that went to a shared engine.',
+      ['engine'],
     ),
     keyRequests: registry.counter(
       'hopgate_key_requests_total',

@@ -129,6 +129,7 @@ const VENDORS: readonly (readonly [string, string])[] = [
   ['.services.ai.azure.com', 'azure.ai.inference'],
   ['generativelanguage.googleapis.com', 'gcp.gemini'],
   ['aiplatform.googleapis.com', 'gcp.vertex_ai'],
+  ['.rep.googleapis.com', 'gcp.vertex_ai'],
   ['.amazonaws.com', 'aws.bedrock'],
   ['.mistral.ai', 'mistral_ai'],
   ['.deepseek.com', 'deepseek'],

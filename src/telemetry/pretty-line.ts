@@ -1,4 +1,4 @@
-/** Formats a JSON log line for people: time, level, event, then the other fields as key=value. */
+/** Formats a JSON log line for people: time, level, event, then the other fields as key=value; an exchange in words. */
 
 import { styleText } from 'node:util';
 import { cutText, printableLine } from '../lib/text/printable-text.ts';
@@ -37,16 +37,58 @@ function value(of: unknown): string {
     .join(' ')}}`;
 }
 
-function exchange(entry: Readonly<Record<string, unknown>>): { head: string; used: string[] } {
-  const timings = (entry.timings ?? {}) as { total?: number };
-  const { status, client, target = '-' } = entry;
-  const head = `${shown(status)} ${shown(client)} → ${shown(target)} ${shown(timings.total ?? '?')} ms`;
-  return { head, used: ['status', 'client', 'target'] };
+/** `812 ms`, `4.3 s`. */
+const duration = (ms: number): string =>
+  ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+
+const isNumber = (of: unknown): of is number => typeof of === 'number';
+
+/** `812 in (640 cached), 96 out`. The kinds of tokens exclude each other; `in` is the whole prompt. */
+function tokens(of: unknown): string {
+  const usage = (of ?? {}) as Readonly<Record<string, unknown>>;
+  const sum = (...names: string[]) =>
+    names.reduce((all, name) => all + (isNumber(usage[name]) ? usage[name] : 0), 0);
+  const cached = sum('cache_read');
+  return `${sum('input', 'cache_read', 'cache_write')} in${cached === 0 ? '' : ` (${cached} cached)`}, ${sum('output', 'reasoning')} out`;
 }
 
+interface ExchangeText {
+  /** The outcome, at the beginning of the line. */
+  readonly head: string;
+  /** What identifies the exchange, at its end. */
+  readonly tail: string;
+  /** The fields that both show, so that they are not repeated. */
+  readonly used: readonly string[];
+}
+
+/** The line of an exchange in the words of people: the outcome, times, tokens and cost; then the other fields. */
+function exchange(entry: Readonly<Record<string, unknown>>): ExchangeText {
+  const { status, client, target = '-', timings, usage, cost_usd, hops, error, id } = entry;
+  const { total, first_byte } = (timings ?? {}) as Readonly<Record<string, unknown>>;
+  const first =
+    entry.stream === true && isNumber(first_byte) ? `, first ${duration(first_byte)}` : '';
+  const took = isNumber(total) ? `${duration(total)}${first}` : '';
+  const facts = [
+    took,
+    usage === undefined ? '' : tokens(usage),
+    isNumber(cost_usd) ? `$${Number(cost_usd.toPrecision(3))}` : '',
+    isNumber(hops) && hops > 1 ? `${hops} hops` : '',
+    error === undefined ? '' : `${shown(error)}: ${shown(entry.error_message ?? 'no message')}`,
+  ];
+  const outcome = [`${shown(status)} ${shown(client)} → ${shown(target)}`, ...facts];
+  const used = 'status client target stream timings usage cost_usd hops error error_message id';
+  return {
+    head: outcome.filter((part) => part !== '').join('  '),
+    tail: id === undefined ? '' : shown(id),
+    used: used.split(' '),
+  };
+}
+
+const NO_EXCHANGE: ExchangeText = { head: '', tail: '', used: [] };
+
 /**
- * Turns one JSON log line into a readable one, line break included; other text is returned unchanged. An
- * error's stack follows on separate lines.
+ * Turns one JSON log line into a readable one, line break included; other text is returned unchanged. The stack of
+ * an error follows on separate lines. A cost has three significant digits.
  */
 export function prettyLine(json: string, colour: boolean): string {
   let entry: Record<string, unknown>;
@@ -59,7 +101,7 @@ export function prettyLine(json: string, colour: boolean): string {
     colour ? styleText(style, text, { validateStream: false }) : text;
   const level = LEVELS[String(entry.level)] ?? LEVELS.info!;
   const name = typeof entry.event === 'string' ? entry.event : '';
-  const special = name === 'exchange' ? exchange(entry) : { head: '', used: [] };
+  const special = name === 'exchange' ? exchange(entry) : NO_EXCHANGE;
   const texts = [special.head || shown(name), shown(entry.msg ?? '')].filter((text) => text !== '');
   const rest = Object.entries(entry)
     .filter(([key, v]) => !HEAD.has(key) && !special.used.includes(key) && v !== undefined)
@@ -70,6 +112,7 @@ export function prettyLine(json: string, colour: boolean): string {
     paint(level.style, level.word),
     texts.join(' '),
     fieldsOf(rest, (key) => paint('gray', key)),
+    special.tail === '' ? '' : paint('gray', special.tail),
   ].filter((part) => part !== '');
   const error = entry.err as { stack?: string; message?: string; type?: string } | undefined;
   if (error === undefined) return `${line.join(' ')}\n`;

@@ -7,8 +7,8 @@ interface Family {
   readonly series: Map<string, number>;
 }
 
-/** Gauges that are not added: the earliest start, the longest uptime, the build, and the worst state of a target. */
-const MINIMUM = new Set(['process_start_time_seconds']);
+/** Gauges that are not added: the earliest start, the longest uptime, the build, and the worst state of a target or an engine. */
+const MINIMUM = new Set(['process_start_time_seconds', 'hopgate_engine_up']);
 const MAXIMUM = new Set(['hopgate_uptime_seconds', 'hopgate_build_info', 'hopgate_target_state']);
 
 // `name{labels} value`; labels may contain spaces.

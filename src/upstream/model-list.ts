@@ -117,7 +117,8 @@ export type ListModels = (provider: ProviderConfig) => Promise<VendorList | unde
 export function askForModels(proxied: PoolOptions['proxied']): ListModels {
   return async (provider) => {
     if (provider.baseUrl === 'demo:') return { names: ['demo'], facts: new Map() };
-    if (!URL.canParse(provider.baseUrl)) return undefined;
+    // A platform has no list of the models that an account may use.
+    if (provider.platform !== undefined || !URL.canParse(provider.baseUrl)) return undefined;
     const abort = new Abort();
     abort.follow(AbortSignal.timeout(DEADLINE_MS));
     const send = networkTo(provider, proxied);

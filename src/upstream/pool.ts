@@ -4,6 +4,7 @@ import type { ProviderConfig, TransportConfig } from '../config/sections/provide
 import { memberOf } from '../lib/json/json-members.ts';
 import { fetchTransport } from './fetch-transport.ts';
 import { http1Transport } from './http1/index.ts';
+import { platformOf } from './platform/index.ts';
 import { sameConfig } from './same-config.ts';
 import type { Transport, UpstreamTls } from './transport.ts';
 import { Upstream, type UpstreamOptions } from './upstream.ts';
@@ -60,7 +61,8 @@ export class UpstreamPool {
     const { builtIn, proxied, clock, onChange } = this.#options;
     const scheme = config.baseUrl.slice(0, config.baseUrl.indexOf(':') + 1);
     const transport = builtIn[scheme]?.() ?? overSocket(config, networkTo(config, proxied));
-    const upstream = new Upstream(config, transport, before, { clock, onChange });
+    const platform = platformOf(config, transport);
+    const upstream = new Upstream(config, transport, before, { clock, onChange, platform });
     this.#known.set(config.name, upstream);
     return upstream;
   }

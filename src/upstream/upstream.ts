@@ -11,6 +11,7 @@ import { connectionError } from './connection-error.ts';
 import { Hedging } from './health/hedging.ts';
 import type { Loan, PlaceEvents } from './health/place.ts';
 import { KeyRing, type Session } from './key-ring.ts';
+import type { Platform } from './platform/platform.ts';
 import { traceHeaders, UpstreamHeaders, withMore } from './request-headers.ts';
 import { sameConfig } from './same-config.ts';
 import type { RequestStream, Transport, UpstreamAnswer, UpstreamRequest } from './transport.ts';
@@ -113,6 +114,8 @@ export interface UpstreamOptions {
   readonly onChange?:
     | ((provider: string, ...change: Parameters<PlaceEvents['onChange']>) => void)
     | undefined;
+  /** Left out: requests go to the vendor itself. */
+  readonly platform?: Platform | undefined;
 }
 
 export class Upstream {
@@ -121,6 +124,7 @@ export class Upstream {
   /** Undefined: no second request is ever sent beside a slow one. */
   readonly hedging: Hedging | undefined;
   readonly #transport: Transport;
+  readonly #platform: Platform | undefined;
   readonly #slots: ConcurrencyLimit;
   readonly #query: string;
   readonly #headers = new UpstreamHeaders();
@@ -135,7 +139,7 @@ export class Upstream {
     config: ProviderConfig,
     transport: Transport,
     before?: Upstream,
-    { clock, onChange }: UpstreamOptions = {},
+    { clock, onChange, platform }: UpstreamOptions = {},
   ) {
     const { concurrency } = config.transport;
     // Another place has room of its own, and has refused no key yet.
@@ -151,6 +155,7 @@ export class Upstream {
     });
     this.hedging = config.retry.hedge ? (last?.hedging ?? new Hedging()) : undefined;
     this.#transport = transport;
+    this.#platform = platform;
     this.#slots = last === undefined ? new ConcurrencyLimit(concurrency) : last.#slots;
     this.#slots.resize(concurrency);
     this.#query = Object.entries(config.query)
@@ -210,9 +215,8 @@ export class Upstream {
     const ownHeaders = config.traceHeaders
       ? traceHeaders(options.trace, options.clientHeaders)
       : undefined;
-    options.onSend?.(url, withMore(headers, ownHeaders));
-    const { body } = options;
-    return this.#transport({
+    const { body, path, onSend } = options;
+    const request: UpstreamRequest = {
       url,
       method: options.method ?? 'POST',
       headers,
@@ -221,7 +225,15 @@ export class Upstream {
       abort: options.abort,
       onConnected: options.onConnected,
       limits: config.answers,
-    });
+    };
+    if (this.#platform !== undefined) {
+      const { stream } = options;
+      const urlOf = (path: string, withSearch: boolean) =>
+        this.url(path, withSearch ? search : '', withSearch ? options.query : '');
+      return this.#platform.send({ path, url: urlOf, request, stream, onSend });
+    }
+    onSend?.(url, withMore(headers, ownHeaders));
+    return this.#transport(request);
   }
 
   /**

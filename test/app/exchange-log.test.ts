@@ -12,7 +12,7 @@ function lineOf(error: GatewayError): Record<string, unknown> {
   const lines: string[] = [];
   const log = createLog({ format: 'json', write: (line) => lines.push(line) });
   const request = new Request('http://gateway.test/v1/messages');
-  logExchange(log, refusedRecord(request, PROTOCOLS['openai-chat'], 'req_1', error, ''));
+  logExchange(log, refusedRecord(request, PROTOCOLS['openai-chat'], 'req_1', error, '', undefined));
   return JSON.parse(lines[0]!);
 }
 

@@ -140,6 +140,27 @@ describe('samples', () => {
     expect(none.err).not.toContain('more than one');
   });
 
+  test('the body of a stage: byte for byte in a pipe, cut on a terminal unless --full', async () => {
+    const shown = (...more: string[]) =>
+      world.run(['samples', 'show', id, 'client-request', ...more]);
+    const recorded = readFileSync(
+      join(world.home, '.hopgate/samples/openai-chat', `${id}_client-request.json`),
+      'utf8',
+    );
+    expect((await shown()).out).toBe(recorded);
+    expect((await shown('--full')).out).toBe(recorded);
+    world.tty = true;
+    expect(JSON.parse((await shown('--full')).out)).toEqual(JSON.parse(recorded));
+    expect((await shown()).out).toContain('\n  "model": "demo"');
+    const unknown = await world.run(['samples', 'show', id, 'client-requst']);
+    expect([unknown.code, unknown.err]).toEqual([2, expect.stringContaining('client-request')]);
+  });
+
+  test('--ids: one on each line, for shells', async () => {
+    expect((await world.run(['samples', '--ids'])).out).toBe(`${id}\n`);
+    expect((await world.run(['samples', 'list', '--ids'])).out).toBe(`${id}\n`);
+  });
+
   test('an unknown note gets a did-you-mean', async () => {
     const { err } = await world.run(['samples', '--note', 'orphaned']);
     expect(err).toContain('did you mean "orphaned_tool_use_repaired"?');

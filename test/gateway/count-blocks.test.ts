@@ -21,6 +21,7 @@ test.each([
     },
     4,
   ],
+  [{ contents: [{ parts: [{}, {}] }, { parts: [{}] }] }, 5],
 ])('the parts of %j are %d', (body, count) => {
   expect(countBlocks(body as never)).toBe(count);
 });
@@ -45,9 +46,7 @@ describe.each(Object.keys(BODIES) as ProtocolName[])('%s', (name) => {
     new ClientRequest(
       CODECS[name],
       new TextEncoder().encode(JSON.stringify({ model: 'm', ...BODIES[name](n) })),
-      undefined,
-      undefined,
-      most,
+      { mostBlocks: most },
     );
 
   test('one part over the limit is refused with the name of the limit', () => {

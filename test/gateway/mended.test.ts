@@ -7,11 +7,9 @@ import type { SuiteProtocol as ProtocolName } from '../support/suite-protocols.t
 import { PROTOCOLS } from './scripted.ts';
 
 const request = (protocol: ProtocolName, body: unknown) =>
-  new ClientRequest(
-    PROTOCOLS[protocol],
-    new TextEncoder().encode(JSON.stringify(body)),
-    repairBody,
-  );
+  new ClientRequest(PROTOCOLS[protocol], new TextEncoder().encode(JSON.stringify(body)), {
+    mend: repairBody,
+  });
 
 const call = { type: 'tool_use', id: 7, name: 'Read', input: {} };
 const result = { type: 'tool_result', tool_use_id: 7, content: 'one' };

@@ -6,7 +6,7 @@ import { conversationLanguage } from '../../src/features/chat-apps/language.ts';
 import { readEvents, readLines, readRecall } from '../../src/features/memory/api/input.ts';
 import type { EventStore } from '../../src/features/memory/backend.ts';
 import { isQuestion } from '../../src/features/memory/ranking/event-kinds.ts';
-import { stem } from '../../src/features/memory/ranking/stem.ts';
+import { stem } from '../../src/lib/text/stem.ts';
 import { queryTerms, termsOf } from '../../src/features/memory/ranking/terms.ts';
 import { formsOf } from '../../src/features/memory/ranking/word-forms.ts';
 import { alone, memories } from '../features/memory/support.ts';

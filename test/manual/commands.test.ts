@@ -18,6 +18,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'npm run build': 'the tests of the executable build it',
   'hopgate serve': 'does not end; the other commands ask the server that this test starts with it',
   'hopgate setup claude': 'asks a person; its tests answer',
+  'hopgate setup qwen': 'asks a person; its tests answer',
   'GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:5520 GEMINI_API_KEY=any gemini':
     'the Gemini CLI is not here',
   'ANTHROPIC_BASE_URL=http://127.0.0.1:5520 ANTHROPIC_AUTH_TOKEN=hopgate claude':

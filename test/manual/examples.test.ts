@@ -12,6 +12,10 @@ const yamls = FILES.flatMap(({ path, text }) =>
   fences(text, 'yaml').map((yaml, index) => ({ name: `${path}, block ${index + 1}`, yaml })),
 );
 
+const CERTIFICATES = join(ROOT, 'test/support/certificates');
+const ACCOUNT = JSON.stringify({ type: 'service_account', client_email: 'a@b', private_key: 'k' });
+const AWS_KEYS = { AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE', AWS_SECRET_ACCESS_KEY: 'a-secret-key' };
+
 describe('YAML', () => {
   test('there is some', () => {
     expect(yamls.length).toBeGreaterThan(10);
@@ -23,8 +27,15 @@ describe('YAML', () => {
     writeFileSync(secret, 'sk-from-a-file-0123456789');
     const names = [...yaml.matchAll(/\$\{([A-Z][A-Z0-9_]*)/g)].map(([, name]) => name!);
     const variables = Object.fromEntries(names.map((name) => [name, `value-of-${name}`]));
-    const text = yaml.replace(/\$\{file:[^}]+\}/g, `\${file:${secret}}`);
-    const environment = environmentFrom({ HOME: folder, ...variables });
+    const account = join(folder, 'account.json');
+    writeFileSync(account, ACCOUNT);
+    const text = yaml
+      .replace(/\$\{file:[^}]+\}/g, `\${file:${secret}}`)
+      .replace(/(credentials_file: )\S+/g, `$1${account}`)
+      // The certificate of the example must be one.
+      .replace(/^( +cert_file:) \/.+$/gm, `$1 ${join(CERTIFICATES, 'localhost.pem')}`)
+      .replace(/^( +key_file:) \/.+$/gm, `$1 ${join(CERTIFICATES, 'localhost.key.pem')}`);
+    const environment = environmentFrom({ HOME: folder, ...AWS_KEYS, ...variables });
     const result = parseConfig(text, join(folder, 'hopgate.yaml'), environment);
     rmSync(folder, { recursive: true });
     const said = result.ok ? [] : result.problems.map((one) => describeProblem(one));

@@ -44,11 +44,11 @@ export const ALL_ROUTES: readonly Route[] = [
   endpointsPlugin({ serveEndpoint: never }),
   healthPlugin({ unready: never }),
   modelsPlugin({ errors: {} as ErrorResponses, models: never, codexModels: never, model: never }),
-  metricsPlugin({ errors: {} as ErrorResponses, metricsText: never, metricsOpen: false }),
+  metricsPlugin({ errors: {} as ErrorResponses, metricsText: never, metricsOpen: () => false }),
   targetHealthPlugin({
     errors: {} as ErrorResponses,
-    health: { snapshot: never },
-    metricsOpen: false,
+    health: { snapshot: never, engines: never },
+    metricsOpen: () => false,
   }),
   aboutPlugin({ version: '' }),
   memoryPlugin({
@@ -59,6 +59,7 @@ export const ALL_ROUTES: readonly Route[] = [
   }),
   adminPlugin({
     admin: never,
+    address: never,
     keys: {} as KeyChanges,
     configured: never,
     reports: {},

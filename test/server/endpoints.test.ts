@@ -32,7 +32,8 @@ test.each([
   ['/v1/chat/completions', ['POST']],
   ['/v1/chat/completions/', ['POST']],
   ['/v1/responses/resp_1', ['GET', 'DELETE']],
-  ['/v1/responses/compact', undefined],
+  ['/v1/responses/compact', ['POST']],
+  ['/v1/conversations', undefined],
   ['/v1/models', ['GET']],
   // A model's methods stand behind its name.
   ['/v1/models/org/name', ['GET', 'POST']],

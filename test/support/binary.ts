@@ -52,7 +52,7 @@ export function binary(): Promise<string> {
 }
 
 export interface Gateway {
-  /** `http://127.0.0.1:PORT` */
+  /** `http://127.0.0.1:PORT`, or `https://…` */
   readonly url: string;
   readonly pid: number;
   /** `$HOME`; the state is in `home/state` (`$HOPGATE_HOME`). */
@@ -140,12 +140,12 @@ function collect(stream: ReadableStream<Uint8Array>): {
   return { text: () => text, changed: () => wake.promise };
 }
 
-const LISTENING = /^hopgate listening on http:\/\/(?:127\.0\.0\.1|0\.0\.0\.0):(\d+)$/m;
+const LISTENING = /^hopgate listening on (https?):\/\/(?:127\.0\.0\.1|0\.0\.0\.0):(\d+)$/m;
 
 /** The address in the output; undefined before the server listens. */
 function urlIn(text: string): string | undefined {
-  const port = LISTENING.exec(text)?.[1];
-  return port === undefined ? undefined : `http://127.0.0.1:${port}`;
+  const [, scheme, port] = LISTENING.exec(text) ?? [];
+  return port === undefined ? undefined : `${scheme}://127.0.0.1:${port}`;
 }
 
 /**

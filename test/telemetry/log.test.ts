@@ -181,9 +181,12 @@ describe('the exchange line', () => {
     const { lines, log } = capture({ format: 'pretty' });
     logExchange(log, RECORD);
     expect(lines[0]).toMatch(
-      /^\d\d:\d\d:\d\d\.\d{3} INFO {2}200 anthropic-messages claude-cli\/2\.1\.330 → glm\/glm-4\.7 1000 ms id=req_1790000000000_abc123 /,
+      /^\d\d:\d\d:\d\d\.\d{3} INFO {2}200 anthropic-messages claude-cli\/2\.1\.330 → glm\/glm-4\.7 {2}1\.0 s/,
     );
-    expect(lines[0]).toContain('usage={input:10 output:5 cache_read:3}');
+    expect(lines[0]).toContain('  13 in (3 cached), 5 out');
+    expect(lines[0]).toEndWith('req_1790000000000_abc123\n');
+    // Nothing is shown twice, and no field is shown as an object.
+    expect(lines[0]).not.toMatch(/status=|usage=|timings=|[{}]/);
     expect(lines[0]!.split('\n')).toHaveLength(2);
   });
 

@@ -22,12 +22,15 @@ export interface AdminServices {
   readonly journal: SpendJournal;
   readonly limits: OpenLimits;
   readonly log: Log;
+  readonly address: AdminOptions['address'];
 }
 
-export function adminOptions({ current, keys, journal, limits, log }: AdminServices): AdminOptions {
+export function adminOptions(services: AdminServices): AdminOptions {
+  const { current, keys, journal, limits, log, address } = services;
   const config = () => current().services.table.config;
   return {
     admin: (headers) => current().admin(headers),
+    address,
     keys: new KeyChanges({ file: keys, routes: () => config().routes.map(({ name }) => name) }),
     configured: () => configuredKeys(config().auth.keys),
     reports: {

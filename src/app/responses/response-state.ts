@@ -36,6 +36,7 @@ const CONVERSATION = Buffer.from('"conversation"');
 const INPUT = Buffer.from('"input"');
 const CONTINUES = [PREVIOUS, REFERENCE];
 // Members that may name what belongs to another owner: items too, and field names written with escapes.
+const STORE = needles('"store"');
 const ESCAPED = needles('\\u005', '\\u006', '\\u007');
 const NAMES = [...CONTINUES, CONVERSATION, Buffer.from('"id"'), ...ESCAPED];
 
@@ -242,8 +243,7 @@ export function responseState({ store, shared }: ResponseStateOptions) {
 
 /** `store: false`: the text is searched first, so that a body that must be kept is not decoded for it. */
 function storeOff(ask: ClientRequest): boolean {
-  const body = Buffer.from(ask.bytes.buffer, ask.bytes.byteOffset, ask.bytes.length);
-  return body.includes('"store"') && ask.conversation.settings.store === false;
+  return containsAny(ask.bytes, STORE) && ask.conversation.settings.store === false;
 }
 
 const countOf = ({ input }: JsonObject): number => (Array.isArray(input) ? input.length : 0);

@@ -9,8 +9,8 @@ import { tryParse } from '../../lib/json/json.ts';
 import { requestId } from '../../lib/text/ids.ts';
 import type { Receiver } from '../../server/receive.ts';
 import type { Features } from '../features.ts';
+import { compacted } from './compact.ts';
 import {
-  COMPACT,
   CONVERSATIONS,
   notServed,
   type StoredResponsesOptions,
@@ -19,6 +19,8 @@ import {
 
 export interface ResponsesRoutesOptions extends StoredResponsesOptions {
   readonly received: (handle: Gateway) => Receiver;
+  /** Answers `POST /v1/responses`. */
+  readonly gateway: Gateway;
   /** `POST /v1/alpha/search`. */
   readonly search: Gateway;
   /** Opens a WebSocket. */
@@ -27,6 +29,7 @@ export interface ResponsesRoutesOptions extends StoredResponsesOptions {
 
 export function responsesRoutes({
   received,
+  gateway,
   search,
   upgrade,
   ...options
@@ -43,7 +46,7 @@ export function responsesRoutes({
     inputItems: byId(stored.inputItems),
     cancel: byId(stored.cancel),
     inputTokens: received(stored.counted),
-    compact: refused(COMPACT),
+    compact: received(compacted({ ...options, gateway })),
     conversations: refused(CONVERSATIONS),
     refuse(status, message) {
       const answer = errorResponse(

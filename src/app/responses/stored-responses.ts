@@ -179,7 +179,7 @@ const nameOf = (conversation: Json): string =>
   String(isObject(conversation) ? conversation.id : conversation);
 
 /** An exchange is an object of a class: its getters are no members of their own. */
-const plain = (exchange: Exchange): Exchange => ({
+export const plain = (exchange: Exchange): Exchange => ({
   id: exchange.id,
   protocol: exchange.protocol,
   body: exchange.body,
@@ -239,7 +239,5 @@ export function notServed(what: string): GatewayError {
   return new GatewayError('not_found', what, { code: 'unsupported_endpoint', retryable: false });
 }
 
-export const COMPACT =
-  'This gateway does not compact conversations (POST /v1/responses/compact). Send the whole input, or set "truncation".';
 export const CONVERSATIONS =
   'This gateway keeps no conversation objects (/v1/conversations). Continue a response with "previous_response_id".';

@@ -52,8 +52,11 @@ export function warmUp({ store, shared, repairBody, config }: WarmUpOptions): Ga
     return chainItems(await store.chainInSteps(id, whose));
   }
   return async (exchange) => {
-    const { blocks } = config().limits;
-    const request = await clientRequest(openaiResponses, exchange.body, repairBody, blocks);
+    const { blocks: mostBlocks } = config().limits;
+    const request = await clientRequest(openaiResponses, exchange.body, {
+      mend: repairBody,
+      mostBlocks,
+    });
     const { conversation } = request;
     const earlier = await before(exchange, conversation.settings.previousResponseId);
     const encoder = openaiResponses.encodeStream({

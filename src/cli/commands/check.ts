@@ -53,10 +53,11 @@ async function runCheck(invocation: Invocation): Promise<number> {
   }
   const { providers, routes, source } = result.config;
   const names = Object.keys(providers);
+  const { host, port, tls } = result.config.listen;
   out.line(`${out.paint('green', 'ok')}  ${describeSource(source)}`);
   out.line(`    ${plural(names.length, 'provider')}: ${names.join(', ')}`);
   out.line(
-    `    ${plural(routes.length, 'route')}, listening on ${result.config.listen.host}:${result.config.listen.port}`,
+    `    ${plural(routes.length, 'route')}, listening on ${host}:${port}${tls === undefined ? '' : ' with TLS'}`,
   );
   return 0;
 }

@@ -51,7 +51,7 @@ export const MODELS: CommandSpec = {
     { line: 'hopgate models --explain @request.json', summary: 'Where a recorded request goes.' },
   ],
   exits: [
-    [0, 'told'],
+    [0, 'printed'],
     [1, 'the configuration cannot be used, or nothing takes the request'],
   ],
   run: runModels,

@@ -15,6 +15,7 @@ export function withFlags(config: Config, { text, number }: Flags): Config {
   return {
     ...config,
     listen: {
+      ...config.listen,
       host: text('host') ?? config.listen.host,
       port: number('port') ?? config.listen.port,
     },

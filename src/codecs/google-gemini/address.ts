@@ -1,7 +1,7 @@
 /** What a Gemini request says outside its body: model and method in the path, form and key in the query. */
 
 import { asBuffer, needles } from '../../lib/bytes/bytes.ts';
-import { type Member, splice, topLevel } from '../../lib/json/json.ts';
+import { nextFilled, withFirstMembers, withoutMembers } from '../../lib/json/body-members.ts';
 
 export type Method = 'generateContent' | 'streamGenerateContent' | 'countTokens';
 
@@ -85,8 +85,6 @@ export function queryOf(search: string): Query {
 const OWN: ReadonlySet<string> = new Set(['model', 'stream']);
 const [MODEL, STREAM] = needles('"model"', '"stream"') as [Buffer, Buffer];
 const COLON = 0x3a;
-const COMMA = 0x2c;
-const BRACE = 0x7b;
 
 /**
  * A body that says everything: with the `model` and `stream` of its address as its first members, in place of
@@ -96,12 +94,7 @@ const BRACE = 0x7b;
 export function withAddress(given: Uint8Array, model: string, stream: boolean): Uint8Array {
   const buffer = asBuffer(given);
   const body = mayName(buffer, MODEL) || mayName(buffer, STREAM) ? withoutAddress(given) : given;
-  let brace = 0;
-  while (brace < body.length && body[brace]! <= 0x20) brace++;
-  if (body[brace] !== BRACE) return given;
-  const empty = body[nextFilled(body, brace + 1)] === 0x7d;
-  const members = `"model":${JSON.stringify(model)},"stream":${stream}${empty ? '' : ','}`;
-  return splice(body, brace + 1, brace + 1, members);
+  return withFirstMembers(body, `"model":${JSON.stringify(model)},"stream":${stream}`);
 }
 
 /** May a member have this name? The role `"model"` stands in most bodies, with no colon behind it. */
@@ -112,29 +105,5 @@ function mayName(body: Buffer, key: Buffer): boolean {
   return false;
 }
 
-/** The place of the first byte from `at` on that is no white space. */
-function nextFilled(bytes: Uint8Array, at: number): number {
-  let i = at;
-  while (i < bytes.length && bytes[i]! <= 0x20) i++;
-  return i;
-}
-
 /** The body as the API takes it: without `model` and `stream`. */
-export function withoutAddress(body: Uint8Array): Uint8Array {
-  const members = topLevel(body, OWN);
-  const own = [members?.get('model'), members?.get('stream')].filter((m) => m !== undefined);
-  let out = body;
-  // From the end: what stands before keeps its place.
-  for (const member of own.sort((a, b) => b.keyStart - a.keyStart)) out = cut(out, member);
-  return out;
-}
-
-/** Without one member, and without the comma behind it or, if it is the last one, before it. */
-function cut(bytes: Uint8Array, { keyStart, valueEnd }: Member): Uint8Array {
-  const behind = nextFilled(bytes, valueEnd);
-  // White space behind the comma was the client's before this member came.
-  if (bytes[behind] === COMMA) return splice(bytes, keyStart, behind + 1, '');
-  let start = keyStart;
-  while (start > 0 && bytes[start - 1]! <= 0x20) start--;
-  return splice(bytes, bytes[start - 1] === COMMA ? start - 1 : start, valueEnd, '');
-}
+export const withoutAddress = (body: Uint8Array): Uint8Array => withoutMembers(body, OWN);

@@ -21,8 +21,9 @@ export interface ResponsesOptions {
     readonly cancel: ById;
     /** `POST /v1/responses/input_tokens`. */
     readonly inputTokens: Serve;
-    /** Endpoints of OpenAI that this gateway refuses in words. */
+    /** `POST /v1/responses/compact`. */
     readonly compact: Serve;
+    /** Endpoints of OpenAI that this gateway refuses in words. */
     readonly conversations: Serve;
     /** An error in this protocol's shape. */
     readonly refuse: (status: number, message: string) => Response;
@@ -52,6 +53,7 @@ export function responsesPlugin({ serve, responses }: ResponsesOptions) {
     .post('/v1/alpha/search', by(responses.search), RAW)
     .post('/v1/responses/input_tokens', by(responses.inputTokens), RAW)
     .post('/v1/responses/compact', by(responses.compact), RAW)
+    .post('/responses/compact', by(responses.compact), RAW)
     .get('/v1/responses/:id', byId(responses.retrieve))
     .delete('/v1/responses/:id', byId(responses.remove), RAW)
     .post('/v1/responses/:id/cancel', byId(responses.cancel), RAW)

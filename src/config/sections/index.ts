@@ -11,6 +11,7 @@ import { limits } from './limits.ts';
 import { keepAlive, listen, validate, workers } from './listen.ts';
 import { memory } from './memory.ts';
 import { aliases, modelList } from './models.ts';
+import { engines } from './operations/engines.ts';
 import { spend, unpriced } from './operations/money.ts';
 import { profiles } from './profiles.ts';
 import { providers } from './providers.ts';
@@ -61,6 +62,7 @@ export const fileSchema = closed(
     validate,
     unpriced,
     spend: byDefault(spend, {}),
+    engines: byDefault(engines, {}),
     samples: byDefault(samples, {}),
     server_tools: byDefault(serverTools, {}),
     memory: byDefault(memory, {}),

@@ -82,6 +82,12 @@ export const limits = closed(
       ),
       1_073_741_824,
     ),
+    history_bytes: byDefault(
+      count(
+        'Memory for the last turn of each session whose requests have 64 KB or more, so that the next turn costs what it adds: the body, its values, and what was sent. The oldest go first. A body of more than an eighth of it is not kept; 0 = nothing is kept.',
+      ),
+      268_435_456,
+    ),
     websocket_minutes: byDefault(
       Type.Number({
         minimum: 0,
@@ -124,6 +130,8 @@ export interface LimitsConfig {
   readonly unfinishedBytes: number;
   /** Of large bodies whose requests run, of all clients together; 0 = no limit. */
   readonly runningBytes: number;
+  /** For the last turns of sessions; 0 = nothing is kept. */
+  readonly historyBytes: number;
   /** A WebSocket, whatever happens on it; 0 = no limit. */
   readonly websocketMs: number;
   /** How long a server that got SIGTERM still takes requests, as one that is not ready. */
@@ -153,6 +161,7 @@ export const resolveLimits = (
   formBytes: own.form_bytes,
   formSpoolBytes: own.form_spool_bytes,
   blocks: own.blocks,
+  historyBytes: own.history_bytes,
   toolText: own.tool_text ?? toolTextLimit ?? DEFAULT_TOOL_TEXT,
   concurrency: own.concurrency,
   idleConnectionMs: ms(own.idle_connection),

@@ -2,15 +2,57 @@
 
 import { isIP } from 'node:net';
 import { type Static, Type } from '@sinclair/typebox';
-import type { Findings } from '../file/problem.ts';
-import { byDefault, choice, seconds } from '../file/schema-types.ts';
+import { parseBlock } from '../../lib/http/public-address.ts';
+import { type Environment, expandHome } from '../environment.ts';
+import type { Findings, Path } from '../file/problem.ts';
+import { byDefault, choice, closed, optional, seconds, text } from '../file/schema-types.ts';
 
 export const DEFAULT_LISTEN = '127.0.0.1:5520';
 
+const address = [
+  Type.Integer({ minimum: 0, maximum: 65535 }),
+  Type.String({ minLength: 1 }),
+] as const;
+
+const tls = closed(
+  {
+    cert_file: text(
+      'PEM file with the certificate, and behind it the certificates that lead to its authority.',
+    ),
+    key_file: text("PEM file with the certificate's key, without a passphrase."),
+  },
+  'Serve HTTPS and WSS. Both files are watched, and read again on SIGHUP; connections that are open keep their certificate.',
+);
+
 export const listen = byDefault(
-  Type.Union([Type.Integer({ minimum: 0, maximum: 65535 }), Type.String({ minLength: 1 })], {
-    description: 'Address and port, "127.0.0.1:5520"; a port alone means loopback.',
-  }),
+  Type.Union(
+    [
+      ...address,
+      closed(
+        {
+          address: byDefault(
+            Type.Union([...address], {
+              description: 'Address and port; a port alone means loopback.',
+            }),
+            DEFAULT_LISTEN,
+          ),
+          tls: optional(tls, 'plain HTTP'),
+          trusted_proxies: optional(
+            Type.Array(Type.String({ minLength: 1 }), {
+              description:
+                "Addresses and blocks of the reverse proxies before this server, 10.0.0.0/8. Only from them are Forwarded and X-Forwarded-* believed: the client's address, protocol and host.",
+            }),
+            'none',
+          ),
+        },
+        'The mapping form.',
+      ),
+    ],
+    {
+      description:
+        'Address and port, "127.0.0.1:5520"; a port alone means loopback. Or a mapping, where there is more to say.',
+    },
+  ),
   DEFAULT_LISTEN,
 );
 
@@ -36,7 +78,21 @@ export interface Listen {
   readonly host: string;
   /** 0 picks a free one. */
   readonly port: number;
+  /** Left out: plain HTTP. */
+  readonly tls?: CertificateFiles | undefined;
+  /** Addresses and blocks, `10.0.0.0/8`; never empty. Left out: no forwarding header is believed. */
+  readonly trustedProxies?: readonly string[] | undefined;
 }
+
+/** The paths of two PEM files. */
+export interface CertificateFiles {
+  readonly certFile: string;
+  readonly keyFile: string;
+}
+
+/** `https` with a certificate, else `http`. */
+export const schemeOf = ({ tls }: Pick<Listen, 'tls'>): 'http' | 'https' =>
+  tls === undefined ? 'http' : 'https';
 
 /** `host:port`, `:port`, `[::1]:port`, a host, or a port; undefined for anything else. */
 export function parseListen(written: string | number): Listen | undefined {
@@ -58,12 +114,35 @@ function isHost(host: string): boolean {
   return /^[\d.]+$/.test(host) ? isIP(host) === 4 : /^[A-Za-z0-9_.-]+$/.test(host);
 }
 
-export function resolveListen(written: Static<typeof listen>, findings: Findings): Listen {
+export function resolveListen(
+  written: Static<typeof listen>,
+  { userHome }: Environment,
+  findings: Findings,
+): Listen {
+  if (typeof written !== 'object') return addressOf(written, ['listen'], findings);
+  const { tls, trusted_proxies: proxies = [] } = written;
+  for (const [index, proxy] of proxies.entries()) {
+    if (parseBlock(proxy) !== undefined) continue;
+    findings.problems.push({
+      path: ['listen', 'trusted_proxies', index],
+      message: 'must be an address or a block of addresses, such as 10.0.0.0/8',
+    });
+  }
+  return {
+    ...addressOf(written.address, ['listen', 'address'], findings),
+    ...(tls !== undefined && {
+      tls: {
+        certFile: expandHome(tls.cert_file, userHome),
+        keyFile: expandHome(tls.key_file, userHome),
+      },
+    }),
+    ...(proxies.length > 0 && { trustedProxies: proxies }),
+  };
+}
+
+function addressOf(written: string | number, path: Path, { problems }: Findings) {
   const parsed = parseListen(written);
   if (parsed !== undefined) return parsed;
-  findings.problems.push({
-    path: ['listen'],
-    message: 'must be host:port, such as 127.0.0.1:5520',
-  });
+  problems.push({ path, message: 'must be host:port, such as 127.0.0.1:5520' });
   return { host: '127.0.0.1', port: 5520 };
 }

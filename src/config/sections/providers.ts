@@ -4,7 +4,6 @@ import { type Static, Type } from '@sinclair/typebox';
 import { PROTOCOL_NAMES, type ProtocolName } from '../../conversation/protocol-names.ts';
 import { isLocalNetwork } from '../../lib/http/local-address.ts';
 import { suggest } from '../../lib/text/did-you-mean.ts';
-import { withoutTrailing } from '../../lib/text/trim-end.ts';
 import type { Environment } from '../environment.ts';
 import type { Findings, Issue, Path } from '../file/problem.ts';
 import {
@@ -31,6 +30,13 @@ import {
 } from '../vendors/presets.ts';
 import { keyFromEnvironment } from './environment-keys.ts';
 import { type AnswerLimits, type limits, resolveAnswerLimits } from './limits.ts';
+import {
+  baseUrlOf,
+  type PlatformConfig,
+  platformKeys,
+  presetOfPlatform,
+  resolvePlatform,
+} from './platform/index.ts';
 import { type Profiles, profileNamed } from './profiles.ts';
 import { modelPrices, models, type ProviderModels, resolveModels } from './provider-models.ts';
 import { providerRetry, type RetryConfig, resolveRetry, type retry } from './retry.ts';
@@ -54,6 +60,7 @@ const provider = closed(
       choice(PROTOCOL_NAMES, 'What the upstream speaks.'),
       "the preset's; needed without one",
     ),
+    ...platformKeys,
     base_url: optional(
       Type.String({
         pattern: '^(https?://.+|demo:)$',
@@ -61,7 +68,7 @@ const provider = closed(
         'x-meant': 'https://{}',
         'x-url': 'base',
         description:
-          "The base URL as the vendor's own SDK takes it: the part before /chat/completions, /responses, /v1/messages or /models/ (google-gemini; without a path, /v1beta is added).",
+          "The base URL as the vendor's own SDK takes it: the part before /chat/completions, /responses, /v1/messages or /models/ (google-gemini; without a path, /v1beta is added). For a platform: the part before /projects/ (vertex) or /model/ (bedrock).",
       }),
       "the preset's; needed without one",
     ),
@@ -138,6 +145,8 @@ export const providers = named(provider, 'Upstreams by name.', PROVIDER_NAME);
 export interface ProviderConfig extends ProviderModels {
   readonly name: string;
   readonly protocol: ProtocolName;
+  /** Undefined: the vendor itself, or a server that is reached as one. */
+  readonly platform?: PlatformConfig;
   /** Without a trailing slash. `demo:` is the built-in provider. */
   readonly baseUrl: string;
   /** May be empty (local servers). */
@@ -207,7 +216,13 @@ function resolveProvider(
   findings: Findings,
 ): ProviderConfig | undefined {
   const path: Path = ['providers', name];
-  const presetName = own.preset ?? (own.base_url === undefined ? name : undefined);
+  const presetName =
+    own.preset ??
+    (own.platform !== undefined
+      ? presetOfPlatform(own.platform, own.protocol)
+      : own.base_url === undefined
+        ? name
+        : undefined);
   const preset = presetName === undefined ? undefined : presetOf(presetName);
   if (own.preset !== undefined && preset === undefined) {
     findings.problems.push({
@@ -219,8 +234,21 @@ function resolveProvider(
   }
   const protocol = own.protocol ?? preset?.protocol;
   const endpoint = protocol === undefined ? undefined : preset?.endpoints[protocol];
-  const baseUrl = own.base_url ?? endpoint?.baseUrl;
   if (protocol === undefined) findings.problems.push(missing(path, 'protocol', name));
+  const keys = resolveKeys(own, preset, environment, path, findings);
+  const platformName = own.platform ?? preset?.platform;
+  const platform = resolvePlatform(
+    own,
+    platformName,
+    protocol,
+    keys.length > 0,
+    path,
+    environment,
+    findings,
+  );
+  // What it lacks has been reported.
+  if (platformName !== undefined && platform === undefined) return undefined;
+  const baseUrl = baseUrlOf(own.base_url ?? endpoint?.baseUrl, protocol, platform);
   if (baseUrl === undefined) findings.problems.push(missing(path, 'base_url', name, preset));
   const profileName = own.profile ?? endpoint?.profile ?? preset?.profile ?? 'none';
   const profile = profileNamed(profileName, profiles, [...path, 'profile'], findings);
@@ -231,9 +259,10 @@ function resolveProvider(
       message: 'is only for providers that speak openai-responses',
     });
   }
-  const keys = resolveKeys(own, preset, environment, path, findings);
-  const auth = own.auth ?? preset?.auth ?? USUAL_AUTH[protocol];
-  const sendsOwn = Object.keys(own.headers).length + Object.keys(own.query).length > 0;
+  const auth =
+    own.auth ?? preset?.auth ?? (platform === undefined ? USUAL_AUTH[protocol] : 'bearer');
+  const sendsOwn =
+    Object.keys(own.headers).length + Object.keys(own.query).length > 0 || platform !== undefined;
   if (keys.length === 0 && auth !== 'none' && !sendsOwn && !isLocalServer(baseUrl)) {
     const wanted = preset?.variables.join(' or ');
     findings.warnings.push({
@@ -245,7 +274,8 @@ function resolveProvider(
   return {
     name,
     protocol,
-    baseUrl: baseUrl === 'demo:' ? baseUrl : requestBase(withoutTrailing(baseUrl, '/'), protocol),
+    ...(platform === undefined ? {} : { platform }),
+    baseUrl,
     keys,
     auth,
     profile,
@@ -282,12 +312,6 @@ export const USUAL_AUTH: Readonly<Record<ProtocolName, AuthStyle>> = {
   'anthropic-messages': 'x-api-key',
   'google-gemini': 'x-goog-api-key',
 };
-
-/** Google's SDKs take the address without the version, which they add themselves. */
-function requestBase(base: string, protocol: ProtocolName): string {
-  const bare = protocol === 'google-gemini' && /^https?:\/\/[^/]+$/.test(base);
-  return bare ? `${base}/v1beta` : base;
-}
 
 function missing(path: Path, key: string, name: string, preset?: Preset): Issue {
   const near = preset === undefined ? suggest(name, presetNames()) : undefined;

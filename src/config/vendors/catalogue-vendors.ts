@@ -69,6 +69,9 @@ const BY_PRESET: Readonly<Record<string, string>> = {
   openrouter: 'openrouter',
   together: 'togetherai',
   azure: 'azure',
+  'vertex-claude': 'google-vertex',
+  'vertex-gemini': 'google-vertex',
+  bedrock: 'amazon-bedrock',
 };
 
 /** By host (a glob) and the beginning of the path. The first match wins. */
@@ -78,7 +81,9 @@ const BY_ADDRESS: readonly (readonly [host: string, path: string, vendor: string
   ['generativelanguage.googleapis.com', '', 'google'],
   ['aiplatform.googleapis.com', '', 'google-vertex'],
   ['*-aiplatform.googleapis.com', '', 'google-vertex'],
+  ['aiplatform.*.rep.googleapis.com', '', 'google-vertex'],
   ['bedrock-runtime.*.amazonaws.com', '', 'amazon-bedrock'],
+  ['bedrock-runtime.*.amazonaws.com.cn', '', 'amazon-bedrock'],
   ['*.openai.azure.com', '', 'azure'],
   ['*.services.ai.azure.com', '', 'azure'],
   ['*.cognitiveservices.azure.com', '', 'azure'],

@@ -6,6 +6,10 @@ import type { ProtocolName } from '../../conversation/protocol-names.ts';
 export const AUTH_STYLES = ['bearer', 'x-api-key', 'api-key', 'x-goog-api-key', 'none'] as const;
 export type AuthStyle = (typeof AUTH_STYLES)[number];
 
+/** Clouds that serve the models of several vendors, each with credentials and addresses of its own. */
+export const PLATFORM_NAMES = ['vertex', 'bedrock'] as const;
+export type PlatformName = (typeof PLATFORM_NAMES)[number];
+
 export interface Endpoint {
   readonly baseUrl: string;
   readonly profile: string;
@@ -22,6 +26,8 @@ export interface Preset {
   /** Names and globs of this vendor's models. */
   readonly models: readonly string[];
   readonly auth?: AuthStyle;
+  /** Its address follows from the platform's own keys. */
+  readonly platform?: PlatformName;
   /** Searched for on this machine when nothing is configured. */
   readonly local?: boolean;
 }
@@ -224,6 +230,30 @@ export const PRESETS: Readonly<Record<string, Preset>> = {
     variables: ['AZURE_OPENAI_API_KEY', 'AZURE_API_KEY'],
     models: OPENAI_MODELS,
     auth: 'api-key',
+  },
+  'vertex-claude': {
+    platform: 'vertex',
+    protocol: 'anthropic-messages',
+    profile: 'vertex-claude',
+    endpoints: {},
+    variables: [],
+    models: ['claude-*'],
+  },
+  'vertex-gemini': {
+    platform: 'vertex',
+    protocol: 'google-gemini',
+    profile: 'google-gemini',
+    endpoints: {},
+    variables: [],
+    models: ['gemini-*'],
+  },
+  bedrock: {
+    platform: 'bedrock',
+    protocol: 'anthropic-messages',
+    profile: 'bedrock-claude',
+    endpoints: {},
+    variables: ['AWS_BEARER_TOKEN_BEDROCK'],
+    models: ['anthropic.claude-*', '*.anthropic.claude-*'],
   },
   ollama: local(11434, 'ollama'),
   lmstudio: local(1234, 'lmstudio'),

@@ -50,6 +50,22 @@ export const profileFacts = {
       description: 'Top-level body keys that have another name at this vendor.',
     }),
   ),
+  betas: Type.Optional(
+    Type.Array(Type.String(), {
+      description:
+        'Messages: beta flags (globs) that the vendor takes; others are dropped, with the fields that belong to them.',
+    }),
+  ),
+  betaFields: Type.Optional(
+    Type.Array(Type.String(), {
+      description: 'Messages: fields of betas that the vendor takes without the flag, by path.',
+    }),
+  ),
+  renameBetas: Type.Optional(
+    Type.Record(Type.String(), Type.String(), {
+      description: 'Messages: beta flags that have another name at this vendor.',
+    }),
+  ),
   maxTokensParam: oneOf(
     ['max_tokens', 'max_completion_tokens'],
     'Chat: the name of the output cap.',
@@ -171,6 +187,7 @@ export const profileFacts = {
     Type.Array(Type.String(), { description: 'Hosted tools that the vendor serves itself.' }),
   ),
   storesResponses: flag('Responses: keeps responses for previous_response_id.'),
+  compaction: flag('Responses: compacts conversations itself (input item compaction_trigger).'),
   countTokens: flag('Messages: has /v1/messages/count_tokens.'),
 };
 

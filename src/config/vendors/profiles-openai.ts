@@ -56,6 +56,7 @@ export const OPENAI_PROFILES: Profiles = {
   openai: {
     ...chat,
     storesResponses: true,
+    compaction: true,
     hostedTools: [
       'web_search',
       'file_search',

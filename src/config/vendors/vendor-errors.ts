@@ -118,3 +118,15 @@ export const TEMPLATE_MESSAGES: Errors = {
   'while executing': { kind: 'invalid_request', retryable: false },
   'unable to generate parser for this template': { kind: 'invalid_request', retryable: false },
 };
+
+/** What Bedrock says in a `ValidationException` that has other meanings elsewhere. */
+export const BEDROCK_MESSAGES: Errors = {
+  'input is too long for requested model': { kind: 'context_overflow' },
+};
+
+/** Amazon Bedrock names an error by its exception. https://docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors.html */
+export const BEDROCK_ERRORS: Errors = {
+  ServiceQuotaExceededException: { kind: 'quota' },
+  ModelNotReadyException: { kind: 'overloaded', retryable: true },
+  ModelErrorException: { kind: 'upstream', retryable: true },
+};

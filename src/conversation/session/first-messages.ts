@@ -1,16 +1,18 @@
 /** What the turns of a session have in common where the client sends no session id: their first messages. */
 
-import { isObject, type Json, MemberScan, topLevel, tryParse } from '../../lib/json/json.ts';
+import { asBuffer } from '../../lib/bytes/bytes.ts';
+import { isObject, type Json, MemberScan, tryParse } from '../../lib/json/json.ts';
+import { memberStart, valueEnd } from '../../lib/json/scan-values.ts';
 import type { ProtocolName } from '../types.ts';
 
 /** Where each protocol has its messages, and a message its content. */
 const MESSAGES: Readonly<
-  Record<ProtocolName, { readonly wanted: ReadonlySet<string>; readonly content: string }>
+  Record<ProtocolName, { readonly list: string; readonly content: string }>
 > = {
-  'anthropic-messages': { wanted: new Set(['messages']), content: 'content' },
-  'openai-chat': { wanted: new Set(['messages']), content: 'content' },
-  'openai-responses': { wanted: new Set(['input']), content: 'content' },
-  'google-gemini': { wanted: new Set(['contents']), content: 'parts' },
+  'anthropic-messages': { list: 'messages', content: 'content' },
+  'openai-chat': { list: 'messages', content: 'content' },
+  'openai-responses': { list: 'input', content: 'content' },
+  'google-gemini': { list: 'contents', content: 'parts' },
 };
 
 // What stands before the user's first message, and how much of each one is read.
@@ -23,21 +25,20 @@ const COMMA = 0x2c;
 
 /**
  * The texts of the first messages up to the user's own: the same in each turn of a session, whatever is added behind
- * them. '' where there are none. Costs one pass through the bytes; nothing but those messages is parsed.
+ * them. '' where there are none. Costs one pass through the bytes up to the user's message; nothing else is parsed.
  */
 export function firstMessages(protocol: ProtocolName, body: Uint8Array): string {
-  const { wanted, content: inside } = MESSAGES[protocol];
-  const member = topLevel(body, wanted)?.get([...wanted][0]!);
-  if (member === undefined) return '';
-  if (body[member.valueStart] !== BRACKET) {
-    return wordsOf(valueAt(body, member.valueStart, member.valueEnd));
-  }
+  const { list, content: inside } = MESSAGES[protocol];
+  const bytes = asBuffer(body);
+  const start = memberStart(bytes, list);
+  if (start < 0) return '';
+  if (body[start] !== BRACKET) return wordsOf(valueAt(body, start, valueEnd(bytes, start)));
   let texts = '';
-  let at = member.valueStart + 1;
+  let at = start + 1;
   for (let count = 0; count < MOST_MESSAGES; count++) {
-    while (at < member.valueEnd && (body[at]! <= 0x20 || body[at] === COMMA)) at++;
+    while (at < body.length && (body[at]! <= 0x20 || body[at] === COMMA)) at++;
     if (body[at] !== BRACE) break;
-    const message = body.subarray(at, member.valueEnd);
+    const message = body.subarray(at);
     const scan = new MemberScan(message);
     scan.run(Number.POSITIVE_INFINITY);
     if (!scan.sound) break;

@@ -13,7 +13,7 @@ import { inject } from './inject.ts';
 import { EMPTY_OFFER, isNative, latestUserText } from './offer.ts';
 import { type ServerToolOptions, Session } from './session.ts';
 
-const MINTED = Buffer.from(MINT);
+const MINTED = needles(MINT);
 const ANSWERED = needles('"assistant"', '_call"');
 const ANSWERED_GEMINI = needles('"model"');
 // How declarations of searches, fetches and code execution begin (Kimi's is `$web_search`). Only two needles: each
@@ -118,7 +118,7 @@ export function serverTools(options: ServerToolOptions): Feature {
     name: 'server-tools',
     mayApply(body, { hop, client }) {
       if (hop > 1 || hasOffers()) return true;
-      if (mayDeclareHosted(body, client) || body.includes(MINTED)) return true;
+      if (mayDeclareHosted(body, client) || containsAny(body, MINTED)) return true;
       return (
         !ledger.empty && containsAny(body, client === 'google-gemini' ? ANSWERED_GEMINI : ANSWERED)
       );

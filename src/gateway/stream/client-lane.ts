@@ -38,6 +38,8 @@ export interface ConnectionMemory {
 
 /** One request on a lane of a WebSocket. */
 export interface ClientLane extends ConnectionMemory {
+  /** The client's, as of the upgrade; undefined where it is not asked for. */
+  readonly address: string | undefined;
   /** Takes the stream of the answer, in place of the body of a response. */
   open(stream: WritingStream): void;
 }

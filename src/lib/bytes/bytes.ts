@@ -10,8 +10,62 @@ export const needles = (...words: readonly string[]): readonly Buffer[] =>
 
 /** Does one of the terms occur? */
 export function containsAny(bytes: Buffer, any: readonly Buffer[]): boolean {
-  for (const mark of any) if (bytes.includes(mark)) return true;
+  const searched = bytes.length < SEARCHES_KEPT ? undefined : searches.get(bytes);
+  for (const mark of any) {
+    if (searched === undefined ? bytes.includes(mark) : searched.contains(mark)) return true;
+  }
   return false;
+}
+
+/** Shorter bytes are searched again. */
+const SEARCHES_KEPT = 64 * 1024;
+
+const searches = new WeakMap<Buffer, Searched>();
+
+/** What was searched for in vain, for bytes that do not change. */
+class Searched {
+  readonly #bytes: Buffer;
+  readonly #absent = new Set<Buffer>();
+  /** Not in the bytes that these go back to. */
+  readonly #absentBefore: ReadonlySet<Buffer>;
+  readonly #fresh: readonly number[];
+
+  constructor(bytes: Buffer, before: Searched | undefined, fresh: readonly number[]) {
+    this.#bytes = bytes;
+    this.#absentBefore = before === undefined ? new Set() : before.#absent;
+    this.#fresh = fresh;
+  }
+
+  contains(mark: Buffer): boolean {
+    if (this.#absent.has(mark)) return false;
+    const found = this.#absentBefore.has(mark) ? this.#inFresh(mark) : this.#bytes.includes(mark);
+    if (!found) this.#absent.add(mark);
+    return found;
+  }
+
+  /** A mark that is new stands in a fresh range, or reaches into one. */
+  #inFresh(mark: Buffer): boolean {
+    const reach = mark.length - 1;
+    for (let i = 0; i < this.#fresh.length; i += 2) {
+      const from = Math.max(0, this.#fresh[i]! - reach);
+      const to = this.#fresh[i + 1]! + reach;
+      if (this.#bytes.subarray(from, to).includes(mark)) return true;
+    }
+    return false;
+  }
+}
+
+/**
+ * Searches of {@link containsAny} in these bytes are remembered.
+ * @param before other bytes whose searches are remembered; all of `bytes` but the ranges `fresh` (start, end,
+ * start, end …) stands there too, each piece between two ranges in one
+ */
+export function rememberSearches(
+  bytes: Buffer,
+  before: Buffer | undefined,
+  fresh: readonly number[],
+): void {
+  searches.set(bytes, new Searched(bytes, before && searches.get(before), fresh));
 }
 
 // So many small pieces are copied together: as objects they would take many times the memory of their bytes.

@@ -35,5 +35,18 @@ export async function runInSlices<T>(
   }
 }
 
+/** Turns of the event loop between pieces of work that are mostly short. */
+export class Rests {
+  #since = performance.now();
+
+  /** Lets other work have a turn where the last one is half a slice ago. */
+  readonly rest = (): Promise<void> | undefined => {
+    if (performance.now() - this.#since < SLICE_MS / 2) return undefined;
+    return othersTurn().then(() => {
+      this.#since = performance.now();
+    });
+  };
+}
+
 /** Other work has a turn of the event loop first: for long work, between its slices. */
 export const othersTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

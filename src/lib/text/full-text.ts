@@ -1,4 +1,6 @@
-/** Full-text search in memory: words of English, pairs of Han characters, ranked by BM25. */
+/** Full-text search in memory: stems of English words, pairs of Han characters, ranked by BM25. */
+
+import { stem } from './stem.ts';
 
 export interface Searchable {
   readonly title: string;
@@ -43,6 +45,12 @@ function pairs(characters: readonly string[], out: string[]): void {
 const singular = (word: string) =>
   word.length > 3 && word.endsWith('s') && !word.endsWith('ss') ? word.slice(0, -1) : word;
 
+/** The form under which a word is indexed: `routing`, `routes` and `route` are the same. */
+export const termOf = (word: string): string => {
+  const root = stem(word);
+  return root.length > 3 && root.endsWith('e') ? root.slice(0, -1) : root;
+};
+
 // BM25 with the usual constants; a word of the title counts like three of the text.
 const K = 1.2;
 const B = 0.75;
@@ -52,8 +60,12 @@ const TITLE = 3;
 export function fullText<T extends Searchable>(items: readonly T[]): FullText<T> {
   const counts = items.map(({ title, text }) => {
     const found = new Map<string, number>();
-    for (const word of searchWords(title)) found.set(word, (found.get(word) ?? 0) + TITLE);
-    for (const word of searchWords(text)) found.set(word, (found.get(word) ?? 0) + 1);
+    const add = (word: string, weight: number) => {
+      const term = termOf(word);
+      found.set(term, (found.get(term) ?? 0) + weight);
+    };
+    for (const word of searchWords(title)) add(word, TITLE);
+    for (const word of searchWords(text)) add(word, 1);
     return found;
   });
   const lengths = counts.map((found) => [...found.values()].reduce((sum, n) => sum + n, 0));
@@ -86,5 +98,5 @@ function queryWords(query: string): ReadonlySet<string> {
   const words = new Set(searchWords(query));
   const lone = (word: string) => word.length === 1 && HAN.test(word);
   const rest = [...words].filter((word) => !lone(word));
-  return rest.length === 0 ? words : new Set(rest);
+  return new Set((rest.length === 0 ? [...words] : rest).map(termOf));
 }

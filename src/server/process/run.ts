@@ -7,10 +7,9 @@ import { type LiveConfig, liveConfig, type ReloadResult } from '../../config/rel
 import { secretsIn } from '../../config/secret.ts';
 import { refusalToServe } from '../../config/servable.ts';
 import { createLog, event, type Log } from '../../telemetry/log.ts';
-import { type Descriptors, watchDescriptors } from '../descriptors.ts';
 import type { CreateApp, HopgateApp } from '../hopgate-app.ts';
-import { type RunningServer, startServer } from '../server.ts';
 import { liftFetchLimit, providersUsingFetch } from './fetch-limit.ts';
+import { Listener } from './listener.ts';
 import { releaseProgramPages } from './release-memory.ts';
 import { type Restart, SUCCESSOR, startSuccessor, takeOver } from './restart.ts';
 import { type SystemdNotifier, systemdNotifier } from './systemd.ts';
@@ -63,9 +62,8 @@ class ServerProcess {
   readonly #isSuccessor: boolean;
   /** Of the configuration in force; the log masks them. */
   #secrets: ReturnType<typeof secretsIn>;
-  #server!: RunningServer;
+  #server!: Listener;
   #workers: Workers | undefined;
-  #descriptors: Descriptors | undefined;
   #draining = false;
   #restart: Restart | undefined;
   /** A successor is the main process by now. */
@@ -128,16 +126,16 @@ class ServerProcess {
     return 0;
   }
 
-  #listen(): Promise<RunningServer> {
+  #listen(): Promise<Listener> {
     const { config, isWorker } = this.#options;
-    return startServer({
+    return Listener.start({
       app: this.#app.app,
-      host: config.listen.host,
-      port: config.listen.port,
+      log: this.#log,
+      listen: config.listen,
+      limits: config.limits,
       reusePort: this.#sharesPort,
       joins: isWorker || this.#isSuccessor,
-      idleMs: config.limits.idleConnectionMs,
-      drainMs: config.limits.drainMs,
+      isFirst: !isWorker,
     });
   }
 
@@ -155,10 +153,11 @@ class ServerProcess {
     });
   }
 
-  /** A configuration as this process serves it: with its flags, and on the socket of the start. */
+  /** A configuration as this process serves it: with its flags, and on the address of the start. */
   #servable(next: Config): Config {
     const { config, withFlags } = this.#options;
-    return { ...withFlags(next), listen: config.listen };
+    const { trustedProxies } = next.listen;
+    return { ...withFlags(next), listen: { ...config.listen, trustedProxies } };
   }
 
   #apply(next: Config): void {
@@ -169,10 +168,12 @@ class ServerProcess {
       event(this.#log, 'upstream.limited', { providers: limited, streams: 256 }, 'warn');
     }
     this.#app.reload(this.#servable(next));
+    this.#server.configure(next.listen);
   }
 
   #reload(): void {
     this.#systemd.reloading();
+    this.#server.look();
     void this.#live.reload().then((result) => {
       logReload(this.#log, result);
       this.#systemd.reloaded();
@@ -260,17 +261,14 @@ class ServerProcess {
     setTimeout(this.#app.openStores, OPEN_STORES_MS);
     setTimeout(() => {
       if (this.#draining) return;
-      this.#descriptors = watchDescriptors({
-        log: this.#log,
-        onCrowded: (crowded) => this.#server.crowded(crowded),
-      });
+      this.#server.watchDescriptors();
       // Last: what the start still did after it would bring the pages back.
       releaseProgramPages();
     }, STARTED_MS);
   }
 
   async #close(): Promise<void> {
-    this.#descriptors?.close();
+    this.#server.close();
     this.#live.close();
     await this.#workers?.exited;
     await this.#app.close();

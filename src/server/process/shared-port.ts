@@ -1,15 +1,10 @@
 /** Directs new connections to one of the sockets that share a port (Linux, SO_REUSEPORT with a BPF program). */
 
 import { FFIType, ptr } from 'bun:ffi';
-import { readdirSync } from 'node:fs';
 import { libc } from '../../lib/process/libc.ts';
+import { watchedSockets } from './listening-sockets.ts';
 
 const SYMBOLS = {
-  getsockname: { args: [FFIType.i32, FFIType.ptr, FFIType.ptr], returns: FFIType.i32 },
-  getsockopt: {
-    args: [FFIType.i32, FFIType.i32, FFIType.i32, FFIType.ptr, FFIType.ptr],
-    returns: FFIType.i32,
-  },
   setsockopt: {
     args: [FFIType.i32, FFIType.i32, FFIType.i32, FFIType.ptr, FFIType.u32],
     returns: FFIType.i32,
@@ -18,13 +13,11 @@ const SYMBOLS = {
 
 // socket(7); the same on every architecture that hopgate is built for.
 const SOL_SOCKET = 1;
-const SO_ACCEPTCONN = 30;
 const SO_ATTACH_REUSEPORT_CBPF = 51;
 const SO_DETACH_REUSEPORT_BPF = 68;
 const BPF_RET_K = 0x06;
 const SOCK_FPROG = 16;
 const SOCK_FILTER = 8;
-const LARGEST_SOCKADDR = 128;
 
 /**
  * Directs every new connection to the socket that was the `index`th, counted from 0, to listen on the port. This
@@ -52,26 +45,7 @@ export function spreadConnections(port: number): boolean {
 
 function setOption(port: number, option: number, value: Uint8Array, length: number): boolean {
   const system = libc(SYMBOLS);
-  if (system === undefined) return false;
-  const listening = descriptors().find((fd) => {
-    const size = new Uint32Array([4]);
-    const flag = new Int32Array(1);
-    const result = system.getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, ptr(flag), ptr(size));
-    if (result !== 0 || flag[0] !== 1) return false;
-    const name = new Uint8Array(LARGEST_SOCKADDR);
-    size[0] = name.length;
-    if (system.getsockname(fd, ptr(name), ptr(size)) !== 0) return false;
-    // `sockaddr_in` and `sockaddr_in6` have the port at the same place.
-    return new DataView(name.buffer).getUint16(2) === port;
-  });
-  if (listening === undefined) return false;
-  return system.setsockopt(listening, SOL_SOCKET, option, ptr(value), length) === 0;
-}
-
-function descriptors(): number[] {
-  try {
-    return readdirSync('/proc/self/fd').map(Number);
-  } catch {
-    return [];
-  }
+  const listening = watchedSockets().find((socket) => socket.port === port);
+  if (system === undefined || listening === undefined) return false;
+  return system.setsockopt(listening.socket, SOL_SOCKET, option, ptr(value), length) === 0;
 }

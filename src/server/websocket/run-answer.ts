@@ -36,6 +36,8 @@ export interface AnswerOptions {
   readonly headers: FlatHeaders;
   /** Milliseconds of silence until a sign of life; 0 = none. */
   readonly keepAliveMs: number;
+  /** The client's; undefined where it is not asked for. */
+  readonly address: string | undefined;
 }
 
 /** Answers one run; {@link gone} stops it at once. */
@@ -53,6 +55,10 @@ export class RunAnswer implements ClientLane, ByteSink {
     this.#run = run;
     this.#memory = memory;
     this.#frames = new AnswerFrames(run.streamId);
+  }
+
+  get address(): string | undefined {
+    return this.#options.address;
   }
 
   /** Resolves when nothing more comes, with the status of the answer. Never rejects. */

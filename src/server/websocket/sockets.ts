@@ -39,6 +39,8 @@ export interface SocketsOptions {
   /** An upgrade was refused. */
   readonly onRefused: ReceiveSettings['onRefused'];
   readonly connections: Pick<Connections, 'hold' | 'release'>;
+  /** The address of the client, as far as it is asked for; left out: it never is. */
+  readonly address?: (request: Request) => string | undefined;
   readonly limits: () => SocketLimits;
 }
 
@@ -142,6 +144,7 @@ export class SocketConnection implements SessionPort, FrameWriter {
   readonly #answers = new Set<RunAnswer>();
   readonly #url: string;
   readonly #headers: FlatHeaders;
+  readonly #address: string | undefined;
   #socket: Socket | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** The client is slow. */
@@ -160,6 +163,7 @@ export class SocketConnection implements SessionPort, FrameWriter {
     this.#memory = new LaneMemory(pool);
     this.#url = localUrl(targetOf(request.url)).href;
     this.#headers = requestHeaders(request.headers);
+    this.#address = options.address?.(request);
     const { frameBytes, connectionMs } = limits;
     const minutes = connectionMs / MINUTE_MS;
     this.session = new SocketSession(this, { frameBytes, minutes }, this.#memory);
@@ -248,6 +252,7 @@ export class SocketConnection implements SessionPort, FrameWriter {
       url: this.#url,
       headers: this.#headers,
       keepAliveMs: this.#limits.keepAliveMs,
+      address: this.#address,
     };
   }
 

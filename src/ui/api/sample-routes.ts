@@ -2,6 +2,7 @@
 
 import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
+import { publicOrigin } from '../../lib/http/public-origin.ts';
 import { json, plain } from './answers.ts';
 import {
   CONVERSATION_QUERY,
@@ -38,7 +39,7 @@ export const sampleRoutes = (context: ApiContext) =>
         .get(
           '/curl',
           ({ meta, query, request }) => {
-            const { origin } = new URL(request.url);
+            const origin = publicOrigin(request);
             return plain(
               curlLine(context.store, meta, query.stage, context.options.config(), origin),
             );

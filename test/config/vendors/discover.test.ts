@@ -176,9 +176,12 @@ describe('presets', () => {
     }
   });
 
-  test('each is enough for a provider, except for the vendor without an address', () => {
+  test('each is enough for a provider, except for the vendor without an address; platforms need a place', () => {
     for (const name of presetNames()) {
-      const result = parse(`providers: { x: { preset: ${name} } }`);
+      const place = { vertex: ', project: p, location: global', bedrock: ', region: r-1' };
+      const { platform } = presetOf(name)!;
+      const more = platform === undefined ? '' : place[platform];
+      const result = parse(`providers: { x: { preset: ${name}${more} } }`);
       expect([name, result.ok]).toEqual([name, name !== 'azure']);
     }
     expect(

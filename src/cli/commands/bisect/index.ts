@@ -26,7 +26,14 @@ export const BISECT: CommandSpec = {
     'Leaves out messages, tools, fields, parts and halves of texts, keeping every candidate valid for its protocol, until nothing more can go; then says what the smallest failing request holds that the nearest passing one does not. Works for errors, for streams that break off, and for answers with nothing in them.',
     'Failures that come and go are asked for more often. Every probe is a request that the vendor may charge for; --budget bounds them. Ctrl-C ends it with what is known; the same command later goes on from there. Both requests become samples.',
   ],
-  arguments: [{ name: 'what', summary: 'an id, or a file with a request', required: true }],
+  arguments: [
+    {
+      name: 'what',
+      summary: 'an id, or a file with a request',
+      required: true,
+      offers: 'samples',
+    },
+  ],
   options: [
     {
       name: 'budget',

@@ -1,11 +1,12 @@
 /** The bash completion; works with bash 3.2 and without the bash-completion package. */
 
 import type { ArgumentSpec, CommandSpec, OptionSpec } from '../../command.ts';
-import { type Offer, offerFor, optionsOf, quoted, spellings } from './offers.ts';
+import { LIST_IDS, type Offer, offerFor, optionsOf, quoted, spellings } from './offers.ts';
 
 const offer = (what: Offer): string => {
   if (what.kind === 'words') return `_hopgate_words ${quoted(what.words.join(' '))}`;
   if (what.kind === 'files') return '_hopgate_paths -f';
+  if (what.kind === 'samples') return '_hopgate_samples';
   return what.kind === 'folders' ? '_hopgate_paths -d' : ':';
 };
 
@@ -58,6 +59,11 @@ _hopgate_paths() {
   local IFS=$'\\n'
   compopt -o filenames 2>/dev/null
   COMPREPLY=($(compgen "$1" -- "$cur"))
+}
+
+_hopgate_samples() {
+  _hopgate_words "$("\${COMP_WORDS[0]}" ${LIST_IDS} 2>/dev/null)"
+  ((\${#COMPREPLY[@]})) || _hopgate_paths -f
 }
 
 # Sets position: how many arguments stand before the cursor. $1 lists the options that take a value.

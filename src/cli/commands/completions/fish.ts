@@ -1,13 +1,14 @@
 /** The fish completion: one `complete` line for each thing that can be typed. */
 
 import type { CommandSpec, OptionSpec } from '../../command.ts';
-import { type Offer, offerFor, optionsOf, quoted } from './offers.ts';
+import { LIST_IDS, type Offer, offerFor, optionsOf, quoted } from './offers.ts';
 
 const fishQuoted = (text: string) => `'${text.replace(/[\\']/g, '\\$&')}'`;
 
 const offered = (what: Offer): string => {
   if (what.kind === 'words') return ` -x -a ${quoted(what.words.join(' '))}`;
   if (what.kind === 'files') return ' -r -F';
+  if (what.kind === 'samples') return " -x -k -a '(__hopgate_samples)'";
   return what.kind === 'folders' ? " -x -a '(__fish_complete_directories)'" : ' -x';
 };
 
@@ -25,8 +26,8 @@ function branch(command: CommandSpec): string[] {
   (command.arguments ?? []).forEach((spec, i) => {
     const what = offerFor(spec);
     if (what.kind === 'free') return;
-    const condition =
-      spec.many === true ? here : `'__hopgate_command ${command.name} ${i} ${takers(command)}'`;
+    const place = spec.many === true ? `${i}+` : String(i);
+    const condition = `'__hopgate_command ${command.name} ${place} ${takers(command)}'`;
     const rest = what.kind === 'files' ? ' -F' : offered(what).replace(' -x', ' -f');
     lines.push(line(condition, rest));
   });
@@ -47,8 +48,8 @@ export function fishCompletion(commands: readonly CommandSpec[]): string {
   return `# Completion of hopgate for fish, made by "hopgate completions fish".
 # Once: hopgate completions fish > ~/.config/fish/completions/hopgate.fish
 
-# Is this the command, and (with a number) are that many arguments behind it already? What follows the
-# number are options whose next word is their value.
+# Is this the command, and (with a number) do that many arguments precede the cursor; with "2+", two or more?
+# The words after the number are options whose next word is their value.
 function __hopgate_command
     set -l words (commandline -opc)
     set -l name ${first.name}
@@ -74,7 +75,21 @@ function __hopgate_command
             set count (math $count + 1)
         end
     end
-    test $count = $argv[2]
+    if string match -q '*+' $argv[2]
+        test $count -ge (string replace + '' $argv[2])
+    else
+        test $count = $argv[2]
+    end
+end
+
+function __hopgate_samples
+    set -l words (commandline -opc)
+    set -l ids ($words[1] ${LIST_IDS} 2>/dev/null | string match -- (commandline -ct)'*')
+    if set -q ids[1]
+        printf '%s\\n' $ids
+    else
+        __fish_complete_path (commandline -ct)
+    end
 end
 
 complete -c hopgate -f

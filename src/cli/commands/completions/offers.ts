@@ -18,12 +18,28 @@ export type Offer =
   | { readonly kind: 'words'; readonly words: readonly string[] }
   | { readonly kind: 'files' }
   | { readonly kind: 'folders' }
+  /** The ids of the newest recorded exchanges, asked of the program; files where none begins so. */
+  | { readonly kind: 'samples' }
   /** Something only the user knows. */
   | { readonly kind: 'free' };
+
+/** The stages that nearly every exchange has. */
+const STAGES: readonly string[] = [
+  'client-request',
+  'provider-request',
+  'provider-response',
+  'client-response',
+];
+
+/** The command that prints the ids for {@link Offer} `samples`; `$1` of the shells is the program as it was typed. */
+export const LIST_IDS = 'samples list --ids --limit 200';
 
 /** The offer for an argument, or for the value of an option that takes one. */
 export function offerFor(spec: OptionSpec | ArgumentSpec): Offer {
   if (spec.choices !== undefined) return { kind: 'words', words: spec.choices };
+  if ('offers' in spec && spec.offers !== undefined) {
+    return spec.offers === 'stages' ? { kind: 'words', words: STAGES } : { kind: 'samples' };
+  }
   const placeholder = ('value' in spec ? (spec.value ?? '') : spec.name).toUpperCase();
   if (placeholder === 'FILE') return { kind: 'files' };
   if (placeholder === 'DIR') return { kind: 'folders' };

@@ -1,7 +1,7 @@
 /** The zsh completion: a function for `_arguments`, to be found in fpath or to be sourced. */
 
 import type { ArgumentSpec, CommandSpec, OptionSpec } from '../../command.ts';
-import { type Offer, offerFor, optionsOf, quoted, spellings } from './offers.ts';
+import { LIST_IDS, type Offer, offerFor, optionsOf, quoted, spellings } from './offers.ts';
 
 // Inside a spec of _arguments a colon ends a field and brackets enclose the explanation.
 const escaped = (text: string) => text.replace(/[\\:[\]]/g, '\\$&');
@@ -9,6 +9,7 @@ const escaped = (text: string) => text.replace(/[\\:[\]]/g, '\\$&');
 const action = (what: Offer): string => {
   if (what.kind === 'words') return `(${what.words.join(' ')})`;
   if (what.kind === 'files') return '_files';
+  if (what.kind === 'samples') return '_hopgate_samples';
   return what.kind === 'folders' ? '_files -/' : ' ';
 };
 
@@ -46,7 +47,14 @@ export function zshCompletion(commands: readonly CommandSpec[]): string {
 # Completion of hopgate for zsh, made by "hopgate completions zsh".
 # Once: hopgate completions zsh > "\${fpath[1]}/_hopgate"
 
+_hopgate_samples() {
+  local -a ids
+  ids=(\${(f)"$(\${(Q)hopgate_program} ${LIST_IDS} 2>/dev/null)"})
+  if (( $#ids )); then compadd "$@" -V samples -a ids; else _files; fi
+}
+
 _hopgate() {
+  local hopgate_program=$words[1]
   local -a commands
   commands=(
 ${described.join('\n')}

@@ -10,8 +10,9 @@ import { type CommandSpec, type Invocation, UsageError } from '../../command.ts'
 import { describeSource, fileOf, loadForCommand } from '../../load-config.ts';
 import { jsonOption } from '../../shared-options.ts';
 import { plural, wrap } from '../../terminal.ts';
+import { checkEngines } from './engines.ts';
 import { type Finding, finding } from './finding.ts';
-import { checkOpenFiles, checkPort, checkWritable } from './machine.ts';
+import { checkCertificate, checkOpenFiles, checkPort, checkWritable } from './machine.ts';
 import { probeProvider } from './provider.ts';
 
 export const DOCTOR: CommandSpec = {
@@ -19,7 +20,7 @@ export const DOCTOR: CommandSpec = {
   group: 'Look',
   summary: 'try everything that can be wrong, and say what to do',
   description: [
-    'Checks the configuration, this machine, and every provider: its name, the connection, each key, the model list, and an answer of one token (which the vendor may charge for). No secret is printed.',
+    'Checks the configuration, this machine, the engines, and every provider: its name, the connection, each key, the model list, and an answer of one token (which the vendor may charge for). No secret is printed.',
   ],
   options: [
     { name: 'provider', value: 'NAME', summary: 'only this provider' },
@@ -92,10 +93,13 @@ async function examine(invocation: Invocation): Promise<readonly Finding[]> {
       : undefined;
   const status = config.source.kind === 'demo' ? 'warn' : 'ok';
   if (config.samples.mode !== 'off') machine.push(checkWritable('samples', config.samples.dir));
+  const certificate = checkCertificate(config.listen, Date.now());
+  if (certificate !== undefined) machine.push(certificate);
   const timeoutMs = (invocation.number('timeout') ?? 20) * 1000;
   const names = selectedProviders(invocation, Object.keys(config.providers));
-  const [port, ...providers] = await Promise.all([
+  const [port, engines, ...providers] = await Promise.all([
     checkPort(config.listen, io.fetch),
+    checkEngines(config),
     ...names.map((name) => {
       const provider = config.providers[name]!;
       return probeProvider(provider, {
@@ -114,6 +118,7 @@ async function examine(invocation: Invocation): Promise<readonly Finding[]> {
     ...warnings,
     ...machine,
     port,
+    ...engines,
     ...providers.flat(),
   ];
 }

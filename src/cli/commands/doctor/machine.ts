@@ -4,7 +4,14 @@ import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:
 import { createServer } from 'node:net';
 import { dirname } from 'node:path';
 import type { Listen } from '../../../config/sections/listen.ts';
-import { reachableUrl } from '../../served-models.ts';
+import {
+  endsSoon,
+  isOpenToOthers,
+  type KeyPair,
+  readKeyPair,
+  UnusableKeyPair,
+} from '../../../lib/http/key-pair.ts';
+import { fetchOwn, reachableUrl } from '../../served-models.ts';
 import { type Finding, finding } from './finding.ts';
 
 /** Free, or taken by a gateway that is running already. */
@@ -30,7 +37,7 @@ export async function checkPort(listen: Listen, fetch: typeof globalThis.fetch):
     );
   }
   if (code !== 'EADDRINUSE') return finding('port', 'fail', `${at} cannot be used (${code})`);
-  if (await isHopgate(reachableUrl(listen), fetch)) {
+  if (await isHopgate(reachableUrl(listen), fetchOwn(listen, fetch))) {
     return finding('port', 'ok', `hopgate is running on ${at}`);
   }
   return finding(
@@ -40,6 +47,43 @@ export async function checkPort(listen: Listen, fetch: typeof globalThis.fetch):
     'Stop it, or choose another port in listen or with --port.',
   );
 }
+
+/** The certificate, how long it is valid, and whether its key is private; undefined for plain HTTP. */
+export function checkCertificate({ tls }: Listen, now: number): Finding | undefined {
+  if (tls === undefined) return undefined;
+  const { certFile, keyFile } = tls;
+  let pair: KeyPair;
+  try {
+    pair = readKeyPair(certFile, keyFile);
+  } catch (thrown) {
+    // `problemOfServing` reports what is wrong with the files.
+    if (thrown instanceof UnusableKeyPair) return undefined;
+    throw thrown;
+  }
+  const names = pair.names.join(', ');
+  const until = new Date(pair.until).toISOString();
+  if (pair.until < now) {
+    return finding('tls', 'fail', `the certificate for ${names} ended on ${until}`, RENEW);
+  }
+  if (pair.from > now) {
+    const from = new Date(pair.from).toISOString();
+    return finding('tls', 'fail', `the certificate for ${names} begins on ${from}`, RENEW);
+  }
+  if (endsSoon(pair, now)) {
+    return finding('tls', 'warn', `the certificate for ${names} ends on ${until}`, RENEW);
+  }
+  if (isOpenToOthers(keyFile)) {
+    return finding(
+      'tls',
+      'warn',
+      `other users of this machine can read or change ${keyFile}`,
+      'Make it private: chmod 600, and the user of the gateway as its owner.',
+    );
+  }
+  return finding('tls', 'ok', `the certificate is for ${names}, until ${until}`);
+}
+
+const RENEW = 'Renew it; a running gateway takes the new files without a restart.';
 
 function tryListen({ host, port }: Listen): Promise<string | undefined> {
   return new Promise((resolve) => {

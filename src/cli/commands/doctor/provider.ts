@@ -5,13 +5,13 @@ import { isIP } from 'node:net';
 import type { Secret } from '../../../config/secret.ts';
 import type { ProviderConfig } from '../../../config/sections/providers.ts';
 import { presetOf } from '../../../config/vendors/presets.ts';
-import { decoded } from '../../../gateway/response-body.ts';
+import { asGatewayError } from '../../../conversation/errors.ts';
 import { isLocalNetwork } from '../../../lib/http/local-address.ts';
-import { isObject, type Json, tryParse } from '../../../lib/json/json.ts';
-import { Abort } from '../../../lib/loop/abort.ts';
+import { isObject, type Json } from '../../../lib/json/json.ts';
 import { suggest } from '../../../lib/text/did-you-mean.ts';
 import { globTest, isGlob } from '../../../lib/text/glob.ts';
-import { LIST_PATH, modelIds, vendorHeaders, vendorUrl } from '../../../upstream/model-list.ts';
+import { LIST_PATH, modelIds } from '../../../upstream/model-list.ts';
+import { platformOf } from '../../../upstream/platform/index.ts';
 import { networkTo } from '../../../upstream/pool.ts';
 import { plural } from '../../terminal.ts';
 import {
@@ -21,6 +21,7 @@ import {
   vendorMessage,
 } from './diagnosis.ts';
 import { type Finding, finding } from './finding.ts';
+import { sendProbe } from './send-probe.ts';
 
 export interface ProbeOptions {
   /** As in {@link Environment}. */
@@ -36,12 +37,6 @@ export interface ProbeOptions {
   readonly targets?: readonly string[];
   /** The proxy that the environment names for this URL, if any. */
   readonly proxy?: string;
-}
-
-interface ProbeAnswer {
-  readonly status: number;
-  readonly text: string;
-  readonly json: Json | undefined;
 }
 
 /** Runs the checks in order, and stops when the next one cannot add anything. */
@@ -62,6 +57,7 @@ export async function probeProvider(
     const unknown = await resolveFailure(url);
     if (unknown !== undefined) return [finding(about, 'fail', unknown.message, unknown.hint)];
   }
+  if (provider.platform !== undefined) return probePlatform(provider, about, options);
   const missing = missingKey(provider, about);
   if (missing !== undefined) return [missing];
 
@@ -103,6 +99,47 @@ export async function probeProvider(
     found.push(await probeCompletion(provider, good.key, good.listed, about, options));
   return found;
 }
+
+/** A platform has no list of models: its credentials are tried, then a completion. */
+async function probePlatform(
+  provider: ProviderConfig,
+  about: string,
+  options: ProbeOptions,
+): Promise<readonly Finding[]> {
+  const found: Finding[] = [];
+  const keys: readonly (Secret | undefined)[] =
+    provider.keys.length > 0 ? provider.keys : [undefined];
+  if (provider.keys.length === 0) {
+    const platform = platformOf(provider, networkTo(provider, options.proxied));
+    try {
+      const started = performance.now();
+      const what = await platform!.authorize();
+      const ms = Math.round(performance.now() - started);
+      found.push(finding(about, 'ok', `${what} in ${ms} ms`));
+    } catch (thrown) {
+      return [
+        finding(
+          about,
+          'fail',
+          asGatewayError(thrown).message,
+          CREDENTIALS_HINT[provider.platform!.name],
+        ),
+      ];
+    }
+  }
+  if (!options.completion) return found;
+  for (const key of keys) {
+    found.push(await probeCompletion(provider, key, undefined, about, options));
+  }
+  return found;
+}
+
+const CREDENTIALS_HINT = {
+  vertex:
+    'Set credentials_file to the key of a service account, or run gcloud auth application-default login.',
+  bedrock:
+    'Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, aws_profile, or a key of Bedrock in AWS_BEARER_TOKEN_BEDROCK.',
+} as const;
 
 /** `keys[0] ${ZHIPU_API_KEY}`: its index in the file, and its text there. */
 const keyName = ({ keys }: ProviderConfig, key: Secret) =>
@@ -277,52 +314,4 @@ function bodyFor({ protocol, profile }: ProviderConfig, model: string): Json {
   if (protocol === 'openai-responses')
     return { model, max_output_tokens: 16, input: 'Hi', store: false };
   return { model, [profile.maxTokensParam ?? 'max_tokens']: 1, messages };
-}
-
-type ProbeResult =
-  | { readonly answer: ProbeAnswer; readonly ms: number }
-  | { readonly failure: { readonly message: string; readonly hint?: string } };
-
-// The longest model lists have some hundred KB.
-const LIST_BYTES = 16 * 1024 * 1024;
-
-async function sendProbe(
-  provider: ProviderConfig,
-  path: string,
-  body: Json | undefined,
-  key: Secret | undefined,
-  { proxied, timeoutMs, proxy }: ProbeOptions,
-): Promise<ProbeResult> {
-  const url = vendorUrl(provider, path);
-  const own = provider.transport.proxy;
-  const started = performance.now();
-  const abort = new Abort();
-  abort.follow(AbortSignal.timeout(timeoutMs));
-  try {
-    // The same network path as that of real requests.
-    const { status, body: answer } = decoded(
-      await networkTo(
-        provider,
-        proxied,
-      )({
-        url: url.href,
-        method: body === undefined ? 'GET' : 'POST',
-        headers: vendorHeaders(provider, key),
-        abort,
-        ...(body !== undefined && { body: Buffer.from(JSON.stringify(body)) }),
-      }),
-    );
-    const text = new TextDecoder().decode(await answer.readAll(LIST_BYTES));
-    const ms = Math.round(performance.now() - started);
-    return { answer: { status, text, json: tryParse(text) }, ms };
-  } catch (thrown) {
-    return {
-      failure: diagnoseNetworkError(
-        thrown,
-        url,
-        Math.round(timeoutMs / 1000),
-        own?.reveal() ?? proxy,
-      ),
-    };
-  }
 }

@@ -15,6 +15,8 @@ export interface ProviderAnswer {
   readonly key?: string;
   /** Names and globs; left out: the preset's. */
   readonly models?: readonly string[];
+  /** What a platform needs: `region`, or `project` and `location`. */
+  readonly place?: Readonly<Record<string, string>>;
 }
 
 export interface Answers {
@@ -43,13 +45,17 @@ export const modelsOf = ({ models, preset }: ProviderAnswer): readonly string[] 
   models ?? (preset === undefined ? [] : (presetOf(preset)?.models ?? []));
 
 function providerText(provider: ProviderAnswer): string[] {
-  const { name, preset, protocol, baseUrl, key, models } = provider;
+  const { name, preset, protocol, baseUrl, key, models, place = {} } = provider;
   const known = preset === undefined ? undefined : presetOf(preset);
   const address = baseUrl ?? known?.endpoints[known.protocol]?.baseUrl;
   const lines = [`  ${name}:${address === undefined ? '' : `  # ${address}`}`];
   if (preset !== undefined) lines.push(`    preset: ${scalar(preset)}`);
   if (protocol !== undefined) lines.push(`    protocol: ${protocol}`);
   if (baseUrl !== undefined) lines.push(`    base_url: ${scalar(baseUrl)}`);
+  for (const [option, value] of Object.entries(place))
+    lines.push(`    ${option}: ${scalar(value)}`);
+  const credentials = known?.platform === undefined ? undefined : CREDENTIALS[known.platform];
+  if (credentials !== undefined) lines.push(`    # ${credentials}`);
   if (key !== undefined) lines.push(`    keys: [${JSON.stringify(key)}]`);
   else if (known !== undefined && known.variables.length > 0) {
     lines.push(
@@ -60,6 +66,12 @@ function providerText(provider: ProviderAnswer): string[] {
   else if (known !== undefined) lines.push(`    # models: ${list(known.models)}`);
   return lines;
 }
+
+const CREDENTIALS = {
+  vertex:
+    'credentials_file: /path/to/service-account.json   # else GOOGLE_APPLICATION_CREDENTIALS, or the login of gcloud',
+  bedrock: 'aws_profile: default   # else the environment and the files of the AWS tools',
+} as const;
 
 const CATEGORY_TEXTS: Readonly<Record<Category, string>> = {
   vision: 'an image in the last message',

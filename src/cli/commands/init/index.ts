@@ -6,7 +6,12 @@ import { expandHome, parseConfig, userConfig } from '../../../config/index.ts';
 import type { Category } from '../../../config/sections/categories.ts';
 import { parseListen } from '../../../config/sections/listen.ts';
 import { probe } from '../../../config/vendors/discover.ts';
-import { PRESETS, presetNames, presetOf } from '../../../config/vendors/presets.ts';
+import {
+  type PlatformName,
+  PRESETS,
+  presetNames,
+  presetOf,
+} from '../../../config/vendors/presets.ts';
 import { isLoopback } from '../../../lib/http/local-address.ts';
 import { suggest } from '../../../lib/text/did-you-mean.ts';
 import { secretBase36 } from '../../../lib/text/ids.ts';
@@ -165,12 +170,16 @@ async function detectProviders(invocation: Invocation): Promise<readonly Provide
 function namedProviders(
   names: string,
   found: readonly ProviderAnswer[],
+  invocation: Invocation,
 ): readonly ProviderAnswer[] {
   const list = names.split(/[\s,]+/).filter((name) => name !== '' && name !== 'none');
   return [...new Set(list)].map((name) => {
     const known = found.find((answer) => answer.name === name);
     if (known !== undefined) return known;
     const preset = presetOf(name);
+    if (preset?.platform !== undefined) {
+      return { name, preset: name, place: usualPlace(preset.platform, invocation) };
+    }
     if (preset === undefined || Object.keys(preset.endpoints).length === 0) {
       const near = suggest(name, presetNames());
       const meant = near === undefined ? '' : ` Did you mean "${near}"?`;
@@ -178,6 +187,27 @@ function namedProviders(
     }
     return { name, preset: name };
   });
+}
+
+/** Where a platform's requests go: from the environment, else words to be replaced. */
+function usualPlace(platform: PlatformName, { io }: Invocation): Record<string, string> {
+  const { variable } = io.environment;
+  if (platform === 'bedrock') {
+    return { region: variable('AWS_REGION') ?? variable('AWS_DEFAULT_REGION') ?? 'us-east-1' };
+  }
+  return {
+    project: variable('GOOGLE_CLOUD_PROJECT') ?? 'my-project',
+    location: variable('GOOGLE_CLOUD_LOCATION') ?? 'global',
+  };
+}
+
+async function withPlace(provider: ProviderAnswer, questions: Questions): Promise<ProviderAnswer> {
+  if (provider.place === undefined) return provider;
+  const place: Record<string, string> = {};
+  for (const [option, usual] of Object.entries(provider.place)) {
+    place[option] = await questions.ask(`  ${option} of ${provider.name}?`, usual);
+  }
+  return { ...provider, place };
 }
 
 /** The first model that is a name and not a pattern, with its provider. */
@@ -201,7 +231,7 @@ async function defaultAnswers(invocation: Invocation): Promise<Answers> {
   const { text, flag } = invocation;
   const found = await detectProviders(invocation);
   const names = text('providers');
-  const providers = names === undefined ? found : namedProviders(names, found);
+  const providers = names === undefined ? found : namedProviders(names, found, invocation);
   const listen = text('listen') ?? '127.0.0.1:5520';
   return {
     listen,
@@ -241,10 +271,13 @@ async function askQuestions(invocation: Invocation, questions: Questions): Promi
     namedProviders(
       await questions.ask('Which providers, separated by commas?', preselected),
       found,
+      invocation,
     ),
   );
   const providers: ProviderAnswer[] = [];
-  for (const provider of picked) providers.push(await withKey(provider, questions));
+  for (const provider of picked) {
+    providers.push(await withPlace(await withKey(provider, questions), questions));
+  }
   while (await questions.confirm('Add a server of your own?', false)) {
     providers.push(await ownServer(questions, providers));
   }

@@ -9,6 +9,7 @@ import { type AuditReport, KeyStore } from '../../../keys/key-store.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { type Invocation, UsageError } from '../../command.ts';
 import { loadOrReport } from '../../load-config.ts';
+import { fetchOwn, reachableUrl } from '../../served-models.ts';
 
 /** The same calls on both ways; errors are messages for people. */
 export interface KeysAccess {
@@ -34,14 +35,14 @@ export async function openKeysAccess(invocation: Invocation): Promise<KeysAccess
   if (config === undefined) return undefined;
   const key = environment.variable('HOPGATE_ADMIN_KEY');
   const url = invocation.text('url');
-  if (key !== undefined) return overApi(url ?? addressOf(config), key, invocation.io.fetch);
+  const { fetch } = invocation.io;
+  if (key !== undefined) {
+    return url === undefined
+      ? overApi(reachableUrl(config.listen), key, fetchOwn(config.listen, fetch))
+      : overApi(url, key, fetch);
+  }
   if (url !== undefined) throw new UsageError('--url needs an admin key in HOPGATE_ADMIN_KEY.');
   return onFile(join(environment.home, 'state', 'keys.db'), config);
-}
-
-function addressOf({ listen }: Config): string {
-  const host = listen.host === '0.0.0.0' ? '127.0.0.1' : listen.host === '::' ? '::1' : listen.host;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${listen.port}`;
 }
 
 /** Entries that one request asks for. */

@@ -26,6 +26,7 @@ export const REPLAY: CommandSpec = {
       name: 'what',
       summary: 'ids, files, folders of samples; with --compare the second setting',
       many: true,
+      offers: 'samples',
     },
   ],
   options: [

@@ -1,6 +1,7 @@
 /** `hopgate samples diff`: what changed in a body between two stages, and which rule changed it. */
 
 import type { Json } from '../../../lib/json/json.ts';
+import { printableLine } from '../../../lib/text/printable-text.ts';
 import { compareStages, stagesToCompare } from '../../../samples/replay/compare-stages.ts';
 import type { ExplainedChange, SampleStore } from '../../../samples/sample.ts';
 import type { Invocation } from '../../command.ts';
@@ -23,7 +24,8 @@ export async function runDiff(
   else if (changes.length === 0) out.line('the same values, written differently');
   for (const change of changes) {
     const style = change.kind === 'added' ? 'green' : change.kind === 'removed' ? 'red' : 'yellow';
-    out.line(out.paint(style, changeText(change, out.width)));
+    const most = flag('full') ? undefined : out.columns;
+    out.line(out.paint(style, changeText(change, most)));
     if (change.rules.length > 0) out.line(out.paint('dim', `    by ${change.rules.join(', ')}`));
   }
   return 0;
@@ -31,10 +33,15 @@ export async function runDiff(
 
 const SIGNS = { added: '+', removed: '-', changed: '~' } as const;
 
-function changeText({ kind, at, to, before, after }: ExplainedChange, width: number): string {
+/** One change on one line. `columns`: of a terminal, where long values are cut; undefined: nothing is cut. */
+function changeText(
+  { kind, at, to, before, after }: ExplainedChange,
+  columns: number | undefined,
+): string {
   const short = (value: Json | undefined) => {
-    const text = JSON.stringify(value) ?? '';
-    const most = Math.max(30, Math.floor(width / 2) - 10);
+    const text = printableLine(JSON.stringify(value) ?? '', Number.POSITIVE_INFINITY);
+    if (columns === undefined) return text;
+    const most = Math.max(30, Math.floor(columns / 2) - 10);
     return text.length > most ? `${text.slice(0, most)}… (${text.length} characters)` : text;
   };
   const place = `${SIGNS[kind]} ${at || '/'}${to === undefined ? '' : ` → ${to}`}`;

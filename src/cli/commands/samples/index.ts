@@ -24,15 +24,22 @@ export const SAMPLES: CommandSpec = {
   group: 'Investigate',
   summary: 'list recorded exchanges, show one, compare its stages',
   description: [
-    'What is kept is decided by samples.mode: errors (the default), all, or off. Credentials are masked at equal length before anything is written.',
-    'samples list (or no action): a table. show ID: the timeline of one exchange. diff ID [A] [B]: what changed between two stages, and which rule did it. export ID, import FILE: single files to carry elsewhere. A part of an id is enough.',
+    'samples.mode of the configuration decides what is recorded: errors (the default), all, or off. Credentials are masked, at equal length, before anything is written.',
+    'samples list (or no action) prints a table. show ID prints the timeline of one exchange, show ID STAGE the body of one stage. diff ID [A] [B] prints what changed between two stages, and which rule changed it. export ID and import FILE move single exchanges between machines. The beginning of an id is enough.',
+    'On a terminal long values are cut; --full prints them whole. In a pipe nothing is cut, and bodies are written byte for byte.',
   ],
   arguments: [
     {
       name: 'action',
-      summary: 'what to do, and with which ids, stages or files',
+      summary: 'what to do; without it: list',
       choices: ['list', 'show', 'diff', 'export', 'import'],
+    },
+    { name: 'id', summary: 'the exchange; import: a file', offers: 'samples' },
+    {
+      name: 'stage',
+      summary: 'show: the body to print; diff: the two stages to compare; import: more files',
       many: true,
+      offers: 'stages',
     },
   ],
   options: [
@@ -71,6 +78,8 @@ export const SAMPLES: CommandSpec = {
       default: '50',
       range: [1, 1_000_000],
     },
+    { name: 'full', summary: 'show, diff: print long values whole, also on a terminal' },
+    { name: 'ids', summary: 'list: only the ids, one on each line' },
     { name: 'redact', summary: 'export: blank texts and images, lengths and structure kept' },
     {
       name: 'output',
@@ -92,8 +101,16 @@ export const SAMPLES: CommandSpec = {
       summary: 'One exchange: its hops, sizes, times and notes.',
     },
     {
+      line: 'hopgate samples show s7i9w6 client-request --full',
+      summary: 'The request as the client sent it.',
+    },
+    {
+      line: 'hopgate samples show s7i9w6 provider-request | jq .messages[-1]',
+      summary: 'The last message that the vendor got.',
+    },
+    {
       line: 'hopgate samples diff s7i9w6',
-      summary: 'What the gateway made of the request, and why.',
+      summary: 'What the gateway changed in the request, and why.',
     },
     {
       line: 'hopgate samples export s7i9w6 --redact -o report.json',
@@ -101,7 +118,7 @@ export const SAMPLES: CommandSpec = {
     },
   ],
   exits: [
-    [0, 'told'],
+    [0, 'printed, also when nothing matches'],
     [1, 'the configuration or a file cannot be used'],
   ],
   run: runSamples,

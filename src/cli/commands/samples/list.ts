@@ -19,10 +19,14 @@ export async function runList(
     out.line(JSON.stringify({ dir: store.root, samples: rows }, null, 2));
     return 0;
   }
+  if (flag('ids')) {
+    for (const { id } of rows) out.line(id);
+    return 0;
+  }
   if (rows.length === 0) {
     const hint = await noteHint(store, filter.note);
     if (hint !== undefined) err.line(hint);
-    err.line(`No samples in ${store.root} that fit. samples.mode decides what is kept.`);
+    err.line(`No samples in ${store.root} match. samples.mode decides what is recorded.`);
     return 0;
   }
   const head = [

@@ -1,22 +1,25 @@
 /** `hopgate samples show`: one exchange as a timeline of its stages. */
 
 import type { Config } from '../../../config/config.ts';
-import { totalInput, totalOutput } from '../../../conversation/usage.ts';
+import { totalInput, totalOutput, type Usage } from '../../../conversation/usage.ts';
 import { pricesOf } from '../../../samples/replay/cost.ts';
 import { costOfExchange, hopsOf, type SampleHop } from '../../../samples/replay/hops.ts';
 import type { SampleMeta, SampleStage, SampleStore } from '../../../samples/sample.ts';
 import type { Invocation } from '../../command.ts';
-import { table } from '../../terminal.ts';
+import { fittingTable, plural } from '../../terminal.ts';
+import { printBody } from './body.ts';
 import { sampleNamed } from './open-samples.ts';
 import { bytes, clock, millis, usd } from './units.ts';
 
 export async function runShow(
   store: SampleStore,
-  [id]: readonly string[],
-  { out, flag, deps }: Invocation,
+  [id, stage]: readonly string[],
+  invocation: Invocation,
   config?: Config,
 ): Promise<number> {
+  const { out, flag, deps } = invocation;
   const meta = sampleNamed(store, id, 'samples show');
+  if (stage !== undefined) return printBody(store, meta, stage, invocation);
   const prices = pricesOf(config ?? { providers: {} });
   const hops = hopsOf(store, meta, prices, deps);
   const cost = costOfExchange(meta, hops, prices);
@@ -36,7 +39,12 @@ export async function runShow(
   for (const [name, value] of facts(meta, cost)) out.line(`  ${name.padEnd(9)} ${value}`);
   out.line();
   const rows = meta.edges.map((edge) => row(edge));
-  const [head, ...lines] = table(rows, ['AT', 'STAGE', 'STATUS', 'SIZE', 'TOOK', 'WHERE']);
+  const [head, ...lines] = fittingTable(
+    rows,
+    ['AT', 'STAGE', 'STATUS', 'SIZE', 'TOOK', 'WHERE'],
+    out.columns,
+    ['AT', 'WHERE', 'SIZE'],
+  );
   out.line(out.paint('bold', head!));
   lines.forEach((line, i) => {
     const failed = meta.edges[i]!.error !== undefined || (meta.edges[i]!.status ?? 0) >= 400;
@@ -71,17 +79,14 @@ function facts(meta: SampleMeta, cost: number | null): readonly (readonly [strin
     ['entry', meta.entry + (meta.stream === true ? ', streamed' : '')],
     ['model', meta.model],
     ['target', meta.target],
-    [
-      'status',
-      meta.state === 'done' ? meta.status?.toString() : `${meta.state}: not all of it is here`,
-    ],
+    ['status', meta.state === 'done' ? meta.status?.toString() : `${meta.state}: it is incomplete`],
     ['error', error === undefined ? undefined : `${error.kind}: ${error.message}`],
     ['tries', (meta.tries ?? 1) > 1 ? `${meta.tries} in ${meta.hops} hops` : undefined],
     ['took', millis(meta.total_ms)],
-    ['usage', usage === undefined ? undefined : `${JSON.stringify(usage)}`],
+    ['tokens', usage === undefined ? undefined : tokensText(usage)],
     ['cost', cost === null ? undefined : usd(cost)],
     ['session', meta.session],
-    ['masked', meta.masked > 0 ? `${meta.masked} credentials` : undefined],
+    ['masked', meta.masked > 0 ? plural(meta.masked, 'credential') : undefined],
   ];
   return all.filter((pair): pair is readonly [string, string] => Boolean(pair[1]));
 }
@@ -90,9 +95,13 @@ function facts(meta: SampleMeta, cost: number | null): readonly (readonly [strin
 function hopLine({ number, target, usage, cost }: SampleHop): string {
   const place = `hop ${number}  ${target ?? ''}`;
   if (usage === undefined) return place;
+  return `${place}: ${tokensText(usage)}${cost === null ? '' : `, ${usd(cost)}`}`;
+}
+
+/** `812 in (640 cached), 96 out`. */
+function tokensText(usage: Usage): string {
   const cached = usage.cacheRead === undefined ? '' : ` (${usage.cacheRead} cached)`;
-  const price = cost === null ? '' : `, ${usd(cost)}`;
-  return `${place}: ${totalInput(usage)} in${cached}, ${totalOutput(usage)} out${price}`;
+  return `${totalInput(usage)} in${cached}, ${totalOutput(usage)} out`;
 }
 
 function row(edge: SampleStage): readonly string[] {

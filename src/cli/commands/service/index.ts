@@ -4,10 +4,17 @@ import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { loadConfig } from '../../../config/load.ts';
 import { type CommandSpec, type Invocation, UsageError } from '../../command.ts';
-import { type Installation, installationFor, type Machine, type Scope } from './installation.ts';
+import { runProgram } from '../../run-program.ts';
+import {
+  type Installation,
+  installationFor,
+  type Machine,
+  type Scope,
+  thisMachine,
+} from './installation.ts';
 import { launchdPlist } from './launchd-plist.ts';
 import { ownership, withMark } from './own-file.ts';
-import { carryOutSteps, printSteps, runProgram, runSteps, type Step } from './steps.ts';
+import { carryOutSteps, printSteps, runSteps, type Step } from './steps.ts';
 import { DRAIN_SECONDS, systemdUnit } from './systemd-unit.ts';
 
 export const ACTIONS = ['install', 'uninstall', 'status', 'logs'] as const;
@@ -57,13 +64,8 @@ export const SERVICE: CommandSpec = {
 /** Exit 0 when done, or when there was nothing to do, else 1; `status` and `logs` end as the manager's command does. */
 async function runService(invocation: Invocation): Promise<number> {
   const { flag, text, err, io } = invocation;
-  const machine: Machine = {
-    platform: invocation.deps.platform ?? process.platform,
-    uid: process.getuid?.() ?? 0,
-    userHome: io.environment.userHome,
-    configHome: io.environment.configHome,
-    root: text('root') === undefined ? undefined : resolve(io.cwd, text('root')!),
-  };
+  const root = text('root') === undefined ? undefined : resolve(io.cwd, text('root')!);
+  const machine: Machine = { ...thisMachine(invocation), root };
   if (flag('user') && flag('system')) throw new UsageError('Either --user or --system, not both.');
   const scope: Scope =
     flag('system') || machine.root !== undefined || (machine.uid === 0 && !flag('user'))

@@ -1,6 +1,7 @@
 /** Where systemd or launchd expects the service's files, and the commands of theirs that run it. */
 
 import { join } from 'node:path';
+import type { Invocation } from '../../command.ts';
 import { LABEL } from './launchd-plist.ts';
 
 export type Scope = 'user' | 'system';
@@ -16,6 +17,14 @@ export interface Machine {
   readonly root?: string;
 }
 
+/** The machine that a command runs on. */
+export const thisMachine = ({ deps, io }: Pick<Invocation, 'deps' | 'io'>): Machine => ({
+  platform: deps.platform ?? process.platform,
+  uid: process.getuid?.() ?? 0,
+  userHome: io.environment.userHome,
+  configHome: io.environment.configHome,
+});
+
 export interface ManagerCommands {
   /** After the file was written, before `start`. */
   readonly enable: readonly (readonly string[])[];
@@ -26,6 +35,8 @@ export interface ManagerCommands {
   readonly forget: readonly (readonly string[])[];
   readonly status: readonly string[];
   readonly logs: (lines: number, follow: boolean) => readonly string[];
+  /** The same, but only what the program wrote, without the manager's own prefix. */
+  readonly plainLogs: (lines: number, follow: boolean) => readonly string[];
 }
 
 export interface Installation {
@@ -49,6 +60,15 @@ function systemd(scope: Scope, machine: Machine): Installation {
   const systemctl = system ? ['systemctl'] : ['systemctl', '--user'];
   const inRoot = machine.root === undefined ? [] : [`--root=${machine.root}`];
   const running = machine.root === undefined;
+  const journal = (lines: number, follow: boolean) => [
+    'journalctl',
+    ...(system ? [] : ['--user']),
+    '--unit',
+    UNIT,
+    '--lines',
+    String(lines),
+    ...(follow ? ['--follow'] : ['--no-pager']),
+  ];
   return {
     manager: 'systemd',
     file: system
@@ -72,15 +92,8 @@ function systemd(scope: Scope, machine: Machine): Installation {
       ],
       forget: running ? [[...systemctl, 'daemon-reload']] : [],
       status: [...systemctl, 'status', '--no-pager', UNIT],
-      logs: (lines, follow) => [
-        'journalctl',
-        ...(system ? [] : ['--user']),
-        '--unit',
-        UNIT,
-        '--lines',
-        String(lines),
-        ...(follow ? ['--follow'] : ['--no-pager']),
-      ],
+      logs: journal,
+      plainLogs: (lines, follow) => [...journal(lines, follow), '--output', 'cat'],
     },
   };
 }
@@ -94,6 +107,13 @@ function launchd(scope: Scope, machine: Machine): Installation {
   const log = system
     ? `/var/log/${LABEL}.log`
     : join(machine.userHome, `Library/Logs/${LABEL}.log`);
+  const tail = (lines: number, follow: boolean) => [
+    'tail',
+    '-n',
+    String(lines),
+    ...(follow ? ['-F'] : []),
+    log,
+  ];
   return {
     manager: 'launchd',
     file,
@@ -105,7 +125,8 @@ function launchd(scope: Scope, machine: Machine): Installation {
       disable: [['launchctl', 'bootout', `${domain}/${LABEL}`]],
       forget: [],
       status: ['launchctl', 'print', `${domain}/${LABEL}`],
-      logs: (lines, follow) => ['tail', '-n', String(lines), ...(follow ? ['-F'] : []), log],
+      logs: tail,
+      plainLogs: tail,
     },
   };
 }

@@ -3,6 +3,7 @@
 import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { errorMessage, type Invocation } from '../../command.ts';
+import { runProgram } from '../../run-program.ts';
 
 export type Step =
   | { readonly kind: 'write'; readonly path: string; readonly text: string }
@@ -18,27 +19,6 @@ export const runSteps = (
   commands: readonly (readonly string[])[],
   mayFail = false,
 ): readonly Step[] => commands.map((command) => ({ kind: 'run', command, mayFail }));
-
-/** Runs a program of `$PATH`; `inherit`: it reads and writes the terminal itself. */
-export async function runProgram(
-  { io }: Invocation,
-  [name, ...args]: readonly string[],
-  inherit = false,
-): Promise<{ readonly code: number; readonly output: string }> {
-  const program = Bun.which(name!, { PATH: io.environment.variable('PATH') ?? '' });
-  if (program === null) return { code: 127, output: `${name} is not on this machine` };
-  if (inherit) {
-    const child = Bun.spawn([program, ...args], { stdio: ['inherit', 'inherit', 'inherit'] });
-    return { code: await child.exited, output: '' };
-  }
-  const child = Bun.spawn([program, ...args], { stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' });
-  const [out, err, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  return { code, output: `${out}${err}`.trim() };
-}
 
 /** Prints what would be done. */
 export function printSteps({ out }: Invocation, steps: readonly Step[]): void {

@@ -20,6 +20,8 @@ export interface SetupPlan {
   readonly models: readonly string[];
   /** What is known of each. */
   readonly limitsOf: LimitsOf;
+  /** The context window of a model in tokens: `--context` for the one to ask for, else what is known. */
+  readonly contextOf: (model: string) => number | undefined;
   /** Context window of the answering model in tokens; undefined when it is not known. */
   readonly context: number | undefined;
   /** `--protocol`, for clients that speak several. */
@@ -41,14 +43,30 @@ export interface FileChange {
   readonly undo: readonly EditUndo[];
 }
 
+/** A file of a client's settings. */
+export interface SettingsFile {
+  /** @throws Error with a message for people when setup must not touch the client's settings */
+  path(environment: Environment): string;
+  /**
+   * Undefined: nothing needs to stand there.
+   * @throws Error with a message for people when the file cannot be changed safely
+   */
+  apply(text: string | undefined, plan: SetupPlan): FileChange | undefined;
+  strip(text: string, undo: readonly EditUndo[]): string;
+}
+
 export interface Client {
   readonly name: string;
   readonly title: string;
-  /** The file to change. */
-  file(environment: Environment): string;
-  /** @throws Error with a message for people when the file cannot be changed safely */
-  apply(text: string | undefined, plan: SetupPlan): FileChange;
-  strip(text: string, undo: readonly EditUndo[]): string;
-  /** What else the user should know, a sentence each. */
+  /** The files to change; the first one always. */
+  readonly files: readonly SettingsFile[];
+  /** What else the user should know, a sentence each; `text` is the first file's, before the change. */
   hints(plan: SetupPlan, text: string | undefined): readonly string[];
+}
+
+/** The models for a client that lists them, the one to ask for first. @throws Error when there is none */
+export function namesFor({ model, models }: SetupPlan, title: string): readonly string[] {
+  const names = [...new Set([...(model === undefined ? [] : [model]), ...models])];
+  if (names.length === 0) throw new Error(`${title} needs a model: pass --model NAME`);
+  return names;
 }

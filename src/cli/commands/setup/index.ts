@@ -1,7 +1,6 @@
 /** `hopgate setup CLIENT`: shows the change to a client's settings, asks, and writes it; --revert undoes it. */
 
 import { PROTOCOL_NAMES } from '../../../conversation/protocol-names.ts';
-import { redactText } from '../../../lib/text/redact.ts';
 import { type CommandSpec, errorMessage, type Invocation } from '../../command.ts';
 import { lineDiff } from '../../line-diff.ts';
 import { loadOrReport } from '../../load-config.ts';
@@ -18,19 +17,14 @@ import {
   type SetupEntry,
   writeWithBackup,
 } from './backups.ts';
-import { claude } from './claude.ts';
-import type { Client } from './client.ts';
-import { codex } from './codex.ts';
-import { opencode } from './opencode.ts';
+import type { Client, EditUndo, SettingsFile } from './client.ts';
+import { CLIENT_NAMES, CLIENTS } from './clients/index.ts';
+import { shownLines } from './masked.ts';
 import { planFor } from './plan.ts';
 
-const CLIENTS: readonly Client[] = [claude, codex, opencode];
-
-/** The clients that can be set up, by the name one types. */
-export const CLIENT_NAMES: readonly string[] = CLIENTS.map(({ name }) => name);
-
+/** One file of the client's settings. */
 interface SetupJob {
-  readonly client: Client;
+  readonly settings: SettingsFile;
   readonly file: string;
   readonly folder: string;
   readonly entry: SetupEntry | undefined;
@@ -39,30 +33,47 @@ interface SetupJob {
   readonly base: string | undefined;
 }
 
-function jobFor(client: Client, { environment }: Invocation['io']): SetupJob {
-  const file = client.file(environment);
-  const folder = folderFor(environment.home, client.name, file);
-  const entry = readEntry(folder);
-  const current = readText(file);
-  return {
-    client,
-    file,
-    folder,
-    entry,
-    current,
-    base: baseOf(client, folder, entry, current, file),
-  };
+/** A job with what is to be written. */
+interface ChangeOfJob {
+  readonly job: SetupJob;
+  readonly text: string;
+  readonly undo: readonly EditUndo[];
+}
+
+/** What went wrong with a file, and that it was left alone. */
+class FileProblem extends Error {}
+
+/** @throws FileProblem */
+function about<T>(file: string, work: () => T): T {
+  try {
+    return work();
+  } catch (thrown) {
+    throw new FileProblem(`${file} was left as it is: ${errorMessage(thrown)}.`);
+  }
+}
+
+function jobsFor(client: Client, { environment }: Invocation['io']): readonly SetupJob[] {
+  return client.files.map((settings) => {
+    const file = about(client.title, () => settings.path(environment));
+    const folder = folderFor(environment.home, client.name, file);
+    return about(file, () => {
+      const entry = readEntry(folder);
+      const current = readText(file);
+      const base = baseOf(settings, folder, entry, current, file);
+      return { settings, file, folder, entry, current, base };
+    });
+  });
 }
 
 function baseOf(
-  client: Client,
+  settings: SettingsFile,
   folder: string,
   entry: SetupEntry | undefined,
   current: string | undefined,
   file: string,
 ): string | undefined {
   if (entry === undefined || current === undefined) return current;
-  if (!isUnchanged(entry, readBytes(file))) return client.strip(current, entry.undo);
+  if (!isUnchanged(entry, readBytes(file))) return settings.strip(current, entry.undo);
   return entry.existed ? readText(backupPath(folder, file)) : undefined;
 }
 
@@ -72,7 +83,8 @@ export const SETUP: CommandSpec = {
   summary: 'point a client at this gateway, or back',
   description: [
     'Shows what would change in the settings of the client, asks, and writes. Everything else in the file stays; the bytes of before are kept, and --revert puts them back.',
-    'claude: the env block of ~/.claude/settings.json. codex: a provider in ~/.codex/config.toml. opencode: a provider in ~/.config/opencode/opencode.json.',
+    'claude: the env block of ~/.claude/settings.json. codex: a provider in ~/.codex/config.toml. opencode: a provider in ~/.config/opencode/opencode.json. gemini: ~/.gemini/.env and settings.json. qwen: a provider in ~/.qwen/settings.json. cline: ~/.cline/data/settings/providers.json. aider: ~/.aider.conf.yml and ~/.aider.model.metadata.json. zed: a provider in ~/.config/zed/settings.json. continue: models in ~/.continue/config.yaml.',
+    'Context windows come from the catalogue, so they need not be named.',
   ],
   arguments: [{ name: 'client', summary: 'what to set up', required: true, choices: CLIENT_NAMES }],
   options: [
@@ -124,54 +136,63 @@ export const SETUP: CommandSpec = {
 async function runSetup(invocation: Invocation): Promise<number> {
   const { flag, err, io } = invocation;
   const client = CLIENTS.find(({ name }) => name === invocation.arguments[0])!;
-  let file = '';
   try {
-    file = client.file(io.environment);
-    const job = jobFor(client, io);
-    return flag('revert') ? await revert(invocation, job) : await apply(invocation, job);
+    const jobs = jobsFor(client, io);
+    return flag('revert')
+      ? await revert(invocation, client, jobs)
+      : await apply(invocation, client, jobs);
   } catch (thrown) {
-    if (thrown instanceof Cancelled) {
-      err.line('Cancelled; nothing was written.');
-      return 1;
-    }
-    if (thrown instanceof Error && thrown.name === 'UsageError') throw thrown;
-    err.line(`hopgate: ${file} was left as it is: ${errorMessage(thrown)}.`);
+    if (thrown instanceof Cancelled) err.line('Cancelled; nothing was written.');
+    else if (thrown instanceof FileProblem) err.line(`hopgate: ${thrown.message}`);
+    else throw thrown;
     return 1;
   }
 }
 
-async function apply(invocation: Invocation, job: SetupJob): Promise<number> {
+async function apply(
+  invocation: Invocation,
+  client: Client,
+  jobs: readonly SetupJob[],
+): Promise<number> {
   const { flag, out, err } = invocation;
-  const { client, file, folder, current, base } = job;
   const config = await loadOrReport(invocation);
   if (config === undefined) return 1;
   const plan = planFor(client.name, config, invocation);
-  const { text, undo } = client.apply(base, plan);
-  const changed = text !== current;
-  const hints = client.hints(plan, base);
+  const changes = jobs.flatMap((job): readonly ChangeOfJob[] => {
+    const change = about(job.file, () => job.settings.apply(job.base, plan));
+    return change === undefined ? [] : [{ job, ...change }];
+  });
+  const hints = client.hints(plan, jobs[0]!.base);
   if (flag('show') || flag('dry-run')) {
     if (flag('json')) {
-      const content = mask(text);
-      const shown = {
-        client: client.name,
-        file,
-        changed,
-        model: plan.model ?? null,
-        url: plan.url,
-      };
-      out.line(JSON.stringify({ ...shown, content, hints }, null, 2));
-    } else show(invocation, job, text);
+      const [first, ...others] = changes.map(({ job, text }) => ({
+        file: job.file,
+        changed: text !== job.current,
+        content: shownLines(job.file, text),
+      }));
+      const shown = { client: client.name, ...first, model: plan.model ?? null, url: plan.url };
+      const more = others.length === 0 ? {} : { more: others };
+      out.line(JSON.stringify({ ...shown, ...more, hints }, null, 2));
+    } else for (const { job, text } of changes) show(invocation, job, text);
     return 0;
   }
-  if (!changed) {
-    out.line(`${client.title} is set up already; ${file} needs no change.`);
+  const changed = changes.filter(({ job, text }) => text !== job.current);
+  if (changed.length === 0) {
+    const files = jobs.map(({ file }) => file).join(' and ');
+    out.line(`${client.title} is set up already; ${files} needs no change.`);
     return 0;
   }
-  show(invocation, job, text);
-  if (!(await confirmWrite(invocation, `Write this to ${file}?`))) return 1;
-  writeWithBackup(folder, file, base, text, undo);
+  for (const { job, text } of changed) show(invocation, job, text);
+  const files = changed.map(({ job }) => job.file).join(' and ');
+  if (!(await confirmWrite(invocation, `Write this to ${files}?`))) return 1;
+  for (const { job, text, undo } of changed) {
+    about(job.file, () => writeWithBackup(job.folder, job.file, job.base, text, undo));
+  }
   out.line(`${out.paint('green', 'Written.')} ${client.title} now talks to ${plan.url}.`);
-  if (base !== undefined) out.line(`The file as it was: ${backupPath(folder, file)}`);
+  for (const { job } of changed) {
+    if (job.base === undefined) continue;
+    out.line(`The file as it was: ${backupPath(job.folder, job.file)}`);
+  }
   out.line(`Take it back with: hopgate setup ${client.name} --revert`);
   for (const hint of hints) err.line(hint);
   if (!(await gatewayAnswers(plan.url, invocation))) {
@@ -191,49 +212,65 @@ async function gatewayAnswers(url: string, { io }: Invocation): Promise<boolean>
   }
 }
 
-async function revert(invocation: Invocation, job: SetupJob): Promise<number> {
+async function revert(
+  invocation: Invocation,
+  client: Client,
+  jobs: readonly SetupJob[],
+): Promise<number> {
   const { flag, out } = invocation;
-  const { client, file, folder, entry, current, base } = job;
-  if (entry === undefined) {
-    out.line(`${client.title} was not set up by hopgate; ${file} was left as it is.`);
+  const done = jobs.filter(({ entry }) => entry !== undefined);
+  if (done.length === 0) {
+    const files = jobs.map(({ file }) => file).join(' and ');
+    out.line(`${client.title} was not set up by hopgate; ${files} was left as it is.`);
     return 0;
   }
-  if (current === undefined) {
-    forgetEntry(folder);
-    out.line(`${file} is gone; there is nothing to take back.`);
-    return 0;
+  const left = done.filter(({ current }) => current !== undefined);
+  for (const job of done) {
+    if (job.current !== undefined) continue;
+    forgetEntry(job.folder);
+    out.line(`${job.file} is gone; there is nothing to take back.`);
   }
-  const exact = isUnchanged(entry, readBytes(file));
-  // A file that setup created and that is empty without its change is removed.
-  const gone = base === undefined || (!entry.existed && isEmpty(base));
-  show(invocation, { ...job, current }, gone ? '' : base);
+  if (left.length === 0) return 0;
+  for (const job of left) show(invocation, job, isGone(job) ? '' : (job.base ?? ''));
   if (flag('show') || flag('dry-run')) return 0;
-  if (!(await confirmWrite(invocation, gone ? `Remove ${file}?` : `Write this to ${file}?`)))
-    return 1;
-  if (exact || gone) restoreBackup(folder, gone ? { ...entry, existed: false } : entry);
+  if (!(await confirmWrite(invocation, revertQuestion(left)))) return 1;
+  for (const job of left) out.line(about(job.file, () => reverted(job, out)));
+  return 0;
+}
+
+/** A file that setup created and that is empty without its change is removed. */
+const isGone = ({ base, entry }: SetupJob): boolean =>
+  base === undefined || (entry?.existed === false && isEmpty(base));
+
+function revertQuestion(jobs: readonly SetupJob[]): string {
+  const filesOf = (list: readonly SetupJob[]) => list.map(({ file }) => file).join(' and ');
+  const gone = jobs.filter(isGone);
+  if (gone.length === 0) return `Write this to ${filesOf(jobs)}?`;
+  const rest = jobs.filter((job) => !isGone(job));
+  return rest.length === 0
+    ? `Remove ${filesOf(gone)}?`
+    : `Write this to ${filesOf(rest)}, and remove ${filesOf(gone)}?`;
+}
+
+/** @returns what was done, in words */
+function reverted(job: SetupJob, out: Invocation['out']): string {
+  const { file, folder, entry, base } = job;
+  const gone = isGone(job);
+  const exact = isUnchanged(entry!, readBytes(file));
+  if (exact || gone) restoreBackup(folder, gone ? { ...entry!, existed: false } : entry!);
   else {
-    writeWhole(file, base);
+    writeWhole(file, base ?? '');
     forgetEntry(folder);
   }
-  out.line(
-    exact
-      ? `${out.paint('green', 'Reverted.')} ${file} is ${gone ? 'gone again' : 'as it was, byte for byte'}.`
-      : `${out.paint('green', 'Reverted.')} What hopgate had written is out of ${file}; later changes stay.`,
-  );
-  return 0;
+  const word = out.paint('green', 'Reverted.');
+  if (!exact) return `${word} What hopgate had written is out of ${file}; later changes stay.`;
+  return `${word} ${file} is ${gone ? 'gone again' : 'as it was, byte for byte'}.`;
 }
 
 const isEmpty = (text: string) => /^\s*(\{\s*\}\s*)?$/.test(text);
 
-// Members whose name says that they hold a credential, except numbers (…MAX_CONTEXT_TOKENS) and the placeholder.
-const NAMED_SECRET =
-  /("[^"\n]*(?:token|api_?key|secret|password)[^"\n]*"\s*:\s*")(?!\d+"|hopgate")[^"\n]+"/gi;
-
-/** The text without credentials, for the screen. */
-const mask = (text: string) => redactText(text).text.replace(NAMED_SECRET, '$1***"');
-
 function show({ out }: Invocation, { file, current = '' }: SetupJob, text: string): void {
-  const lines = lineDiff(mask(current), mask(text));
+  const lines = lineDiff(shownLines(file, current), shownLines(file, text));
   out.line(out.paint('bold', file) + (current === '' ? ' (new)' : ''));
   for (const { sign, text: line } of lines) {
     const shown = `  ${sign} ${line}`.trimEnd();

@@ -8,6 +8,8 @@ export interface ModelLimits {
   /** Tokens. */
   readonly context: number;
   readonly output?: number;
+  /** What it takes besides text. */
+  readonly input?: readonly string[];
 }
 
 /** The limits of a model by its name. */

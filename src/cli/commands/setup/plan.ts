@@ -30,6 +30,8 @@ export function planFor(
   }
   const answering = model ?? behind;
   const limitsOf = limitsIn(config);
+  const knownContext = (name: string) => limitsOf(name)?.context;
+  const given = number('context');
   return {
     url,
     key: text('key') ?? config.auth.keys[0]?.key.reveal(),
@@ -38,8 +40,8 @@ export function planFor(
     smallModel: text('small-model'),
     models: names,
     limitsOf,
-    context:
-      number('context') ?? (answering === undefined ? undefined : limitsOf(answering)?.context),
+    contextOf: (name) => (name === model ? given : undefined) ?? knownContext(name),
+    context: given ?? (answering === undefined ? undefined : knownContext(answering)),
     protocol: text('protocol'),
     modelChosen: chosen !== undefined,
   };

@@ -1,9 +1,6 @@
 /** Adds and removes marked blocks in TOML files as text; everything else keeps its bytes. */
 
-const OPEN = '# >>> hopgate setup';
-const CLOSE = '# <<< hopgate setup';
-/** Marks the user's lines that are disabled while the blocks are there; removing the blocks restores them. */
-const KEPT = '#~hopgate~ ';
+import { CLOSE, disabledLines, KEPT, lineBreakOf, linesOf, OPEN } from './marked-lines.ts';
 
 const HEADER = /^\[\[?\s*([^\]#]+?)\s*\]/;
 
@@ -105,7 +102,7 @@ export function putBlocks(original: string, change: TomlChange): string {
   const taken = takeBlocks(original, owned);
   const bom = taken.startsWith('\uFEFF') ? '\uFEFF' : '';
   const text = taken.slice(bom.length);
-  const eol = text.includes('\r\n') ? '\r\n' : '\n';
+  const eol = lineBreakOf(text);
   const ours = new Set(change.top.map(([key]) => key));
   let table = '';
   let body = '';
@@ -114,7 +111,7 @@ export function putBlocks(original: string, change: TomlChange): string {
     const lines = text.slice(entry.start, entry.end);
     const inOurTable = table === change.table || table.startsWith(`${change.table}.`);
     const replaced = table === '' && entry.kind === 'key' && ours.has(entry.name);
-    body += replaced || (inOurTable && entry.kind !== 'other') ? keep(lines) : lines;
+    body += replaced || (inOurTable && entry.kind !== 'other') ? disabledLines(lines) : lines;
   }
   const block = (title: string, lines: readonly string[]) =>
     [`${OPEN}: ${title}`, ...lines, CLOSE, ''].join(eol);
@@ -124,12 +121,6 @@ export function putBlocks(original: string, change: TomlChange): string {
   const gap = body === '' || body.endsWith('\n') ? '' : eol;
   return bom + top + body + gap + bottom;
 }
-
-const linesOf = (text: string) => text.split(/(?<=\n)/);
-const keep = (text: string) =>
-  linesOf(text)
-    .map((line) => KEPT + line)
-    .join('');
 
 /**
  * The text without the blocks, and with the lines that they had disabled. Lines between the marks that belong to

@@ -1,6 +1,7 @@
 /** Decodes a Messages request body into a conversation. Every node keeps its JSON. */
 
 import { GatewayError } from '../../../conversation/errors.ts';
+import type { KnownNodes } from '../../../conversation/session/known-nodes.ts';
 import type { Block, Conversation, Turn } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { PROTOCOL, wireOf } from '../wire.ts';
@@ -12,7 +13,7 @@ import { decodeTools } from './decode-tools.ts';
  * @throws GatewayError invalid_request; as at Anthropic, the message begins with the path of the field, and
  * `param` is that path
  */
-export function decodeRequest(body: Json): Conversation {
+export function decodeRequest(body: Json, known?: KnownNodes): Conversation {
   if (!isObject(body)) refuse('body', 'Input should be a valid dictionary');
   if (body.thread !== undefined && body.thread !== null) throw threadRefused();
   const { model, max_tokens: maxTokens, messages } = body;
@@ -29,11 +30,15 @@ export function decodeRequest(body: Json): Conversation {
     refuse('messages', messages === undefined ? 'Field required' : 'Input should be a valid list');
   }
   checkTypes(body);
-  const tools = decodeTools(body.tools);
+  const declared = () => decodeTools(body.tools);
+  const tools = known === undefined ? declared() : known.tools(body.tools, declared);
   const parts = {
     model,
     system: decodeSystem(body.system, 'system', STRICT_READER),
-    turns: messages.map((message: Json, i) => decodeTurn(message, `messages.${i}`)),
+    turns: messages.map((message: Json, i) => {
+      const decoded = () => decodeTurn(message, `messages.${i}`);
+      return known === undefined ? decoded() : known.turn(message, decoded);
+    }),
     tools,
     settings: decodeSettings(body, tools),
   };

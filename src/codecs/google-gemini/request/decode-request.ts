@@ -1,6 +1,7 @@
 /** Decodes a Gemini request body into a conversation. */
 
 import { invalid } from '../../../conversation/errors.ts';
+import type { KnownNodes } from '../../../conversation/session/known-nodes.ts';
 import type { Block, Conversation, Turn } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { bareModel } from '../address.ts';
@@ -15,7 +16,7 @@ import { decodeTools } from './decode-tools.ts';
  * answer chunk by chunk, and it is one answer all the same. `model` and `stream` are those of the address.
  * @throws GatewayError invalid_request with `param` naming the field
  */
-export function decodeRequest(body: Json): Conversation {
+export function decodeRequest(body: Json, known?: KnownNodes): Conversation {
   if (!isObject(body)) throw invalid('Invalid JSON payload received. Expected an object.');
   const named = text(body.model);
   if (!named) throw invalid('The path names no model: …/models/MODEL:generateContent.', 'model');
@@ -38,15 +39,16 @@ export function decodeRequest(body: Json): Conversation {
     throw invalid('* GenerateContentRequest.contents: contents is not specified', 'contents');
   }
   const model = bareModel(named);
-  const turns = decodeContents(sent);
+  const turns = decodeContents(sent, known);
   const system = decodeSystem(field(body, 'systemInstruction'));
-  const tools = decodeTools(body);
+  const declared = () => decodeTools(body);
+  const tools = known === undefined ? declared() : known.tools(body.tools, declared);
   const settings = decodeSettings(body);
   const parts = { model, system, turns, tools, settings };
   return { ...parts, origin: { protocol: PROTOCOL, value: body, parts } };
 }
 
-function decodeContents(contents: readonly Json[]): readonly Turn[] {
+function decodeContents(contents: readonly Json[], known: KnownNodes | undefined): readonly Turn[] {
   const ids = new HistoryCallIds();
   const turns: Turn[] = [];
   /** The neighbouring contents of the model. */
@@ -56,7 +58,9 @@ function decodeContents(contents: readonly Json[]): readonly Turn[] {
     answer = [];
   };
   contents.forEach((content, i) => {
-    const turn = decodeContent(content, `contents[${i}]`, ids);
+    const decoded = () => decodeContent(content, `contents[${i}]`, ids);
+    const turn =
+      known === undefined || namesCalls(content) ? decoded() : known.turn(content, decoded);
     if (turn.role === 'assistant') answer.push(turn);
     else {
       close();
@@ -90,6 +94,15 @@ function decodeContent(content: Json, where: string, ids: HistoryCallIds): Turn 
   const blocks = sent.map((part, i) => decodePart(part, `${where}.parts[${i}]`, ids));
   return { role, blocks, wire: wireOf(content) };
 }
+
+/** Does it hold calls or results? Their ids depend on what stands before them. */
+const namesCalls = (content: Json): boolean =>
+  isObject(content) &&
+  (list(content.parts) ?? [content.parts]).some(
+    (part) =>
+      isObject(part) &&
+      (field(part, 'functionCall') ?? field(part, 'functionResponse')) !== undefined,
+  );
 
 function roleOf(role: Json | undefined, where: string): 'user' | 'assistant' {
   if (role === 'model') return 'assistant';

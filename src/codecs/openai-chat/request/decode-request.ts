@@ -1,6 +1,7 @@
 /** Decodes a Chat Completions request body into a conversation, one turn for each message. */
 
 import { invalid } from '../../../conversation/errors.ts';
+import type { KnownNodes } from '../../../conversation/session/known-nodes.ts';
 import type {
   Block,
   Conversation,
@@ -19,7 +20,7 @@ import { decodeTools } from './decode-tools.ts';
  * Every message becomes one turn. A tool message becomes a `user` turn with one result.
  * @throws GatewayError invalid_request with `param` naming the field
  */
-export function decodeRequest(body: Json): Conversation {
+export function decodeRequest(body: Json, known?: KnownNodes): Conversation {
   if (!isObject(body)) {
     throw invalid('We could not parse the JSON body of your request: expected an object.');
   }
@@ -53,7 +54,10 @@ export function decodeRequest(body: Json): Conversation {
   let freeform: Set<string> | undefined;
   const turns: Turn[] = [];
   for (let i = 0; i < sent.length; i++) {
-    const turn = decodeMessage(sent[i]!, `messages[${i}]`, freeform);
+    const decoded = () => decodeMessage(sent[i]!, `messages[${i}]`, freeform);
+    // Behind a freeform call the same result may be another.
+    const turn =
+      known === undefined || freeform !== undefined ? decoded() : known.turn(sent[i], decoded);
     turns.push(turn);
     if (turn.role !== 'assistant') continue;
     for (const block of turn.blocks) {
@@ -63,7 +67,9 @@ export function decodeRequest(body: Json): Conversation {
     }
   }
   const system: readonly Block[] = [];
-  const tools = decodeTools(body);
+  const declared = () => decodeTools(body);
+  const others = body.functions !== undefined || body.web_search_options !== undefined;
+  const tools = known === undefined || others ? declared() : known.tools(body.tools, declared);
   const settings = decodeSettings(body);
   const parts = { model, system, turns, tools, settings };
   const origin = { protocol: PROTOCOL, value: body, parts } as const;

@@ -1,6 +1,7 @@
 /** Decodes a Responses request body into a conversation, one turn for each input item. */
 
 import { GatewayError, invalid } from '../../../conversation/errors.ts';
+import type { KnownNodes } from '../../../conversation/session/known-nodes.ts';
 import type { Block, Conversation, Tool, Turn } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
@@ -13,7 +14,7 @@ import { addLoadedTools, decodeTool } from './decode-tools.ts';
 const INPUT_ELSEWHERE = ['previous_response_id', 'conversation', 'prompt'];
 
 /** @throws GatewayError invalid_request with `param` naming the field */
-export function decodeRequest(body: Json): Conversation {
+export function decodeRequest(body: Json, known?: KnownNodes): Conversation {
   if (!isObject(body)) {
     throw invalid('We could not parse the JSON body of your request: expected a JSON object.');
   }
@@ -28,8 +29,9 @@ export function decodeRequest(body: Json): Conversation {
     throw wrongType('model', 'a string', model);
   }
   const system = decodeInstructions(body.instructions);
-  const turns = decodeInput(body);
-  const declared = decodeTools(body.tools);
+  const turns = decodeInput(body, known);
+  const decoded = () => decodeTools(body.tools);
+  const declared = known === undefined ? decoded() : known.tools(body.tools, decoded);
   const tools = addLoadedTools(declared, toolsLoadedBy(turns));
   const settings = decodeSettings(body);
   const parts = { model, system, turns, tools, settings };
@@ -55,13 +57,16 @@ function decodeInstructions(value: Json | undefined): readonly Block[] {
   throw wrongType('instructions', 'a string', value);
 }
 
-function decodeInput(body: JsonObject): readonly Turn[] {
+function decodeInput(body: JsonObject, known: KnownNodes | undefined): readonly Turn[] {
   const input = body.input;
   if (typeof input === 'string') {
     return [{ role: 'user', blocks: [{ type: 'text', text: input }] }];
   }
   if (Array.isArray(input)) {
-    return input.map((item: Json, i) => decodeInputItem(item, `input[${i}]`));
+    return input.map((item: Json, i) => {
+      const decoded = () => decodeInputItem(item, `input[${i}]`);
+      return known === undefined ? decoded() : known.turn(item, decoded);
+    });
   }
   if (input === undefined || input === null) {
     if (INPUT_ELSEWHERE.some((key) => body[key] !== undefined && body[key] !== null)) return [];

@@ -1,6 +1,6 @@
 /** Words that questions are made of and that tell nothing of what is asked for. */
 
-import { stem } from './stem.ts';
+import { stem } from '../../../lib/text/stem.ts';
 
 /** English ones as stems, and lone Chinese characters; kept texts have them indexed all the same. */
 export const STOP_WORDS: ReadonlySet<string> = new Set([

@@ -1,6 +1,6 @@
 /** Splits texts into search terms: stems of words, or characters and pairs in scripts without blanks. */
 
-import { stem } from './stem.ts';
+import { stem } from '../../../lib/text/stem.ts';
 import { STOP_WORDS, withoutFillers } from './stop-words.ts';
 
 /** The terms of a text with their counts. */

@@ -30,8 +30,9 @@ export function curlLine(
   const source = fromSample(store, meta, stage);
   const stageInfo = meta.edges.find((one) => one.stage === stage);
   const provider = config.providers[source.target?.split('/')[0] ?? ''];
-  // The built-in demo has no address.
-  const toVendor = source.direct && /^https?:/.test(stageInfo?.url ?? '');
+  // The built-in demo has no address. A platform takes another form, which nothing but this program signs.
+  const toVendor =
+    source.direct && provider?.platform === undefined && /^https?:/.test(stageInfo?.url ?? '');
   const headers: string[] = ["-H 'content-type: application/json'"];
   if (toVendor) {
     const auth = provider?.auth ?? USUAL_AUTH[source.protocol];

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { COMMON_OPTIONS } from '../../../../src/cli/command.ts';
+import { CLIENT_NAMES } from '../../../../src/cli/commands/setup/clients/index.ts';
 import { COMMANDS } from '../../../../src/cli/commands.ts';
 import { createWorld, type World } from '../../world.ts';
 
@@ -23,6 +24,10 @@ beforeAll(async () => {
     writeFileSync(join(folder, name), out);
   }
   writeFileSync(join(folder, 'a file.yaml'), '');
+  // The program as the shells find it: it prints two ids where it is asked for them as the scripts ask.
+  const program =
+    '#!/bin/sh\n[ "$*" = "samples list --ids --limit 200" ] && echo req_1_aa req_2_bb | tr " " "\\n"\n';
+  writeFileSync(join(folder, 'hopgate'), program, { mode: 0o755 });
 });
 afterAll(() => {
   world.remove();
@@ -32,7 +37,13 @@ afterAll(() => {
 async function said(command: readonly string[], env: Record<string, string> = {}): Promise<string> {
   const child = Bun.spawn([...command], {
     cwd: folder,
-    env: { PATH: process.env.PATH!, HOME: folder, TERM: 'dumb', LC_ALL: 'C.UTF-8', ...env },
+    env: {
+      PATH: `${folder}:${process.env.PATH}`,
+      HOME: folder,
+      TERM: 'dumb',
+      LC_ALL: 'C.UTF-8',
+      ...env,
+    },
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',
@@ -59,13 +70,20 @@ const CASES: readonly (readonly [line: string, offers: readonly string[]])[] = [
   ['hopgate --po', ['--port']],
   ['hopgate serve --log-level ', ['trace', 'debug', 'info', 'warn', 'error', 'silent']],
   ['hopgate serve --log-level e', ['error']],
-  ['hopgate setup ', ['claude', 'codex', 'opencode']],
-  ['hopgate setup --model x co', ['codex']],
+  ['hopgate setup ', CLIENT_NAMES],
+  ['hopgate setup --model x co', ['codex', 'continue']],
   ['hopgate setup claude ', []],
   ['hopgate service --system un', ['uninstall']],
   ['hopgate help comp', ['completions']],
   ['hopgate check --config a', ['a file.yaml']],
   ['hopgate check --sch', ['--schema']],
+  ['hopgate samples show ', ['req_1_aa', 'req_2_bb']],
+  ['hopgate samples show req_2', ['req_2_bb']],
+  [
+    'hopgate samples diff req_1_aa ',
+    ['client-request', 'provider-request', 'provider-response', 'client-response'],
+  ],
+  ['hopgate bisect req_1', ['req_1_aa']],
   ...COMMANDS.map(({ name }) => [`hopgate ${name} --`, optionNames(name)] as const),
 ];
 

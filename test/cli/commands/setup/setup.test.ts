@@ -29,6 +29,27 @@ const setup = (words: string, input?: string) => world.run(['setup', ...words.sp
 const CLAUDE = '.claude/settings.json';
 const CODEX = '.codex/config.toml';
 const OPENCODE = '.config/opencode/opencode.json';
+const GEMINI = '.gemini/.env';
+const GEMINI_SETTINGS = '.gemini/settings.json';
+const QWEN = '.qwen/settings.json';
+const CLINE = '.cline/data/settings/providers.json';
+const AIDER = '.aider.conf.yml';
+const AIDER_MODELS = '.aider.model.metadata.json';
+const ZED = '.config/zed/settings.json';
+const CONTINUE = '.continue/config.yaml';
+
+/** The file that setup writes where there is none, and a text in it that cannot be read. */
+const MAIN: Readonly<Record<string, readonly [file: string, broken: string]>> = {
+  claude: [CLAUDE, '{"env": {\n'],
+  codex: [CODEX, 'model = \n'],
+  opencode: [OPENCODE, '{"env": {\n'],
+  gemini: [GEMINI, '# >>> hopgate setup: cut off\nA=1\n'],
+  qwen: [QWEN, '{"env": {\n'],
+  cline: [CLINE, '[]'],
+  aider: [AIDER, 'model: [\n'],
+  zed: [ZED, '{"agent": 1 2}'],
+  continue: [CONTINUE, 'models: {a: b\n'],
+};
 
 /** What users have: odd layout, comments, keys of their own. */
 const USERS: Readonly<Record<string, readonly (readonly [file: string, text: string])[]>> = {
@@ -51,10 +72,51 @@ const USERS: Readonly<Record<string, readonly (readonly [file: string, text: str
       '{\n  // my model\n  "model": "x/y", /* two */\n  "permission": {"*": "ask",},\n}\n',
     ],
   ],
+  gemini: [
+    [GEMINI, 'GEMINI_API_KEY=AIza-mine\nOTHER=1'],
+    [GEMINI, '# mine\r\nexport GOOGLE_GEMINI_BASE_URL="https://x"\r\n'],
+    [GEMINI, '\uFEFFA=1\n\n\n'],
+    [GEMINI, ''],
+    [
+      GEMINI_SETTINGS,
+      '{\n  // mine\n  "security": {"auth": {"selectedType": "oauth-personal"}},\n}',
+    ],
+  ],
+  qwen: [
+    [QWEN, '{"$version":4,"modelProviders":{"openai":[{"id":"x"}]},"model":{"name":"x"}}'],
+    [QWEN, '\uFEFF{\r\n\t"env": {"A": "1",},\r\n}'],
+  ],
+  cline: [
+    [CLINE, '{"version":1,"lastUsedProvider":"cline","modes":{},"providers":{"cline":{}}}'],
+    [CLINE, '{"version":1,"providers":{"openai-compatible":{"settings":{"apiKey":"k"}}}}\n'],
+  ],
+  aider: [
+    [AIDER, '# mine\nmodel: sonnet # fast\nread: [a.md,\n  b.md]\ndark-mode: true'],
+    [AIDER, '\uFEFFopenai-api-key: >-\r\n  folded\r\n  key\r\nauto-commits: false\r\n'],
+    [AIDER, '---\n"model": x\n\n# the end'],
+    [AIDER, '# nothing but words\n'],
+    [AIDER_MODELS, '{"openai/x": {"max_tokens": 1}}'],
+  ],
+  zed: [
+    [
+      ZED,
+      '// Zed settings\n{\n  "theme": "One Dark", // dark\n  "agent": {\n    "version": "2",\n  },\n}',
+    ],
+    [ZED, '{"agent": {"default_model": {"provider": "zed.dev", "model": "x"}}}'],
+  ],
+  continue: [
+    [CONTINUE, 'name: a\nversion: 1.0.0\nschema: v1\nmodels:\n- name: x # mine\n  model: y'],
+    [
+      CONTINUE,
+      'name: a\r\nmodels:\r\n  - name: x\r\n    prompt: |\r\n      two\r\n      lines\r\n\r\n# rules\r\nrules: []\r\n',
+    ],
+    [CONTINUE, '\uFEFFname: a\nmodels: [] # none\nrules:\n  - be kind\n'],
+    [CONTINUE, 'models:\nname: a'],
+  ],
 };
 
 for (const [client, cases] of Object.entries(USERS)) {
-  const missing = { claude: CLAUDE, codex: CODEX, opencode: OPENCODE }[client]!;
+  const [missing, broken] = MAIN[client]!;
 
   describe(client, () => {
     test('no file before: written for its owner alone, and gone after --revert', async () => {
@@ -84,7 +146,8 @@ for (const [client, cases] of Object.entries(USERS)) {
         expect((await setup(`${client} --yes --model glm-4.7`)).out).toContain('set up already');
         expect(read(file)).toBe(once);
         await setup(`${client} --yes --model glm-4.6`);
-        expect(read(file)).toContain('glm-4.6');
+        const main = existsSync(join(world.home, missing)) ? read(missing) : '';
+        expect(read(file) + main).toContain('glm-4.6');
         await setup(`${client} --revert --yes`);
         expect(read(file)).toBe(text);
       });
@@ -120,7 +183,6 @@ for (const [client, cases] of Object.entries(USERS)) {
     });
 
     test('a file that cannot be read is left alone, with the reason', async () => {
-      const broken = client === 'codex' ? 'model = \n' : '{"env": {\n';
       world.write(missing, broken);
       const { code, err } = await setup(`${client} --yes`);
       expect(code).toBe(1);
@@ -312,16 +374,106 @@ describe('what is written', () => {
     expect(json(OPENCODE).model).toBe('hopgate/glm-4.6');
   });
 
+  test('gemini: the address and the model, and a way to sign in that reads the key', async () => {
+    world.write(GEMINI_SETTINGS, '{"security": {"auth": {"selectedType": "oauth-personal"}}}');
+    await setup('gemini --yes');
+    expect(read(GEMINI).split('\n').slice(1, 4)).toEqual([
+      'GOOGLE_GEMINI_BASE_URL="http://127.0.0.1:5520"',
+      'GEMINI_API_KEY="hopgate"',
+      'GEMINI_MODEL="glm-4.7"',
+    ]);
+    // A window of 204,800 in shares of the one that Gemini CLI takes for granted.
+    expect(json(GEMINI_SETTINGS)).toEqual({
+      security: { auth: { selectedType: 'gemini-api-key' } },
+      model: { compressionThreshold: 0.1367 },
+    });
+    const { err } = await setup('gemini --yes --url http://gate.example.com');
+    expect(err).toContain('refuses http:');
+  });
+
+  test('qwen: a provider of its own beside those of the user', async () => {
+    world.write(QWEN, '{"modelProviders": {"openai": [{"id": "mine"}]}}');
+    await setup('qwen --yes --model glm-4.6');
+    const { modelProviders, model, env } = json(QWEN);
+    expect(modelProviders.openai).toEqual([{ id: 'mine' }]);
+    expect(modelProviders.hopgate[0]).toEqual({
+      id: 'glm-4.6',
+      name: 'hopgate: glm-4.6',
+      baseUrl: 'http://127.0.0.1:5520/v1',
+      envKey: 'HOPGATE_API_KEY',
+      generationConfig: { contextWindowSize: 204_800 },
+    });
+    expect([model.name, env.HOPGATE_API_KEY]).toEqual(['glm-4.6', 'hopgate']);
+  });
+
+  test('cline: the provider for addresses of the OpenAI kind, with its window', async () => {
+    await setup('cline --yes --context 50000');
+    expect(json(CLINE).providers['openai-compatible'].settings).toEqual({
+      provider: 'openai-compatible',
+      apiKey: 'hopgate',
+      model: 'glm-4.7',
+      baseUrl: 'http://127.0.0.1:5520/v1',
+      contextWindow: 50_000,
+      maxTokens: 131_072,
+    });
+  });
+
+  test('aider: the model, and the windows of all models', async () => {
+    await setup('aider --yes --small-model glm-4.6');
+    expect(Bun.YAML.parse(read(AIDER))).toEqual({
+      model: 'openai/glm-4.7',
+      'weak-model': 'openai/glm-4.6',
+      'openai-api-base': 'http://127.0.0.1:5520/v1',
+      'openai-api-key': 'hopgate',
+    });
+    expect(json(AIDER_MODELS)['openai/glm-4.6'].max_input_tokens).toBe(204_800);
+  });
+
+  test('aider: no window is known, so there is no file of windows', async () => {
+    world.write('.config/hopgate/hopgate.yaml', GLM_CONFIG.replaceAll(/glm-4\.[67]/g, 'own-model'));
+    expect((await setup('aider --yes')).code).toBe(0);
+    expect(existsSync(join(world.home, AIDER_MODELS))).toBe(false);
+  });
+
+  test('zed: a provider with all models; an own default model stays unless one is named', async () => {
+    world.write(ZED, '{"agent": {"default_model": {"provider": "zed.dev", "model": "x"}}}');
+    const { err } = await setup('zed --yes');
+    expect(err).toContain('HOPGATE_API_KEY');
+    expect(json(ZED).agent.default_model.model).toBe('x');
+    const { hopgate } = json(ZED).language_models.openai_compatible;
+    expect(hopgate.available_models[0]).toEqual({
+      name: 'glm-4.7',
+      max_tokens: 204_800,
+      max_output_tokens: 131_072,
+      capabilities: {
+        tools: true,
+        images: false,
+        parallel_tool_calls: true,
+        prompt_cache_key: false,
+      },
+    });
+    await setup('zed --yes --model glm-4.6');
+    expect(json(ZED).agent.default_model).toEqual({ provider: 'hopgate', model: 'glm-4.6' });
+  });
+
+  test('continue: its older configuration would be hidden, so nothing is written', async () => {
+    world.write('.continue/config.json', '{}');
+    const { code, err } = await setup('continue --yes');
+    expect([code, err.includes('let Continue convert it first')]).toEqual([1, true]);
+    expect(existsSync(join(world.home, CONTINUE))).toBe(false);
+  });
+
   test('a key that clients need is written, but never shown', async () => {
     world.write('.config/hopgate/hopgate.yaml', `${GLM_CONFIG}auth: { keys: [a-secret-key] }\n`);
-    for (const client of ['claude', 'opencode']) {
+    for (const client of Object.keys(MAIN)) {
+      if (client === 'codex' || client === 'zed') continue;
       const shown = [
         await setup(`${client} --show`),
         await setup(`${client} --show --json`),
         await setup(`${client} --yes`),
       ];
       for (const { out, err } of shown) expect(out + err).not.toContain('a-secret-key');
-      expect(read(client === 'claude' ? CLAUDE : OPENCODE)).toContain('a-secret-key');
+      expect(read(MAIN[client]![0])).toContain('a-secret-key');
       const { out } = await setup(`${client} --revert --show`);
       expect(out).not.toContain('a-secret-key');
     }
@@ -350,8 +502,20 @@ describe('what is written', () => {
     world.variables.CLAUDE_CONFIG_DIR = join(world.home, 'c1');
     world.variables.CODEX_HOME = join(world.home, 'c2');
     world.variables.OPENCODE_CONFIG = join(world.home, 'c3.json');
-    for (const client of ['claude', 'codex', 'opencode']) await setup(`${client} --yes`);
-    for (const file of ['c1/settings.json', 'c2/config.toml', 'c3.json']) {
+    world.variables.GEMINI_CLI_HOME = join(world.home, 'c4');
+    world.variables.QWEN_HOME = join(world.home, 'c5');
+    world.variables.CLINE_DATA_DIR = join(world.home, 'c6');
+    world.variables.CONTINUE_GLOBAL_DIR = join(world.home, 'c7');
+    for (const client of Object.keys(MAIN)) await setup(`${client} --yes`);
+    for (const file of [
+      'c1/settings.json',
+      'c2/config.toml',
+      'c3.json',
+      'c4/.gemini/.env',
+      'c5/settings.json',
+      'c6/settings/providers.json',
+      'c7/config.yaml',
+    ]) {
       expect(existsSync(join(world.home, file))).toBe(true);
     }
   });

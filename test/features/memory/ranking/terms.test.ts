@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { stem } from '../../../../src/features/memory/ranking/stem.ts';
+import { stem } from '../../../../src/lib/text/stem.ts';
 import {
   isSingleCharacter,
   queryTerms,

@@ -1,0 +1,90 @@
+/** Claude Code: the `env` block of `~/.claude/settings.json`. */
+
+import { join } from 'node:path';
+import type { Environment } from '../../../../config/environment.ts';
+import { isObject } from '../../../../lib/json/json.ts';
+import type { Client, FileChange, SetupPlan } from '../client.ts';
+import { applyEdits, type JsonEdit, stripEdits } from '../json-edits.ts';
+import { getAt } from '../jsonc.ts';
+
+// Claude Code assumes a window of a million tokens for models that it does not know, and then compacts far too
+// late. Half of the vendors' models have at least this much.
+const CAUTIOUS_CONTEXT = 128_000;
+
+/** What Claude Code assumes for the models it knows. */
+const CLAUDE_CONTEXT = 200_000;
+
+const isClaude = (model: string) => /(^|\/)claude-/.test(model);
+
+export const claude: Client = {
+  name: 'claude',
+  title: 'Claude Code',
+
+  files: [{ path: settingsPath, apply, strip: stripEdits }],
+
+  hints(plan, text) {
+    const hints = ['Start a new "claude" session; one that is running keeps its old settings.'];
+    const env = text === undefined || text.trim() === '' ? undefined : getAt(text, ['env']);
+    if (isObject(env) && env.ANTHROPIC_API_KEY !== undefined) {
+      hints.push(
+        'The env block holds an ANTHROPIC_API_KEY as well: Claude Code asks at its start which of the two to use. Take it out, or answer that the token is meant.',
+      );
+    }
+    if (plan.model === undefined) {
+      if (
+        plan.answeringModel !== undefined &&
+        !isClaude(plan.answeringModel) &&
+        plan.context === undefined
+      ) {
+        hints.push(
+          `The context window of "${plan.answeringModel}", which answers, is not known here: Claude Code takes it for that of its own models. Pass --context N.`,
+        );
+      }
+      hints.push(
+        'Claude Code keeps asking for its own model names; the routes of the configuration say where they go.',
+      );
+    } else if (!isClaude(plan.model) && plan.context === undefined) {
+      hints.push(
+        `The context window of "${plan.model}" is not known here; ${CAUTIOUS_CONTEXT} tokens were taken. Pass --context N for another.`,
+      );
+    }
+    return hints;
+  },
+};
+
+function settingsPath(environment: Environment): string {
+  const folder = environment.variable('CLAUDE_CONFIG_DIR');
+  return join(folder ?? join(environment.userHome, '.claude'), 'settings.json');
+}
+
+function apply(text: string | undefined, plan: SetupPlan): FileChange {
+  const env: Record<string, string> = {
+    ANTHROPIC_BASE_URL: plan.url,
+    // Without any token Claude Code asks its user to log in.
+    ANTHROPIC_AUTH_TOKEN: plan.key ?? 'hopgate',
+  };
+  if (plan.model !== undefined) {
+    const small = plan.smallModel ?? plan.model;
+    env.ANTHROPIC_MODEL = plan.model;
+    env.ANTHROPIC_DEFAULT_OPUS_MODEL = plan.model;
+    env.ANTHROPIC_DEFAULT_SONNET_MODEL = plan.model;
+    env.ANTHROPIC_DEFAULT_HAIKU_MODEL = small;
+    env.CLAUDE_CODE_SUBAGENT_MODEL = plan.model;
+    if (!isClaude(plan.model)) {
+      env.CLAUDE_CODE_MAX_CONTEXT_TOKENS = String(plan.context ?? CAUTIOUS_CONTEXT);
+    }
+  } else if (plan.answeringModel !== undefined && !isClaude(plan.answeringModel)) {
+    // Claude Code shows and fills the window of the model it requests; another model answers.
+    if (plan.context !== undefined) {
+      env.CLAUDE_CODE_MAX_CONTEXT_TOKENS = String(plan.context);
+      if (plan.context < CLAUDE_CONTEXT) {
+        env.CLAUDE_CODE_AUTO_COMPACT_WINDOW = String(plan.context);
+      }
+    }
+  } else if (plan.context !== undefined && plan.context < CLAUDE_CONTEXT) {
+    // Claude Code fills the window of the model it requests; the model that answers has a smaller one.
+    env.CLAUDE_CODE_AUTO_COMPACT_WINDOW = String(plan.context);
+  }
+  const edits = Object.entries(env).map(([name, value]): JsonEdit => [['env', name], value]);
+  return applyEdits(text, edits);
+}

@@ -1,0 +1,77 @@
+/** Gemini CLI: the address in `~/.gemini/.env`, and the way it signs in in `settings.json`. */
+
+import { join } from 'node:path';
+import type { Environment } from '../../../../config/environment.ts';
+import type { Client } from '../client.ts';
+import { applyEdits, type JsonEdit, stripEdits } from '../json-edits.ts';
+import { type LineRange, linesOf, pastMark, withBlock, withoutBlock } from '../marked-lines.ts';
+
+// Gemini CLI takes every model for one of this window, and compresses at half of it.
+const ASSUMED_CONTEXT = 1_048_576;
+const COMPRESSES_AT = 0.5;
+/** Of the true window, so that an answer still fits. */
+const FULL = 0.7;
+
+const folder = (environment: Environment) =>
+  join(environment.variable('GEMINI_CLI_HOME') ?? environment.userHome, '.gemini');
+
+/** The lines of a `.env` file that set one of the names. */
+function linesSetting(text: string, names: readonly string[]): readonly LineRange[] {
+  const found: LineRange[] = [];
+  let start = 0;
+  for (const line of linesOf(text)) {
+    const end = start + line.length;
+    const name = /^\s*(?:export\s+)?(\w+)\s*=/.exec(line)?.[1];
+    if (name !== undefined && names.includes(name)) found.push({ start, end });
+    start = end;
+  }
+  return found;
+}
+
+export const gemini: Client = {
+  name: 'gemini',
+  title: 'Gemini CLI',
+  files: [
+    {
+      path: (environment) => join(folder(environment), '.env'),
+      apply(text = '', plan) {
+        const variables: Record<string, string> = {
+          GOOGLE_GEMINI_BASE_URL: plan.url,
+          GEMINI_API_KEY: plan.key ?? 'hopgate',
+          ...(plan.model === undefined ? {} : { GEMINI_MODEL: plan.model }),
+        };
+        const names = Object.keys(variables);
+        const lines = names.map((name) => `${name}=${JSON.stringify(variables[name])}`);
+        const edited = pastMark(text, (marked) => {
+          const bare = withoutBlock(marked);
+          const disabled = linesSetting(bare, names);
+          return withBlock(bare, { client: 'gemini', lines, at: bare.length, disabled });
+        });
+        return { text: edited, undo: [] };
+      },
+      strip: (text) => pastMark(text, withoutBlock),
+    },
+    {
+      path: (environment) => join(folder(environment), 'settings.json'),
+      apply(text, { context }) {
+        const edits: JsonEdit[] = [[['security', 'auth', 'selectedType'], 'gemini-api-key']];
+        if (context !== undefined && context * FULL < ASSUMED_CONTEXT * COMPRESSES_AT) {
+          const share = Math.round((context * FULL * 10_000) / ASSUMED_CONTEXT) / 10_000;
+          edits.push([['model', 'compressionThreshold'], share]);
+        }
+        return applyEdits(text, edits);
+      },
+      strip: stripEdits,
+    },
+  ],
+  hints(plan) {
+    const hints = [
+      'A .env file in the folder of a project hides the one that was written: Gemini CLI reads the nearest one alone.',
+    ];
+    const { protocol, hostname } = new URL(plan.url);
+    if (protocol === 'http:' && !/^(localhost|127\.0\.0\.1|\[::1\])$/.test(hostname)) {
+      hints.push('Gemini CLI refuses http: for addresses other than localhost; use https.');
+    }
+    return hints;
+  },
+};

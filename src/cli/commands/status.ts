@@ -1,0 +1,106 @@
+/** `hopgate status`: is the gateway of this configuration running, and which of its targets serve. */
+
+import { isObject, type Json } from '../../lib/json/json.ts';
+import { printableLine } from '../../lib/text/printable-text.ts';
+import type { CommandSpec, Invocation } from '../command.ts';
+import { describeSource, loadOrReport } from '../load-config.ts';
+import { restsIn } from '../resting-targets.ts';
+import { askGateway } from '../running-gateway.ts';
+import { reachableUrl } from '../served-models.ts';
+import { jsonOption } from '../shared-options.ts';
+import { fittingTable } from '../terminal.ts';
+
+export const STATUS: CommandSpec = {
+  name: 'status',
+  group: 'Look',
+  summary: 'say whether the gateway runs, and which targets serve',
+  description: [
+    'Asks the gateway at the address of the configuration. Only targets that were used since it started are listed. A resting target is not used until the given time, because its vendor refused, failed or limited requests.',
+  ],
+  options: [jsonOption()],
+  examples: [{ line: 'hopgate status', summary: 'Is it running, and how is it?' }],
+  exits: [
+    [0, 'it runs and takes requests'],
+    [1, 'the configuration cannot be used, or another program answers there'],
+    [3, 'it does not run, or takes no requests at the moment'],
+  ],
+  run: runStatus,
+};
+
+/** What `--json` prints. */
+interface Status {
+  readonly running: boolean;
+  readonly ready: boolean;
+  readonly url: string;
+  readonly config: string;
+  readonly version?: string;
+  /** Why it is not ready. */
+  readonly reason?: string;
+  readonly targets: readonly { readonly target: string; readonly state: string }[];
+}
+
+async function runStatus(invocation: Invocation): Promise<number> {
+  const { out, err, flag, io } = invocation;
+  const config = await loadOrReport(invocation);
+  if (config === undefined) return 1;
+  const ask = (path: string) => askGateway(config, io.fetch, path);
+  const [about, readiness, health] = await Promise.all([
+    ask('/'),
+    ask('/readyz'),
+    ask('/health/targets'),
+  ]);
+  const url = reachableUrl(config.listen);
+  if (about !== undefined && about.body?.name !== 'hopgate') {
+    err.line(`hopgate: another program answers at ${url}.`);
+    return 1;
+  }
+  const ready = readiness?.status === 200;
+  const status: Status = {
+    running: about !== undefined,
+    ready,
+    url,
+    config: describeSource(config.source),
+    ...(typeof about?.body?.version === 'string' && { version: about.body.version }),
+    ...(typeof readiness?.body?.reason === 'string' && { reason: readiness.body.reason }),
+    targets: targetsIn(health?.body?.targets),
+  };
+  if (flag('json')) out.line(JSON.stringify(status, null, 2));
+  else print(invocation, status, restsIn(health?.body));
+  return ready ? 0 : 3;
+}
+
+function print(
+  { out }: Invocation,
+  { running, ready, url, config, version, reason, targets }: Status,
+  rests: ReturnType<typeof restsIn>,
+): void {
+  if (!running) {
+    out.line(out.paint('red', `No gateway answers at ${url}.`));
+    out.line(`  configuration  ${config}`);
+    out.line('  "hopgate serve" starts one here, "hopgate service install" one in the background.');
+    return;
+  }
+  const state = ready ? out.paint('green', 'ready') : out.paint('yellow', reason ?? 'not ready');
+  out.line(`hopgate ${printableLine(version ?? '', 40)} at ${url}: ${state}`);
+  out.line(`  configuration  ${config}`);
+  out.line(`  exchanges      ${url}/ui`);
+  out.line(`  manual         ${url}/docs`);
+  if (targets.length === 0) return;
+  out.line();
+  const why = new Map(rests.map(({ target, rests: all }) => [target, all.join('; ')]));
+  const rows = targets.map(({ target, state: word }) => [target, word, why.get(target) ?? '']);
+  const [head, ...lines] = fittingTable(rows, ['TARGET', 'STATE', 'RESTS'], out.columns, []);
+  out.line(out.paint('bold', head!));
+  lines.forEach((line, i) => {
+    out.line(targets[i]!.state === 'serving' ? line : out.paint('yellow', line));
+  });
+}
+
+const targetsIn = (value: Json | undefined): Status['targets'] =>
+  (Array.isArray(value) ? (value as readonly Json[]) : [])
+    .filter(isObject)
+    .flatMap((one) =>
+      typeof one.target === 'string' && typeof one.state === 'string'
+        ? [{ target: printableLine(one.target, 200), state: printableLine(one.state, 40) }]
+        : [],
+    );

@@ -1,0 +1,59 @@
+/** `hopgate ui`: opens the page with the recorded exchanges in a browser, or prints its address. */
+
+import { needsKey } from '../../config/sections/auth.ts';
+import type { CommandSpec, Invocation } from '../command.ts';
+import { loadOrReport } from '../load-config.ts';
+import { programPath } from '../run-program.ts';
+import { askGateway } from '../running-gateway.ts';
+import { reachableUrl } from '../served-models.ts';
+
+export const UI: CommandSpec = {
+  name: 'ui',
+  group: 'Look',
+  summary: 'open the page with the recorded exchanges in a browser',
+  description: [
+    'Prints the address of the page, and opens it where there is a browser. The gateway must be running.',
+    'The page of a gateway on another machine is reachable through a tunnel: ssh -L 5520:127.0.0.1:5520 SERVER.',
+  ],
+  options: [{ name: 'print', summary: 'only print the address' }],
+  examples: [
+    { line: 'hopgate ui', summary: 'The exchanges, in the browser.' },
+    { line: 'hopgate ui --print', summary: 'The address alone, for a script.' },
+  ],
+  exits: [
+    [0, 'opened, or printed'],
+    [1, 'no gateway answers, or the configuration cannot be used'],
+  ],
+  run: runUi,
+};
+
+async function runUi(invocation: Invocation): Promise<number> {
+  const { out, err, flag, io } = invocation;
+  const config = await loadOrReport(invocation);
+  if (config === undefined) return 1;
+  const url = `${reachableUrl(config.listen)}/ui`;
+  out.line(url);
+  const about = await askGateway(config, io.fetch, '/');
+  if (about?.body?.name !== 'hopgate') {
+    err.line('hopgate: no gateway answers there. "hopgate serve" starts one.');
+    return 1;
+  }
+  if (needsKey(config.auth)) err.line('The page asks for a key of the gateway, once for each tab.');
+  const opener = flag('print') ? undefined : openerOf(invocation);
+  if (opener === undefined) return 0;
+  // The opener may stay as long as the browser does.
+  Bun.spawn([opener, url], { stdio: ['ignore', 'ignore', 'ignore'] }).unref();
+  return 0;
+}
+
+/** The program that opens an address in the browser; undefined on a machine without a desktop. */
+function openerOf(invocation: Invocation): string | undefined {
+  const { deps, io } = invocation;
+  if ((deps.platform ?? process.platform) === 'darwin') return programPath(invocation, 'open');
+  const { environment } = io;
+  const desktop = ['DISPLAY', 'WAYLAND_DISPLAY', 'WSL_DISTRO_NAME'].some(
+    (name) => environment.variable(name) !== undefined,
+  );
+  if (!desktop) return undefined;
+  return programPath(invocation, 'wslview') ?? programPath(invocation, 'xdg-open');
+}

@@ -1,0 +1,43 @@
+/** Asks the gateway that should run at the address of a configuration: does it answer, and what does it say of itself. */
+
+import type { Config } from '../config/config.ts';
+import { readUpTo } from '../lib/http/read-up-to.ts';
+import { isObject, type Json, type JsonObject, tryParse } from '../lib/json/json.ts';
+import { fetchOwn, reachableUrl } from './served-models.ts';
+
+const ASK_MS = 2000;
+const ANSWER_BYTES = 4 * 1024 * 1024;
+const HASHED = /^sha256:/i;
+
+export interface GatewayAnswer {
+  readonly status: number;
+  /** The body where it is a JSON object. */
+  readonly body: JsonObject | undefined;
+}
+
+/**
+ * `GET path` with the first key of the configuration that is known in plain text.
+ * @returns undefined when there is no answer within two seconds
+ */
+export async function askGateway(
+  config: Config,
+  fetch: typeof globalThis.fetch,
+  path: string,
+): Promise<GatewayAnswer | undefined> {
+  const key = config.auth.keys.map((one) => one.key.reveal()).find((text) => !HASHED.test(text));
+  try {
+    const answer = await fetchOwn(config.listen, fetch)(`${reachableUrl(config.listen)}${path}`, {
+      headers: {
+        accept: 'application/json',
+        ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+      },
+      signal: AbortSignal.timeout(ASK_MS),
+      redirect: 'error',
+    });
+    const { bytes } = await readUpTo(answer.body, ANSWER_BYTES);
+    const body: Json | undefined = tryParse(new TextDecoder().decode(bytes));
+    return { status: answer.status, body: isObject(body) ? body : undefined };
+  } catch {
+    return undefined;
+  }
+}

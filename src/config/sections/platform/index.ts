@@ -1,0 +1,234 @@
+/** The keys of a provider that is reached through a cloud's platform: Google Vertex AI or Amazon Bedrock. */
+
+import { readFileSync } from 'node:fs';
+import { type Static, Type } from '@sinclair/typebox';
+import type { ProtocolName } from '../../../conversation/protocol-names.ts';
+import { withoutTrailing } from '../../../lib/text/trim-end.ts';
+import type { Environment } from '../../environment.ts';
+import type { Findings, Path } from '../../file/problem.ts';
+import { choice, optional, text } from '../../file/schema-types.ts';
+import {
+  type GoogleCredentials,
+  googleCredentials,
+  googleCredentialsFile,
+} from '../../vendors/google-credentials.ts';
+import { PLATFORM_NAMES, type PlatformName } from '../../vendors/presets.ts';
+
+/** These names become parts of a host or of a path. */
+const part = (description: string, pattern: string, mismatch: string) =>
+  Type.String({ pattern, 'x-mismatch': mismatch, description });
+const place = (description: string) =>
+  part(description, '^[a-z0-9-]{1,40}$', 'must hold only a–z, 0–9 and -');
+
+export const platformKeys = {
+  platform: optional(
+    choice(
+      PLATFORM_NAMES,
+      'The cloud that serves the models. vertex: Google Vertex AI, for anthropic-messages and google-gemini; bedrock: Amazon Bedrock, for anthropic-messages.',
+    ),
+    "the preset's, else the vendor itself",
+  ),
+  project: optional(
+    part(
+      'vertex: the Google Cloud project.',
+      '^[a-z0-9][a-z0-9.:-]{0,99}$',
+      'must hold only a–z, 0–9, -, . and :',
+    ),
+    'GOOGLE_CLOUD_PROJECT, ANTHROPIC_VERTEX_PROJECT_ID, or the project of the credentials file',
+  ),
+  location: optional(
+    place('vertex: global, a region like europe-west1, or us or eu.'),
+    'GOOGLE_CLOUD_LOCATION or CLOUD_ML_REGION',
+  ),
+  credentials_file: optional(
+    text('vertex: a JSON file with the key of a service account, or with the login of a user.'),
+    'GOOGLE_APPLICATION_CREDENTIALS, else the file that gcloud auth application-default login writes',
+  ),
+  region: optional(place('bedrock: the AWS region.'), 'AWS_REGION or AWS_DEFAULT_REGION'),
+  aws_profile: optional(
+    text('bedrock: the profile in the AWS configuration files.'),
+    'AWS_PROFILE, else the usual order of the AWS tools',
+  ),
+};
+
+type FilePlatform = {
+  readonly [K in keyof typeof platformKeys]?: Static<(typeof platformKeys)[K]> | undefined;
+};
+
+export interface VertexConfig {
+  readonly name: 'vertex';
+  readonly project: string;
+  readonly location: string;
+  readonly credentialsFile: string;
+}
+
+export interface BedrockConfig {
+  readonly name: 'bedrock';
+  readonly region: string;
+  /** Undefined: as AWS' own tools choose. */
+  readonly awsProfile: string | undefined;
+}
+
+export type PlatformConfig = VertexConfig | BedrockConfig;
+
+const PROTOCOLS: Readonly<Record<PlatformName, readonly ProtocolName[]>> = {
+  vertex: ['anthropic-messages', 'google-gemini'],
+  bedrock: ['anthropic-messages'],
+};
+
+const KEYS: Readonly<Record<PlatformName, readonly (keyof typeof platformKeys)[]>> = {
+  vertex: ['project', 'location', 'credentials_file'],
+  bedrock: ['region', 'aws_profile'],
+};
+
+/** The preset that knows the models and the quirks of a protocol at a platform. */
+export const presetOfPlatform = (
+  platform: PlatformName,
+  protocol: ProtocolName | undefined,
+): string => {
+  if (platform === 'bedrock') return 'bedrock';
+  return protocol === 'anthropic-messages' ? 'vertex-claude' : 'vertex-gemini';
+};
+
+/** The platform of a provider; undefined for one without, and (each time with a problem) where something is missing. */
+export function resolvePlatform(
+  own: FilePlatform,
+  name: PlatformName | undefined,
+  protocol: ProtocolName | undefined,
+  hasKeys: boolean,
+  path: Path,
+  environment: Environment,
+  findings: Findings,
+): PlatformConfig | undefined {
+  for (const platform of PLATFORM_NAMES) {
+    if (platform === name) continue;
+    for (const key of KEYS[platform]) {
+      if (own[key] === undefined) continue;
+      const message = `is only for providers with platform: ${platform}`;
+      findings.problems.push({ path: [...path, key], message });
+    }
+  }
+  if (name === undefined) return undefined;
+  if (protocol !== undefined && !PROTOCOLS[name].includes(protocol)) {
+    const message = `${name} is only for providers that speak ${PROTOCOLS[name].join(' or ')}`;
+    findings.problems.push({
+      path: own.platform === undefined ? path : [...path, 'platform'],
+      message,
+    });
+    return undefined;
+  }
+  const needed = (key: string, variables: readonly string[]): undefined => {
+    const message = `needs the key "${key}" (or ${variables.join(' or ')} in the environment)`;
+    findings.problems.push({ path, key: true, message });
+  };
+  const variable = (names: readonly string[]) =>
+    names.map((one) => environment.variable(one)).find((value) => value !== undefined);
+  if (name === 'bedrock') {
+    const region = own.region ?? variable(REGIONS) ?? needed('region', REGIONS);
+    return region === undefined
+      ? undefined
+      : { name, region: checked(region, 'region', path, findings), awsProfile: own.aws_profile };
+  }
+  const credentialsFile = googleCredentialsFile(own.credentials_file, environment);
+  const credentials = hasKeys ? undefined : readable(credentialsFile, own, path, findings);
+  const location = own.location ?? variable(LOCATIONS) ?? needed('location', LOCATIONS);
+  const project =
+    own.project ?? variable(PROJECTS) ?? credentials?.project ?? needed('project', PROJECTS);
+  if (location === undefined || project === undefined) return undefined;
+  return {
+    name,
+    project: checked(project, 'project', path, findings),
+    location: checked(location, 'location', path, findings),
+    credentialsFile,
+  };
+}
+
+const REGIONS = ['AWS_REGION', 'AWS_DEFAULT_REGION'];
+const LOCATIONS = ['GOOGLE_CLOUD_LOCATION', 'CLOUD_ML_REGION'];
+const PROJECTS = ['GOOGLE_CLOUD_PROJECT', 'ANTHROPIC_VERTEX_PROJECT_ID'];
+
+/** A value that may come from the environment or a credentials file, which no schema has seen. */
+function checked(value: string, key: keyof typeof platformKeys, path: Path, findings: Findings) {
+  const { pattern, 'x-mismatch': mismatch } = platformKeys[key] as unknown as {
+    readonly pattern: string;
+    readonly 'x-mismatch': string;
+  };
+  if (!new RegExp(pattern).test(value)) {
+    findings.problems.push({ path, key: true, message: `its ${key} ${mismatch}` });
+  }
+  return value;
+}
+
+/** What is in the credentials file. One that is not there yet is a warning: it is read for each token. */
+function readable(
+  file: string,
+  own: FilePlatform,
+  path: Path,
+  findings: Findings,
+): GoogleCredentials | undefined {
+  const isNamed = own.credentials_file !== undefined;
+  const at = isNamed ? [...path, 'credentials_file'] : path;
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (thrown) {
+    const { code } = thrown as NodeJS.ErrnoException;
+    const why = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code ?? 'unknown'})`;
+    const hint = isNamed ? '' : '; set credentials_file or GOOGLE_APPLICATION_CREDENTIALS';
+    const message = `has no credentials: the file ${file} ${why}${hint}`;
+    findings.warnings.push({ path: at, message, key: !isNamed });
+    return undefined;
+  }
+  const credentials = googleCredentials(text);
+  if (!('problem' in credentials)) return credentials;
+  const message = `the file ${file} ${credentials.problem}`;
+  findings.problems.push({ path: at, message, key: !isNamed });
+  return undefined;
+}
+
+/**
+ * The address before the protocol's own paths, without a trailing slash.
+ * @param given by the file or a preset; undefined: that of the platform, if there is one
+ */
+export function baseUrlOf(
+  given: string | undefined,
+  protocol: ProtocolName | undefined,
+  platform: PlatformConfig | undefined,
+): string | undefined {
+  const written = given === undefined ? undefined : withoutTrailing(given, '/');
+  if (protocol === undefined) return written;
+  if (platform !== undefined) return platformBaseUrl(platform, protocol, written);
+  // Google's SDKs take the address without the version, which they add themselves.
+  const versionless = protocol === 'google-gemini' && written !== undefined && isBare(written);
+  return versionless ? `${written}/v1beta` : written;
+}
+
+/** Has the address no path? */
+const isBare = (base: string): boolean => /^https?:\/\/[^/]+$/.test(base);
+
+function platformBaseUrl(
+  platform: PlatformConfig,
+  protocol: ProtocolName,
+  written: string | undefined,
+): string {
+  if (platform.name === 'bedrock') {
+    const { region } = platform;
+    const domain = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com';
+    return written ?? `https://bedrock-runtime.${region}.${domain}`;
+  }
+  const { project, location } = platform;
+  const isClaude = protocol === 'anthropic-messages';
+  // The versions that Anthropic's and Google's own SDKs use.
+  const version = isClaude ? 'v1' : 'v1beta1';
+  const base = written ?? `https://${vertexHost(location)}`;
+  const versioned = isBare(base) ? `${base}/${version}` : base;
+  const publisher = isClaude ? 'anthropic' : 'google';
+  return `${versioned}/projects/${project}/locations/${location}/publishers/${publisher}`;
+}
+
+/** https://docs.cloud.google.com/vertex-ai/docs/general/locations, and the hosts that Anthropic's SDK uses. */
+function vertexHost(location: string): string {
+  if (location === 'global') return 'aiplatform.googleapis.com';
+  if (location === 'us' || location === 'eu') return `aiplatform.${location}.rep.googleapis.com`;
+  return `${location}-aiplatform.googleapis.com`;
+}

@@ -1,0 +1,88 @@
+/** A Google credentials file: where it usually stands, and what is in it. */
+
+import { join } from 'node:path';
+import { isObject, type JsonObject, tryParse } from '../../lib/json/json.ts';
+import { type Environment, expandHome } from '../environment.ts';
+
+/** A key of a service account: it signs its own requests for tokens. */
+interface ServiceAccount {
+  readonly type: 'service_account';
+  readonly email: string;
+  /** PEM, PKCS #8. */
+  readonly privateKey: string;
+  readonly keyId: string | undefined;
+}
+
+/** What `gcloud auth application-default login` writes. */
+interface AuthorizedUser {
+  readonly type: 'authorized_user';
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly refreshToken: string;
+}
+
+export type GoogleCredentials = (ServiceAccount | AuthorizedUser) & {
+  /** Where tokens are issued. */
+  readonly tokenUrl: string;
+  /** Of the account or, for a user, of whom the requests are charged. */
+  readonly project: string | undefined;
+};
+
+const TOKEN_URL = 'https://oauth2.googleapis.com/token';
+
+/**
+ * The file that Google's own tools use: `GOOGLE_APPLICATION_CREDENTIALS`, else the one that
+ * `gcloud auth application-default login` writes.
+ */
+export function googleCredentialsFile(
+  written: string | undefined,
+  environment: Environment,
+): string {
+  const { userHome, configHome } = environment;
+  const named = written ?? environment.variable('GOOGLE_APPLICATION_CREDENTIALS');
+  if (named !== undefined) return expandHome(named, userHome);
+  const folder = environment.variable('CLOUDSDK_CONFIG') ?? join(configHome, 'gcloud');
+  return join(folder, 'application_default_credentials.json');
+}
+
+/** The credentials in a file's text, or why they cannot be used; the reason holds nothing of the text but its type. */
+export function googleCredentials(text: string): GoogleCredentials | { readonly problem: string } {
+  const value = tryParse(text);
+  if (!isObject(value)) return { problem: 'is no JSON object' };
+  const tokenUrl = string(value, 'token_uri') ?? TOKEN_URL;
+  if (!URL.canParse(tokenUrl) || !/^https?:/.test(tokenUrl)) {
+    return { problem: 'has a "token_uri" that is no URL' };
+  }
+  const missing = (name: string) => ({ problem: `has no "${name}"` });
+  switch (value.type) {
+    case 'service_account': {
+      const email = string(value, 'client_email');
+      const privateKey = string(value, 'private_key');
+      if (email === undefined) return missing('client_email');
+      if (privateKey === undefined) return missing('private_key');
+      const keyId = string(value, 'private_key_id');
+      const project = string(value, 'project_id');
+      return { type: 'service_account', email, privateKey, keyId, tokenUrl, project };
+    }
+    case 'authorized_user': {
+      const clientId = string(value, 'client_id');
+      const clientSecret = string(value, 'client_secret');
+      const refreshToken = string(value, 'refresh_token');
+      if (clientId === undefined) return missing('client_id');
+      if (clientSecret === undefined) return missing('client_secret');
+      if (refreshToken === undefined) return missing('refresh_token');
+      const project = string(value, 'quota_project_id');
+      return { type: 'authorized_user', clientId, clientSecret, refreshToken, tokenUrl, project };
+    }
+    default: {
+      const type = string(value, 'type');
+      const what = type === undefined ? 'has no "type"' : `is of type "${type.slice(0, 40)}"`;
+      return { problem: `${what}: only service_account and authorized_user are supported` };
+    }
+  }
+}
+
+function string(value: JsonObject, name: string): string | undefined {
+  const member = value[name];
+  return typeof member === 'string' && member !== '' ? member : undefined;
+}

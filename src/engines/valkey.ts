@@ -1,0 +1,259 @@
+/** Valkey or Redis as the shared cache: one server, Sentinel, or a cluster. The client is loaded with the first use. */
+
+import { readFileSync } from 'node:fs';
+import type { Cluster, ClusterOptions, Redis, RedisOptions } from 'iovalkey';
+import type { CacheAddress } from '../config/sections/operations/engines.ts';
+import type {
+  CacheEntry,
+  EngineFinding,
+  EngineState,
+  KeyValue,
+  Script,
+} from '../lib/store/engines.ts';
+import { clockFinding, latencyFinding } from './findings.ts';
+import { EngineWatch } from './watch.ts';
+
+const CONNECT_MS = 1000;
+const COMMAND_MS = 2000;
+const EXAMINE_MS = 3000;
+
+type Client = Redis | Cluster;
+
+export class ValkeyCache implements KeyValue {
+  readonly #address: CacheAddress;
+  readonly #watch: EngineWatch;
+  readonly #listeners = new Map<string, Set<(message: string | undefined) => void>>();
+  #client: Promise<Client> | undefined;
+  #subscriber: Promise<Client> | undefined;
+  #closed = false;
+
+  constructor(address: CacheAddress, onChange: (state: EngineState) => void) {
+    this.#address = address;
+    this.#watch = new EngineWatch({
+      name: 'cache',
+      ping: async () => (await this.#connected()).ping(),
+      isAway,
+      onChange,
+    });
+  }
+
+  get state(): EngineState {
+    return this.#watch.state;
+  }
+
+  run(
+    { lua, sha1 }: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    deadlineMs: number,
+  ): Promise<unknown> {
+    return this.#watch.use(deadlineMs, async () => {
+      const client = await this.#connected();
+      try {
+        return await client.evalsha(sha1, keys.length, ...keys, ...args);
+      } catch (thrown) {
+        if (!(thrown instanceof Error) || !thrown.message.startsWith('NOSCRIPT')) throw thrown;
+        return client.eval(lua, keys.length, ...keys, ...args);
+      }
+    });
+  }
+
+  getMany(
+    keys: readonly string[],
+    deadlineMs: number,
+  ): Promise<readonly (Uint8Array | undefined)[]> {
+    return this.#watch.use(deadlineMs, async () => {
+      const client = await this.#connected();
+      const values = await client.mgetBuffer(...keys);
+      return values.map((value) => value ?? undefined);
+    });
+  }
+
+  put(entries: readonly CacheEntry[], deadlineMs: number): Promise<void> {
+    return this.#watch.use(deadlineMs, async () => {
+      const client = await this.#connected();
+      const pipeline = client.pipeline();
+      for (const { key, value, ttlMs, onlyIfAbsent } of entries) {
+        const bytes = Buffer.from(value);
+        if (onlyIfAbsent === true) pipeline.set(key, bytes, 'PX', ttlMs, 'NX');
+        else pipeline.set(key, bytes, 'PX', ttlMs);
+      }
+      for (const [error] of (await pipeline.exec()) ?? []) if (error !== null) throw error;
+    });
+  }
+
+  watch(channel: string, listener: (message: string | undefined) => void): () => void {
+    const listeners = this.#listeners.get(channel) ?? new Set();
+    this.#listeners.set(channel, listeners);
+    listeners.add(listener);
+    this.#subscriber ??= this.#subscribing();
+    void this.#subscriber.then((client) => client.subscribe(channel)).catch(() => {});
+    return () => {
+      listeners.delete(listener);
+    };
+  }
+
+  publish(channel: string, message: string, deadlineMs: number): Promise<void> {
+    return this.#watch.use(deadlineMs, async () => {
+      await (await this.#connected()).publish(channel, message);
+    });
+  }
+
+  examine(): Promise<readonly EngineFinding[]> {
+    return this.#watch.use(EXAMINE_MS, async () => {
+      const client = await this.#connected();
+      const sent = performance.now();
+      const [seconds] = await client.time();
+      const skewMs = Number(seconds) * 1000 + 500 - Date.now();
+      const firstMs = performance.now() - sent;
+      const times = [firstMs];
+      for (let i = 0; i < 4; i++) {
+        const began = performance.now();
+        await client.ping();
+        times.push(performance.now() - began);
+      }
+      const facts = infoOf(String(await client.info()));
+      return [
+        versionFinding(facts),
+        await rightsFinding(client),
+        evictionFinding(facts),
+        clockFinding(skewMs, 1000),
+        latencyFinding(times),
+      ];
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#watch.close();
+    for (const one of [this.#client, this.#subscriber]) {
+      const client = await one?.catch(() => undefined);
+      client?.disconnect();
+    }
+  }
+
+  #connected(): Promise<Client> {
+    this.#client ??= connect(this.#address).catch((thrown: unknown) => {
+      // Not a failed connection, which the client repeats by itself: the client could not be made.
+      this.#client = undefined;
+      throw thrown;
+    });
+    return this.#client;
+  }
+
+  /** A connection that listens can do nothing else. The client subscribes again after every reconnect. */
+  async #subscribing(): Promise<Client> {
+    const client = await connect(this.#address);
+    client.on('message', (channel: string, message: string) => {
+      for (const listener of this.#listeners.get(channel) ?? []) listener(message);
+    });
+    client.on('ready', () => {
+      for (const listeners of this.#listeners.values()) {
+        for (const listener of listeners) listener(undefined);
+      }
+    });
+    if (this.#closed) client.disconnect();
+    return client;
+  }
+}
+
+async function connect(address: CacheAddress): Promise<Client> {
+  const { Cluster, Redis } = await import('iovalkey');
+  const { form, nodes, username, password, db, tls, caFile } = address;
+  const secure = tls ? { tls: caFile === undefined ? {} : { ca: readFileSync(caFile) } } : {};
+  const common: RedisOptions = {
+    ...secure,
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password: password.reveal() }),
+    connectTimeout: CONNECT_MS,
+    // Beneath the deadlines of callers: the connection of a frozen server is given up.
+    commandTimeout: COMMAND_MS,
+    socketTimeout: COMMAND_MS * 2,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 1,
+    // A server that was a primary and is a replica now refuses writes: the next connection finds the new one.
+    reconnectOnError: ({ message }) => message.startsWith('READONLY'),
+    retryStrategy: (times) => Math.min(1000, 50 * 2 ** Math.min(times, 5)),
+  };
+  let client: Client;
+  if (form === 'cluster') {
+    const options: ClusterOptions = {
+      redisOptions: common,
+      slotsRefreshTimeout: CONNECT_MS,
+      clusterRetryStrategy: (times) => Math.min(1000, 50 * 2 ** Math.min(times, 5)),
+    };
+    client = new Cluster([...nodes], options);
+  } else if (form === 'sentinel') {
+    client = new Redis({
+      ...common,
+      db,
+      sentinels: [...nodes],
+      name: address.master!,
+      ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: common.tls! }),
+      sentinelRetryStrategy: (times) => Math.min(1000, 50 * 2 ** Math.min(times, 5)),
+    });
+  } else client = new Redis({ ...common, ...nodes[0]!, db });
+  // Without a listener, an error of the connection would end the process; calls see it themselves.
+  client.on('error', () => {});
+  return client;
+}
+
+// What a server answers while it cannot serve; any other answer is an error of the call.
+const NOT_SERVING = /^(LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|TRYAGAIN|BUSY|MISCONF|OOM)\b/;
+
+function isAway(thrown: unknown): boolean {
+  if (!(thrown instanceof Error)) return true;
+  return thrown.name !== 'ReplyError' || NOT_SERVING.test(thrown.message);
+}
+
+/** The lines `name:value` of INFO. */
+function infoOf(text: string): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  for (const line of text.split('\r\n')) {
+    const at = line.indexOf(':');
+    if (at > 0) found.set(line.slice(0, at), line.slice(at + 1));
+  }
+  return found;
+}
+
+const OLDEST_MAJOR = 6;
+
+function versionFinding(facts: ReadonlyMap<string, string>): EngineFinding {
+  const valkey = facts.get('valkey_version');
+  const version = valkey ?? facts.get('redis_version') ?? 'unknown';
+  const message = `${valkey === undefined ? 'Redis' : 'Valkey'} ${version}`;
+  return Number.parseInt(version, 10) >= OLDEST_MAJOR
+    ? { status: 'ok', message }
+    : { status: 'fail', message, hint: `Use Valkey, or Redis ${OLDEST_MAJOR} or newer.` };
+}
+
+async function rightsFinding(client: Client): Promise<EngineFinding> {
+  const key = `{hopgate}:doctor:${crypto.randomUUID()}`;
+  try {
+    await client.eval(
+      "redis.call('SET', KEYS[1], '1', 'PX', 1000); return redis.call('DEL', KEYS[1])",
+      1,
+      key,
+    );
+    return { status: 'ok', message: 'scripts may read and write keys {hopgate}:*' };
+  } catch (thrown) {
+    const why = thrown instanceof Error ? thrown.message : String(thrown);
+    return {
+      status: 'fail',
+      message: `a script cannot write: ${why}`,
+      hint: 'Allow this user: +@all -@dangerous +info ~{hopgate}:* &{hopgate}:*',
+    };
+  }
+}
+
+function evictionFinding(facts: ReadonlyMap<string, string>): EngineFinding {
+  const policy = facts.get('maxmemory_policy') ?? 'unknown';
+  const message = `evicts by ${policy}`;
+  return policy === 'noeviction' || policy.startsWith('volatile-')
+    ? { status: 'ok', message }
+    : {
+        status: 'warn',
+        message: `${message}: counts of limits may vanish`,
+        hint: 'Set maxmemory-policy to volatile-ttl or noeviction.',
+      };
+}

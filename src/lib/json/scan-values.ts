@@ -1,0 +1,80 @@
+/** Finds where JSON values end by their bytes alone; what is inside of them is not checked. */
+
+export const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+export const BRACE_OPEN = 0x7b;
+export const BRACE_CLOSE = 0x7d;
+export const BRACKET_OPEN = 0x5b;
+export const BRACKET_CLOSE = 0x5d;
+export const COLON = 0x3a;
+export const COMMA = 0x2c;
+
+const isSpace = (byte: number | undefined) =>
+  byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+
+/** May this byte stand behind a value? Otherwise a number or a word may go on there. */
+export const endsValue = (byte: number | undefined) =>
+  byte === COMMA || byte === BRACKET_CLOSE || byte === BRACE_CLOSE || isSpace(byte);
+
+/** White space in one place that no program writes. */
+const MOST_BLANK = 1024 * 1024;
+
+/** The place of the first byte from `from` on that is no white space, or that stands behind a megabyte of it. */
+export function afterSpace(bytes: Uint8Array, from: number): number {
+  const end = from + MOST_BLANK;
+  let at = from;
+  while (at < end && isSpace(bytes[at])) at++;
+  return at;
+}
+
+/** Behind the string that begins at `start`; -1 where it has no end. */
+export function stringEnd(bytes: Buffer, start: number): number {
+  for (let from = start + 1; ; ) {
+    const quote = bytes.indexOf(QUOTE, from);
+    if (quote < 0) return -1;
+    let slashes = 0;
+    while (bytes[quote - 1 - slashes] === BACKSLASH) slashes++;
+    from = quote + 1;
+    if (slashes % 2 === 0) return from;
+  }
+}
+
+/** Behind the value that begins at `start`; -1 where it has no end. What is inside of it is not checked. */
+export function valueEnd(bytes: Buffer, start: number): number {
+  const first = bytes[start];
+  if (first === QUOTE) return stringEnd(bytes, start);
+  if (first !== BRACE_OPEN && first !== BRACKET_OPEN) {
+    let at = start;
+    while (at < bytes.length && !endsValue(bytes[at])) at++;
+    return at === start ? -1 : at;
+  }
+  let depth = 0;
+  for (let at = start; at < bytes.length; at++) {
+    const byte = bytes[at]!;
+    if (byte === QUOTE) {
+      at = stringEnd(bytes, at) - 1;
+      if (at < 0) return -1;
+    } else if (byte === BRACE_OPEN || byte === BRACKET_OPEN) depth++;
+    else if ((byte === BRACE_CLOSE || byte === BRACKET_CLOSE) && --depth === 0) return at + 1;
+  }
+  return -1;
+}
+
+/** Where the value of a member of the object at the top begins; -1 where none is found. What stands behind it is not read. */
+export function memberStart(bytes: Buffer, key: string): number {
+  const quoted = JSON.stringify(key);
+  let at = afterSpace(bytes, 0);
+  if (bytes[at] !== BRACE_OPEN) return -1;
+  for (;;) {
+    at = afterSpace(bytes, at + 1);
+    if (bytes[at] !== QUOTE) return -1;
+    const end = stringEnd(bytes, at);
+    const colon = afterSpace(bytes, end);
+    if (end < 0 || bytes[colon] !== COLON) return -1;
+    const start = afterSpace(bytes, colon + 1);
+    if (end - at === quoted.length && bytes.toString('latin1', at, end) === quoted) return start;
+    const behind = valueEnd(bytes, start);
+    at = afterSpace(bytes, behind);
+    if (behind < 0 || bytes[at] !== COMMA) return -1;
+  }
+}

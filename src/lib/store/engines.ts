@@ -1,0 +1,125 @@
+/** What shared engines can do (a cache, a database, an object store), whatever client reaches them. */
+
+export type EngineName = 'cache' | 'database' | 'objects';
+
+/**
+ * - `connecting`: not reached yet since the start
+ * - `up`: its last answer came in time
+ * - `down`: it is not asked until a ping in the background is answered
+ */
+export type EngineStatus = 'connecting' | 'up' | 'down';
+
+export interface EngineState {
+  readonly name: EngineName;
+  readonly status: EngineStatus;
+  /** Since when, in milliseconds since 1970. */
+  readonly since: number;
+  /** Why it is down; holds no secret. */
+  readonly message?: string;
+  /** Calls that went to the engine so far. */
+  readonly trips: number;
+}
+
+/** The engine did not answer in time, or is not asked at the moment. */
+export class EngineAway extends Error {
+  override readonly name = 'EngineAway';
+  readonly engine: EngineName;
+
+  constructor(engine: EngineName, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.engine = engine;
+  }
+}
+
+/** What every engine has. Every call is rejected with {@link EngineAway} at its deadline, at the latest. */
+export interface Engine {
+  readonly state: EngineState;
+  /** Looks at everything that an operator can get wrong. Rejects where the engine cannot be reached. */
+  examine(): Promise<readonly EngineFinding[]>;
+  close(): Promise<void>;
+}
+
+/** One result of {@link Engine.examine}, for people. */
+export interface EngineFinding {
+  readonly status: 'ok' | 'warn' | 'fail';
+  readonly message: string;
+  /** What to do about it. */
+  readonly hint?: string;
+}
+
+/** Lua, known to the server by its digest after the first call. All its keys are in one slot of a cluster. */
+export interface Script {
+  readonly lua: string;
+  /** SHA-1 in hex. */
+  readonly sha1: string;
+}
+
+export const script = (lua: string): Script => ({
+  lua,
+  sha1: new Bun.CryptoHasher('sha1').update(lua).digest('hex'),
+});
+
+export interface CacheEntry {
+  readonly key: string;
+  readonly value: Uint8Array;
+  /** Milliseconds after which it is gone. */
+  readonly ttlMs: number;
+  /** A value that is there stays. */
+  readonly onlyIfAbsent?: boolean;
+}
+
+/** Valkey or Redis. */
+export interface KeyValue extends Engine {
+  /** Numbers come back as numbers, texts as strings, nil as null. */
+  run(
+    script: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    deadlineMs: number,
+  ): Promise<unknown>;
+  /** One trip, in the order of the keys (of one slot); undefined: there is none. */
+  getMany(
+    keys: readonly string[],
+    deadlineMs: number,
+  ): Promise<readonly (Uint8Array | undefined)[]>;
+  /** One trip. */
+  put(entries: readonly CacheEntry[], deadlineMs: number): Promise<void>;
+  /**
+   * Messages are hints: some may be lost. The listener gets undefined after a gap.
+   * @returns ends it
+   */
+  watch(channel: string, listener: (message: string | undefined) => void): () => void;
+  publish(channel: string, message: string, deadlineMs: number): Promise<void>;
+}
+
+export type SqlValue = string | number | boolean | null | Uint8Array | readonly unknown[];
+
+/** Postgres. Placeholders are `$1`, `$2` …; a bigint comes back as a number. */
+export interface SqlReader {
+  query<Row>(sql: string, values: readonly SqlValue[]): Promise<readonly Row[]>;
+}
+
+export interface Sql extends Engine {
+  query<Row>(sql: string, values: readonly SqlValue[], deadlineMs: number): Promise<readonly Row[]>;
+  /** All of it or nothing. What `work` throws undoes everything. */
+  transaction<T>(work: (inside: SqlReader) => Promise<T>, deadlineMs: number): Promise<T>;
+}
+
+export interface ObjectInfo {
+  readonly key: string;
+  readonly bytes: number;
+}
+
+/** A store that speaks S3. Keys are below the configured prefix. */
+export interface Objects extends Engine {
+  put(key: string, body: Uint8Array, deadlineMs: number): Promise<void>;
+  /** @param range first byte and the one after the last; undefined: there is no such object */
+  get(
+    key: string,
+    range: readonly [number, number] | undefined,
+    deadlineMs: number,
+  ): Promise<Uint8Array | undefined>;
+  /** In the order of keys, those after `after`; one page, of the store's own size. */
+  list(prefix: string, after: string, deadlineMs: number): Promise<readonly ObjectInfo[]>;
+  remove(key: string, deadlineMs: number): Promise<void>;
+}

@@ -1,0 +1,41 @@
+/** The platform of a provider, loaded with its first request: signing and binary streams take memory that others spare. */
+
+import type { ProviderConfig } from '../../config/sections/providers.ts';
+import type { Transport, UpstreamAnswer } from '../transport.ts';
+import type { Platform, PlatformRequest } from './platform.ts';
+
+/** Undefined: the provider is the vendor itself. */
+export function platformOf(config: ProviderConfig, transport: Transport): Platform | undefined {
+  const { platform } = config;
+  if (platform === undefined) return undefined;
+  return new LazyPlatform(async () => {
+    if (platform.name === 'vertex') {
+      const { Vertex } = await import('./vertex/index.ts');
+      return new Vertex(config, platform, transport);
+    }
+    const { Bedrock } = await import('./bedrock/index.ts');
+    return new Bedrock(config, platform, transport);
+  });
+}
+
+class LazyPlatform implements Platform {
+  readonly #load: () => Promise<Platform>;
+  #loading: Promise<Platform> | undefined;
+
+  constructor(load: () => Promise<Platform>) {
+    this.#load = load;
+  }
+
+  async send(request: PlatformRequest): Promise<UpstreamAnswer> {
+    return (await this.#loaded()).send(request);
+  }
+
+  async authorize(): Promise<string> {
+    return (await this.#loaded()).authorize();
+  }
+
+  #loaded(): Promise<Platform> {
+    this.#loading ??= this.#load();
+    return this.#loading;
+  }
+}

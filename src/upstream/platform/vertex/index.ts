@@ -1,0 +1,88 @@
+/** Google Vertex AI: Claude in Google's envelope, Gemini as it is, both with access tokens. */
+
+import type { VertexConfig } from '../../../config/sections/platform/index.ts';
+import type { ProviderConfig } from '../../../config/sections/providers.ts';
+import { FlatHeaders, type ReadonlyHeaders } from '../../../lib/http/headers.ts';
+import { unlessAborted } from '../../../lib/loop/unless-aborted.ts';
+import { withMore } from '../../request-headers.ts';
+import type { Transport, UpstreamAnswer, UpstreamRequest } from '../../transport.ts';
+import { errorAnswer } from '../error-answer.ts';
+import { MODEL, modelIn, platformBody } from '../messages-request.ts';
+import type { Platform, PlatformRequest } from '../platform.ts';
+import { Renewed } from '../renewed.ts';
+import { fetchGoogleToken, type GoogleToken } from './token.ts';
+
+const VERSION = 'vertex-2023-10-16';
+const NONE: ReadonlySet<string> = new Set();
+
+export class Vertex implements Platform {
+  readonly #transport: Transport;
+  readonly #isClaude: boolean;
+  readonly #tokens: Renewed<GoogleToken>;
+
+  constructor(config: ProviderConfig, platform: VertexConfig, transport: Transport) {
+    this.#transport = transport;
+    this.#isClaude = config.protocol === 'anthropic-messages';
+    this.#tokens = new Renewed(() =>
+      fetchGoogleToken({ provider: config.name, file: platform.credentialsFile, transport }),
+    );
+  }
+
+  async authorize(): Promise<string> {
+    return `token of ${(await this.#tokens.get()).account}`;
+  }
+
+  async send(asked: PlatformRequest): Promise<UpstreamAnswer> {
+    const request = this.#isClaude
+      ? claudeRequest(asked)
+      : { ...asked.request, url: asked.url(asked.path, true) };
+    // A token from elsewhere: the configuration's.
+    if (request.headers.has('authorization'))
+      return this.#sent(asked, request, request.headers, []);
+    const { abort } = request;
+    for (let first = true; ; first = false) {
+      const held = this.#tokens.get();
+      const token = held instanceof Promise ? await unlessAborted(held, abort.signal) : held;
+      const headers = FlatHeaders.from(request.headers).where(() => true);
+      headers.set('authorization', `Bearer ${token.token}`);
+      const answer = await this.#sent(asked, request, headers, [token.token]);
+      if (answer.status !== 401) return answer;
+      // It was withdrawn before its time.
+      this.#tokens.discard(token);
+      if (!first) return answer;
+      answer.body.cancel();
+    }
+  }
+
+  async #sent(
+    { onSend }: PlatformRequest,
+    request: UpstreamRequest,
+    headers: ReadonlyHeaders,
+    secrets: readonly string[],
+  ): Promise<UpstreamAnswer> {
+    onSend?.(request.url, withMore(headers, request.ownHeaders));
+    const answer = await this.#transport({ ...request, headers });
+    return this.#isClaude && answer.status >= 400 ? errorAnswer(answer, secrets) : answer;
+  }
+}
+
+/** The wire of https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/use-claude. */
+function claudeRequest({ path, url, request, stream }: PlatformRequest): UpstreamRequest {
+  const { body } = request;
+  const headers = FlatHeaders.from(request.headers).where((name) => name !== 'anthropic-version');
+  if (!(body instanceof Uint8Array)) return { ...request, headers };
+  const added = { anthropic_version: VERSION };
+  if (path.endsWith('/count_tokens')) {
+    const counted = url('/models/count-tokens:rawPredict', false);
+    return { ...request, url: counted, headers, body: platformBody(body, NONE, added) };
+  }
+  const method = stream ? 'streamRawPredict' : 'rawPredict';
+  // A server that drops ";" and what follows would drop the method.
+  const model = encodeURIComponent(modelIn(body)).replaceAll('%40', '@');
+  return {
+    ...request,
+    url: url(`/models/${model}:${method}`, false),
+    headers,
+    body: platformBody(body, MODEL, added),
+  };
+}

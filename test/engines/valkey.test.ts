@@ -1,0 +1,215 @@
+/** The cache on real servers: every call ends at its deadline, and the cache comes back by itself. */
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { Secret } from '../../src/config/secret.ts';
+import type { CacheAddress } from '../../src/config/sections/operations/engines.ts';
+import { ValkeyCache } from '../../src/engines/valkey.ts';
+import { EngineAway, type EngineState, script } from '../../src/lib/store/engines.ts';
+import {
+  cacheCommand,
+  HAS_CACHE,
+  HAS_SENTINEL,
+  startCache,
+  startCluster,
+  startSentinel,
+} from '../support/engines/cache-servers.ts';
+import { type FaultProxy, startFaultProxy } from '../support/engines/fault-proxy.ts';
+import type { Server } from '../support/engines/processes.ts';
+import { until } from '../support/until.ts';
+
+const LONG = 5000;
+const bytes = (text: string) => new TextEncoder().encode(text);
+const ADD = script("return redis.call('INCRBY', KEYS[1], ARGV[1])");
+
+const single = (port: number): CacheAddress => ({
+  form: 'single',
+  nodes: [{ host: '127.0.0.1', port }],
+  db: 0,
+  tls: false,
+});
+
+const opened: ValkeyCache[] = [];
+function open(address: CacheAddress) {
+  const changes: EngineState['status'][] = [];
+  const cache = new ValkeyCache(address, ({ status }) => changes.push(status));
+  opened.push(cache);
+  return { cache, changes };
+}
+afterAll(() => Promise.all(opened.map((one) => one.close())));
+
+const add = (cache: ValkeyCache, key: string, by: number, deadline = LONG) =>
+  cache.run(ADD, [key], [by], deadline);
+
+describe.skipIf(!HAS_CACHE)('one server', () => {
+  let server: Server;
+  let proxy: FaultProxy;
+  beforeAll(async () => {
+    server = await startCache();
+    proxy = await startFaultProxy(server.port);
+  });
+  afterAll(async () => {
+    proxy.close();
+    await server.stop();
+  });
+
+  test('scripts, values, and values that stay', async () => {
+    const { cache, changes } = open(single(server.port));
+    expect(cache.state.status).toBe('connecting');
+    expect(await add(cache, '{hopgate}:n', 3)).toBe(3);
+    expect(await add(cache, '{hopgate}:n', 4)).toBe(7);
+    const value = Uint8Array.from([0, 255, 13, 10]);
+    await cache.put([{ key: '{hopgate}:a', value, ttlMs: 60_000 }], LONG);
+    await cache.put(
+      [
+        { key: '{hopgate}:a', value: bytes('later'), ttlMs: 60_000, onlyIfAbsent: true },
+        { key: '{hopgate}:b', value: bytes('b'), ttlMs: 60_000, onlyIfAbsent: true },
+      ],
+      LONG,
+    );
+    const found = await cache.getMany(['{hopgate}:a', '{hopgate}:none', '{hopgate}:b'], LONG);
+    expect(found.map((one) => one && [...one])).toEqual([[...value], undefined, [98]]);
+    expect(changes).toEqual(['up']);
+    expect(cache.state.trips).toBe(5);
+  });
+
+  test('a script that the server has forgotten is sent again', async () => {
+    const { cache } = open(single(server.port));
+    await add(cache, '{hopgate}:forgotten', 1);
+    cacheCommand(server.port, 'script', 'flush');
+    expect(await add(cache, '{hopgate}:forgotten', 1)).toBe(2);
+  });
+
+  test('an error of a script is the caller’s, and the cache stays up', async () => {
+    const { cache } = open(single(server.port));
+    const wrong = cache.run(script('return redis.call("NOSUCH")'), ['{hopgate}:x'], [], LONG);
+    expect(await wrong.catch((thrown: Error) => thrown.name)).toBe('ReplyError');
+    expect(cache.state.status).toBe('up');
+  });
+
+  test('a frozen server ends calls at their deadline, is not asked until it answers, and comes back', async () => {
+    const { cache, changes } = open(single(server.port));
+    await add(cache, '{hopgate}:frozen', 1);
+    server.freeze();
+    try {
+      const late = await add(cache, '{hopgate}:frozen', 1, 100).catch((thrown) => thrown);
+      expect(late).toBeInstanceOf(EngineAway);
+      const { trips } = cache.state;
+      for (let i = 0; i < 50; i++) {
+        expect(
+          await add(cache, '{hopgate}:frozen', 1, 100).catch((thrown) => thrown),
+        ).toBeInstanceOf(EngineAway);
+      }
+      // These never went out.
+      expect(cache.state.trips).toBe(trips);
+    } finally {
+      server.thaw();
+    }
+    await until(() => cache.state.status === 'up');
+    expect(changes).toEqual(['up', 'down', 'up']);
+    await add(cache, '{hopgate}:frozen', 1);
+  });
+
+  test('a server that is killed and comes back; who listens, listens again', async () => {
+    const own = await startCache();
+    const { cache } = open(single(own.port));
+    const heard: (string | undefined)[] = [];
+    cache.watch('{hopgate}:news', (message) => heard.push(message));
+    await until(async () => {
+      await cache.publish('{hopgate}:news', 'one', LONG);
+      return heard.includes('one');
+    });
+    await own.kill();
+    expect(await add(cache, '{hopgate}:n', 1, 500).catch((thrown) => thrown)).toBeInstanceOf(
+      EngineAway,
+    );
+    heard.length = 0;
+    await own.restart();
+    await until(() => cache.state.status === 'up');
+    await until(async () => {
+      await cache.publish('{hopgate}:news', 'two', LONG).catch(() => {});
+      return heard.includes('two');
+    });
+    // The gap is told before anything new.
+    expect(heard[0]).toBeUndefined();
+    await own.stop();
+  });
+
+  test('connections that are cut, and a network that swallows everything', async () => {
+    const { cache } = open(single(proxy.port));
+    await add(cache, '{hopgate}:cut', 1);
+    proxy.cut();
+    await until(() => add(cache, '{hopgate}:cut', 1, 500).then(Boolean, () => false));
+    proxy.silent = true;
+    expect(await add(cache, '{hopgate}:cut', 1, 100).catch((thrown) => thrown)).toBeInstanceOf(
+      EngineAway,
+    );
+    proxy.silent = false;
+    await until(() => cache.state.status === 'up');
+    await add(cache, '{hopgate}:cut', 1);
+  });
+
+  test('doctor’s findings, also where the user may do little', async () => {
+    const { cache } = open(single(server.port));
+    const findings = await cache.examine();
+    expect(findings.map(({ status }) => status)).toEqual(['ok', 'ok', 'ok', 'ok', 'ok']);
+    cacheCommand(server.port, 'config', 'set', 'maxmemory-policy', 'allkeys-lru');
+    cacheCommand(
+      server.port,
+      'acl',
+      'setuser',
+      'little',
+      'on',
+      '>secret',
+      '+@all',
+      '-@scripting',
+      '~*',
+    );
+    const little = open({
+      ...single(server.port),
+      username: 'little',
+      password: new Secret('secret'),
+    });
+    const found = await little.cache.examine();
+    cacheCommand(server.port, 'config', 'set', 'maxmemory-policy', 'noeviction');
+    expect(found.map(({ status }) => status)).toEqual(['ok', 'fail', 'warn', 'ok', 'ok']);
+  });
+});
+
+describe.skipIf(!HAS_SENTINEL)('Sentinel', () => {
+  test('after a failover, calls go to the new primary', async () => {
+    const group = await startSentinel();
+    const { cache } = open({
+      form: 'sentinel',
+      nodes: [{ host: '127.0.0.1', port: group.sentinel.port }],
+      master: 'main',
+      db: 0,
+      tls: false,
+    });
+    await add(cache, '{hopgate}:n', 1);
+    const before = group.primary();
+    await group.servers.find(({ port }) => port === before)!.kill();
+    await until(() => group.primary() !== before);
+    await until(() => add(cache, '{hopgate}:n', 1, 1000).then(Boolean, () => false));
+    expect(cache.state.status).toBe('up');
+    await cache.close();
+    await group.stop();
+  });
+});
+
+describe.skipIf(!HAS_CACHE)('a cluster', () => {
+  test('keys of one slot, whichever node has it', async () => {
+    const cluster = await startCluster();
+    const { cache } = open({
+      form: 'cluster',
+      nodes: cluster.servers.map(({ port }) => ({ host: '127.0.0.1', port })),
+      db: 0,
+      tls: false,
+    });
+    expect(await add(cache, '{hopgate}:n', 2)).toBe(2);
+    await cache.put([{ key: '{other}:a', value: bytes('a'), ttlMs: 60_000 }], LONG);
+    const found = await cache.getMany(['{other}:a', '{other}:b'], LONG);
+    expect(found.map((one) => one && Buffer.from(one).toString())).toEqual(['a', undefined]);
+    await cache.close();
+    await cluster.stop();
+  });
+});

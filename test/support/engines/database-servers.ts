@@ -1,0 +1,111 @@
+/** Starts Postgres, and PgBouncer in transaction mode before it, for tests. */
+
+import { join } from 'node:path';
+import {
+  asNobody,
+  freePort,
+  have,
+  program,
+  type Server,
+  scratchFolder,
+  startServer,
+} from './processes.ts';
+
+const POSTGRES = program('postgres');
+const INITDB = program('initdb');
+const BOUNCER = program('pgbouncer');
+
+export const HAS_POSTGRES = have('Postgres', POSTGRES, INITDB);
+export const HAS_BOUNCER = have('PgBouncer', POSTGRES, INITDB, BOUNCER);
+
+export interface DatabaseServer extends Server {
+  readonly url: string;
+}
+
+/** An empty database; what it writes need not outlive the machine. */
+export async function startPostgres(): Promise<DatabaseServer> {
+  const folder = await scratchFolder(true);
+  const data = join(folder, 'data');
+  const made = Bun.spawnSync(
+    asNobody([
+      INITDB!,
+      '-D',
+      data,
+      '-U',
+      'hopgate',
+      '-A',
+      'trust',
+      '-E',
+      'UTF8',
+      '--locale=C',
+      '--no-sync',
+    ]),
+    { cwd: folder },
+  );
+  if (!made.success) throw new Error(made.stderr.toString());
+  const port = await freePort();
+  const settings = {
+    port,
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: folder,
+    fsync: 'off',
+    synchronous_commit: 'off',
+    full_page_writes: 'off',
+    max_connections: 200,
+  };
+  const server = await startServer({
+    port,
+    folder,
+    asNobody: true,
+    command: [
+      POSTGRES!,
+      '-D',
+      data,
+      ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+    ],
+  });
+  await ready(port);
+  return { ...server, url: urlOf(port) };
+}
+
+const urlOf = (port: number) => `postgres://hopgate@127.0.0.1:${port}/postgres`;
+
+/** The port opens before the database takes queries. */
+async function ready(port: number): Promise<void> {
+  const { default: pg } = await import('pg');
+  for (;;) {
+    const client = new pg.Client({ connectionString: urlOf(port) });
+    try {
+      await client.connect();
+      await client.end();
+      return;
+    } catch {
+      await Bun.sleep(50);
+    }
+  }
+}
+
+/** One connection of a server for each transaction, as poolers are mostly run. */
+export async function startBouncer(database: Server): Promise<DatabaseServer> {
+  const port = await freePort();
+  const folder = await scratchFolder(true);
+  const file = join(folder, 'pgbouncer.ini');
+  const users = join(folder, 'users.txt');
+  await Bun.write(users, '"hopgate" ""\n');
+  await Bun.write(
+    file,
+    `[databases]
+postgres = host=127.0.0.1 port=${database.port} user=hopgate
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = trust
+auth_file = ${users}
+pool_mode = transaction
+default_pool_size = 3
+`,
+  );
+  const server = await startServer({ port, folder, asNobody: true, command: [BOUNCER!, file] });
+  return { ...server, url: urlOf(port) };
+}

@@ -1,0 +1,201 @@
+/** A fake Google Cloud: token endpoint and Vertex AI in front of the fake vendor; both refuse in Google's words. */
+
+import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
+import type { FakeUpstream } from '../fake-upstream/index.ts';
+
+const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+
+export const EMAIL = 'gateway@demo-project.iam.gserviceaccount.com';
+const PROJECT = 'demo-project';
+
+export interface FakeGoogle {
+  readonly origin: string;
+  /** The text of a service account's key for this place. */
+  readonly credentials: string;
+  /** The claims of every assertion that was taken. */
+  readonly assertions: Record<string, unknown>[];
+  readonly requests: {
+    readonly path: string;
+    readonly headers: Record<string, string>;
+    readonly body: Record<string, unknown>;
+  }[];
+  readonly refusals: string[];
+  /** Seconds that tokens hold from now on. */
+  lifetime: number;
+  /** The token endpoint answers with this status. */
+  tokenStatus: number;
+  /** No token that was issued is taken any more. */
+  revoke(): void;
+  stop(): Promise<void>;
+}
+
+const CODES: Readonly<Record<number, string>> = {
+  400: 'INVALID_ARGUMENT',
+  401: 'UNAUTHENTICATED',
+  403: 'PERMISSION_DENIED',
+  404: 'NOT_FOUND',
+  429: 'RESOURCE_EXHAUSTED',
+  500: 'INTERNAL',
+  503: 'UNAVAILABLE',
+};
+
+const CLAUDE =
+  /^\/v1\/projects\/demo-project\/locations\/([a-z0-9-]+)\/publishers\/anthropic\/models\/([^/:]+):(rawPredict|streamRawPredict)$/;
+const GEMINI =
+  /^\/v1beta1\/projects\/demo-project\/locations\/([a-z0-9-]+)\/publishers\/google(\/models\/[^/:]+:[a-zA-Z]+)$/;
+
+const decoded = (part: string) =>
+  JSON.parse(Buffer.from(part, 'base64url').toString()) as Record<string, unknown>;
+
+/** @param vendor speaks Messages and Gemini; sees the requests as the makers of the models would */
+export function startFakeGoogle(vendor: FakeUpstream): FakeGoogle {
+  const issued = new Map<string, number>();
+  const refusals: string[] = [];
+  const assertions: Record<string, unknown>[] = [];
+  const requests: FakeGoogle['requests'] = [];
+
+  const refuse = (status: number, message: string) => {
+    refusals.push(message);
+    return Response.json({ error: { code: status, message, status: CODES[status] } }, { status });
+  };
+
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    idleTimeout: 0,
+    async fetch(request) {
+      const { pathname, search } = new URL(request.url);
+      const headers = Object.fromEntries(request.headers);
+      if (pathname === '/token') return token(await request.text(), headers);
+      const bearer = /^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1] ?? '';
+      if ((issued.get(bearer) ?? 0) <= Date.now()) {
+        return refuse(
+          401,
+          'Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential. See https://developers.google.com/identity/sign-in/web/devconsole-project.',
+        );
+      }
+      const body = (await request.json()) as Record<string, unknown>;
+      requests.push({ path: pathname, headers, body });
+      const claude = CLAUDE.exec(pathname);
+      if (claude !== null) return messages(claude[2]!, claude[3]!, headers, body);
+      const gemini = GEMINI.exec(pathname);
+      if (gemini === null) return refuse(404, 'Requested entity was not found.');
+      const answer = await fetch(`${vendor.baseUrl('google-gemini')}${gemini[2]}${search}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-goog-api-key': 'inside' },
+        body: JSON.stringify(body),
+      });
+      return new Response(answer.body, { status: answer.status, headers: answer.headers });
+    },
+  });
+  const origin = `http://127.0.0.1:${server.port}`;
+
+  const fake: FakeGoogle = {
+    origin,
+    credentials: JSON.stringify({
+      type: 'service_account',
+      project_id: PROJECT,
+      private_key_id: 'k1',
+      private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }),
+      client_email: EMAIL,
+      client_id: '1',
+      token_uri: `${origin}/token`,
+    }),
+    assertions,
+    requests,
+    refusals,
+    lifetime: 3600,
+    tokenStatus: 200,
+    revoke: () => issued.clear(),
+    stop: () => server.stop(true),
+  };
+
+  function token(text: string, headers: Record<string, string>): Response {
+    if (fake.tokenStatus !== 200) return new Response('{}', { status: fake.tokenStatus });
+    const invalid = (error: string, error_description: string, status = 400) => {
+      refusals.push(error_description);
+      return Response.json({ error, error_description }, { status });
+    };
+    if (!headers['content-type']?.startsWith('application/x-www-form-urlencoded')) {
+      return invalid('invalid_request', 'Content-Type must be application/x-www-form-urlencoded.');
+    }
+    const asked = new URLSearchParams(text);
+    if (asked.get('grant_type') !== 'urn:ietf:params:oauth:grant-type:jwt-bearer') {
+      return invalid('unsupported_grant_type', 'Invalid grant_type: ');
+    }
+    const [head = '', claims = '', signature = ''] = (asked.get('assertion') ?? '').split('.');
+    const key = createPublicKey(publicKey.export({ type: 'spki', format: 'pem' }));
+    const { alg, kid } = decoded(head);
+    const valid = verify(
+      'RSA-SHA256',
+      Buffer.from(`${head}.${claims}`),
+      key,
+      Buffer.from(signature, 'base64url'),
+    );
+    if (alg !== 'RS256' || kid !== 'k1' || !valid) {
+      return invalid('invalid_grant', 'Invalid JWT Signature.');
+    }
+    const said = decoded(claims);
+    const seconds = Date.now() / 1000;
+    const { iss, aud, iat, exp, scope } = said as Record<string, number | string>;
+    if (iss !== EMAIL) return invalid('invalid_grant', 'Invalid grant: account not found');
+    if (aud !== `${origin}/token`) return invalid('invalid_grant', 'Invalid JWT: aud');
+    if (Number(exp) - Number(iat) > 3600 || Number(exp) < seconds || Number(iat) > seconds + 60) {
+      return invalid(
+        'invalid_grant',
+        'Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. Check your iat and exp values in the JWT claim.',
+      );
+    }
+    if (scope !== 'https://www.googleapis.com/auth/cloud-platform') {
+      return invalid('invalid_scope', 'Invalid OAuth scope or ID token audience provided.');
+    }
+    assertions.push(said);
+    const access_token = `ya29.fake-${assertions.length}-${'x'.repeat(40)}`;
+    issued.set(access_token, Date.now() + fake.lifetime * 1000);
+    return Response.json({ access_token, expires_in: fake.lifetime, token_type: 'Bearer' });
+  }
+
+  async function messages(
+    model: string,
+    method: string,
+    headers: Record<string, string>,
+    body: Record<string, unknown>,
+  ): Promise<Response> {
+    const { anthropic_version: version, ...rest } = body;
+    if (headers['anthropic-version'] !== undefined || version !== 'vertex-2023-10-16') {
+      return refuse(400, 'anthropic_version: Field required');
+    }
+    const counting = model === 'count-tokens';
+    if (!counting && 'model' in body) {
+      return refuse(400, 'model: Extra inputs are not permitted');
+    }
+    if (!counting && (method === 'streamRawPredict') !== (body.stream === true)) {
+      return refuse(400, 'stream must match the method');
+    }
+    const beta = headers['anthropic-beta'];
+    if (/advanced-tool-use|fast-mode|prompt-caching-scope/.test(beta ?? '')) {
+      return refuse(400, `Unexpected value(s) \`${beta}\` for the \`anthropic-beta\` header.`);
+    }
+    const path = counting ? '/v1/messages/count_tokens' : '/v1/messages';
+    const answer = await fetch(vendor.origin + path, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'x-api-key': 'sk-inside',
+        'anthropic-version': '2023-06-01',
+        ...(beta === undefined ? {} : { 'anthropic-beta': beta }),
+      },
+      body: JSON.stringify(counting ? rest : { model: decodeURIComponent(model), ...rest }),
+    });
+    if (answer.ok) {
+      return new Response(answer.body, { status: answer.status, headers: answer.headers });
+    }
+    const failed = (await answer.json()) as { error: { message: string } };
+    // A busy platform answers itself, and a model's own error comes as the model's server wrote it.
+    return answer.status === 429
+      ? refuse(429, 'Resource exhausted. Please try again later.')
+      : Response.json(failed, { status: answer.status });
+  }
+
+  return fake;
+}
