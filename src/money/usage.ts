@@ -19,7 +19,7 @@ const USUAL_GROUPS = 1000;
 /** Groups that are told apart in steps; more than a chart has colours for. */
 const MOST_NAMED = 50;
 /** Sessions of one day that are looked at: the dearest ones. */
-const SESSIONS_OF_A_DAY = 2000;
+const SESSIONS_OF_A_DAY = 500;
 /** Steps of one answer: those of an hour are read from the totals of hours, of which there are many. */
 const MOST_STEPS = { hour: 24 * 8, day: 1100, month: 1200 } as const;
 const USUAL_SPAN_MS = 30 * DAY_MS;
