@@ -276,12 +276,12 @@ function* addSessions(
 ): Steps<void> {
   const { from, to, step, limit } = query;
   const names = JSON.stringify(named ?? (yield* dearestSessions(reader, query, limit)));
-  const days = `start >= $from AND start < $to${mineOf(query)}`;
+  const days = `start = $from${mineOf(query)}`;
   const bucket = bucketOf(step);
   const sql = `SELECT session AS name, ${bucket} AS bucket, ${SUMS} FROM session_totals WHERE ${days} AND session IN (SELECT value FROM json_each($names)) GROUP BY session`;
   const all = `SELECT ${bucket} AS bucket, ${SUMS} FROM session_totals WHERE ${days}`;
   for (let day = from; day < to; day += DAY_MS) {
-    const values = { from: day, to: day + DAY_MS, ...valuesOf(query) };
+    const values = { from: day, ...valuesOf(query) };
     const rows = reader.all<Summed>(sql, { ...values, names });
     for (const row of rows) groups.add(String(row.name), row.bucket, row);
     yield;
