@@ -34,7 +34,7 @@ export function createShell(info: Info | undefined, help: () => void): Shell {
   const feed = h('span', { class: 'feed', role: 'status' });
   const list = h('div', { class: 'pane list-pane' });
   const detail = h('div', { class: 'pane detail-pane', tabindex: -1 });
-  const page = h('div', { class: 'pane page-pane', tabindex: -1 });
+  const page = h('div', { class: 'pane page-pane', tabindex: 0 });
   const main = h('main', { id: 'main', tabindex: -1 }, list, detail, page);
   const recording = h('span', { class: 'recording mode' });
   if (info !== undefined) replace(recording, recordingText(info));

@@ -22,6 +22,8 @@ export async function admin(path: string, options: Ask = {}): Promise<Response> 
     return await send(`/admin/v1${path}`, sent, options);
   } catch (thrown) {
     if (thrown instanceof Refused) {
+      // Meanwhile the user has entered another key.
+      if (adminKey.get() !== sent) return admin(path, options);
       const { status, code, message } = thrown;
       if (code === 'admin_off') onClosed({ why: 'off', message });
       else if (status === 401) onClosed({ why: sent === '' ? 'missing' : 'refused', message });

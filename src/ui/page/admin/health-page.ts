@@ -194,7 +194,9 @@ function providerPanel({
             {
               title: 'Key',
               cell: ({ key }) =>
-                key === null ? h('span', { class: 'soft' }, 'none') : h('code', null, key),
+                key === null
+                  ? h('span', { class: 'soft' }, 'none')
+                  : h('code', { class: 'nowrap' }, key),
             },
             { title: 'State', cell: lineState },
             { title: 'Left at the vendor', cell: quotaCell },

@@ -25,8 +25,12 @@ export interface ChartData {
   readonly total?: string;
 }
 
+const DAY_MS = 86_400_000;
+
 /** `14:05 – 14:10`; with the day where buckets are long. */
 export function span(time: number, length: number): string {
+  // Whole days are those of UTC.
+  if (length >= DAY_MS) return new Date(time).toISOString().slice(0, length > DAY_MS ? 7 : 10);
   const end = time + length;
   if (length >= 3_600_000)
     return `${day(time).slice(5)} ${clock(time).slice(0, 5)} – ${clock(end).slice(0, 5)}`;

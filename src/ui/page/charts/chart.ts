@@ -13,6 +13,7 @@ export interface Chart {
   point(index: number | undefined): void;
 }
 
+const DAY_MS = 86_400_000;
 const HEIGHT = 168;
 const LEFT = 50;
 const RIGHT = 8;
@@ -142,8 +143,8 @@ export function createChart(
             y: HEIGHT - 6,
             'text-anchor': 'middle',
           },
-          long
-            ? `${day(time).slice(5)}`
+          long && (bucketMs >= DAY_MS || clock(time) === '00:00:00')
+            ? day(time).slice(5)
             : clock(time).slice(0, bucketMs < 10_000 && to - from < 300_000 ? 8 : 5),
         ),
       ),

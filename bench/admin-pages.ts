@@ -1,0 +1,126 @@
+/** Measures what the pages for administrators load, over a gateway with a million spend rows: each page's requests together. */
+
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { KeyChanges } from '../src/keys/key-changes.ts';
+import { KeyStore } from '../src/keys/key-store.ts';
+import { NO_TOKENS, type SpendRow } from '../src/money/spend.ts';
+import { SpendStore } from '../src/money/spend-store.ts';
+import { startInProcess } from '../test/support/in-process.ts';
+
+const ROWS = Number(process.argv[2] ?? 1_000_000);
+const KEYS = Number(process.argv[3] ?? 200);
+/** Milliseconds that a page may take. */
+const GOAL_MS = 300;
+const ADMIN = 'an-admin-key-of-the-bench';
+const MONTH_MS = 30 * 86_400_000;
+const MODELS = ['glm-4.7', 'qwen3-max', 'claude-sonnet-4-5', 'gpt-5', 'kimi-k2.5'];
+
+const home = mkdtempSync(join(tmpdir(), 'hopgate-admin-pages-'));
+mkdirSync(join(home, 'state'));
+
+const keyStore = new KeyStore(join(home, 'state', 'keys.db'));
+const changes = new KeyChanges({
+  file: { store: keyStore, changed: () => {} },
+  routes: () => [],
+});
+const keys = Array.from({ length: KEYS }, (_, i) => {
+  const labels = { team: `team-${i % 10}` };
+  const budgets = [{ usd: 100, per: 'month' }];
+  return {
+    id: changes.create({ name: `key ${i}`, labels, budgets }, { actor: 'bench' }).view.id,
+    labels,
+  };
+});
+keyStore.close();
+
+const now = Date.now();
+const rowAt = (i: number): SpendRow => {
+  const session = Math.floor(i / 20);
+  const model = MODELS[session % MODELS.length]!;
+  const { id, labels } = keys[(session * 7919) % KEYS]!;
+  return {
+    request: `req_${i}`,
+    time: now - MONTH_MS + Math.floor((i / ROWS) * MONTH_MS),
+    key: id,
+    labels,
+    session: `session-${session}`,
+    client: 'openai-chat bench',
+    model,
+    target: `vendor/${model}`,
+    upstreamKey: 'key-123456',
+    hop: 1,
+    attempt: 1,
+    status: 200,
+    ended: 'done',
+    tokens: { ...NO_TOKENS, input: 1000 + (i % 500), output: i % 300, cacheRead: i % 2000 },
+    estimated: i % 50 === 0,
+    cost: 123_456 + i,
+    price: '{"input":3,"output":15}',
+    trace: undefined,
+  };
+};
+const store = new SpendStore(join(home, 'state', 'spend.db'), 'bench');
+for (let at = 0; at < ROWS; ) {
+  const batch = Array.from({ length: Math.min(200, ROWS - at) }, (_, n) => ({
+    row: rowAt(at + n),
+    running: 0,
+  }));
+  at += store.write(batch, undefined);
+}
+store.close();
+
+const gateway = await startInProcess(
+  {
+    providers: { demo: { protocol: 'openai-chat', base_url: 'demo:', models: ['demo'] } },
+    samples: { mode: 'off' },
+    auth: { admin_keys: [ADMIN] },
+  },
+  home,
+);
+
+/** What the pages ask for, each at once. */
+const PAGES: Readonly<Record<string, readonly string[]>> = {
+  keys: ['keys?limit=200', 'usage?by=key&from=30d&limit=2000'],
+  budgets: ['budgets?limit=1000'],
+  'usage by key': ['usage?by=key&from=30d&limit=200', 'usage?by=key&from=30d&step=day&top=7'],
+  'usage by label': [
+    'usage?by=label.team&from=30d&limit=200',
+    'usage?by=label.team&from=30d&step=day&top=7',
+  ],
+  'usage by hour': ['usage?by=key&from=7d&limit=200', 'usage?by=key&from=7d&step=hour&top=7'],
+  'usage by session': [
+    'usage?by=session&from=30d&limit=200',
+    'usage?by=session&from=30d&step=day&top=7',
+  ],
+  health: ['health'],
+  audit: ['audit?limit=100', 'audit/verify'],
+};
+
+async function load(paths: readonly string[]): Promise<number> {
+  const began = performance.now();
+  await Promise.all(
+    paths.map(async (path) => {
+      const answer = await fetch(`${gateway.url}/admin/v1/${path}`, {
+        headers: { authorization: `Bearer ${ADMIN}` },
+      });
+      if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+      await answer.json();
+    }),
+  );
+  return performance.now() - began;
+}
+
+let slow = false;
+console.log(`${ROWS} rows, ${KEYS} keys; first load, median of seven`);
+for (const [name, paths] of Object.entries(PAGES)) {
+  const times: number[] = [];
+  for (let i = 0; i < 7; i++) times.push(await load(paths));
+  const median = times.toSorted((a, b) => a - b)[3]!;
+  slow ||= median > GOAL_MS;
+  console.log(`${name}: ${Math.round(times[0]!)} ms, ${Math.round(median)} ms`);
+}
+await gateway.stop();
+rmSync(home, { recursive: true, force: true });
+process.exit(slow ? 1 : 0);
