@@ -187,6 +187,7 @@ export function openIndex(root: string, fill?: (index: SampleIndex) => void): Sa
       unread: (limit) => run((of) => of.texts.unread(limit)),
       progress: () => run((of) => of.texts.progress()),
       put: (id, texts) => run((of) => of.texts.put(id, texts)),
+      merge: () => run((of) => of.texts.merge()),
       find: (words) => run((of) => of.texts.find(words)),
       text: (number) => run((of) => of.texts.text(number)),
       tidy: () => run((of) => of.texts.tidy()),

@@ -21,6 +21,9 @@ CREATE VIRTUAL TABLE IF NOT EXISTS text_parts USING fts5 (
 CREATE VIRTUAL TABLE IF NOT EXISTS text_heads USING fts5 (
   heads, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 0', detail = none
 );
+-- By itself SQLite merges in the middle of a write, and as much as there is.
+INSERT INTO text_parts (text_parts, rank) VALUES ('automerge', 0), ('crisismerge', 1999);
+INSERT INTO text_heads (text_heads, rank) VALUES ('automerge', 0), ('crisismerge', 1999);
 CREATE TABLE IF NOT EXISTS said (
   sample INTEGER NOT NULL, text INTEGER NOT NULL, added INTEGER NOT NULL, PRIMARY KEY (sample, text)
 ) WITHOUT ROWID;
@@ -43,6 +46,9 @@ const MOST_PARTS = 40;
 const FORGOTTEN = 10;
 /** Pages that one step of a merge writes. */
 const MERGED_PAGES = 64;
+/** Pages that are merged after each exchange: about three times what its texts add to the tables. */
+const MERGED_BEHIND = 24;
+const FULL_TEXT = ['text_parts', 'text_heads'] as const;
 /** Words of a query that count. */
 const MOST_WORDS = 8;
 
@@ -109,6 +115,9 @@ export function textsOf(db: Database): TextIndex {
       (SELECT count(*) FROM samples WHERE texts_read = 0 AND state != 'open') AS unread`,
   );
   const sampleNumber = of<{ number: number }, [string]>('SELECT number FROM samples WHERE id = ?');
+  const [mergeParts, mergeHeads] = FULL_TEXT.map((table) =>
+    of<unknown, [number]>(`INSERT INTO ${table} (${table}, rank) VALUES ('merge', ?)`),
+  );
   const known = of<{ number: number }, [Uint8Array]>('SELECT number FROM texts WHERE hash = ?');
   const insert = of<{ number: number }, [Uint8Array, string]>(
     'INSERT INTO texts (hash, text) VALUES (?, ?) RETURNING number',
@@ -180,6 +189,11 @@ export function textsOf(db: Database): TextIndex {
       }
       read.run(sample.number);
     }).immediate,
+    *merge(): Generator<void, void, void> {
+      mergeParts!.run(MERGED_BEHIND);
+      yield;
+      mergeHeads!.run(MERGED_BEHIND);
+    },
     *find(words): Generator<void, FoundTexts, void> {
       const counted = words.slice(0, MOST_WORDS).filter((word) => word !== '');
       const long = counted.filter((word) => [...word].length >= 3);
@@ -226,7 +240,7 @@ export function textsOf(db: Database): TextIndex {
       }
     },
     *scrub(): Generator<void, void, void> {
-      for (const table of ['text_parts', 'text_heads']) {
+      for (const table of FULL_TEXT) {
         const merge = of<unknown, [number]>(
           `INSERT INTO ${table} (${table}, rank) VALUES ('merge', ?)`,
         );

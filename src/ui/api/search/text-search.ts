@@ -123,10 +123,16 @@ export class TextSearch {
         for (let ids = store().texts.unread(BATCH); ids.length > 0; ) {
           for (const id of ids) {
             if (this.#closed) return;
-            const began = performance.now();
+            let began = performance.now();
+            const pause = async () => {
+              await Bun.sleep(((performance.now() - began) * (1 - SHARE)) / SHARE);
+              began = performance.now();
+            };
             const meta = store().find(id);
             store().texts.put(id, meta === undefined ? [] : textsOf(store(), meta, parts));
-            await Bun.sleep(((performance.now() - began) * (1 - SHARE)) / SHARE);
+            await pause();
+            for (const _ of store().texts.merge()) await pause();
+            await pause();
           }
           ids = store().texts.unread(BATCH);
         }

@@ -4,10 +4,10 @@ import { copyButton } from './copy.ts';
 import { type Child, h } from './dom.ts';
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([\w+#.-]*)/;
-const HEADING = /^ {0,3}(#{1,6})\s+(.*)$/;
-const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/;
+const HEADING = /^ {0,3}(#{1,6})\s(.*)$/;
+const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s(.*)$/;
 const RULE = /^ {0,3}(?:-{3,}|\*{3,}|_{3,})\s*$/;
-const TABLE_RULE = /^\s*\|?(?:\s*:?-+:?\s*\|)+\s*(?::?-+:?)?\s*$/;
+const RULE_SIGNS = /^[\s|:-]+$/;
 
 /** The elements of a text. */
 export function markdown(text: string): readonly HTMLElement[] {
@@ -36,7 +36,9 @@ export function markdown(text: string): readonly HTMLElement[] {
     const heading = HEADING.exec(line);
     if (heading !== null) {
       flush();
-      out.push(h('p', { class: `md-heading md-${heading[1]!.length}` }, inline(heading[2]!)));
+      out.push(
+        h('p', { class: `md-heading md-${heading[1]!.length}` }, inline(heading[2]!.trim())),
+      );
     } else if (RULE.test(line)) {
       flush();
       out.push(h('hr'));
@@ -60,7 +62,7 @@ export function markdown(text: string): readonly HTMLElement[] {
       }
       i--;
       out.push(list(items));
-    } else if (line.includes('|') && TABLE_RULE.test(lines[i + 1] ?? '')) {
+    } else if (line.includes('|') && isTableRule(lines[i + 1] ?? '')) {
       flush();
       const rows: string[] = [line];
       i += 2;
@@ -72,6 +74,10 @@ export function markdown(text: string): readonly HTMLElement[] {
   flush();
   return out;
 }
+
+/** The line between the head of a table and its rows. */
+const isTableRule = (line: string): boolean =>
+  line.includes('|') && line.includes('-') && RULE_SIGNS.test(line);
 
 /** Items keep their numbers; deeper ones are indented. */
 function list(items: readonly RegExpExecArray[]): HTMLElement {
