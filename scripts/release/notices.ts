@@ -56,7 +56,9 @@ const part = ({ name, version, license, by, source }: RuntimePart) =>
  * @throws Error when a package brings no licence text
  */
 export function notices(packages: readonly Bundled[]): string {
-  const bundled = packages.map(({ name, version, license, text }) => {
+  const bundled = packages.map(({ name, version, license, text: own }) => {
+    // The Apache License names no holder, so one copy of its text is as good as another.
+    const text = own === '' && license === 'Apache-2.0' ? licenseText(license) : own;
     if (text === '') throw new Error(`${name} ${version} brings no licence text`);
     return `${LINE}\n${name} ${version} (${license})\n\n${text}\n`;
   });

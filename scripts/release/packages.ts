@@ -30,13 +30,19 @@ function read(folder: string): Bundled {
     license?: string;
   };
   if (license === undefined) throw new Error(`${name} names no licence`);
-  const licence = readdirSync(path).find((entry) => /^(licen[cs]e|copying)(\.|-|$)/i.test(entry));
-  return {
-    name,
-    version,
-    license,
-    text: licence === undefined ? '' : readFileSync(join(path, licence), 'utf8').trim(),
-  };
+  return { name, version, license, text: licenceText(path) };
+}
+
+/** '' where a package brings none. Some say it in the last section of their README. */
+function licenceText(path: string): string {
+  const entries = readdirSync(path);
+  const file = entries.find((entry) => /^(licen[cs]e|copying)(\.|-|$)/i.test(entry));
+  if (file !== undefined) return readFileSync(join(path, file), 'utf8').trim();
+  const readme = entries.find((entry) => /^readme\.md$/i.test(entry));
+  if (readme === undefined) return '';
+  const section = readFileSync(join(path, readme), 'utf8').split(/^#+ *licen[cs]e *$/im)[1] ?? '';
+  const words = section.split(/^#+ /m)[0]!.trim();
+  return /copyright/i.test(words) && /permission/i.test(words) ? words : '';
 }
 
 /** A CycloneDX 1.6 bill of materials. `seconds`: the commit's time; `commit` may be ''. */

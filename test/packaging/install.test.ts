@@ -132,7 +132,7 @@ for (const [name, needs, make] of SHELLS) {
       [
         'truncated',
         (file, bytes) => (file.endsWith('.gz') ? bytes.subarray(0, bytes.length >> 1) : bytes),
-        'is not what SHA256SUMS says: truncated',
+        'does not match SHA256SUMS: it is truncated or was changed',
       ],
       [
         'changed by one bit',
@@ -142,7 +142,7 @@ for (const [name, needs, make] of SHELLS) {
           copy[copy.length >> 1]! ^= 1;
           return copy;
         },
-        'is not what SHA256SUMS says',
+        'does not match SHA256SUMS: it is truncated or was changed',
       ],
       [
         'without sums',
