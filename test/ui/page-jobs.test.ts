@@ -217,7 +217,7 @@ browserSuite('jobs of the page', (browser) => {
       model: 'via-chat',
       messages: [{ role: 'user', content: 'Hello' }],
     });
-    const page = await open(`#/x/${id}`);
+    const page = await open(`#/x/${id}/timeline`);
     await page.locator('.banner').waitFor();
     expect(await page.locator('.line-name[data-tone="bad"]').count()).toBeGreaterThan(1);
     expect(await page.locator('.pill-status').first().textContent()).toBe('429');
