@@ -62,7 +62,11 @@ const claude = (content: string, more: object = {}) =>
       messages: [{ role: 'user', content }],
       ...more,
     },
-    { 'anthropic-version': '2023-06-01', 'x-claude-code-session-id': 'tides' },
+    {
+      'anthropic-version': '2023-06-01',
+      'user-agent': 'claude-cli/2.1.14 (external, cli)',
+      'x-claude-code-session-id': 'tides',
+    },
   );
 
 const paced = (firstByteMs: number, paceMs: number) => ({
@@ -80,14 +84,25 @@ async function traffic(): Promise<string> {
     ...used(8200, 0, 61),
     ...paced(310, 20),
   });
-  await claude('Why does the build fail?', declared);
+  const question = { role: 'user', content: 'Why does the build fail?' };
+  await claude('', { ...declared, messages: [question] });
   upstream.enqueue(
     say('The import of the tide table names a file that is gone.', {
       ...used(9100, 8200, 212),
       ...paced(180, 30),
     }),
   );
-  await claude('Read it, then answer.', declared);
+  const id = 'toolu_01';
+  const called = { type: 'tool_use', id, name: 'read_file', input: { path: 'src/tides.ts' } };
+  const lines = "import { table } from './tide-table.ts';";
+  await claude('', {
+    ...declared,
+    messages: [
+      question,
+      { role: 'assistant', content: [called] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: lines }] },
+    ],
+  });
   upstream.enqueue(say('Noon.', { ...used(420, 0, 12), ...paced(90, 10) }));
   await post('/v1/chat/completions', {
     model: 'deepseek-v3.2',
@@ -135,7 +150,9 @@ try {
   const hops = await traffic();
   const page = await (await browser.newContext({ viewport: SIZE })).newPage();
   await picture(page, '', 'page-list');
-  await picture(page, `#/x/${hops}`, 'page-exchange');
+  await picture(page, `#/x/${hops}/timeline`, 'page-exchange');
+  await picture(page, `#/x/${hops}`, 'page-conversation');
+  await picture(page, '#/s/tides', 'page-session');
 } finally {
   await browser.close();
   await gateway.stop();

@@ -19,10 +19,14 @@ import gettingStarted from '../../docs/getting-started.md' with { type: 'text' }
 import gettingStartedChinese from '../../docs/getting-started.zh-CN.md' with { type: 'text' };
 import glossary from '../../docs/glossary.md' with { type: 'text' };
 import howItWorks from '../../docs/how-it-works.md' with { type: 'text' };
+import conversationDark from '../../docs/img/page-conversation-dark.png' with { type: 'file' };
+import conversationLight from '../../docs/img/page-conversation-light.png' with { type: 'file' };
 import exchangeDark from '../../docs/img/page-exchange-dark.png' with { type: 'file' };
 import exchangeLight from '../../docs/img/page-exchange-light.png' with { type: 'file' };
 import listDark from '../../docs/img/page-list-dark.png' with { type: 'file' };
 import listLight from '../../docs/img/page-list-light.png' with { type: 'file' };
+import sessionDark from '../../docs/img/page-session-dark.png' with { type: 'file' };
+import sessionLight from '../../docs/img/page-session-light.png' with { type: 'file' };
 import requestPicture from '../../docs/img/request.svg' with { type: 'text' };
 import roomsPicture from '../../docs/img/rooms.svg' with { type: 'text' };
 import install from '../../docs/install.md' with { type: 'text' };
@@ -188,6 +192,10 @@ export const PICTURES: Readonly<Record<string, string>> = {
 export const PHOTOS: Readonly<Record<string, string>> = {
   'page-exchange-dark.png': exchangeDark,
   'page-exchange-light.png': exchangeLight,
+  'page-conversation-dark.png': conversationDark,
+  'page-conversation-light.png': conversationLight,
+  'page-session-dark.png': sessionDark,
+  'page-session-light.png': sessionLight,
   'page-list-dark.png': listDark,
   'page-list-light.png': listLight,
 };
