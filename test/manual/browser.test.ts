@@ -35,8 +35,12 @@ browserSuite('the manual', (browser) => {
         );
         expect([address, wide, dark]).toEqual([address, 0, colorScheme === 'dark']);
         expect([address, await page.locator('body').evaluate(faintTexts)]).toEqual([address, []]);
+        // A picture far below loads when it is scrolled to.
         const pictures = await page.evaluate<boolean>(
-          '[...document.images].every((one) => one.complete && one.naturalWidth > 0)',
+          `Promise.all([...document.images].map((one) => {
+            one.loading = 'eager';
+            return one.decode().then(() => one.naturalWidth > 0, () => false);
+          })).then((all) => all.every(Boolean))`,
         );
         expect([address, pictures]).toEqual([address, true]);
       }
