@@ -217,7 +217,7 @@ export interface SampleSort {
   readonly up: boolean;
 }
 
-/** What a token costs at a target in USD, where the prompt has more than `above` and at most `up_to` tokens. */
+/** Picodollars (1e-12 USD, integers) for a token at a target, where the prompt has more than `above` and at most `up_to` tokens. */
 export interface TargetRates {
   readonly target: string;
   readonly above: number;

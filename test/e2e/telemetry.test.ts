@@ -35,6 +35,7 @@ function tracesIn(file: string): string[] {
   if (!existsSync(file)) return [];
   const db = new Database(file, { readonly: true });
   try {
+    db.run('PRAGMA busy_timeout = 5000');
     return db
       .query<{ trace: string }, []>('SELECT trace FROM spend WHERE trace IS NOT NULL')
       .all()

@@ -1,5 +1,6 @@
 /** Translates the filter of a list into conditions of an SQL query. */
 
+import { MOST_NANO_USD } from '../../money/cost.ts';
 import type { SampleFilter } from '../sample.ts';
 import { sortSql } from './row-order.ts';
 
@@ -96,13 +97,16 @@ export function conditionsOf(filter: SampleFilter): Conditions {
 /** The whole name or its beginning. */
 const sessionGlob = (session: string) => `${session.replace(/[[*?]/g, '[$&]')}*`;
 
-/** Cost in USD by the columns of `rates`; null where the tokens or the price are unknown. */
-const COST = `CASE WHEN input_tokens IS NULL THEN NULL ELSE
+/**
+ * Cost in USD by the columns of `rates`; null where the tokens or the price are unknown. Integers until the last
+ * division, as everywhere else: a page of the list begins behind the exact cost of the row before.
+ */
+const COST = `CASE WHEN input_tokens IS NULL THEN NULL ELSE min(${MOST_NANO_USD}, CAST((
   max(0, input_tokens - coalesce(cached_tokens, 0) - coalesce(cache_write_tokens, 0)) * rates.input
   + coalesce(cached_tokens, 0) * rates.cached
   + max(0, coalesce(cache_write_tokens, 0) - coalesce(cache_write_1h_tokens, 0)) * rates.write
   + min(coalesce(cache_write_tokens, 0), coalesce(cache_write_1h_tokens, 0)) * rates.write_1h
-  + coalesce(output_tokens, 0) * rates.output + rates.request END`;
+  + coalesce(output_tokens, 0) * rates.output + rates.request + 999) / 1000 AS INTEGER)) / 1e9 END`;
 const RATES = [
   'target',
   'above',
