@@ -1,7 +1,7 @@
 /** The test command: static checks, then every test; ends with one line `N passed, N failed, N skipped`. */
 
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runChecks } from './check.ts';
 import { type Outcome, readJunit, withRunErrors } from './junit.ts';
@@ -19,6 +19,9 @@ async function passOn(stream: ReadableStream<Uint8Array>, to: NodeJS.WriteStream
   return text;
 }
 
+/** Files that run at the same time. More than a few would disturb each other's measurements of growth. */
+const WORKERS = Math.min(4, availableParallelism());
+
 /** Runs `bun test` over what is named (all of test/ when nothing is). */
 async function runTests(which: readonly string[]): Promise<Outcome> {
   const folder = await mkdtemp(join(tmpdir(), 'hopgate-junit-'));
@@ -29,6 +32,7 @@ async function runTests(which: readonly string[]): Promise<Outcome> {
       process.execPath,
       'test',
       '--timeout=60000',
+      `--parallel=${WORKERS}`,
       '--reporter=junit',
       `--reporter-outfile=${report}`,
       ...which,

@@ -135,10 +135,11 @@ class LawState {
     else if (used < units) this.refunds.push(this.#refund(slice, units, used));
   }
 
-  standing(): Standing {
+  /** @param most no more than this is told as left: other answers may have come since a request was refused */
+  standing(most = Number.POSITIVE_INFINITY): Standing {
     const { law } = this;
     const own = law.kind === 'slots' ? this.leased - this.used : (this.chunk?.left ?? 0);
-    const remaining = Math.max(0, Math.min(law.amount, this.remaining + own));
+    const remaining = Math.max(0, Math.min(law.amount, this.remaining + own, most));
     const used = law.amount - remaining;
     return law.kind === 'slots'
       ? { law, used, held: used, remaining, resetMs: undefined }
@@ -456,7 +457,7 @@ function refusalOf(
     admitted: false,
     law,
     retryAfterMs: Number.isFinite(longest) ? longest : undefined,
-    standing: states[place]!.standing(),
+    standing: states[place]!.standing(Math.max(1, amount) - 1),
     asked: amount,
     refusedBy: charges.filter((_, i) => waits[i]! > 0).map((charge) => charge.law),
   };

@@ -49,10 +49,13 @@ const list = (value: unknown): readonly Schema[] | undefined =>
 const without = (schema: JsonObject, ...keys: string[]): JsonObject =>
   Object.fromEntries(Object.entries(schema).filter(([key]) => !keys.includes(key)));
 
-function make(schema: Schema, place: Place, walk: Walk): Json | undefined {
+function make(schema: Schema, outer: Place, walk: Walk): Json | undefined {
   if (schema === false || walk.budget-- <= 0) return undefined;
   spend();
   const s: JsonObject = schema === true ? {} : schema;
+  // A named schema is being built from here on: recursive types inside each other would multiply otherwise.
+  const named = typeof s.$id === 'string' && !outer.refs.includes(s.$id) ? s.$id : undefined;
+  const place = named === undefined ? outer : { ...outer, refs: [...outer.refs, named] };
   const fits = (value: Json | undefined): value is Json =>
     value !== undefined && satisfies(value, s, walk.root);
   const wished = place.name === '' ? [] : (walk.prefer?.(place.name, s, place.required) ?? []);

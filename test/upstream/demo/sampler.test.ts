@@ -114,6 +114,17 @@ describe('any schema', () => {
     );
   });
 
+  test('recursive types inside each other have a value', () => {
+    let made: TSchema = Type.String({ pattern: '^(?:foo|bar)+$' });
+    for (let level = 0; level < 8; level++) {
+      const inner = level % 2 === 0 ? made : Type.Tuple([Type.String(), made]);
+      made = Type.Recursive((self) =>
+        Type.Object({ inner, next: Type.Union([self, Type.Null()]), kids: Type.Array(self) }),
+      );
+    }
+    expect(Value.Check(made, sampleSchema(plain(made)))).toBe(true);
+  });
+
   test('the own check refuses what TypeBox refuses', () => {
     fc.assert(
       fc.property(schema, fc.jsonValue({ maxDepth: 2 }), (made, value) => {

@@ -30,6 +30,8 @@ const MOST_NAME = 64;
 const MOST_TAG = 65_536;
 
 const TAG = /<[a-zA-Z/!?]/g;
+/** Sticky: where no tag begins, a search would read on to the next tag, however far. */
+const TAG_HERE = /<[a-zA-Z/!?]/y;
 const NAME_END = /[\s/>]/g;
 const SPACE = /[\s/]/;
 const ATTRIBUTE_END = /[\s/>=]/g;
@@ -55,9 +57,8 @@ export class HtmlTokens {
   /** The next token; undefined at the end. */
   next(): HtmlToken | undefined {
     while (this.#at < this.#html.length) {
-      TAG.lastIndex = this.#at;
-      const tag = this.#html[this.#at] === '<' ? TAG.exec(this.#html) : null;
-      const token = tag?.index === this.#at ? this.#markup() : this.#text();
+      TAG_HERE.lastIndex = this.#at;
+      const token = TAG_HERE.test(this.#html) ? this.#markup() : this.#text();
       if (token !== undefined) return token;
     }
     return undefined;
