@@ -112,7 +112,7 @@ export class SpendJournal {
   #keepTotals(row: SpendRow): void {
     this.#lost++;
     this.#overflow ??= new RowTotals();
-    if (this.#overflow.size < MOST_GROUPS) this.#overflow.add(row);
+    if (this.#overflow.size < MOST_GROUPS) this.#overflow.add(row, null);
   }
 
   /** Reads from the file, with everything in it that waited. @throws SQLiteError, or the file system's error */
@@ -185,6 +185,7 @@ export class SpendJournal {
       this.#takingOver = file.takeOver(TAKEN_AT_ONCE);
       return true;
     }
+    if (file.checkpoint()) return true;
     if (this.waiting > 0 || this.#overflow !== undefined) {
       const rows = this.#waiting.slice(this.#next, this.#next + FLUSH_ROWS);
       this.#next += file.write(rows, this.#overflow);

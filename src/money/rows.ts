@@ -109,39 +109,45 @@ export async function* spendCsv(reader: SpendReader, query: RowsQuery): AsyncGen
 /** The rows of a query in pieces, with a turn of the event loop between two. */
 async function* scan(
   reader: SpendReader,
-  { from, to, filters, before, limit }: RowsQuery,
+  { from, to, filters, before }: RowsQuery,
 ): AsyncGenerator<readonly StoredRow[]> {
   const conditions = Object.keys(filters).map((name) => ` AND spend.${name} = $${name}`);
   const where = `time >= $from AND time < $to${conditions.join('')}`;
   const select = `SELECT spend.*, texts.text AS labels_text, prices.text AS price_text FROM spend
     JOIN texts ON texts.id = spend.labels LEFT JOIN texts AS prices ON prices.id = spend.price`;
-  if (filters.session !== undefined) {
-    // The index of sessions: one session's rows are few.
-    const sql = `${select} WHERE ${where} AND spend.id < $before ORDER BY spend.id DESC LIMIT $limit`;
-    for (let below = before; ; ) {
-      const found = reader.all<StoredRow>(sql, { from, to, ...filters, before: below, limit });
-      yield found;
-      if (found.length < limit) return;
-      below = found.at(-1)!.id;
+  const sql = `${select} WHERE spend.id >= $least AND spend.id < $before AND ${where} ORDER BY spend.id DESC`;
+  for (const [first, last] of rangesOf(reader, filters.session)) {
+    for (let below = Math.min(before, last + 1); below > first; ) {
+      const least = Math.max(first, below - LOOKED_AT_ONCE);
+      yield reader.all<StoredRow>(sql, { from, to, ...filters, least, before: below });
+      below = least;
+      const [older] = reader.all<{ time: number }>(
+        'SELECT time FROM spend WHERE id <= $least ORDER BY id DESC LIMIT 1',
+        { least },
+      );
+      if (older !== undefined && older.time < from - CLOCK_MS) return;
       await othersTurn();
     }
   }
-  const end = (which: 'max' | 'min') =>
-    reader.all<{ id: number | null }>(`SELECT ${which}(id) AS id FROM spend`)[0]?.id ?? 0;
-  const newest = end('max');
-  const oldest = end('min');
-  const sql = `${select} WHERE spend.id >= $least AND spend.id < $before AND ${where} ORDER BY spend.id DESC`;
-  for (let below = Math.min(before, newest + 1); below > oldest; ) {
-    const least = below - LOOKED_AT_ONCE;
-    yield reader.all<StoredRow>(sql, { from, to, ...filters, least, before: below });
-    below = least;
-    const [last] = reader.all<{ time: number }>(
-      'SELECT time FROM spend WHERE id <= $least ORDER BY id DESC LIMIT 1',
-      { least },
-    );
-    if (last !== undefined && last.time < from - CLOCK_MS) return;
-    await othersTurn();
+}
+
+type IdRange = readonly [first: number, last: number];
+
+/** Where the rows of a session may be, or all rows: the newest ids first, without an overlap. */
+function rangesOf(reader: SpendReader, session: string | undefined): readonly IdRange[] {
+  const all = 'SELECT min(id) AS first, max(id) AS last FROM spend HAVING last IS NOT NULL';
+  const ofSession = `SELECT first_row AS first, last_row AS last FROM session_totals
+    WHERE session = $session AND first_row IS NOT NULL ORDER BY last_row DESC`;
+  type Found = { readonly first: number; readonly last: number };
+  const found =
+    session === undefined ? reader.all<Found>(all) : reader.all<Found>(ofSession, { session });
+  const ranges: IdRange[] = [];
+  for (const { first, last } of found) {
+    const [newerFirst, newerLast] = ranges.at(-1) ?? [Number.POSITIVE_INFINITY, 0];
+    if (last < newerFirst) ranges.push([first, last]);
+    else ranges[ranges.length - 1] = [Math.min(first, newerFirst), newerLast];
   }
+  return ranges;
 }
 
 const rowJson = (row: StoredRow): JsonObject => ({

@@ -13,7 +13,7 @@ const COUNTS = `
   searches INTEGER NOT NULL, cost INTEGER NOT NULL, unpriced INTEGER NOT NULL, estimated INTEGER NOT NULL`;
 
 /**
- * - `spend`: in the order in which tries ended; another index would cost every request
+ * - `spend`: in the order in which tries ended; an index would cost every request
  * - `texts`: labels and prices, as JSON; the same ones stand in thousands of rows
  * - `totals`: sums by span, key, labels, model and target; `session_totals`: by day, session and key
  * - `running`: tries that run longer than a moment, as the rows that they become if the process is killed
@@ -41,7 +41,23 @@ CREATE TABLE running (
   PRIMARY KEY (writer, seq)) WITHOUT ROWID;
 `;
 
-export const MIGRATIONS: readonly Migration[] = [FIRST];
+/**
+ * Where a session's rows are: `session_totals` has the ids of its first and its last row of the day. An index over
+ * rows would cost every try of a session a write at a random place of the file.
+ */
+const SESSION_RANGES = `
+DROP INDEX spend_session;
+ALTER TABLE session_totals ADD COLUMN first_row INTEGER;
+ALTER TABLE session_totals ADD COLUMN last_row INTEGER;
+UPDATE session_totals SET first_row = found.first_row, last_row = found.last_row FROM (
+  SELECT time - time % 86400000 AS start, session, key, min(id) AS first_row, max(id) AS last_row
+  FROM spend WHERE session IS NOT NULL GROUP BY 1, 2, 3) AS found
+  WHERE found.start = session_totals.start AND found.session = session_totals.session
+    AND found.key = session_totals.key;
+CREATE INDEX session_days ON session_totals (session);
+`;
+
+export const MIGRATIONS: readonly Migration[] = [FIRST, SESSION_RANGES];
 
 /** What is summed, in the order of the columns. */
 export interface Sums {

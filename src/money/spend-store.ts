@@ -22,6 +22,9 @@ const ROWS_BETWEEN_LOOKS = 8;
 /** Groups of totals in one transaction: each is up to three writes. */
 const MOST_GROUPS = 60;
 const MOST_TEXTS = 10_000;
+/** Pages in the write-ahead log, as estimated, from which on they are brought into the file: in a step of its own. */
+const CHECKPOINT_PAGES = 200;
+const ROWS_OF_A_PAGE = 16;
 const DAY_MS = 86_400_000;
 /** A process that lives, but has not been seen for so long, is taken for dead until it reports. */
 const STALE_MS = 60_000;
@@ -37,14 +40,22 @@ export class SpendStore implements SpendReader {
   readonly #writer: string;
   readonly #sql: ReturnType<typeof statements>;
   readonly #textIds = new Map<string, number>();
+  /** Written since the last checkpoint, at most. */
+  #logPages = 0;
 
   /** @throws SQLiteError, or the file system's error */
   constructor(path: string, writer: string) {
     this.#db = openStateFile({ path, migrations: MIGRATIONS, busy: BUSY_MS });
-    // Many short checkpoints: each is a step of the event loop.
-    this.#db.run('PRAGMA wal_autocheckpoint = 200');
     this.#writer = writer;
     this.#sql = statements(this.#db);
+  }
+
+  /** Brings what was written into the file, if that is enough for one step of the event loop. False: it is not. */
+  checkpoint(): boolean {
+    if (this.#logPages < CHECKPOINT_PAGES) return false;
+    this.#logPages = 0;
+    this.#db.run('PRAGMA wal_checkpoint(PASSIVE)');
+    return true;
   }
 
   /**
@@ -60,13 +71,13 @@ export class SpendStore implements SpendReader {
       let done = 0;
       for (const { row, running } of rows) {
         if (running > 0) this.#endRunning(running);
-        this.#insert(row);
-        totals.add(row);
+        totals.add(row, this.#insert(row));
         done++;
         if (totals.size >= MOST_GROUPS) break;
         if (done % ROWS_BETWEEN_LOOKS === 0 && performance.now() - began > SLICE_MS) break;
       }
       this.#writeTotals(totals);
+      this.#logPages += done / ROWS_OF_A_PAGE;
       return done;
     });
   }
@@ -78,6 +89,7 @@ export class SpendStore implements SpendReader {
       for (const { seq, row } of tries) {
         this.#sql.addRunning.run(this.#writer, seq, JSON.stringify(row));
       }
+      this.#logPages += tries.length / 4;
     });
   }
 
@@ -122,7 +134,7 @@ export class SpendStore implements SpendReader {
       for (const { seq, row } of left) {
         const spend = JSON.parse(row) as SpendRow;
         const id = this.#insert(spend);
-        totals.add(spend);
+        totals.add(spend, id);
         if (dead) {
           this.#db.query('DELETE FROM running WHERE writer = ? AND seq = ?').run(writer, seq);
         } else {
@@ -191,10 +203,13 @@ export class SpendStore implements SpendReader {
       ...(minus as never as Sums),
     };
     totals.groups.set('', { ...common, model, target });
-    if (session !== null) totals.sessions.set('', { ...common, session });
+    if (session !== null) {
+      totals.sessions.set('', { ...common, session, firstRow: row.id, lastRow: row.id });
+    }
     this.#writeTotals(totals);
   }
 
+  /** @returns the row's id */
   #insert(row: SpendRow): number {
     const { tokens } = row;
     return Number(
@@ -228,6 +243,7 @@ export class SpendStore implements SpendReader {
   }
 
   #writeTotals({ groups, sessions }: RowTotals): void {
+    this.#logPages += 3 * groups.size + sessions.size + 1;
     for (const group of groups.values()) {
       const { hour, key, model, target } = group;
       const labels = this.#textId(group.labels);
@@ -242,7 +258,8 @@ export class SpendStore implements SpendReader {
     }
     for (const group of sessions.values()) {
       const day = group.hour - (group.hour % DAY_MS);
-      this.#sql.addSessionTotals.run(day, group.session, group.key, ...sumsOf(group));
+      const { session, key, firstRow, lastRow } = group;
+      this.#sql.addSessionTotals.run(day, session, key, ...sumsOf(group), firstRow, lastRow);
     }
   }
 
@@ -273,7 +290,9 @@ function statements(db: Database) {
       `INSERT INTO totals VALUES (?, ?, ?, ?, ?, ?, ${SUM_PLACES}) ON CONFLICT DO UPDATE SET ${ADDED}`,
     ),
     addSessionTotals: db.query(
-      `INSERT INTO session_totals VALUES (?, ?, ?, ${SUM_PLACES}) ON CONFLICT DO UPDATE SET ${ADDED}`,
+      `INSERT INTO session_totals VALUES (?, ?, ?, ${SUM_PLACES}, ?, ?) ON CONFLICT DO UPDATE SET ${ADDED},
+        first_row = coalesce(first_row, excluded.first_row),
+        last_row = coalesce(excluded.last_row, last_row)`,
     ),
     addRunning: db.query<unknown, [string, number, string]>(
       'INSERT INTO running (writer, seq, row) VALUES (?, ?, ?)',

@@ -20,6 +20,9 @@ export interface TotalsGroup extends Group {
 
 export interface SessionGroup extends Group {
   readonly session: string;
+  /** Ids of the first and the last of its rows; null: none of them is in the file. */
+  firstRow: number | null;
+  lastRow: number | null;
 }
 
 /** Groups of rows; the number of groups is the caller's to bound. */
@@ -34,7 +37,8 @@ export class RowTotals {
     return this.groups.size + this.sessions.size;
   }
 
-  add(row: SpendRow): void {
+  /** @param id of the row in the file; null: it is not there */
+  add(row: SpendRow, id: number | null): void {
     const hour = row.time - (row.time % HOUR_MS);
     const last = this.#lastRow;
     const group =
@@ -49,7 +53,7 @@ export class RowTotals {
     this.#lastRow = row;
     this.#lastGroup = group;
     addRow(group, row);
-    if (row.session !== undefined) this.#addToSession(row, row.session, hour);
+    if (row.session !== undefined) this.#addToSession(row, row.session, hour, id);
   }
 
   #groupOf(row: SpendRow, hour: number): TotalsGroup {
@@ -64,13 +68,16 @@ export class RowTotals {
     return group;
   }
 
-  #addToSession(row: SpendRow, session: string, hour: number): void {
+  #addToSession(row: SpendRow, session: string, hour: number, id: number | null): void {
     const sessionName = `${hour} ${row.key}\0${session}`;
     let own = this.sessions.get(sessionName);
     if (own === undefined) {
-      own = { hour, key: row.key, labels: labelsText(row.labels), session, ...noSums() };
+      const { key, labels } = row;
+      const ids = { firstRow: id, lastRow: id };
+      own = { hour, key, labels: labelsText(labels), session, ...ids, ...noSums() };
       this.sessions.set(sessionName, own);
     }
+    own.lastRow = id;
     addRow(own, row);
   }
 }

@@ -1,0 +1,126 @@
+/** Rows of spend, page by page: those of a session by the ranges beside its totals, in files of the version before too. */
+
+import { Database } from 'bun:sqlite';
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import type { JsonObject } from '../../src/lib/json/json.ts';
+import { readRowsQuery, spendPage } from '../../src/money/rows.ts';
+import { MIGRATIONS } from '../../src/money/schema.ts';
+import { NO_TOKENS, type SpendRow } from '../../src/money/spend.ts';
+import { SpendStore } from '../../src/money/spend-store.ts';
+
+const DAY = 86_400_000;
+const NOW = Date.UTC(2027, 0, 15, 12);
+
+let dir: string;
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'hopgate-rows-'));
+});
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+const rowOf = (more: Partial<SpendRow>): SpendRow => ({
+  request: 'req_1',
+  time: NOW,
+  key: 'ci',
+  labels: {},
+  session: undefined,
+  client: 'test',
+  model: 'm',
+  target: 'up/m',
+  upstreamKey: undefined,
+  hop: 1,
+  attempt: 1,
+  status: 200,
+  ended: 'done',
+  tokens: { ...NO_TOKENS, input: 10 },
+  estimated: false,
+  cost: 1000,
+  price: '{}',
+  trace: undefined,
+  ...more,
+});
+
+function writeAll(store: SpendStore, rows: readonly SpendRow[], size: number): void {
+  for (let at = 0; at < rows.length; ) {
+    const some = rows.slice(at, at + size).map((row) => ({ row, running: 0 }));
+    at += store.write(some, undefined);
+  }
+}
+
+/** The requests of all pages. */
+async function requestsOf(store: SpendStore, parameters: Readonly<Record<string, string>>) {
+  const found: string[] = [];
+  for (let before: string | undefined; ; ) {
+    const all = { ...parameters, ...(before !== undefined && { before }) };
+    const query = readRowsQuery((name) => (all as Record<string, string>)[name], NOW);
+    const page = await spendPage(store, query);
+    found.push(...(page.data as JsonObject[]).map(({ request }) => String(request)));
+    if (page.next === null) return found;
+    before = String(page.next);
+  }
+}
+
+test('a session has exactly its rows, newest first, whatever the clock and the batches', async () => {
+  const one = fc.record({
+    // A clock that jumps: days are not in order.
+    time: fc.integer({ min: NOW - 3 * DAY, max: NOW }),
+    session: fc.constantFrom(undefined, 'a', 'b'),
+    key: fc.constantFrom('ci', 'ann'),
+  });
+  let files = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(one, { maxLength: 80 }),
+      fc.integer({ min: 1, max: 30 }),
+      async (drawn, size) => {
+        const rows = drawn.map((row, at) => rowOf({ ...row, request: `req_${at}` }));
+        const store = new SpendStore(join(dir, `${files++}.db`), 'one');
+        try {
+          writeAll(store, rows, size);
+          const ofSession = rows.filter(({ session }) => session === 'a').toReversed();
+          const requests = (some: readonly SpendRow[]) => some.map(({ request }) => request);
+          expect(await requestsOf(store, { session: 'a', limit: '3' })).toEqual(
+            requests(ofSession),
+          );
+          const mine = ofSession.filter(({ key }) => key === 'ann');
+          expect(await requestsOf(store, { session: 'a', key: 'ann' })).toEqual(requests(mine));
+          expect(await requestsOf(store, { limit: '7' })).toEqual(requests(rows.toReversed()));
+        } finally {
+          store.close();
+        }
+      },
+    ),
+    { numRuns: 40 },
+  );
+});
+
+test('a file of the version before: its sessions are found, and go on', async () => {
+  const path = join(dir, 'spend.db');
+  const old = new Database(path, { create: true, readwrite: true });
+  old.run(MIGRATIONS[0] as string);
+  old.run('PRAGMA user_version = 1');
+  old.run("INSERT INTO texts (id, text) VALUES (1, '{}')");
+  const add =
+    old.query(`INSERT INTO spend (time, request, key, labels, session, client, model, target, hop, attempt,
+    ended, input, output, cache_read, cache_write, cache_write_1h, reasoning, searches, estimated, cost)
+    VALUES (?, ?, 'ci', 1, ?, 'test', 'm', 'up/m', 1, 1, 'done', 1, 1, 0, 0, 0, 0, 0, 0, 5)`);
+  const addTotals = old.query(
+    `INSERT INTO session_totals VALUES (?, 's', 'ci', 1, 1, 1, 0, 0, 0, 0, 0, 5, 0, 0)
+     ON CONFLICT DO UPDATE SET tries = tries + 1`,
+  );
+  for (let i = 0; i < 40; i++) {
+    const time = NOW - 2 * DAY + i * 3_600_000;
+    add.run(time, `req_${i}`, i % 4 === 0 ? 's' : null);
+    if (i % 4 === 0) addTotals.run(time - (time % DAY));
+  }
+  old.close();
+  const store = new SpendStore(path, 'one');
+  writeAll(store, [rowOf({ session: 's', request: 'req_new' })], 10);
+  const expected = Array.from({ length: 10 }, (_, n) => `req_${(9 - n) * 4}`);
+  expect(await requestsOf(store, { session: 's' })).toEqual(['req_new', ...expected]);
+  store.close();
+});
