@@ -27,6 +27,8 @@ const TEXT_BYTES = 4.5;
 
 /** What completed answers of one target have shown. */
 interface Learned {
+  readonly target: string;
+  readonly stream: boolean;
   bytesPerToken: number;
   /** Mean of the output's tokens, and of their distance from it. */
   mean: number;
@@ -40,9 +42,14 @@ export interface AnswerKind {
   readonly stream: boolean;
 }
 
+/** What is kept of a target over a restart. */
+export type LearnedAnswers = Readonly<Learned>;
+
 /** Learns from completed answers. Bounded: the target that was learned first is forgotten first. */
 export class OutputEstimate {
   readonly #learned = new Map<string, Learned>();
+  /** Those that have learned since they were last taken. */
+  readonly #changed = new Set<Learned>();
 
   /** A completed answer: `tokens` as the vendor counted them, reasoning included. */
   learn(kind: AnswerKind, received: number, tokens: number): void {
@@ -56,12 +63,45 @@ export class OutputEstimate {
       known.bytesPerToken += WEIGHT * (ratio - known.bytesPerToken);
       known.spread += WEIGHT * (Math.abs(tokens - known.mean) - known.spread);
       known.mean += WEIGHT * (tokens - known.mean);
+      this.#changed.add(known);
       return;
     }
+    const { target, stream } = kind;
+    const learned = { target, stream, bytesPerToken: ratio, mean: tokens, spread: tokens / 2 };
+    this.#add(key, learned);
+    this.#changed.add(learned);
+  }
+
+  #add(key: string, learned: Learned): void {
     if (this.#learned.size >= MOST_TARGETS) {
-      this.#learned.delete(this.#learned.keys().next().value!);
+      const [oldest, forgotten] = this.#learned.entries().next().value!;
+      this.#learned.delete(oldest);
+      this.#changed.delete(forgotten);
     }
-    this.#learned.set(key, { bytesPerToken: ratio, mean: tokens, spread: tokens / 2 });
+    this.#learned.set(key, learned);
+  }
+
+  /** Takes over what an earlier process learned. What this one has learned itself stays. */
+  restore(all: readonly LearnedAnswers[]): void {
+    for (const learned of all) {
+      const { bytesPerToken, mean, spread } = learned;
+      const key = keyOf(learned);
+      if (this.#learned.has(key) || this.#learned.size >= MOST_TARGETS) continue;
+      if (bytesPerToken < LEAST_RATIO || bytesPerToken > MOST_RATIO) continue;
+      if (mean < LEAST_TOKENS || spread < 0) continue;
+      this.#add(key, { ...learned });
+    }
+  }
+
+  /** Some of what has changed since it was last taken; empty: nothing has. */
+  takeChanged(most: number): readonly LearnedAnswers[] {
+    const taken: LearnedAnswers[] = [];
+    for (const learned of this.#changed) {
+      if (taken.length >= most) break;
+      taken.push({ ...learned });
+      this.#changed.delete(learned);
+    }
+    return taken;
   }
 
   /** Tokens of this many bytes of an answer. `complete`: it came to its end. */
@@ -85,4 +125,5 @@ export class OutputEstimate {
 const repeatedBytes = ({ protocol, stream }: AnswerKind): number =>
   stream ? (REPEATED[protocol] ?? 0) * TEXT_BYTES : 0;
 
-const keyOf = ({ target, stream }: AnswerKind): string => (stream ? target : `${target}\0`);
+const keyOf = ({ target, stream }: Pick<AnswerKind, 'target' | 'stream'>): string =>
+  stream ? target : `${target}\0`;

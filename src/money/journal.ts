@@ -3,6 +3,7 @@
 import { othersTurn } from '../lib/loop/steps.ts';
 import { fileAt, isDamage, setAside } from '../lib/store/versioned-store.ts';
 import { randomBase36 } from '../lib/text/ids.ts';
+import type { OutputEstimate } from './estimate.ts';
 import type { SpendReader } from './schema.ts';
 import type { SpendRow } from './spend.ts';
 import { SpendStore, type WaitingRow } from './spend-store.ts';
@@ -21,6 +22,8 @@ const RUNNING_AT_ONCE = 100;
 const DROPPED_AT_ONCE = 200;
 const DROP_EVERY_MS = 600_000;
 const SEEN_EVERY_MS = 10_000;
+const LEARNED_EVERY_MS = 30_000;
+const LEARNED_AT_ONCE = 100;
 const DAY_MS = 86_400_000;
 
 /** A try that runs. */
@@ -41,6 +44,8 @@ export interface JournalOptions {
   readonly path: string;
   /** Days; 0 = for ever. */
   readonly keepDays: () => number;
+  /** Kept over a restart. */
+  readonly estimate?: OutputEstimate;
   /** The file cannot be written; once until it can. `waiting`: rows in memory. */
   readonly onProblem: (message: string, waiting: number) => void;
   /** It can be written again. `lost`: rows of which only the totals were kept, or nothing. */
@@ -70,6 +75,7 @@ export class SpendJournal {
   #problem: string | undefined;
   #takingOver = true;
   #dropped = 0;
+  #learnedWritten = performance.now();
   #closed = false;
   /** A flush is under way, slice by slice. */
   #flushing: Promise<void> | undefined;
@@ -135,6 +141,7 @@ export class SpendJournal {
     clearTimeout(this.#timer);
     clearInterval(this.#seenTimer);
     const nothing = this.waiting === 0 && this.#overflow === undefined && this.#file === undefined;
+    this.#learnedWritten = Number.NEGATIVE_INFINITY;
     while (!nothing && this.#writeSlice()) {
       // Slice by slice, without a turn for others: the process ends.
     }
@@ -196,7 +203,7 @@ export class SpendJournal {
       }
       return true;
     }
-    return this.#writeRunning(file) || this.#drop(file);
+    return this.#writeRunning(file) || this.#writeLearned(file) || this.#drop(file);
   }
 
   /** Tries that have run for a moment. True: there are more. */
@@ -241,6 +248,17 @@ export class SpendJournal {
     this.#seenTimer.unref();
   }
 
+  /** What answers have shown, now and then. True: there is more. */
+  #writeLearned(file: SpendStore): boolean {
+    const now = performance.now();
+    if (now - this.#learnedWritten < LEARNED_EVERY_MS) return false;
+    const changed = this.#options.estimate?.takeChanged(LEARNED_AT_ONCE) ?? [];
+    if (changed.length > 0) file.writeLearned(changed);
+    if (changed.length === LEARNED_AT_ONCE) return true;
+    this.#learnedWritten = now;
+    return false;
+  }
+
   #drop(file: SpendStore): boolean {
     const days = this.#options.keepDays();
     const now = Date.now();
@@ -255,6 +273,7 @@ export class SpendJournal {
       this.#file = new SpendStore(this.#options.path, this.#writer);
       this.#fileId = fileAt(this.#options.path);
       this.#takingOver = true;
+      this.#options.estimate?.restore(this.#file.learned());
     }
     return this.#file;
   }

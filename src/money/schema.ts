@@ -57,7 +57,14 @@ UPDATE session_totals SET first_row = found.first_row, last_row = found.last_row
 CREATE INDEX session_days ON session_totals (session);
 `;
 
-export const MIGRATIONS: readonly Migration[] = [FIRST, SESSION_RANGES];
+/** What answers of a target have shown: kept over a restart. `written`: milliseconds since 1970. */
+const LEARNED = `
+CREATE TABLE learned (
+  target TEXT NOT NULL, stream INTEGER NOT NULL, bytes_per_token REAL NOT NULL, mean REAL NOT NULL,
+  spread REAL NOT NULL, written INTEGER NOT NULL, PRIMARY KEY (target, stream)) WITHOUT ROWID;
+`;
+
+export const MIGRATIONS: readonly Migration[] = [FIRST, SESSION_RANGES, LEARNED];
 
 /** What is summed, in the order of the columns. */
 export interface Sums {

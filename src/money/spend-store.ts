@@ -2,6 +2,7 @@
 
 import type { Database } from 'bun:sqlite';
 import { openStateFile, openToRead } from '../lib/store/versioned-store.ts';
+import type { LearnedAnswers } from './estimate.ts';
 import {
   DAY,
   HOUR,
@@ -22,6 +23,8 @@ const ROWS_BETWEEN_LOOKS = 8;
 /** Groups of totals in one transaction: each is up to three writes. */
 const MOST_GROUPS = 60;
 const MOST_TEXTS = 10_000;
+/** Targets that are remembered, the newest ones. */
+const MOST_LEARNED = 2000;
 /** Pages in the write-ahead log, as estimated, from which on they are brought into the file: in a step of its own. */
 const CHECKPOINT_PAGES = 200;
 const ROWS_OF_A_PAGE = 16;
@@ -95,6 +98,31 @@ export class SpendStore implements SpendReader {
 
   all<Row>(sql: string, values: Readonly<Record<string, string | number>> = {}): readonly Row[] {
     return this.#db.query<Row, [Record<string, string | number>]>(sql).all({ ...values });
+  }
+
+  /** What earlier processes learned of targets, the newest first. */
+  learned(): readonly LearnedAnswers[] {
+    return this.#db
+      .query<LearnedRow, []>('SELECT * FROM learned ORDER BY written DESC')
+      .all()
+      .map((row) => ({
+        target: row.target,
+        stream: row.stream === 1,
+        bytesPerToken: row.bytes_per_token,
+        mean: row.mean,
+        spread: row.spread,
+      }));
+  }
+
+  /** Writes what was learned of some targets. */
+  writeLearned(all: readonly LearnedAnswers[]): void {
+    const now = Date.now();
+    this.#transaction(() => {
+      for (const { target, stream, bytesPerToken, mean, spread } of all) {
+        this.#sql.addLearned.run(target, stream ? 1 : 0, bytesPerToken, mean, spread, now);
+      }
+      this.#sql.dropLearned.run();
+    });
   }
 
   /** This process lives. */
@@ -303,11 +331,24 @@ function statements(db: Database) {
     seen: db.query<unknown, [string, number, number]>(
       'INSERT INTO writers (id, pid, seen) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET seen = excluded.seen',
     ),
+    addLearned: db.query('INSERT OR REPLACE INTO learned VALUES (?, ?, ?, ?, ?, ?)'),
+    dropLearned: db.query(
+      `DELETE FROM learned WHERE (target, stream) IN
+        (SELECT target, stream FROM learned ORDER BY written DESC LIMIT -1 OFFSET ${MOST_LEARNED})`,
+    ),
     gone: db.query<unknown, [string]>('DELETE FROM writers WHERE id = ?'),
     dropRows: db.query<unknown, [number, number]>(
       'DELETE FROM spend WHERE time < ?1 AND id IN (SELECT id FROM spend ORDER BY id LIMIT ?2)',
     ),
   };
+}
+
+interface LearnedRow {
+  readonly target: string;
+  readonly stream: number;
+  readonly bytes_per_token: number;
+  readonly mean: number;
+  readonly spread: number;
 }
 
 interface StoredRow {

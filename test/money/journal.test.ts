@@ -6,6 +6,7 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
+import { OutputEstimate } from '../../src/money/estimate.ts';
 import { SpendJournal } from '../../src/money/journal.ts';
 import { NO_TOKENS, type SpendRow } from '../../src/money/spend.ts';
 import { until } from '../support/until.ts';
@@ -49,12 +50,15 @@ const rowOf = (more: Partial<SpendRow> = {}): SpendRow => ({
   ...more,
 });
 
-function journalAt(more: { flushAfterMs?: number; keepDays?: number } = {}) {
+function journalAt(
+  more: { flushAfterMs?: number; keepDays?: number; estimate?: OutputEstimate } = {},
+) {
   const events: string[] = [];
   const journal = new SpendJournal({
     path,
     keepDays: () => more.keepDays ?? 0,
     flushAfterMs: more.flushAfterMs ?? 10,
+    ...(more.estimate !== undefined && { estimate: more.estimate }),
     onProblem: (message) => events.push(`problem: ${message}`),
     onRecovered: (lost) => events.push(`recovered: ${lost}`),
   });
@@ -218,7 +222,8 @@ describe('tries that run', () => {
     const script = join(dir, 'child.ts');
     writeFileSync(
       script,
-      `import { SpendJournal } from ${JSON.stringify(join(import.meta.dir, '../../src/money/journal.ts'))};
+      `import { OutputEstimate } from '../../src/money/estimate.ts';
+import { SpendJournal } from ${JSON.stringify(join(import.meta.dir, '../../src/money/journal.ts'))};
 const journal = new SpendJournal({ path: ${JSON.stringify(path)}, keepDays: () => 0, flushAfterMs: 10, onProblem: console.error, onRecovered: () => {} });
 const row = ${JSON.stringify(reserved)};
 const places = Array.from({ length: 200 }, () => journal.begin({ reservedRow: () => row }));
@@ -278,4 +283,55 @@ test('the file is the owner’s alone', async () => {
   await journal.flush();
   expect((await Bun.file(path).stat()).mode & 0o077).toBe(0);
   chmodSync(path, 0o600);
+});
+
+test('what answers have shown is known after a restart; what was learned since then counts more', async () => {
+  const kinds = [
+    { target: 'up/m', protocol: 'openai-chat', stream: true },
+    { target: 'up/m', protocol: 'openai-chat', stream: false },
+    { target: 'up/\u0000', protocol: 'anthropic-messages', stream: true },
+  ] as const;
+  const estimates = (one: OutputEstimate) =>
+    kinds.map((kind) => [one.tokens(kind, 70_000, false), one.reserved(kind, undefined)]);
+  const first = new OutputEstimate();
+  const before = journalAt({ estimate: first });
+  before.spend(rowOf());
+  await before.journal.flush();
+  for (let i = 0; i < 300; i++) {
+    kinds.forEach((kind, at) => {
+      first.learn(kind, (50 + i) * (at + 1) * 17, 50 + i);
+    });
+  }
+  expect(estimates(first)).not.toEqual(estimates(new OutputEstimate()));
+  before.journal.close();
+
+  const second = new OutputEstimate();
+  second.learn(kinds[0], 100_000, 1000);
+  const own = second.tokens(kinds[0], 70_000, false);
+  const { journal, spend } = journalAt({ estimate: second });
+  spend(rowOf());
+  await journal.flush();
+  expect(estimates(second).slice(1)).toEqual(estimates(first).slice(1));
+  expect(second.tokens(kinds[0], 70_000, false)).toBe(own);
+});
+
+test('what is remembered of targets is bounded in the file', async () => {
+  for (let start = 0; start < 3; start++) {
+    const estimate = new OutputEstimate();
+    const { journal, spend } = journalAt({ estimate });
+    spend(rowOf());
+    for (let i = 0; i < 900; i++) {
+      const target = `up/m-${start}-${i}`;
+      estimate.learn({ target, protocol: 'openai-chat', stream: true }, 5000, 50);
+    }
+    journal.close();
+  }
+  expect(count('SELECT count(*) AS n FROM learned').n).toBe(2000);
+  const estimate = new OutputEstimate();
+  const { journal } = journalAt({ estimate });
+  journal.open();
+  await journal.flush();
+  // The newest ones.
+  const kind = { target: 'up/m-2-5', protocol: 'openai-chat', stream: true } as const;
+  expect(estimate.tokens(kind, 10_000, false)).toBe(100);
 });

@@ -37,8 +37,10 @@ export function accountServices(
 ): AccountServices {
   let config = initial;
   let prices = new PriceBook(config);
+  const estimate = new OutputEstimate();
   const journal = new SpendJournal({
     path,
+    estimate,
     keepDays: () => config.spend.keepDays,
     onProblem: (message, waiting) => event(log, 'spend.problem', { message, waiting }, 'error'),
     onRecovered: (lost) => event(log, 'spend.recovered', { lost }, 'warn'),
@@ -47,7 +49,7 @@ export function accountServices(
     journal,
     prices: () => prices,
     unpriced: () => config.unpriced,
-    estimate: new OutputEstimate(),
+    estimate,
     guard,
     onCost: (target, nanoUsd) => metrics.cost.add(nanoUsd / 1e9, target),
   });
