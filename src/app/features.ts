@@ -13,6 +13,7 @@ import { openShortResultLedger, toolResults } from '../features/tool-results/ind
 import { vendorFit } from '../features/vendor-fit/index.ts';
 import { openDescriptionStore, withRunReport } from '../features/vision/index.ts';
 import type { ClientRequest } from '../gateway/client-request.ts';
+import { sidePayer } from '../gateway/tries/side-calls.ts';
 import type { Exchange } from '../gateway/types.ts';
 import type { JsonObject } from '../lib/json/json.ts';
 import { lazy } from '../lib/store/lazy.ts';
@@ -130,7 +131,14 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
         permittedTools(tools.registry, exchange.principal, request),
         chat?.tools ?? [],
       );
-      const setup: ExchangeSetup = { exchange, request, recording, chat, registry, payer };
+      const setup: ExchangeSetup = {
+        exchange,
+        request,
+        recording,
+        chat,
+        registry,
+        payer: sidePayer(payer, exchange.trace),
+      };
       const features: Feature[] = [];
       for (const make of order) {
         const made = make(setup);

@@ -39,7 +39,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
       notes,
       hop,
       refusal,
-      payer,
+      payer: options.sidePayer,
       abort,
     });
     const prepared = preparing instanceof Promise ? await preparing : preparing;

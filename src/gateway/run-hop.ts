@@ -19,7 +19,7 @@ import type { ClientRequest } from './client-request.ts';
 import type { ExchangeSummaryBuilder } from './exchange-summary.ts';
 import type { Services } from './reloadable.ts';
 import type { ExchangeSession } from './tries/exchange-session.ts';
-import { affordableTargets } from './tries/open-account.ts';
+import { affordableTargets, sidePayerOf } from './tries/open-account.ts';
 import { type RetryContext, retry } from './tries/retry.ts';
 import type {
   Account,
@@ -139,6 +139,7 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
   attempt(...[routed, loan, number, refusal, abort]: Parameters<RetryContext['attempt']>) {
     const { exchange, request, services, session, features, summary, secrets, protocols, account } =
       this.#running;
+    const payer = exchange.payer ?? account;
     return attempt({
       exchange,
       request,
@@ -157,7 +158,8 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
       wantsAnswer: features?.onAnswer !== undefined,
       secrets,
       events: this,
-      payer: exchange.payer ?? account,
+      payer,
+      sidePayer: sidePayerOf(exchange, payer),
       facts: this.#facts,
     });
   }

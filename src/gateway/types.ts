@@ -87,6 +87,8 @@ export interface Attempt extends AttemptPlace {
   readonly events?: AttemptEvents;
   /** Pays for it; undefined: nothing is counted. */
   readonly payer?: Payer | undefined;
+  /** On whose account features ask other models. */
+  readonly sidePayer?: Payer | undefined;
   /** The facts by which the request was routed: its prompt is estimated there. */
   readonly facts: RouteRequest;
 }

@@ -103,6 +103,29 @@ export interface TracedTry {
   error?: string;
 }
 
+/** A try of a call that the exchange made besides its own: images described, a search, vectors. */
+export interface TracedCall {
+  readonly spanId: string;
+  /** As the configuration names it. */
+  readonly provider: string;
+  /** As the vendor spells it. */
+  readonly model: string;
+  /** `provider/model` */
+  readonly target: string;
+  /** The protocol, or `embeddings`. */
+  readonly kind: string;
+  readonly attempt: number;
+  readonly started: number;
+  status?: number;
+  ended?: number;
+  /** How it ended, if it was not answered: `error`, `timeout`, `cut` or `client_gone`. */
+  error?: string;
+  /** Cached ones too. */
+  inputTokens?: number;
+  /** Those of reasoning too. */
+  outputTokens?: number;
+}
+
 /** A tool that this gateway ran. */
 export interface TracedTool {
   readonly name: string;
@@ -127,6 +150,7 @@ export class ExchangeTrace {
   readonly callId: string;
   readonly tries: TracedTry[] = [];
   readonly tools: TracedTool[] = [];
+  readonly calls: TracedCall[] = [];
   /** Of the last answer, as the vendor names them. */
   responseId: string | undefined;
   responseModel: string | undefined;
@@ -149,6 +173,10 @@ export class ExchangeTrace {
 
   addTool(one: TracedTool): void {
     if (this.tools.length < MOST_PARTS) this.tools.push(one);
+  }
+
+  addCall(one: TracedCall): void {
+    if (this.calls.length < MOST_PARTS) this.calls.push(one);
   }
 
   /** `traceparent` of a request that this exchange sends. */

@@ -196,6 +196,39 @@ describe.skipIf(OTLP_PYTHON === undefined)('spans', () => {
     });
   }
 
+  test('the model that searches is a span of the exchange that asked', async () => {
+    const gateway = await start(
+      { metrics: false },
+      {
+        server_tools: {
+          web_search: { inject: 'force', engines: [{ type: 'model', target: 'chat/m1' }] },
+        },
+      },
+    );
+    upstream.enqueue(
+      call({ name: 'web_search', arguments: { query: 'tides' } }),
+      say('High water is at noon, says the almanac.'),
+      say('At noon.'),
+    );
+    const { path, body } = plainRequest('anthropic-messages', 'via-messages', false);
+    expect(await (await post(gateway.url, path, body)).text()).toContain('noon');
+    const spans = await tree(6);
+    expect(lines(spans).toSorted()).toEqual(
+      [
+        `server POST ${path}`,
+        `client chat via-messages < POST ${path}`,
+        'client POST < chat via-messages',
+        'client POST < chat via-messages',
+        'internal execute_tool web_search < chat via-messages',
+        'client chat m1 < chat via-messages',
+      ].toSorted(),
+    );
+    expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(1);
+    const side = spans.find(({ name }) => name === 'chat m1')!;
+    expect(side.attributes).toMatchObject({ 'hopgate.target': 'chat/m1' });
+    expect(side.attributes['gen_ai.usage.input_tokens']).toBeGreaterThan(0);
+  });
+
   test('a stream that breaks off is a failure, although its status is 200', async () => {
     const gateway = await start({ metrics: false });
     upstream.enqueue(

@@ -65,6 +65,7 @@ export class Telemetry {
       started: exchange.started,
       path: exchange.path,
       server: target && this.#vendor(target.provider).server,
+      vendorOf: (provider) => this.#vendor(provider),
       call: {
         ...(request?.settings && callSettings(request.settings)),
         conversation: exchange.sessionId || undefined,

@@ -1,11 +1,13 @@
 /** Opens the account of an exchange: who pays, for which session and client; and which targets it may use. */
 
+import type { Payer } from '../../conversation/account/payer.ts';
 import type { GatewayError } from '../../conversation/errors.ts';
 import type { RoutedTarget } from '../../routing/index.ts';
 import { clientName } from '../../telemetry/client-name.ts';
 import type { Account, Accounts } from '../account.ts';
 import type { ClientRequest } from '../client-request.ts';
 import type { Exchange } from '../types.ts';
+import { sidePayer } from './side-calls.ts';
 
 /** Undefined: nothing is counted, or it goes on the account of another exchange. @throws GatewayError as {@link Accounts.open} */
 export function accountOf(
@@ -26,6 +28,10 @@ export function accountOf(
     trace: exchange.trace?.traceId,
   });
 }
+
+/** On whose account an exchange's features ask other models. */
+export const sidePayerOf = ({ trace }: Exchange, payer: Payer | undefined): Payer | undefined =>
+  sidePayer(payer, trace);
 
 /** The targets that the account may use. @throws GatewayError why not the first, if it may use none */
 export function affordableTargets(

@@ -1,4 +1,4 @@
-/** The spans of one exchange as one tree: the request, the model call, each try at a vendor, each tool run. */
+/** The spans of one exchange as one tree: the request, the model call, each try at a vendor, each tool run, each call to another model. */
 
 import {
   type Attributes,
@@ -15,11 +15,17 @@ import {
 import type { Resource } from '@opentelemetry/resources';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import type { ExchangeRecord } from '../exchange.ts';
-import { attributeName, type GenAiAttribute, type GenAiNames } from '../gen-ai-names.ts';
+import {
+  attributeName,
+  type GenAiAttribute,
+  type GenAiNames,
+  operationOf,
+} from '../gen-ai-names.ts';
 import {
   type ExchangeTrace,
   newSpanId,
   type ServerAddress,
+  type TracedCall,
   type TracedTool,
   type TracedTry,
 } from '../trace.ts';
@@ -35,6 +41,11 @@ export interface TracedExchange {
   readonly path?: string;
   /** Where the target is that answered or was tried last. */
   readonly server?: ServerAddress;
+  /** A provider as the conventions name it, and where it is. */
+  readonly vendorOf: (provider: string) => {
+    readonly name: string;
+    readonly server: ServerAddress | undefined;
+  };
   /** Attributes of the model call beside those of `record`. */
   readonly call: Readonly<Partial<Record<GenAiAttribute, AttributeValue>>>;
 }
@@ -121,7 +132,41 @@ export class ExchangeSpans {
         }),
       );
     }
+    for (const one of trace.calls) {
+      spans.push(
+        span({
+          name: `${operationOf(one.kind)} ${one.model}`,
+          kind: SpanKind.CLIENT,
+          context: context(one.spanId),
+          parent: call,
+          started: one.started,
+          ended: one.ended ?? ended,
+          failed: one.error !== undefined || (one.status ?? 0) >= 400,
+          attributes: this.#sideAttributes(one, traced),
+        }),
+      );
+    }
     return spans;
+  }
+
+  #sideAttributes(one: TracedCall, { vendorOf }: TracedExchange): Attributes {
+    const { name, server } = vendorOf(one.provider);
+    const failedStatus = one.status !== undefined && one.status >= 400;
+    return defined({
+      ...this.#named({
+        operation: operationOf(one.kind),
+        provider: name,
+        requestModel: one.model,
+        inputTokens: one.inputTokens,
+        outputTokens: one.outputTokens,
+      }),
+      'http.response.status_code': one.status,
+      'http.request.resend_count': one.attempt > 1 ? one.attempt - 1 : undefined,
+      'server.address': server?.host,
+      'server.port': server?.port,
+      'error.type': failedStatus ? String(one.status) : one.error,
+      'hopgate.target': one.target,
+    });
   }
 
   #callAttributes({ record, trace, server, call }: TracedExchange): Attributes {

@@ -5,6 +5,9 @@ import { SpanKind, SpanStatusCode } from '@opentelemetry/api';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import fc from 'fast-check';
+import type { Payer, TryResult, TryStart } from '../../../src/conversation/account/payer.ts';
+import { NO_PROFILE } from '../../../src/conversation/target.ts';
+import { sidePayer } from '../../../src/gateway/tries/side-calls.ts';
 import type { ExchangeRecord } from '../../../src/telemetry/exchange.ts';
 import { GEN_AI_ATTRIBUTES, type GenAiNames } from '../../../src/telemetry/gen-ai-names.ts';
 import { ExchangeSpans, type TracedExchange } from '../../../src/telemetry/otel/exchange-spans.ts';
@@ -48,7 +51,18 @@ function spans(
     scope: { name: 'hopgate' },
     names,
   });
-  return maker.of({ trace, record: { ...RECORD, ...record }, started, call: {}, ...more });
+  const vendorOf = (provider: string) => ({
+    name: `the-${provider}`,
+    server: { host: `${provider}.example.com`, port: 443 },
+  });
+  return maker.of({
+    trace,
+    record: { ...RECORD, ...record },
+    started,
+    vendorOf,
+    call: {},
+    ...more,
+  });
 }
 
 const failed = (all: readonly ReadableSpan[]) =>
@@ -96,6 +110,74 @@ test('kinds and parents make one tree', () => {
     expect(part.parentSpanContext!.spanId).toBe(call!.spanContext().spanId);
   }
   expect(failed(all)).toEqual([false, false, false, false, true]);
+});
+
+test('calls to other models are spans of the same tree, named as the conventions name them', async () => {
+  const asked: TryStart[] = [];
+  const ends: TryResult[] = [];
+  const payer: Payer = {
+    beginTry(start) {
+      asked.push(start);
+      return { answered: () => {}, end: (result) => void ends.push(result) };
+    },
+  };
+  const startOf = (model: string, more: Partial<TryStart> = {}): TryStart => ({
+    target: { provider: 'up', model, protocol: 'google-gemini', profile: NO_PROFILE },
+    model,
+    upstreamKey: undefined,
+    hop: 1,
+    attempt: 1,
+    stream: false,
+    inputTokens: 1,
+    maxOutputTokens: undefined,
+    serviceTier: undefined,
+    ...more,
+  });
+  const done = { ended: 'done', final: true, content: true, bytes: 10 } as const;
+  const trace = new ExchangeTrace({ ratio: 1, trustSampled: false }, undefined);
+  const side = sidePayer(payer, trace)!;
+  const eyes = await side.beginTry(startOf('eyes', { attempt: 2 }));
+  eyes.answered(200);
+  eyes.end({ ...done, usage: { input: 5, cacheRead: 20, output: 3, reasoning: 4 } });
+  const vectors = await side.beginTry(startOf('vectors', { maxOutputTokens: 0 }));
+  vectors.answered(503);
+  vectors.end({ ...done, ended: 'error', usage: undefined });
+  (await side.beginTry(startOf('hanging'))).end({ ...done, ended: 'timeout', usage: undefined });
+
+  expect(asked.map(({ model }) => model)).toEqual(['eyes', 'vectors', 'hanging']);
+  expect(ends.map(({ ended }) => ended)).toEqual(['done', 'error', 'timeout']);
+  const all = spans({}, () => {}, { trace });
+  const [, call, ...rest] = all;
+  expect(rest.map(({ name, kind }) => [name, kind])).toEqual([
+    ['generate_content eyes', SpanKind.CLIENT],
+    ['embeddings vectors', SpanKind.CLIENT],
+    ['generate_content hanging', SpanKind.CLIENT],
+  ]);
+  for (const part of rest) {
+    expect(part.parentSpanContext!.spanId).toBe(call!.spanContext().spanId);
+  }
+  expect(failed(rest)).toEqual([false, true, true]);
+  expect(rest[0]!.attributes).toEqual({
+    'gen_ai.operation.name': 'generate_content',
+    'gen_ai.provider.name': 'the-up',
+    'gen_ai.request.model': 'eyes',
+    'gen_ai.usage.input_tokens': 25,
+    'gen_ai.usage.output_tokens': 7,
+    'http.response.status_code': 200,
+    'http.request.resend_count': 1,
+    'server.address': 'up.example.com',
+    'server.port': 443,
+    'hopgate.target': 'up/eyes',
+  });
+  expect(rest[1]!.attributes['error.type']).toBe('503');
+  expect(rest[2]!.attributes['error.type']).toBe('timeout');
+});
+
+test('calls of an exchange that is not sampled cost no span', () => {
+  const payer: Payer = { beginTry: () => ({ answered: () => {}, end: () => {} }) };
+  const trace = new ExchangeTrace({ ratio: 0, trustSampled: false }, undefined);
+  expect(sidePayer(payer, trace)).toBe(payer);
+  expect(sidePayer(payer, undefined)).toBe(payer);
 });
 
 describe('what failed', () => {
