@@ -22,6 +22,8 @@ const RUNNING_AT_ONCE = 100;
 const DROPPED_AT_ONCE = 200;
 const DROP_EVERY_MS = 600_000;
 const SEEN_EVERY_MS = 10_000;
+/** A process that is killed while this one runs: a restart without a gap, or another worker. */
+const TAKE_OVER_EVERY_MS = 10_000;
 const LEARNED_EVERY_MS = 30_000;
 const LEARNED_AT_ONCE = 100;
 const DAY_MS = 86_400_000;
@@ -52,6 +54,8 @@ export interface JournalOptions {
   readonly onRecovered: (lost: number) => void;
   /** Milliseconds from the end of a try to its write; for tests. */
   readonly flushAfterMs?: number;
+  /** Milliseconds between two looks for processes that were killed; for tests. */
+  readonly takeOverEveryMs?: number;
 }
 
 export class SpendJournal {
@@ -74,6 +78,7 @@ export class SpendJournal {
   #seenTimer: ReturnType<typeof setInterval> | undefined;
   #problem: string | undefined;
   #takingOver = true;
+  #tookOver = performance.now();
   #dropped = 0;
   #learnedWritten = performance.now();
   #closed = false;
@@ -188,7 +193,12 @@ export class SpendJournal {
   }
 
   #work(file: SpendStore): boolean {
+    const now = performance.now();
+    this.#takingOver ||=
+      !this.#closed &&
+      now - this.#tookOver >= (this.#options.takeOverEveryMs ?? TAKE_OVER_EVERY_MS);
     if (this.#takingOver) {
+      this.#tookOver = now;
       this.#takingOver = file.takeOver(TAKEN_AT_ONCE);
       return true;
     }

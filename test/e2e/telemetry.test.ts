@@ -36,6 +36,8 @@ function tracesIn(file: string): string[] {
   const db = new Database(file, { readonly: true });
   try {
     db.run('PRAGMA busy_timeout = 5000');
+    // The file is there a moment before its tables.
+    if (db.query("SELECT 1 FROM sqlite_master WHERE name = 'spend'").get() === null) return [];
     return db
       .query<{ trace: string }, []>('SELECT trace FROM spend WHERE trace IS NOT NULL')
       .all()

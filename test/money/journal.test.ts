@@ -51,13 +51,19 @@ const rowOf = (more: Partial<SpendRow> = {}): SpendRow => ({
 });
 
 function journalAt(
-  more: { flushAfterMs?: number; keepDays?: number; estimate?: OutputEstimate } = {},
+  more: {
+    flushAfterMs?: number;
+    takeOverEveryMs?: number;
+    keepDays?: number;
+    estimate?: OutputEstimate;
+  } = {},
 ) {
   const events: string[] = [];
   const journal = new SpendJournal({
     path,
     keepDays: () => more.keepDays ?? 0,
     flushAfterMs: more.flushAfterMs ?? 10,
+    ...(more.takeOverEveryMs !== undefined && { takeOverEveryMs: more.takeOverEveryMs }),
     ...(more.estimate !== undefined && { estimate: more.estimate }),
     onProblem: (message) => events.push(`problem: ${message}`),
     onRecovered: (lost) => events.push(`recovered: ${lost}`),
@@ -218,12 +224,12 @@ describe('tries that run', () => {
     expect(count(ROWS)).toEqual({ tries: 1, input: 10, cost: 1000, estimated: 0 });
   });
 
-  test('of a process that was killed are rows as reserved, once', async () => {
+  /** A process with 200 tries in the file, killed. */
+  async function killedProcess(): Promise<void> {
     const script = join(dir, 'child.ts');
     writeFileSync(
       script,
-      `import { OutputEstimate } from '../../src/money/estimate.ts';
-import { SpendJournal } from ${JSON.stringify(join(import.meta.dir, '../../src/money/journal.ts'))};
+      `import { SpendJournal } from ${JSON.stringify(join(import.meta.dir, '../../src/money/journal.ts'))};
 const journal = new SpendJournal({ path: ${JSON.stringify(path)}, keepDays: () => 0, flushAfterMs: 10, onProblem: console.error, onRecovered: () => {} });
 const row = ${JSON.stringify(reserved)};
 const places = Array.from({ length: 200 }, () => journal.begin({ reservedRow: () => row }));
@@ -235,6 +241,10 @@ const timer = setInterval(() => { if (places.every((place) => place.seq > 0)) { 
     expect(Buffer.from((await lines.read()).value!).toString()).toContain('ready');
     child.kill('SIGKILL');
     await child.exited;
+  }
+
+  test('of a process that was killed are rows as reserved, once', async () => {
+    await killedProcess();
     for (let start = 0; start < 2; start++) {
       const { journal } = journalAt();
       journal.open();
@@ -243,6 +253,21 @@ const timer = setInterval(() => { if (places.every((place) => place.seq > 0)) { 
       journal.close();
     }
     expect(count(ROWS)).toEqual({ tries: 200, input: 2000, cost: 200 * 7777, estimated: 200 });
+    expect(count(TOTALS)).toEqual(count(ROWS));
+  });
+
+  test('of a process that is killed while another one runs are its rows, without a restart', async () => {
+    const { journal, spend } = journalAt({ takeOverEveryMs: 50 });
+    journal.open();
+    spend(rowOf());
+    await journal.flush();
+    await killedProcess();
+    await until(async () => {
+      spend(rowOf({ cost: 0, tokens: NO_TOKENS }));
+      await journal.flush();
+      return count('SELECT count(*) AS n FROM running').n === 0;
+    });
+    expect(count(ROWS)).toMatchObject({ input: 2010, cost: 1000 + 200 * 7777, estimated: 200 });
     expect(count(TOTALS)).toEqual(count(ROWS));
   });
 
