@@ -21,6 +21,8 @@ const RATES_SHARE = 0.25;
 const CLEAN_TURNS = 60;
 /** Turns for which a new process asks whether another one hands over to it. */
 const HAND_OVER_TURNS = 60;
+/** Milliseconds between two looks at what an old process still holds, while requests come. */
+const LOOK_AT_OTHERS_MS = 50;
 const SWEPT_AT_ONCE = 2000;
 const RATES_AT_ONCE = 500;
 
@@ -38,8 +40,11 @@ export class KeptLimits implements OwnLimits, TickTask {
   #handedOver = false;
   #closed = false;
   #hasOthers = false;
+  readonly #clock: Clock;
+  #lookedAtOthers = Number.NEGATIVE_INFINITY;
 
   constructor({ path, onProblem, onReached, clock = SYSTEM_CLOCK }: KeptLimitsOptions) {
+    this.#clock = clock;
     this.#store = new LimitsStore({ path, clock, onProblem });
     this.#engine = new LocalLimits({
       clock,
@@ -94,7 +99,12 @@ export class KeptLimits implements OwnLimits, TickTask {
 
   /** The first use starts the timer: a gateway without limits has none, and opens no file. */
   #wake(): void {
-    if (this.#timer !== undefined || this.#closed) return;
+    if (this.#closed) return;
+    if (this.#timer !== undefined) {
+      // A new process: streams of the old one must count from its first word on.
+      if (this.#turns <= HAND_OVER_TURNS && !this.#handedOver) this.#lookAtOthers();
+      return;
+    }
     this.#timer = setInterval(() => this.#turn(), TURN_MS);
     this.#timer.unref();
     this.#followOthers();
@@ -138,7 +148,12 @@ export class KeptLimits implements OwnLimits, TickTask {
     this.#store.saveSlots(this.#closed ? [] : held);
   }
 
+  #lookAtOthers(): void {
+    if (this.#clock.monotonic() - this.#lookedAtOthers >= LOOK_AT_OTHERS_MS) this.#followOthers();
+  }
+
   #followOthers(): void {
+    this.#lookedAtOthers = this.#clock.monotonic();
     const others = this.#store.slotsOfOthers();
     if (others === undefined || (others.size === 0 && !this.#hasOthers)) return;
     this.#hasOthers = others.size > 0;

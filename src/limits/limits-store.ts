@@ -91,10 +91,13 @@ export class LimitsStore implements Bank {
     const { clock } = this.#options;
     if (!this.#readsRates) return undefined;
     if (clock.monotonic() - this.#opened.monotonic > RATES_READ_MS) this.#readsRates = false;
-    const row = this.#use(null, (db) =>
-      db
-        .query<{ debt: number; at: number }, [string]>('SELECT debt, at FROM rates WHERE law = ?')
-        .get(id),
+    const row = this.#use(
+      null,
+      (db) =>
+        db
+          .query<{ debt: number; at: number }, [string]>('SELECT debt, at FROM rates WHERE law = ?')
+          .get(id),
+      false,
     );
     return row === null ? undefined : { debt: row.debt, passed: clock.wall() - row.at };
   }
@@ -126,15 +129,19 @@ export class LimitsStore implements Bank {
   /** The slots of processes that hand over to this one, by law; undefined: not known now. */
   slotsOfOthers(): ReadonlyMap<string, number> | undefined {
     const now = this.#options.clock.wall();
-    return this.#use(undefined, (db) => {
-      const rows = db
-        .query<{ law: string; held: number }, [number, number, number]>(
-          // One that was written under a clock that was ahead is no longer believed than any other.
-          'SELECT law, sum(held) AS held FROM slots WHERE holder <> ? AND until > ? AND until <= ? GROUP BY law',
-        )
-        .all(this.#holder, now, now + SLOTS_MS);
-      return new Map(rows.map(({ law, held }) => [law, held]));
-    });
+    return this.#use(
+      undefined,
+      (db) => {
+        const rows = db
+          .query<{ law: string; held: number }, [number, number, number]>(
+            // One that was written under a clock that was ahead is no longer believed than any other.
+            'SELECT law, sum(held) AS held FROM slots WHERE holder <> ? AND until > ? AND until <= ? GROUP BY law',
+          )
+          .all(this.#holder, now, now + SLOTS_MS);
+        return new Map(rows.map(({ law, held }) => [law, held]));
+      },
+      false,
+    );
   }
 
   /** Whether this mark is reached for the first time in its period. Without the file, every one is. */
@@ -172,7 +179,8 @@ export class LimitsStore implements Bank {
     this.#db = undefined;
   }
 
-  #use<T>(otherwise: T, work: (db: Database) => T): T {
+  /** @param writes false: its success says nothing of whether the file can be written again */
+  #use<T>(otherwise: T, work: (db: Database) => T, writes = true): T {
     const { path, clock, onProblem } = this.#options;
     const now = clock.monotonic();
     if (this.#closed || now < this.#awayUntil) return otherwise;
@@ -182,7 +190,7 @@ export class LimitsStore implements Bank {
         this.#file = fileAt(path);
       }
       const result = work(this.#db);
-      this.#reported = false;
+      if (writes) this.#reported = false;
       return result;
     } catch (thrown) {
       this.#awayUntil = now + AWAY_MS;

@@ -154,9 +154,9 @@ const spent = async ({ url }: Gateway) => {
 };
 
 /** Rows of tries and tries that run, of the file. */
-function rows(): { done: number; cut: number; running: number; usd: number } {
+function rows(): { done: number; broken: number; running: number; usd: number } {
   const path = join(state, 'state', 'spend.db');
-  const none = { done: 0, cut: 0, running: 0, usd: 0 };
+  const none = { done: 0, broken: 0, running: 0, usd: 0 };
   if (!existsSync(path)) return none;
   const db = new Database(path, { readonly: true });
   try {
@@ -165,7 +165,7 @@ function rows(): { done: number; cut: number; running: number; usd: number } {
     if (db.query("SELECT 1 FROM sqlite_master WHERE name = 'running'").get() === null) return none;
     return db
       .query<ReturnType<typeof rows>, []>(
-        `SELECT coalesce(sum(ended = 'done'), 0) AS done, coalesce(sum(ended = 'cut'), 0) AS cut,
+        `SELECT coalesce(sum(ended = 'done'), 0) AS done, coalesce(sum(ended <> 'done'), 0) AS broken,
           (SELECT count(*) FROM running WHERE spend IS NULL) AS running,
           coalesce(sum(cost), 0) / 1e9 AS usd FROM spend`,
       )
@@ -203,7 +203,7 @@ describe.skipIf(!linux)(
         expect(await spent(gateway)).toBe(10);
         expect(vendor.requests).toBe(10);
         await until(() => rows().done === 10);
-        expect(rows()).toEqual({ done: 10, cut: 0, running: 0, usd: 10 });
+        expect(rows()).toEqual({ done: 10, broken: 0, running: 0, usd: 10 });
       },
     );
 
@@ -237,8 +237,14 @@ describe.skipIf(!linux)(
       const streams = [await held(gateway), await held(gateway)];
       await successorOf(gateway);
       await held(gateway);
-      const refused = await post(gateway, 'm1');
-      expect([refused.status, await refused.text()]).toEqual([429, expect.any(String)]);
+      // For a moment the kernel still gives some connections to the old program.
+      let refusals = 0;
+      await until(async () => {
+        const answer = await post(gateway, 'm1');
+        await answer.text();
+        refusals = answer.status === 429 ? refusals + 1 : 0;
+        return refusals === 50;
+      });
       vendor.release();
       for (const stream of streams) await stream.end();
       expect(await gateway.exited).toBe(0);
@@ -265,9 +271,9 @@ describe.skipIf(!linux)(
       await until(async () => {
         await spent(gateway);
         await (await post(gateway, 'm1')).text();
-        return rows().cut === 2;
+        return rows().broken === 2;
       });
-      expect(rows()).toMatchObject({ cut: 2, running: 0 });
+      expect(rows()).toMatchObject({ broken: 2, running: 0 });
       await until(() => rows().usd === vendor.requests);
     });
   },
@@ -286,7 +292,14 @@ test.each([1, 2])('killed and started again; processes: %i', async (workers) => 
   const through = await passed(second, 150);
   expect(through).toBeLessThanOrEqual(95);
   expect(through).toBeGreaterThanOrEqual(87);
-  await until(() => rows().done === 3 + through && rows().cut === 2);
-  expect(rows()).toEqual({ done: 3 + through, cut: 2, running: 0, usd: 5 + through });
+  // A worker that outlives the first process finishes its streams.
+  vendor.release();
+  await until(
+    () => rows().running === 0 && rows().usd === vendor.requests,
+    () => JSON.stringify({ through, ...rows() }),
+  );
   expect(vendor.requests).toBe(5 + through);
+  const { done, broken } = rows();
+  expect(done + broken).toBe(5 + through);
+  if (workers === 1) expect(broken).toBe(2);
 });

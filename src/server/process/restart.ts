@@ -50,8 +50,8 @@ export function startSuccessor(options: RestartOptions): Restart {
         // It was cancelled at the last moment.
         if (waiting === undefined) return;
         waiting = undefined;
-        event(log, 'server.succeeded', { pid: child.pid });
         onReady(child.pid);
+        event(log, 'server.succeeded', { pid: child.pid });
         // The sockets of the new process come after the old ones, so this is the index of its first one.
         setTimeout(onHandedOver, directConnections(port, sockets) ? SETTLE_MS : 0);
         child.disconnect();
