@@ -45,8 +45,8 @@ export function createEndpoints(options: EndpointOptions): ServeEndpoint {
     const form = exchange.form && formReader(exchange, exchange.form, services, options);
     let request: EndpointRequest | undefined;
     const begin = (body: Uint8Array) => {
-      const { id, headers, sessionId, search, owner } = exchange;
-      const recorded = { id, headers, sessionId, search, owner, body, protocol: endpoint };
+      const { id, headers, sessionId, search, owner, address } = exchange;
+      const recorded = { id, headers, sessionId, search, owner, address, body, protocol: endpoint };
       const recording = options.record(recorded, exchange);
       return new ExchangeSummaryBuilder(exchange, recording, (summary) => {
         request?.close();

@@ -22,6 +22,8 @@ export interface RecordedExchange {
   readonly search: string;
   /** The name of the gateway key; '' without auth. */
   readonly owner: string;
+  /** The client's address; left out where it is not asked for. */
+  readonly address?: string | undefined;
 }
 
 /**

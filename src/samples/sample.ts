@@ -92,6 +92,8 @@ export interface SampleMeta {
   /** The memory space that the conversation used; erasing the space removes the sample. */
   readonly memory_space?: string;
   readonly owner?: string;
+  /** The client's address; `**` where texts or images are blanked as well. */
+  readonly address?: string;
   /** The query string of the client's request. */
   readonly search?: string;
   /** Credentials masked in all files, this one included. */

@@ -48,6 +48,8 @@ export class Capture implements Recording, Masking {
   readonly entry: EntryName;
   readonly time: number;
   readonly owner: string;
+  /** The client's, which is personal data as texts are: blanked where they are. */
+  readonly address: string | undefined;
   /** The query string, masked. It and the session are known from {@link prepare} on. */
   search = '';
   session = '';
@@ -82,6 +84,7 @@ export class Capture implements Recording, Masking {
     this.entry = exchange.protocol.name;
     this.time = hooks.now();
     this.owner = exchange.owner;
+    this.address = exchange.address;
     this.#literals = hooks.literals;
     this.blanked = hooks.blank;
     this.#exchange = exchange;

@@ -61,6 +61,7 @@ export function metaOf(capture: Capture, state: SampleState, run: string): Sampl
     session: capture.session === '' ? undefined : capture.session,
     memory_space: capture.memorySpace,
     owner: capture.owner === '' ? undefined : capture.owner,
+    address: capture.address !== undefined && capture.blanked.length > 0 ? '**' : capture.address,
     search: capture.search === '' ? undefined : capture.search,
     masked: capture.masked + edges.reduce((sum, stageInfo) => sum + (stageInfo.masked ?? 0), 0),
     edges,

@@ -77,6 +77,21 @@ describe('files', () => {
     ]);
   });
 
+  test('the address of the client is in the meta file; blanked where texts are', async () => {
+    const write = async (redact: RecorderOptions['redact']) => {
+      const given = { ...exchange(), address: '203.0.113.7' };
+      open({ redact }).begin(given)!.end(told());
+      await recorder!.close();
+      return meta(given.id).address;
+    };
+    expect(await write([])).toBe('203.0.113.7');
+    expect(await write(['texts'])).toBe('**');
+    const unasked = exchange();
+    open().begin(unasked)!.end(told());
+    await recorder!.flush();
+    expect(meta(unasked.id)).not.toHaveProperty('address');
+  });
+
   test('files are 0600 and folders 0700', async () => {
     const given = exchange();
     open().begin(given)!.end(told());

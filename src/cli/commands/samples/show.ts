@@ -86,6 +86,7 @@ function facts(meta: SampleMeta, cost: number | null): readonly (readonly [strin
     ['tokens', usage === undefined ? undefined : tokensText(usage)],
     ['cost', cost === null ? undefined : usd(cost)],
     ['session', meta.session],
+    ['address', meta.address],
     ['masked', meta.masked > 0 ? plural(meta.masked, 'credential') : undefined],
   ];
   return all.filter((pair): pair is readonly [string, string] => Boolean(pair[1]));
