@@ -1,8 +1,9 @@
-/** The text that `serve` prints when it starts: the providers, and three requests to try. */
+/** The text that `serve` prints when it starts: the providers, requests to try, and the clients that `setup` knows. */
 
 import type { Config } from '../config/config.ts';
 import { needsKey } from '../config/sections/auth.ts';
 import type { ProtocolName } from '../conversation/types.ts';
+import { CLIENT_NAMES } from './commands/setup/client-names.ts';
 import { describeSource } from './load-config.ts';
 import { isServed, modelNames } from './served-models.ts';
 
@@ -13,6 +14,16 @@ function modelToTry(config: Config, protocol: ProtocolName): string {
   const names = modelNames(config);
   return names.find((name) => isServed(config, name, protocol)) ?? 'MODEL';
 }
+
+/** Characters that `encodeURIComponent` leaves and a shell does not. */
+const UNSAFE_IN_SHELL = /[!'()*]/g;
+
+/** A part of a path that needs no quotes in a shell. */
+const pathPart = (value: string) =>
+  encodeURIComponent(value).replace(
+    UNSAFE_IN_SHELL,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
 
 /**
  * Lines for stderr. The curl lines can be pasted. If the gateway needs a key, they read it from $HOPGATE_KEY,
@@ -45,9 +56,13 @@ export function banner(config: Config, url: string, program = 'hopgate'): string
       max_tokens: 256,
       messages,
     }),
+    curl(`/v1beta/models/${pathPart(modelToTry(config, 'google-gemini'))}:generateContent`, {
+      contents: [{ role: 'user', parts: [{ text: 'Say hello.' }] }],
+    }),
     '',
     `Look at what goes through: ${url}/ui`,
-    `Point a client at it: ${program} setup claude | codex | opencode`,
+    `Point a client at it: ${program} setup NAME, with one of`,
+    `  ${CLIENT_NAMES.join(', ')}`,
   );
   return lines;
 }

@@ -120,12 +120,17 @@ export type FinishReason =
   | 'content-filter'
   | 'pause';
 
+/** What a protocol says about the end of an answer beyond its reason, e.g. Messages `stop_details`. */
+export interface FinishDetails extends Wire {
+  /** Why the answer ended, in words. Clients of other protocols get no more than this. */
+  readonly explanation?: string;
+}
+
 export interface FinishEvent {
   readonly type: 'finish';
   readonly reason: FinishReason;
   readonly stopSequence?: string;
-  /** Messages `stop_details` and the like. */
-  readonly details?: Json;
+  readonly details?: FinishDetails;
 }
 
 /** The protocol's terminal event was seen: the stream is complete. */
@@ -169,7 +174,7 @@ export interface Reply {
   readonly blocks: readonly Block[];
   readonly finish: FinishReason;
   readonly stopSequence?: string;
-  readonly details?: Json;
+  readonly details?: FinishDetails;
   readonly usage?: Usage;
   /** OpenAI's token objects of the answer's text. */
   readonly logprobs?: readonly Json[];

@@ -124,7 +124,7 @@ const refused = (message: string, code: string) =>
 
 const missing = () =>
   refused(
-    'This gateway wants a key: send it as "Authorization: Bearer …" or "x-api-key: …".',
+    'This gateway wants a key: send it as "Authorization: Bearer …", "x-api-key: …" or "x-goog-api-key: …".',
     'missing_api_key',
   );
 

@@ -1,8 +1,10 @@
 /** The banner: curl lines that a shell takes apart into requests that the configuration serves. */
 
 import { describe, expect, test } from 'bun:test';
+import { CLIENTS } from '../../src/cli/commands/setup/clients/index.ts';
 import { banner } from '../../src/cli/index.ts';
 import { isServed } from '../../src/cli/served-models.ts';
+import { addressOf } from '../../src/codecs/google-gemini/address.ts';
 import { type Config, environmentFrom, parseConfig } from '../../src/config/index.ts';
 import { GLM_CONFIG } from './world.ts';
 
@@ -25,9 +27,10 @@ const curls = (config: Config) =>
 describe('banner', () => {
   test('says how it is called, and of a file without providers that it has none', () => {
     const config = configOf('log: { level: warn }');
-    expect(banner(config, 'http://127.0.0.1:1', 'npm start --').at(-1)).toBe(
-      'Point a client at it: npm start -- setup claude | codex | opencode',
-    );
+    expect(banner(config, 'http://127.0.0.1:1', 'npm start --').slice(-2)).toEqual([
+      'Point a client at it: npm start -- setup NAME, with one of',
+      '  claude, codex, opencode, gemini, qwen, cline, aider, zed, continue',
+    ]);
     expect(banner(config, 'http://127.0.0.1:1')[0]).toBe(
       'Providers (hopgate.yaml names no provider, and no API key or model server was found: the built-in demo model answers):',
     );
@@ -43,11 +46,17 @@ describe('banner', () => {
     const config = configOf(GLM_CONFIG);
     const lines = curls(config);
     const paths = lines.map((line) => new URL(argumentsOf(line)[0]!).pathname);
-    expect(paths).toEqual(['/v1/chat/completions', '/v1/responses', '/v1/messages']);
+    expect(paths).toEqual([
+      '/v1/chat/completions',
+      '/v1/responses',
+      '/v1/messages',
+      '/v1beta/models/glm-4.7:generateContent',
+    ]);
     for (const line of lines) {
       const words = argumentsOf(line);
       const body = JSON.parse(words[words.indexOf('-d') + 1]!);
-      expect(isServed(config, body.model, 'openai-chat')).toBe(true);
+      const model = body.model ?? addressOf(new URL(words[0]!).pathname)!.model;
+      expect(isServed(config, model, 'openai-chat')).toBe(true);
     }
   });
 
@@ -63,18 +72,18 @@ describe('banner', () => {
     const lines = banner(config, 'http://127.0.0.1:5520');
     expect(lines.join('\n')).not.toContain('the-client-key');
     const first = lines.findIndex((line) => line.includes(' export HOPGATE_KEY='));
-    const pasted = lines.slice(first, first + 4).join('\n');
+    const pasted = lines.slice(first, first + 5).join('\n');
     for (const [text, key] of [
       [pasted, 'one of auth.keys'],
       [pasted.replace('one of auth.keys', 'k 1'), 'k 1'],
     ] as const) {
       const words = argumentsOf(text);
-      expect(words.filter((word) => word === `authorization: Bearer ${key}`)).toHaveLength(3);
-      expect(words.filter((word) => word.startsWith('http://'))).toHaveLength(3);
+      expect(words.filter((word) => word === `authorization: Bearer ${key}`)).toHaveLength(4);
+      expect(words.filter((word) => word.startsWith('http://'))).toHaveLength(4);
     }
     // One that the shell has already stays.
     const words = argumentsOf(pasted, { HOPGATE_KEY: 'k2' });
-    expect(words.filter((word) => word === 'authorization: Bearer k2')).toHaveLength(3);
+    expect(words.filter((word) => word === 'authorization: Bearer k2')).toHaveLength(4);
     expect(banner(configOf(GLM_CONFIG), 'http://127.0.0.1:1').join()).not.toContain('HOPGATE_KEY');
   });
 
@@ -87,6 +96,15 @@ describe('banner', () => {
     );
     const words = argumentsOf(curls(config)[0]!);
     expect(JSON.parse(words[words.indexOf('-d') + 1]!).model).toBe("it's");
+    const gemini = argumentsOf(curls(config).at(-1)!)[0]!;
+    expect(addressOf(new URL(gemini).pathname)).toMatchObject({ model: "it's" });
+  });
+
+  test('names every client that setup knows, in lines of at most 80 characters', () => {
+    const lines = banner(configOf(GLM_CONFIG), 'http://127.0.0.1:5520', 'npm start --');
+    const last = lines.slice(lines.findIndex((line) => line.startsWith('Point a client')));
+    for (const { name } of CLIENTS) expect(last.join(' ').split(/[ ,]+/)).toContain(name);
+    expect(Math.max(...last.map(({ length }) => length))).toBeLessThanOrEqual(80);
   });
 
   test('nothing configured: the demo, with a model that it serves', () => {

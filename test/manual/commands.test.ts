@@ -35,6 +35,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'docker compose exec hopgate hopgate status': DOCKER,
   'docker compose exec hopgate hopgate samples': DOCKER,
   'hopgate setup qwen': 'asks a person; its tests answer',
+  'hopgate setup gemini': 'asks a person; its tests answer',
   'GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:5520 GEMINI_API_KEY=any gemini':
     'needs the Gemini CLI; scripts/agents.ts runs it',
   'ANTHROPIC_BASE_URL=http://127.0.0.1:5520 ANTHROPIC_AUTH_TOKEN=hopgate claude':

@@ -65,7 +65,3 @@ export function kindOf(value: Json | undefined): string {
   if (Array.isArray(value)) return 'an array';
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
-
-/** Were these details of an answer's end made by this codec? */
-export const isOwnDetails = (details: Json | undefined): boolean =>
-  isObject(details) && (details.finishReason !== undefined || details.promptFeedback !== undefined);

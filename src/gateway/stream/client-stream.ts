@@ -187,8 +187,12 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
         if (rest.length > 0) await this.#put(rest);
         return undefined;
       }
-      // A vendor's own error event has been forwarded as it came; its ending is the vendor's, too.
-      if (same && pipeline.error !== undefined) return undefined;
+      if (pipeline.error !== undefined) {
+        // A vendor's own error event has been forwarded as it came; its ending is the vendor's, too.
+        if (same) return undefined;
+        if (rest.length > 0) await this.#put(rest);
+        return pipeline.error;
+      }
       const cut = incompleteAnswerError(pipeline.digest, target.provider);
       if (cut === undefined && rest.length > 0) await this.#put(rest);
       return cut;
@@ -197,9 +201,11 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
       // What breaks behind the vendor's own ending has cost nothing.
       if (pipeline.ended) return undefined;
       const rest = pipeline.end();
-      if (!pipeline.digest.complete) return asGatewayError(thrown);
+      const { error } = pipeline;
+      const told = error !== undefined && !same;
+      if (!pipeline.digest.complete && !told) return asGatewayError(thrown);
       if (rest.length > 0) await this.#put(rest);
-      return undefined;
+      return told ? error : undefined;
     }
   }
 

@@ -207,7 +207,7 @@ describe('streams by hand', () => {
     'MISSING_THOUGHT_SIGNATURE',
   ])('%s is a failure, not an answer', (finishReason) => {
     const last = decodeAll(sse(chunk([], { finishReason, finishMessage: 'why' }))).at(-1);
-    expect(last).toMatchObject({ type: 'error', error: { code: finishReason } });
+    expect(last).toMatchObject({ type: 'error', error: { code: finishReason.toLowerCase() } });
   });
 
   test('arguments in pieces are put together by their paths', () => {

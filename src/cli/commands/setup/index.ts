@@ -18,7 +18,8 @@ import {
   writeWithBackup,
 } from './backups.ts';
 import type { Client, EditUndo, SettingsFile } from './client.ts';
-import { CLIENT_NAMES, CLIENTS } from './clients/index.ts';
+import { CLIENT_NAMES } from './client-names.ts';
+import { CLIENTS } from './clients/index.ts';
 import { shownLines } from './masked.ts';
 import { planFor } from './plan.ts';
 

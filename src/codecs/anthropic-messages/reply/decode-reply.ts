@@ -9,7 +9,7 @@ import { type BlockReader, decodeBlock } from '../request/decode-blocks.ts';
 import { string, TOOL_NAME_LIMIT, wireOf } from '../wire.ts';
 import { VENDOR_FIELDS } from './client-view.ts';
 import { decodeErrorBody } from './errors.ts';
-import { decodeFinish } from './finish-reason.ts';
+import { decodeFinish, decodeStopDetails } from './finish-reason.ts';
 import { decodeUsage } from './usage.ts';
 
 /** How to decode an upstream's blocks: its tool names stand for the tools that were sent. */
@@ -64,14 +64,14 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
   const usage = decodeUsage(body.usage);
   const rest = replyRest(body);
   const sequence = string(body.stop_sequence);
-  const details = body.stop_details;
+  const details = decodeStopDetails(body.stop_details);
   const reply: Reply = {
     id: string(body.id) ?? '',
     model: string(body.model) ?? context.target.model,
     blocks,
     finish: decodeFinish(body.stop_reason),
     ...(sequence === undefined ? {} : { stopSequence: sequence }),
-    ...(details === undefined || details === null ? {} : { details }),
+    ...(details === undefined ? {} : { details }),
     ...(usage === undefined ? {} : { usage }),
     ...(rest === undefined ? {} : { rest }),
     wire: wireOf(body),

@@ -29,7 +29,7 @@ import {
   servedBy,
 } from './client-view.ts';
 import { unchangedBody } from './decode-reply.ts';
-import { encodeFinish } from './finish-reason.ts';
+import { encodeFinish, encodeStopDetails } from './finish-reason.ts';
 import { encodeUsage } from './usage.ts';
 
 /** The reply as a Messages client expects it. */
@@ -39,6 +39,7 @@ export function encodeReply(reply: Reply, context: ClientContext): JsonObject {
   const content = encodeContent(reply.blocks, context);
   const calls = content.some((block) => block.type === 'tool_use');
   const refused = reply.blocks.some((block) => block.type === 'refusal');
+  const stopReason = encodeFinish(reply.finish, { calls, refused });
   const residue = reply.wire?.protocol === PROTOCOL ? reply.wire.value : undefined;
   return rebuilt(residue, {
     id: messageId(reply.id, context.requestId),
@@ -46,9 +47,9 @@ export function encodeReply(reply: Reply, context: ClientContext): JsonObject {
     role: 'assistant',
     model: reply.model,
     content,
-    stop_reason: encodeFinish(reply.finish, { calls, refused }),
+    stop_reason: stopReason,
     stop_sequence: reply.stopSequence ?? null,
-    ...(reply.details === undefined ? {} : { stop_details: reply.details }),
+    ...encodeStopDetails(reply.details, stopReason),
     ...ownVendorFields(reply.rest),
     usage: rebuilt(isObject(residue) ? residue.usage : undefined, {
       ...encodeUsage(reply.usage),

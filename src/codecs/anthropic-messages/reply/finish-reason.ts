@@ -1,8 +1,9 @@
 /** Decodes and encodes the stop reasons of Messages. */
 
-import type { FinishReason } from '../../../conversation/events.ts';
-import type { Json } from '../../../lib/json/json.ts';
+import type { FinishDetails, FinishReason } from '../../../conversation/events.ts';
+import { isObject, type Json } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
+import { PROTOCOL, string } from '../wire.ts';
 
 const FINISH: Readonly<Record<string, FinishReason>> = {
   end_turn: 'stop',
@@ -17,6 +18,24 @@ const FINISH: Readonly<Record<string, FinishReason>> = {
 /** The finish reason for a stop reason; unknown ones mean `stop`. */
 export function decodeFinish(reason: Json | undefined): FinishReason {
   return (typeof reason === 'string' ? memberOf(FINISH, reason) : undefined) ?? 'stop';
+}
+
+/** The `stop_details` of an answer: why it was refused. */
+export function decodeStopDetails(value: Json | undefined): FinishDetails | undefined {
+  if (value === undefined || value === null) return undefined;
+  const explanation = isObject(value) ? string(value.explanation) : undefined;
+  return { protocol: PROTOCOL, value, ...(explanation === undefined ? {} : { explanation }) };
+}
+
+/** The `stop_details` for a client; of another protocol's details, the explanation of a refusal. */
+export function encodeStopDetails(
+  details: FinishDetails | undefined,
+  stopReason: string,
+): { readonly stop_details?: Json } {
+  if (details?.protocol === PROTOCOL) return { stop_details: details.value };
+  if (details === undefined || stopReason !== 'refusal') return {};
+  const explanation = details.explanation ?? null;
+  return { stop_details: { type: 'refusal', category: null, explanation } };
 }
 
 /** Facts about an answer that decide its stop reason together with the finish reason. */

@@ -5,7 +5,7 @@ import type { StreamEvent } from '../../../conversation/events.ts';
 import { isObject, type Json, type JsonObject, parseJson } from '../../../lib/json/json.ts';
 import type { UpstreamContext } from '../../codec.ts';
 import { replyRest } from '../reply/decode-reply.ts';
-import { decodeFinish } from '../reply/finish-reason.ts';
+import { decodeFinish, decodeStopDetails } from '../reply/finish-reason.ts';
 import { decodeUsage } from '../reply/usage.ts';
 import { string, wireOf } from '../wire.ts';
 
@@ -65,12 +65,12 @@ export function startEvent(
 
 export function finishEvent(change: JsonObject): StreamEvent {
   const sequence = string(change.stop_sequence);
-  const details = change.stop_details;
+  const details = decodeStopDetails(change.stop_details);
   return {
     type: 'finish',
     reason: decodeFinish(change.stop_reason),
     ...(sequence === undefined ? {} : { stopSequence: sequence }),
-    ...(details === undefined || details === null ? {} : { details }),
+    ...(details === undefined ? {} : { details }),
   };
 }
 

@@ -31,7 +31,7 @@ import {
   servedBy,
 } from '../reply/client-view.ts';
 import { errorObject } from '../reply/errors.ts';
-import { encodeFinish } from '../reply/finish-reason.ts';
+import { encodeFinish, encodeStopDetails } from '../reply/finish-reason.ts';
 import { encodeStartUsage, encodeUsage } from '../reply/usage.ts';
 import { PROTOCOL } from '../wire.ts';
 
@@ -264,11 +264,12 @@ class MessagesStreamEncoder implements StreamEncoder, FastEncoder {
     const { delta, usage, ...fields } = this.#messageDelta ?? {};
     const finish = this.#finish;
     const answer = { calls: this.#hasCalls, refused: this.#refused };
+    const stopReason = encodeFinish(finish?.reason ?? 'stop', answer);
     const last = frame('message_delta', {
       delta: {
-        stop_reason: encodeFinish(finish?.reason ?? 'stop', answer),
+        stop_reason: stopReason,
         stop_sequence: finish?.stopSequence ?? null,
-        ...(finish?.details === undefined ? {} : { stop_details: finish.details }),
+        ...encodeStopDetails(finish?.details, stopReason),
         ...(isObject(delta) ? delta : {}),
       },
       usage: {

@@ -82,9 +82,10 @@ function made(
   const kind = kindOf(named, status, message, reason, details);
   const retryAfter = wait ?? retryDelay(details) ?? waitInMessage(message);
   const passing = kind === 'quota' || kind === 'context_overflow' ? false : undefined;
+  // The name of the status says what the kind says, and only Google's clients know it.
   return new GatewayError(kind, message, {
     ...(status >= 400 && status < 600 ? { status } : {}),
-    ...(reason || named ? { code: reason ?? named } : {}),
+    ...(reason ? { code: reason.toLowerCase() } : {}),
     ...(retryAfter === undefined ? {} : { retryAfter }),
     ...(details.length > 0 ? { details } : {}),
     fromUpstream: true,
@@ -167,7 +168,7 @@ export function errorBody(error: GatewayError): JsonObject {
   const { kind, retryAfter, param } = error;
   const details: JsonObject[] = [];
   const code = publicErrorCode(error.code);
-  if (code !== undefined && !(code in BY_STATUS)) {
+  if (code !== undefined) {
     const reason = code
       .toUpperCase()
       .replace(/[^A-Z0-9]+/g, '_')

@@ -1,10 +1,10 @@
 /** Decodes and encodes Gemini's finish and block reasons. */
 
 import { GatewayError } from '../../../conversation/errors.ts';
-import type { FinishEvent, FinishReason } from '../../../conversation/events.ts';
-import type { Json, JsonObject } from '../../../lib/json/json.ts';
+import type { FinishDetails, FinishEvent, FinishReason } from '../../../conversation/events.ts';
+import type { JsonObject } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
-import { compact, field, isOwnDetails, object, text } from '../wire.ts';
+import { compact, field, object, PROTOCOL, text } from '../wire.ts';
 
 /** https://ai.google.dev/api/generate-content#FinishReason */
 const REASONS: Readonly<Record<string, FinishReason>> = {
@@ -37,11 +37,14 @@ const FAILURES: ReadonlySet<string> = new Set([
 export function finishFailure(reason: string, message?: string): GatewayError | undefined {
   if (reason === 'MISSING_THOUGHT_SIGNATURE') {
     const words = message ?? 'A function call of the history lacks its thought_signature.';
-    return new GatewayError('invalid_request', words, { fromUpstream: true, code: reason });
+    return new GatewayError('invalid_request', words, {
+      fromUpstream: true,
+      code: reason.toLowerCase(),
+    });
   }
   if (!FAILURES.has(reason)) return undefined;
   const words = `The upstream stopped with finishReason ${reason}${message ? `: ${message}` : '.'}`;
-  return new GatewayError('upstream', words, { fromUpstream: true, code: reason });
+  return new GatewayError('upstream', words, { fromUpstream: true, code: reason.toLowerCase() });
 }
 
 /** The meaning of a finish reason; unknown ones mean `stop`, and `stop` after a call means `tool-calls`. */
@@ -51,25 +54,29 @@ export function decodeFinish(reason: string, calls: boolean): FinishReason {
 }
 
 /** What a candidate says of its end besides the reason; undefined if it says no more than the usual. */
-export function finishDetails(candidate: JsonObject): JsonObject | undefined {
+export function finishDetails(candidate: JsonObject): FinishDetails | undefined {
   const finishReason = text(field(candidate, 'finishReason'));
   if (finishReason === undefined || finishReason === 'STOP' || finishReason === 'MAX_TOKENS') {
     return undefined;
   }
   const message = text(field(candidate, 'finishMessage'));
-  return compact({
+  const value = compact({
     finishReason,
     finishMessage: message,
     safetyRatings: field(candidate, 'safetyRatings'),
   });
+  const explanation = message || `The answer ended with finishReason ${finishReason}.`;
+  return { protocol: PROTOCOL, value, explanation };
 }
 
 /** The reason for which a prompt was not answered at all; undefined: it was not blocked. */
-export function blockDetails(reply: JsonObject): JsonObject | undefined {
+export function blockDetails(reply: JsonObject): FinishDetails | undefined {
   const feedback = object(field(reply, 'promptFeedback'));
   const blockReason = feedback && text(field(feedback, 'blockReason'));
   if (!blockReason || blockReason === 'BLOCK_REASON_UNSPECIFIED') return undefined;
-  return { promptFeedback: feedback! };
+  const message = text(field(feedback, 'blockReasonMessage'));
+  const explanation = message || `The prompt was blocked with blockReason ${blockReason}.`;
+  return { protocol: PROTOCOL, value: { promptFeedback: feedback }, explanation };
 }
 
 const WIRE: Readonly<Record<FinishReason, string>> = {
@@ -88,10 +95,14 @@ export function encodeFinish({
   reason,
   details,
 }: Pick<FinishEvent, 'reason' | 'details'>): JsonObject {
-  const own = isOwnDetails(details) ? object(details) : undefined;
-  return own?.finishReason === undefined ? { finishReason: WIRE[reason] } : own;
+  const own = ownDetails(details);
+  if (own?.finishReason !== undefined) return own;
+  return compact({ finishReason: WIRE[reason], finishMessage: details?.explanation });
 }
 
 /** The `promptFeedback` of an answer to a prompt that Google blocked; undefined for others. */
-export const promptFeedbackOf = (details: Json | undefined): JsonObject | undefined =>
-  object(object(details)?.promptFeedback);
+export const promptFeedbackOf = (details: FinishDetails | undefined): JsonObject | undefined =>
+  object(ownDetails(details)?.promptFeedback);
+
+const ownDetails = (details: FinishDetails | undefined): JsonObject | undefined =>
+  details?.protocol === PROTOCOL ? object(details.value) : undefined;

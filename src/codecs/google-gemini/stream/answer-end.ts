@@ -1,6 +1,6 @@
 /** Collects what a Gemini answer says besides its content: how it ends, its sources, its usage. */
 
-import type { StreamEvent } from '../../../conversation/events.ts';
+import type { FinishDetails, StreamEvent } from '../../../conversation/events.ts';
 import type { Usage } from '../../../conversation/usage.ts';
 import type { JsonObject } from '../../../lib/json/json.ts';
 import {
@@ -18,7 +18,7 @@ export class AnswerEnd {
   usage: Usage | undefined;
   #reason: string | undefined;
   #message: string | undefined;
-  #details: JsonObject | undefined;
+  #details: FinishDetails | undefined;
   #grounding: JsonObject | undefined;
 
   /** @param blank the chunk has no candidates: its prompt may have been blocked */

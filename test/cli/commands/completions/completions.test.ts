@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { COMMON_OPTIONS } from '../../../../src/cli/command.ts';
-import { CLIENT_NAMES } from '../../../../src/cli/commands/setup/clients/index.ts';
+import { CLIENT_NAMES } from '../../../../src/cli/commands/setup/client-names.ts';
 import { COMMANDS } from '../../../../src/cli/commands.ts';
 import { createWorld, type World } from '../../world.ts';
 

@@ -1,6 +1,7 @@
 /** The clients that `hopgate setup` knows. */
 
 import type { Client } from '../client.ts';
+import { CLIENT_NAMES, type ClientName } from '../client-names.ts';
 import { aider } from './aider.ts';
 import { claude } from './claude.ts';
 import { cline } from './cline.ts';
@@ -11,7 +12,7 @@ import { opencode } from './opencode.ts';
 import { qwen } from './qwen.ts';
 import { zed } from './zed.ts';
 
-export const CLIENTS: readonly Client[] = [
+const BY_NAME: Readonly<Record<ClientName, Client>> = {
   claude,
   codex,
   opencode,
@@ -20,8 +21,7 @@ export const CLIENTS: readonly Client[] = [
   cline,
   aider,
   zed,
-  continueDev,
-];
+  continue: continueDev,
+};
 
-/** Their names, as one types them. */
-export const CLIENT_NAMES: readonly string[] = CLIENTS.map(({ name }) => name);
+export const CLIENTS: readonly Client[] = CLIENT_NAMES.map((name) => BY_NAME[name]);
