@@ -2,6 +2,7 @@
 
 import { asBuffer, needles } from '../../lib/bytes/bytes.ts';
 import { nextFilled, withFirstMembers, withoutMembers } from '../../lib/json/body-members.ts';
+import { BRACE_OPEN, stringEnd } from '../../lib/json/scan-values.ts';
 
 export type Method = 'generateContent' | 'streamGenerateContent' | 'countTokens';
 
@@ -106,4 +107,32 @@ function mayName(body: Buffer, key: Buffer): boolean {
 }
 
 /** The body as the API takes it: without `model` and `stream`. */
-export const withoutAddress = (body: Uint8Array): Uint8Array => withoutMembers(body, OWN);
+export function withoutAddress(body: Uint8Array): Uint8Array {
+  const buffer = asBuffer(body);
+  const from = behindAddress(buffer);
+  if (from < 0) return withoutMembers(body, OWN);
+  const rest = buffer.subarray(from);
+  if (mayName(rest, MODEL) || mayName(rest, STREAM)) return withoutMembers(body, OWN);
+  const bare = Buffer.allocUnsafeSlow(rest.length + 1);
+  bare[0] = BRACE_OPEN;
+  bare.set(rest, 1);
+  return bare;
+}
+
+const [HEAD] = needles('{"model":"') as [Buffer];
+/** What follows the model's name; the encoder says nothing about a stream where none was asked for. */
+const BEHIND_MODEL = needles(',"stream":false,', ',"stream":true,', ',');
+
+/** Where the members begin behind an address as {@link withAddress} and the encoder write it; -1: it stands elsewhere. */
+function behindAddress(body: Buffer): number {
+  if (!startsAt(body, HEAD, 0)) return -1;
+  const end = stringEnd(body, HEAD.length - 1);
+  if (end < 0) return -1;
+  for (const form of BEHIND_MODEL) {
+    if (startsAt(body, form, end)) return end + form.length;
+  }
+  return -1;
+}
+
+const startsAt = (body: Buffer, part: Buffer, at: number): boolean =>
+  body.length >= at + part.length && body.compare(part, 0, part.length, at, at + part.length) === 0;

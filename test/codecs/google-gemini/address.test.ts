@@ -56,6 +56,29 @@ describe('the body', () => {
     expect(text(withoutAddress(said))).toBe(given);
   });
 
+  test('comes out the same wherever the address stands, and however it is written', () => {
+    const rest = fc.constantFrom(
+      '"contents":[{"role":"model","parts":[{"text":"the \\"model\\": and the \\"stream\\":"}]}]',
+      '"contents":[{"role":"model"}], "x":{"model":"inner","stream":1}',
+      ' "contents" : [] ',
+      '"contents":["model","stream"]',
+    );
+    const name = fc.constantFrom('g', 'a"b', 'a\\', '"stream":true,', 'm,"stream":false,');
+    const stream = fc.constantFrom(',"stream":true', ',"stream":false', ', "stream" : true ', '');
+    const body = fc.tuple(rest, name, stream, fc.boolean());
+    fc.assert(
+      fc.property(body, ([members, model, streamed, first]) => {
+        const own = `"model":${JSON.stringify(model)}${streamed}`;
+        const whole = first ? `{${own},${members}}` : `{${members},${own}}`;
+        const bare = text(withoutAddress(bytes(whole)));
+        const { model: _, stream: __, ...others } = JSON.parse(whole);
+        expect(JSON.parse(bare)).toEqual(others);
+        // White space of the address may stay; without any, the rest is what it was.
+        if (first && !streamed.includes(' ')) expect(bare).toBe(`{${members}}`);
+      }),
+    );
+  });
+
   test('the URL wins over members of these names', () => {
     const given = '{"contents":[],"model":"other","stream":false}';
     expect(JSON.parse(text(withAddress(bytes(given), 'g', true)))).toEqual({
