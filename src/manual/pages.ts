@@ -14,6 +14,7 @@ import configuration from '../../docs/configuration.md' with { type: 'text' };
 import docker from '../../docs/docker.md' with { type: 'text' };
 import dockerChinese from '../../docs/docker.zh-CN.md' with { type: 'text' };
 import endpoints from '../../docs/endpoints.md' with { type: 'text' };
+import endpointsChinese from '../../docs/endpoints.zh-CN.md' with { type: 'text' };
 import errors from '../../docs/errors.md' with { type: 'text' };
 import gettingStarted from '../../docs/getting-started.md' with { type: 'text' };
 import gettingStartedChinese from '../../docs/getting-started.zh-CN.md' with { type: 'text' };
@@ -53,6 +54,7 @@ import telemetry from '../../docs/telemetry.md' with { type: 'text' };
 import twoKeys from '../../docs/two-keys.md' with { type: 'text' };
 import twoKeysChinese from '../../docs/two-keys.zh-CN.md' with { type: 'text' };
 import websocket from '../../docs/websocket.md' with { type: 'text' };
+import websocketChinese from '../../docs/websocket.zh-CN.md' with { type: 'text' };
 import chinese from '../../README.zh-CN.md' with { type: 'text' };
 
 export type Language = 'en' | 'zh-CN';
@@ -111,6 +113,8 @@ const TEXTS: Readonly<Record<string, string>> = {
   'money.zh-CN': moneyChinese,
   'platforms.zh-CN': platformsChinese,
   'scale-out.zh-CN': scaleOutChinese,
+  'websocket.zh-CN': websocketChinese,
+  'endpoints.zh-CN': endpointsChinese,
 };
 
 /** The first heading, without `#`. */

@@ -8,7 +8,6 @@ const ENGLISH_ONLY = new Set([
   'browser',
   'chat-apps',
   'configuration',
-  'endpoints',
   'errors',
   'glossary',
   'how-it-works',
@@ -21,7 +20,6 @@ const ENGLISH_ONLY = new Set([
   'security',
   'server-tools',
   'telemetry',
-  'websocket',
 ]);
 
 /** Chinese pages that are a summary and say so. A page leaves this list when it is whole. */
