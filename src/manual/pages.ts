@@ -39,6 +39,7 @@ import limitsChinese from '../../docs/limits.zh-CN.md' with { type: 'text' };
 import logEvents from '../../docs/log-events.md' with { type: 'text' };
 import memory from '../../docs/memory.md' with { type: 'text' };
 import metrics from '../../docs/metrics.md' with { type: 'text' };
+import metricsChinese from '../../docs/metrics.zh-CN.md' with { type: 'text' };
 import money from '../../docs/money.md' with { type: 'text' };
 import moneyChinese from '../../docs/money.zh-CN.md' with { type: 'text' };
 import notes from '../../docs/notes.md' with { type: 'text' };
@@ -51,6 +52,7 @@ import scaleOutChinese from '../../docs/scale-out.zh-CN.md' with { type: 'text' 
 import security from '../../docs/security.md' with { type: 'text' };
 import serverTools from '../../docs/server-tools.md' with { type: 'text' };
 import telemetry from '../../docs/telemetry.md' with { type: 'text' };
+import telemetryChinese from '../../docs/telemetry.zh-CN.md' with { type: 'text' };
 import twoKeys from '../../docs/two-keys.md' with { type: 'text' };
 import twoKeysChinese from '../../docs/two-keys.zh-CN.md' with { type: 'text' };
 import websocket from '../../docs/websocket.md' with { type: 'text' };
@@ -115,6 +117,8 @@ const TEXTS: Readonly<Record<string, string>> = {
   'scale-out.zh-CN': scaleOutChinese,
   'websocket.zh-CN': websocketChinese,
   'endpoints.zh-CN': endpointsChinese,
+  'telemetry.zh-CN': telemetryChinese,
+  'metrics.zh-CN': metricsChinese,
 };
 
 /** The first heading, without `#`. */

@@ -13,13 +13,11 @@ const ENGLISH_ONLY = new Set([
   'how-it-works',
   'log-events',
   'memory',
-  'metrics',
   'notes',
   'proof',
   'recipes',
   'security',
   'server-tools',
-  'telemetry',
 ]);
 
 /** Chinese pages that are a summary and say so. A page leaves this list when it is whole. */
