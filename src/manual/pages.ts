@@ -19,6 +19,7 @@ import errors from '../../docs/errors.md' with { type: 'text' };
 import gettingStarted from '../../docs/getting-started.md' with { type: 'text' };
 import gettingStartedChinese from '../../docs/getting-started.zh-CN.md' with { type: 'text' };
 import glossary from '../../docs/glossary.md' with { type: 'text' };
+import glossaryChinese from '../../docs/glossary.zh-CN.md' with { type: 'text' };
 import howItWorks from '../../docs/how-it-works.md' with { type: 'text' };
 import conversationDark from '../../docs/img/page-conversation-dark.png' with { type: 'file' };
 import conversationLight from '../../docs/img/page-conversation-light.png' with { type: 'file' };
@@ -46,6 +47,7 @@ import notes from '../../docs/notes.md' with { type: 'text' };
 import platforms from '../../docs/platforms.md' with { type: 'text' };
 import platformsChinese from '../../docs/platforms.zh-CN.md' with { type: 'text' };
 import proof from '../../docs/proof.md' with { type: 'text' };
+import proofChinese from '../../docs/proof.zh-CN.md' with { type: 'text' };
 import recipes from '../../docs/recipes.md' with { type: 'text' };
 import scaleOut from '../../docs/scale-out.md' with { type: 'text' };
 import scaleOutChinese from '../../docs/scale-out.zh-CN.md' with { type: 'text' };
@@ -119,6 +121,8 @@ const TEXTS: Readonly<Record<string, string>> = {
   'endpoints.zh-CN': endpointsChinese,
   'telemetry.zh-CN': telemetryChinese,
   'metrics.zh-CN': metricsChinese,
+  'glossary.zh-CN': glossaryChinese,
+  'proof.zh-CN': proofChinese,
 };
 
 /** The first heading, without `#`. */
