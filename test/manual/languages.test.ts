@@ -19,7 +19,7 @@ const ENGLISH_ONLY = new Set([
 ]);
 
 /** Chinese pages that are a summary and say so. A page leaves this list when it is whole. */
-const SUMMARIES = new Set(['agents', 'keys', 'money', 'platforms', 'scale-out']);
+const SUMMARIES = new Set(['keys', 'money', 'scale-out']);
 
 const named = (name: string) => PAGES.find((page) => page.name === name)!;
 
