@@ -98,6 +98,15 @@ describe('the shortcut for text', () => {
     },
   );
 
+  test('the index of the candidate is no count', () => {
+    const of = (index: number, tokens: number) =>
+      `{"candidates":[{"content":{"parts":[{"text":"a"}],"role":"model"},"index":${index}}],"usageMetadata":{"totalTokenCount":${tokens}}}`;
+    const splice = new TextSplice();
+    for (const data of [of(0, 1), of(0, 2)]) splice.learn(data, '', JSON.parse(data));
+    expect(splice.read(of(0, 3))).toBe('a');
+    expect(splice.read(of(1, 3))).toBeUndefined();
+  });
+
   test('takes other counts, and nothing else that differs', () => {
     const of = (text: string, tokens: string, more = '') =>
       `{"candidates":[{"content":{"parts":[{"text":"${text}"}],"role":"model"},"index":0}],"usageMetadata":{"totalTokenCount":${tokens}}${more},"responseId":"r1"}`;

@@ -22,6 +22,9 @@ const CANDIDATE_NOISE: ReadonlySet<string> = new Set(['content', 'safetyRatings'
 const SPECIAL = /["\\\p{Cc}]/u;
 const PROBE = 'probe';
 const DIGITS = /\d+/g;
+/** Numbers and characters behind the text. Vendors send about ten and 500. */
+const MOST_NUMBERS = 64;
+const MOST_TAIL = 8192;
 /** Longer numbers are no counts. */
 const MOST_DIGITS = 15;
 const NUL = 0x30;
@@ -129,9 +132,11 @@ export class TextSplice {
     if (behind.includes('\\') || behind.includes('\n')) return;
     // Another string at this position changes the text, so it is the text's position.
     if (onlyText(parsed(before + PROBE + behind)) !== PROBE) return;
+    const tail = splitAtCounts(before + PROBE, behind);
+    if (tail === undefined) return;
     this.#before = before;
-    this.#between = behind.split(DIGITS);
-    this.#numbers = behind.match(DIGITS) ?? [];
+    this.#between = tail.between;
+    this.#numbers = tail.numbers;
     this.#counts = chunk.usageMetadata !== undefined;
     this.#frame = this.#counts ? undefined : { head: `data: ${before}`, foot: `${behind}\n\n` };
   }
@@ -156,6 +161,31 @@ export class TextSplice {
     }
     return at === end;
   }
+}
+
+/**
+ * Splits what stands behind the text at the numbers that may change. A number that decides what the chunk is, such as
+ * the index of the candidate, is no such number. Undefined where there are too many of them.
+ */
+function splitAtCounts(
+  before: string,
+  behind: string,
+): { readonly between: readonly string[]; readonly numbers: readonly string[] } | undefined {
+  const found = [...behind.matchAll(DIGITS)];
+  if (found.length > MOST_NUMBERS || behind.length > MOST_TAIL) return undefined;
+  const between: string[] = [];
+  const numbers: string[] = [];
+  let from = 0;
+  for (const { 0: digits, index } of found) {
+    const end = index + digits.length;
+    const other = (Number(digits.at(-1)) + 1) % 10;
+    const changed = behind.slice(0, end - 1) + other + behind.slice(end);
+    if (onlyText(parsed(before + changed)) !== PROBE) continue;
+    between.push(behind.slice(from, index));
+    numbers.push(digits);
+    from = end;
+  }
+  return { between: [...between, behind.slice(from)], numbers };
 }
 
 const isDigit = (code: number): boolean => code >= NUL && code <= NINE;
