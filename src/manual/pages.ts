@@ -16,6 +16,7 @@ import dockerChinese from '../../docs/docker.zh-CN.md' with { type: 'text' };
 import endpoints from '../../docs/endpoints.md' with { type: 'text' };
 import endpointsChinese from '../../docs/endpoints.zh-CN.md' with { type: 'text' };
 import errors from '../../docs/errors.md' with { type: 'text' };
+import errorsChinese from '../../docs/errors.zh-CN.md' with { type: 'text' };
 import gettingStarted from '../../docs/getting-started.md' with { type: 'text' };
 import gettingStartedChinese from '../../docs/getting-started.zh-CN.md' with { type: 'text' };
 import glossary from '../../docs/glossary.md' with { type: 'text' };
@@ -123,6 +124,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   'metrics.zh-CN': metricsChinese,
   'glossary.zh-CN': glossaryChinese,
   'proof.zh-CN': proofChinese,
+  'errors.zh-CN': errorsChinese,
 };
 
 /** The first heading, without `#`. */

@@ -8,7 +8,6 @@ const ENGLISH_ONLY = new Set([
   'browser',
   'chat-apps',
   'configuration',
-  'errors',
   'how-it-works',
   'log-events',
   'memory',

@@ -274,7 +274,7 @@ describe('search', () => {
     ['tool text shortened', '/docs/notes#tool_text_shortened'],
     ['配置', '/docs/zh-CN#配置'],
     ['密钥', '/docs/keys.zh-CN'],
-    ['重试', '/docs/zh-CN#可以信赖的几点'],
+    ['重试', '/docs/errors.zh-CN#何时重试'],
     ['如何验证', '/docs/zh-CN#如何验证'],
     ['docker', '/docs/docker'],
     ['kubernetes container', '/docs/docker'],
