@@ -22,6 +22,7 @@ import gettingStartedChinese from '../../docs/getting-started.zh-CN.md' with { t
 import glossary from '../../docs/glossary.md' with { type: 'text' };
 import glossaryChinese from '../../docs/glossary.zh-CN.md' with { type: 'text' };
 import howItWorks from '../../docs/how-it-works.md' with { type: 'text' };
+import howItWorksChinese from '../../docs/how-it-works.zh-CN.md' with { type: 'text' };
 import conversationDark from '../../docs/img/page-conversation-dark.png' with { type: 'file' };
 import conversationLight from '../../docs/img/page-conversation-light.png' with { type: 'file' };
 import exchangeDark from '../../docs/img/page-exchange-dark.png' with { type: 'file' };
@@ -125,6 +126,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   'glossary.zh-CN': glossaryChinese,
   'proof.zh-CN': proofChinese,
   'errors.zh-CN': errorsChinese,
+  'how-it-works.zh-CN': howItWorksChinese,
 };
 
 /** The first heading, without `#`. */

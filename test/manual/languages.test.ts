@@ -8,7 +8,6 @@ const ENGLISH_ONLY = new Set([
   'browser',
   'chat-apps',
   'configuration',
-  'how-it-works',
   'log-events',
   'memory',
   'notes',
