@@ -41,6 +41,7 @@ import limits from '../../docs/limits.md' with { type: 'text' };
 import limitsChinese from '../../docs/limits.zh-CN.md' with { type: 'text' };
 import logEvents from '../../docs/log-events.md' with { type: 'text' };
 import memory from '../../docs/memory.md' with { type: 'text' };
+import memoryChinese from '../../docs/memory.zh-CN.md' with { type: 'text' };
 import metrics from '../../docs/metrics.md' with { type: 'text' };
 import metricsChinese from '../../docs/metrics.zh-CN.md' with { type: 'text' };
 import money from '../../docs/money.md' with { type: 'text' };
@@ -127,6 +128,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   'proof.zh-CN': proofChinese,
   'errors.zh-CN': errorsChinese,
   'how-it-works.zh-CN': howItWorksChinese,
+  'memory.zh-CN': memoryChinese,
 };
 
 /** The first heading, without `#`. */

@@ -9,7 +9,6 @@ const ENGLISH_ONLY = new Set([
   'chat-apps',
   'configuration',
   'log-events',
-  'memory',
   'notes',
   'recipes',
   'security',
