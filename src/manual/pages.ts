@@ -8,6 +8,7 @@ import browser from '../../docs/browser.md' with { type: 'text' };
 import changedRequests from '../../docs/changed-requests.md' with { type: 'text' };
 import changedRequestsChinese from '../../docs/changed-requests.zh-CN.md' with { type: 'text' };
 import chatApps from '../../docs/chat-apps.md' with { type: 'text' };
+import chatAppsChinese from '../../docs/chat-apps.zh-CN.md' with { type: 'text' };
 import claudeCodeOnGlm from '../../docs/claude-code-on-glm.md' with { type: 'text' };
 import claudeCodeOnGlmChinese from '../../docs/claude-code-on-glm.zh-CN.md' with { type: 'text' };
 import configuration from '../../docs/configuration.md' with { type: 'text' };
@@ -129,6 +130,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   'errors.zh-CN': errorsChinese,
   'how-it-works.zh-CN': howItWorksChinese,
   'memory.zh-CN': memoryChinese,
+  'chat-apps.zh-CN': chatAppsChinese,
 };
 
 /** The first heading, without `#`. */

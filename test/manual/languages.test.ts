@@ -6,7 +6,6 @@ import { PAGES } from '../../src/manual/pages.ts';
 /** English pages without a Chinese one. A page leaves this list with its translation; no new page joins it. */
 const ENGLISH_ONLY = new Set([
   'browser',
-  'chat-apps',
   'configuration',
   'log-events',
   'notes',
@@ -24,7 +23,7 @@ const named = (name: string) => PAGES.find((page) => page.name === name)!;
 const withoutComments = (code: string) =>
   code
     .split('\n')
-    .map((line) => line.replace(/(?:^|\s+)(?:#|\/\/)\s.*$/, ''))
+    .map((line) => line.replace(/(?:^|\s+)(?:(?:#|\/\/)\s.*|\/\*\*\s[^*]*\*\/)$/, ''))
     .filter((line) => line !== '')
     .join('\n');
 
