@@ -5,6 +5,7 @@ import agentsChinese from '../../docs/agents.zh-CN.md' with { type: 'text' };
 import behindNginx from '../../docs/behind-nginx.md' with { type: 'text' };
 import behindNginxChinese from '../../docs/behind-nginx.zh-CN.md' with { type: 'text' };
 import browser from '../../docs/browser.md' with { type: 'text' };
+import browserChinese from '../../docs/browser.zh-CN.md' with { type: 'text' };
 import changedRequests from '../../docs/changed-requests.md' with { type: 'text' };
 import changedRequestsChinese from '../../docs/changed-requests.zh-CN.md' with { type: 'text' };
 import chatApps from '../../docs/chat-apps.md' with { type: 'text' };
@@ -131,6 +132,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   'how-it-works.zh-CN': howItWorksChinese,
   'memory.zh-CN': memoryChinese,
   'chat-apps.zh-CN': chatAppsChinese,
+  'browser.zh-CN': browserChinese,
 };
 
 /** The first heading, without `#`. */
