@@ -42,6 +42,7 @@ import keysChinese from '../../docs/keys.zh-CN.md' with { type: 'text' };
 import limits from '../../docs/limits.md' with { type: 'text' };
 import limitsChinese from '../../docs/limits.zh-CN.md' with { type: 'text' };
 import logEvents from '../../docs/log-events.md' with { type: 'text' };
+import logEventsChinese from '../../docs/log-events.zh-CN.md' with { type: 'text' };
 import memory from '../../docs/memory.md' with { type: 'text' };
 import memoryChinese from '../../docs/memory.zh-CN.md' with { type: 'text' };
 import metrics from '../../docs/metrics.md' with { type: 'text' };
@@ -133,6 +134,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   'memory.zh-CN': memoryChinese,
   'chat-apps.zh-CN': chatAppsChinese,
   'browser.zh-CN': browserChinese,
+  'log-events.zh-CN': logEventsChinese,
 };
 
 /** The first heading, without `#`. */
