@@ -50,6 +50,7 @@ import metricsChinese from '../../docs/metrics.zh-CN.md' with { type: 'text' };
 import money from '../../docs/money.md' with { type: 'text' };
 import moneyChinese from '../../docs/money.zh-CN.md' with { type: 'text' };
 import notes from '../../docs/notes.md' with { type: 'text' };
+import notesChinese from '../../docs/notes.zh-CN.md' with { type: 'text' };
 import platforms from '../../docs/platforms.md' with { type: 'text' };
 import platformsChinese from '../../docs/platforms.zh-CN.md' with { type: 'text' };
 import proof from '../../docs/proof.md' with { type: 'text' };
@@ -135,6 +136,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   'chat-apps.zh-CN': chatAppsChinese,
   'browser.zh-CN': browserChinese,
   'log-events.zh-CN': logEventsChinese,
+  'notes.zh-CN': notesChinese,
 };
 
 /** The first heading, without `#`. */

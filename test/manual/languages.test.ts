@@ -6,7 +6,6 @@ import { PAGES } from '../../src/manual/pages.ts';
 /** English pages without a Chinese one. A page leaves this list with its translation; no new page joins it. */
 const ENGLISH_ONLY = new Set([
   'configuration',
-  'notes',
   'recipes',
   'security',
   'server-tools',
