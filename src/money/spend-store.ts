@@ -319,8 +319,8 @@ function statements(db: Database) {
     ),
     addSessionTotals: db.query(
       `INSERT INTO session_totals VALUES (?, ?, ?, ${SUM_PLACES}, ?, ?) ON CONFLICT DO UPDATE SET ${ADDED},
-        first_row = coalesce(first_row, excluded.first_row),
-        last_row = coalesce(excluded.last_row, last_row)`,
+        first_row = min(coalesce(first_row, excluded.first_row), coalesce(excluded.first_row, first_row)),
+        last_row = max(coalesce(last_row, excluded.last_row), coalesce(excluded.last_row, last_row))`,
     ),
     addRunning: db.query<unknown, [string, number, string]>(
       'INSERT INTO running (writer, seq, row) VALUES (?, ?, ?)',

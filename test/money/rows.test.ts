@@ -94,7 +94,20 @@ test('a session has exactly its rows, newest first, whatever the clock and the b
         }
       },
     ),
-    { numRuns: 40 },
+    {
+      numRuns: 40,
+      // Two hours of a day in one batch, between them an hour of the day before.
+      examples: [
+        [
+          [NOW, NOW - 8 * 3_600_000, NOW].map((time) => ({
+            time,
+            session: 'a' as const,
+            key: 'ann' as const,
+          })),
+          3,
+        ],
+      ],
+    },
   );
 });
 
