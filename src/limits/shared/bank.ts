@@ -1,6 +1,7 @@
 /** The windows of all replicas in Postgres: leases of money and tokens, settled in the transaction that grants more. */
 
-import type { Sql, SqlReader } from '../../lib/store/engines.ts';
+import type { Sql } from '../../lib/store/engines.ts';
+import { type Prepared, prepared } from '../../lib/store/shared-tables.ts';
 
 /** Of a law in one period. */
 export interface WindowPlace {
@@ -166,15 +167,14 @@ $$;
 `,
 ];
 
-const MIGRATION_MS = 10_000;
-
 export class Bank {
   readonly #database: Sql;
   readonly #sessionMs: number;
-  #ready: Promise<void> | undefined;
+  readonly #prepared: Prepared;
 
   constructor(database: Sql, sessionMs: number) {
     this.#database = database;
+    this.#prepared = prepared(database, 'limits', MIGRATIONS);
     this.#sessionMs = sessionMs;
   }
 
@@ -239,14 +239,6 @@ export class Bank {
     );
     return rows.length > 0;
   }
-
-  #prepared(): Promise<void> {
-    this.#ready ??= migrate(this.#database).catch((thrown: unknown) => {
-      this.#ready = undefined;
-      throw thrown;
-    });
-    return this.#ready;
-  }
 }
 
 interface WireDrawn {
@@ -254,36 +246,3 @@ interface WireDrawn {
   readonly lapsed: boolean;
   readonly replicas: number;
 }
-
-/** Brings the tables up to date, one process at a time. Tables of a newer version are used as they are. */
-function migrate(database: Sql): Promise<void> {
-  return database.transaction(async (inside: SqlReader) => {
-    await inside.query('SELECT pg_advisory_xact_lock(7496230)', []);
-    const [there] = await inside.query<{ schema: string | null }>(
-      "SELECT to_regnamespace('hopgate')::text AS schema",
-      [],
-    );
-    if (there!.schema === null) await inside.query('CREATE SCHEMA hopgate', []);
-    await inside.query(
-      'CREATE TABLE IF NOT EXISTS hopgate.versions (room text PRIMARY KEY, version int NOT NULL)',
-      [],
-    );
-    const [row] = await inside.query<{ version: number }>(
-      "SELECT version FROM hopgate.versions WHERE room = 'limits'",
-      [],
-    );
-    const from = row?.version ?? 0;
-    if (from >= MIGRATIONS.length) return;
-    for (const sql of MIGRATIONS.slice(from)) {
-      for (const statement of statementsOf(sql)) await inside.query(statement, []);
-    }
-    await inside.query(
-      "INSERT INTO hopgate.versions VALUES ('limits', $1) ON CONFLICT (room) DO UPDATE SET version = $1",
-      [MIGRATIONS.length],
-    );
-  }, MIGRATION_MS);
-}
-
-/** Each statement begins a line with CREATE. A query with values takes one at a time. */
-const statementsOf = (sql: string): readonly string[] =>
-  sql.split(/\n(?=CREATE )/).filter((statement) => statement.trim() !== '');
