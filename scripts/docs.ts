@@ -1,9 +1,10 @@
-/** Writes docs/configuration.md from the schema: `bun scripts/docs.ts`; with --check it only reports whether the page is up to date. */
+/** Writes docs/configuration.md and its Chinese counterpart from the schema: `bun scripts/docs.ts`; with --check it only reports whether the pages are up to date. */
 
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileSchema } from '../src/config/sections/index.ts';
 import { PRESET_ALIASES, PRESETS } from '../src/config/vendors/presets.ts';
+import { COMMENTS, DEFAULTS, HEAD as HEAD_CHINESE, MEANINGS } from './docs-chinese.ts';
 
 /** The parts of a JSON Schema that the page shows. */
 interface SchemaNode {
@@ -27,37 +28,61 @@ const code = (text: string) => `\`${text}\``;
 const namedValue = (node: SchemaNode): SchemaNode | undefined =>
   Object.values(node.patternProperties ?? {})[0];
 
+/** What a page says in its language. */
+interface Words {
+  readonly head: string;
+  readonly columns: string;
+  /** The line below a section's description. */
+  readonly own: (type: string, byDefault: string) => string;
+  /** A type of JSON Schema, `mapping` or `anything`. */
+  readonly type: (name: string) => string;
+  /** One of several types. */
+  readonly or: (types: readonly string[]) => string;
+  readonly listOf: (type: string) => string;
+  readonly orList: (type: string) => string;
+  readonly namesTo: (type: string) => string;
+  readonly needed: string;
+  readonly notSet: string;
+  readonly none: string;
+  readonly below: string;
+  readonly meaning: (text: string) => string;
+  readonly byDefault: (text: string) => string;
+  readonly comment: (text: string) => string;
+  readonly presets: readonly [heading: string, text: string, columns: string];
+  readonly ownAddress: string;
+  readonly platformAddress: (platform: string) => string;
+  readonly noKey: string;
+  readonly comma: string;
+  readonly otherNames: (names: string) => string;
+}
+
 /** The type in words: `integer`, `"a" or "b"`, `list of strings`. */
-function typeOf(node: SchemaNode): string {
+function typeOf(node: SchemaNode, words: Words): string {
   if (node.const !== undefined) return code(String(node.const));
   if (node.anyOf !== undefined) {
     // A value or a list of such values is one type on the page, also where the value is a choice.
-    const types = [...new Set(node.anyOf.map(typeOf))];
-    const lists = types.filter((type) => types.some((one) => type === `list of ${plural(one)}`));
-    const single = types.filter((type) => !lists.includes(type)).join(' or ');
-    return lists.length === 0 ? single : `${single}, or a list of such`;
+    const types = [...new Set(node.anyOf.map((one) => typeOf(one, words)))];
+    const lists = types.filter((type) => types.some((one) => type === words.listOf(one)));
+    const single = words.or(types.filter((type) => !lists.includes(type)));
+    return lists.length === 0 ? single : words.orList(single);
   }
-  if (node.type === 'array') return `list of ${plural(typeOf(node.items ?? {}))}`;
+  if (node.type === 'array') return words.listOf(typeOf(node.items ?? {}, words));
   if (node.type === 'object') {
     const value = namedValue(node);
-    return value === undefined ? 'mapping' : `mapping of names to ${plural(typeOf(value))}`;
+    return value === undefined ? words.type('mapping') : words.namesTo(typeOf(value, words));
   }
-  if (node.type === undefined) return 'anything';
-  return node.type;
+  return words.type(node.type ?? 'anything');
 }
 
-/** Literals have no plural: `a` or `b`. */
-const plural = (type: string) =>
-  /^(string|integer|number|mapping|boolean)$/.test(type) ? `${type}s` : type;
-
-function defaultOf(node: SchemaNode, required: boolean): string {
-  if (required) return '**needed**';
-  if (node['x-default'] !== undefined) return cell(node['x-default']);
+function defaultOf(node: SchemaNode, required: boolean, words: Words): string {
+  if (required) return words.needed;
+  if (node['x-default'] !== undefined) return cell(words.byDefault(node['x-default']));
   const value = node.default;
-  if (value === undefined) return 'not set';
+  if (value === undefined) return words.notSet;
   if (typeof value !== 'object') return code(cell(JSON.stringify(value)));
-  if (Array.isArray(value)) return value.length === 0 ? 'none' : code(cell(JSON.stringify(value)));
-  return node.properties === undefined ? 'none' : 'as below';
+  if (Array.isArray(value))
+    return value.length === 0 ? words.none : code(cell(JSON.stringify(value)));
+  return node.properties === undefined ? words.none : words.below;
 }
 
 export interface ConfigRow {
@@ -97,15 +122,15 @@ function inside(node: SchemaNode): { readonly node: SchemaNode; readonly keys: s
   return form ?? { node: {}, keys: '' };
 }
 
-function table(rows: readonly ConfigRow[]): readonly string[] {
+function table(rows: readonly ConfigRow[], words: Words): readonly string[] {
   if (rows.length === 0) return [];
   return [
     '',
-    '| key | type | default | meaning |',
+    words.columns,
     '|---|---|---|---|',
     ...rows.map(
       ({ key, node, required }) =>
-        `| ${code(key)} | ${cell(typeOf(node))} | ${defaultOf(node, required)} | ${cell(node.description ?? '')} |`,
+        `| ${code(key)} | ${cell(typeOf(node, words))} | ${defaultOf(node, required, words)} | ${cell(words.meaning(node.description ?? ''))} |`,
     ),
   ];
 }
@@ -135,39 +160,43 @@ export const configSections = (): readonly {
 const shownRows = (name: string, node: SchemaNode): readonly ConfigRow[] =>
   rowsOf(name, node).filter(({ key }) => !key.startsWith('profiles.NAME.models.NAME.'));
 
-function section(name: string, node: SchemaNode): readonly string[] {
+function section(name: string, node: SchemaNode, words: Words): readonly string[] {
   const rows = shownRows(name, node);
-  const examples = examplesOf(name).flatMap((yaml) => ['', '```yaml', yaml, '```']);
-  const own = `Type: ${typeOf(node)}. Default: ${defaultOf(node, false)}.`;
-  return ['', `## ${name}`, '', node.description ?? '', '', own, ...examples, ...table(rows)];
+  const examples = examplesOf(name)
+    .map((yaml) => yaml.replace(/# (.*)$/gm, (_, comment: string) => `# ${words.comment(comment)}`))
+    .flatMap((yaml) => ['', '```yaml', yaml, '```']);
+  const own = words.own(typeOf(node, words), defaultOf(node, false, words));
+  const meaning = words.meaning(node.description ?? '');
+  return ['', `## ${name}`, '', meaning, '', own, ...examples, ...table(rows, words)];
 }
 
-function presets(): readonly string[] {
+function presets(words: Words): readonly string[] {
   const rows = Object.entries(PRESETS).map(([name, preset]) => {
     const addresses = Object.entries(preset.endpoints).map(
       ([protocol, endpoint]) => `${protocol}: ${endpoint.baseUrl}`,
     );
-    const variables = preset.variables.map(code).join(', ') || 'no key';
+    const variables = preset.variables.map(code).join(words.comma) || words.noKey;
     const address =
       preset.platform === undefined
-        ? addresses.join(', ') || 'your own `base_url`'
-        : `that of the [platform](platforms.md) \`${preset.platform}\``;
+        ? addresses.join(words.comma) || words.ownAddress
+        : words.platformAddress(preset.platform);
     return `| ${code(name)} | ${preset.protocol} | ${address} | ${variables} |`;
   });
   const aliases = Object.entries(PRESET_ALIASES).map(
     ([other, name]) => `${code(other)} = ${code(name)}`,
   );
+  const [heading, text, columns] = words.presets;
   return [
     '',
-    '## Presets',
+    `## ${heading}`,
     '',
-    'A provider whose name (or `preset`) is one of these needs no `base_url`, `profile` or `models`. Where a vendor has addresses for several protocols, `protocol` selects one.',
+    text,
     '',
-    '| preset | protocol | addresses | key is taken from |',
+    columns,
     '|---|---|---|---|',
     ...rows,
     '',
-    `Other names: ${aliases.join(', ')}.`,
+    words.otherNames(aliases.join(words.comma)),
   ];
 }
 
@@ -183,27 +212,137 @@ Text values may refer to the environment: \`\${NAME}\`, \`\${NAME:-default}\`, a
 
 Each section begins with an example that shows all of its keys; you need only those that differ from their default. In the tables, \`NAME\` stands for a name of your choice and \`[]\` for an item of a list.`;
 
-/** The text that the page must have. */
-export function configurationPage(): string {
-  const root = fileSchema as unknown as SchemaNode;
-  const sections = Object.entries(root.properties ?? {}).flatMap(([name, node]) =>
-    section(name, node),
-  );
-  return `${[HEAD, ...sections, ...presets()].join('\n')}\n`;
+/** Literals have no plural: `a` or `b`. */
+const plural = (type: string) =>
+  /^(string|integer|number|mapping|boolean)$/.test(type) ? `${type}s` : type;
+
+const same = (text: string) => text;
+
+const ENGLISH: Words = {
+  head: HEAD,
+  columns: '| key | type | default | meaning |',
+  own: (type, byDefault) => `Type: ${type}. Default: ${byDefault}.`,
+  type: same,
+  or: (types) => types.join(' or '),
+  listOf: (type) => `list of ${plural(type)}`,
+  orList: (type) => `${type}, or a list of such`,
+  namesTo: (type) => `mapping of names to ${plural(type)}`,
+  needed: '**needed**',
+  notSet: 'not set',
+  none: 'none',
+  below: 'as below',
+  meaning: same,
+  byDefault: same,
+  comment: same,
+  presets: [
+    'Presets',
+    'A provider whose name (or `preset`) is one of these needs no `base_url`, `profile` or `models`. Where a vendor has addresses for several protocols, `protocol` selects one.',
+    '| preset | protocol | addresses | key is taken from |',
+  ],
+  ownAddress: 'your own `base_url`',
+  platformAddress: (platform) => `that of the [platform](platforms.md) ${code(platform)}`,
+  noKey: 'no key',
+  comma: ', ',
+  otherNames: (names) => `Other names: ${names}.`,
+};
+
+const TYPES_CHINESE: Readonly<Record<string, string>> = {
+  string: '字符串',
+  integer: '整数',
+  number: '数字',
+  boolean: '布尔值',
+  mapping: '映射',
+  anything: '任意',
+};
+
+/** Words of the Chinese page. A text without a translation is an error. */
+function chinese(lookUp: (table: Readonly<Record<string, string>>, text: string) => string): Words {
+  const of = (table: Readonly<Record<string, string>>) => (text: string) =>
+    text === '' ? '' : lookUp(table, text);
+  return {
+    head: HEAD_CHINESE,
+    columns: '| 键 | 类型 | 默认值 | 含义 |',
+    own: (type, byDefault) => `类型：${type}。默认值：${byDefault}。`,
+    type: of(TYPES_CHINESE),
+    // A space only beside code.
+    or: (types) => types.join(' 或 ').replace(/(?<=\p{Script=Han}) 或 (?=\p{Script=Han})/gu, '或'),
+    listOf: (type) => `列表（${type}）`,
+    orList: (type) => `${type}，或由其组成的列表`,
+    namesTo: (type) => `名称到值的映射（${type}）`,
+    needed: '**必填**',
+    notSet: '未设置',
+    none: '无',
+    below: '见下表',
+    meaning: of(MEANINGS),
+    byDefault: of(DEFAULTS),
+    comment: of(COMMENTS),
+    presets: [
+      '预设',
+      '提供方的名称（或 `preset`）在下表中时，无需写 `base_url`、`profile` 和 `models`。厂商为多种协议提供地址时，用 `protocol` 选择其中一种。',
+      '| 预设 | 协议 | 地址 | 密钥取自 |',
+    ],
+    ownAddress: '自己写的 `base_url`',
+    platformAddress: (platform) => `[云平台](platforms.zh-CN.md) ${code(platform)} 的地址`,
+    noKey: '无需密钥',
+    comma: '、',
+    otherNames: (names) => `其他名称：${names}。`,
+  };
 }
 
-export const CONFIGURATION_PAGE = join(import.meta.dir, '../docs/configuration.md');
+function pageIn(words: Words): string {
+  const root = fileSchema as unknown as SchemaNode;
+  const sections = Object.entries(root.properties ?? {}).flatMap(([name, node]) =>
+    section(name, node, words),
+  );
+  return `${[words.head, ...sections, ...presets(words)].join('\n')}\n`;
+}
+
+/** The text that the English page must have. */
+export const configurationPage = (): string => pageIn(ENGLISH);
+
+/** The text that the Chinese page must have. Throws an Error that names each text that is missing or not used. */
+export function chineseConfigurationPage(): string {
+  const tables = { TYPES_CHINESE, MEANINGS, DEFAULTS, COMMENTS };
+  const unused = new Map(
+    Object.entries(tables).map(([name, table]) => [
+      table,
+      { name, texts: new Set(Object.keys(table)) },
+    ]),
+  );
+  const missing = new Set<string>();
+  const page = pageIn(
+    chinese((table, text) => {
+      unused.get(table)?.texts.delete(text);
+      if (table[text] === undefined) missing.add(text);
+      return table[text] ?? text;
+    }),
+  );
+  const problems = [
+    ...[...missing].map((text) => `has no translation: ${text}`),
+    ...[...unused.values()].flatMap(({ name, texts }) =>
+      [...texts].map((text) => `is not used in ${name}: ${text}`),
+    ),
+  ];
+  if (problems.length > 0) throw new Error(`scripts/docs-chinese.ts\n${problems.join('\n')}`);
+  return page;
+}
+
+const DOCS = join(import.meta.dir, '../docs');
 
 if (import.meta.main) {
-  const wanted = configurationPage();
+  const pages = {
+    'configuration.md': configurationPage(),
+    'configuration.zh-CN.md': chineseConfigurationPage(),
+  };
+  const changed = Object.entries(pages).filter(
+    ([file, wanted]) =>
+      !existsSync(join(DOCS, file)) || readFileSync(join(DOCS, file), 'utf8') !== wanted,
+  );
   if (process.argv.includes('--check')) {
-    const same = readFileSync(CONFIGURATION_PAGE, 'utf8') === wanted;
-    console.log(
-      same
-        ? 'docs/configuration.md is up to date'
-        : 'docs/configuration.md is out of date: run bun scripts/docs.ts',
-    );
-    process.exit(same ? 0 : 1);
+    for (const [file] of changed) {
+      console.log(`docs/${file} is out of date: run bun scripts/docs.ts`);
+    }
+    process.exit(changed.length === 0 ? 0 : 1);
   }
-  writeFileSync(CONFIGURATION_PAGE, wanted);
+  for (const [file, wanted] of changed) writeFileSync(join(DOCS, file), wanted);
 }

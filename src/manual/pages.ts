@@ -13,6 +13,7 @@ import chatAppsChinese from '../../docs/chat-apps.zh-CN.md' with { type: 'text' 
 import claudeCodeOnGlm from '../../docs/claude-code-on-glm.md' with { type: 'text' };
 import claudeCodeOnGlmChinese from '../../docs/claude-code-on-glm.zh-CN.md' with { type: 'text' };
 import configuration from '../../docs/configuration.md' with { type: 'text' };
+import configurationChinese from '../../docs/configuration.zh-CN.md' with { type: 'text' };
 import docker from '../../docs/docker.md' with { type: 'text' };
 import dockerChinese from '../../docs/docker.zh-CN.md' with { type: 'text' };
 import endpoints from '../../docs/endpoints.md' with { type: 'text' };
@@ -137,6 +138,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   'browser.zh-CN': browserChinese,
   'log-events.zh-CN': logEventsChinese,
   'notes.zh-CN': notesChinese,
+  'configuration.zh-CN': configurationChinese,
 };
 
 /** The first heading, without `#`. */

@@ -272,7 +272,7 @@ describe('search', () => {
     ['web search engines searxng tavily', '/docs/server-tools#web-search'],
     ['MCP servers', '/docs/server-tools#mcp-servers'],
     ['tool text shortened', '/docs/notes#tool_text_shortened'],
-    ['配置', '/docs/zh-CN#配置'],
+    ['配置', '/docs/configuration.zh-CN'],
     ['密钥', '/docs/keys.zh-CN'],
     ['重试', '/docs/errors.zh-CN#何时重试'],
     ['如何验证', '/docs/zh-CN#如何验证'],

@@ -1,7 +1,7 @@
 /** The reference pages say what the sources do: nothing is undocumented, nothing documented has vanished. */
 
 import { describe, expect, test } from 'bun:test';
-import { configurationPage } from '../../scripts/docs.ts';
+import { chineseConfigurationPage, configurationPage } from '../../scripts/docs.ts';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
 import type { Codec } from '../../src/codecs/codec.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
@@ -15,6 +15,10 @@ const sorted = (names: Iterable<string>) => [...new Set(names)].sort();
 
 test('docs/configuration.md is what the schema says (else: bun scripts/docs.ts)', () => {
   expect(read('docs/configuration.md')).toBe(configurationPage());
+});
+
+test('docs/configuration.zh-CN.md is what the schema says, each text translated (else: bun scripts/docs.ts)', () => {
+  expect(read('docs/configuration.zh-CN.md')).toBe(chineseConfigurationPage());
 });
 
 describe('docs/notes.md', () => {

@@ -26,7 +26,7 @@ export const limits = closed(
     ),
     form_spool_bytes: byDefault(
       count(
-        'Bytes of a form that are kept, in a temporary file where need be, until the request is over. A form up to this size is read and checked before anything is sent, and can be sent again; of a larger one the field model must stand within them.',
+        'Bytes of a form that are kept, in a temporary file where need be, until the request is over. A form up to this size is read and checked before anything is sent, and can be sent again; in a larger one, the field model must be within them.',
         1024,
       ),
       33_554_432,

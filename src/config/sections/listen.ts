@@ -17,7 +17,7 @@ const address = [
 const tls = closed(
   {
     cert_file: text(
-      'PEM file with the certificate, and behind it the certificates that lead to its authority.',
+      'PEM file with the certificate, followed by the certificates that lead to its authority.',
     ),
     key_file: text("PEM file with the certificate's key, without a passphrase."),
   },
@@ -40,7 +40,7 @@ export const listen = byDefault(
           trusted_proxies: optional(
             Type.Array(Type.String({ minLength: 1 }), {
               description:
-                "Addresses and blocks of the reverse proxies before this server, 10.0.0.0/8. Only from them are Forwarded and X-Forwarded-* believed: the client's address, protocol and host.",
+                "Addresses and blocks of the reverse proxies in front of this server, 10.0.0.0/8. Only their Forwarded and X-Forwarded-* headers are believed: the client's address, protocol and host.",
             }),
             'none',
           ),

@@ -42,7 +42,7 @@ type FileModel = string | Static<typeof model>;
 export const models = optional(
   oneOrMore(
     Type.Union([text('A model name or a glob; "*" = any.'), model]),
-    'Names that this provider serves, as the vendor spells them; with facts where need be.',
+    'Names that this provider serves, as the vendor spells them; with facts if necessary.',
   ),
   "the preset's, else none (reachable through routes and as provider/model)",
 );

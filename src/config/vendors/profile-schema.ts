@@ -110,7 +110,7 @@ export const profileFacts = {
   developerRole: flag('Chat: accepts the role developer.'),
   systemTurns: flag('Accepts role system (Chat: developer, too) after the first message.'),
   images: flag('Images can be sent.'),
-  imagesInResults: flag('Images can stand inside tool results.'),
+  imagesInResults: flag('Images can be sent inside tool results.'),
   documents: flag('PDF and other files can be sent.'),
   assistantLast: flag('Messages: accepts a conversation that ends with an assistant message.'),
   userFirst: flag('Messages: refuses a conversation that begins with an assistant message.'),
