@@ -60,7 +60,9 @@ import recipes from '../../docs/recipes.md' with { type: 'text' };
 import scaleOut from '../../docs/scale-out.md' with { type: 'text' };
 import scaleOutChinese from '../../docs/scale-out.zh-CN.md' with { type: 'text' };
 import security from '../../docs/security.md' with { type: 'text' };
+import securityChinese from '../../docs/security.zh-CN.md' with { type: 'text' };
 import serverTools from '../../docs/server-tools.md' with { type: 'text' };
+import serverToolsChinese from '../../docs/server-tools.zh-CN.md' with { type: 'text' };
 import telemetry from '../../docs/telemetry.md' with { type: 'text' };
 import telemetryChinese from '../../docs/telemetry.zh-CN.md' with { type: 'text' };
 import twoKeys from '../../docs/two-keys.md' with { type: 'text' };
@@ -139,6 +141,8 @@ const TEXTS: Readonly<Record<string, string>> = {
   'log-events.zh-CN': logEventsChinese,
   'notes.zh-CN': notesChinese,
   'configuration.zh-CN': configurationChinese,
+  'server-tools.zh-CN': serverToolsChinese,
+  'security.zh-CN': securityChinese,
 };
 
 /** The first heading, without `#`. */
