@@ -57,6 +57,7 @@ import platformsChinese from '../../docs/platforms.zh-CN.md' with { type: 'text'
 import proof from '../../docs/proof.md' with { type: 'text' };
 import proofChinese from '../../docs/proof.zh-CN.md' with { type: 'text' };
 import recipes from '../../docs/recipes.md' with { type: 'text' };
+import recipesChinese from '../../docs/recipes.zh-CN.md' with { type: 'text' };
 import scaleOut from '../../docs/scale-out.md' with { type: 'text' };
 import scaleOutChinese from '../../docs/scale-out.zh-CN.md' with { type: 'text' };
 import security from '../../docs/security.md' with { type: 'text' };
@@ -141,6 +142,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   'log-events.zh-CN': logEventsChinese,
   'notes.zh-CN': notesChinese,
   'configuration.zh-CN': configurationChinese,
+  'recipes.zh-CN': recipesChinese,
   'server-tools.zh-CN': serverToolsChinese,
   'security.zh-CN': securityChinese,
 };
