@@ -264,8 +264,12 @@ function chinese(lookUp: (table: Readonly<Record<string, string>>, text: string)
     columns: '| 键 | 类型 | 默认值 | 含义 |',
     own: (type, byDefault) => `类型：${type}。默认值：${byDefault}。`,
     type: of(TYPES_CHINESE),
-    // A space only beside code.
-    or: (types) => types.join(' 或 ').replace(/(?<=\p{Script=Han}) 或 (?=\p{Script=Han})/gu, '或'),
+    // Spaces only beside code.
+    or: (types) =>
+      [types.slice(0, -1).join('、'), types.at(-1)]
+        .filter((part) => part !== '')
+        .join(' 或 ')
+        .replace(/(?<=\p{Script=Han}) 或 (?=\p{Script=Han})/gu, '或'),
     listOf: (type) => `列表（${type}）`,
     orList: (type) => `${type}，或由其组成的列表`,
     namesTo: (type) => `名称到值的映射（${type}）`,
