@@ -389,10 +389,12 @@ describe.skipIf(OTLP_PYTHON === undefined)('metrics', () => {
       upstream.enqueue(say('hi'));
       await (await post(gateway.url, path, body, { headers: { connection: 'close' } })).text();
     }
-    const text = await (await fetch(`${gateway.url}/metrics`)).text();
-    expect(text).toMatch(
-      new RegExp(`^gen_ai_client_inference_duration_seconds_count\\{[^}]*\\} ${asked}$`, 'm'),
-    );
+    // An exchange ends, and is counted, a moment after its last byte has reached the client.
+    const counted = /^gen_ai_client_inference_duration_seconds_count\{[^}]*\} (\d+)$/m;
+    await until(async () => {
+      const text = await (await fetch(`${gateway.url}/metrics`)).text();
+      return Number(counted.exec(text)?.[1]) === asked;
+    });
     await until(() => {
       const latest = new Map<unknown, number>();
       for (const { name, resource, points } of metricsIn(collector.requests)) {

@@ -2,7 +2,15 @@
 
 import { join } from 'node:path';
 import { until } from '../until.ts';
-import { freePort, have, program, type Server, scratchFolder, startServer } from './processes.ts';
+import {
+  certificateFiles,
+  freePort,
+  have,
+  program,
+  type Server,
+  scratchFolder,
+  startServer,
+} from './processes.ts';
 
 const SERVER = program('valkey-server', 'redis-server');
 const CLI = program('valkey-cli', 'redis-cli');
@@ -11,13 +19,27 @@ const SENTINEL = program('valkey-sentinel', 'redis-sentinel');
 export const HAS_CACHE = have('Valkey or Redis', SERVER, CLI);
 export const HAS_SENTINEL = have('the sentinel of Valkey or Redis', SERVER, CLI, SENTINEL);
 
-export async function startCache(args: readonly string[] = []): Promise<Server> {
+/** @param certificate speaks TLS only, with this one of {@link certificateFiles} */
+export async function startCache(
+  args: readonly string[] = [],
+  certificate?: string,
+): Promise<Server> {
   const port = await freePort();
+  const folder = await scratchFolder();
+  const door =
+    certificate === undefined
+      ? ['--port', `${port}`]
+      : ['--port', '0', '--tls-port', `${port}`, '--tls-auth-clients', 'no', ...tlsOf(certificate)];
   return startServer({
     port,
-    folder: await scratchFolder(),
-    command: [SERVER!, '--port', `${port}`, '--bind', '127.0.0.1', '--save', '', ...args],
+    folder,
+    command: [SERVER!, ...door, '--bind', '127.0.0.1', '--save', '', ...args],
   });
+}
+
+function tlsOf(certificate: string): readonly string[] {
+  const { cert, key, authority } = certificateFiles(certificate);
+  return ['--tls-cert-file', cert, '--tls-key-file', key, '--tls-ca-cert-file', authority];
 }
 
 /** One command by the program of the server; its output. */

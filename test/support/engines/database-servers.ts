@@ -5,6 +5,7 @@ import {
   asNobody,
   freePort,
   have,
+  ownCertificate,
   program,
   type Server,
   scratchFolder,
@@ -22,8 +23,11 @@ export interface DatabaseServer extends Server {
   readonly url: string;
 }
 
-/** An empty database; what it writes need not outlive the machine. */
-export async function startPostgres(): Promise<DatabaseServer> {
+/**
+ * An empty database; what it writes need not outlive the machine.
+ * @param certificate also speaks TLS, with this one of the test certificates
+ */
+export async function startPostgres(certificate?: string): Promise<DatabaseServer> {
   const folder = await scratchFolder(true);
   const data = join(folder, 'data');
   const made = Bun.spawnSync(
@@ -51,6 +55,7 @@ export async function startPostgres(): Promise<DatabaseServer> {
     fsync: 'off',
     full_page_writes: 'off',
     max_connections: 200,
+    ...(await tlsOf(certificate, folder)),
   };
   const server = await startServer({
     port,
@@ -65,6 +70,12 @@ export async function startPostgres(): Promise<DatabaseServer> {
   });
   await ready(port);
   return { ...server, url: urlOf(port) };
+}
+
+async function tlsOf(certificate: string | undefined, folder: string) {
+  if (certificate === undefined) return {};
+  const { cert, key } = await ownCertificate(certificate, folder);
+  return { ssl: 'on', ssl_cert_file: cert, ssl_key_file: key };
 }
 
 const urlOf = (port: number) => `postgres://hopgate@127.0.0.1:${port}/postgres`;

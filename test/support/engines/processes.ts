@@ -83,6 +83,28 @@ export async function scratchFolder(shared = false): Promise<string> {
   return folder;
 }
 
+/** The test certificate `localhost` (also of 127.0.0.1) or `elsewhere`, and the authority of both. */
+export function certificateFiles(name: string) {
+  const file = (ending: string) => join(import.meta.dir, '../certificates', ending);
+  return {
+    cert: file(`${name}.pem`),
+    key: file(`${name}.key.pem`),
+    authority: file('authority.pem'),
+  };
+}
+
+/** Copies of them that the user nobody may read, and no other: Postgres refuses a key that others can read. */
+export async function ownCertificate(name: string, folder: string) {
+  const files = certificateFiles(name);
+  const copies = { cert: join(folder, 'server.pem'), key: join(folder, 'server.key') };
+  for (const part of ['cert', 'key'] as const) {
+    await Bun.write(copies[part], Bun.file(files[part]));
+    await chmod(copies[part], 0o600);
+    if (isRoot) await chown(copies[part], NOBODY, NOBODY);
+  }
+  return copies;
+}
+
 export const asNobody = (command: readonly string[]): string[] =>
   isRoot
     ? ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', ...command]
