@@ -355,6 +355,8 @@ export const MEANINGS: Readonly<Record<string, string>> = {
     'Postgres，用于密钥的预算：`postgres://user:password@host:5432/database`。可以使用通常的参数，例如 `?sslmode=verify-full&sslrootcert=PATH`。',
   'A store that speaks S3: `s3://bucket/prefix?region=eu-central-1`, with `&endpoint=https://host` for one of your own. Its key is in `s3://KEY:SECRET@bucket/…` or in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.':
     '兼容 S3 的存储：`s3://bucket/prefix?region=eu-central-1`，自己的存储加上 `&endpoint=https://host`。密钥写在 `s3://KEY:SECRET@bucket/…` 中，或者取自 AWS_ACCESS_KEY_ID 和 AWS_SECRET_ACCESS_KEY。',
+  'Secrets with which texts (conversations, tool results, memory, recorded exchanges) are encrypted before they are stored in an engine. The first one encrypts, all of them decrypt: to change it, put the new one first, and remove the old one when what it encrypted has expired. Empty: texts are stored as they are.':
+    '文本（对话、工具结果、记忆、请求记录）写入共享引擎之前用来加密的密钥。第一个用于加密，全部都可解密：更换时把新密钥放在最前面，等旧密钥加密的内容过期后再删去旧密钥。留空：文本按原样存储。',
   'Rates and concurrent requests while the cache is away: local = each replica applies its share of each limit, open = they are not limited, closed = keys with such limits are refused.':
     '缓存不可用时的速率和并发数：local = 每个副本执行每项限额中自己的份额，open = 不限制，closed = 拒绝有此类限额的密钥。',
   'Recorded exchanges.': '记录的请求。',

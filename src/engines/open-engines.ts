@@ -2,6 +2,7 @@
 
 import type { EnginesConfig } from '../config/sections/operations/engines.ts';
 import type { Engine, EngineState, KeyValue, Objects, Sql } from '../lib/store/engines.ts';
+import { type TextSeal, textSeal } from '../lib/store/text-seal.ts';
 import { ObjectStore } from './objects.ts';
 import { PostgresDatabase } from './postgres.ts';
 import { ValkeyCache } from './valkey.ts';
@@ -10,6 +11,8 @@ export interface Engines {
   readonly cache: KeyValue | undefined;
   readonly database: Sql | undefined;
   readonly objects: Objects | undefined;
+  /** For texts, before they go to an engine. */
+  readonly seal: TextSeal;
   /** Those that are configured. */
   readonly all: readonly Engine[];
   /** Connects in the background. */
@@ -30,6 +33,7 @@ export function openEngines(
     cache,
     database,
     objects,
+    seal: textSeal(config.seal.map((secret) => secret.reveal())),
     all,
     open() {
       for (const engine of all) void engine.open();

@@ -25,14 +25,17 @@ export class ValkeyCache implements KeyValue {
   readonly #listeners = new Map<string, Set<(message: string | undefined) => void>>();
   #client: Promise<Client> | undefined;
   #subscriber: Promise<Client> | undefined;
+  /** Why the last connection could not be made, or broke. */
+  #lost: Error | undefined;
   #closed = false;
 
   constructor(address: CacheAddress, onChange: (state: EngineState) => void) {
     this.#address = address;
     this.#watch = new EngineWatch({
       name: 'cache',
-      ping: async () => (await this.#connected()).ping(),
+      ping: () => this.#ask((client) => client.ping()),
       isAway,
+      trouble: () => this.#lost,
       onChange,
     });
   }
@@ -47,8 +50,7 @@ export class ValkeyCache implements KeyValue {
     args: readonly (string | number)[],
     deadlineMs: number,
   ): Promise<unknown> {
-    return this.#watch.use(deadlineMs, async () => {
-      const client = await this.#connected();
+    return this.#use(deadlineMs, async (client) => {
       try {
         return await client.evalsha(sha1, keys.length, ...keys, ...args);
       } catch (thrown) {
@@ -62,16 +64,14 @@ export class ValkeyCache implements KeyValue {
     keys: readonly string[],
     deadlineMs: number,
   ): Promise<readonly (Uint8Array | undefined)[]> {
-    return this.#watch.use(deadlineMs, async () => {
-      const client = await this.#connected();
+    return this.#use(deadlineMs, async (client) => {
       const values = await client.mgetBuffer(...keys);
       return values.map((value) => value ?? undefined);
     });
   }
 
   put(entries: readonly CacheEntry[], deadlineMs: number): Promise<void> {
-    return this.#watch.use(deadlineMs, async () => {
-      const client = await this.#connected();
+    return this.#use(deadlineMs, async (client) => {
       const pipeline = client.pipeline();
       for (const { key, value, ttlMs, onlyIfAbsent } of entries) {
         const bytes = Buffer.from(value);
@@ -94,8 +94,8 @@ export class ValkeyCache implements KeyValue {
   }
 
   publish(channel: string, message: string, deadlineMs: number): Promise<void> {
-    return this.#watch.use(deadlineMs, async () => {
-      await (await this.#connected()).publish(channel, message);
+    return this.#use(deadlineMs, async (client) => {
+      await client.publish(channel, message);
     });
   }
 
@@ -104,8 +104,7 @@ export class ValkeyCache implements KeyValue {
   }
 
   examine(): Promise<readonly EngineFinding[]> {
-    return this.#watch.use(EXAMINE_MS, async () => {
-      const client = await this.#connected();
+    return this.#use(EXAMINE_MS, async (client) => {
       const sent = performance.now();
       const [seconds] = await client.time();
       const skewMs = Number(seconds) * 1000 + 500 - Date.now();
@@ -136,8 +135,24 @@ export class ValkeyCache implements KeyValue {
     }
   }
 
+  #use<T>(deadlineMs: number, work: (client: Client) => Promise<T>): Promise<T> {
+    return this.#watch.use(deadlineMs, () => this.#ask(work));
+  }
+
+  /** The client says that it has given up; why is in the error of the connection. */
+  async #ask<T>(work: (client: Client) => Promise<T>): Promise<T> {
+    const client = await this.#connected();
+    try {
+      return await work(client);
+    } catch (thrown) {
+      throw hasGivenUp(thrown) ? (this.#lost ?? new Error(CLOSED, { cause: thrown })) : thrown;
+    }
+  }
+
   #connected(): Promise<Client> {
-    this.#client ??= connect(this.#address).catch((thrown: unknown) => {
+    this.#client ??= connect(this.#address, (lost) => {
+      this.#lost = lost;
+    }).catch((thrown: unknown) => {
       // Not a failed connection, which the client repeats by itself: the client could not be made.
       this.#client = undefined;
       throw thrown;
@@ -147,7 +162,7 @@ export class ValkeyCache implements KeyValue {
 
   /** A connection that listens can do nothing else. The client subscribes again after every reconnect. */
   async #subscribing(): Promise<Client> {
-    const client = await connect(this.#address);
+    const client = await connect(this.#address, () => {});
     client.on('message', (channel: string, message: string) => {
       for (const listener of this.#listeners.get(channel) ?? []) listener(message);
     });
@@ -161,7 +176,11 @@ export class ValkeyCache implements KeyValue {
   }
 }
 
-async function connect(address: CacheAddress): Promise<Client> {
+async function connect(
+  address: CacheAddress,
+  /** Gets why there is no connection, and undefined when there is one. */
+  onChange: (lost: Error | undefined) => void,
+): Promise<Client> {
   const { Cluster, Redis } = await import('iovalkey');
   const { form, nodes, username, password, db, tls, caFile } = address;
   const secure = tls ? { tls: caFile === undefined ? {} : { ca: readFileSync(caFile) } } : {};
@@ -178,6 +197,9 @@ async function connect(address: CacheAddress): Promise<Client> {
     // A server that was a primary and is a replica now refuses writes: the next connection finds the new one.
     reconnectOnError: ({ message }) => message.startsWith('READONLY'),
     retryStrategy: (times) => Math.min(1000, 50 * 2 ** Math.min(times, 5)),
+  };
+  const lose = (error: Error) => {
+    if (!isSilent(error)) onChange(error);
   };
   let client: Client;
   if (form === 'cluster') {
@@ -198,9 +220,22 @@ async function connect(address: CacheAddress): Promise<Client> {
     });
   } else client = new Redis({ ...common, ...nodes[0]!, db });
   // Without a listener, an error of the connection would end the process; calls see it themselves.
-  client.on('error', () => {});
+  client.on('error', lose);
+  // A cluster's own error does not say what is wrong with its nodes.
+  client.on('node error', lose);
+  client.on('ready', () => onChange(undefined));
   return client;
 }
+
+const CLOSED = 'the server closes the connection before it answers (does it want TLS?)';
+const GIVEN_UP = new Set(['MaxRetriesPerRequestError', 'ClusterAllFailedError']);
+
+const hasGivenUp = (thrown: unknown): boolean =>
+  thrown instanceof Error && GIVEN_UP.has(thrown.name);
+
+/** Says only that there is no connection, and not why. */
+const isSilent = (error: Error): boolean =>
+  hasGivenUp(error) || error.message === 'Connection is closed.';
 
 // What a server answers while it cannot serve; any other answer is an error of the call.
 const NOT_SERVING = /^(LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|TRYAGAIN|BUSY|MISCONF|OOM)\b/;

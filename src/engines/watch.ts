@@ -8,6 +8,8 @@ export interface WatchOptions {
   readonly ping: () => Promise<unknown>;
   /** Whether an error says that the engine is away, and not that the call was wrong. */
   readonly isAway: (thrown: unknown) => boolean;
+  /** What is wrong with the connection now, where the client knows it. */
+  readonly trouble?: () => Error | undefined;
   /** It is away, or back. */
   readonly onChange: (state: EngineState) => void;
   /** Milliseconds between two pings. */
@@ -79,8 +81,11 @@ export class EngineWatch {
 
   async #within<T>(deadlineMs: number, work: Promise<T>): Promise<T> {
     const { promise, reject } = Promise.withResolvers<never>();
-    const late = () =>
-      reject(new EngineAway(this.#options.name, `no answer within ${deadlineMs} ms`));
+    const late = () => {
+      const trouble = this.#options.trouble?.();
+      const why = trouble === undefined ? '' : `: ${messageOf(trouble)}`;
+      reject(new EngineAway(this.#options.name, `no answer within ${deadlineMs} ms${why}`));
+    };
     // A busy process sees its timers before the answers that have arrived meanwhile: those are read first.
     const timer = setTimeout(() => setImmediate(() => setImmediate(late)), deadlineMs);
     try {

@@ -40,15 +40,22 @@ describe.skipIf(!HAS_CACHE)('the cache', () => {
   });
 
   test('a certificate of an authority that is not named is refused', async () => {
-    expect(await ask('localhost', {})).toStartWith('EngineAway');
+    expect(await ask('localhost', {})).toBe(
+      'EngineAway: self signed certificate in certificate chain',
+    );
   });
 
   test('a certificate of another name is refused', async () => {
-    expect(await ask('elsewhere', { caFile: authority })).toStartWith('EngineAway');
+    expect(await ask('elsewhere', { caFile: authority })).toStartWith(
+      "EngineAway: Hostname/IP does not match certificate's altnames",
+    );
   });
 
   test('a server that speaks TLS only is not asked in the clear', async () => {
-    expect(await ask('localhost', { tls: false })).toStartWith('EngineAway');
+    // How the end of the connection is seen depends on who is faster.
+    expect(await ask('localhost', { tls: false })).toMatch(
+      /^EngineAway: (?:read ECONNRESET|the server closes the connection before it answers)/,
+    );
   });
 });
 
@@ -76,18 +83,20 @@ describe.skipIf(!HAS_POSTGRES)('the database', () => {
   });
 
   test('a certificate of an authority that is not named is refused', async () => {
-    expect(await ask('localhost', 'sslmode=verify-full')).toStartWith('EngineAway');
+    expect(await ask('localhost', 'sslmode=verify-full')).toBe(
+      'EngineAway: unable to verify the first certificate',
+    );
   });
 
   test('a certificate of another name is refused', async () => {
     expect(await ask('elsewhere', `sslmode=verify-full&sslrootcert=${authority}`)).toStartWith(
-      'EngineAway',
+      "EngineAway: Hostname/IP does not match certificate's altnames",
     );
   });
 
   test('a server without TLS gets no query where TLS is asked for', async () => {
-    expect(await ask(undefined, `sslmode=verify-full&sslrootcert=${authority}`)).toStartWith(
-      'EngineAway',
+    expect(await ask(undefined, `sslmode=verify-full&sslrootcert=${authority}`)).toBe(
+      'EngineAway: The server does not support SSL connections',
     );
   });
 });

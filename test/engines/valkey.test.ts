@@ -213,3 +213,24 @@ describe.skipIf(!HAS_CACHE)('a cluster', () => {
     await cluster.stop();
   });
 });
+
+describe.skipIf(!HAS_CACHE)('a server that is not there', () => {
+  test.each([
+    ['single', 'ECONNREFUSED'],
+    ['sentinel', 'All sentinels are unreachable'],
+    // The client of a cluster says no more.
+    ['cluster', 'no answer'],
+  ] as const)('%s: what is told names the reason', async (form, told) => {
+    const server = await startCache();
+    await server.stop();
+    const address = {
+      ...single(server.port),
+      form,
+      ...(form === 'sentinel' && { master: 'main' }),
+    };
+    const { cache } = open(address);
+    const thrown = await cache.getMany(['{hopgate}:a'], 1000).catch((error: unknown) => error);
+    expect(thrown).toBeInstanceOf(EngineAway);
+    expect(cache.state.message).toContain(told);
+  });
+});

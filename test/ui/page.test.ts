@@ -364,6 +364,32 @@ browserSuite('the page', (browser) => {
     });
   }
 
+  test('a label of the timeline’s axis stays inside, also at its very end', async () => {
+    const page = await open('#/', { viewport: { width: 360, height: 740 } });
+    await browser.seen.open(`#/x/${tides}/timeline`);
+    const track = page.locator('.axis-track');
+    await track.waitFor();
+    const outside = await track.evaluate((axis) => {
+      const { left, right } = axis.getBoundingClientRect();
+      const label = axis.lastElementChild as unknown as {
+        textContent: string;
+        style: { setProperty(name: string, value: string): void };
+        getBoundingClientRect(): { left: number; right: number };
+      };
+      const found: string[] = [];
+      for (const text of ['0 ms', '250 ms', '12.5 s', '2 min 30 s']) {
+        label.textContent = text;
+        for (const at of [0, 0.01, 0.05, 0.5, 0.95, 0.99, 1]) {
+          label.style.setProperty('--at', String(at));
+          const box = label.getBoundingClientRect();
+          if (box.left < left - 0.5 || box.right > right + 0.5) found.push(`${text} at ${at}`);
+        }
+      }
+      return found;
+    });
+    expect(outside).toEqual([]);
+  });
+
   test('a window of 360 pixels needs no sideways scrolling', async () => {
     const page = await open('#/', { viewport: { width: 360, height: 740 } });
     for (const [hash, ready] of states()) {

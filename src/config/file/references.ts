@@ -101,7 +101,7 @@ const bareVariable = (text: string): string | undefined =>
 
 /** Whether a path holds a credential, where a dollar sign and a name are certainly a mistake. */
 const isCredential = (path: Path): boolean =>
-  path.some((step) => ['keys', 'key', 'admin_keys', 'headers'].includes(String(step)));
+  path.some((step) => ['keys', 'key', 'admin_keys', 'headers', 'seal'].includes(String(step)));
 
 type Lookup = { readonly value: string } | { readonly missing: string };
 

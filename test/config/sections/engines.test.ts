@@ -10,7 +10,7 @@ const engines = (own: object, variables: Record<string, string> = {}) =>
 const node = (host: string, port: number) => ({ host, port });
 
 test('without engines there are none', () => {
-  expect(good(PROVIDER).engines).toEqual({ onError: 'local' });
+  expect(good(PROVIDER).engines).toEqual({ onError: 'local', seal: [] });
 });
 
 describe('cache', () => {
@@ -104,4 +104,10 @@ test('no problem quotes a password', () => {
 test('on_error is one of three words', () => {
   expect(engines({ on_error: 'closed' }).onError).toBe('closed');
   expect(bad(file({ on_error: 'maybe' }))[0]!.path).toBe('engines.on_error');
+});
+
+test('a short secret for sealing is a problem, and is not quoted', () => {
+  const problems = JSON.stringify(bad(file({ seal: ['too short'] })));
+  expect(problems).toContain('must have at least 32 characters');
+  expect(problems).not.toContain('too short');
 });

@@ -20,6 +20,20 @@ export const engines = closed(
     objects: address(
       'A store that speaks S3: `s3://bucket/prefix?region=eu-central-1`, with `&endpoint=https://host` for one of your own. Its key is in `s3://KEY:SECRET@bucket/…` or in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.',
     ),
+    seal: byDefault(
+      Type.Array(
+        Type.String({
+          minLength: 32,
+          'x-mismatch': 'must have at least 32 characters: `openssl rand -hex 32` makes one',
+        }),
+        {
+          maxItems: 8,
+          description:
+            'Secrets with which texts (conversations, tool results, memory, recorded exchanges) are encrypted before they are stored in an engine. The first one encrypts, all of them decrypt: to change it, put the new one first, and remove the old one when what it encrypted has expired. Empty: texts are stored as they are.',
+        },
+      ),
+      [],
+    ),
     on_error: byDefault(
       choice(
         ['local', 'open', 'closed'],
@@ -68,6 +82,8 @@ export interface EnginesConfig {
   readonly database?: DatabaseAddress;
   readonly objects?: ObjectsAddress;
   readonly onError: 'local' | 'open' | 'closed';
+  /** The first one encrypts, all of them decrypt. */
+  readonly seal: readonly Secret[];
 }
 
 export function resolveEngines(
@@ -94,6 +110,7 @@ export function resolveEngines(
     ...(database !== undefined && { database }),
     ...(objects !== undefined && { objects }),
     onError: own.on_error,
+    seal: own.seal.map((secret) => new Secret(secret)),
   };
 }
 

@@ -45,7 +45,7 @@ export function waterfall(detail: SampleDetail): HTMLElement {
         'div',
         { class: 'axis-track' },
         steps.map((step) =>
-          h('span', { class: 'tick', vars: { '--x': `${(step / end) * 100}%` } }, millis(step)),
+          h('span', { class: 'tick', vars: { '--at': String(step / end) } }, millis(step)),
         ),
       ),
       h('span'),
