@@ -145,7 +145,8 @@ export class ValkeyCache implements KeyValue {
     try {
       return await work(client);
     } catch (thrown) {
-      throw hasGivenUp(thrown) ? (this.#lost ?? new Error(CLOSED, { cause: thrown })) : thrown;
+      if (hasGivenUp(thrown)) throw this.#lost ?? new Error(CLOSED, { cause: thrown });
+      throw isTimeout(thrown) ? (this.#lost ?? thrown) : thrown;
     }
   }
 
@@ -232,6 +233,9 @@ const GIVEN_UP = new Set(['MaxRetriesPerRequestError', 'ClusterAllFailedError'])
 
 const hasGivenUp = (thrown: unknown): boolean =>
   thrown instanceof Error && GIVEN_UP.has(thrown.name);
+
+const isTimeout = (thrown: unknown): boolean =>
+  thrown instanceof Error && thrown.message === 'Command timed out';
 
 /** Says only that there is no connection, and not why. */
 const isSilent = (error: Error): boolean =>

@@ -1,3 +1,5 @@
+/** The seal of texts in engines: what it hides, what it refuses, and how its secret is changed. */
+
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { textSeal } from '../../../src/lib/store/text-seal.ts';

@@ -23,7 +23,7 @@ export const engines = closed(
     seal: byDefault(
       Type.Array(
         Type.String({
-          minLength: 32,
+          pattern: '^[^\\u0000\\r\\n]{32,}$',
           'x-mismatch': 'must have at least 32 characters: `openssl rand -hex 32` makes one',
         }),
         {
