@@ -55,6 +55,7 @@ import { recorderFor, recorderSettings } from './recorder.ts';
 import { responseState } from './responses/response-state.ts';
 import { codexSearch, responsesRoutes } from './responses/routes.ts';
 import { warmUp } from './responses/warm-up.ts';
+import { SharedState } from './shared-state.ts';
 import { logDamage, logExposed } from './state.ts';
 import { joined, streamValidator } from './stream-validator.ts';
 import { traceRecording } from './telemetry/exchange-trace.ts';
@@ -189,6 +190,9 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       metrics,
       version,
       ask: askThrough(bareGateway),
+      shared:
+        engines.cache &&
+        new SharedState({ cache: engines.cache, seal: engines.seal, log, metrics }),
       get memory() {
         return memory.memory;
       },
@@ -202,7 +206,8 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       const found =
         options.repair === false ? NO_FEATURES : features.of(exchange, request, recording, payer);
       const own = stateOf(exchange, request, found.space);
-      return own === undefined ? found : { ...own, features: [...own.features, ...found.features] };
+      if (own === undefined) return found;
+      return { ...found, ...own, features: [...own.features, ...found.features] };
     },
     record: (exchange) =>
       joined(
@@ -387,9 +392,10 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         openedResponses.created?.close();
         money.journal.close();
         await limits.close();
-        await engines.close();
         runTimeKeys.close();
+        // What it still has to say goes to the engines.
         await features.close();
+        await engines.close();
         await telemetry.close();
         logNoDamage();
       },
