@@ -51,6 +51,7 @@ import { modelCatalogue } from './model-catalogue.ts';
 import { accountServices, paying } from './operations/accounts.ts';
 import { adminOptions } from './operations/admin.ts';
 import { engineServices } from './operations/engines.ts';
+import { restEvents, sharedHealthOf } from './operations/shared-health.ts';
 import { recorderFor, recorderSettings } from './recorder.ts';
 import { responseState } from './responses/response-state.ts';
 import { codexSearch, responsesRoutes } from './responses/routes.ts';
@@ -75,13 +76,14 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     now: () => performance.now(),
   });
   const metrics = createGatewayMetrics(version);
-  const onChange = restReports({
+  const reportRest = restReports({
     rests: (change) => event(log, 'target.rests', { ...change }, 'warn'),
     back: (change) => event(log, 'target.back', { ...change }),
   });
-  const outliving = { runTimeKeys, tokens, onChange };
-  let current = configured(options.config, environment, outliving);
   const engines = engineServices(options.config, { log, metrics });
+  const sharedHealth = sharedHealthOf(engines.cache, () => current.upstreams);
+  const outliving = { runTimeKeys, tokens, ...restEvents(reportRest, sharedHealth) };
+  let current = configured(options.config, environment, outliving);
   const health = {
     snapshot: () => healthSnapshot(current.upstreams.known),
     engines: engines.report,
@@ -374,6 +376,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       openStores() {
         logExposed(log, [environment.home, options.config.samples.dir]);
         engines.open();
+        sharedHealth?.open();
         openedResponses.create();
         money.journal.open();
         // A gateway that only tries something is asked in the name of one principal.
@@ -393,6 +396,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         money.journal.close();
         await limits.close();
         runTimeKeys.close();
+        await sharedHealth?.close();
         // What it still has to say goes to the engines.
         await features.close();
         await engines.close();

@@ -97,10 +97,9 @@ class SharedReasoningMemory extends ReasoningMemory {
   }
 
   prepare(conversation: Conversation, context: FeatureContext): Promise<void> | undefined {
-    const { target, client, hop } = context;
+    const { target, client } = context;
     const { provider } = target;
-    if (!mayLoseReasoning(client, target)) return undefined;
-    if (hop > 1 && this.#providers.has(provider)) return undefined;
+    if (!mayLoseReasoning(client, target) || this.#providers.has(provider)) return undefined;
     this.#providers.add(provider);
     const scope = { owner: this.#owner, provider };
     return readAhead(this.#ahead, conversation, context, (turns) =>

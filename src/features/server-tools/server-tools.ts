@@ -140,9 +140,12 @@ export function serverTools(options: ServerToolOptions): ServerToolsFeature {
     async prepare(conversation, context, signal) {
       if (context.hop > 1) return;
       if (options.prefetch !== undefined) {
-        const done = options.prefetch(historyKeys(conversation.turns, options.owner));
-        reading = { of: conversation, done };
-        if (done !== undefined) await done;
+        // Another try of the same request has them.
+        if (reading?.of !== conversation) {
+          const done = options.prefetch(historyKeys(conversation.turns, options.owner));
+          reading = { of: conversation, done };
+        }
+        if (reading.done !== undefined) await reading.done;
       }
       const offer = () => offerOf(conversation, context);
       lead.push(...(await runForcedCalls(session, conversation, offer, signal)));

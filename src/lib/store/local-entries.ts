@@ -11,8 +11,6 @@ export interface LocalLimits {
 interface LocalEntry {
   readonly bytes: Uint8Array;
   readonly epoch: string;
-  /** When it was read or written, by the clock of the entries. */
-  readonly at: number;
   value?: { readonly value: unknown; readonly size: number };
 }
 
@@ -26,10 +24,8 @@ export class LocalEntries {
     this.#limits = limits;
   }
 
-  /** When the entry was read or written; undefined: it is not here. */
-  age(key: string, now: number): number | undefined {
-    const entry = this.#entries.get(key);
-    return entry && now - entry.at;
+  has(key: string): boolean {
+    return this.#entries.has(key);
   }
 
   /** @param epoch an entry of another one is void */
@@ -52,9 +48,9 @@ export class LocalEntries {
   }
 
   /** @param bytes a packed entry */
-  set(key: string, bytes: Uint8Array, now: number): void {
+  set(key: string, bytes: Uint8Array): void {
     this.delete(key);
-    const entry: LocalEntry = { bytes, epoch: headOf(bytes)?.epoch ?? '', at: now };
+    const entry: LocalEntry = { bytes, epoch: headOf(bytes)?.epoch ?? '' };
     this.#entries.set(key, entry);
     this.#bytes += sizeOf(entry);
     this.#shrink(key);

@@ -34,11 +34,6 @@ export interface SharedEntriesOptions {
 
 const READ_MS = 100;
 const BACKGROUND_MS = 1000;
-/** What is not there is asked for again after so long: another replica may have written it. */
-const MISSED_MS = 1000;
-const MOST_MISSED = 100_000;
-/** Where the newest entry counts, what is here is read again after so long. */
-const FRESH_MS = 60_000;
 /** Of one trip; the last ones of a history count. */
 const MOST_KEYS = 20_000;
 const MOST_GROUPS = 10_000;
@@ -82,8 +77,6 @@ export class SharedEntries {
   readonly #clock: () => number;
   readonly #local: LocalEntries;
   readonly #writes: WriteBehind;
-  /** Keys that were not there, and when. */
-  readonly #missed = new Map<string, number>();
   readonly #groups = new Map<string, Group>();
   /** By key: the trips that are under way. */
   readonly #underWay = new Map<string, Promise<void>>();
@@ -133,7 +126,6 @@ export class SharedEntries {
     keys: readonly string[],
     group: string | undefined,
   ): Promise<void> | undefined {
-    const now = this.#clock();
     const waits = new Set<Promise<void>>();
     const ask = (): Batch => {
       this.#next ??= this.#newBatch();
@@ -143,12 +135,14 @@ export class SharedEntries {
     if (group !== undefined) {
       const known = this.#groups.get(group);
       const isUnknown = known === undefined || known.epoch.startsWith(HERE);
-      if (isUnknown || (keys.length > 0 && now - known.at > MISSED_MS)) ask().groups.add(group);
+      if (isUnknown || keys.length > 0) ask().groups.add(group);
     }
     for (const key of keys) {
       const full = fullKey(kind, key);
-      if (this.#isAtHand(full, kind, now)) continue;
-      const running = this.#underWay.get(full);
+      // The newest entry may be another replica's.
+      if (kind.keep === 'first' && this.#local.has(full)) continue;
+      // Of a trip that has begun, it may be older than what was written since.
+      const running = kind.keep === 'first' ? this.#underWay.get(full) : undefined;
       if (running !== undefined) waits.add(running);
       else ask().keys.set(full, { kind, group });
     }
@@ -175,8 +169,7 @@ export class SharedEntries {
     const bytes = packed(value, epoch, preciseNow());
     for (const key of free) {
       const full = fullKey(kind, key);
-      this.#local.set(full, bytes, this.#clock());
-      this.#missed.delete(full);
+      this.#local.set(full, bytes);
       if (epoch.startsWith(HERE)) continue;
       if (bytes.length > LARGEST_ENTRY) this.#options.onDropped?.(kind.name, 1);
       else this.#writes.put(this.#waiting(full, kind, bytes, group, epoch));
@@ -210,13 +203,6 @@ export class SharedEntries {
     };
   }
 
-  #isAtHand(key: string, { keep }: RoomKind, now: number): boolean {
-    const age = this.#local.age(key, now);
-    if (age !== undefined && (keep === 'first' || age < FRESH_MS)) return true;
-    const missed = this.#missed.get(key);
-    return age === undefined && missed !== undefined && now - missed < MISSED_MS;
-  }
-
   #newBatch(): Batch {
     const { promise, resolve } = Promise.withResolvers<void>();
     const batch: Batch = { keys: new Map(), groups: new Set(), done: promise };
@@ -237,12 +223,11 @@ export class SharedEntries {
       const all = [...epochs.map((group) => groupKeys(group).epoch), ...keys];
       const values = await cache.getMany(all, READ_MS);
       await Promise.all(epochs.map((group, i) => this.#learn(group, values[i], began)));
-      const now = this.#clock();
       const used: [string, RoomKind][] = [];
       keys.forEach((key, i) => {
         const { kind, group } = asked.get(key)!;
         const value = values[epochs.length + i];
-        if (this.#take(key, value, kind, group !== undefined, now)) used.push([key, kind]);
+        if (this.#take(key, value, kind, group !== undefined)) used.push([key, kind]);
       });
       if (used.length > 0) void this.#keep(used);
     } catch (thrown) {
@@ -276,25 +261,14 @@ export class SharedEntries {
   }
 
   /** @returns it is to be kept for longer */
-  #take(
-    key: string,
-    value: Uint8Array | undefined,
-    kind: RoomKind,
-    grouped: boolean,
-    now: number,
-  ): boolean {
+  #take(key: string, value: Uint8Array | undefined, kind: RoomKind, grouped: boolean): boolean {
     // What was put here meanwhile is newer, or is going to be told apart by the cache.
     if (this.#writes.has(key)) return false;
     const sealed = value && grouped ? Buffer.from(Buffer.from(value).toString(), 'base64') : value;
     const bytes = sealed && this.#options.seal.open(sealed, key);
     const head = bytes && headOf(bytes);
-    if (bytes === undefined || head === undefined) {
-      if (this.#missed.size >= MOST_MISSED) this.#missed.clear();
-      this.#missed.set(key, now);
-      return false;
-    }
-    this.#missed.delete(key);
-    this.#local.set(key, bytes, now);
+    if (bytes === undefined || head === undefined) return false;
+    this.#local.set(key, bytes);
     return preciseNow() / 1000 - head.writtenAt > (kind.ttlMs / 1000) * KEEP_AFTER;
   }
 
