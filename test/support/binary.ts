@@ -149,10 +149,22 @@ function urlIn(text: string): string | undefined {
 }
 
 /**
- * Starts `hopgate serve` with this configuration (a value, written as JSON, which is valid YAML; or text). @throws
- * Error with the process's output when it exits or stays silent
+ * Starts `hopgate serve` with this configuration (a value, written as JSON, which is valid YAML; or text). With
+ * `HOPGATE_TEST_REPLICAS`, so many of them behind a load balancer, on one cache. @throws Error with the process's
+ * output when it exits or stays silent
  */
 export async function startGateway(
+  config: unknown,
+  options: GatewayOptions = {},
+): Promise<Gateway> {
+  const count = Number(process.env.HOPGATE_TEST_REPLICAS ?? 1);
+  if (count === 1) return startOneGateway(config, options);
+  const { startAsOne } = await import('./replicas.ts');
+  return startAsOne(config, count, options);
+}
+
+/** The same for one process, whatever the environment says. */
+export async function startOneGateway(
   config: unknown,
   options: GatewayOptions = {},
 ): Promise<Gateway> {

@@ -1,6 +1,7 @@
 /** Several replicas of the compiled binary behind a load balancer that sends each request to the next one. */
 
-import { type Gateway, type GatewayOptions, startGateway } from './binary.ts';
+import { type Gateway, type GatewayOptions, startOneGateway } from './binary.ts';
+import { startCache } from './engines/cache-servers.ts';
 
 export interface Replicas {
   /** Of the load balancer. */
@@ -22,7 +23,7 @@ export async function startReplicas(
   options: GatewayOptions = { patience: 60_000 },
 ): Promise<Replicas> {
   const gateways = await Promise.all(
-    Array.from({ length: count }, () => startGateway(config, options)),
+    Array.from({ length: count }, () => startOneGateway(config, options)),
   );
   const served = gateways.map(() => 0);
   let next = 0;
@@ -61,4 +62,39 @@ function forward(request: Request, url: string): Promise<Response> {
   headers.set('connection', 'close');
   const body = request.body === null ? {} : { body: request.body };
   return fetch(url, { method, headers, signal, decompress: false, redirect: 'manual', ...body });
+}
+
+/** Replicas on a cache of their own, as if they were one gateway. */
+export async function startAsOne(
+  config: unknown,
+  count: number,
+  options: GatewayOptions,
+): Promise<Gateway> {
+  if (typeof config !== 'object') throw new Error('a configuration of replicas is no text');
+  const cache = await startCache();
+  const engines = { cache: `redis://127.0.0.1:${cache.port}` };
+  const replicas = await startReplicas({ ...config, engines }, count, {
+    ...options,
+    patience: 60_000,
+  });
+  const { gateways, url } = replicas;
+  const [first] = gateways;
+  const all = (text: (gateway: Gateway) => string) => gateways.map(text).join('\n');
+  const byTime = (a: Record<string, unknown>, b: Record<string, unknown>) =>
+    String(a.time).localeCompare(String(b.time));
+  return {
+    ...first!,
+    url,
+    stdout: () => all((one) => one.stdout()),
+    stderr: () => all((one) => one.stderr()),
+    logs: () => replicas.logs().sort(byTime),
+    signal(name) {
+      for (const one of gateways) one.signal(name);
+    },
+    async stop() {
+      await replicas.stop();
+      await cache.stop();
+      return first!.exited;
+    },
+  };
 }

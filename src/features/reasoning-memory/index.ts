@@ -17,7 +17,7 @@ import { isReplayed, replayRules } from './replay-rules.ts';
 import { historyKeys, restore } from './restore.ts';
 import type { SessionLedger } from './session-ledger.ts';
 
-export { memorySessionLedger, type SessionLedger } from './session-ledger.ts';
+export { type LedgerEntry, memorySessionLedger, type SessionLedger } from './session-ledger.ts';
 export { openSessionLedger } from './session-ledger-store.ts';
 export {
   SHARED_ANSWERS,
