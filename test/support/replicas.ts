@@ -1,7 +1,7 @@
 /** Several replicas of the compiled binary behind a load balancer that sends each request to the next one. */
 
-import { type Gateway, type GatewayOptions, startOneGateway } from './binary.ts';
 import { startCache } from './engines/cache-servers.ts';
+import { type Gateway, type GatewayOptions, startOneGateway } from './gateway-process.ts';
 
 export interface Replicas {
   /** Of the load balancer. */
