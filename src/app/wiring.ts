@@ -81,7 +81,9 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     back: (change) => event(log, 'target.back', { ...change }),
   });
   const engines = engineServices(options.config, { log, metrics });
-  const sharedHealth = sharedHealthOf(engines.cache, () => current.upstreams);
+  // A gateway that only tries something (a replay, a bisection) leaves nothing for other replicas.
+  const sharedCache = options.remembers === false ? undefined : engines.cache;
+  const sharedHealth = sharedHealthOf(sharedCache, () => current.upstreams);
   const outliving = { runTimeKeys, tokens, ...restEvents(reportRest, sharedHealth) };
   let current = configured(options.config, environment, outliving);
   const health = {
@@ -193,8 +195,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       version,
       ask: askThrough(bareGateway),
       shared:
-        engines.cache &&
-        new SharedState({ cache: engines.cache, seal: engines.seal, log, metrics }),
+        sharedCache && new SharedState({ cache: sharedCache, seal: engines.seal, log, metrics }),
       get memory() {
         return memory.memory;
       },

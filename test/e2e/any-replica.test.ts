@@ -245,6 +245,50 @@ describe.skipIf(!HAS_CACHE)('any replica takes any turn', () => {
     }
   });
 
+  test('the hidden rounds of one key are never in the requests of another, on any replica', async () => {
+    const config = threeProviders(upstream, {
+      server_tools: toolsOf(toolServers),
+      auth: { keys: ['one', 'two'].map((name) => ({ name, key: `key-of-${name}-client` })) },
+      engines: { cache: `redis://127.0.0.1:${cache.port}` },
+    });
+    const own = await startReplicas(config, 2);
+    try {
+      const ask = async (name: string, messages: readonly object[]) => {
+        const answer = await fetch(`${own.url}/v1/chat/completions`, {
+          method: 'POST',
+          headers: { authorization: `Bearer key-of-${name}-client` },
+          body: JSON.stringify({ model: VIA['openai-chat'], messages }),
+        });
+        expect(answer.status).toBe(200);
+        await answer.text();
+      };
+      upstream.enqueue(call(search('private')), say('Found it.'));
+      const said = [{ role: 'user', content: 'Look it up.' }];
+      await ask('one', said);
+      const history = [
+        ...said,
+        { role: 'assistant', content: 'Found it.' },
+        { role: 'user', content: 'Go on.' },
+      ];
+      const lastRoles = () => {
+        const sent = sentHistory('openai-chat', upstream.modelRequests.at(-1)!.body);
+        return sent.map(({ role }): string => role);
+      };
+      for (let i = 0; i < 2; i++) {
+        upstream.enqueue(say('Yes.'));
+        await ask('two', history);
+        expect(lastRoles()).toEqual(['user', 'assistant', 'user']);
+        upstream.enqueue(say('Yes.'));
+        await ask('one', history);
+        expect(lastRoles()).toEqual(['user', 'assistant', 'tool', 'assistant', 'user']);
+        // The other way round on the other replicas.
+        await fetch(`${own.url}/health`).then((one) => one.text());
+      }
+    } finally {
+      await own.stop();
+    }
+  });
+
   test('a frozen, flushed or restarted cache in the middle of a turn: the turn goes on, and the next ones are whole', async () => {
     const turn = async (between: () => Promise<void> | void): Promise<string[]> => {
       upstream.enqueue(call(search('fjords'), weather('Oslo')), say('Rain on the fjords.'));

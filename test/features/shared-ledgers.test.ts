@@ -16,6 +16,7 @@ import {
   type HopLedger,
   openHopLedger,
   SHARED_HOPS,
+  SHARED_TURNS,
   sharedHopLedger,
 } from '../../src/features/server-tools/index.ts';
 import {
@@ -131,6 +132,59 @@ const answer = (text: string): LedgerEntry => ({
 });
 
 const FORMS = { 'files of one machine': embedded, 'a shared cache': shared };
+
+describe.skipIf(!HAS_CACHE)('turns that used a memory space', () => {
+  const start = (space: string) => {
+    const replica = replicaAt(server.port);
+    replicas.push(replica);
+    const room = replica.entries.room<HopEntry>(SHARED_TURNS);
+    /** For one exchange. */
+    const ledger = () => sharedHopLedger(room, space);
+    return { ledger, entries: replica.entries };
+  };
+
+  test('go on at any replica, and end with their space: also those that are under way', async () => {
+    const space = crypto.randomUUID();
+    const [a, b] = [start(space), start(space)];
+    // The first request of a conversation has nothing to look up, but its space.
+    const first = a.ledger();
+    await first.prefetch([]);
+    first.put(['k'], hop('recalled'));
+    await a.entries.sent(LONG);
+    const second = b.ledger();
+    await second.prefetch(['k']);
+    expect(second.find(['k'])).toEqual(hop('recalled'));
+    // Another space, or none, knows nothing of it.
+    const other = start(crypto.randomUUID()).ledger();
+    await other.prefetch(['k']);
+    expect(other.find(['k'])).toBeUndefined();
+
+    a.entries.eraseGroup(space);
+    second.put(['k2'], hop('recalled before the erasure'));
+    await b.entries.sent(LONG);
+    for (const { ledger } of [a, b]) {
+      const later = ledger();
+      await until(async () => {
+        await later.prefetch(['k', 'k2']);
+        return later.find(['k', 'k2']) === undefined;
+      });
+    }
+  });
+
+  test('stay here while the cache is away, and leave nothing behind that another space could see', async () => {
+    const space = crypto.randomUUID();
+    const { ledger, entries } = start(space);
+    await ledger().prefetch([]);
+    server.freeze();
+    const exchange = ledger();
+    await exchange.prefetch(['none']);
+    exchange.put(['k'], hop('here'));
+    expect(exchange.find(['k'])).toEqual(hop('here'));
+    entries.eraseGroup(space);
+    expect(exchange.find(['k'])).toBeUndefined();
+    server.thaw();
+  });
+});
 
 for (const [form, open] of Object.entries(FORMS)) {
   describe.skipIf(open === shared && !HAS_CACHE)(form, () => {
