@@ -9,6 +9,7 @@ import type {
   Conversation,
   ReasoningBlock,
   Sealed,
+  ToolCallBlock,
   Turn,
 } from '../../conversation/types.ts';
 import { callKey, type KeyScope, textBefore, textKeys, textOf } from './keys.ts';
@@ -69,9 +70,11 @@ export function historyKeys(
   { scope, target }: Pick<RestoreContext, 'scope' | 'target'>,
 ): readonly string[] {
   const rules = replayRules(target);
-  return [...runsOf(turns, splitsAnswers(conversation))].flatMap(({ run, at, isAnswer }) =>
-    isAnswer ? (keysOf(run, turns, at, { scope, rules }) ?? []) : [],
-  );
+  return [...runsOf(turns, splitsAnswers(conversation))].flatMap(({ run, at, isAnswer }) => {
+    if (!isAnswer) return [];
+    const calls = run.flatMap((turn) => turn.blocks.filter(isClientCall));
+    return keysOf(run, calls, turns, at, { scope, rules }) ?? [];
+  });
 }
 
 /** Responses splits an answer into items, and each item is a turn. */
@@ -105,7 +108,7 @@ function restoreAnswer(
 ): readonly Turn[] {
   const blocks = run.flatMap((turn) => turn.blocks);
   const calls = blocks.filter(isClientCall);
-  const keys = keysOf(run, turns, at, state);
+  const keys = keysOf(run, calls, turns, at, state);
   const entry = keys && state.ledger.find(keys);
   if (entry === undefined || !sameMaker(entry.model, state.target.model)) return run;
   if (entry.protocol !== state.target.protocol) return run;
@@ -183,11 +186,11 @@ const sameReasoning = (a: Block, b: Block): boolean =>
 /** The keys by which an answer is looked up; undefined: it is not. */
 function keysOf(
   run: readonly Turn[],
+  calls: readonly ToolCallBlock[],
   turns: readonly Turn[],
   at: number,
   { scope, rules }: Pick<RestoreState, 'scope' | 'rules'>,
 ): readonly string[] | undefined {
-  const calls = run.flatMap((turn) => turn.blocks.filter(isClientCall));
   let text: string | undefined;
   const before = () => {
     text ??= textBefore(turns, at);

@@ -126,9 +126,8 @@ export class WriteBehind implements TickTask {
 
   /** Sends what waits, if the cache is there. */
   async close(): Promise<void> {
-    clearTimeout(this.#retry);
-    await this.#flush();
     this.#closed = true;
+    await this.#flush();
     for (const { entry } of this.#waiting.values()) this.#options.onDropped(entry.room, 1);
     this.#waiting.clear();
   }
@@ -161,7 +160,8 @@ export class WriteBehind implements TickTask {
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#running !== undefined || this.#retry !== undefined) return;
+    if (this.#closed || this.#scheduled) return;
+    if (this.#running !== undefined || this.#retry !== undefined) return;
     this.#scheduled = true;
     atTickEnd(this);
   }
@@ -169,6 +169,8 @@ export class WriteBehind implements TickTask {
   #flush(): Promise<void> {
     this.#running ??= this.#sendAll().finally(() => {
       this.#running = undefined;
+      // Put after the last look.
+      if (this.#waiting.size > 0 || this.#erasures.size > 0) this.#schedule();
     });
     return this.#running;
   }

@@ -131,6 +131,8 @@ export class SharedHealth {
     this.#again = true;
     this.#calling ??= this.#callAll().finally(() => {
       this.#calling = undefined;
+      // Asked for after the last look.
+      if (this.#again && !this.#closed) void this.#call();
     });
     return this.#calling;
   }
