@@ -297,11 +297,12 @@ async function rightsFinding(client: Client): Promise<EngineFinding> {
 function evictionFinding(facts: ReadonlyMap<string, string>): EngineFinding {
   const policy = facts.get('maxmemory_policy') ?? 'unknown';
   const message = `evicts by ${policy}`;
-  return policy === 'noeviction' || policy.startsWith('volatile-')
+  const keepsCounts = policy.startsWith('volatile-') && policy !== 'volatile-ttl';
+  return policy === 'noeviction' || keepsCounts
     ? { status: 'ok', message }
     : {
         status: 'warn',
         message: `${message}: counts of limits may vanish`,
-        hint: 'Set maxmemory-policy to volatile-ttl or noeviction.',
+        hint: 'Set maxmemory-policy to volatile-lru.',
       };
 }
