@@ -39,7 +39,7 @@ test('one meta after another, each with secrets of its own', () => {
           key,
           masked(value, key, known),
         ]);
-        expect(Object.entries(shown)).toEqual(expected);
+        expect(Object.entries(shown)).toEqual<unknown>(expected);
       }
     }),
     { numRuns: 500 },
