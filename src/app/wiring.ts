@@ -143,6 +143,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       },
       upstream: (provider) => current.upstreams.of(provider),
       ownPayer: money.own,
+      engines,
       keeps: options.remembers !== false,
     },
     options.config,

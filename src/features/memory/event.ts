@@ -33,6 +33,8 @@ export interface CheckedEvent {
   readonly importance: number;
 }
 
+/** Events of a recall where the caller gives no limit. */
+export const DEFAULT_RECALL = 10;
 /** The importance of an event that states none. */
 export const DEFAULT_IMPORTANCE = 0.5;
 /** Characters of a space's name, a source and a tag. */
@@ -48,6 +50,15 @@ const tooLong = (what: string, param: string, limit: number, key: string) =>
     param,
     code: 'memory_limit',
   });
+
+const full = (message: string) =>
+  new GatewayError('too_large', message, { code: 'memory_full', retryable: false });
+
+export const spaceIsFull = ({ events }: MemoryLimits): GatewayError =>
+  full(`The memory space has its ${events} events (memory.limits.events).`);
+
+export const memoryIsFull = ({ bytes }: MemoryLimits): GatewayError =>
+  full(`The memory holds its ${bytes} bytes (memory.limits.bytes).`);
 
 /**
  * Checks a space's name and returns it. A lone surrogate would clash with other names in the database.

@@ -1,4 +1,4 @@
-/** Fills in missing vectors of events in the background, in batches, in one process at a time. */
+/** Fills in missing vectors of events in the background, in batches that one process at a time works on. */
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import { randomBase36 } from '../../../lib/text/ids.ts';
@@ -11,8 +11,25 @@ export interface BackFill {
   close(): Promise<void>;
 }
 
+/** The events that still need vectors. */
+export interface BackFillWork {
+  /**
+   * Leases the next events after a row. `again`: others work on some, so look again after so many milliseconds, from
+   * the first row on.
+   */
+  next(
+    model: string,
+    behind: number,
+    count: number,
+  ): Promise<{ readonly events: readonly EventWithoutVector[]; readonly again?: number }>;
+  /** As for {@link VectorStore.put}. */
+  put(model: string, vectors: ReadonlyMap<number, Float32Array | undefined>): Promise<void>;
+  /** Nothing is left to do. */
+  done(): Promise<void>;
+}
+
 export interface BackFillOptions {
-  readonly vectors: VectorStore;
+  readonly work: BackFillWork;
   readonly embedder: Embedder;
   /** Called for a failure; the batch is tried again later. */
   readonly onFailure: (thrown: unknown) => void;
@@ -22,14 +39,13 @@ export interface BackFillOptions {
 }
 
 const BATCH = 32;
-const LEASE_MS = 60_000;
+export const LEASE_MS = 60_000;
 const LONGEST_PAUSE = 600_000;
 /** Statuses for texts that the endpoint will never accept. */
 const REFUSED = new Set([400, 413, 422]);
 
 export function backFill(options: BackFillOptions): BackFill {
-  const { vectors, embedder, onFailure, after: delayMs = 200, retryAfter = 5000 } = options;
-  const holder = `${process.pid}-${randomBase36(8)}`;
+  const { work, embedder, onFailure, after: delayMs = 200, retryAfter = 5000 } = options;
   const stop = new AbortController();
   let behind = 0;
   let pause = 0;
@@ -51,11 +67,13 @@ export function backFill(options: BackFillOptions): BackFill {
     try {
       for (;;) {
         if (stop.signal.aborted) return;
-        const now = Date.now();
-        if (!vectors.lease('vectors', holder, now, LEASE_MS)) return schedule(LEASE_MS);
-        const events = vectors.withoutVector(embedder.name, behind, BATCH);
-        if (events.length === 0) return vectors.release('vectors', holder);
-        vectors.put(embedder.name, await vectorsOf(events));
+        const { events, again } = await work.next(embedder.name, behind, BATCH);
+        if (events.length === 0) {
+          if (again === undefined) return await work.done();
+          behind = 0;
+          return schedule(again);
+        }
+        await work.put(embedder.name, await vectorsOf(events));
         behind = events.at(-1)!.row;
         pause = 0;
       }
@@ -94,10 +112,23 @@ export function backFill(options: BackFillOptions): BackFill {
       clearTimeout(timer);
       await running;
       try {
-        vectors.release('vectors', holder);
+        await work.done();
       } catch {
         // The lease expires by itself.
       }
     },
+  };
+}
+
+/** Of a database file: one process at a time fills in all vectors. */
+export function oneProcess(vectors: VectorStore): BackFillWork {
+  const holder = `${process.pid}-${randomBase36(8)}`;
+  return {
+    next: async (model, behind, count) =>
+      vectors.lease('vectors', holder, Date.now(), LEASE_MS)
+        ? { events: vectors.withoutVector(model, behind, count) }
+        : { events: [], again: LEASE_MS },
+    put: async (model, found) => vectors.put(model, found),
+    done: async () => vectors.release('vectors', holder),
   };
 }
