@@ -141,7 +141,7 @@ describe('work on many long texts runs in steps', () => {
     expect(await longestWait(() => memory.recall('t', { query }))).toBeLessThan(PATIENCE);
     const long = `${text(1)} `.repeat(100);
     expect(await longestWait(() => memory.recall('s', { query: long }))).toBeLessThan(PATIENCE);
-    expect([countOf(book, 's'), countOf(book, 't')]).toEqual([201, 200]);
+    expect([await countOf(book, 's'), await countOf(book, 't')]).toEqual([201, 200]);
   }, 60_000);
 
   test('added events are rolled back when a later one does not fit', async () => {

@@ -13,7 +13,7 @@ import { externalMemory } from '../../../src/features/memory/store/external-memo
 import { openResponseStore, record } from '../../../src/features/response-store/index.ts';
 import { openDescriptionStore } from '../../../src/features/vision/description-store.ts';
 import { preciseNow } from '../../../src/lib/loop/precise-time.ts';
-import { memories, watched } from './support.ts';
+import { FORMS, memories, watched } from './support.ts';
 
 const folders: string[] = [];
 afterEach(async () => {

@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { MemoryEvent } from '../../../conversation/memory.ts';
-import type { Sql, SqlValue } from '../../../lib/store/engines.ts';
+import { EngineAway, type Sql, type SqlValue } from '../../../lib/store/engines.ts';
 import { nameHash } from '../../../lib/store/erasures.ts';
 import { prepared } from '../../../lib/store/shared-tables.ts';
 import type { SpaceCount } from '../backend.ts';
@@ -65,7 +65,8 @@ export class SharedStore {
 
   /** @throws EngineAway, or the database's error */
   async query<Row>(sql: string, values: readonly SqlValue[], ms: number): Promise<readonly Row[]> {
-    await this.#prepared();
+    // Once the tables are there, this waits for nothing.
+    await inTime(this.#prepared(), ms);
     return this.#options.database.query<Row>(sql, values, ms);
   }
 
@@ -259,6 +260,20 @@ export class SharedStore {
     );
     this.#clock.measured(row!.answer.clock);
     return row!.answer;
+  }
+}
+
+/** What takes longer goes on, and serves the next call. @throws EngineAway */
+async function inTime(work: Promise<void>, ms: number): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const away = () => reject(new EngineAway('database', `no tables within ${ms} ms`));
+    timer = setTimeout(away, ms);
+  });
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 
