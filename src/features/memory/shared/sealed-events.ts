@@ -33,6 +33,12 @@ export interface ReadEvent {
   readonly importance: number;
 }
 
+/** The event with an id of its own, so that a second write of it is known. */
+export const withId = (event: CheckedEvent): CheckedEvent & { readonly id: string } => ({
+  ...event,
+  id: event.id ?? prefixedId('mem_'),
+});
+
 export class SealedEvents {
   readonly #seal: TextSeal;
 
@@ -41,7 +47,7 @@ export class SealedEvents {
   }
 
   sealed(space: string, event: CheckedEvent): StoredEvent {
-    const { id = prefixedId('mem_'), time, text, source, tags, importance } = event;
+    const { id, time, text, source, tags, importance } = withId(event);
     const body = JSON.stringify({ text, source, tags });
     const { counts, length } = termsOf(indexedText(event));
     return {

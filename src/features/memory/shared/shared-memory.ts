@@ -5,7 +5,6 @@ import type { RecalledEvent, RecallQuery } from '../../../conversation/memory.ts
 import { preciseNow } from '../../../lib/loop/precise-time.ts';
 import { EngineAway, type Sql } from '../../../lib/store/engines.ts';
 import type { TextSeal } from '../../../lib/store/text-seal.ts';
-import { prefixedId } from '../../../lib/text/ids.ts';
 import type { EventStore, MemoryBackend, MemoryObserver, RecallKind } from '../backend.ts';
 import { captureQueue } from '../capture-queue.ts';
 import {
@@ -19,7 +18,7 @@ import { inSteps } from '../store/add-in-steps.ts';
 import { backFill } from '../store/back-fill.ts';
 import type { Embedder } from '../store/embedder.ts';
 import { FUSED, rankByTerms, rankWithVectors, selectBest, shortened } from '../store/recall.ts';
-import { SealedEvents } from './sealed-events.ts';
+import { SealedEvents, withId } from './sealed-events.ts';
 import { type QueuedEvent, READ_MS, SharedStore } from './shared-store.ts';
 import { SharedVectors } from './shared-vectors.ts';
 
@@ -184,9 +183,7 @@ export function sharedMemory(options: SharedMemoryOptions): MemoryBackend {
       checkSpace(space);
       if (closed) throw new GatewayError('overloaded', 'The memory is closing.');
       const clamped = events.flatMap((event) => clampedEvent(event, limits, now()) ?? []);
-      queue.add(
-        clamped.map((event) => ({ space, event: { ...event, id: prefixedId('mem_') }, began })),
-      );
+      queue.add(clamped.map((event) => ({ space, event: withId(event), began })));
     },
     async erase(space) {
       checkSpace(space);

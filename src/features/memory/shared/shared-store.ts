@@ -43,7 +43,7 @@ export interface FoundInSpace extends Candidates {
   readonly space: number;
 }
 
-/** Milliseconds that a recall or a look-up may take, a write, and a step of an erasure. */
+/** Milliseconds that a recall or a look-up may take, and a write, a list or a step of an erasure. */
 export const READ_MS = 1000;
 export const WRITE_MS = 5000;
 /** Erasures are known for so long. A captured event that waited for longer is dropped: nobody can say. */
@@ -186,7 +186,7 @@ export class SharedStore {
         row,
         limit + 1,
       ],
-      READ_MS,
+      WRITE_MS,
     );
     const events = rows.slice(0, limit).flatMap((one) => sealed.opened(space, one) ?? []);
     const last = rows.length > limit ? rows[limit - 1] : undefined;

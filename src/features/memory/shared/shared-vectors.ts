@@ -76,17 +76,16 @@ export class SharedVectors {
   work(): BackFillWork {
     return {
       next: async (model, behind, count) => {
-        const [row] = await this.#store.query<{ answer: Claimed }>(
-          'SELECT hopgate.memory_claim($1, $2, $3, $4) AS answer',
-          [model, behind, count, LEASE_MS],
-          WRITE_MS,
-        );
-        const { events, others } = row!.answer;
+        const { events, reached, others } = await this.#claim(model, behind, count);
         const opened = events.map(([seq, space, id, body]) => {
           const event = this.#events.opened(space, { id, time: 0, body, importance: 0 });
           return { row: seq, text: event?.text ?? '', source: event?.source ?? '' };
         });
-        return { events: opened, ...(others && { again: LEASE_MS }) };
+        return {
+          events: opened,
+          behind: opened.at(-1)?.row ?? reached,
+          ...(others !== null && { again: { after: LEASE_MS, behind: others - 1 } }),
+        };
       },
       put: async (model, vectors) => {
         const spaces = await this.#store.query<{ row: number; space: number }>(
@@ -110,6 +109,19 @@ export class SharedVectors {
       },
       done: async () => {},
     };
+  }
+
+  async #claim(model: string, behind: number, count: number): Promise<Claimed> {
+    for (let from = behind; ; ) {
+      const [row] = await this.#store.query<{ answer: Claimed }>(
+        'SELECT hopgate.memory_claim($1, $2, $3, $4) AS answer',
+        [model, from, count, LEASE_MS],
+        WRITE_MS,
+      );
+      const { events, reached, more } = row!.answer;
+      if (events.length > 0 || !more) return row!.answer;
+      from = reached;
+    }
   }
 
   /** Reads the sign patterns that are new. */
@@ -169,6 +181,9 @@ type Signs =
 
 interface Claimed {
   readonly events: readonly (readonly [seq: number, space: string, id: string, body: string])[];
-  /** Others hold leases, or held some when they ended. */
-  readonly others: boolean;
+  /** Events up to this one were looked at. */
+  readonly reached: number;
+  readonly more: boolean;
+  /** The first event that others have a lease of, or had one when they ended. */
+  readonly others: number | null;
 }

@@ -271,16 +271,20 @@ BEGIN
 END;
 $$;
 
--- Leases the next events without a vector to one replica.
+-- Leases the next events without a vector to one replica. Looks at a part of all events, up to "reached".
 CREATE FUNCTION hopgate.memory_claim(wanted_model text, behind bigint, most int, lease_ms int)
 RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   claimed bigint[];
   answer jsonb;
+  newest bigint;
+  reached bigint;
 BEGIN
+  SELECT coalesce(max(seq), 0) INTO newest FROM hopgate.memory_events;
+  reached := greatest(behind, least(newest, behind + 20000));
   WITH free AS (
     SELECT e.seq FROM hopgate.memory_events e
-      WHERE e.seq > behind
+      WHERE e.seq > behind AND e.seq <= reached
         AND NOT EXISTS (SELECT 1 FROM hopgate.memory_vectors v WHERE v.seq = e.seq AND v.model = wanted_model)
         AND NOT EXISTS (SELECT 1 FROM hopgate.memory_claims c WHERE c.seq = e.seq AND c.until > clock_timestamp())
         AND NOT EXISTS (SELECT 1 FROM hopgate.memory_spaces s WHERE s.id = e.space AND s.name IS NULL)
@@ -294,8 +298,8 @@ BEGIN
   SELECT coalesce(jsonb_agg(jsonb_build_array(e.seq, s.name, e.id, encode(e.body, 'base64')) ORDER BY e.seq), '[]')
     INTO answer FROM hopgate.memory_events e JOIN hopgate.memory_spaces s ON s.id = e.space
     WHERE e.seq = ANY(claimed) AND s.name IS NOT NULL;
-  RETURN jsonb_build_object('events', answer,
-    'others', EXISTS (SELECT 1 FROM hopgate.memory_claims c WHERE c.seq <> ALL(coalesce(claimed, '{}'))));
+  RETURN jsonb_build_object('events', answer, 'reached', reached, 'more', reached < newest,
+    'others', (SELECT min(seq) FROM hopgate.memory_claims c WHERE c.seq <> ALL(coalesce(claimed, '{}'))));
 END;
 $$;
 

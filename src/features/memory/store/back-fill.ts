@@ -11,17 +11,18 @@ export interface BackFill {
   close(): Promise<void>;
 }
 
+export interface NextEvents {
+  readonly events: readonly EventWithoutVector[];
+  /** The row up to which nothing is left once these have their vectors. */
+  readonly behind: number;
+  /** Others work on some: look again after so many milliseconds, from there on. */
+  readonly again?: { readonly after: number; readonly behind: number };
+}
+
 /** The events that still need vectors. */
 export interface BackFillWork {
-  /**
-   * Leases the next events after a row. `again`: others work on some, so look again after so many milliseconds, from
-   * the first row on.
-   */
-  next(
-    model: string,
-    behind: number,
-    count: number,
-  ): Promise<{ readonly events: readonly EventWithoutVector[]; readonly again?: number }>;
+  /** Leases the next events after a row. */
+  next(model: string, behind: number, count: number): Promise<NextEvents>;
   /** As for {@link VectorStore.put}. */
   put(model: string, vectors: ReadonlyMap<number, Float32Array | undefined>): Promise<void>;
   /** Nothing is left to do. */
@@ -67,14 +68,14 @@ export function backFill(options: BackFillOptions): BackFill {
     try {
       for (;;) {
         if (stop.signal.aborted) return;
-        const { events, again } = await work.next(embedder.name, behind, BATCH);
+        const { events, again, ...next } = await work.next(embedder.name, behind, BATCH);
+        if (events.length > 0) await work.put(embedder.name, await vectorsOf(events));
+        behind = next.behind;
         if (events.length === 0) {
           if (again === undefined) return await work.done();
-          behind = 0;
-          return schedule(again);
+          behind = again.behind;
+          return schedule(again.after);
         }
-        await work.put(embedder.name, await vectorsOf(events));
-        behind = events.at(-1)!.row;
         pause = 0;
       }
     } catch (thrown) {
@@ -124,10 +125,13 @@ export function backFill(options: BackFillOptions): BackFill {
 export function oneProcess(vectors: VectorStore): BackFillWork {
   const holder = `${process.pid}-${randomBase36(8)}`;
   return {
-    next: async (model, behind, count) =>
-      vectors.lease('vectors', holder, Date.now(), LEASE_MS)
-        ? { events: vectors.withoutVector(model, behind, count) }
-        : { events: [], again: LEASE_MS },
+    async next(model, behind, count) {
+      if (!vectors.lease('vectors', holder, Date.now(), LEASE_MS)) {
+        return { events: [], behind, again: { after: LEASE_MS, behind } };
+      }
+      const events = vectors.withoutVector(model, behind, count);
+      return { events, behind: events.at(-1)?.row ?? behind };
+    },
     put: async (model, found) => vectors.put(model, found),
     done: async () => vectors.release('vectors', holder),
   };

@@ -380,12 +380,12 @@ describe.skipIf(!HAS_POSTGRES)('the memory of several replicas', () => {
         LONG,
       );
     const next = async (): Promise<number> => {
-      const [row] = await reader.query<{ answer: { events: unknown[]; others: boolean } }>(
+      const [row] = await reader.query<{ answer: { events: unknown[]; others: number | null } }>(
         "SELECT hopgate.memory_claim('p/m', 0, 32, 60000) AS answer",
         [],
         LONG,
       );
-      if (row!.answer.events.length === 0) expect(row!.answer.others).toBe(true);
+      if (row!.answer.events.length === 0) expect(row!.answer.others).toBeGreaterThan(0);
       return row!.answer.events.length;
     };
     for (const { memory } of replicas) await memory.close();
