@@ -19,7 +19,7 @@ import { backFill } from '../store/back-fill.ts';
 import type { Embedder } from '../store/embedder.ts';
 import { FUSED, rankByTerms, rankWithVectors, selectBest, shortened } from '../store/recall.ts';
 import { SealedEvents, withId } from './sealed-events.ts';
-import { type QueuedEvent, READ_MS, SharedStore } from './shared-store.ts';
+import { type QueuedEvent, SharedStore } from './shared-store.ts';
 import { SharedVectors } from './shared-vectors.ts';
 
 export interface SharedMemoryOptions {
@@ -33,6 +33,8 @@ export interface SharedMemoryOptions {
   readonly now?: () => number;
 }
 
+/** Milliseconds that a recall waits for what its own replica has captured and not written. */
+const FLUSH_MS = 500;
 /** Milliseconds between the first use and the look for erasures that another replica left unfinished. */
 const SWEEP_AFTER = 1000;
 
@@ -139,8 +141,8 @@ export function sharedMemory(options: SharedMemoryOptions): MemoryBackend {
     try {
       checkSpace(name);
       const limit = query.limit ?? DEFAULT_RECALL;
-      // What this replica captured is found. A write that is late holds up nobody for longer than a recall may take.
-      if (queue.waiting > 0) await Promise.race([queue.flush(), Bun.sleep(READ_MS)]);
+      // What this replica captured is found, unless its write is late.
+      if (queue.waiting > 0) await Promise.race([queue.flush(), Bun.sleep(FLUSH_MS)]);
       const text = shortened(query.query);
       const vector =
         limit <= 0 ? undefined : await embedder?.embedQuery(text, query.signal, query.payer);

@@ -44,7 +44,7 @@ export interface FoundInSpace extends Candidates {
 }
 
 /** Milliseconds that a recall or a look-up may take, and a write, a list or a step of an erasure. */
-export const READ_MS = 1000;
+export const READ_MS = 2000;
 export const WRITE_MS = 5000;
 /** Erasures are known for so long. A captured event that waited for longer is dropped: nobody can say. */
 const ERASURES_MS = 7 * 86_400_000;
