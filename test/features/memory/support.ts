@@ -70,8 +70,11 @@ export const asked = (memory: MemoryBackend, watch: Watched) => ({
     const { events } = await memory.eventStore!.list(space, { limit: 1000, order: 'asc' });
     return events.map(({ text }) => text);
   },
-  recalled: async (space: string, query: string, limit?: number) =>
-    (await memory.recall(space, { query, limit })).map(({ text }) => text),
+  recalled: async (space: string, query: string, limit?: number) => {
+    // A shared memory waits for its own writes for a moment only, and a busy machine may take longer.
+    await memory.eventStore!.settled();
+    return (await memory.recall(space, { query, limit })).map(({ text }) => text);
+  },
 });
 
 export const databaseAt = (url: string) => new PostgresDatabase({ url: new Secret(url) }, () => {});
@@ -81,6 +84,7 @@ export function memories(form: Form = 'embedded') {
   const folders: string[] = [];
   const open: { close(): Promise<void> }[] = [];
   const databases = new Map<string, Sql>();
+  const making: Promise<unknown>[] = [];
   let server: DatabaseServer;
   let admin: PostgresDatabase;
   let made = 0;
@@ -97,6 +101,7 @@ export function memories(form: Form = 'embedded') {
   afterEach(async () => {
     for (const one of open.splice(0)) await one.close();
     for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+    await Promise.allSettled(making.splice(0));
     for (const one of databases.values()) await one.close();
     databases.clear();
   });
@@ -105,6 +110,9 @@ export function memories(form: Form = 'embedded') {
   function newDatabase(): string {
     const name = `memory_${++made}`;
     const ready = admin.query(`CREATE DATABASE ${name}`, [], 60_000);
+    // A test may end before it used its database.
+    ready.catch(() => {});
+    making.push(ready);
     const inner = databaseAt(server.url.replace(/postgres$/, name));
     databases.set(name, {
       get state() {

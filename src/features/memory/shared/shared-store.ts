@@ -6,7 +6,13 @@ import { EngineAway, type Sql, type SqlValue } from '../../../lib/store/engines.
 import { nameHash } from '../../../lib/store/erasures.ts';
 import { prepared } from '../../../lib/store/shared-tables.ts';
 import type { SpaceCount } from '../backend.ts';
-import { type CheckedEvent, type MemoryLimits, memoryIsFull, spaceIsFull } from '../event.ts';
+import {
+  type CheckedEvent,
+  isEventId,
+  type MemoryLimits,
+  memoryIsFull,
+  spaceIsFull,
+} from '../event.ts';
 import { knownTerms, lookedUpTerms, MAX_ROWS_READ } from '../ranking/known-terms.ts';
 import { isSingleCharacter, queryTerms } from '../ranking/terms.ts';
 import { formsOf } from '../ranking/word-forms.ts';
@@ -154,11 +160,11 @@ export class SharedStore {
   }
 
   async get(space: string, id: string): Promise<MemoryEvent | undefined> {
+    if (!isEventId(id)) return undefined;
     const rows = await this.query<ReadEvent>(
       `SELECT ${COLUMNS} FROM hopgate.memory_spaces s JOIN hopgate.memory_events e ON e.space = s.id
         WHERE s.name = $1 AND e.id = $2`,
-      // No id has one, and Postgres takes none.
-      [space, id.replaceAll('\0', '')],
+      [space, id],
       READ_MS,
     );
     return rows[0] && this.#options.events.opened(space, rows[0]);
@@ -194,9 +200,10 @@ export class SharedStore {
   }
 
   async remove(space: string, id: string): Promise<boolean> {
+    if (!isEventId(id)) return false;
     const [row] = await this.query<{ removed: boolean }>(
       'SELECT hopgate.memory_drop($1, $2) AS removed',
-      [space, id.replaceAll('\0', '')],
+      [space, id],
       WRITE_MS,
     );
     return row!.removed;
