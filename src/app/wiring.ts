@@ -148,6 +148,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       },
       upstream: (provider) => current.upstreams.of(provider),
       ownPayer: money.own,
+      engines,
       keeps: options.remembers !== false,
     },
     options.config,
