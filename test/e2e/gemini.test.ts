@@ -2,6 +2,7 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { GoogleGenAI } from '@google/genai';
+import type { JsonObject } from '../../src/lib/json/json.ts';
 import { allProviders } from '../support/binary.ts';
 import {
   call,
@@ -40,6 +41,14 @@ afterAll(async () => {
 const BODY = '{ "contents" : [ {"role":"user","parts":[{"text":"hi ü"}]} ],\n "unknownToUs": 1 }';
 const post = (url: string, body: string = BODY, headers: Record<string, string> = {}) =>
   fetch(url, { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } });
+
+/** The parts of the model in the history of a request. */
+function partsOf(request: number) {
+  const { contents } = upstream.modelRequests[request]!.body as unknown as {
+    contents: { role: string; parts: JsonObject[] }[];
+  };
+  return contents.flatMap(({ role, parts }) => (role === 'model' ? parts : []));
+}
 
 describe('onto Gemini itself', () => {
   test('a body that nothing changes goes out byte for byte, the model in the path', async () => {
@@ -103,6 +112,78 @@ describe('signatures of calls', () => {
       ]);
     });
   }
+
+  const SIGNED = Buffer.from('a signature').toString('base64');
+  const part = (value: JsonObject) => ({ kind: 'wire' as const, value });
+
+  for (const client of ['openai-chat', 'openai-responses', 'anthropic-messages'] as const) {
+    for (const stream of [true, false]) {
+      test(`${client}: the signature of a text goes back in its part (stream: ${stream})`, async () => {
+        const sent = [{ text: 'It is ' }, { text: 'cold.', thoughtSignature: SIGNED }];
+        upstream.enqueue({ parts: sent.map(part) }, say('Yes.'), say('Yes!'));
+        const chat = CLIENT_CHATS[client](gateway.url, { model: 'via-gemini', stream });
+        expect((await chat.say('Weather?')).text).toBe('It is cold.');
+        await chat.say('Sure?');
+        expect(upstream.refusals).toEqual([]);
+        expect(partsOf(1)).toEqual(sent);
+        await chat.say('Really?');
+        expect(partsOf(2)).toEqual([...sent, { text: 'Yes.' }]);
+      });
+
+      test(`${client}: a signature behind the text or the calls goes back there (stream: ${stream})`, async () => {
+        const alone = { text: '', thoughtSignature: SIGNED };
+        const { parts } = call({ name: 'get_weather', arguments: { city: 'Oslo' } });
+        upstream.enqueue(
+          { parts: [part({ text: 'Looking.' }), part(alone), ...parts] },
+          { parts: [part({ text: 'More.' }), ...parts, part(alone)] },
+          { parts: [part({ text: 'Cold.' }), part(alone)] },
+          say('Bye.'),
+        );
+        const options = { model: 'via-gemini', stream, tools: true };
+        const chat = CLIENT_CHATS[client](gateway.url, options);
+        await chat.say('Weather?');
+        await chat.answer(() => 'cold');
+        await chat.answer(() => 'cold');
+        await chat.say('Thanks.');
+        expect(upstream.refusals).toEqual([]);
+        const functionCall = expect.anything();
+        const signed = { functionCall, thoughtSignature: expect.any(String) };
+        expect(partsOf(3)).toEqual([
+          { text: 'Looking.' },
+          alone,
+          signed,
+          { text: 'More.' },
+          signed,
+          alone,
+          { text: 'Cold.' },
+          alone,
+        ]);
+      });
+    }
+  }
+
+  test('a text that the client changed, and another provider, get no signature of a text', async () => {
+    const sent = [{ text: 'It is icy.', thoughtSignature: SIGNED }];
+    upstream.enqueue({ parts: sent.map(part) }, say('Yes.'), say('Yes.'), say('Yes.'));
+    const ask = (model: string, ...history: string[]) =>
+      post(
+        `${gateway.url}/v1/chat/completions`,
+        JSON.stringify({
+          model,
+          messages: ['Weather?', ...history].map((content, i) => ({
+            role: i % 2 === 0 ? 'user' : 'assistant',
+            content,
+          })),
+        }),
+      );
+    await ask('via-gemini');
+    await ask('via-gemini', 'It is warm.', 'Sure?');
+    expect(partsOf(1)).toEqual([{ text: 'It is warm.' }]);
+    await ask('via-gemini', 'It is icy.', 'Sure?');
+    expect(partsOf(2)).toEqual(sent);
+    await ask('via-messages', 'It is icy.', 'Sure?');
+    expect(JSON.stringify(upstream.modelRequests[3]!.body)).not.toContain(SIGNED);
+  });
 
   test('a history of another model carries the documented value', async () => {
     upstream.enqueue(call({ name: 'get_weather', arguments: { city: 'Oslo' } }), refuse(400));
