@@ -17,7 +17,6 @@ import { createGateway } from '../gateway/gateway.ts';
 import { Histories } from '../gateway/histories/histories.ts';
 import type { FailedOutcome, Gateway, Summary } from '../gateway/types.ts';
 import { JwtTokens } from '../keys/jwt-tokens.ts';
-import { RunTimeKeys } from '../keys/run-time-keys.ts';
 import { ClientAddresses } from '../lib/http/client-address.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { isLoopback } from '../lib/http/local-address.ts';
@@ -51,6 +50,8 @@ import { modelCatalogue } from './model-catalogue.ts';
 import { accountServices, paying } from './operations/accounts.ts';
 import { adminOptions } from './operations/admin.ts';
 import { engineServices } from './operations/engines.ts';
+import { keyServices } from './operations/keys.ts';
+import { replicaServices } from './operations/replicas.ts';
 import { recorderFor, recorderSettings } from './recorder.ts';
 import { responseState } from './responses/response-state.ts';
 import { codexSearch, responsesRoutes } from './responses/routes.ts';
@@ -64,26 +65,32 @@ import { targetStates } from './telemetry/target-states.ts';
 /** @param createApp for the gateways without a port by which the page replays samples */
 export function createServices(options: AppOptions, createApp: CreateApp) {
   const { environment, log, version } = options;
-  const runTimeKeys = new RunTimeKeys({
-    path: join(environment.home, 'state', 'keys.db'),
-    warn: (message) => event(log, 'keys.problem', { message }, 'warn'),
-  });
   const tokens = new JwtTokens({
     onFailure: (message) => event(log, 'auth.jwks.failed', { message }, 'warn'),
     fetch: (url, init) => fetch(url, init),
     now: () => performance.now(),
   });
   const metrics = createGatewayMetrics(version);
+  const engines = engineServices(options.config, { log, metrics });
+  const { keys: runTimeKeys, report: keysReport } = keyServices(environment.home, engines, log);
+  // A gateway that only tries something is none of the replicas.
+  const replicas =
+    engines.database !== undefined && options.as === undefined && options.remembers !== false
+      ? replicaServices(engines.database, options.config, { version, log })
+      : undefined;
   const onChange = restReports({
     rests: (change) => event(log, 'target.rests', { ...change }, 'warn'),
     back: (change) => event(log, 'target.back', { ...change }),
   });
   const outliving = { runTimeKeys, tokens, onChange };
   let current = configured(options.config, environment, outliving);
-  const engines = engineServices(options.config, { log, metrics });
   const health = {
     snapshot: () => healthSnapshot(current.upstreams.known),
-    engines: engines.report,
+    engines: () => ({
+      engines: engines.report(),
+      keys: keysReport(),
+      replicas: replicas?.report(),
+    }),
   };
   const services = () => current.services;
   const config = () => current.services.table.config;
@@ -349,7 +356,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       return errors.response(request, error);
     },
     usage: limits.usage,
-    unready: () => (draining ? 'shutting down' : undefined),
+    unready: () => (draining ? 'shutting down' : runTimeKeys.unready),
 
     lifecycle: {
       reload(config: AppOptions['config']) {
@@ -360,6 +367,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         addresses.configure(config.listen);
         current = configured(config, environment, outliving, current);
         memory.configure(config);
+        replicas?.configure(config);
         if (as === undefined && needsKey(config.auth)) runTimeKeys.follow();
         telemetry.configure(config);
       },
@@ -369,6 +377,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       openStores() {
         logExposed(log, [environment.home, options.config.samples.dir]);
         engines.open();
+        replicas?.open();
         openedResponses.create();
         money.journal.open();
         // A gateway that only tries something is asked in the name of one principal.
@@ -387,8 +396,9 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         openedResponses.created?.close();
         money.journal.close();
         await limits.close();
+        await replicas?.close();
+        await runTimeKeys.close();
         await engines.close();
-        runTimeKeys.close();
         await features.close();
         await telemetry.close();
         logNoDamage();

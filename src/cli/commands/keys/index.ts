@@ -53,7 +53,7 @@ export const KEYS: CommandSpec = {
   summary: 'make, list, rotate and revoke keys of clients',
   description: [
     'A key is shown once, when it is made; only its digest is stored. What is spent, and limits, belong to its id: rotation changes the secret alone.',
-    'With HOPGATE_ADMIN_KEY set (one of auth.admin_keys) a running gateway is asked. Without it, the file of this machine is changed; a gateway that runs on it sees the change within five seconds.',
+    'With HOPGATE_ADMIN_KEY set (one of auth.admin_keys) a running gateway is asked. Without it, the file of this machine is changed, or with engines.database the database; gateways that run on it see the change within five seconds.',
     'Keys are only looked at if the configuration asks for any: it needs auth.admin_keys, auth.keys or auth.jwt.',
   ],
   arguments: [
@@ -87,7 +87,7 @@ export const KEYS: CommandSpec = {
   ],
   exits: [
     [0, 'done'],
-    [1, 'refused, or the gateway or the file could not be used'],
+    [1, 'refused, or the gateway, the file or the database could not be used'],
   ],
   run: runKeys,
 };
@@ -113,7 +113,7 @@ export async function withAccess(
     try {
       return await work(access);
     } finally {
-      access.close();
+      await access.close();
     }
   } catch (thrown) {
     if (!(thrown instanceof KeysProblem)) throw thrown;

@@ -1,12 +1,17 @@
-/** Where `hopgate keys` and `hopgate audit` work: at a running gateway with an admin key, else on the file of this machine. */
+/** Where `hopgate keys` and `hopgate audit` work: at a running gateway with an admin key, else on the file or database itself. */
 
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '../../../config/config.ts';
 import { GatewayError } from '../../../conversation/errors.ts';
-import { KeyChanges } from '../../../keys/key-changes.ts';
-import { type AuditReport, KeyStore } from '../../../keys/key-store.ts';
+import { openEngines } from '../../../engines/open-engines.ts';
+import { FileKeyStore } from '../../../keys/file-key-store.ts';
+import { type IssuedKey, KeyChanges, type KeysPlace } from '../../../keys/key-changes.ts';
+import type { AuditReport } from '../../../keys/key-store.ts';
+import { SharedKeyStore } from '../../../keys/shared/shared-key-store.ts';
+import { KEYS_CHANNEL } from '../../../keys/shared/shared-keys.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
+import { redactText } from '../../../lib/text/redact.ts';
 import { type Invocation, UsageError } from '../../command.ts';
 import { loadOrReport } from '../../load-config.ts';
 import { fetchOwn, reachableUrl } from '../../served-models.ts';
@@ -20,7 +25,7 @@ export interface KeysAccess {
   rotate(id: string, body: JsonObject): Promise<JsonObject>;
   revoke(id: string): Promise<JsonObject>;
   verifyAudit(): Promise<Pick<AuditReport, 'count' | 'head'> & { readonly fault: string | null }>;
-  close(): void;
+  close(): void | Promise<void>;
 }
 
 /** The gateway refused, or could not be asked. */
@@ -42,35 +47,57 @@ export async function openKeysAccess(invocation: Invocation): Promise<KeysAccess
       : overApi(url, key, fetch);
   }
   if (url !== undefined) throw new UsageError('--url needs an admin key in HOPGATE_ADMIN_KEY.');
-  return onFile(join(environment.home, 'state', 'keys.db'), config);
+  return config.engines.database === undefined
+    ? onFile(join(environment.home, 'state', 'keys.db'), config)
+    : onDatabase(config);
 }
 
 /** Entries that one request asks for. */
 const PAGE = 1000;
+/** Milliseconds in which the cache must take the hint. */
+const HINT_MS = 2000;
 
 function onFile(path: string, config: Config): KeysAccess {
   const store = opened(path);
-  const file = { store, changed: () => {} };
-  const keys = new KeyChanges({ file, routes: () => config.routes.map(({ name }) => name) });
+  return onPlace({ store, changed: () => {} }, config, () => store.close());
+}
+
+/** Replicas that run hear of a change by the cache, if there is one. */
+function onDatabase(config: Config): KeysAccess {
+  const { cache, database, close } = openEngines(config.engines, () => {});
+  const place: KeysPlace = {
+    store: new SharedKeyStore(database!),
+    async changed() {
+      await cache?.publish(KEYS_CHANNEL, '', HINT_MS).catch(() => {});
+    },
+  };
+  return onPlace(place, config, close);
+}
+
+function onPlace(place: KeysPlace, config: Config, close: KeysAccess['close']): KeysAccess {
+  const keys = new KeyChanges({ place, routes: () => config.routes.map(({ name }) => name) });
   const request = { actor: `local:${userName()}` };
-  const inWords = async <T>(work: () => T): Promise<T> => {
+  const inWords = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
-      return work();
+      return await work();
     } catch (thrown) {
       if (!(thrown instanceof GatewayError)) throw thrown;
       const { cause } = thrown;
-      const why = cause instanceof Error ? ` (${cause.message})` : '';
+      const why = cause instanceof Error ? ` (${redactText(cause.message).text})` : '';
       throw new KeysProblem(thrown.message + why, { cause: thrown });
     }
   };
-  const issued = ({ view, key }: ReturnType<KeyChanges['create']>) => ({ ...view, key });
+  const issued = async (made: Promise<IssuedKey>) => {
+    const { view, key } = await made;
+    return { ...view, key };
+  };
   return {
     create: (body) => inWords(() => issued(keys.create(body, request))),
     list: (revoked) =>
-      inWords(() => {
+      inWords(async () => {
         const all: JsonObject[] = [];
         for (let after: string | undefined; ; ) {
-          const page = keys.list({ after, limit: PAGE, revoked });
+          const page = await keys.list({ after, limit: PAGE, revoked });
           all.push(...page.keys);
           if (page.next === undefined) return all;
           after = page.next;
@@ -81,17 +108,17 @@ function onFile(path: string, config: Config): KeysAccess {
     rotate: (id, body) => inWords(() => issued(keys.rotate(id, body, request))),
     revoke: (id) => inWords(() => keys.revoke(id, request)),
     verifyAudit: () =>
-      inWords(() => {
-        const { count, head, fault } = keys.verifyAudit();
+      inWords(async () => {
+        const { count, head, fault } = await keys.verifyAudit();
         return { count, head, fault: fault?.message ?? null };
       }),
-    close: () => store.close(),
+    close,
   };
 }
 
-function opened(path: string): KeyStore {
+function opened(path: string): FileKeyStore {
   try {
-    return new KeyStore(path);
+    return new FileKeyStore(path);
   } catch (thrown) {
     const why = thrown instanceof Error ? thrown.message : String(thrown);
     throw new KeysProblem(`${path} cannot be used: ${why}`, { cause: thrown });
