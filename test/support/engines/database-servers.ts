@@ -120,7 +120,7 @@ export async function startBouncer(database: Server): Promise<DatabaseServer> {
   await Bun.write(
     file,
     `[databases]
-postgres = host=127.0.0.1 port=${database.port} user=hopgate
+* = host=127.0.0.1 port=${database.port} user=hopgate
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = ${port}
