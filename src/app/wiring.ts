@@ -221,6 +221,8 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
 
   // From an HTTP request to the gateway.
   const { as } = options;
+  // A gateway that only tries something is asked in the name of one principal.
+  const needsKeys = () => as === undefined && needsKey(config().auth);
   const access = as === undefined ? () => current.access : () => () => as;
   const receiving: ReceiveSettings = {
     access,
@@ -356,7 +358,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       return errors.response(request, error);
     },
     usage: limits.usage,
-    unready: () => (draining ? 'shutting down' : runTimeKeys.unready),
+    unready: () => (draining ? 'shutting down' : needsKeys() ? runTimeKeys.unready : undefined),
 
     lifecycle: {
       reload(config: AppOptions['config']) {
@@ -368,7 +370,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         current = configured(config, environment, outliving, current);
         memory.configure(config);
         replicas?.configure(config);
-        if (as === undefined && needsKey(config.auth)) runTimeKeys.follow();
+        if (needsKeys()) runTimeKeys.follow();
         telemetry.configure(config);
       },
       metrics: renderMetrics,
@@ -380,8 +382,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         replicas?.open();
         openedResponses.create();
         money.journal.open();
-        // A gateway that only tries something is asked in the name of one principal.
-        if (as === undefined && needsKey(config().auth)) runTimeKeys.follow();
+        if (needsKeys()) runTimeKeys.follow();
         features.openStores();
         telemetry.open();
       },

@@ -137,21 +137,21 @@ function usualConfig(replicas: readonly Replica[]): string {
   return usual;
 }
 
-/** Asks the table without taking part. @throws EngineAway, or the database's error */
+/**
+ * Asks the table without taking part.
+ * @throws EngineAway, or the database's error
+ */
 export async function liveReplicas(database: Sql): Promise<readonly Replica[]> {
-  await prepared(database, 'replicas', MIGRATIONS)();
-  return database.query<Replica>(
-    `SELECT id, host, version, config, started,
-         (extract(epoch FROM clock_timestamp() - seen) * 1000)::float8 AS "silentMs"
-       FROM hopgate.replicas WHERE seen > clock_timestamp() - $1::int * interval '1 millisecond'
-       ORDER BY started, id`,
-    [LIVE_MS],
+  const [there] = await database.query<{ made: boolean }>(
+    "SELECT to_regclass('hopgate.replicas') IS NOT NULL AS made",
+    [],
     DEADLINE_MS,
   );
+  return there!.made ? database.query<Replica>(LIVE, [LIVE_MS], DEADLINE_MS) : [];
 }
 
-/** Whether all that run the same version have the same configuration. */
-export const haveOneConfig = (replicas: readonly Replica[]): boolean =>
-  [...Map.groupBy(replicas, ({ version }) => version).values()].every(
-    (same) => new Set(same.map(({ config }) => config)).size === 1,
-  );
+const LIVE = `
+SELECT id, host, version, config, started,
+    (extract(epoch FROM clock_timestamp() - seen) * 1000)::float8 AS "silentMs"
+  FROM hopgate.replicas WHERE seen > clock_timestamp() - $1::int * interval '1 millisecond'
+  ORDER BY started, id`;

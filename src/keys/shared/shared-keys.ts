@@ -24,6 +24,8 @@ export interface SharedKeysOptions {
   readonly warn: (message: string) => void;
   /** The database is away, and the keys are those of the snapshot. */
   readonly onSnapshot: (snapshot: { readonly keys: number; readonly time: number }) => void;
+  /** The database was read for the first time. */
+  readonly onLoaded?: () => void;
   readonly pollMs?: number;
 }
 
@@ -70,7 +72,7 @@ export class SharedKeys implements RunTimeKeys {
   }
 
   get unready(): string | undefined {
-    return this.#timer !== undefined && this.#source === 'none'
+    return this.#source === 'none'
       ? 'the keys were not read yet: no database, and no snapshot of it'
       : undefined;
   }
@@ -99,6 +101,10 @@ export class SharedKeys implements RunTimeKeys {
 
   /** Never rejects. While the database is away, nothing is waited for. */
   async findAnew(digest: string): Promise<LoadedSecret | undefined> {
+    // The first request may come before anything was read.
+    this.follow();
+    const known = this.#keys.find(digest);
+    if (known !== undefined) return known;
     this.#waiting ??= this.#look();
     await this.#waiting;
     return this.#keys.find(digest);
@@ -161,13 +167,16 @@ export class SharedKeys implements RunTimeKeys {
       if (this.#closed) return;
       this.#unreadable = false;
       this.#warned.delete('database');
-      this.#source = 'database';
       this.#time = Date.now();
-      if (news === undefined) return;
-      if (news.whole) this.#keys.clear();
-      this.#keys.take(news.keys);
-      this.#position = news.position;
-      this.#saving = this.#saving.then(() => this.#save(news));
+      if (news !== undefined) {
+        if (news.whole) this.#keys.clear();
+        this.#keys.take(news.keys);
+        this.#position = news.position;
+        this.#saving = this.#saving.then(() => this.#save(news));
+      }
+      const isFirst = this.#source !== 'database';
+      this.#source = 'database';
+      if (isFirst) this.#options.onLoaded?.();
     } catch (thrown) {
       this.#isAway(thrown);
     }

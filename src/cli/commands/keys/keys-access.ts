@@ -1,5 +1,6 @@
 /** Where `hopgate keys` and `hopgate audit` work: at a running gateway with an admin key, else on the file or database itself. */
 
+import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '../../../config/config.ts';
@@ -24,6 +25,8 @@ export interface KeysAccess {
   update(id: string, body: JsonObject): Promise<JsonObject>;
   rotate(id: string, body: JsonObject): Promise<JsonObject>;
   revoke(id: string): Promise<JsonObject>;
+  /** Takes over the keys of this machine's file; how many were new, and how many there are. */
+  takeOver(): Promise<{ readonly taken: number; readonly all: number }>;
   verifyAudit(): Promise<Pick<AuditReport, 'count' | 'head'> & { readonly fault: string | null }>;
   close(): void | Promise<void>;
 }
@@ -49,7 +52,7 @@ export async function openKeysAccess(invocation: Invocation): Promise<KeysAccess
   if (url !== undefined) throw new UsageError('--url needs an admin key in HOPGATE_ADMIN_KEY.');
   return config.engines.database === undefined
     ? onFile(join(environment.home, 'state', 'keys.db'), config)
-    : onDatabase(config);
+    : onDatabase(config, join(environment.home, 'state', 'keys.db'));
 }
 
 /** Entries that one request asks for. */
@@ -63,7 +66,8 @@ function onFile(path: string, config: Config): KeysAccess {
 }
 
 /** Replicas that run hear of a change by the cache, if there is one. */
-function onDatabase(config: Config): KeysAccess {
+/** @param path the file of this machine, whose keys can be taken over */
+function onDatabase(config: Config, path: string): KeysAccess {
   const { cache, database, close } = openEngines(config.engines, () => {});
   const place: KeysPlace = {
     store: new SharedKeyStore(database!),
@@ -71,10 +75,15 @@ function onDatabase(config: Config): KeysAccess {
       await cache?.publish(KEYS_CHANNEL, '', HINT_MS).catch(() => {});
     },
   };
-  return onPlace(place, config, close);
+  return onPlace(place, config, close, path);
 }
 
-function onPlace(place: KeysPlace, config: Config, close: KeysAccess['close']): KeysAccess {
+function onPlace(
+  place: KeysPlace,
+  config: Config,
+  close: KeysAccess['close'],
+  other?: string,
+): KeysAccess {
   const keys = new KeyChanges({ place, routes: () => config.routes.map(({ name }) => name) });
   const request = { actor: `local:${userName()}` };
   const inWords = async <T>(work: () => Promise<T>): Promise<T> => {
@@ -107,6 +116,19 @@ function onPlace(place: KeysPlace, config: Config, close: KeysAccess['close']): 
     update: (id, body) => inWords(() => keys.update(id, body, request)),
     rotate: (id, body) => inWords(() => issued(keys.rotate(id, body, request))),
     revoke: (id) => inWords(() => keys.revoke(id, request)),
+    takeOver: () =>
+      inWords(async () => {
+        if (other === undefined || !existsSync(other)) throw nothingToTake(other);
+        const file = opened(other);
+        try {
+          const all = file.changesSince(0).keys;
+          let taken = 0;
+          for (const one of all) if (await keys.takeOver(one, request)) taken++;
+          return { taken, all: all.length };
+        } finally {
+          file.close();
+        }
+      }),
     verifyAudit: () =>
       inWords(async () => {
         const { count, head, fault } = await keys.verifyAudit();
@@ -115,6 +137,13 @@ function onPlace(place: KeysPlace, config: Config, close: KeysAccess['close']): 
     close,
   };
 }
+
+const nothingToTake = (path: string | undefined) =>
+  new KeysProblem(
+    path === undefined
+      ? 'import needs engines.database in the configuration, and no HOPGATE_ADMIN_KEY: it reads the file of this machine.'
+      : `There is no file ${path}.`,
+  );
 
 function opened(path: string): FileKeyStore {
   try {
@@ -149,7 +178,7 @@ function overApi(base: string, key: string, fetch: Invocation['io']['fetch']): K
       answer = { ok, status, value: tryParse(await response.text()) };
     } catch (thrown) {
       throw new KeysProblem(
-        `The gateway at ${base} cannot be reached. Unset HOPGATE_ADMIN_KEY to work on the file of this machine.`,
+        `The gateway at ${base} cannot be reached. Unset HOPGATE_ADMIN_KEY to work without it.`,
         { cause: thrown },
       );
     }
@@ -175,6 +204,7 @@ function overApi(base: string, key: string, fetch: Invocation['io']['fetch']): K
     update: (id, body) => ask('PATCH', path(id), body),
     rotate: (id, body) => ask('POST', `${path(id)}/rotate`, body),
     revoke: (id) => ask('DELETE', path(id)),
+    takeOver: () => Promise.reject(nothingToTake(undefined)),
     async verifyAudit() {
       const { entries, head, fault } = await ask('GET', '/audit/verify');
       return {
