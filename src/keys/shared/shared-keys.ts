@@ -153,7 +153,8 @@ export class SharedKeys implements RunTimeKeys {
   async #look(): Promise<void> {
     const wait = this.#looked + LOOK_MS - performance.now();
     const isAway = this.#options.database.state.status === 'down';
-    if (wait > 0 && !isAway) await Bun.sleep(wait);
+    // Never at once: the caller has to note this look before it begins.
+    await (isAway ? undefined : Bun.sleep(Math.max(0, wait)));
     // Who comes from now on may know of a change that this look misses.
     this.#waiting = undefined;
     await this.refresh();
