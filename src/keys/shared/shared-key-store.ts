@@ -129,18 +129,22 @@ export class SharedKeyStore implements KeyStore {
 
   async #since(from: Position): Promise<Omit<News, 'whole'>> {
     const keys: KeyChange[] = [];
-    let position = from;
-    for (;;) {
-      const rows = await this.#database.query<SharedKeyRow & Position>(
-        `SELECT ${KEY_COLUMNS}, a.seq, a.hash FROM hopgate.keys k JOIN hopgate.audit a ON a.seq = k.change
-          WHERE k.change > $1 ORDER BY k.change LIMIT $2`,
-        [position.seq, PAGE],
+    for (let { seq } = from; ; ) {
+      const rows = await this.#database.query<SharedKeyRow & { readonly change: number }>(
+        `SELECT ${KEY_COLUMNS}, k.change FROM hopgate.keys k WHERE k.change > $1 ORDER BY k.change LIMIT $2`,
+        [seq, PAGE],
         LOAD_MS,
       );
       for (const row of rows) keys.push(changeOf(row));
-      const last = rows.at(-1);
-      if (last !== undefined) position = { seq: last.seq, hash: last.hash };
-      if (rows.length < PAGE) return { keys, position };
+      seq = rows.at(-1)?.change ?? seq;
+      if (rows.length === PAGE) continue;
+      const [entry] = await this.#database.query<Pick<Position, 'hash'>>(
+        'SELECT hash FROM hopgate.audit WHERE seq = $1',
+        [seq],
+        LOAD_MS,
+      );
+      // Without an entry this is no history to go on with: all is read again the next time.
+      return { keys, position: entry === undefined ? BEGINNING : { seq, hash: entry.hash } };
     }
   }
 
