@@ -17,7 +17,6 @@ import { createGateway } from '../gateway/gateway.ts';
 import { Histories } from '../gateway/histories/histories.ts';
 import type { FailedOutcome, Gateway, Summary } from '../gateway/types.ts';
 import { JwtTokens } from '../keys/jwt-tokens.ts';
-import { RunTimeKeys } from '../keys/run-time-keys.ts';
 import { ClientAddresses } from '../lib/http/client-address.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { isLoopback } from '../lib/http/local-address.ts';
@@ -51,6 +50,8 @@ import { modelCatalogue } from './model-catalogue.ts';
 import { accountServices, paying } from './operations/accounts.ts';
 import { adminOptions } from './operations/admin.ts';
 import { engineServices } from './operations/engines.ts';
+import { keyServices } from './operations/keys.ts';
+import { replicaServices } from './operations/replicas.ts';
 import { restEvents, sharedHealthOf } from './operations/shared-health.ts';
 import { recorderFor, recorderSettings } from './recorder.ts';
 import { responseState } from './responses/response-state.ts';
@@ -66,29 +67,35 @@ import { targetStates } from './telemetry/target-states.ts';
 /** @param createApp for the gateways without a port by which the page replays samples */
 export function createServices(options: AppOptions, createApp: CreateApp) {
   const { environment, log, version } = options;
-  const runTimeKeys = new RunTimeKeys({
-    path: join(environment.home, 'state', 'keys.db'),
-    warn: (message) => event(log, 'keys.problem', { message }, 'warn'),
-  });
   const tokens = new JwtTokens({
     onFailure: (message) => event(log, 'auth.jwks.failed', { message }, 'warn'),
     fetch: (url, init) => fetch(url, init),
     now: () => performance.now(),
   });
   const metrics = createGatewayMetrics(version);
+  const engines = engineServices(options.config, { log, metrics });
+  const { keys: runTimeKeys, report: keysReport } = keyServices(environment.home, engines, log);
+  // A gateway that only tries something (a replay, a bisection) is none of the replicas, and leaves nothing for them.
+  const remembers = options.remembers !== false;
+  const replicas =
+    engines.database !== undefined && options.as === undefined && remembers
+      ? replicaServices(engines.database, options.config, { version, log })
+      : undefined;
   const reportRest = restReports({
     rests: (change) => event(log, 'target.rests', { ...change }, 'warn'),
     back: (change) => event(log, 'target.back', { ...change }),
   });
-  const engines = engineServices(options.config, { log, metrics });
-  // A gateway that only tries something (a replay, a bisection) leaves nothing for other replicas.
-  const sharedCache = options.remembers === false ? undefined : engines.cache;
+  const sharedCache = remembers ? engines.cache : undefined;
   const sharedHealth = sharedHealthOf(sharedCache, () => current.upstreams);
   const outliving = { runTimeKeys, tokens, ...restEvents(reportRest, sharedHealth) };
   let current = configured(options.config, environment, outliving);
   const health = {
     snapshot: () => healthSnapshot(current.upstreams.known),
-    engines: engines.report,
+    engines: () => ({
+      engines: engines.report(),
+      keys: keysReport(),
+      replicas: replicas?.report(),
+    }),
   };
   const services = () => current.services;
   const config = () => current.services.table.config;
@@ -223,6 +230,8 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
 
   // From an HTTP request to the gateway.
   const { as } = options;
+  // A gateway that only tries something is asked in the name of one principal.
+  const needsKeys = () => as === undefined && needsKey(config().auth);
   const access = as === undefined ? () => current.access : () => () => as;
   const receiving: ReceiveSettings = {
     access,
@@ -358,7 +367,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       return errors.response(request, error);
     },
     usage: limits.usage,
-    unready: () => (draining ? 'shutting down' : undefined),
+    unready: () => (draining ? 'shutting down' : needsKeys() ? runTimeKeys.unready : undefined),
 
     lifecycle: {
       reload(config: AppOptions['config']) {
@@ -369,7 +378,8 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         addresses.configure(config.listen);
         current = configured(config, environment, outliving, current);
         memory.configure(config);
-        if (as === undefined && needsKey(config.auth)) runTimeKeys.follow();
+        replicas?.configure(config);
+        if (needsKeys()) runTimeKeys.follow();
         telemetry.configure(config);
       },
       metrics: renderMetrics,
@@ -379,10 +389,10 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         logExposed(log, [environment.home, options.config.samples.dir]);
         engines.open();
         sharedHealth?.open();
+        replicas?.open();
         openedResponses.create();
         money.journal.open();
-        // A gateway that only tries something is asked in the name of one principal.
-        if (as === undefined && needsKey(config().auth)) runTimeKeys.follow();
+        if (needsKeys()) runTimeKeys.follow();
         features.openStores();
         telemetry.open();
       },
@@ -397,7 +407,8 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         openedResponses.created?.close();
         money.journal.close();
         await limits.close();
-        runTimeKeys.close();
+        await replicas?.close();
+        await runTimeKeys.close();
         await sharedHealth?.close();
         // What it still has to say goes to the engines.
         await features.close();
