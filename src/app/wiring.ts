@@ -10,7 +10,6 @@ import type { EndpointName } from '../conversation/models/endpoint-names.ts';
 import { targetName } from '../conversation/target.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import { createEndpoints } from '../endpoints/pipeline.ts';
-import { openResponseStore } from '../features/response-store/index.ts';
 import { repairBody } from '../features/tool-pairing/index.ts';
 import { createTokenCounter } from '../gateway/count-tokens/count-tokens.ts';
 import { createGateway } from '../gateway/gateway.ts';
@@ -23,7 +22,6 @@ import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { isLoopback } from '../lib/http/local-address.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { atTickEnd } from '../lib/loop/tick-end.ts';
-import { lazy } from '../lib/store/lazy.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 import { openLimits } from '../limits/open-limits.ts';
 import { Connections } from '../server/connections.ts';
@@ -52,6 +50,7 @@ import { accountServices, paying } from './operations/accounts.ts';
 import { adminOptions } from './operations/admin.ts';
 import { engineServices } from './operations/engines.ts';
 import { recorderFor, recorderSettings } from './recorder.ts';
+import { openResponses } from './responses/open-responses.ts';
 import { responseState } from './responses/response-state.ts';
 import { codexSearch, responsesRoutes } from './responses/routes.ts';
 import { warmUp } from './responses/warm-up.ts';
@@ -109,15 +108,8 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   // A gateway that only tries something (a replay, a bisection) leaves nothing to look at.
   const recorder = recorderFor(options.config, log, options.remembers !== false);
 
-  const openedResponses = lazy(() =>
-    openResponseStore({
-      shared,
-      path: join(environment.home, 'state', 'responses.db'),
-      warn: (message) => event(log, 'responses.store.problem', { message }, 'warn'),
-    }),
-  );
-  const responseStore = openedResponses.value;
-  const stateOf = responseState({ store: responseStore, shared });
+  const responsesStore = openResponses({ home: environment.home, log, metrics, shared, engines });
+  const stateOf = responseState(responsesStore);
   const logNoDamage = logDamage(log);
 
   const money = accountServices(
@@ -135,9 +127,9 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       log,
       metrics,
       recorder: {
-        eraseSpace: (space) => {
+        async eraseSpace(space) {
           features.eraseSpace(space);
-          responseStore.eraseSpace(space);
+          await responsesStore.store.eraseSpace(space);
           return recorder.eraseSpace(space);
         },
       },
@@ -235,7 +227,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const serve = receive(receiving, gateway, { goesOn: true });
   const sockets = new Sockets({
     serve,
-    warmUp: received(warmUp({ store: responseStore, shared, repairBody, config })),
+    warmUp: received(warmUp({ ...responsesStore, repairBody, config })),
     access,
     onRefused: receiving.onRefused,
     connections,
@@ -254,8 +246,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       : undefined;
   const countTokens = createTokenCounter({ protocols: CODECS, services });
   const responses = responsesRoutes({
-    store: responseStore,
-    shared,
+    ...responsesStore,
     upstream: (name) => {
       const provider = memberOf(config().providers, name);
       return provider && current.upstreams.of(provider);
@@ -369,7 +360,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       openStores() {
         logExposed(log, [environment.home, options.config.samples.dir]);
         engines.open();
-        openedResponses.create();
+        responsesStore.open();
         money.journal.open();
         // A gateway that only tries something is asked in the name of one principal.
         if (as === undefined && needsKey(config().auth)) runTimeKeys.follow();
@@ -384,7 +375,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         await ui.close();
         await recorder.close();
         await memory.close();
-        openedResponses.created?.close();
+        await responsesStore.close();
         money.journal.close();
         await limits.close();
         await engines.close();
