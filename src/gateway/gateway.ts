@@ -107,7 +107,10 @@ export function createGateway(options: GatewayOptions): Gateway {
       const hasMore = outcome.kind === 'whole' && outcome.continuation !== undefined;
       const answer = hasMore ? await finishWhole(outcome, run, exchange) : outcome;
       if (answer.kind === 'failed') return failedResponse(running, answer);
-      const told = features?.onAnswer?.({ kind: 'json', text: Buffer.from(answer.body).toString() });
+      const told = features?.onAnswer?.({
+        kind: 'json',
+        text: Buffer.from(answer.body).toString(),
+      });
       if (told !== undefined) await told;
       return wholeResponse(running, answer);
     } catch (thrown) {

@@ -6,9 +6,9 @@ import { carriesItemIds } from '../../src/codecs/openai-responses/reply/digest.t
 import { prependItems } from '../../src/codecs/openai-responses/stored-items.ts';
 import {
   chainItems,
+  type LocalResponses,
   listInputItems,
   openResponseStore,
-  type LocalResponses,
   resolveReferences,
 } from '../../src/features/response-store/index.ts';
 import { responseStream } from '../../src/features/response-store/response-stream.ts';

@@ -132,8 +132,7 @@ export function responseState({ store, shared }: ResponseStateOptions) {
       const wants = typeof id === 'string' && (recalled === undefined || keeper !== undefined);
       // Without keys, the vendor may know what cannot be looked up here: never what this gateway named itself.
       const lenient =
-        recalled !== undefined ||
-        (owner === '' && keeper !== undefined && !(wants && isOwnId(id)));
+        recalled !== undefined || (owner === '' && keeper !== undefined && !(wants && isOwnId(id)));
       const responses = wants ? [id] : [];
       return store.fetch(
         { responses, chains: true, items: referredItems(body, asked) },

@@ -169,10 +169,7 @@ export function storedResponses({ store, shared, upstream, count }: StoredRespon
       throw conversationNotFound(nameOf(conversation));
     }
     const responses = typeof previous === 'string' ? [previous] : [];
-    const reads = await store.fetch(
-      { responses, chains: true, items: referredItems(body) },
-      owner,
-    );
+    const reads = await store.fetch({ responses, chains: true, items: referredItems(body) }, owner);
     const own = resolveReferences(body, reads, owner);
     if (typeof previous !== 'string') {
       return own === body ? exchange.body : new TextEncoder().encode(JSON.stringify(own));

@@ -44,7 +44,9 @@ export class HeldEnd implements ByteSink {
     this.#isReleased = true;
     const held = this.#held ?? [];
     this.#held = undefined;
-    const slow = held.map((chunk) => this.#sink.write(chunk)).filter((one) => one instanceof Promise);
+    const slow = held
+      .map((chunk) => this.#sink.write(chunk))
+      .filter((one) => one instanceof Promise);
     if (slow.length === 0) return undefined;
     const all = Promise.all(slow).then(() => {});
     // Nobody may wait for it: its rejection, when the client goes, must not be unhandled.

@@ -12,6 +12,7 @@ import {
   HAS_POSTGRES,
   startPostgres,
 } from '../../support/engines/database-servers.ts';
+import { startFaultProxy } from '../../support/engines/fault-proxy.ts';
 import type { Server } from '../../support/engines/processes.ts';
 import {
   databaseOn,
@@ -130,6 +131,19 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('responses that replicas share', ()
     await written(a);
   });
 
+  test('what a killed replica never wrote is written by the one that goes on with it', async () => {
+    const proxy = await startFaultProxy(database.port);
+    const [dying, other] = [await start({ database: proxy.port }), await start()];
+    const [a, b, c] = [newId(), newId(), newId()];
+    proxy.silent = true;
+    await put(dying, storedRow(a), storedRow(b, a));
+    await put(other, storedRow(c, b));
+    for (const id of [c, b, a]) await written(id);
+    cacheCommand(cache.port, 'flushall');
+    expect(await conversation(other.store, c)).toHaveLength(6);
+    proxy.close();
+  });
+
   test('a frozen cache makes an answer wait for a moment and is counted; the database has it', async () => {
     const [one, other] = [await start(), await start()];
     const a = newId();
@@ -205,26 +219,29 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('responses that replicas share', ()
   });
 
   test('a deletion and an erasure hold for what another replica has still to write', async () => {
-    const [one, other] = [await start(), await start()];
+    const proxy = await startFaultProxy(database.port);
+    const [one, other] = [await start({ database: proxy.port }), await start()];
     const space = crypto.randomUUID();
     const [a, b, c] = [newId(), newId(), newId()];
-    const made = { space: nameHash(space) };
-    one.database.transaction(async (inside) => {
-      // Writers wait: this is what a slow write looks like.
-      await inside.query('LOCK TABLE hopgate.response_threads IN ACCESS EXCLUSIVE MODE', []);
-      await Bun.sleep(400);
-    }, LONG);
-    await Bun.sleep(50);
-    await put(one, storedRow(a), storedRow(b, undefined, made), storedRow(c));
-    await Promise.all([other.store.delete(a, ''), other.store.eraseSpace(space)]);
+    proxy.silent = true;
+    await put(one, storedRow(a), storedRow(b, undefined, { space: nameHash(space) }), storedRow(c));
+    expect(await other.store.delete(a, '')).toBe(true);
+    await other.store.eraseSpace(space);
+    const areGone = async () => {
+      for (const { store } of [one, other]) {
+        expect(await conversation(store, a)).toBe(`missing ${a}`);
+        expect(await conversation(store, b)).toBe(`missing ${b}`);
+      }
+    };
+    await areGone();
+    proxy.silent = false;
+    proxy.cut();
     await written(c);
-    for (const { store } of [one, other]) {
-      expect(await conversation(store, a)).toBe(`missing ${a}`);
-      expect(await conversation(store, b)).toBe(`missing ${b}`);
-    }
     cacheCommand(cache.port, 'flushall');
-    expect(await conversation(other.store, a)).toBe(`missing ${a}`);
-    expect(await conversation(other.store, b)).toBe(`missing ${b}`);
+    await areGone();
+    const left = 'SELECT id FROM hopgate.responses WHERE id = ANY ($1)';
+    expect(await reader.query(left, [[a, b, c]], LONG)).toEqual([{ id: c }]);
+    proxy.close();
   });
 
   test('a deletion that the cache missed is told when the cache is back', async () => {

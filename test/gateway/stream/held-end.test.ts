@@ -22,7 +22,8 @@ function held() {
   return { end, text: () => written.join(''), flushed: () => flushed };
 }
 
-const BEFORE = 'event: response.output_text.delta\ndata: {"delta":"event: response.completed?"}\n\n';
+const BEFORE =
+  'event: response.output_text.delta\ndata: {"delta":"event: response.completed?"}\n\n';
 const LAST = 'event: response.completed\ndata: {"type":"response.completed"}\n\n';
 
 describe('the end of an answer', () => {

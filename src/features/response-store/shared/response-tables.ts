@@ -75,6 +75,10 @@ INSERT INTO hopgate.response_items (owner, item, response)
     FROM (SELECT owner, id, jsonb_array_elements_text(item_ids::jsonb) AS item FROM kept) AS i ORDER BY owner, item
   ON CONFLICT (owner, item) DO UPDATE SET response = excluded.response`;
 
+const LACKING = `
+SELECT DISTINCT owner, id FROM unnest($1::text[], $2::text[]) AS g (owner, id)
+  WHERE NOT EXISTS (SELECT 1 FROM hopgate.responses r WHERE r.owner = g.owner AND r.id = g.id)`;
+
 const READ = `
 WITH RECURSIVE chain AS (
   SELECT id, previous, bytes AS total, 1 AS links FROM hopgate.responses WHERE owner = $1 AND id = ANY ($2)
@@ -137,11 +141,12 @@ export class ResponseTables {
    * Writes all of them or none, but not what was deleted or erased.
    * @param rows of different responses, `began` by the clock of this process
    * @param threads conversations that were continued
+   * @returns what they continue and is not there: who made it has not written it yet, or never will
    * @throws EngineAway, or the database's error
    */
-  async write(rows: readonly SharedRow[], threads: readonly string[]): Promise<void> {
+  async write(rows: readonly SharedRow[], threads: readonly string[]): Promise<readonly RowKey[]> {
     await this.#prepared();
-    await this.#database.transaction(async (inside) => {
+    return this.#database.transaction(async (inside) => {
       await this.#locked(inside, 'pg_advisory_xact_lock_shared');
       const column = <Key extends keyof SharedRow>(key: Key) => rows.map((row) => row[key]);
       await inside.query(WRITE, [
@@ -159,6 +164,12 @@ export class ResponseTables {
         column('bytes'),
         rows.map(({ itemIds }) => JSON.stringify(itemIds)),
         threads,
+      ]);
+      const later = rows.filter(({ previous }) => previous !== null);
+      if (later.length === 0) return [];
+      return inside.query<RowKey>(LACKING, [
+        later.map(({ owner }) => owner),
+        later.map(({ previous }) => previous),
       ]);
     }, WRITE_MS);
   }

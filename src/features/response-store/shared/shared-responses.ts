@@ -354,8 +354,9 @@ export class SharedResponses implements ResponseStore {
         if (batch === undefined && this.#touched.size === 0) return;
         const threads = [...this.#touched];
         this.#touched.clear();
-        await this.#write(batch?.rows ?? [], threads);
+        const lacking = await this.#write(batch?.rows ?? [], threads);
         batch?.done();
+        for (const { owner, id } of lacking) await this.#rescue(owner, id);
       }
     } catch (thrown) {
       this.#trouble('cannot write stored responses', thrown);
@@ -364,15 +365,27 @@ export class SharedResponses implements ResponseStore {
     }
   }
 
+  /** The replica that made it may be gone: what the cache still has is written for it. */
+  async #rescue(owner: string, id: string): Promise<void> {
+    const named: Named = { responses: [id], chains: false, items: [] };
+    const row = (await this.#readCache(named, owner)).rows.get(id);
+    if (row !== undefined && !this.#isErased(row)) this.#queue.add(row);
+  }
+
   /** A row that the database refuses must not keep the others back. @throws EngineAway */
-  async #write(rows: readonly SharedRow[], threads: readonly string[]): Promise<void> {
+  async #write(
+    rows: readonly SharedRow[],
+    threads: readonly string[],
+  ): Promise<readonly Pick<SharedRow, 'owner' | 'id'>[]> {
     try {
-      await this.#tables.write(rows, threads);
+      return await this.#tables.write(rows, threads);
     } catch (thrown) {
       if (thrown instanceof EngineAway || isPassing(thrown)) throw thrown;
       this.#trouble('the database refuses a response', thrown);
-      if (rows.length > 1) for (const row of rows) await this.#write([row], []);
-      else if (rows.length === 1) this.#dropped(1);
+      if (rows.length === 1) this.#dropped(1);
+      const lacking: Pick<SharedRow, 'owner' | 'id'>[] = [];
+      if (rows.length > 1) for (const row of rows) lacking.push(...(await this.#write([row], [])));
+      return lacking;
     }
   }
 
