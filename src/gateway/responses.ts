@@ -91,7 +91,7 @@ function streamEnded(
   const partial = clientGone || error !== undefined;
   const onAnswer = partial ? features?.onPartialAnswer : features?.onAnswer;
   const answer = onAnswer && pipeline?.finalAnswer;
-  if (answer !== undefined) onAnswer?.(answer);
+  if (answer !== undefined) void onAnswer?.(answer);
 }
 
 const streamOrError = (outcome: Outcome): StreamOutcome | GatewayError => {

@@ -30,7 +30,7 @@ export class HeldEnd implements ByteSink {
       if (!this.#endsIn(chunk)) return this.#sink.write(chunk);
       this.#held = [];
       this.#timer = setTimeout(() => {
-        this.release();
+        void this.release();
         this.#sink.flush();
       }, MOST_MS);
     }

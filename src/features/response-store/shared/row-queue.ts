@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import { keyOf } from '../pending-writes.ts';
 import type { ResponseLimits } from '../stored-response.ts';
-import { RowSpool, type SpooledRow } from './row-spool.ts';
+import { RowSpool, type SpooledRow } from './row-spool-store.ts';
 import type { SharedRow } from './shared-row.ts';
 
 export interface RowQueueOptions {
