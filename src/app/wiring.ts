@@ -127,10 +127,12 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       log,
       metrics,
       recorder: {
-        async eraseSpace(space) {
+        eraseSpace(space) {
           features.eraseSpace(space);
-          await responsesStore.store.eraseSpace(space);
-          return recorder.eraseSpace(space);
+          const erasing = responsesStore.store.eraseSpace(space);
+          return erasing === undefined
+            ? recorder.eraseSpace(space)
+            : erasing.then(() => recorder.eraseSpace(space));
         },
       },
       upstream: (provider) => current.upstreams.of(provider),
