@@ -10,7 +10,6 @@ import type { EndpointName } from '../conversation/models/endpoint-names.ts';
 import { targetName } from '../conversation/target.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import { createEndpoints } from '../endpoints/pipeline.ts';
-import { openResponseStore } from '../features/response-store/index.ts';
 import { repairBody } from '../features/tool-pairing/index.ts';
 import { createTokenCounter } from '../gateway/count-tokens/count-tokens.ts';
 import { createGateway } from '../gateway/gateway.ts';
@@ -22,7 +21,6 @@ import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { isLoopback } from '../lib/http/local-address.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { atTickEnd } from '../lib/loop/tick-end.ts';
-import { lazy } from '../lib/store/lazy.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 import { openLimits } from '../limits/open-limits.ts';
 import { Connections } from '../server/connections.ts';
@@ -54,6 +52,7 @@ import { keyServices } from './operations/keys.ts';
 import { replicaServices } from './operations/replicas.ts';
 import { restEvents, sharedHealthOf } from './operations/shared-health.ts';
 import { recorderFor, recorderSettings } from './recorder.ts';
+import { openResponses } from './responses/open-responses.ts';
 import { responseState } from './responses/response-state.ts';
 import { codexSearch, responsesRoutes } from './responses/routes.ts';
 import { warmUp } from './responses/warm-up.ts';
@@ -121,15 +120,8 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   // A gateway that only tries something (a replay, a bisection) leaves nothing to look at.
   const recorder = recorderFor(options.config, log, options.remembers !== false);
 
-  const openedResponses = lazy(() =>
-    openResponseStore({
-      shared,
-      path: join(environment.home, 'state', 'responses.db'),
-      warn: (message) => event(log, 'responses.store.problem', { message }, 'warn'),
-    }),
-  );
-  const responseStore = openedResponses.value;
-  const stateOf = responseState({ store: responseStore, shared });
+  const responsesStore = openResponses({ home: environment.home, log, metrics, shared, engines });
+  const stateOf = responseState(responsesStore);
   const logNoDamage = logDamage(log);
 
   const money = accountServices(
@@ -147,10 +139,12 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       log,
       metrics,
       recorder: {
-        eraseSpace: (space) => {
+        eraseSpace(space) {
           features.eraseSpace(space);
-          responseStore.eraseSpace(space);
-          return recorder.eraseSpace(space);
+          const erasing = responsesStore.store.eraseSpace(space);
+          return erasing === undefined
+            ? recorder.eraseSpace(space)
+            : erasing.then(() => recorder.eraseSpace(space));
         },
       },
       upstream: (provider) => current.upstreams.of(provider),
@@ -253,7 +247,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const serve = receive(receiving, gateway, { goesOn: true });
   const sockets = new Sockets({
     serve,
-    warmUp: received(warmUp({ store: responseStore, shared, repairBody, config })),
+    warmUp: received(warmUp({ ...responsesStore, repairBody, config })),
     access,
     onRefused: receiving.onRefused,
     connections,
@@ -272,8 +266,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       : undefined;
   const countTokens = createTokenCounter({ protocols: CODECS, services });
   const responses = responsesRoutes({
-    store: responseStore,
-    shared,
+    ...responsesStore,
     upstream: (name) => {
       const provider = memberOf(config().providers, name);
       return provider && current.upstreams.of(provider);
@@ -390,7 +383,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         engines.open();
         sharedHealth?.open();
         replicas?.open();
-        openedResponses.create();
+        responsesStore.open();
         money.journal.open();
         if (needsKeys()) runTimeKeys.follow();
         features.openStores();
@@ -404,7 +397,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         await ui.close();
         await recorder.close();
         await memory.close();
-        openedResponses.created?.close();
+        await responsesStore.close();
         money.journal.close();
         await limits.close();
         await replicas?.close();
