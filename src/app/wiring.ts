@@ -126,6 +126,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       log,
       metrics,
       guard: limits.guard,
+      database: engines.database,
     },
     options.config,
   );
@@ -328,7 +329,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       return adminOptions({
         current: () => current,
         keys: runTimeKeys,
-        journal: money.journal,
+        spend: money.spend,
         limits,
         log,
         address: (request) => addresses.of(request),
@@ -370,7 +371,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         logExposed(log, [environment.home, options.config.samples.dir]);
         engines.open();
         openedResponses.create();
-        money.journal.open();
+        money.open();
         // A gateway that only tries something is asked in the name of one principal.
         if (as === undefined && needsKey(config().auth)) runTimeKeys.follow();
         features.openStores();
@@ -385,7 +386,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         await recorder.close();
         await memory.close();
         openedResponses.created?.close();
-        money.journal.close();
+        await money.close();
         await limits.close();
         await engines.close();
         runTimeKeys.close();
