@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { Secret } from '../../src/config/secret.ts';
 import { PostgresDatabase } from '../../src/engines/postgres.ts';
 import type { JsonObject } from '../../src/lib/json/json.ts';
@@ -121,7 +122,7 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
   async function expectNoDrift(): Promise<void> {
     const found = await database.query(
       `SELECT * FROM (
-        SELECT 'rows ' || s.span AS what, s.start, key, model, sum(cost) AS cost, count(*) AS tries FROM hopgate.spend_rows r,
+        SELECT 'rows ' || s.span AS what, s.start, key, model, coalesce(sum(cost), 0) AS cost, count(*) AS tries FROM hopgate.spend_rows r,
           LATERAL (VALUES (0, time - time % 3600000), (1, time - time % 86400000), (2, hopgate.spend_month_of(time))) s (span, start)
           GROUP BY 1, 2, 3, 4) a
        FULL JOIN (SELECT 'rows ' || span AS what, start, key, model, sum(cost) AS cost, sum(tries) AS tries
@@ -133,7 +134,7 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
     );
     expect(found).toEqual([]);
     const sessions = await database.query(
-      `SELECT * FROM (SELECT session, key, sum(cost) AS cost, count(*) AS tries FROM hopgate.spend_rows
+      `SELECT * FROM (SELECT session, key, coalesce(sum(cost), 0) AS cost, count(*) AS tries FROM hopgate.spend_rows
           WHERE session IS NOT NULL GROUP BY 1, 2) a
         FULL JOIN (SELECT session, key, sum(cost) AS cost, sum(tries) AS tries FROM hopgate.spend_session_totals
           GROUP BY 1, 2 HAVING sum(tries) <> 0) b ON (a.session, a.key) = (b.session, b.key)
@@ -142,6 +143,121 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
       LONG,
     );
     expect(sessions).toEqual([]);
+  }
+
+  test('a kill, a lost answer, a refusal to connect or a late repetition at any step loses no row and counts none twice', async () => {
+    const POINTS = ['taken', 'answered', 'marked', 'before the query', 'after the query'] as const;
+    const fault = fc.record({
+      point: fc.constantFrom(...POINTS),
+      /** How often the point is passed before. */
+      after: fc.nat({ max: 3 }),
+      kill: fc.boolean(),
+    });
+    const row = fc.record({
+      time: fc.integer({ min: NOW - 40 * DAY, max: NOW }),
+      key: fc.constantFrom('a', 'b\u0000c', 'd\ud800'),
+      model: fc.constantFrom('m', 'n'),
+      session: fc.constantFrom(undefined, 's', 't'),
+      cost: fc.option(fc.integer({ min: 0, max: 10 ** 12 }), { nil: undefined }),
+    });
+    const step = fc.record({
+      rows: fc.array(row, { maxLength: 30 }),
+      /** Of these, so many run when the fault comes. */
+      running: fc.nat({ max: 4 }),
+      fault: fc.option(fault, { nil: undefined }),
+    });
+    let files = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 5 }), async (steps) => {
+        const name = `property-${files++}`;
+        const before = await stored();
+        let expected = 0;
+        let cost = 0;
+        const batches: (readonly unknown[])[] = [];
+        let armed: { point: string; left: number } | undefined;
+        const pass = (point: string) => {
+          if (armed?.point !== point) return;
+          if (armed.left-- === 0) {
+            armed = { point, left: 0 };
+            throw new EngineAway('database', `fault: ${point}`);
+          }
+        };
+        const faulty = new Proxy<Sql>(database, {
+          get: (own, property) => {
+            if (property === 'query') {
+              return async (sql: string, values: readonly never[], deadline: number) => {
+                pass('before the query');
+                const rows = await own.query(sql, values, deadline);
+                if (sql.includes('spend_put')) batches.push(values);
+                pass('after the query');
+                return rows;
+              };
+            }
+            const value = Reflect.get(own, property) as unknown;
+            return typeof value === 'function' ? value.bind(own) : value;
+          },
+        });
+        let generation = 0;
+        const dead = new Set<number>();
+        const start = () => {
+          const own = generation;
+          return openReplica(name, faulty, (point) => {
+            if (dead.has(own)) throw new EngineAway('database', 'killed');
+            pass(point);
+          });
+        };
+        let shared = start();
+        for (const { rows, running, fault } of steps) {
+          armed = fault && { point: fault.point, left: fault.after };
+          const places: RunningPlace[] = [];
+          for (const [at, some] of rows.entries()) {
+            const one = rowOf(some);
+            expected++;
+            cost += one.cost ?? 0;
+            if (at < running) {
+              // As reserved it costs the same: so a kill changes no sum.
+              places.push(begin(shared, one));
+            } else spend(shared, one);
+          }
+          await Bun.sleep(3);
+          await shared.journal.flush();
+          await shared.read(() => {});
+          if (fault?.kill === true) {
+            // Nothing more of it reaches the database: what it has written stays in the file, as it is.
+            armed = undefined;
+            dead.add(generation);
+            await shared.close();
+            generation++;
+            shared = start();
+            shared.journal.open();
+          } else {
+            armed = undefined;
+            for (const place of places) shared.journal.end(place, place.running.reservedRow());
+          }
+        }
+        armed = undefined;
+        await shared.read(() => {});
+        // Batches that come again, in any order, behind all others.
+        for (const values of batches.toReversed()) {
+          await database.query(
+            'SELECT hopgate.spend_put($1, $2, $3)',
+            values as readonly never[],
+            LONG,
+          );
+        }
+        const after = await stored();
+        expect(after.tries! - before.tries!).toBe(expected);
+        expect(after.requests! - before.requests!).toBe(expected);
+        expect(after.cost! - before.cost!).toBe(cost);
+        await expectNoDrift();
+        await shared.close();
+      }),
+      { numRuns: 12, endOnFailure: true },
+    );
+  }, 240_000);
+
+  function openReplica(name: string, own: Sql, at: (point: string) => void): SharedSpend {
+    return replica(name, { database: own, at, flushAfterMs: 2 });
   }
 
   test('a try of a machine that is gone is booked as lost once; if the machine wakes, its true row takes the place', async () => {
