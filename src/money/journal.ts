@@ -5,7 +5,7 @@ import { fileAt, isDamage, setAside } from '../lib/store/versioned-store.ts';
 import { randomBase36 } from '../lib/text/ids.ts';
 import type { OutputEstimate } from './estimate.ts';
 import type { SpendReader } from './schema.ts';
-import type { Spool } from './shared/spool.ts';
+import type { Spool } from './shared/spool-store.ts';
 import type { SpendRow } from './spend.ts';
 import { SpendStore, type WaitingRow } from './spend-store.ts';
 import { RowTotals } from './totals.ts';

@@ -13,7 +13,7 @@ import {
   SUM_COLUMNS,
   type Sums,
 } from './schema.ts';
-import { ENDED, Spool, TAKEN_OVER } from './shared/spool.ts';
+import { ENDED, Spool, TAKEN_OVER } from './shared/spool-store.ts';
 import type { SpendRow } from './spend.ts';
 import { labelsText, monthOf, RowTotals } from './totals.ts';
 

@@ -2,7 +2,7 @@
 
 import { EngineAway, type Sql } from '../../lib/store/engines.ts';
 import type { SpendJournal } from '../journal.ts';
-import type { SpoolEntry } from './spool.ts';
+import type { SpoolEntry } from './spool-store.ts';
 
 /** Rows in one trip. */
 const BATCH = 200;
