@@ -65,6 +65,8 @@ for (let at = 0; at < ROWS; ) {
   const batch = Array.from({ length: Math.min(200, ROWS - at) }, (_, n) => ({
     row: rowAt(at + n),
     running: 0,
+    n: 0,
+    at: 0,
   }));
   at += store.write(batch, undefined);
 }

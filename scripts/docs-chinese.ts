@@ -343,10 +343,12 @@ export const MEANINGS: Readonly<Record<string, string>> = {
     '哪些流在发给客户端时按协议检查：都不检查、二十个中检查一个，或者全部检查。违反之处记入日志并计数，绝不修复。',
   'Models without a price: count = they are used, their cost is unknown and no budget counts it; refuse = they are not used.':
     '没有价格的模型：count = 可以使用，费用未知，任何预算都不计入；refuse = 不使用。',
-  'What requests cost: one row for each try at an upstream, in `$HOPGATE_HOME/state/spend.db`.':
-    '请求的费用：对上游的每次尝试一条记录，在 `$HOPGATE_HOME/state/spend.db` 中。',
-  'Days after which the rows of single tries are deleted; 0 = never. Totals by hour, day and month stay.':
-    '单次尝试的记录过多少天删除；0 表示不删除。按小时、天和月的总计一直保留。',
+  'What requests cost: one row for each try at an upstream, in `$HOPGATE_HOME/state/spend.db`, and in `engines.database` where there is one.':
+    '请求的费用：对上游的每次尝试一条记录，在 `$HOPGATE_HOME/state/spend.db` 中；配置了 `engines.database` 时也在其中。',
+  'Days after which the rows of single tries are deleted; 0 = never. In a shared database they go by whole months. Totals stay.':
+    '单次尝试的记录过多少天删除；0 表示不删除。共享数据库中按整月删除。总计保留。',
+  'Days after which totals by hour, day and month are deleted; 0 = never.':
+    '按小时、天和月的总计过多少天删除；0 表示不删除。',
   'Engines that several gateways share. Each is optional and by itself; what has no engine stays on each machine.':
     '多个网关共用的引擎。每个引擎都是可选的，彼此独立；没有引擎的状态留在各自的机器上。',
   'Valkey or Redis, for rates and concurrent requests of keys: `redis://user:password@host:6379/0`, `rediss://…` for TLS, `redis+sentinel://host1:26379,host2:26379/primary-name/0`, `redis+cluster://host1:6379,host2:6379`. `?ca_file=PATH` trusts a certificate of your own, `?sentinel_password=…` is the password of the sentinels, where they have one.':

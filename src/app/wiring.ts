@@ -130,6 +130,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       log,
       metrics,
       guard: limits.guard,
+      database: engines.database,
     },
     options.config,
   );
@@ -339,7 +340,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       return adminOptions({
         current: () => current,
         keys: runTimeKeys,
-        journal: money.journal,
+        spend: money.spend,
         limits,
         log,
         address: (request) => addresses.of(request),
@@ -384,7 +385,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         sharedHealth?.open();
         replicas?.open();
         responsesStore.open();
-        money.journal.open();
+        money.open();
         if (needsKeys()) runTimeKeys.follow();
         features.openStores();
         telemetry.open();
@@ -398,7 +399,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         await recorder.close();
         await memory.close();
         await responsesStore.close();
-        money.journal.close();
+        await money.close();
         await limits.close();
         await replicas?.close();
         await runTimeKeys.close();
