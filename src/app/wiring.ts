@@ -51,7 +51,8 @@ import { modelCatalogue } from './model-catalogue.ts';
 import { accountServices, paying } from './operations/accounts.ts';
 import { adminOptions } from './operations/admin.ts';
 import { engineServices } from './operations/engines.ts';
-import { recorderFor, recorderSettings } from './recorder.ts';
+import { sharedSamples } from './operations/shared-samples.ts';
+import { recorderFor, recorderSettings, retentionOf } from './recorder.ts';
 import { responseState } from './responses/response-state.ts';
 import { codexSearch, responsesRoutes } from './responses/routes.ts';
 import { warmUp } from './responses/warm-up.ts';
@@ -107,7 +108,9 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     engines: { ...engines, onError: options.config.engines.onError },
   });
   // A gateway that only tries something (a replay, a bisection) leaves nothing to look at.
-  const recorder = recorderFor(options.config, log, options.remembers !== false);
+  const recorder = recorderFor(options.config, log, options.remembers !== false, (ids) =>
+    replicas.purged(ids),
+  );
 
   const openedResponses = lazy(() =>
     openResponseStore({
@@ -119,6 +122,19 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const responseStore = openedResponses.value;
   const stateOf = responseState({ store: responseStore, shared });
   const logNoDamage = logDamage(log);
+  const replicas = sharedSamples({
+    engines,
+    home: environment.home,
+    root: resolve(options.config.samples.dir),
+    recorder: () => recorder,
+    retention: () => retentionOf(config()),
+    eraseHere(space, until) {
+      features.eraseSpace(space);
+      responseStore.eraseSpace(space);
+      return recorder.eraseSpace(space, until);
+    },
+    warn: (message) => event(log, 'samples.problem', { message }, 'warn'),
+  });
 
   const money = accountServices(
     {
@@ -134,13 +150,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     {
       log,
       metrics,
-      recorder: {
-        eraseSpace: (space) => {
-          features.eraseSpace(space);
-          responseStore.eraseSpace(space);
-          return recorder.eraseSpace(space);
-        },
-      },
+      recorder: replicas,
       upstream: (provider) => current.upstreams.of(provider),
       ownPayer: money.own,
       keeps: options.remembers !== false,
@@ -286,6 +296,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     mend: repairBody,
     watch: (watcher) => recorder.watch(watcher),
     recorder,
+    replicas,
   });
   const catalogue = modelCatalogue({
     services,
@@ -374,6 +385,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         // A gateway that only tries something is asked in the name of one principal.
         if (as === undefined && needsKey(config().auth)) runTimeKeys.follow();
         features.openStores();
+        replicas.open();
         telemetry.open();
       },
       drain() {
@@ -383,6 +395,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       async close() {
         await ui.close();
         await recorder.close();
+        await replicas.close();
         await memory.close();
         openedResponses.created?.close();
         money.journal.close();

@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '../../lib/json/json.ts';
 import { preciseNow } from '../../lib/loop/precise-time.ts';
-import { nameHash, RecentErasures } from '../../lib/store/erasures.ts';
+import { type HashedName, nameHash, RecentErasures } from '../../lib/store/erasures.ts';
 import { type Chain, chainSteps, walkChain } from './chain.ts';
 import { keyOf, type PendingWrite, PendingWrites } from './pending-writes.ts';
 import {
@@ -36,7 +36,7 @@ export interface ResponseStore {
   /** The owner's output items with these ids; unknown ones are left out. */
   items(ids: Iterable<string>, owner: string): ReadonlyMap<string, KnownItem>;
   /** Deletes every response made with this memory space: now, and again after other processes have written theirs. */
-  eraseSpace(space: string): void;
+  eraseSpace(space: string | HashedName): void;
   /** Writes everything queued; what cannot be written stays queued. Never throws. */
   flush(): void;
   /** Flushes and closes the file. */
