@@ -1,8 +1,9 @@
 /** Full-text search over exchanges: on disk by the index, which is filled in the background, in memory by reading them. */
 
+import { GatewayError } from '../../../conversation/errors.ts';
 import { othersTurn, runInSlices } from '../../../lib/loop/steps.ts';
 import type { RecentSamples } from '../../../samples/record/recent.ts';
-import type { SampleStore } from '../../../samples/sample.ts';
+import type { SampleMeta, SampleStore } from '../../../samples/sample.ts';
 import type { Hit } from '../api.ts';
 import type { ReadingParts } from '../bodies/decode-body.ts';
 import { snippetOf } from './snippet.ts';
@@ -115,6 +116,16 @@ export class TextSearch {
     return found;
   }
 
+  /** Brings the bodies of a sample here, or finds that there are none; false: they may come later. */
+  async #bring(meta: SampleMeta): Promise<boolean> {
+    try {
+      await this.#options.store().fetch(meta);
+      return true;
+    } catch (thrown) {
+      return thrown instanceof GatewayError && thrown.kind === 'not_found';
+    }
+  }
+
   async #readAll(): Promise<void> {
     const { store, parts } = this.#options;
     while (this.#again && !this.#closed) {
@@ -129,6 +140,7 @@ export class TextSearch {
               began = performance.now();
             };
             const meta = store().find(id);
+            if (meta !== undefined && !(await this.#bring(meta))) return;
             store().texts.put(id, meta === undefined ? [] : textsOf(store(), meta, parts));
             await pause();
             for (const _ of store().texts.merge()) await pause();
