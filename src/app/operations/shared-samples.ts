@@ -1,8 +1,8 @@
 /** Recorded exchanges and erasures over all replicas: what a process does where engines are configured, and nothing where none are. */
 
 import { join } from 'node:path';
-import type { Engines } from '../../engines/open-engines.ts';
 import { GatewayError } from '../../conversation/errors.ts';
+import type { Engines } from '../../engines/open-engines.ts';
 import { EngineAway } from '../../lib/store/engines.ts';
 import type { HashedName } from '../../lib/store/erasures.ts';
 import { SharedErasures } from '../../lib/store/shared-erasures.ts';

@@ -2,7 +2,12 @@
 
 import type { Database } from 'bun:sqlite';
 import { preciseNow } from '../../lib/loop/precise-time.ts';
-import { ERASURES_KEPT_MS, type HashedName, nameHash, RecentErasures } from '../../lib/store/erasures.ts';
+import {
+  ERASURES_KEPT_MS,
+  type HashedName,
+  nameHash,
+  RecentErasures,
+} from '../../lib/store/erasures.ts';
 import { openStateFile } from '../../lib/store/versioned-store.ts';
 
 export interface DescriptionStore {

@@ -15,9 +15,7 @@ export class HashedName {
 
 /** The hash under which a name is stored where the name itself may be personal data. */
 export const nameHash = (name: string | HashedName): string =>
-  typeof name === 'string'
-    ? new Bun.CryptoHasher('sha256').update(name).digest('hex')
-    : name.hash;
+  typeof name === 'string' ? new Bun.CryptoHasher('sha256').update(name).digest('hex') : name.hash;
 
 /** The erasures that this process made. Times are those of `instant`. */
 export class RecentErasures {

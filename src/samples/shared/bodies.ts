@@ -98,11 +98,14 @@ export async function fetchBodies(
   let part = 0;
   let rest: Uint8Array = new Uint8Array(0);
   const next = async () => {
-    const stored = part < parts ? await objects.get(partOf(key, part), undefined, PART_MS) : undefined;
+    const stored =
+      part < parts ? await objects.get(partOf(key, part), undefined, PART_MS) : undefined;
     if (stored === undefined) throw new UnreadableBodies(`the object ${key} is not there any more`);
     const plain = seal.open(stored, placeOf(key, part));
     if (plain === undefined) {
-      throw new UnreadableBodies(`the object ${key} cannot be opened: is its secret in engines.seal?`);
+      throw new UnreadableBodies(
+        `the object ${key} cannot be opened: is its secret in engines.seal?`,
+      );
     }
     part++;
     rest = plain;

@@ -90,7 +90,8 @@ export class LocalFolder {
       for (const one of some) {
         const meta = readWhole(this.root, one.entry, one.id);
         if (meta?.object !== undefined) {
-          for (const { file } of meta.edges) rmSync(join(this.root, one.entry, file), { force: true });
+          for (const { file } of meta.edges)
+            rmSync(join(this.root, one.entry, file), { force: true });
         }
         this.store.hold(one, 0);
       }

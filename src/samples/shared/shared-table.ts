@@ -1,13 +1,13 @@
 /** The shared list of samples in Postgres: what is uploaded, what is removed, in an order that every replica can follow. */
 
 import type { Sql, SqlReader } from '../../lib/store/engines.ts';
-import { prepared } from '../../lib/store/shared-tables.ts';
 import {
   beforeErasures,
   DATABASE_NOW,
   isErased,
   type SharedErasures,
 } from '../../lib/store/shared-erasures.ts';
+import { prepared } from '../../lib/store/shared-tables.ts';
 import type { Retention } from '../store/retention.ts';
 
 /**
@@ -101,7 +101,9 @@ export class SharedTable {
   reserve(
     replica: string,
     samples: readonly NewSample[],
-  ): Promise<readonly { readonly id: string; readonly replica: string; readonly state: SharedState }[]> {
+  ): Promise<
+    readonly { readonly id: string; readonly replica: string; readonly state: SharedState }[]
+  > {
     return this.#database.transaction(async (inside) => {
       await beforeErasures(inside);
       await this.#readClock(inside);
@@ -186,7 +188,12 @@ export class SharedTable {
    * size only once no successful one is left. Abandoned uploads too. A page of ids.
    * @throws EngineAway
    */
-  async overdue({ keepDays, keepFailedDays, maxBytes, maxCount }: Retention): Promise<readonly string[]> {
+  async overdue({
+    keepDays,
+    keepFailedDays,
+    maxBytes,
+    maxCount,
+  }: Retention): Promise<readonly string[]> {
     const rows = await this.#database.query<{ id: string }>(
       `WITH ranked AS (
          SELECT id, failed, began,

@@ -74,9 +74,7 @@ export class SharingStore {
 
   add({ id, entry }: KnownSample): void {
     this.#db
-      .query(
-        'INSERT INTO known (id, entry) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET seen = 1',
-      )
+      .query('INSERT INTO known (id, entry) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET seen = 1')
       .run(id, entry);
   }
 
@@ -110,7 +108,9 @@ export class SharingStore {
   /** Samples whose bodies lie here beyond this many bytes, the least recently used ones first; a page. */
   beyond(bytes: number): readonly KnownSample[] {
     const { held } = this.#db
-      .query<{ held: number }, []>('SELECT coalesce(sum(held), 0) AS held FROM known WHERE held > 0')
+      .query<{ held: number }, []>(
+        'SELECT coalesce(sum(held), 0) AS held FROM known WHERE held > 0',
+      )
       .get()!;
     let over = held - bytes;
     if (over <= 0) return [];

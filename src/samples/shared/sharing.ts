@@ -1,9 +1,9 @@
 /** Samples of all replicas in every folder: uploads, follows, cleans and erases in the background, behind every request. */
 
+import { Repeating } from '../../lib/loop/repeating.ts';
 import { EngineAway, type KeyValue, type Objects, type Sql } from '../../lib/store/engines.ts';
 import type { SharedErasures } from '../../lib/store/shared-erasures.ts';
 import type { TextSeal } from '../../lib/store/text-seal.ts';
-import { Repeating } from '../../lib/loop/repeating.ts';
 import type { SampleMeta, SampleWatcher } from '../sample.ts';
 import type { Retention } from '../store/retention.ts';
 import { Cleaner } from './cleaner.ts';
@@ -25,6 +25,8 @@ export interface SharingOptions {
   readonly retention: () => Retention;
   /** Called once for each new problem. */
   readonly warn: (message: string) => void;
+  /** Milliseconds between two rounds of cleaning. */
+  readonly cleanMs?: number;
   readonly onStep?: UploaderOptions['onStep'];
 }
 
@@ -46,7 +48,11 @@ export class Sharing {
   readonly #cleaner: Cleaner;
   readonly #fetcher: BodyFetcher;
   readonly #watchers = new Set<SampleWatcher>();
-  readonly #loops: { readonly upload: Repeating; readonly follow: Repeating; readonly clean: Repeating };
+  readonly #loops: {
+    readonly upload: Repeating;
+    readonly follow: Repeating;
+    readonly clean: Repeating;
+  };
   #unwatch: (() => void) | undefined;
   #followed = false;
   #lost = 0;
@@ -96,7 +102,7 @@ export class Sharing {
     this.#loops = {
       upload: this.#loop('cannot be uploaded', FOLLOW_MS, () => this.#upload()),
       follow: this.#loop('cannot be followed', FOLLOW_MS, () => this.#follow()),
-      clean: this.#loop('cannot be cleaned', CLEAN_MS, () => this.#clean()),
+      clean: this.#loop('cannot be cleaned', options.cleanMs ?? CLEAN_MS, () => this.#clean()),
     };
   }
 
@@ -130,7 +136,10 @@ export class Sharing {
     const lost = ids.filter((id) => !this.#folder.store.knows(id)).length;
     if (lost === 0) return;
     this.#lost += lost;
-    this.#problem('dropped before they could be uploaded, since the limits were reached', this.#lost);
+    this.#problem(
+      'dropped before they could be uploaded, since the limits were reached',
+      this.#lost,
+    );
   }
 
   /** Samples that were removed before they could be uploaded. */

@@ -96,7 +96,10 @@ export class Uploader {
     }
     if (uploads.length === 0) return;
     const there = new Map(
-      (await table.reserve(folder.store.replica, uploads.map(newSample))).map((row) => [row.id, row]),
+      (await table.reserve(folder.store.replica, uploads.map(newSample))).map((row) => [
+        row.id,
+        row,
+      ]),
     );
     await this.#step(STEPS.reserved);
     const removed: string[] = [];

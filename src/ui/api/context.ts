@@ -1,8 +1,8 @@
 /** What the routes of the page's API share: samples on disk, prices, running jobs and open event streams. */
 
 import type { Config } from '../../config/config.ts';
-import { type Prices, pricesOf } from '../../samples/replay/cost.ts';
 import type { RecentSamples } from '../../samples/record/recent.ts';
+import { type Prices, pricesOf } from '../../samples/replay/cost.ts';
 import type { SampleMeta, SampleStore, SampleWatcher } from '../../samples/sample.ts';
 import type { Viewer } from './guard.ts';
 import { createJobs, type Jobs } from './jobs/jobs.ts';

@@ -61,11 +61,7 @@ export function openSampleStore(config: Config, { text, io, deps }: Invocation):
 }
 
 /** Another folder than the configured one is not shared with other replicas. */
-function storeAt(
-  root: string,
-  config: Config | undefined,
-  deps: Invocation['deps'],
-): SampleStore {
+function storeAt(root: string, config: Config | undefined, deps: Invocation['deps']): SampleStore {
   const isShared = config !== undefined && resolve(config.samples.dir) === root;
   return deps.samples(root, false, isShared ? fetchFor(config, root) : undefined);
 }

@@ -18,7 +18,9 @@ export function fetchFor({ engines }: Config, root: string): SampleStore['fetch'
     const opened = openEngines({ objects, seal, onError }, () => {});
     const store = new SharingStore(root);
     try {
-      await new BodyFetcher({ root, objects: opened.objects!, seal: opened.seal, store }).fetch(meta);
+      await new BodyFetcher({ root, objects: opened.objects!, seal: opened.seal, store }).fetch(
+        meta,
+      );
     } finally {
       store.close();
       await opened.close();
