@@ -14,8 +14,8 @@ const PUBLISH_MS = 100;
 /** Changes are told together. */
 const TOGETHER_MS = 200;
 /** Everything that runs is told again so often, and forgotten where it was not. */
-const AGAIN_MS = 10_000;
-const FORGOTTEN_MS = 30_000;
+const AGAIN_MS = 5000;
+const FORGOTTEN_MS = 15_000;
 /** After its end, an exchange stays until its sample comes; one that is not recorded goes then. */
 const AFTER_END_MS = 5000;
 /** Exchanges of one message, and those that are held. */
