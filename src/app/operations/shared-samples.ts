@@ -29,8 +29,6 @@ export interface SharedSamplesOptions {
   readonly warn: (message: string) => void;
 }
 
-export type SharedSamples = ReturnType<typeof sharedSamples>;
-
 export function sharedSamples(options: SharedSamplesOptions) {
   const { engines, home, root, recorder, retention, eraseHere, warn } = options;
   const { database, objects, cache, seal } = engines;
@@ -121,7 +119,7 @@ export function sharedSamples(options: SharedSamplesOptions) {
         running?.eraseSpace(name);
         await eraseHere(name, at);
       });
-      erasures?.open();
+      erasures?.follow();
       running?.open();
       openSharing();
     },

@@ -15,8 +15,8 @@ export interface Erasure {
   readonly at: number;
 }
 
-/** Erases what this process holds. What it rejects with is reported, and it is called again. */
-export type ErasureListener = (erasure: Erasure) => void | Promise<unknown>;
+/** Erases what this process holds, and may return a promise. If that fails it is reported, and called again. */
+export type ErasureListener = (erasure: Erasure) => unknown;
 
 export interface SharedErasuresOptions {
   readonly database: Sql;
@@ -90,8 +90,8 @@ export class SharedErasures {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Begins to follow, in the background. */
-  open(): void {
+  /** Begins to follow the table, in the background. */
+  follow(): void {
     this.#unwatch ??= this.#options.cache?.watch(CHANNEL, () => this.#following.wake());
     this.#following.wake();
   }

@@ -119,7 +119,10 @@ export class RunningElsewhere {
   }
 
   #row(row: SampleRow): void {
-    if (row.state !== 'open') return this.#gone([row.id]);
+    if (row.state !== 'open') {
+      this.#gone([row.id]);
+      return;
+    }
     // Under more load than that, the list is no use.
     if (this.#own.size >= MOST_TOLD && !this.#own.has(row.id)) return;
     this.#own.set(row.id, row);

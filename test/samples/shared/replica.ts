@@ -97,7 +97,7 @@ export class Replica {
     this.erasures.listen(({ name, at }) => this.recorder.eraseSpace(name, at));
     this.recorder.watch({ row: ({ state }) => state !== 'open' && this.sharing.wake(), gone() {} });
     this.sharing.open();
-    this.erasures.open();
+    this.erasures.follow();
   }
 
   /** An exchange that says these words, complete or only started. */

@@ -1,7 +1,4 @@
-/**
- * Starts a store that speaks S3 for tests: versitygw, which is strict about signatures (`HOPGATE_VERSITYGW` names the
- * program), or moto (`HOPGATE_MOTO_SERVER`).
- */
+/** Starts a store that speaks S3 for tests: the strict versitygw (`HOPGATE_VERSITYGW` names it), else moto (`HOPGATE_MOTO_SERVER`). */
 
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
