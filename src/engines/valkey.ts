@@ -243,7 +243,8 @@ const isSilent = (error: Error): boolean =>
   hasGivenUp(error) || error.message === 'Connection is closed.';
 
 // What a server answers while it cannot serve; any other answer is an error of the call.
-const NOT_SERVING = /^(LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|TRYAGAIN|BUSY|MISCONF|OOM|NOREPLICAS)\b/;
+const NOT_SERVING =
+  /^(LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|TRYAGAIN|BUSY|MISCONF|OOM|NOREPLICAS)\b/;
 
 function isAway(thrown: unknown): boolean {
   if (!(thrown instanceof Error)) return true;

@@ -190,7 +190,7 @@ describe.skipIf(!HAS_POSTGRES || !HAS_OBJECTS)('samples of several replicas', ()
       const child = Bun.spawn(
         [
           process.execPath,
-          join(import.meta.dir, 'killed-replica.ts'),
+          Bun.fileURLToPath(new URL('./killed-replica.ts', import.meta.url)),
           JSON.stringify({
             url: database.url,
             endpoint: objects.endpoint,
