@@ -164,7 +164,8 @@ export class Sharing {
     this.#unwatch?.();
     const { upload, ...others } = this.#loops;
     await Promise.all(Object.values(others).map((loop) => loop.close()));
-    const last = this.#folder.store.leads() ? this.#uploader.run().catch(() => {}) : undefined;
+    const mayUpload = this.#followed && this.#folder.store.leads();
+    const last = mayUpload ? this.#uploader.run().catch(() => {}) : undefined;
     await Promise.race([last, Bun.sleep(LAST_MS)]);
     this.#uploader.close();
     await Promise.all([upload.close(), last]);

@@ -47,24 +47,32 @@ export class Uploader {
   #number = 0;
   #rebuilds = 0;
   #closed = false;
+  #running: Promise<void> | undefined;
 
   constructor(options: UploaderOptions) {
     this.#options = options;
   }
 
   /** Uploads everything that is finished by now. @throws EngineAway, or the refusal of the object store */
-  async run(): Promise<void> {
+  run(): Promise<void> {
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  /** No upload begins any more. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  async #run(): Promise<void> {
     while (!this.#closed) {
       const { found, last } = this.#next();
       if (found.length > 0) await this.#upload(found);
       if (last === this.#number) return;
       this.#number = last;
     }
-  }
-
-  /** No upload begins any more. */
-  close(): void {
-    this.#closed = true;
   }
 
   /** The next samples that the shared list does not have, and the number behind them. */

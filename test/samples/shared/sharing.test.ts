@@ -5,6 +5,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { PostgresDatabase } from '../../../src/engines/postgres.ts';
+import { runAtOnce } from '../../../src/lib/loop/steps.ts';
 import { STEPS } from '../../../src/samples/shared/uploader.ts';
 import {
   type DatabaseServer,
@@ -99,6 +100,38 @@ describe.skipIf(!HAS_POSTGRES || !HAS_OBJECTS)('samples of several replicas', ()
     expect(b.store.export(b.store.find(id)!, false)).toEqual(
       a.store.export(a.store.find(id)!, false),
     );
+  });
+
+  test('a store answers alike for what was recorded here and elsewhere', async () => {
+    const [a, b] = [start(), start()];
+    const ids = [await a.record('first words', 'ann'), await a.record('second words')];
+    await until(() => ids.every((id) => b.lists(id)));
+    const since = Date.now() - 3_600_000;
+    const end = Date.now() + 3_600_000;
+    const said = async ({ store }: Replica) => {
+      for (const id of ids) await store.fetch(store.find(id)!);
+      for (const id of ids) store.texts.put(id, [{ text: `the words of ${id}`, added: true }]);
+      const metas = ids.map((id) => store.find(id)!);
+      return {
+        all: store.list(),
+        some: store.list({ status: 'ok', model: 'm', sort: { by: 'total', up: true }, limit: 1 }),
+        none: store.list({ status: 'failed' }),
+        targets: store.targets(),
+        matching: store.matching(ids[0]!.slice(0, -2), 5),
+        sums: store
+          .statistics({ since, until: end }, 3_600_000)
+          .sums()
+          .map((sum) => sum.requests),
+        rows: metas.map((meta) => store.row(meta)),
+        bodies: metas.map((meta) =>
+          meta.edges.map(({ stage }) => Buffer.from(store.read(meta, stage)!).toString()),
+        ),
+        missing: store.read(metas[0]!, 'hop2-provider-request'),
+        found: [...runAtOnce(store.texts.find([ids[1]!])).by.keys()],
+        exported: metas.map((meta) => store.export(meta, true)),
+      };
+    };
+    expect(await said(b)).toEqual(await said(a));
   });
 
   test('objects and tables show no word of a sample where a secret seals them', async () => {

@@ -12,6 +12,12 @@ const HINTS = {
   objects: 'Check engines.objects: endpoint, bucket, region and key.',
 } as const;
 
+/** The list of what the store holds is in the database. */
+const ALONE = [
+  'nothing is stored in it without a database: recorded exchanges stay on each machine',
+  'Set engines.database, or remove engines.objects.',
+] as const;
+
 export async function checkEngines({ engines: config }: Config): Promise<readonly Finding[]> {
   const engines = openEngines(config, () => {});
   try {
@@ -30,7 +36,8 @@ export async function checkEngines({ engines: config }: Config): Promise<readonl
         }
       }),
     );
-    return found.flat();
+    const alone = engines.objects !== undefined && engines.database === undefined;
+    return [...found.flat(), ...(alone ? [finding('engine objects', 'warn', ...ALONE)] : [])];
   } finally {
     await engines.close();
   }

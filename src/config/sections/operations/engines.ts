@@ -107,12 +107,6 @@ export function resolveEngines(
   const cache = read('cache', own.cache, cacheAddress);
   const database = read('database', own.database, databaseAddress);
   const objects = read('objects', own.objects, (text) => objectsAddress(text, environment));
-  if (objects !== undefined && own.database === undefined) {
-    findings.warnings.push({
-      path: ['engines', 'objects'],
-      message: 'needs engines.database beside it: recorded exchanges stay on each machine',
-    });
-  }
   return {
     ...(cache !== undefined && { cache }),
     ...(database !== undefined && { database }),
