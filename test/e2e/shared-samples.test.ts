@@ -223,7 +223,7 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES || !HAS_BOUNCER || !HAS_OBJECTS)(
         await until(() => tracesIn(folder(one), 'ann-space').length === 0);
         expect((await list(one)).filter(({ id }) => ids.includes(id))).toEqual([]);
       }
-      expect(existsSync(join(folder(b), 'state', 'erasures.json'))).toBe(true);
+      await until(() => existsSync(join(folder(b), 'state', 'erasures.json')));
     });
   },
 );
