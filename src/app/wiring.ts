@@ -21,6 +21,7 @@ import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { isLoopback } from '../lib/http/local-address.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { atTickEnd } from '../lib/loop/tick-end.ts';
+import { nameHash } from '../lib/store/erasures.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 import { openLimits } from '../limits/open-limits.ts';
 import { Connections } from '../server/connections.ts';
@@ -51,7 +52,8 @@ import { engineServices } from './operations/engines.ts';
 import { keyServices } from './operations/keys.ts';
 import { replicaServices } from './operations/replicas.ts';
 import { restEvents, sharedHealthOf } from './operations/shared-health.ts';
-import { recorderFor, recorderSettings } from './recorder.ts';
+import { sharedSamples } from './operations/shared-samples.ts';
+import { recorderFor, recorderSettings, retentionOf } from './recorder.ts';
 import { openResponses } from './responses/open-responses.ts';
 import { responseState } from './responses/response-state.ts';
 import { codexSearch, responsesRoutes } from './responses/routes.ts';
@@ -118,11 +120,27 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     engines: { ...engines, onError: options.config.engines.onError },
   });
   // A gateway that only tries something (a replay, a bisection) leaves nothing to look at.
-  const recorder = recorderFor(options.config, log, options.remembers !== false);
+  const recorder = recorderFor(options.config, log, options.remembers !== false, (ids) =>
+    sharing.purged(ids),
+  );
 
   const responsesStore = openResponses({ home: environment.home, log, metrics, shared, engines });
   const stateOf = responseState(responsesStore);
   const logNoDamage = logDamage(log);
+  const sharing = sharedSamples({
+    engines,
+    home: environment.home,
+    root: resolve(options.config.samples.dir),
+    recorder: () => recorder,
+    retention: () => retentionOf(config()),
+    eraseHere(space, until) {
+      features.eraseSpace(space);
+      const erasing = responsesStore.store.forgetSpace(nameHash(space), until);
+      const erase = () => recorder.eraseSpace(space, until);
+      return erasing === undefined ? erase() : erasing.then(erase);
+    },
+    warn: (message) => event(log, 'samples.problem', { message }, 'warn'),
+  });
 
   const money = accountServices(
     {
@@ -139,15 +157,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     {
       log,
       metrics,
-      recorder: {
-        eraseSpace(space) {
-          features.eraseSpace(space);
-          const erasing = responsesStore.store.eraseSpace(space);
-          return erasing === undefined
-            ? recorder.eraseSpace(space)
-            : erasing.then(() => recorder.eraseSpace(space));
-        },
-      },
+      recorder: sharing,
       upstream: (provider) => current.upstreams.of(provider),
       ownPayer: money.own,
       engines,
@@ -298,6 +308,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     mend: repairBody,
     watch: (watcher) => recorder.watch(watcher),
     recorder,
+    replicas: sharing,
   });
   const catalogue = modelCatalogue({
     services,
@@ -388,6 +399,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         money.open();
         if (needsKeys()) runTimeKeys.follow();
         features.openStores();
+        sharing.open();
         telemetry.open();
       },
       drain() {
@@ -397,6 +409,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       async close() {
         await ui.close();
         await recorder.close();
+        await sharing.close();
         await memory.close();
         await responsesStore.close();
         await money.close();

@@ -104,6 +104,17 @@ export interface SampleMeta {
   readonly redacted?: readonly string[];
   /** What the sample is for, where a command made it. */
   readonly about?: string;
+  /** Its bodies are in the shared object store; here they may be missing. */
+  readonly object?: SharedBodies;
+}
+
+/** Where the object store has the bodies of a sample: one after the other, cut into parts. */
+export interface SharedBodies {
+  /** Each part has its number behind it: `KEY/0`, `KEY/1` … */
+  readonly key: string;
+  readonly parts: number;
+  /** Bytes of each body, in the order of `edges`. */
+  readonly sizes: readonly number[];
 }
 
 /** What a list shows of a sample. */
@@ -353,6 +364,11 @@ export interface SampleStore {
   matching(part: string, limit: number): readonly SampleRow[];
   /** What a list shows of this sample. */
   row(meta: SampleMeta): SampleRow;
+  /**
+   * Fetches the bodies of a sample that another replica recorded; everything else is here already.
+   * @throws GatewayError when they cannot be fetched now, or are gone
+   */
+  fetch(meta: SampleMeta): Promise<void>;
   /** The body of a stage; undefined when there is none. */
   read(meta: SampleMeta, stage: string): Uint8Array | undefined;
   /** The file of a stage. */

@@ -79,6 +79,13 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('doctor', () => {
     expect(found.find(({ message }) => /^(Redis|Valkey) \d/.test(message))).toBeDefined();
   });
 
+  test('warns of an object store without a database: nothing would be stored in it', async () => {
+    const found = await doctor({
+      objects: `s3://key:secret@bucket?region=r&endpoint=http://127.0.0.1:${await freePort()}`,
+    });
+    expect(found.find(({ status }) => status === 'warn')?.message).toContain('without a database');
+  });
+
   test('fails for one that cannot be reached, and for a wrong password', async () => {
     const locked = await startCache(['--requirepass', 'another']);
     const found = await doctor({

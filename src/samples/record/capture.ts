@@ -4,6 +4,7 @@ import type { GatewayError } from '../../conversation/errors.ts';
 import { type EntryName, protocolOf } from '../../conversation/models/endpoint-names.ts';
 import { targetName } from '../../conversation/target.ts';
 import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
+import { type HashedName, nameHash } from '../../lib/store/erasures.ts';
 import type { BlankedContent } from '../mask/blank-body.ts';
 import { KnownSecrets } from '../mask/known-secrets.ts';
 import { round, sampleError } from '../meta-values.ts';
@@ -39,6 +40,19 @@ export interface CaptureHooks {
   onRoute(capture: Capture, route: string | undefined): void;
   onEnd(capture: Capture): void;
 }
+
+/** A memory space, or its hash where another replica erased it. */
+export type SpaceName = string | HashedName;
+
+/** @param until not one that began later, in ms since 1970 */
+export const isOfSpace = (
+  { memorySpace, time }: Pick<Capture, 'memorySpace' | 'time'>,
+  space: SpaceName,
+  until = Number.POSITIVE_INFINITY,
+): boolean =>
+  memorySpace !== undefined &&
+  time <= until &&
+  (memorySpace === space || nameHash(memorySpace) === nameHash(space));
 
 // Memory of a stage beside its body: headers, facts, times of its chunks.
 const STAGE_OVERHEAD_BYTES = 2048;

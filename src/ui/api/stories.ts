@@ -44,7 +44,7 @@ export const storyRoutes = (context: ApiContext) =>
     { query: STORIES_QUERY },
   );
 
-/** Undefined: there is no such exchange, or this viewer may not see it. */
+/** Undefined: there is no such exchange, this viewer may not see it, or its bodies cannot be fetched now. */
 async function storyOf(
   id: string,
   viewer: Viewer,
@@ -61,7 +61,8 @@ async function storyOf(
       answered: firstWords(answerOf(meta, sent, context)),
     };
   } catch (thrown) {
-    if (thrown instanceof GatewayError && thrown.kind === 'not_found') return undefined;
+    const away = ['not_found', 'overloaded'];
+    if (thrown instanceof GatewayError && away.includes(thrown.kind)) return undefined;
     throw thrown;
   }
 }

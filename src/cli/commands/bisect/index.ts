@@ -74,7 +74,8 @@ async function runBisect(invocation: Invocation): Promise<number> {
   try {
     const named = invocation.arguments[0];
     if (named === undefined) throw new UsageError('"hopgate bisect" needs an id or a file.');
-    return await bisectSource(store, config, sourceNamed(store, named, invocation), invocation);
+    const source = await sourceNamed(store, named, invocation);
+    return await bisectSource(store, config, source, invocation);
   } finally {
     store.close();
   }

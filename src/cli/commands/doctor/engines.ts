@@ -17,6 +17,12 @@ const HINTS = {
   objects: 'Check engines.objects: endpoint, bucket, region and key.',
 } as const;
 
+/** The list of what the store holds is in the database. */
+const ALONE = [
+  'nothing is stored in it without a database: recorded exchanges stay on each machine',
+  'Set engines.database, or remove engines.objects.',
+] as const;
+
 /** @param version of this program */
 export async function checkEngines(config: Config, version: string): Promise<readonly Finding[]> {
   const engines = openEngines(config.engines, () => {});
@@ -40,7 +46,12 @@ export async function checkEngines(config: Config, version: string): Promise<rea
       engines.database === undefined
         ? []
         : await checkReplicas(engines.database, configFingerprint(config), version);
-    return [...found.flat(), ...replicas];
+    const alone = engines.objects !== undefined && engines.database === undefined;
+    return [
+      ...found.flat(),
+      ...(alone ? [finding('engine objects', 'warn', ...ALONE)] : []),
+      ...replicas,
+    ];
   } finally {
     await engines.close();
   }

@@ -81,7 +81,7 @@ async function runReplay(invocation: Invocation): Promise<number> {
     const { runs, comparison } = await replay(
       {
         config,
-        sources: selectSources(store, targets, invocation),
+        sources: await selectSources(store, targets, invocation),
         to: text('to'),
         repair: !flag('no-repair'),
         compare,
@@ -109,11 +109,11 @@ function splitArguments({ arguments: words, text }: Invocation): readonly [strin
   return [words.filter((word) => !setting(word)), [first, ...words.filter(setting)]];
 }
 
-function selectSources(
+async function selectSources(
   store: SampleStore,
   named: readonly string[],
   invocation: Invocation,
-): readonly ReplaySource[] {
+): Promise<readonly ReplaySource[]> {
   const { number, text } = invocation;
   const last =
     number('last') ?? (named.length === 0 && text('where') !== undefined ? 1 : undefined);
@@ -125,7 +125,9 @@ function selectSources(
       return meta?.edges.some((edge) => edge.stage === stage) === true ? [meta] : [];
     });
     if (found.length === 0) throw new UsageError(`No sample in ${store.root} fits.`);
-    return found.slice(0, last).map((meta) => fromSample(store, meta, stage));
+    const wanted = found.slice(0, last);
+    for (const meta of wanted) await store.fetch(meta);
+    return wanted.map((meta) => fromSample(store, meta, stage));
   }
   if (named.length === 0)
     throw new UsageError('"hopgate replay" needs an id, a file, or --last N.');

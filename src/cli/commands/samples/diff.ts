@@ -12,7 +12,7 @@ export async function runDiff(
   [id, first, second]: readonly string[],
   { out, flag }: Invocation,
 ): Promise<number> {
-  const meta = sampleNamed(store, id, 'samples diff');
+  const meta = await sampleNamed(store, id, 'samples diff');
   const diff = compareStages(store, meta, ...stagesToCompare(meta, first, second));
   const { a, b, identical, changes } = diff;
   if (flag('json')) {
