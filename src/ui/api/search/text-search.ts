@@ -1,10 +1,10 @@
 /** Full-text search over exchanges: on disk by the index, which is filled in the background, in memory by reading them. */
 
 import { othersTurn, runInSlices } from '../../../lib/loop/steps.ts';
+import type { ReadingParts } from '../../../samples/decode/decode-body.ts';
 import type { RecentSamples } from '../../../samples/record/recent.ts';
 import type { SampleStore } from '../../../samples/sample.ts';
 import type { Hit } from '../api.ts';
-import type { ReadingParts } from '../bodies/decode-body.ts';
 import { snippetOf } from './snippet.ts';
 import { textsOf } from './texts-of.ts';
 
