@@ -104,7 +104,12 @@ export interface SampleMeta {
   readonly redacted?: readonly string[];
   /** What the sample is for, where a command made it. */
   readonly about?: string;
+  /** The command that made the exchange; left out: it is a client's. */
+  readonly made_by?: MadeBy;
 }
+
+/** Commands that store exchanges of their own. */
+export type MadeBy = 'bisect';
 
 /** What a list shows of a sample. */
 export interface SampleRow {
@@ -141,6 +146,8 @@ export interface SampleRow {
   /** `Claude Code`, `Codex`, `OpenAI SDK`, … by the user agent; '' without one. */
   readonly client: string;
   readonly memory_space?: string;
+  /** The command that made it, '' for a client's. */
+  readonly made_by: MadeBy | '';
   /** Size of all bodies. */
   readonly bytes: number;
   /** Held in the memory of this process alone; nothing of it is on disk. */
@@ -173,6 +180,8 @@ export interface SampleFilter {
   readonly client?: string;
   /** Part of the target's name; `*` stands for anything. */
   readonly target?: string;
+  /** `bisect`: made by this command; `traffic`: by a client. */
+  readonly made?: string;
   /** At least so many milliseconds in all. */
   readonly slower?: number;
   /** At least so many USD, by `rates`. */

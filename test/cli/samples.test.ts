@@ -234,7 +234,7 @@ describe('replay', () => {
     expect(settings).toMatchObject([{ runs: 2, failed: 0, failure_rate: 0 }]);
     const table = await world.run(['replay', id]);
     expect(table.out.split('\n')[0]).toMatch(
-      /SAMPLE +BEFORE +STATUS +ERROR +PROMPT +OUTPUT +TIME +TARGET/,
+      /SAMPLE +BEFORE +STATUS +ERROR +PROMPT +OUTPUT +COST +FIRST +TIME +TARGET/,
     );
     // What was said is there to be read, then and now.
     const { answer } = (JSON.parse(out) as { runs: { answer: string }[] }).runs[0]!;

@@ -8,9 +8,12 @@ import type { Json } from '../../../src/lib/json/json.ts';
 import { pointersIn } from '../../../src/lib/json/pointer.ts';
 import { compareMeaning, type Side } from '../../../src/samples/compare/meaning.ts';
 import type { MeaningDiff } from '../../../src/samples/compare/types.ts';
+import type { SampleRow } from '../../../src/samples/sample.ts';
+import type { DiffView } from '../../../src/ui/api/api.ts';
 import { threeProviders } from '../../support/binary.ts';
 import { type FakeUpstream, say, startFakeUpstream } from '../../support/fake-upstream/index.ts';
 import { type InProcess, startInProcess } from '../../support/in-process.ts';
+import { until } from '../../support/until.ts';
 
 const TOOLS = Array.from({ length: 28 }, (_, i) => ({
   name: `Tool${i}`,
@@ -69,15 +72,14 @@ describe('what a gateway recorded', () => {
     });
     await response.text();
     const id = response.headers.get('x-hopgate-request-id');
+    const sample = `${gateway.url}/ui/api/samples/${id}`;
     // The recorder writes a moment later.
-    for (;;) {
-      const found = await fetch(`${gateway.url}/ui/api/samples/${id}/diff${query}`);
-      if (found.ok) {
-        const { meaning } = (await found.json()) as { meaning: MeaningDiff | null };
-        if (meaning !== null) return meaning;
-      }
-      await Bun.sleep(20);
-    }
+    await until(async () => {
+      const found = await fetch(sample);
+      return found.ok && ((await found.json()) as { row: SampleRow }).row.state === 'done';
+    });
+    const { meaning } = (await (await fetch(`${sample}/diff${query}`)).json()) as DiffView;
+    return meaning!;
   }
 
   test('an agent’s request in another protocol is the same but for its model', async () => {

@@ -69,6 +69,12 @@ export const SAMPLES: CommandSpec = {
       summary: 'what the client spoke: a protocol, or another endpoint',
       choices: [...PROTOCOL_NAMES, ...ENDPOINT_NAMES],
     },
+    {
+      name: 'made',
+      value: 'BY',
+      summary: 'traffic: of clients; bisect: stored by this command',
+      choices: ['traffic', 'bisect'],
+    },
     { name: 'error', value: 'KIND', summary: 'kind of error: rate_limit, upstream, timeout, …' },
     {
       name: 'limit',

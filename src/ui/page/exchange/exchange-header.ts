@@ -35,6 +35,7 @@ export function exchangeHeader(detail: SampleDetail, info: Info): Child {
       { class: 'idline' },
       h('code', null, row.id),
       copyButton('copy', () => row.id, { class: 'tiny', 'aria-label': 'Copy the id' }),
+      meta.made_by !== undefined && h('span', { class: 'made' }, meta.made_by),
       meta.about !== undefined && h('span', { class: 'about' }, meta.about),
     ),
     h('dl', { class: 'facts summary' }, facts(detail, info, statusText)),
