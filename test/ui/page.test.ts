@@ -46,7 +46,7 @@ browserSuite('the page', (browser) => {
       [`#/x/${tides}/diff?as=list`, '.changelist'],
       [`#/x/${tides}/stream?n=9`, '.tape-line'],
       [`#/x/${tides}/replay`, '.jobform'],
-      [`#/x/${tides}/bisect`, '.jobform'],
+      [`#/x/${tides}/bisect`, '.notfirst'],
       ['#/charts', '.chart rect.mark'],
     ] as const;
 

@@ -179,7 +179,9 @@ function changeOf(a: Unit | undefined, b: Unit | undefined, rules: RuleFinder): 
     ...(before !== undefined && { before }),
     ...(after !== undefined && { after }),
   } as const;
-  return [{ ...change, rules: rules.of(kind, [named, a?.at, b?.at], after ?? '') }];
+  return [
+    { ...change, rules: rules.of(kind, [named, a?.at, b?.at], after ?? '', label === 'reasoning') },
+  ];
 }
 
 /** Names of settings in the protocols and in notes. */

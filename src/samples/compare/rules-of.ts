@@ -17,6 +17,10 @@ const ROOTS: Readonly<Record<string, string>> = {
 const common = (where: string) =>
   where.replace(/^(\/?)(\w+)/, (_, slash: string, root: string) => slash + (ROOTS[root] ?? root));
 
+/** Rules about something that a text does not show, and rules about reasoning. */
+const UNSEEN = /^cache_/;
+const REASONING = /reasoning|thinking/;
+
 /** A reader of the notes of one exchange. */
 export class RuleFinder {
   readonly #notes: readonly Note[];
@@ -28,16 +32,20 @@ export class RuleFinder {
     );
   }
 
-  /** Rules of a change at any of these places; the first place that has rules decides. */
+  /** Rules of a change at any of these places; the first place that has rules decides. @param reasons it may be about reasoning */
   of(
     kind: Change['kind'],
     places: readonly (string | undefined)[],
     text: string,
+    reasons = true,
   ): readonly string[] {
+    const notes = this.#notes.filter(
+      ({ name }) => !UNSEEN.test(name) && (reasons || !REASONING.test(name)),
+    );
     for (const place of places) {
       if (place === undefined) continue;
       const change = { kind, at: common(place), after: text } as const;
-      const rules = explainChanges([change], this.#notes)[0]?.rules ?? [];
+      const rules = explainChanges([change], notes)[0]?.rules ?? [];
       if (rules.length === 0) continue;
       for (const rule of rules) this.#told.add(rule);
       return rules;

@@ -185,6 +185,19 @@ describe('a change is not taken for another form', () => {
     expect(meaning.otherRules).toEqual([]);
   });
 
+  test('a rule about cache marks or reasoning is not blamed for a changed text', () => {
+    const changed = { ...CHAT, messages: [{ role: 'user', content: 'one 2 three' }] };
+    const meaning = compare(
+      MESSAGES,
+      changed,
+      { name: 'cache_control_dropped', where: '/messages' },
+      { name: 'reasoning_seal_dropped', where: '/messages' },
+      { name: 'content_bridged', where: '/messages' },
+    );
+    expect(changes(meaning)).toEqual([['changed', 'message 1 (user), text', ['content_bridged']]]);
+    expect(meaning.otherRules).toEqual(['cache_control_dropped', 'reasoning_seal_dropped']);
+  });
+
   test('another answer to a call is a change, another id is none', () => {
     const history = (id: string, result: string) => ({
       ...MESSAGES,

@@ -5,7 +5,7 @@ import { pricesOf } from '../../../samples/replay/cost.ts';
 import { planReplay } from '../../../samples/replay/plan.ts';
 import { replay } from '../../../samples/replay/replay.ts';
 import { runsAsJson } from '../../../samples/replay/runs.ts';
-import { type CommandSpec, type Invocation, UsageError } from '../../command.ts';
+import type { CommandSpec, Invocation } from '../../command.ts';
 import { loadOrReport } from '../../load-config.ts';
 import { jsonOption } from '../../shared-options.ts';
 import { openSampleStore } from '../samples/open-samples.ts';

@@ -116,7 +116,8 @@ function actions({ row, sendable }: SampleDetail): HTMLElement {
     'div',
     { class: 'actions' },
     sendable.length > 0 && link('replay', 'Replay'),
-    sendable.length > 0 && link('bisect', 'Bisect'),
+    // Where nothing failed there is nothing to look for; the tab is still there.
+    sendable.length > 0 && (row.failed || row.error !== '') && link('bisect', 'Bisect'),
     copyButton('Copy as curl', () => getCurl(row.id, undefined), { class: 'button' }),
     menu,
   );

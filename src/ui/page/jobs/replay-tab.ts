@@ -70,8 +70,8 @@ export function createReplayTab(detail: SampleDetail, info: Info): View<Exchange
     plan: (choice, signal) => planReplay(request(choice), signal),
     staged: (stage) => edits.show(stage),
     fields: [
-      targets,
       field('Repeat', repeat),
+      targets,
       edits.node,
       h(
         'details',
