@@ -183,7 +183,7 @@ async function connect(
   onChange: (lost: Error | undefined) => void,
 ): Promise<Client> {
   const { Cluster, Redis } = await import('iovalkey');
-  const { form, nodes, username, password, db, tls, caFile } = address;
+  const { form, nodes, username, password, sentinelPassword, db, tls, caFile } = address;
   const secure = tls ? { tls: caFile === undefined ? {} : { ca: readFileSync(caFile) } } : {};
   const common: RedisOptions = {
     ...secure,
@@ -215,6 +215,7 @@ async function connect(
       ...common,
       db,
       sentinels: [...nodes],
+      ...(sentinelPassword !== undefined && { sentinelPassword: sentinelPassword.reveal() }),
       name: address.master!,
       ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: common.tls! }),
       sentinelRetryStrategy: (times) => Math.min(1000, 50 * 2 ** Math.min(times, 5)),
@@ -242,7 +243,8 @@ const isSilent = (error: Error): boolean =>
   hasGivenUp(error) || error.message === 'Connection is closed.';
 
 // What a server answers while it cannot serve; any other answer is an error of the call.
-const NOT_SERVING = /^(LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|TRYAGAIN|BUSY|MISCONF|OOM)\b/;
+const NOT_SERVING =
+  /^(LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|TRYAGAIN|BUSY|MISCONF|OOM|NOREPLICAS)\b/;
 
 function isAway(thrown: unknown): boolean {
   if (!(thrown instanceof Error)) return true;
