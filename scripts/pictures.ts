@@ -142,7 +142,10 @@ async function replayed(id: string): Promise<string> {
     headers: { 'content-type': 'application/json', 'x-hopgate-ui': '1' },
     body: JSON.stringify({ id, targets: ['glm/glm-4.7', 'deepseek/deepseek-v3.2'] }),
   });
-  return ((await response.json()) as { job: string }).job;
+  const { job } = (await response.json()) as { job: string };
+  // The stream of its events ends with it.
+  await (await fetch(`${gateway.url}/ui/api/jobs/${job}`)).text();
+  return job;
 }
 
 /** @param at an element that is scrolled to the top */

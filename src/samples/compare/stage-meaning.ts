@@ -1,6 +1,5 @@
 /** Compares two stages of an exchange by meaning: both bodies are decoded with the codecs of their protocols. */
 
-import type { ProtocolName } from '../../conversation/types.ts';
 import { pointersIn } from '../../lib/json/pointer.ts';
 import {
   contextOf,
@@ -31,19 +30,6 @@ export function stageMeaning(
   const [left, right] = [sideOf(store, meta, a, parts), sideOf(store, meta, b, parts)];
   if (left === undefined || right === undefined) return undefined;
   return compareMeaning(left, right, meta.notes, !isRequest(a));
-}
-
-/** The protocol of a stage's body; undefined where it is not known. */
-export function protocolOfStage(
-  store: SampleStore,
-  meta: SampleMeta,
-  stage: string,
-): ProtocolName | undefined {
-  try {
-    return readableBody(store, meta, stage).protocol;
-  } catch {
-    return undefined;
-  }
 }
 
 function sideOf(

@@ -206,7 +206,7 @@ function table(runs: readonly ReplayRun[]): HTMLElement {
 
 /** Failure rates with their intervals, and whether they differ by more than chance. */
 function comparison({ settings, p, more_than_chance }: ReplayResult): Child {
-  if (settings.every(({ runs }) => runs < 2) && settings.length < 2) return null;
+  if (settings.every(({ runs }) => runs < 2)) return null;
   const part = (rate: number) => `${(rate * 100).toFixed(1)}%`;
   return h(
     'div',
