@@ -70,7 +70,7 @@ export class ValkeyCache implements KeyValue {
     });
   }
 
-  put(entries: readonly CacheEntry[], deadlineMs: number): Promise<void> {
+  put(entries: readonly CacheEntry[], deadlineMs: number): Promise<readonly boolean[]> {
     return this.#use(deadlineMs, async (client) => {
       const pipeline = client.pipeline();
       for (const { key, value, ttlMs, onlyIfAbsent } of entries) {
@@ -78,7 +78,10 @@ export class ValkeyCache implements KeyValue {
         if (onlyIfAbsent === true) pipeline.set(key, bytes, 'PX', ttlMs, 'NX');
         else pipeline.set(key, bytes, 'PX', ttlMs);
       }
-      for (const [error] of (await pipeline.exec()) ?? []) if (error !== null) throw error;
+      return ((await pipeline.exec()) ?? []).map(([error, answer]) => {
+        if (error !== null) throw error;
+        return answer === 'OK';
+      });
     });
   }
 
@@ -294,11 +297,12 @@ async function rightsFinding(client: Client): Promise<EngineFinding> {
 function evictionFinding(facts: ReadonlyMap<string, string>): EngineFinding {
   const policy = facts.get('maxmemory_policy') ?? 'unknown';
   const message = `evicts by ${policy}`;
-  return policy === 'noeviction' || policy.startsWith('volatile-')
+  const keepsCounts = policy.startsWith('volatile-') && policy !== 'volatile-ttl';
+  return policy === 'noeviction' || keepsCounts
     ? { status: 'ok', message }
     : {
         status: 'warn',
         message: `${message}: counts of limits may vanish`,
-        hint: 'Set maxmemory-policy to volatile-ttl or noeviction.',
+        hint: 'Set maxmemory-policy to volatile-lru.',
       };
 }

@@ -107,7 +107,13 @@ export function createGateway(options: GatewayOptions): Gateway {
       const hasMore = outcome.kind === 'whole' && outcome.continuation !== undefined;
       const answer = hasMore ? await finishWhole(outcome, run, exchange) : outcome;
       if (answer.kind === 'failed') return failedResponse(running, answer);
-      features?.onAnswer?.({ kind: 'json', text: Buffer.from(answer.body).toString() });
+      const stored = features?.beforeEnd?.();
+      if (stored !== undefined) await stored;
+      const told = features?.onAnswer?.({
+        kind: 'json',
+        text: Buffer.from(answer.body).toString(),
+      });
+      if (told !== undefined) await told;
       return wholeResponse(running, answer);
     } catch (thrown) {
       // A client that leaves while it waits for its turn is no failure of this gateway.

@@ -24,9 +24,16 @@ export interface ExchangeFeatures {
   /** The whole answer, when it came to its true end; for a client's JSON reply its text. */
   readonly onAnswer?: (
     answer: FinalAnswer | { readonly kind: 'json'; readonly text: string },
-  ) => void;
+  ) => void | Promise<void>;
+  /** The client gets the end of its answer when what `onAnswer` gives is over. */
+  readonly awaitsAnswer?: boolean;
   /** The part of a stream that went out before it was cut, or before the client left. */
   readonly onPartialAnswer?: (answer: FinalAnswer) => void;
+  /**
+   * Asked before the end of an answer that interceptors have seen goes to the client: what its next request needs may be on its way to where
+   * other replicas find it. Never rejects, and takes a moment at most. Undefined: nothing has to be waited for.
+   */
+  readonly beforeEnd?: () => Promise<void> | undefined;
 }
 
 /** The part of a request that the summary needs. Requests to other endpoints have no settings. */

@@ -28,6 +28,13 @@ export interface GatewayMetrics {
   readonly engineUp: Gauge;
   /** engine */
   readonly engineTrips: Counter;
+  /** room */
+  readonly sharedDropped: Counter;
+  readonly sharedLate: Counter;
+  /** An answer went out before other replicas could know its response. */
+  readonly responsesLate: Counter;
+  /** Responses that could not be stored. */
+  readonly responsesDropped: Counter;
   /** protocol, model, provider; seconds */
   readonly inferenceSeconds: Histogram;
   /** protocol, model, provider; seconds */
@@ -129,6 +136,26 @@ export function createGatewayMetrics(version: string): GatewayMetrics {
       'hopgate_engine_trips_total',
       'Calls that went to a shared engine.',
       ['engine'],
+    ),
+    sharedDropped: registry.counter(
+      'hopgate_shared_state_dropped_total',
+      'Entries that other replicas will not see: the cache was away for too long, or one was too large.',
+      ['kind'],
+    ),
+    sharedLate: registry.counter(
+      'hopgate_shared_state_late_total',
+      'Answers that ended before their state was in the cache: the next request may miss it.',
+      [],
+    ),
+    responsesLate: registry.counter(
+      'hopgate_responses_late_total',
+      'Answers that went out before their response was in a shared engine.',
+      [],
+    ),
+    responsesDropped: registry.counter(
+      'hopgate_responses_dropped_total',
+      'Responses that could not be stored in a shared engine and are lost.',
+      [],
     ),
     keyRequests: registry.counter(
       'hopgate_key_requests_total',

@@ -5,8 +5,9 @@ import { asGatewayError, GatewayError } from '../../conversation/errors.ts';
 import { type ActivitySource, type IdleTimer, startIdleTimer } from '../../lib/loop/idle-timer.ts';
 import type { ChunkSink } from '../../upstream/transport.ts';
 import { endTry, streamEnd } from '../tries/try-account.ts';
-import type { FollowUp, StreamOutcome } from '../types.ts';
+import type { ExchangeFeatures, FollowUp, StreamOutcome } from '../types.ts';
 import type { ByteSink, WritingStream } from './client-lane.ts';
+import { HeldEnd } from './held-end.ts';
 import { incompleteAnswerError } from './open.ts';
 import { concat, type StreamPipeline } from './pipeline.ts';
 
@@ -27,11 +28,18 @@ export interface ClientStreamOptions {
   readonly early: { ping(): string; fail(error: GatewayError): string };
   /** Sends the conversation of a further hop. */
   readonly followUp: FollowUp;
+  readonly beforeEnd?: ExchangeFeatures['beforeEnd'];
   readonly keepAliveMs: number;
   readonly signal: AbortSignal;
   readonly onFirstByte: () => void;
   /** Sees everything that is written. */
   readonly tap?: (chunk: Uint8Array | string) => void;
+  /** What the end of a complete answer waits for; left out: nothing. */
+  readonly end?: {
+    /** The beginnings of the frames that end an answer. */
+    readonly prefixes: readonly string[];
+    readonly mayGo: (pipeline: StreamPipeline) => void | Promise<void>;
+  };
   /** Called once, when nothing more will be written. */
   readonly onEnd: (end: StreamEnd) => void;
 }
@@ -70,6 +78,7 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
   #blocked = false;
   #keepAlive: IdleTimer | undefined;
   #answer: StreamOutcome | undefined;
+  #heldEnd: HeldEnd | undefined;
   #over = false;
 
   constructor(options: ClientStreamOptions) {
@@ -77,8 +86,10 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
   }
 
   async pull(controller: ByteSink): Promise<void> {
-    const { opened: coming, early, keepAliveMs, signal, onFirstByte } = this.#options;
-    const sink = tapped(controller, this.#options.tap);
+    const { opened: coming, early, keepAliveMs, signal, onFirstByte, end } = this.#options;
+    const plain = tapped(controller, this.#options.tap);
+    this.#heldEnd = end && new HeldEnd(plain, end.prefixes);
+    const sink = this.#heldEnd ?? plain;
     this.#sink = sink;
     const ping = () => {
       if (this.#blocked || this.#over || !(this.#pipeline?.allowsKeepAlive ?? true)) return;
@@ -103,7 +114,7 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
         }
         const first = concat(hop.first);
         if (first.length > 0) {
-          const slow = this.#put(first);
+          const slow = this.#putOrEnd(first, hop.pipeline);
           // The headers wait for the first byte: it goes at once.
           sink.flush();
           if (slow !== undefined) await slow;
@@ -123,9 +134,17 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
         }
         hop = outcome;
       }
+      if (end !== undefined && this.#pipeline !== undefined) {
+        const told = end.mayGo(this.#pipeline);
+        if (told !== undefined) await told;
+        const slow = this.#heldEnd?.release();
+        if (slow !== undefined) await slow;
+        if (this.#over) return;
+      }
       this.#end({ pipeline: this.#pipeline, error: undefined, clientGone: false });
       sink.close();
     } finally {
+      this.#heldEnd?.stop();
       keep.stop();
     }
   }
@@ -164,6 +183,13 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
     return slow;
   }
 
+  /** The same for what may be the end of the answer. */
+  #putOrEnd(out: Uint8Array | string, pipeline: StreamPipeline): Promise<void> | undefined {
+    const { beforeEnd } = this.#options;
+    const stored = beforeEnd !== undefined && pipeline.ended ? beforeEnd() : undefined;
+    return stored === undefined ? this.#put(out) : stored.then(() => this.#put(out));
+  }
+
   /** Everything the upstream still says. The error that ended it, or undefined after a true ending. */
   async #pump({
     pipeline,
@@ -194,7 +220,7 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
         return pipeline.error;
       }
       const cut = incompleteAnswerError(pipeline.digest, target.provider);
-      if (cut === undefined && rest.length > 0) await this.#put(rest);
+      if (cut === undefined && rest.length > 0) await this.#putOrEnd(rest, pipeline);
       return cut;
     } catch (thrown) {
       source.cancel();
@@ -216,7 +242,7 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
     this.#bytes += chunk.length;
     try {
       const out = pipeline.push(chunk);
-      const slow = out.length > 0 ? this.#put(out) : undefined;
+      const slow = out.length > 0 ? this.#putOrEnd(out, pipeline) : undefined;
       if (out !== '') this.#active = true;
       if (pipeline.failure !== undefined) this.#stop(pipeline.failure);
       else if (pipeline.error !== undefined && this.#answer?.same === false) {
@@ -249,7 +275,7 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
       let slow: Promise<void> | undefined;
       const conversation = await continuation.run(this.#options.signal, (events) => {
         const out = before.pipeline.inject(events);
-        if (out.length > 0 && !this.#over) slow = this.#put(out) ?? slow;
+        if (out.length > 0 && !this.#over) slow = this.#putOrEnd(out, before.pipeline) ?? slow;
       });
       if (slow !== undefined) await slow;
       // What was emitted has ended the stream.
@@ -261,6 +287,7 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
   }
 
   async #fail(text: string, error: GatewayError): Promise<never> {
+    void this.#heldEnd?.release();
     if (text !== '') this.#sink.write(text);
     this.#sink.flush();
     this.#end({ pipeline: this.#pipeline, error, clientGone: this.#options.signal.aborted });
