@@ -106,6 +106,8 @@ export interface SampleMeta {
   readonly about?: string;
   /** Its bodies are in the shared object store; here they may be missing. */
   readonly object?: SharedBodies;
+  /** The command that made the exchange; left out: it is a client's. */
+  readonly made_by?: MadeBy;
 }
 
 /** Where the object store has the bodies of a sample: one after the other, cut into parts. */
@@ -116,6 +118,9 @@ export interface SharedBodies {
   /** Bytes of each body, in the order of `edges`. */
   readonly sizes: readonly number[];
 }
+
+/** Commands that store exchanges of their own. */
+export type MadeBy = 'bisect';
 
 /** What a list shows of a sample. */
 export interface SampleRow {
@@ -152,6 +157,8 @@ export interface SampleRow {
   /** `Claude Code`, `Codex`, `OpenAI SDK`, … by the user agent; '' without one. */
   readonly client: string;
   readonly memory_space?: string;
+  /** The command that made it, '' for a client's. */
+  readonly made_by: MadeBy | '';
   /** Size of all bodies. */
   readonly bytes: number;
   /** Held in the memory of this process alone; nothing of it is on disk. */
@@ -184,6 +191,8 @@ export interface SampleFilter {
   readonly client?: string;
   /** Part of the target's name; `*` stands for anything. */
   readonly target?: string;
+  /** `bisect`: made by this command; `traffic`: by a client. */
+  readonly made?: string;
   /** At least so many milliseconds in all. */
   readonly slower?: number;
   /** At least so many USD, by `rates`. */

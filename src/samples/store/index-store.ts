@@ -12,7 +12,7 @@ import { conditionsOf, orderOf, sourceOf } from './index-query.ts';
 import { statisticsOf } from './index-statistics.ts';
 import { TEXT_SCHEMA, type TextIndex, textsOf } from './text-store.ts';
 
-const VERSION = 5;
+const VERSION = 6;
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS samples (
   number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, entry TEXT NOT NULL, state TEXT NOT NULL, time REAL NOT NULL,
@@ -21,7 +21,7 @@ CREATE TABLE IF NOT EXISTS samples (
   notes TEXT NOT NULL, input_tokens REAL, output_tokens REAL, cached_tokens REAL,
   cache_write_tokens REAL, cache_write_1h_tokens REAL, reasoning_tokens REAL, first_byte_ms REAL,
   total_ms REAL, session TEXT NOT NULL, owner TEXT NOT NULL, client TEXT NOT NULL,
-  bytes INTEGER NOT NULL, memory_space TEXT NOT NULL, texts_read INTEGER NOT NULL DEFAULT 0
+  made_by TEXT NOT NULL, bytes INTEGER NOT NULL, memory_space TEXT NOT NULL, texts_read INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX IF NOT EXISTS samples_time ON samples (time);
 CREATE INDEX IF NOT EXISTS samples_failed ON samples (failed, time);
@@ -65,12 +65,13 @@ const COLUMNS = [
   'session',
   'owner',
   'client',
+  'made_by',
   'bytes',
   'memory_space',
 ] as const;
 const ROW = COLUMNS.join(', ');
 /** Columns that may be missing in a row. */
-const EMPTY: Readonly<Record<string, string>> = { memory_space: '', client: '' };
+const EMPTY: Readonly<Record<string, string>> = { memory_space: '', client: '', made_by: '' };
 
 export interface Totals {
   readonly count: number;

@@ -5,11 +5,11 @@ import { Elysia } from 'elysia';
 import { GatewayError } from '../../conversation/errors.ts';
 import type { Block, Conversation } from '../../conversation/types.ts';
 import { clientName } from '../../samples/client-name.ts';
+import { contextFor, EMPTY, readReply, readRequest } from '../../samples/decode/decode-body.ts';
+import { readableBody } from '../../samples/decode/readable-body.ts';
 import type { SampleMeta } from '../../samples/sample.ts';
 import { json } from './answers.ts';
 import type { Story } from './api.ts';
-import { contextFor, EMPTY, readReply, readRequest } from './bodies/decode-body.ts';
-import { readableBody } from './bodies/stage-bodies.ts';
 import type { ApiContext } from './context.ts';
 import { guard, type Viewer } from './guard.ts';
 

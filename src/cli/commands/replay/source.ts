@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import type { ProtocolName } from '../../../conversation/types.ts';
 import { isObject, tryParse } from '../../../lib/json/json.ts';
+import { parseWhere } from '../../../samples/replay/filter.ts';
 import {
   fromExported,
   fromSample,
@@ -120,4 +121,30 @@ function fromFile(path: string, name: string, { text }: Invocation): ReplaySourc
     target: undefined,
     answer: undefined,
   };
+}
+
+/** What is sent: the newest samples that fit, or those that are named. @throws UsageError for none */
+export async function selectSources(
+  store: SampleStore,
+  named: readonly string[],
+  invocation: Invocation,
+): Promise<readonly ReplaySource[]> {
+  const { number, text } = invocation;
+  const last =
+    number('last') ?? (named.length === 0 && text('where') !== undefined ? 1 : undefined);
+  if (last !== undefined) {
+    const filter = parseWhere(text('where') ?? '', Date.now());
+    const stage = text('stage') ?? 'client-request';
+    const found = store.list(filter).flatMap(({ id }) => {
+      const meta = store.find(id);
+      return meta?.edges.some((edge) => edge.stage === stage) === true ? [meta] : [];
+    });
+    if (found.length === 0) throw new UsageError(`No sample in ${store.root} fits.`);
+    const wanted = found.slice(0, last);
+    for (const meta of wanted) await store.fetch(meta);
+    return wanted.map((meta) => fromSample(store, meta, stage));
+  }
+  if (named.length === 0)
+    throw new UsageError('"hopgate replay" needs an id, a file, or --last N.');
+  return sourcesNamed(store, named, invocation);
 }

@@ -84,5 +84,7 @@ export async function sampleNamed(
 /** The filter options of a command line. @throws GatewayError invalid_request */
 export function filterOf({ text }: Pick<Invocation, 'text'>, now: number): SampleFilter {
   const given = FILTER_NAMES.map((key) => [key, text(key)] as const).filter(([, value]) => value);
-  return parseFilter(Object.fromEntries(given), now);
+  const made = text('made');
+  const filter = parseFilter(Object.fromEntries(given), now);
+  return made === undefined ? filter : { ...filter, made };
 }

@@ -2,10 +2,10 @@
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import { othersTurn, runInSlices } from '../../../lib/loop/steps.ts';
+import type { ReadingParts } from '../../../samples/decode/decode-body.ts';
 import type { RecentSamples } from '../../../samples/record/recent.ts';
 import type { SampleMeta, SampleStore } from '../../../samples/sample.ts';
 import type { Hit } from '../api.ts';
-import type { ReadingParts } from '../bodies/decode-body.ts';
 import { snippetOf } from './snippet.ts';
 import { textsOf } from './texts-of.ts';
 
