@@ -3,6 +3,7 @@
 import type { GatewayError } from '../../conversation/errors.ts';
 import { type EntryName, protocolOf } from '../../conversation/models/endpoint-names.ts';
 import { targetName } from '../../conversation/target.ts';
+import { bytePieces } from '../../lib/bytes/byte-list.ts';
 import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 import type { BlankedContent } from '../mask/blank-body.ts';
 import { KnownSecrets } from '../mask/known-secrets.ts';
@@ -123,7 +124,7 @@ export class Capture implements Recording, Masking {
       return body;
     };
     const request = open('provider-request', false, { url, headers });
-    this.#push(request, sent.body);
+    for (const piece of bytePieces(sent.body)) this.#push(request, piece);
     this.#close(request);
     let answer: StageBody | undefined;
     return {
