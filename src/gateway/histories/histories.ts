@@ -78,9 +78,12 @@ export class Histories {
   }
 
   #nearest(key: string, body: Buffer): KeptHistory | undefined {
+    const own = this.#sessions.get(key) ?? NONE;
+    // One alone is compared piece by piece in any case.
+    if (own.length < 2) return own[0];
     let nearest: KeptHistory | undefined;
     let most = -1;
-    for (const history of this.#sessions.get(key) ?? NONE) {
+    for (const history of own) {
       const same = history.pieces.sharedWith(body);
       if (same > most) {
         nearest = history;

@@ -250,9 +250,7 @@ export class Capture implements Recording, Masking {
     if (this.#over || body.over || chunk.length === 0) return;
     const room = this.#hooks.bodyBytes - body.bytes;
     if (chunk.length > room) body.facts.cut = true;
-    // A copy: a view would keep the whole chunk in memory.
-    const taken =
-      chunk.length > room ? new Uint8Array(chunk.subarray(0, Math.max(0, room))) : chunk;
+    const taken = chunk.length > room ? firstOf(chunk, Math.max(0, room)) : chunk;
     if (taken.length === 0 || !this.#hooks.hold(this, taken.length)) return;
     // Only answers arrive in parts: a request is complete when it begins.
     if (body.facts.status !== undefined) {
@@ -270,6 +268,12 @@ export class Capture implements Recording, Masking {
     const pace = body.timings?.text ?? '';
     if (pace !== '') body.facts.pace = pace;
   }
+}
+
+/** A view keeps the whole chunk in memory: a copy, where most of that is cut. */
+function firstOf(chunk: Uint8Array, most: number): Uint8Array {
+  const first = chunk.subarray(0, most);
+  return chunk.length > 2 * most ? new Uint8Array(first) : first;
 }
 
 const IGNORED: HopRecording = { connected() {}, start() {}, chunk() {}, end() {} };
