@@ -329,7 +329,7 @@ function byLength(pieces: readonly Piece[]): Map<number, number[]> {
 }
 
 function keyOf(bytes: Buffer, start: number, end: number): string | undefined {
-  const plain = bytes.latin1Slice(start + 1, end - 1);
+  const plain = bytes.toString('latin1', start + 1, end - 1);
   if (PLAIN.test(plain)) return plain;
   try {
     const key: unknown = JSON.parse(utf8.decode(bytes.subarray(start, end)));
