@@ -100,6 +100,10 @@ export function withConversationTools(
   };
 }
 
+/** The keys of an answer that is kept for one conversation alone. */
+export const scopedKeys = (keys: readonly string[], scope: string): readonly string[] =>
+  keys.map((key) => `${scope}\0${key}`);
+
 /**
  * The ledger of one conversation. What was recalled stays out of the one on disk: another space must
  * never see it, and an erased space must be gone. It is kept in memory for a turn that goes on with the
@@ -112,7 +116,7 @@ export function turnLedger(
   scope: string,
 ): HopLedger {
   const names = new Set(tools.map(({ name }) => name));
-  const scoped = (keys: readonly string[]) => keys.map((key) => `${scope}\0${key}`);
+  const scoped = (keys: readonly string[]) => scopedKeys(keys, scope);
   const isOurs = ({ turns: said }: HopEntry) =>
     said.some(({ blocks }) =>
       blocks.some((block) => block.type === 'tool-call' && names.has(block.name)),

@@ -34,6 +34,9 @@ interface Outliving {
   readonly runTimeKeys: RunTimeKeys;
   readonly tokens: JwtTokens;
   readonly onChange: PoolOptions['onChange'];
+  /** Shared with other replicas; left out: this process is alone. */
+  readonly onRest?: PoolOptions['onRest'];
+  readonly replicas?: PoolOptions['replicas'];
 }
 
 /**
@@ -44,14 +47,17 @@ interface Outliving {
 export function configured(
   config: Config,
   environment: Environment,
-  { runTimeKeys, tokens, onChange }: Outliving,
+  { runTimeKeys, tokens, onChange, onRest, replicas }: Outliving,
   last?: Configured,
 ): Configured {
   const { providers, limits } = config;
   const proxied = (scheme: string) => environment.proxies(scheme);
   const upstreams =
     last?.upstreams.next(providers) ??
-    new UpstreamPool({ builtIn: { 'demo:': demo }, proxied, onChange }, providers);
+    new UpstreamPool(
+      { builtIn: { 'demo:': demo }, proxied, onChange, onRest, replicas },
+      providers,
+    );
   const slots = last?.services.slots ?? new ConcurrencyLimit(limits.concurrency);
   slots.resize(limits.concurrency);
   return {

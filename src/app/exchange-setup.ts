@@ -12,6 +12,7 @@ import type { Exchange } from '../gateway/types.ts';
 import type { Recording } from '../samples/recording.ts';
 import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import type { Log } from '../telemetry/log.ts';
+import type { ExchangeState, SharedState } from './shared-state.ts';
 
 /** Asks a model (`provider/model`) through this gateway, on the account of `payer`. */
 export type AskModel = (
@@ -27,6 +28,8 @@ export interface FeaturesOptions {
   readonly metrics: GatewayMetrics;
   readonly version: string;
   readonly ask: AskModel;
+  /** Undefined: the state is on this machine. */
+  readonly shared: SharedState | undefined;
   /** Undefined while `memory.enabled` is off. Read it anew for each exchange: a reload changes it. */
   readonly memory: Memory | undefined;
 }
@@ -42,4 +45,6 @@ export interface ExchangeSetup {
   readonly registry: ToolRegistry;
   /** On whose account calls to other models go. */
   readonly payer: Payer | undefined;
+  /** The state that is shared with other replicas; undefined: it is on this machine. */
+  readonly state: ExchangeState | undefined;
 }

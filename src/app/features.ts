@@ -11,10 +11,10 @@ import { memoryLedger, openHopLedger } from '../features/server-tools/index.ts';
 import { toolPairing } from '../features/tool-pairing/index.ts';
 import { openShortResultLedger, toolResults } from '../features/tool-results/index.ts';
 import { vendorFit } from '../features/vendor-fit/index.ts';
-import { openDescriptionStore, withRunReport } from '../features/vision/index.ts';
+import { openDescriptionStore, withReadAhead, withRunReport } from '../features/vision/index.ts';
 import type { ClientRequest } from '../gateway/client-request.ts';
 import { sidePayer } from '../gateway/tries/side-calls.ts';
-import type { Exchange } from '../gateway/types.ts';
+import type { Exchange, ExchangeFeatures } from '../gateway/types.ts';
 import type { JsonObject } from '../lib/json/json.ts';
 import { lazy } from '../lib/store/lazy.ts';
 import type { Recording } from '../samples/recording.ts';
@@ -35,6 +35,8 @@ export interface FeaturesOfExchange {
   readonly features: readonly Feature[];
   /** The memory space that the request uses. */
   readonly space: string | undefined;
+  /** As {@link ExchangeFeatures.beforeEnd}. */
+  readonly beforeEnd?: ExchangeFeatures['beforeEnd'];
 }
 
 export const NO_FEATURES: FeaturesOfExchange = { features: [], space: undefined };
@@ -76,11 +78,11 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
   let tools = configuredTools(initial, options);
   let turns = memoryLedger();
   const leakedCalls = leakedCallsByUse(log, metrics);
-  const vision = visionBySpace(options, stores.descriptions.value, () => config.serverTools);
-  const shortened = toolResults({
-    limit: () => config.limits.toolText,
-    ledger: stores.short.value,
-  });
+  const { shared } = options;
+  const descriptions = shared?.descriptions ?? stores.descriptions.value;
+  const vision = visionBySpace(options, descriptions, () => config.serverTools);
+  const textLimit = () => config.limits.toolText;
+  const shortened = toolResults({ limit: textLimit, ledger: stores.short.value });
   const fitted = vendorFit();
   const chatApp = {
     get memory() {
@@ -101,23 +103,46 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
     ({ exchange }) => (exchange.protocol.name === 'openai-responses' ? compaction : undefined),
     leakedCalls.feature,
     ({ chat }) => chat?.before,
-    (setup) =>
-      serverToolsOf(setup, {
-        disk: stores.hops.value,
-        turns,
+    (setup) => {
+      const { chat, state } = setup;
+      const sharedTurns = state?.turns(chat?.space);
+      const feature = serverToolsOf(setup, {
+        disk: state?.hops ?? stores.hops.value,
+        turns: sharedTurns ?? turns,
+        ahead: sharedTurns && { disk: state!.hops.prefetch, turns: sharedTurns.prefetch },
         rounds: config.limits.toolRounds,
         log,
-      }),
+      });
+      state?.restoredBy(feature);
+      return feature;
+    },
     // Reasoning about what was recalled must not outlive its space.
-    ({ exchange, chat }) =>
+    ({ exchange: { owner }, chat, state }) =>
       chat?.space === undefined
-        ? reasoningMemory({ ledger: stores.answers.value, owner: exchange.owner })
+        ? reasoningMemory({
+            ledger: state?.answers ?? stores.answers.value,
+            ahead: state?.ahead(state.answers.prefetch),
+            owner,
+          })
         : undefined,
-    ({ chat, recording }) =>
-      withRunReport(vision.of(chat?.space), recording && ((run) => recording.tool?.(run))),
+    ({ chat, recording, state }) => {
+      const own = vision.of(chat?.space);
+      const ahead = state?.ahead((keys) => shared!.descriptions.prefetch(keys, chat?.space));
+      return withRunReport(
+        ahead === undefined ? own : withReadAhead(own, ahead),
+        recording && ((run) => recording.tool?.(run)),
+      );
+    },
     () => refusalRetry,
     () => toolPairing,
-    () => shortened,
+    ({ state }) =>
+      state === undefined
+        ? shortened
+        : toolResults({
+            limit: textLimit,
+            ledger: state.short,
+            ahead: state.ahead(state.short.prefetch),
+          }),
     () => fitted,
     ({ chat }) => chat?.after,
     ({ exchange }) => strayHeaders(exchange.headers),
@@ -138,6 +163,7 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
         chat,
         registry,
         payer: sidePayer(payer, exchange.trace),
+        state: shared?.begin(),
       };
       const features: Feature[] = [];
       for (const make of order) {
@@ -146,7 +172,8 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
         if ('name' in made) features.push(made);
         else features.push(...made);
       }
-      return { features, space: chat?.space };
+      const { state } = setup;
+      return { features, space: chat?.space, ...(state && { beforeEnd: state.beforeEnd }) };
     },
     codexSearch: (search) => searchForCodex(tools.registry, search, log),
     eraseSpace(space) {
@@ -160,11 +187,13 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
       config = next;
     },
     openStores() {
+      if (shared !== undefined) return;
       for (const store of Object.values(stores)) store.create();
     },
     async close() {
       await tools.close();
       for (const store of Object.values(stores)) store.created?.close();
+      await shared?.close();
     },
   };
 }

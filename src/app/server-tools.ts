@@ -3,11 +3,12 @@
 import type { Config } from '../config/config.ts';
 import type { Payer } from '../conversation/account/payer.ts';
 import { GatewayError, invalid } from '../conversation/errors.ts';
-import type { Feature } from '../features/feature.ts';
+import type { Prefetch } from '../features/feature.ts';
 import {
   type HopLedger,
   liveRegistry,
   mayDeclareHosted,
+  type ServerToolsFeature,
   serverTools,
   type ToolRegistry,
 } from '../features/server-tools/index.ts';
@@ -30,8 +31,9 @@ import type { Json, JsonObject } from '../lib/json/json.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 import { docsIndex } from '../manual/index.ts';
 import { event, type Log } from '../telemetry/log.ts';
-import { turnLedger } from './chat-apps.ts';
+import { scopedKeys, turnLedger } from './chat-apps.ts';
 import type { ExchangeSetup, FeaturesOptions } from './exchange-setup.ts';
+import { bothAhead } from './shared-state.ts';
 
 export interface ConfiguredTools {
   readonly registry: ReturnType<typeof liveRegistry>;
@@ -74,6 +76,8 @@ export interface ServerToolsState {
   readonly disk: HopLedger;
   /** The same for turns that used a memory space: they stay in memory. */
   readonly turns: HopLedger;
+  /** Reads both ahead; undefined: all of them are here. */
+  readonly ahead: { readonly disk: Prefetch; readonly turns: Prefetch } | undefined;
   /** Hops of one turn at most. */
   readonly rounds: number;
   readonly log: Log;
@@ -85,14 +89,18 @@ export interface ServerToolsState {
  */
 export function serverToolsOf(
   { exchange, request, registry, chat, recording, payer }: ExchangeSetup,
-  { disk, turns, rounds, log }: ServerToolsState,
-): Feature | undefined {
+  { disk, turns, ahead, rounds, log }: ServerToolsState,
+): ServerToolsFeature | undefined {
   const runs = registry.tools.length > 0 || registry.starting === true;
   if (!runs && !mayDeclareHosted(request.bytes, request.protocol.name)) return undefined;
   const scope = JSON.stringify([exchange.owner, chat?.scope ?? '']);
   return serverTools({
     registry,
     ledger: chat === undefined ? disk : turnLedger(disk, turns, chat.tools, scope),
+    prefetch:
+      ahead === undefined || chat === undefined
+        ? ahead?.disk
+        : bothAhead(ahead.disk, (keys) => ahead.turns(scopedKeys(keys, scope))),
     client: request.protocol.name,
     owner: exchange.owner,
     payer,

@@ -2,7 +2,7 @@
 
 import type { Config } from '../config/config.ts';
 import {
-  type openDescriptionStore,
+  type DescriptionStore,
   type VisionFeature,
   type VisionOptions,
   visionFeature,
@@ -16,7 +16,7 @@ const MOST_SPACES = 100;
 /** @param descriptions the store on disk, opened when an image comes */
 export function visionBySpace(
   { log, ask }: Pick<FeaturesOptions, 'log' | 'ask'>,
-  descriptions: ReturnType<typeof openDescriptionStore>,
+  descriptions: DescriptionStore,
   settings: () => Config['serverTools'],
 ) {
   const shared = {
@@ -34,6 +34,7 @@ export function visionBySpace(
   const storeOf = (space: string): VisionOptions['store'] => ({
     get: (key) => descriptions.of(space).get(key),
     put: (key, text) => descriptions.of(space).put(key, text),
+    settled: async (key) => descriptions.of(space).settled?.(key),
   });
   return {
     /** @param space the memory space of the exchange; undefined: it has none */

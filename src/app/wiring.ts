@@ -51,10 +51,12 @@ import { modelCatalogue } from './model-catalogue.ts';
 import { accountServices, paying } from './operations/accounts.ts';
 import { adminOptions } from './operations/admin.ts';
 import { engineServices } from './operations/engines.ts';
+import { restEvents, sharedHealthOf } from './operations/shared-health.ts';
 import { recorderFor, recorderSettings } from './recorder.ts';
 import { responseState } from './responses/response-state.ts';
 import { codexSearch, responsesRoutes } from './responses/routes.ts';
 import { warmUp } from './responses/warm-up.ts';
+import { SharedState } from './shared-state.ts';
 import { logDamage, logExposed } from './state.ts';
 import { joined, streamValidator } from './stream-validator.ts';
 import { traceRecording } from './telemetry/exchange-trace.ts';
@@ -74,13 +76,16 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     now: () => performance.now(),
   });
   const metrics = createGatewayMetrics(version);
-  const onChange = restReports({
+  const reportRest = restReports({
     rests: (change) => event(log, 'target.rests', { ...change }, 'warn'),
     back: (change) => event(log, 'target.back', { ...change }),
   });
-  const outliving = { runTimeKeys, tokens, onChange };
-  let current = configured(options.config, environment, outliving);
   const engines = engineServices(options.config, { log, metrics });
+  // A gateway that only tries something (a replay, a bisection) leaves nothing for other replicas.
+  const sharedCache = options.remembers === false ? undefined : engines.cache;
+  const sharedHealth = sharedHealthOf(sharedCache, () => current.upstreams);
+  const outliving = { runTimeKeys, tokens, ...restEvents(reportRest, sharedHealth) };
+  let current = configured(options.config, environment, outliving);
   const health = {
     snapshot: () => healthSnapshot(current.upstreams.known),
     engines: engines.report,
@@ -189,6 +194,8 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       metrics,
       version,
       ask: askThrough(bareGateway),
+      shared:
+        sharedCache && new SharedState({ cache: sharedCache, seal: engines.seal, log, metrics }),
       get memory() {
         return memory.memory;
       },
@@ -202,7 +209,8 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       const found =
         options.repair === false ? NO_FEATURES : features.of(exchange, request, recording, payer);
       const own = stateOf(exchange, request, found.space);
-      return own === undefined ? found : { ...own, features: [...own.features, ...found.features] };
+      if (own === undefined) return found;
+      return { ...found, ...own, features: [...own.features, ...found.features] };
     },
     record: (exchange) =>
       joined(
@@ -369,6 +377,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       openStores() {
         logExposed(log, [environment.home, options.config.samples.dir]);
         engines.open();
+        sharedHealth?.open();
         openedResponses.create();
         money.journal.open();
         // A gateway that only tries something is asked in the name of one principal.
@@ -387,9 +396,11 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         openedResponses.created?.close();
         money.journal.close();
         await limits.close();
-        await engines.close();
         runTimeKeys.close();
+        await sharedHealth?.close();
+        // What it still has to say goes to the engines.
         await features.close();
+        await engines.close();
         await telemetry.close();
         logNoDamage();
       },

@@ -11,6 +11,7 @@ export class Secret {
   readonly #value: string;
   /** The reference in the file that it came from; '' when it stands in the file itself. */
   readonly #origin: string;
+  #label: string | undefined;
 
   constructor(value: string, origin = '') {
     this.#value = value;
@@ -34,7 +35,8 @@ export class Secret {
 
   /** A short name for logs and metrics that identifies a key without revealing it: `key-` + 6 hex digits. */
   get label(): string {
-    return `key-${digest(this.#value).toString('hex').slice(0, 6)}`;
+    this.#label ??= `key-${digest(this.#value).toString('hex').slice(0, 6)}`;
+    return this.#label;
   }
 
   toString(): string {

@@ -70,7 +70,7 @@ export class ValkeyCache implements KeyValue {
     });
   }
 
-  put(entries: readonly CacheEntry[], deadlineMs: number): Promise<void> {
+  put(entries: readonly CacheEntry[], deadlineMs: number): Promise<readonly boolean[]> {
     return this.#use(deadlineMs, async (client) => {
       const pipeline = client.pipeline();
       for (const { key, value, ttlMs, onlyIfAbsent } of entries) {
@@ -78,7 +78,10 @@ export class ValkeyCache implements KeyValue {
         if (onlyIfAbsent === true) pipeline.set(key, bytes, 'PX', ttlMs, 'NX');
         else pipeline.set(key, bytes, 'PX', ttlMs);
       }
-      for (const [error] of (await pipeline.exec()) ?? []) if (error !== null) throw error;
+      return ((await pipeline.exec()) ?? []).map(([error, answer]) => {
+        if (error !== null) throw error;
+        return answer === 'OK';
+      });
     });
   }
 
@@ -183,7 +186,7 @@ async function connect(
   onChange: (lost: Error | undefined) => void,
 ): Promise<Client> {
   const { Cluster, Redis } = await import('iovalkey');
-  const { form, nodes, username, password, db, tls, caFile } = address;
+  const { form, nodes, username, password, sentinelPassword, db, tls, caFile } = address;
   const secure = tls ? { tls: caFile === undefined ? {} : { ca: readFileSync(caFile) } } : {};
   const common: RedisOptions = {
     ...secure,
@@ -215,6 +218,7 @@ async function connect(
       ...common,
       db,
       sentinels: [...nodes],
+      ...(sentinelPassword !== undefined && { sentinelPassword: sentinelPassword.reveal() }),
       name: address.master!,
       ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: common.tls! }),
       sentinelRetryStrategy: (times) => Math.min(1000, 50 * 2 ** Math.min(times, 5)),
@@ -242,7 +246,8 @@ const isSilent = (error: Error): boolean =>
   hasGivenUp(error) || error.message === 'Connection is closed.';
 
 // What a server answers while it cannot serve; any other answer is an error of the call.
-const NOT_SERVING = /^(LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|TRYAGAIN|BUSY|MISCONF|OOM)\b/;
+const NOT_SERVING =
+  /^(LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|TRYAGAIN|BUSY|MISCONF|OOM|NOREPLICAS)\b/;
 
 function isAway(thrown: unknown): boolean {
   if (!(thrown instanceof Error)) return true;
@@ -292,11 +297,12 @@ async function rightsFinding(client: Client): Promise<EngineFinding> {
 function evictionFinding(facts: ReadonlyMap<string, string>): EngineFinding {
   const policy = facts.get('maxmemory_policy') ?? 'unknown';
   const message = `evicts by ${policy}`;
-  return policy === 'noeviction' || policy.startsWith('volatile-')
+  const keepsCounts = policy.startsWith('volatile-') && policy !== 'volatile-ttl';
+  return policy === 'noeviction' || keepsCounts
     ? { status: 'ok', message }
     : {
         status: 'warn',
         message: `${message}: counts of limits may vanish`,
-        hint: 'Set maxmemory-policy to volatile-ttl or noeviction.',
+        hint: 'Set maxmemory-policy to volatile-lru.',
       };
 }

@@ -6,7 +6,7 @@ import type { DeltaEvent, StreamEvent } from '../conversation/events.ts';
 import type { FastInterceptor } from '../conversation/fast-text.ts';
 import type { Notes } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
-import type { Conversation, ProtocolName } from '../conversation/types.ts';
+import type { Conversation, ProtocolName, Turn } from '../conversation/types.ts';
 import type { Steps } from '../lib/loop/steps.ts';
 
 export interface FeatureContext {
@@ -70,9 +70,13 @@ export interface Feature {
    * What `request` needs to know beforehand and must wait for (an image described by another model).
    * Called before the request passes of an attempt, only if `mayApply` was true, with the
    * conversation as it was asked. Never rejects but when `signal` fires: what could not be had is
-   * `request`'s to live without.
+   * `request`'s to live without. Undefined: there is nothing to wait for.
    */
-  prepare?(conversation: Conversation, context: FeatureContext, signal: AbortSignal): Promise<void>;
+  prepare?(
+    conversation: Conversation,
+    context: FeatureContext,
+    signal: AbortSignal,
+  ): Promise<void> | undefined;
   /**
    * Would this pass, given this refusal of a target's (`context.refusal`), change the request so that it may be
    * taken? Then it is sent once more. Left out: no. Refusals of the history are always answered once.
@@ -84,6 +88,41 @@ export interface Feature {
   requestSteps?(conversation: Conversation, context: FeatureContext): Steps<Conversation>;
   /** An interceptor for this hop, or undefined when nothing in it can concern the feature. */
   intercept?(sent: Conversation, context: FeatureContext): Interceptor | undefined;
+}
+
+/**
+ * Reads entries of a store that is elsewhere, so that they are at hand. What is asked for in one turn of the
+ * microtasks is one trip. Never rejects. Undefined: nothing has to be waited for.
+ */
+export type Prefetch = (keys: readonly string[]) => Promise<void> | undefined;
+
+/** For a feature whose store is elsewhere: reads what its pass is going to look up. */
+export interface ReadAhead {
+  readonly prefetch: Prefetch;
+  /**
+   * The turns as the features before this one restore them for a request; undefined: as they were asked. Asked
+   * in the same turn of the event loop as the `prepare` of those features, behind it.
+   */
+  readonly restored?: (
+    conversation: Conversation,
+    context: FeatureContext,
+  ) => Promise<readonly Turn[]> | undefined;
+}
+
+/** Two trips where a restored history holds more than what was asked, else one; undefined: none. */
+export function readAhead(
+  { prefetch, restored }: ReadAhead,
+  conversation: Conversation,
+  context: FeatureContext,
+  keysOf: (turns: readonly Turn[]) => readonly string[],
+): Promise<void> | undefined {
+  const { turns } = conversation;
+  const first = prefetch(keysOf(turns));
+  const history = restored?.(conversation, context);
+  if (history === undefined) return first;
+  return Promise.all([history, first]).then(([all]) =>
+    all === turns ? undefined : prefetch(keysOf(all)),
+  );
 }
 
 /**

@@ -107,6 +107,8 @@ export function createGateway(options: GatewayOptions): Gateway {
       const hasMore = outcome.kind === 'whole' && outcome.continuation !== undefined;
       const answer = hasMore ? await finishWhole(outcome, run, exchange) : outcome;
       if (answer.kind === 'failed') return failedResponse(running, answer);
+      const stored = features?.beforeEnd?.();
+      if (stored !== undefined) await stored;
       features?.onAnswer?.({ kind: 'json', text: Buffer.from(answer.body).toString() });
       return wholeResponse(running, answer);
     } catch (thrown) {

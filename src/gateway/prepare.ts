@@ -47,9 +47,9 @@ export function prepare(preparation: Preparation): Prepared | Promise<Prepared> 
   if (!asks) return runPasses(preparation, armed, context);
   const conversation = hop.conversation ?? request.conversation;
   const { signal } = preparation.abort;
-  return Promise.all(armed.map((feature) => feature.prepare?.(conversation, context, signal))).then(
-    () => runPasses(preparation, armed, context),
-  );
+  const waits = armed.map((feature) => feature.prepare?.(conversation, context, signal));
+  if (waits.every((one) => one === undefined)) return runPasses(preparation, armed, context);
+  return Promise.all(waits).then(() => runPasses(preparation, armed, context));
 }
 
 /** What is needed of a request to read its answer. */

@@ -46,6 +46,7 @@ export function streamResponse(
     opened: answer instanceof Promise ? answer.then(streamOrError) : answer,
     early: { ping: () => encoder().ping(), fail: (error) => encoder().fail(error) },
     followUp: followUps(run),
+    beforeEnd: running.features?.beforeEnd,
     keepAliveMs,
     signal: exchange.signal,
     onFirstByte: () => summary.firstByte(),

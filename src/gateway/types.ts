@@ -28,6 +28,11 @@ export interface ExchangeFeatures {
   ) => void;
   /** The part of a stream that went out before it was cut, or before the client left. */
   readonly onPartialAnswer?: (answer: FinalAnswer) => void;
+  /**
+   * Asked before the end of an answer that interceptors have seen goes to the client: what its next request needs may be on its way to where
+   * other replicas find it. Never rejects, and takes a moment at most. Undefined: nothing has to be waited for.
+   */
+  readonly beforeEnd?: () => Promise<void> | undefined;
 }
 
 /** The part of a request that the summary needs. Requests to other endpoints have no settings. */

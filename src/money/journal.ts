@@ -1,5 +1,6 @@
 /** The journal of spend: rows wait in memory for a moment and are written in batches, outside of requests. */
 
+import { type Linked, LinkedList } from '../lib/loop/linked-list.ts';
 import { othersTurn } from '../lib/loop/steps.ts';
 import { fileAt, isDamage, setAside } from '../lib/store/versioned-store.ts';
 import { randomBase36 } from '../lib/text/ids.ts';
@@ -35,7 +36,7 @@ export interface RunningTry {
 }
 
 /** A running try's place in the journal. */
-export interface RunningPlace {
+export interface RunningPlace extends Linked<RunningPlace> {
   readonly began: number;
   readonly running: RunningTry;
   /** 0: it is not in the file. */
@@ -71,7 +72,7 @@ export class SpendJournal {
   #overflow: RowTotals | undefined;
   #lost = 0;
   /** Tries that are not in the file, oldest first. */
-  readonly #young = new Set<RunningPlace>();
+  readonly #young = new LinkedList<RunningPlace>();
   #stored = 0;
   #seq = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -101,7 +102,13 @@ export class SpendJournal {
 
   /** A try goes out. */
   begin(running: RunningTry): RunningPlace {
-    const place: RunningPlace = { began: performance.now(), running, seq: 0 };
+    const place: RunningPlace = {
+      began: performance.now(),
+      running,
+      seq: 0,
+      before: undefined,
+      next: undefined,
+    };
     this.#young.add(place);
     this.#schedule();
     return place;
@@ -109,7 +116,7 @@ export class SpendJournal {
 
   /** The try is over: its row. */
   end(place: RunningPlace, row: SpendRow): void {
-    if (place.seq === 0) this.#young.delete(place);
+    if (place.seq === 0) this.#young.remove(place);
     else this.#stored--;
     if (this.waiting >= MOST_WAITING) {
       this.#keepTotals(row);
@@ -221,7 +228,7 @@ export class SpendJournal {
     if (this.#closed || this.#young.size === 0) return false;
     const before = performance.now() - (this.#options.flushAfterMs ?? FLUSH_AFTER_MS);
     const old: RunningPlace[] = [];
-    for (const place of this.#young) {
+    for (let place = this.#young.first; place !== undefined; place = place.next) {
       if (place.began > before || old.length >= RUNNING_AT_ONCE) break;
       old.push(place);
     }
@@ -233,7 +240,7 @@ export class SpendJournal {
     this.#seq += old.length;
     old.forEach((place, at) => {
       place.seq = first + at;
-      this.#young.delete(place);
+      this.#young.remove(place);
     });
     this.#stored += old.length;
     this.#keepSeen();

@@ -28,6 +28,9 @@ export interface GatewayMetrics {
   readonly engineUp: Gauge;
   /** engine */
   readonly engineTrips: Counter;
+  /** room */
+  readonly sharedDropped: Counter;
+  readonly sharedLate: Counter;
   /** protocol, model, provider; seconds */
   readonly inferenceSeconds: Histogram;
   /** protocol, model, provider; seconds */
@@ -129,6 +132,16 @@ export function createGatewayMetrics(version: string): GatewayMetrics {
       'hopgate_engine_trips_total',
       'Calls that went to a shared engine.',
       ['engine'],
+    ),
+    sharedDropped: registry.counter(
+      'hopgate_shared_state_dropped_total',
+      'Entries that other replicas will not see: the cache was away for too long, or one was too large.',
+      ['kind'],
+    ),
+    sharedLate: registry.counter(
+      'hopgate_shared_state_late_total',
+      'Answers that ended before their state was in the cache: the next request may miss it.',
+      [],
     ),
     keyRequests: registry.counter(
       'hopgate_key_requests_total',

@@ -2,7 +2,7 @@
 
 import { hashOf, scoreOf } from '../lib/text/rendezvous.ts';
 import { Key, Loan, Model, type Place, type PlaceEvents, type Revealing } from './health/place.ts';
-import { AWAKE, DUE, RESTING, type RestLimits } from './health/rest.ts';
+import { AWAKE, DUE, RESTING, type Rest, type RestLimits } from './health/rest.ts';
 
 /** Identifies a client's session: the same number for all its requests. */
 export interface Session {
@@ -15,6 +15,7 @@ export interface KeyRingOptions {
   /** Milliseconds that only grow. */
   readonly clock?: () => number;
   readonly onChange?: PlaceEvents['onChange'];
+  readonly onRest?: PlaceEvents['onRest'];
   /** The ring of the configuration before this one; a key that was in it keeps what is known of it. */
   readonly before?: KeyRing | undefined;
 }
@@ -29,14 +30,16 @@ export class KeyRing implements PlaceEvents {
   readonly #models: Map<string, Model>;
   readonly #clock: () => number;
   readonly #onChange: PlaceEvents['onChange'] | undefined;
+  readonly #onRest: PlaceEvents['onRest'] | undefined;
   #next = 0;
 
   constructor(secrets: readonly Revealing[], options: KeyRingOptions) {
-    const { limits, clock = () => performance.now(), onChange, before } = options;
+    const { limits, clock = () => performance.now(), onChange, onRest, before } = options;
     const known = before === undefined ? [] : before.#keys;
     this.limits = limits;
     this.#clock = clock;
     this.#onChange = onChange;
+    this.#onRest = onRest;
     this.#isKeyless = secrets.length === 0;
     const wanted = this.#isKeyless ? [undefined] : secrets;
     this.#keys = wanted.map((secret) => {
@@ -129,6 +132,28 @@ export class KeyRing implements PlaceEvents {
 
   onChange(...change: Parameters<PlaceEvents['onChange']>): void {
     this.#onChange?.(...change);
+  }
+
+  onRest(...rest: Parameters<NonNullable<PlaceEvents['onRest']>>): void {
+    this.#onRest?.(...rest);
+  }
+
+  /**
+   * What another replica says of this upstream.
+   * @param key as `isKey` knows it; undefined: of every key
+   * @param model undefined: of every model
+   * @returns the rest; undefined: there is no such key
+   */
+  restOf(isKey: ((key: Key) => boolean) | undefined, model: string | undefined): Rest | undefined {
+    if (isKey === undefined) return model === undefined ? undefined : this.#model(model).rest;
+    if (model === undefined) return this.#keys.find(isKey)?.rest;
+    return this.#model(model).places.find((place) => isKey(place.key))?.rest;
+  }
+
+  /** When an answer came from this place last, by the clock of the ring. */
+  answeredAt(isKey: (key: Key) => boolean, model: string): number {
+    const place = this.#models.get(model)?.places.find((one) => isKey(one.key));
+    return place?.failures.answeredAt ?? Number.NEGATIVE_INFINITY;
   }
 
   #choose(model: string, session: Session, now: number): Place {

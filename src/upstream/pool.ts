@@ -52,17 +52,24 @@ export class UpstreamPool {
     return next;
   }
 
+  /** The provider of this name; undefined: it is not configured. */
+  named(name: string): Upstream | undefined {
+    const config = memberOf(this.#providers, name);
+    return config && this.of(config);
+  }
+
   /** The providers that were asked so far. */
   get known(): Iterable<Upstream> {
     return this.#known.values();
   }
 
   #make(config: ProviderConfig, before?: Upstream): Upstream {
-    const { builtIn, proxied, clock, onChange } = this.#options;
+    const { builtIn, proxied, clock, onChange, onRest, replicas } = this.#options;
     const scheme = config.baseUrl.slice(0, config.baseUrl.indexOf(':') + 1);
     const transport = builtIn[scheme]?.() ?? overSocket(config, networkTo(config, proxied));
     const platform = platformOf(config, transport);
-    const upstream = new Upstream(config, transport, before, { clock, onChange, platform });
+    const options = { clock, onChange, onRest, replicas, platform };
+    const upstream = new Upstream(config, transport, before, options);
     this.#known.set(config.name, upstream);
     return upstream;
   }

@@ -120,6 +120,12 @@ export interface UpstreamOptions {
   readonly onChange?:
     | ((provider: string, ...change: Parameters<PlaceEvents['onChange']>) => void)
     | undefined;
+  /** A rest of this provider began or became longer. */
+  readonly onRest?:
+    | ((upstream: Upstream, ...rest: Parameters<NonNullable<PlaceEvents['onRest']>>) => void)
+    | undefined;
+  /** How many replicas share the provider's `concurrency`; left out: this process has all of it. */
+  readonly replicas?: (() => number) | undefined;
   /** Left out: requests go to the vendor itself. */
   readonly platform?: Platform | undefined;
 }
@@ -145,7 +151,7 @@ export class Upstream {
     config: ProviderConfig,
     transport: Transport,
     before?: Upstream,
-    { clock, onChange, platform }: UpstreamOptions = {},
+    { clock, onChange, onRest, replicas, platform }: UpstreamOptions = {},
   ) {
     const { concurrency } = config.transport;
     // Another place has room of its own, and has refused no key yet.
@@ -157,13 +163,14 @@ export class Upstream {
       limits: { askedMs, longestMs },
       clock,
       onChange: onChange && ((...change) => onChange(config.name, ...change)),
+      ...(onRest && { onRest: (...rest) => onRest(this, ...rest) }),
       before: asLast ? last.keys : undefined,
     });
     this.hedging = config.retry.hedge ? (last?.hedging ?? new Hedging()) : undefined;
     this.#transport = transport;
     this.#platform = platform;
     this.#slots = last === undefined ? new ConcurrencyLimit(concurrency) : last.#slots;
-    this.#slots.resize(concurrency);
+    this.shareAmong(replicas?.() ?? 1);
     this.#query = Object.entries(config.query)
       .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value.reveal())}`)
       .join('&');
@@ -181,6 +188,12 @@ export class Upstream {
     }
     const queries = [this.#query, query, search.replace(/^\?/, '')].filter((part) => part !== '');
     return this.config.baseUrl + path + (queries.length > 0 ? `?${queries.join('&')}` : '');
+  }
+
+  /** This process gets its share of the provider's `concurrency`, one at least. */
+  shareAmong(replicas: number): void {
+    const { concurrency } = this.config.transport;
+    this.#slots.resize(concurrency === 0 ? 0 : Math.max(1, Math.floor(concurrency / replicas)));
   }
 
   /** A try that began now would have to wait. */

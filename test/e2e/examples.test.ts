@@ -79,7 +79,8 @@ describe('examples', () => {
   });
 
   test.each(NAMES)('the right provider answers the requests of %s', async (name) => {
-    const config = parse(text(name)) as Written;
+    // The engines of an example are not there; without them all state is in this process.
+    const { engines: _, ...config } = parse(text(name)) as Written & { readonly engines?: unknown };
     vendors = {};
     for (const [provider, settings] of Object.entries(config.providers)) {
       const vendor = await startFakeUpstream();

@@ -176,12 +176,16 @@ describe.skipIf(!HAS_CACHE)('one server', () => {
 });
 
 describe.skipIf(!HAS_SENTINEL)('Sentinel', () => {
-  test('after a failover, calls go to the new primary', async () => {
-    const group = await startSentinel();
+  test.each([
+    ['without a password', undefined],
+    ['with a password of its own', 'pw-of-sentinels'],
+  ])('%s: after a failover, calls go to the new primary', async (_, password) => {
+    const group = await startSentinel(password);
     const { cache } = open({
       form: 'sentinel',
       nodes: [{ host: '127.0.0.1', port: group.sentinel.port }],
       master: 'main',
+      ...(password !== undefined && { sentinelPassword: new Secret(password) }),
       db: 0,
       tls: false,
     });

@@ -9,7 +9,7 @@ import { environmentFrom } from '../../src/config/environment.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import type { Feature } from '../../src/features/feature.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
-import type { Summary } from '../../src/gateway/types.ts';
+import type { ExchangeFeatures, Summary } from '../../src/gateway/types.ts';
 import { WITHOUT_KEY } from '../../src/keys/principal.ts';
 import { routingTable } from '../../src/routing/index.ts';
 import { ConcurrencyLimit } from '../../src/upstream/concurrency-limit.ts';
@@ -35,8 +35,16 @@ export type Scripted =
   | { readonly refuse: string };
 
 export interface ScriptedGateway {
-  /** The client's request and its answer as text, with whether the body broke off. */
-  ask(protocol: ProtocolName, body: unknown, signal?: AbortSignal): Promise<Answered>;
+  /**
+   * The client's request and its answer as text, with whether the body broke off.
+   * @param onText gets each piece of the answer as it comes
+   */
+  ask(
+    protocol: ProtocolName,
+    body: unknown,
+    signal?: AbortSignal,
+    onText?: (text: string) => void,
+  ): Promise<Answered>;
   /** Bodies that the upstream was sent. */
   readonly sent: unknown[];
   readonly summaries: Summary[];
@@ -58,7 +66,13 @@ export function scriptedGateway(
     name = 'up',
     profile = 'none',
     slots = new ConcurrencyLimit(0),
-  }: { readonly name?: string; readonly profile?: string; readonly slots?: ConcurrencyLimit } = {},
+    beforeEnd,
+  }: {
+    readonly name?: string;
+    readonly profile?: string;
+    readonly slots?: ConcurrencyLimit;
+    readonly beforeEnd?: ExchangeFeatures['beforeEnd'];
+  } = {},
 ): ScriptedGateway {
   const loaded = parseConfig(
     `providers: { ${name}: { protocol: ${upstreamProtocol}, base_url: "http://up.test", models: ["*"], profile: ${profile} } }\nretry: { attempts: 2, base_delay: 0 }\n${yaml}`,
@@ -78,7 +92,7 @@ export function scriptedGateway(
   const upstreams = new Map<string, Upstream>();
   const gateway = createGateway({
     protocols: CODECS,
-    featuresFor: () => ({ features }),
+    featuresFor: () => ({ features, ...(beforeEnd && { beforeEnd }) }),
     services: () => ({
       table,
       slots,
@@ -96,7 +110,7 @@ export function scriptedGateway(
   return {
     sent,
     summaries,
-    async ask(protocol, body, signal = new AbortController().signal) {
+    async ask(protocol, body, signal = new AbortController().signal, onText) {
       const response = await gateway({
         id: 'req_1790000000000_abcdef',
         protocol: PROTOCOLS[protocol],
@@ -109,7 +123,11 @@ export function scriptedGateway(
         owner: '',
         started: performance.now(),
       });
-      return { status: response.status, headers: response.headers, ...(await drained(response)) };
+      return {
+        status: response.status,
+        headers: response.headers,
+        ...(await drained(response, onText)),
+      };
     },
   };
 }
@@ -140,10 +158,16 @@ function answer(scripted: Scripted): Response {
   return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
 }
 
-async function drained(response: Response): Promise<{ text: string; reset: boolean }> {
+async function drained(
+  response: Response,
+  onText?: (text: string) => void,
+): Promise<{ text: string; reset: boolean }> {
   const chunks: Uint8Array[] = [];
   try {
-    for await (const chunk of response.body ?? []) chunks.push(chunk.slice());
+    for await (const chunk of response.body ?? []) {
+      chunks.push(chunk.slice());
+      onText?.(Buffer.from(chunk).toString());
+    }
     return { text: Buffer.concat(chunks).toString(), reset: false };
   } catch {
     return { text: Buffer.concat(chunks).toString(), reset: true };

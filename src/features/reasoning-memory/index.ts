@@ -8,20 +8,29 @@ import {
   type FeatureContext,
   type Interceptor,
   lazyInterceptor,
+  type ReadAhead,
+  readAhead,
 } from '../feature.ts';
 import { answerCollector, type CollectedAnswer } from './answer-collector.ts';
 import { callKey, textBefore, textKeys } from './keys.ts';
 import { isReplayed, replayRules } from './replay-rules.ts';
-import { restore } from './restore.ts';
+import { historyKeys, restore } from './restore.ts';
 import type { SessionLedger } from './session-ledger.ts';
 
-export { memorySessionLedger, type SessionLedger } from './session-ledger.ts';
+export { type LedgerEntry, memorySessionLedger, type SessionLedger } from './session-ledger.ts';
 export { openSessionLedger } from './session-ledger-store.ts';
+export {
+  SHARED_ANSWERS,
+  type SharedSessionLedger,
+  sharedSessionLedger,
+} from './shared-session-ledger.ts';
 
 export interface ReasoningMemoryOptions {
   readonly ledger: SessionLedger;
   /** The name of the gateway key; '' without auth. Owners never see each other's entries. */
   readonly owner: string;
+  /** Of the ledger; left out: all of it is here. */
+  readonly ahead?: ReadAhead | undefined;
 }
 
 /**
@@ -29,7 +38,9 @@ export interface ReasoningMemoryOptions {
  * repair the history and fit it to the vendor, so that they see the complete history.
  */
 export const reasoningMemory = (options: ReasoningMemoryOptions): Feature =>
-  new ReasoningMemory(options);
+  options.ahead === undefined
+    ? new ReasoningMemory(options)
+    : new SharedReasoningMemory(options, options.ahead);
 
 /** A class, because it is created for each exchange: one object instead of four closures. */
 class ReasoningMemory implements Feature {
@@ -68,6 +79,31 @@ class ReasoningMemory implements Feature {
     const before = () => textBefore(turns, turns.length);
     return lazyInterceptor(textsAreIgnored, () =>
       answerCollector((answer) => storeAnswer(ledger, owner, target, answer, before)),
+    );
+  }
+}
+
+/** The same with a ledger that is elsewhere. */
+class SharedReasoningMemory extends ReasoningMemory {
+  readonly #owner: string;
+  readonly #ahead: ReadAhead;
+  /** Whose entries this exchange has read ahead; what it adds itself is here. */
+  readonly #providers = new Set<string>();
+
+  constructor(options: ReasoningMemoryOptions, ahead: ReadAhead) {
+    super(options);
+    this.#owner = options.owner;
+    this.#ahead = ahead;
+  }
+
+  prepare(conversation: Conversation, context: FeatureContext): Promise<void> | undefined {
+    const { target, client } = context;
+    const { provider } = target;
+    if (!mayLoseReasoning(client, target) || this.#providers.has(provider)) return undefined;
+    this.#providers.add(provider);
+    const scope = { owner: this.#owner, provider };
+    return readAhead(this.#ahead, conversation, context, (turns) =>
+      historyKeys(turns, conversation, { scope, target }),
     );
   }
 }

@@ -50,25 +50,52 @@ export function restore(conversation: Conversation, context: RestoreContext): Co
     placed: new Set(),
     left: SPARE_PIECES + turns.length,
   };
-  // Responses splits an answer into items, and each item is a turn.
-  const items = origin?.protocol === 'openai-responses';
+  const items = splitsAnswers(conversation);
   const out: Turn[] = [];
   let count = 0;
-  for (let at = 0; at < turns.length; ) {
-    let end = at + 1;
-    const isAnswer = turns[at]!.role === 'assistant';
-    while (items && isAnswer && turns[end]?.role === 'assistant') end++;
-    const run = turns.slice(at, end);
-    // A last assistant turn is a prefill, which must not begin with reasoning.
-    const whole =
-      isAnswer && end < turns.length ? restoreAnswer(run, turns, at, items, state) : run;
+  for (const { run, at, isAnswer } of runsOf(turns, items)) {
+    const whole = isAnswer ? restoreAnswer(run, turns, at, items, state) : run;
     if (whole !== run) count++;
     for (const turn of whole) out.push(turn);
-    at = end;
   }
   if (count === 0) return conversation;
   context.notes.add('reasoning_restored', '/messages', `${count} answers`);
   return withParts(conversation, { turns: out });
+}
+
+/** The keys by which {@link restore} looks the answers of a history up. */
+export function historyKeys(
+  turns: readonly Turn[],
+  conversation: Conversation,
+  { scope, target }: Pick<RestoreContext, 'scope' | 'target'>,
+): readonly string[] {
+  const rules = replayRules(target);
+  return [...runsOf(turns, splitsAnswers(conversation))].flatMap(({ run, at, isAnswer }) => {
+    if (!isAnswer) return [];
+    const calls = run.flatMap((turn) => turn.blocks.filter(isClientCall));
+    return keysOf(run, calls, turns, at, { scope, rules }) ?? [];
+  });
+}
+
+/** Responses splits an answer into items, and each item is a turn. */
+const splitsAnswers = ({ origin }: Conversation): boolean =>
+  origin?.protocol === 'openai-responses';
+
+interface Run {
+  readonly run: readonly Turn[];
+  readonly at: number;
+  /** It can be completed: a last assistant turn is a prefill, which must not begin with reasoning. */
+  readonly isAnswer: boolean;
+}
+
+function* runsOf(turns: readonly Turn[], items: boolean): Generator<Run> {
+  for (let at = 0; at < turns.length; ) {
+    let end = at + 1;
+    const isAnswer = turns[at]!.role === 'assistant';
+    while (items && isAnswer && turns[end]?.role === 'assistant') end++;
+    yield { run: turns.slice(at, end), at, isAnswer: isAnswer && end < turns.length };
+    at = end;
+  }
 }
 
 /** Completes one answer from its ledger entry. Returns the same list if there is nothing to add. */
@@ -81,7 +108,8 @@ function restoreAnswer(
 ): readonly Turn[] {
   const blocks = run.flatMap((turn) => turn.blocks);
   const calls = blocks.filter(isClientCall);
-  const entry = findEntry(run, calls, turns, at, state);
+  const keys = keysOf(run, calls, turns, at, state);
+  const entry = keys && state.ledger.find(keys);
   if (entry === undefined || !sameMaker(entry.model, state.target.model)) return run;
   if (entry.protocol !== state.target.protocol) return run;
   state.left -= entry.pieces.length;
@@ -155,21 +183,22 @@ const sameReasoning = (a: Block, b: Block): boolean =>
   a.text === b.text &&
   a.sealed?.value === b.sealed?.value;
 
-function findEntry(
+/** The keys by which an answer is looked up; undefined: it is not. */
+function keysOf(
   run: readonly Turn[],
   calls: readonly ToolCallBlock[],
   turns: readonly Turn[],
   at: number,
-  { ledger, scope, rules }: RestoreState,
-): LedgerEntry | undefined {
+  { scope, rules }: Pick<RestoreState, 'scope' | 'rules'>,
+): readonly string[] | undefined {
   let text: string | undefined;
   const before = () => {
     text ??= textBefore(turns, at);
     return text;
   };
-  if (calls.length > 0) return ledger.find(calls.map(({ id }) => callKey(scope, id, before)));
+  if (calls.length > 0) return calls.map(({ id }) => callKey(scope, id, before));
   if (!rules.sealed && rules.text !== 'all') return undefined;
-  return ledger.find(textKeys(scope, run.map((turn) => textOf(turn)).join(''), before));
+  return textKeys(scope, run.map((turn) => textOf(turn)).join(''), before);
 }
 
 /**

@@ -67,11 +67,31 @@ function restoreRun(
   return mapUnchanged(own, withoutMintedCitations);
 }
 
-function findEntry(
-  run: readonly Turn[],
-  before: Turn | undefined,
-  { ledger, owner, registry, target }: HistoryContext,
-): HopEntry | undefined {
+/** The keys by which {@link restoreHistory} looks the answers of a history up. */
+export function historyKeys(turns: readonly Turn[], owner: string): readonly string[] {
+  const keys: string[] = [];
+  let run: Turn[] = [];
+  let before: Turn | undefined;
+  for (const [at, turn] of turns.entries()) {
+    if (turn.role !== 'assistant') continue;
+    if (run.length === 0) before = turns[at - 1];
+    run.push(turn);
+    if (turns[at + 1]?.role === 'assistant') continue;
+    keys.push(...keysOf(run, before, owner).keys);
+    run = [];
+  }
+  return keys;
+}
+
+interface AnswerKeys {
+  /** In the order in which they are looked up. */
+  readonly keys: readonly string[];
+  /** The ids of the client's own calls. */
+  readonly clientIds: readonly string[];
+}
+
+/** The keys of one answer, a run of assistant turns. */
+function keysOf(run: readonly Turn[], before: Turn | undefined, owner: string): AnswerKeys {
   const clientIds: string[] = [];
   const shownIds: string[] = [];
   let text = '';
@@ -84,6 +104,15 @@ function findEntry(
   const textBefore = textOf(before);
   const ids = [...clientIds, ...shownIds].map((id) => callKey(owner, id, text, textBefore));
   const keys = clientIds.length > 0 ? ids : [...ids, ...textKeys(owner, text, textBefore)];
+  return { keys, clientIds };
+}
+
+function findEntry(
+  run: readonly Turn[],
+  before: Turn | undefined,
+  { ledger, owner, registry, target }: HistoryContext,
+): HopEntry | undefined {
+  const { keys, clientIds } = keysOf(run, before, owner);
   const entry = keys.length === 0 ? undefined : ledger.find(keys);
   if (entry === undefined) return undefined;
   // The client's calls must be those of the entry: none unknown, and not all of them gone.

@@ -3,4 +3,10 @@
 export { type HopEntry, type HopLedger, memoryLedger, openHopLedger } from './hop-ledger.ts';
 export { liveRegistry } from './live-registry.ts';
 export { type ToolRegistry, toolRegistry } from './registry.ts';
-export { mayDeclareHosted, serverTools } from './server-tools.ts';
+export { mayDeclareHosted, type ServerToolsFeature, serverTools } from './server-tools.ts';
+export {
+  SHARED_HOPS,
+  SHARED_TURNS,
+  type SharedHopLedger,
+  sharedHopLedger,
+} from './shared-hop-ledger.ts';

@@ -7,7 +7,7 @@ import { containsAny, needles } from '../../lib/bytes/bytes.ts';
 import type { Feature, FeatureContext } from '../feature.ts';
 import { MINT } from './citations/sources.ts';
 import { runForcedCalls, runNestedSearch, withPreface } from './early-calls.ts';
-import { restoreHistory } from './history.ts';
+import { historyKeys, restoreHistory } from './history.ts';
 import { HopInterceptor } from './hop-interceptor.ts';
 import { inject } from './inject.ts';
 import { EMPTY_OFFER, isNative, latestUserText } from './offer.ts';
@@ -29,11 +29,19 @@ const HOSTED_GEMINI = needles('"google', '"url', '"code');
 export const mayDeclareHosted = (body: Buffer, client: ProtocolName): boolean =>
   containsAny(body, client === 'google-gemini' ? HOSTED_GEMINI : HOSTED);
 
+export interface ServerToolsFeature extends Feature {
+  /** The history as the request pass restores it, for {@link ReadAhead.restored}. */
+  restored(
+    conversation: Conversation,
+    context: FeatureContext,
+  ): Promise<readonly Turn[]> | undefined;
+}
+
 /**
  * The feature of one exchange. It comes after the features that complete the request (stored responses)
  * and that turn text into calls, and before those that repair the request and fit it to the target.
  */
-export function serverTools(options: ServerToolOptions): Feature {
+export function serverTools(options: ServerToolOptions): ServerToolsFeature {
   const { registry, ledger } = options;
   const session = new Session(options);
   const hasOffers = () =>
@@ -43,6 +51,8 @@ export function serverTools(options: ServerToolOptions): Feature {
   /** Conversations made here: a second pass leaves them unchanged. */
   const made: Conversation[] = [];
   let input: Conversation | undefined;
+  /** What is read ahead of this conversation. */
+  let reading: { readonly of: Conversation; readonly done: Promise<void> | undefined } | undefined;
   /** Events of the calls made before the model was asked. */
   const lead: StreamEvent[] = [];
 
@@ -123,8 +133,20 @@ export function serverTools(options: ServerToolOptions): Feature {
         !ledger.empty && containsAny(body, client === 'google-gemini' ? ANSWERED_GEMINI : ANSWERED)
       );
     },
+    restored(conversation, context) {
+      if (context.hop > 1 || reading?.of !== conversation) return undefined;
+      return (reading.done ?? Promise.resolve()).then(() => historyOf(conversation.turns, context));
+    },
     async prepare(conversation, context, signal) {
       if (context.hop > 1) return;
+      if (options.prefetch !== undefined) {
+        // Another try of the same request has them.
+        if (reading?.of !== conversation) {
+          const done = options.prefetch(historyKeys(conversation.turns, options.owner));
+          reading = { of: conversation, done };
+        }
+        if (reading.done !== undefined) await reading.done;
+      }
       const offer = () => offerOf(conversation, context);
       lead.push(...(await runForcedCalls(session, conversation, offer, signal)));
       if (options.limits.rounds === 0) return;

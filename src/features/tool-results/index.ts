@@ -3,12 +3,17 @@
 import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { Turn } from '../../conversation/types.ts';
-import type { Feature } from '../feature.ts';
+import { type Feature, type ReadAhead, readAhead } from '../feature.ts';
 import { withoutResidue } from './residue.ts';
 import { residueInterceptor } from './residue-interceptor.ts';
 import type { ShortResultLedger } from './short-result-ledger.ts';
-import { shortenResults } from './shorten.ts';
+import { resultKeys, shortenResults } from './shorten.ts';
 
+export {
+  SHARED_SHORT_RESULTS,
+  type SharedShortResultLedger,
+  sharedShortResultLedger,
+} from './shared-short-results.ts';
 export { memoryShortResultLedger, type ShortResultLedger } from './short-result-ledger.ts';
 export { openShortResultLedger } from './short-result-store.ts';
 
@@ -17,6 +22,8 @@ export interface ToolResultsOptions {
   readonly limit: number | (() => number);
   /** Opened and closed by the caller. */
   readonly ledger: ShortResultLedger;
+  /** Of the ledger; the feature is then for one exchange. Left out: all of it is here. */
+  readonly ahead?: ReadAhead | undefined;
 }
 
 /**
@@ -26,7 +33,16 @@ export interface ToolResultsOptions {
  */
 export function toolResults(options: ToolResultsOptions): Feature {
   const limit = () => (typeof options.limit === 'function' ? options.limit() : options.limit);
+  const { ahead } = options;
+  let isRead = false;
   return {
+    ...(ahead !== undefined && {
+      prepare(conversation, context) {
+        if (context.target.profile.shortToolResults !== true || isRead) return undefined;
+        isRead = true;
+        return readAhead(ahead, conversation, context, resultKeys);
+      },
+    }),
     name: 'tool-results',
     mayApply: (_body, { target }) => target.profile.shortToolResults === true,
     request(conversation, { target, notes }) {

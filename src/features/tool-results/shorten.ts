@@ -48,6 +48,15 @@ function lastRound(
   return { from, ids: new Set(turns.slice(from, last + 1).flatMap(callIds)) };
 }
 
+/** The keys of all results with text, those of the last round too: it may have been sent before. */
+export const resultKeys = (turns: readonly Turn[]): readonly string[] =>
+  turns.flatMap(({ blocks }) =>
+    blocks.flatMap((block) => {
+      const text = isClientResult(block) ? textOf(block) : '';
+      return isClientResult(block) && text !== '' ? [resultKey(block.callId, text)] : [];
+    }),
+  );
+
 function shortenNew(block: ToolResultBlock, options: ShortenOptions): ToolResultBlock {
   const short = shorten(block, options.limit, options.errorsAsText);
   if (short === block) return block;

@@ -39,7 +39,7 @@ export interface VisionSettings {
 }
 
 export interface DescriberOptions {
-  readonly store: Pick<DescriptionStore, 'get' | 'put'>;
+  readonly store: Pick<DescriptionStore, 'get' | 'put' | 'settled'>;
   readonly askModel: AskVisionModel;
   readonly log: (event: string, fields: Readonly<Record<string, string | number>>) => void;
   /** Hosts and address blocks from which images are fetched although they are not public. */
@@ -94,6 +94,7 @@ export function describer(options: DescriberOptions): Describer {
       const text = readDescription(answerText);
       if (text === undefined) throw new Error('the vision model gave no description');
       store.put(key, text);
+      await store.settled?.(key);
       const tokens: Record<string, number> =
         usage === undefined ? {} : { input: usage.input, output: usage.output };
       log('vision.described', { ...fields, ms: ms(), characters: text.length, ...tokens });

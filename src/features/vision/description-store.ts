@@ -12,8 +12,10 @@ export interface DescriptionStore {
    * text: a history must not change.
    */
   put(key: string, text: string): string;
+  /** Resolves when `get` gives the text that counts for all processes; left out: it does at once. */
+  settled?(key: string): Promise<void>;
   /** The descriptions of one memory space, which are erased with it. */
-  of(space: string): Pick<DescriptionStore, 'get' | 'put'>;
+  of(space: string): Pick<DescriptionStore, 'get' | 'put' | 'settled'>;
   /** Removes the descriptions of a space; those in progress are not stored either. */
   eraseSpace(space: string): void;
   close(): void;

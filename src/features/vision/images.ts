@@ -37,6 +37,17 @@ export function imageKey(block: MediaBlock): string | undefined {
   return key;
 }
 
+/** The keys of all images of a history. */
+export const imageKeys = (turns: readonly Turn[]): readonly string[] => {
+  const keysIn = (blocks: readonly Block[]): readonly string[] =>
+    blocks.flatMap((block) => {
+      if (block.type === 'tool-result') return keysIn(block.content);
+      const key = isImage(block) ? imageKey(block) : undefined;
+      return key === undefined ? [] : [key];
+    });
+  return turns.flatMap(({ blocks }) => keysIn(blocks));
+};
+
 /** An image and the user's text about it. */
 export interface ImageInContext {
   readonly block: ImageBlock;

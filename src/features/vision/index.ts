@@ -4,17 +4,29 @@ import { refusesImages } from '../../conversation/refusal.ts';
 import { targetName } from '../../conversation/target.ts';
 import type { Conversation } from '../../conversation/types.ts';
 import { containsAny, needles } from '../../lib/bytes/bytes.ts';
-import type { Feature, FeatureContext } from '../feature.ts';
+import { type Feature, type FeatureContext, type ReadAhead, readAhead } from '../feature.ts';
 import {
   type DescriberOptions,
   describer,
   type OnDescribed,
   type VisionSettings,
 } from './describer.ts';
-import { descriptionText, IMAGE_PLACEHOLDER, imageKey, imagesOf, replaceImages } from './images.ts';
+import {
+  descriptionText,
+  IMAGE_PLACEHOLDER,
+  imageKey,
+  imageKeys,
+  imagesOf,
+  replaceImages,
+} from './images.ts';
 
 export type { AskVisionModel, VisionSettings } from './describer.ts';
-export { openDescriptionStore } from './description-store.ts';
+export { type DescriptionStore, openDescriptionStore } from './description-store.ts';
+export {
+  SHARED_DESCRIPTIONS,
+  type SharedDescriptionStore,
+  sharedDescriptionStore,
+} from './shared-descriptions.ts';
 
 export interface VisionOptions extends Omit<DescriberOptions, 'allow' | 'log'> {
   /** The current configuration; undefined: no vision model, so a placeholder replaces each image. */
@@ -54,6 +66,17 @@ export const withRunReport = (vision: VisionFeature, onLook: OnDescribed | undef
         prepare: (conversation, context, signal) =>
           vision.prepare(conversation, context, signal, onLook),
       };
+
+/** The feature for one exchange with a store that is elsewhere. */
+export const withReadAhead = (vision: VisionFeature, ahead: ReadAhead): VisionFeature => ({
+  ...vision,
+  async prepare(conversation, context, ...rest) {
+    if (!cannotSeeImages(context)) return;
+    const reading = readAhead(ahead, conversation, context, imageKeys);
+    if (reading !== undefined) await reading;
+    await vision.prepare(conversation, context, ...rest);
+  },
+});
 
 /**
  * Applies to targets whose profile says `images: false` and, with a vision model, to a target that has

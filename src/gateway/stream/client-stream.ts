@@ -5,7 +5,7 @@ import { asGatewayError, GatewayError } from '../../conversation/errors.ts';
 import { type ActivitySource, type IdleTimer, startIdleTimer } from '../../lib/loop/idle-timer.ts';
 import type { ChunkSink } from '../../upstream/transport.ts';
 import { endTry, streamEnd } from '../tries/try-account.ts';
-import type { FollowUp, StreamOutcome } from '../types.ts';
+import type { ExchangeFeatures, FollowUp, StreamOutcome } from '../types.ts';
 import type { ByteSink, WritingStream } from './client-lane.ts';
 import { incompleteAnswerError } from './open.ts';
 import { concat, type StreamPipeline } from './pipeline.ts';
@@ -27,6 +27,7 @@ export interface ClientStreamOptions {
   readonly early: { ping(): string; fail(error: GatewayError): string };
   /** Sends the conversation of a further hop. */
   readonly followUp: FollowUp;
+  readonly beforeEnd?: ExchangeFeatures['beforeEnd'];
   readonly keepAliveMs: number;
   readonly signal: AbortSignal;
   readonly onFirstByte: () => void;
@@ -103,7 +104,7 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
         }
         const first = concat(hop.first);
         if (first.length > 0) {
-          const slow = this.#put(first);
+          const slow = this.#putOrEnd(first, hop.pipeline);
           // The headers wait for the first byte: it goes at once.
           sink.flush();
           if (slow !== undefined) await slow;
@@ -164,6 +165,13 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
     return slow;
   }
 
+  /** The same for what may be the end of the answer. */
+  #putOrEnd(out: Uint8Array | string, pipeline: StreamPipeline): Promise<void> | undefined {
+    const { beforeEnd } = this.#options;
+    const stored = beforeEnd !== undefined && pipeline.ended ? beforeEnd() : undefined;
+    return stored === undefined ? this.#put(out) : stored.then(() => this.#put(out));
+  }
+
   /** Everything the upstream still says. The error that ended it, or undefined after a true ending. */
   async #pump({
     pipeline,
@@ -194,7 +202,7 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
         return pipeline.error;
       }
       const cut = incompleteAnswerError(pipeline.digest, target.provider);
-      if (cut === undefined && rest.length > 0) await this.#put(rest);
+      if (cut === undefined && rest.length > 0) await this.#putOrEnd(rest, pipeline);
       return cut;
     } catch (thrown) {
       source.cancel();
@@ -216,7 +224,7 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
     this.#bytes += chunk.length;
     try {
       const out = pipeline.push(chunk);
-      const slow = out.length > 0 ? this.#put(out) : undefined;
+      const slow = out.length > 0 ? this.#putOrEnd(out, pipeline) : undefined;
       if (out !== '') this.#active = true;
       if (pipeline.failure !== undefined) this.#stop(pipeline.failure);
       else if (pipeline.error !== undefined && this.#answer?.same === false) {
@@ -249,7 +257,7 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
       let slow: Promise<void> | undefined;
       const conversation = await continuation.run(this.#options.signal, (events) => {
         const out = before.pipeline.inject(events);
-        if (out.length > 0 && !this.#over) slow = this.#put(out) ?? slow;
+        if (out.length > 0 && !this.#over) slow = this.#putOrEnd(out, before.pipeline) ?? slow;
       });
       if (slow !== undefined) await slow;
       // What was emitted has ended the stream.

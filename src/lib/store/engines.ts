@@ -84,8 +84,8 @@ export interface KeyValue extends Engine {
     keys: readonly string[],
     deadlineMs: number,
   ): Promise<readonly (Uint8Array | undefined)[]>;
-  /** One trip. */
-  put(entries: readonly CacheEntry[], deadlineMs: number): Promise<void>;
+  /** One trip. @returns whether each was written; false: a value was there, and stays */
+  put(entries: readonly CacheEntry[], deadlineMs: number): Promise<readonly boolean[]>;
   /**
    * Messages are hints: some may be lost. The listener gets undefined after a gap.
    * @returns ends it

@@ -10,11 +10,14 @@ export class FailureWindow {
   readonly #counts = new Uint32Array(2 * SECONDS);
   #second = 0;
   #inRow = 0;
+  /** When the last answer came. */
+  answeredAt = Number.NEGATIVE_INFINITY;
   #all = 0;
   #failed = 0;
 
   answered(now: number): void {
     this.#inRow = 0;
+    this.answeredAt = now;
     this.#count(now, 0);
   }
 

@@ -130,6 +130,8 @@ export interface PlaceEvents {
   readonly limits: RestLimits;
   /** A rest began or ended; `place` is left out if the key was used without a model. */
   onChange(rest: Rest, begins: boolean, place: Place | undefined, key: Key): void;
+  /** A rest began, or became longer. */
+  onRest?(rest: Rest, place: Place | undefined, key: Key): void;
 }
 
 /** A key on loan for one request, to one place. Report the outcome with {@link settle}. */
@@ -269,9 +271,11 @@ export class Loan implements Prober {
   }
 
   #rest(rest: Rest, cause: Cause, now: number): void {
+    const { until } = rest;
     if (rest.begin(cause, this, now, this.#events.limits)) {
       this.#events.onChange(rest, true, this.#place, this.#key);
     }
+    if (rest.until > until) this.#events.onRest?.(rest, this.#place, this.#key);
   }
 }
 

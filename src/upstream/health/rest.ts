@@ -29,6 +29,9 @@ const BACKOFF: Readonly<Record<RestReason, readonly [number, number]>> = {
   failures: [5000, 300_000],
 };
 
+/** What another replica tells takes time to arrive: a rest that is known is not made longer by that. */
+const LEAST_NEWS_MS = 250;
+
 /** Why something is to rest. */
 export interface Cause {
   readonly reason: RestReason;
@@ -117,6 +120,26 @@ export class Rest {
     this.status = cause.status;
     this.#changed = ++changes;
     return wasAwake;
+  }
+
+  /** Another replica has seen it begin, or last longer: it rests here, too. Returns whether that is news. */
+  adopt({ reason, status }: Cause, until: number, now: number): boolean {
+    if (until < this.until + LEAST_NEWS_MS) return false;
+    if (this.until === 0) this.since = now;
+    this.until = until;
+    this.reason = reason;
+    this.status = status;
+    this.#changed = ++changes;
+    return true;
+  }
+
+  /** Another replica has had an answer. */
+  wake(now: number): void {
+    if (this.until === 0) return;
+    this.until = 0;
+    this.#prober = undefined;
+    this.#backAt = now;
+    this.#changed = ++changes;
   }
 
   /** The vendor answered. Returns whether this ended a rest. */

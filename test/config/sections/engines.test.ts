@@ -36,6 +36,12 @@ describe('cache', () => {
     expect(engines({ cache }).cache).toEqual(expected as never);
   });
 
+  test('the password of the sentinels, which prints as stars', () => {
+    const { cache } = engines({ cache: 'redis+sentinel://h/main?sentinel_password=p%40ss' });
+    expect(cache?.sentinelPassword?.reveal()).toBe('p@ss');
+    expect(JSON.stringify(cache)).not.toContain('p@ss');
+  });
+
   test('user and password, with marks in them', () => {
     const { cache } = engines({ cache: 'redis://me:p%40ss%2Fword@h:6379' });
     expect(cache!.username).toBe('me');

@@ -48,8 +48,11 @@ export function cacheCommand(port: number, ...args: readonly string[]): string {
   return stdout.toString().trim();
 }
 
-/** A primary, its replica, and one sentinel that watches them, under the name `main`. */
-export async function startSentinel(): Promise<{
+/**
+ * A primary, its replica, and one sentinel that watches them, under the name `main`.
+ * @param password of the sentinel
+ */
+export async function startSentinel(password?: string): Promise<{
   readonly sentinel: Server;
   readonly servers: readonly Server[];
   /** The port that the sentinel names as the primary. */
@@ -72,17 +75,18 @@ dir ${folder}
 sentinel monitor main 127.0.0.1 ${first.port} 1
 sentinel down-after-milliseconds main 500
 sentinel failover-timeout main 2000
-`,
+${password === undefined ? '' : `requirepass ${password}\n`}`,
   );
   const sentinel = await startServer({ port, folder, command: [SENTINEL!, file] });
   // A failover needs a sentinel that has seen the replica.
-  await until(() => cacheCommand(port, 'sentinel', 'replicas', 'main').includes(`${second.port}`));
+  const ask = (...words: readonly string[]) =>
+    cacheCommand(port, ...(password === undefined ? [] : ['-a', password]), 'sentinel', ...words);
+  await until(() => ask('replicas', 'main').includes(`${second.port}`));
   const all = [sentinel, second, first];
   return {
     sentinel,
     servers: [first, second],
-    primary: () =>
-      Number(cacheCommand(port, 'sentinel', 'get-master-addr-by-name', 'main').split('\n')[1]),
+    primary: () => Number(ask('get-master-addr-by-name', 'main').split('\n')[1]),
     async stop() {
       await Promise.all(all.map((one) => one.stop()));
     },

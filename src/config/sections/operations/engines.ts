@@ -12,7 +12,7 @@ const address = (description: string) =>
 export const engines = closed(
   {
     cache: address(
-      'Valkey or Redis, for rates and concurrent requests of keys: `redis://user:password@host:6379/0`, `rediss://…` for TLS, `redis+sentinel://host1:26379,host2:26379/primary-name/0`, `redis+cluster://host1:6379,host2:6379`. `?ca_file=PATH` trusts a certificate of your own.',
+      'Valkey or Redis, for rates and concurrent requests of keys: `redis://user:password@host:6379/0`, `rediss://…` for TLS, `redis+sentinel://host1:26379,host2:26379/primary-name/0`, `redis+cluster://host1:6379,host2:6379`. `?ca_file=PATH` trusts a certificate of your own, `?sentinel_password=…` is the password of the sentinels, where they have one.',
     ),
     database: address(
       'Postgres, for budgets of keys: `postgres://user:password@host:5432/database`. The usual parameters apply, e.g. `?sslmode=verify-full&sslrootcert=PATH`.',
@@ -53,6 +53,8 @@ export interface CacheAddress {
   readonly master?: string;
   readonly username?: string;
   readonly password?: Secret;
+  /** Where the sentinels want one of their own. */
+  readonly sentinelPassword?: Secret;
   readonly db: number;
   readonly tls: boolean;
   readonly caFile?: string;
@@ -161,7 +163,9 @@ function cacheAddress(text: string): CacheAddress {
   if (!Number.isInteger(db) || db < 0 || parts.length > 0 || (form === 'cluster' && db !== 0)) {
     throw new AddressProblem('has a path that is no number of a database');
   }
-  const caFile = new URLSearchParams(query).get('ca_file');
+  const parameters = new URLSearchParams(query);
+  const caFile = parameters.get('ca_file');
+  const sentinelPassword = parameters.get('sentinel_password');
   return {
     form,
     nodes,
@@ -170,6 +174,7 @@ function cacheAddress(text: string): CacheAddress {
     ...(master !== undefined && { master: decodeURIComponent(master) }),
     ...(username !== undefined && username !== '' && { username }),
     ...(password !== undefined && password !== '' && { password: new Secret(password) }),
+    ...(sentinelPassword !== null && { sentinelPassword: new Secret(sentinelPassword) }),
     ...(caFile !== null && { caFile }),
   };
 }

@@ -1,0 +1,53 @@
+/** Replicas that share entries through one real cache, in this process. */
+
+import { Secret } from '../../../src/config/secret.ts';
+import { ValkeyCache } from '../../../src/engines/valkey.ts';
+import { SharedEntries, type SharedEntriesOptions } from '../../../src/lib/store/shared-entries.ts';
+import { textSeal } from '../../../src/lib/store/text-seal.ts';
+
+export interface TestReplica {
+  readonly cache: ValkeyCache;
+  readonly entries: SharedEntries;
+  /** Entries that were dropped. */
+  readonly dropped: () => number;
+  readonly problems: readonly string[];
+  close(): Promise<void>;
+}
+
+/** The client of one replica. */
+export const cacheAt = (port: number): ValkeyCache =>
+  new ValkeyCache(
+    {
+      form: 'single',
+      nodes: [{ host: '127.0.0.1', port }],
+      db: 0,
+      tls: false,
+      password: new Secret(''),
+    },
+    () => {},
+  );
+
+export function replicaAt(port: number, options: Partial<SharedEntriesOptions> = {}): TestReplica {
+  const cache = cacheAt(port);
+  const problems: string[] = [];
+  let dropped = 0;
+  const entries = new SharedEntries({
+    cache,
+    seal: textSeal([]),
+    onDropped: (_, count) => {
+      dropped += count;
+    },
+    onProblem: (message) => problems.push(message),
+    ...options,
+  });
+  return {
+    cache,
+    entries,
+    problems,
+    dropped: () => dropped,
+    async close() {
+      await entries.close();
+      await cache.close();
+    },
+  };
+}
