@@ -6,10 +6,9 @@ import type { FinishReason, StreamEvent } from '../conversation/events.ts';
 import type { Notes } from '../conversation/notes.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { Continuation, Feature, Interceptor } from '../features/feature.ts';
-import type { ByteList } from '../lib/bytes/byte-list.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { RoutedTarget, RouteRequest } from '../routing/index.ts';
-import type { ExchangeOutcome, Recording } from '../samples/recording.ts';
+import type { ExchangeOutcome, Recording, SentRequest } from '../samples/recording.ts';
 import type { Remedy } from '../upstream/target-error.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { Exchange, Payer, TryAccount } from './exchange.ts';
@@ -109,7 +108,7 @@ export interface AttemptEvents {
 
 /** A request as it is sent, and what is needed to read its answer. */
 export interface Prepared {
-  readonly body: Uint8Array | ByteList;
+  readonly body: SentRequest['body'];
   readonly interceptors: readonly Interceptor[];
   readonly context: UpstreamContext;
   /** The earlier response that the client named and the target did not get: the answer names it all the same. */
