@@ -351,8 +351,8 @@ export const MEANINGS: Readonly<Record<string, string>> = {
     '多个网关共用的引擎。每个引擎都是可选的，彼此独立；没有引擎的状态留在各自的机器上。',
   'Valkey or Redis, for rates and concurrent requests of keys: `redis://user:password@host:6379/0`, `rediss://…` for TLS, `redis+sentinel://host1:26379,host2:26379/primary-name/0`, `redis+cluster://host1:6379,host2:6379`. `?ca_file=PATH` trusts a certificate of your own, `?sentinel_password=…` is the password of the sentinels, where they have one.':
     'Valkey 或 Redis，用于密钥的速率和并发数：`redis://user:password@host:6379/0`；`rediss://…` 使用 TLS；`redis+sentinel://host1:26379,host2:26379/primary-name/0`；`redis+cluster://host1:6379,host2:6379`。`?ca_file=PATH` 表示信任你自己的证书；哨兵有密码时用 `?sentinel_password=…` 给出。',
-  'Postgres, for budgets of keys: `postgres://user:password@host:5432/database`. The usual parameters apply, e.g. `?sslmode=verify-full&sslrootcert=PATH`.':
-    'Postgres，用于密钥的预算：`postgres://user:password@host:5432/database`。可以使用通常的参数，例如 `?sslmode=verify-full&sslrootcert=PATH`。',
+  'Postgres, for budgets of keys and for keys made at run time: `postgres://user:password@host:5432/database`. The usual parameters apply, e.g. `?sslmode=verify-full&sslrootcert=PATH`.':
+    'Postgres，用于密钥的预算和运行时新建的密钥：`postgres://user:password@host:5432/database`。可以使用通常的参数，例如 `?sslmode=verify-full&sslrootcert=PATH`。',
   'A store that speaks S3: `s3://bucket/prefix?region=eu-central-1`, with `&endpoint=https://host` for one of your own. Its key is in `s3://KEY:SECRET@bucket/…` or in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.':
     '兼容 S3 的存储：`s3://bucket/prefix?region=eu-central-1`，自己的存储加上 `&endpoint=https://host`。密钥写在 `s3://KEY:SECRET@bucket/…` 中，或者取自 AWS_ACCESS_KEY_ID 和 AWS_SECRET_ACCESS_KEY。',
   'Secrets with which texts (conversations, tool results, memory, recorded exchanges) are encrypted before they are stored in an engine. The first one encrypts, all of them decrypt: to change it, put the new one first, and remove the old one when what it encrypted has expired. Empty: texts are stored as they are.':

@@ -1,4 +1,4 @@
-/** The memory of a configuration: the embedded one or an external service, its API, and how a reload changes it. */
+/** The memory of a configuration: the embedded one, one for all replicas, or an external service, its API, and how a reload changes it. */
 
 import type { Codec } from '../codecs/codec.ts';
 import type { Serve } from '../codecs/serve.ts';
@@ -8,6 +8,7 @@ import type { ProviderConfig } from '../config/sections/providers.ts';
 import type { Payer } from '../conversation/account/payer.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import type { Memory } from '../conversation/memory.ts';
+import type { Engines } from '../engines/open-engines.ts';
 import type { MemoryPluginOptions } from '../features/memory/api/plugin.ts';
 import {
   type Embedder,
@@ -16,6 +17,7 @@ import {
   externalMemory,
   type MemoryBackend,
   type MemoryObserver,
+  sharedMemory,
 } from '../features/memory/index.ts';
 import type { Principal } from '../keys/principal.ts';
 import type { Recorder } from '../samples/index.ts';
@@ -32,6 +34,8 @@ export interface MemoryServiceOptions {
   readonly upstream: (provider: ProviderConfig) => Upstream;
   /** Pays for vectors that no single request asks for: a batch holds events of several keys. */
   readonly ownPayer: Payer;
+  /** With a database, all replicas have one memory in it. */
+  readonly engines: Pick<Engines, 'database' | 'seal'>;
   /** False: recalls, but takes nothing in. */
   readonly keeps: boolean;
 }
@@ -74,10 +78,13 @@ export function memoryService(options: MemoryServiceOptions, initial: Config): M
 
   function baseOf(memory: MemoryConfig): MemoryBackend | undefined {
     if (!memory.enabled) return undefined;
-    const { path, limits, dedupeMs, external } = memory;
-    return external === undefined
-      ? embeddedMemory({ path, limits, dedupeMs, observer, embedder: embedderOf(memory) })
-      : externalMemory({ ...external, limits, observer });
+    const { path, external, limits, dedupeMs } = memory;
+    if (external !== undefined) return externalMemory({ ...external, limits, observer });
+    const own = { limits, dedupeMs, observer, embedder: embedderOf(memory) };
+    const { database, seal } = options.engines;
+    return database === undefined
+      ? embeddedMemory({ ...own, path })
+      : sharedMemory({ ...own, database, seal });
   }
 
   function embedderOf({ embeddings }: MemoryConfig): Embedder | undefined {

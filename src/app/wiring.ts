@@ -10,20 +10,17 @@ import type { EndpointName } from '../conversation/models/endpoint-names.ts';
 import { targetName } from '../conversation/target.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import { createEndpoints } from '../endpoints/pipeline.ts';
-import { openResponseStore } from '../features/response-store/index.ts';
 import { repairBody } from '../features/tool-pairing/index.ts';
 import { createTokenCounter } from '../gateway/count-tokens/count-tokens.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { Histories } from '../gateway/histories/histories.ts';
 import type { FailedOutcome, Gateway, Summary } from '../gateway/types.ts';
 import { JwtTokens } from '../keys/jwt-tokens.ts';
-import { RunTimeKeys } from '../keys/run-time-keys.ts';
 import { ClientAddresses } from '../lib/http/client-address.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { isLoopback } from '../lib/http/local-address.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { atTickEnd } from '../lib/loop/tick-end.ts';
-import { lazy } from '../lib/store/lazy.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 import { openLimits } from '../limits/open-limits.ts';
 import { Connections } from '../server/connections.ts';
@@ -51,8 +48,11 @@ import { modelCatalogue } from './model-catalogue.ts';
 import { accountServices, paying } from './operations/accounts.ts';
 import { adminOptions } from './operations/admin.ts';
 import { engineServices } from './operations/engines.ts';
+import { keyServices } from './operations/keys.ts';
+import { replicaServices } from './operations/replicas.ts';
 import { restEvents, sharedHealthOf } from './operations/shared-health.ts';
 import { recorderFor, recorderSettings } from './recorder.ts';
+import { openResponses } from './responses/open-responses.ts';
 import { responseState } from './responses/response-state.ts';
 import { codexSearch, responsesRoutes } from './responses/routes.ts';
 import { warmUp } from './responses/warm-up.ts';
@@ -66,29 +66,35 @@ import { targetStates } from './telemetry/target-states.ts';
 /** @param createApp for the gateways without a port by which the page replays samples */
 export function createServices(options: AppOptions, createApp: CreateApp) {
   const { environment, log, version } = options;
-  const runTimeKeys = new RunTimeKeys({
-    path: join(environment.home, 'state', 'keys.db'),
-    warn: (message) => event(log, 'keys.problem', { message }, 'warn'),
-  });
   const tokens = new JwtTokens({
     onFailure: (message) => event(log, 'auth.jwks.failed', { message }, 'warn'),
     fetch: (url, init) => fetch(url, init),
     now: () => performance.now(),
   });
   const metrics = createGatewayMetrics(version);
+  const engines = engineServices(options.config, { log, metrics });
+  const { keys: runTimeKeys, report: keysReport } = keyServices(environment.home, engines, log);
+  // A gateway that only tries something (a replay, a bisection) is none of the replicas, and leaves nothing for them.
+  const remembers = options.remembers !== false;
+  const replicas =
+    engines.database !== undefined && options.as === undefined && remembers
+      ? replicaServices(engines.database, options.config, { version, log })
+      : undefined;
   const reportRest = restReports({
     rests: (change) => event(log, 'target.rests', { ...change }, 'warn'),
     back: (change) => event(log, 'target.back', { ...change }),
   });
-  const engines = engineServices(options.config, { log, metrics });
-  // A gateway that only tries something (a replay, a bisection) leaves nothing for other replicas.
-  const sharedCache = options.remembers === false ? undefined : engines.cache;
+  const sharedCache = remembers ? engines.cache : undefined;
   const sharedHealth = sharedHealthOf(sharedCache, () => current.upstreams);
   const outliving = { runTimeKeys, tokens, ...restEvents(reportRest, sharedHealth) };
   let current = configured(options.config, environment, outliving);
   const health = {
     snapshot: () => healthSnapshot(current.upstreams.known),
-    engines: engines.report,
+    engines: () => ({
+      engines: engines.report(),
+      keys: keysReport(),
+      replicas: replicas?.report(),
+    }),
   };
   const services = () => current.services;
   const config = () => current.services.table.config;
@@ -114,15 +120,8 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   // A gateway that only tries something (a replay, a bisection) leaves nothing to look at.
   const recorder = recorderFor(options.config, log, options.remembers !== false);
 
-  const openedResponses = lazy(() =>
-    openResponseStore({
-      shared,
-      path: join(environment.home, 'state', 'responses.db'),
-      warn: (message) => event(log, 'responses.store.problem', { message }, 'warn'),
-    }),
-  );
-  const responseStore = openedResponses.value;
-  const stateOf = responseState({ store: responseStore, shared });
+  const responsesStore = openResponses({ home: environment.home, log, metrics, shared, engines });
+  const stateOf = responseState(responsesStore);
   const logNoDamage = logDamage(log);
 
   const money = accountServices(
@@ -140,14 +139,17 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       log,
       metrics,
       recorder: {
-        eraseSpace: (space) => {
+        eraseSpace(space) {
           features.eraseSpace(space);
-          responseStore.eraseSpace(space);
-          return recorder.eraseSpace(space);
+          const erasing = responsesStore.store.eraseSpace(space);
+          return erasing === undefined
+            ? recorder.eraseSpace(space)
+            : erasing.then(() => recorder.eraseSpace(space));
         },
       },
       upstream: (provider) => current.upstreams.of(provider),
       ownPayer: money.own,
+      engines,
       keeps: options.remembers !== false,
     },
     options.config,
@@ -222,6 +224,8 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
 
   // From an HTTP request to the gateway.
   const { as } = options;
+  // A gateway that only tries something is asked in the name of one principal.
+  const needsKeys = () => as === undefined && needsKey(config().auth);
   const access = as === undefined ? () => current.access : () => () => as;
   const receiving: ReceiveSettings = {
     access,
@@ -243,7 +247,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const serve = receive(receiving, gateway, { goesOn: true });
   const sockets = new Sockets({
     serve,
-    warmUp: received(warmUp({ store: responseStore, shared, repairBody, config })),
+    warmUp: received(warmUp({ ...responsesStore, repairBody, config })),
     access,
     onRefused: receiving.onRefused,
     connections,
@@ -262,8 +266,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       : undefined;
   const countTokens = createTokenCounter({ protocols: CODECS, services });
   const responses = responsesRoutes({
-    store: responseStore,
-    shared,
+    ...responsesStore,
     upstream: (name) => {
       const provider = memberOf(config().providers, name);
       return provider && current.upstreams.of(provider);
@@ -357,7 +360,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       return errors.response(request, error);
     },
     usage: limits.usage,
-    unready: () => (draining ? 'shutting down' : undefined),
+    unready: () => (draining ? 'shutting down' : needsKeys() ? runTimeKeys.unready : undefined),
 
     lifecycle: {
       reload(config: AppOptions['config']) {
@@ -368,7 +371,8 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         addresses.configure(config.listen);
         current = configured(config, environment, outliving, current);
         memory.configure(config);
-        if (as === undefined && needsKey(config.auth)) runTimeKeys.follow();
+        replicas?.configure(config);
+        if (needsKeys()) runTimeKeys.follow();
         telemetry.configure(config);
       },
       metrics: renderMetrics,
@@ -378,10 +382,10 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         logExposed(log, [environment.home, options.config.samples.dir]);
         engines.open();
         sharedHealth?.open();
-        openedResponses.create();
+        replicas?.open();
+        responsesStore.open();
         money.journal.open();
-        // A gateway that only tries something is asked in the name of one principal.
-        if (as === undefined && needsKey(config().auth)) runTimeKeys.follow();
+        if (needsKeys()) runTimeKeys.follow();
         features.openStores();
         telemetry.open();
       },
@@ -393,10 +397,11 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         await ui.close();
         await recorder.close();
         await memory.close();
-        openedResponses.created?.close();
+        await responsesStore.close();
         money.journal.close();
         await limits.close();
-        runTimeKeys.close();
+        await replicas?.close();
+        await runTimeKeys.close();
         await sharedHealth?.close();
         // What it still has to say goes to the engines.
         await features.close();

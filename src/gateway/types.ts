@@ -24,7 +24,9 @@ export interface ExchangeFeatures {
   /** The whole answer, when it came to its true end; for a client's JSON reply its text. */
   readonly onAnswer?: (
     answer: FinalAnswer | { readonly kind: 'json'; readonly text: string },
-  ) => void;
+  ) => void | Promise<void>;
+  /** The client gets the end of its answer when what `onAnswer` gives is over. */
+  readonly awaitsAnswer?: boolean;
   /** The part of a stream that went out before it was cut, or before the client left. */
   readonly onPartialAnswer?: (answer: FinalAnswer) => void;
   /**

@@ -1,6 +1,6 @@
 /** Memory work grows linearly with the client's input, and long work yields to other requests. */
 
-import { afterEach, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { joinedExtension } from '../../src/features/chat-apps/headers.ts';
 import { conversationLanguage } from '../../src/features/chat-apps/language.ts';
 import { readEvents, readLines, readRecall } from '../../src/features/memory/api/input.ts';
@@ -13,7 +13,6 @@ import { alone, memories } from '../features/memory/support.ts';
 import { expectLinear } from '../support/growth.ts';
 
 const files = memories();
-afterEach(files.clean);
 
 const repeated = (part: string) => (size: number) =>
   part.repeat(Math.ceil(size / part.length)).slice(0, size);
@@ -121,8 +120,8 @@ async function longestWait(run: () => Promise<unknown>): Promise<number> {
   return longest;
 }
 
-const countOf = (book: EventStore, space: string): number =>
-  book.spaces('', 10).find((one) => one.space === space)?.events ?? 0;
+const countOf = async (book: EventStore, space: string): Promise<number> =>
+  (await book.spaces('', 10)).find((one) => one.space === space)?.events ?? 0;
 
 describe('work on many long texts runs in steps', () => {
   const text = (i: number) =>
@@ -134,7 +133,7 @@ describe('work on many long texts runs in steps', () => {
 
   test('adding, capturing and recalling yield to other requests', async () => {
     const { book, memory } = files.open({ path: files.path() });
-    book.add('s', [{ text: 'begin' }], alone);
+    await book.add('s', [{ text: 'begin' }], alone);
     const events = Array.from({ length: 200 }, (_, i) => ({ text: text(i) }));
     expect(await longestWait(() => book.addInSteps('s', events, alone))).toBeLessThan(PATIENCE);
     await memory.capture('t', events);
@@ -142,7 +141,7 @@ describe('work on many long texts runs in steps', () => {
     expect(await longestWait(() => memory.recall('t', { query }))).toBeLessThan(PATIENCE);
     const long = `${text(1)} `.repeat(100);
     expect(await longestWait(() => memory.recall('s', { query: long }))).toBeLessThan(PATIENCE);
-    expect([countOf(book, 's'), countOf(book, 't')]).toEqual([201, 200]);
+    expect([await countOf(book, 's'), await countOf(book, 't')]).toEqual([201, 200]);
   }, 60_000);
 
   test('added events are rolled back when a later one does not fit', async () => {
@@ -154,6 +153,6 @@ describe('work on many long texts runs in steps', () => {
       failed = thrown;
     });
     expect(String(failed)).toContain('memory.limits.events');
-    expect(countOf(book, 's')).toBe(0);
+    expect(await countOf(book, 's')).toBe(0);
   }, 60_000);
 });

@@ -31,7 +31,7 @@ export function adminOptions(services: AdminServices): AdminOptions {
   return {
     admin: (headers) => current().admin(headers),
     address,
-    keys: new KeyChanges({ file: keys, routes: () => config().routes.map(({ name }) => name) }),
+    keys: new KeyChanges({ place: keys, routes: () => config().routes.map(({ name }) => name) }),
     configured: () => configuredKeys(config().auth.keys),
     reports: {
       ...spendReports(journal, (id) => keys.byId(id)?.record.name),

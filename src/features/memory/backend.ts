@@ -1,4 +1,4 @@
-/** The interface of a memory backend: the embedded database, or an external service. */
+/** The interface of a memory backend: the embedded database, one that all replicas share, or an external service. */
 
 import type { Memory, MemoryEvent, NewMemoryEvent } from '../../conversation/memory.ts';
 import type { EventPage, ListQuery } from './store/event-row-store.ts';
@@ -29,7 +29,7 @@ export interface SpaceCount {
   readonly events: number;
 }
 
-/** Access to single events; only where they are stored in this process. */
+/** Access to single events; not where an external service stores them. Every method rejects with a GatewayError. */
 export interface EventStore {
   /**
    * Adds all events or none. Returns them in order, each with true where it is new and false where its
@@ -41,7 +41,7 @@ export interface EventStore {
     events: readonly (NewMemoryEvent & { readonly id?: string })[],
     /** The client's name for the event at an index: `events[3]`; '' for a single event. */
     paramOf: (place: number) => string,
-  ): readonly (readonly [MemoryEvent, boolean])[];
+  ): Promise<readonly (readonly [MemoryEvent, boolean])[]>;
   /**
    * The same in steps that let other work run, since long texts take a while. Where a later step fails,
    * the events added before are removed.
@@ -55,14 +55,14 @@ export interface EventStore {
    * Changes some fields of an event; undefined where the space has no event of this id.
    * @throws GatewayError that names the field or the limit
    */
-  change(space: string, id: string, fields: EventChange): MemoryEvent | undefined;
+  change(space: string, id: string, fields: EventChange): Promise<MemoryEvent | undefined>;
   /** Resolves when everything captured so far is stored. */
   settled(): Promise<void>;
   /** Spaces that have events, sorted by name, after the name `after`. */
-  spaces(after: string, limit: number): readonly SpaceCount[];
-  get(space: string, id: string): MemoryEvent | undefined;
-  list(space: string, query: ListQuery): EventPage;
-  remove(space: string, id: string): boolean;
+  spaces(after: string, limit: number): Promise<readonly SpaceCount[]>;
+  get(space: string, id: string): Promise<MemoryEvent | undefined>;
+  list(space: string, query: ListQuery): Promise<EventPage>;
+  remove(space: string, id: string): Promise<boolean>;
 }
 
 export interface MemoryBackend extends Memory {

@@ -33,11 +33,15 @@ export interface CheckedEvent {
   readonly importance: number;
 }
 
+/** Events of a recall where the caller gives no limit. */
+export const DEFAULT_RECALL = 10;
 /** The importance of an event that states none. */
 export const DEFAULT_IMPORTANCE = 0.5;
 /** Characters of a space's name, a source and a tag. */
 export const NAME_LENGTH = 200;
 const ID = /^mem_[0-9a-z]{1,64}$/;
+/** Can it be the id of an event? */
+export const isEventId = (id: string): boolean => ID.test(id);
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const CONTROL = /[\u0000-\u001f\u007f]/;
 /** The year 9999, what an ISO date can say. */
@@ -48,6 +52,15 @@ const tooLong = (what: string, param: string, limit: number, key: string) =>
     param,
     code: 'memory_limit',
   });
+
+const full = (message: string) =>
+  new GatewayError('too_large', message, { code: 'memory_full', retryable: false });
+
+export const spaceIsFull = ({ events }: MemoryLimits): GatewayError =>
+  full(`The memory space has its ${events} events (memory.limits.events).`);
+
+export const memoryIsFull = ({ bytes }: MemoryLimits): GatewayError =>
+  full(`The memory holds its ${bytes} bytes (memory.limits.bytes).`);
 
 /**
  * Checks a space's name and returns it. A lone surrogate would clash with other names in the database.
@@ -87,7 +100,7 @@ export function checkEvent(
   if (text.length > limits.text) {
     throw tooLong('The text', field('text'), limits.text, 'memory.limits.text');
   }
-  if (id !== undefined && !ID.test(id))
+  if (id !== undefined && !isEventId(id))
     throw invalid('An id is mem_ followed by up to 64 of 0-9a-z.', field('id'));
   if (!Number.isFinite(time) || time < 0 || time > LAST_TIME) {
     throw invalid('A time is a number of milliseconds since 1970.', field('time'));

@@ -1,38 +1,37 @@
 /** Capturing: queued, deduplicated, bounded, and removed with its space; each limit names itself. */
 
-import { afterEach, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { captureQueue } from '../../../src/features/memory/capture-queue.ts';
 import { DEFAULT_LIMITS } from '../../../src/features/memory/event.ts';
-import { alone, inList, memories, watched } from './support.ts';
-
-const files = memories();
-afterEach(files.clean);
+import { until } from '../../support/until.ts';
+import { alone, FORMS, inList, memories, watched } from './support.ts';
 
 const NOW = 1_790_000_000_000;
 const HOUR = 3_600_000;
 
-describe('capture', () => {
+describe.each(FORMS)('capture, %s', (form) => {
+  const files = memories(form);
+
   test('runs in the background, and the next request sees its events', async () => {
     const path = files.path();
-    const { memory, texts, recalled } = files.open({ path });
+    const { memory, texts, recalled, watch } = files.open({ path });
     await memory.capture('s', [{ text: 'the boat is red' }]);
-    expect(existsSync(path)).toBe(false);
-    expect(texts('s')).toEqual(['the boat is red']);
+    expect(watch.outcomes).toEqual({});
+    expect(await texts('s')).toEqual(['the boat is red']);
     await memory.capture('s', [{ text: 'the car is blue' }]);
     expect(await recalled('s', 'car')).toEqual(['the car is blue']);
-    expect(statSync(path).mode & 0o777).toBe(0o600);
+    if (form === 'embedded') expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
   test('is written after a moment, and at the latest by close', async () => {
     const path = files.path();
     const one = files.open({ path });
     await one.memory.capture('s', [{ text: 'first' }]);
-    await Bun.sleep(120);
-    expect(one.watch.outcomes).toEqual({ stored: 1 });
+    await until(() => one.watch.outcomes.stored === 1);
     await one.memory.capture('s', [{ text: 'second' }]);
     await one.memory.close();
-    expect(files.open({ path }).texts('s')).toEqual(['first', 'second']);
+    expect(await files.open({ path }).texts('s')).toEqual(['first', 'second']);
   });
 
   test('stores the same text of one source once within the window', async () => {
@@ -49,7 +48,7 @@ describe('capture', () => {
     await say('I like cats', 'Bob', NOW);
     await say('I like cats', 'Ann', NOW + HOUR + 1);
     await memory.capture('other', [{ text: 'I like cats', source: 'Ann', time: NOW }]);
-    expect(texts('s')).toEqual(['I like  cats', 'I like cats', 'I like cats']);
+    expect(await texts('s')).toEqual(['I like  cats', 'I like cats', 'I like cats']);
     expect(watch.outcomes).toEqual({ stored: 4, duplicate: 2 });
   });
 
@@ -61,7 +60,8 @@ describe('capture', () => {
       { text: ' \n' },
       { text: '\ud83d\ud83d' },
     ]);
-    const { events } = book.list('s', { limit: 10, order: 'asc' });
+    await book.settled();
+    const { events } = await book.list('s', { limit: 10, order: 'asc' });
     expect(events.map(({ text }) => text)).toEqual(['x'.repeat(10), '\ufffd\ufffd']);
     expect(events[0]).toMatchObject({ time: NOW, importance: 1, tags: ['a'] });
   });
@@ -74,25 +74,25 @@ describe('capture', () => {
       ['a', 'b', 'c', 'd', 'e'].map((text) => ({ text })),
     );
     await memory.capture('t', [{ text: 'a' }]);
-    expect([texts('s'), texts('t')]).toEqual([['a', 'b', 'c'], ['a']]);
+    expect([await texts('s'), await texts('t')]).toEqual([['a', 'b', 'c'], ['a']]);
     expect(watch.outcomes).toEqual({ stored: 4, full: 2 });
   });
 
   test('does not bring back a space that was erased meanwhile, even by another process', async () => {
     const path = files.path();
     const [one, two] = [files.open({ path }), files.open({ path })];
-    two.book.add('s', [{ text: 'written' }], alone);
+    await two.book.add('s', [{ text: 'written' }], alone);
     await one.memory.capture('s', [{ text: 'waits here' }]);
     await two.memory.capture('s', [{ text: 'waits there' }]);
     expect(await two.memory.erase('s')).toBe(2);
-    expect([one.texts('s'), two.texts('s')]).toEqual([[], []]);
+    expect([await one.texts('s'), await two.texts('s')]).toEqual([[], []]);
     expect(one.watch.outcomes).toEqual({ erased: 1 });
     // A turn that started before the erasure ends after it.
     await one.memory.capture('s', [{ text: 'late', time: Date.now() - 1000 }]);
-    await Bun.sleep(2);
+    await Bun.sleep(files.clockMs);
     await one.memory.capture('s', [{ text: 'new' }]);
-    expect(two.texts('s')).toEqual([]);
-    expect(one.texts('s')).toEqual(['new']);
+    expect(await two.texts('s')).toEqual([]);
+    expect(await one.texts('s')).toEqual(['new']);
   });
 });
 
@@ -149,7 +149,9 @@ describe('the queue', () => {
   });
 });
 
-describe('adding', () => {
+describe.each(FORMS)('adding, %s', (form) => {
+  const files = memories(form);
+
   const limits = { text: 20, tags: 2, events: 2, bytes: 30 };
 
   test.each([
@@ -161,11 +163,11 @@ describe('adding', () => {
     [{ text: 'x', importance: Number.NaN }, 400, 'events[0].importance', undefined],
     [{ text: 'x', time: -1 }, 400, 'events[0].time', undefined],
     [{ text: 'x', id: 'mem_É' }, 400, 'events[0].id', undefined],
-  ])('refuses %j with %i, naming %s', (event, status, param, key) => {
+  ])('refuses %j with %i, naming %s', async (event, status, param, key) => {
     const { book } = files.open({ path: files.path(), limits });
     let thrown: unknown;
     try {
-      book.add('s', [event], inList);
+      await book.add('s', [event], inList);
     } catch (error) {
       thrown = error;
     }
@@ -173,7 +175,7 @@ describe('adding', () => {
     if (key !== undefined) expect((thrown as Error).message).toContain(key);
   });
 
-  test('stops at the configured number and bytes, and adds all or none', () => {
+  test('stops at the configured number and bytes, and adds all or none', async () => {
     const { book, texts } = files.open({ path: files.path(), limits });
     const add = (space: string, ...all: string[]) =>
       book.add(
@@ -181,59 +183,63 @@ describe('adding', () => {
         all.map((text) => ({ text })),
         inList,
       );
-    expect(() => add('s', 'a', 'b', 'c')).toThrow(/2 events \(memory\.limits\.events\)/);
-    expect(texts('s')).toEqual([]);
-    add('s', 'a', 'b');
-    expect(() => add('s', 'c')).toThrow(/memory\.limits\.events/);
-    add('t', 'x'.repeat(20));
-    expect(() => add('u', 'x'.repeat(10))).toThrow(/30 bytes \(memory\.limits\.bytes\)/);
-    add('u', '猫'.repeat(2));
-    book.remove('s', book.list('s', { limit: 1, order: 'asc' }).events[0]!.id);
-    add('s', 'c');
-    expect(texts('s')).toEqual(['b', 'c']);
+    await expect(add('s', 'a', 'b', 'c')).rejects.toThrow(/2 events \(memory\.limits\.events\)/);
+    expect(await texts('s')).toEqual([]);
+    await add('s', 'a', 'b');
+    await expect(add('s', 'c')).rejects.toThrow(/memory\.limits\.events/);
+    await add('t', 'x'.repeat(20));
+    await expect(add('u', 'x'.repeat(10))).rejects.toThrow(/30 bytes \(memory\.limits\.bytes\)/);
+    await add('u', '猫'.repeat(2));
+    await book.remove('s', (await book.list('s', { limit: 1, order: 'asc' })).events[0]!.id);
+    await add('s', 'c');
+    expect(await texts('s')).toEqual(['b', 'c']);
   });
 
-  test('stores an event given twice, unless it has the same id', () => {
+  test('stores an event given twice, unless it has the same id', async () => {
     const { book, texts } = files.open({ path: files.path() });
     const event = { id: 'mem_0a', text: 'x', time: 5 };
-    expect(book.add('s', [event, { text: 'x' }], inList).map(([, isNew]) => isNew)).toEqual([
-      true,
-      true,
-    ]);
-    const again = book.add('s', [{ ...event, text: 'other words' }], alone);
+    expect((await book.add('s', [event, { text: 'x' }], inList)).map(([, isNew]) => isNew)).toEqual(
+      [true, true],
+    );
+    const again = await book.add('s', [{ ...event, text: 'other words' }], alone);
     expect(again).toMatchObject([[{ id: 'mem_0a', text: 'x', time: 5 }, false]]);
-    expect(texts('s')).toEqual(['x', 'x']);
+    expect(await texts('s')).toEqual(['x', 'x']);
   });
 });
 
-describe('listing', () => {
-  test('pages through every event once while others are added and removed', () => {
+describe.each(FORMS)('listing, %s', (form) => {
+  const files = memories(form);
+
+  test('pages through every event once while others are added and removed', async () => {
     const { book } = files.open({ path: files.path() });
-    const add = (time: number, tag = 'a') =>
-      book.add('s', [{ text: `t${time}`, time, tags: [tag] }], alone)[0]![0].id;
-    const ids = [5, 5, 5, 1, 9, 3].map((time) => add(time, time === 5 ? 'five' : 'a'));
+    const add = async (time: number, tag = 'a') =>
+      (await book.add('s', [{ text: `t${time}`, time, tags: [tag] }], alone))[0]![0].id;
+    const ids: string[] = [];
+    for (const time of [5, 5, 5, 1, 9, 3]) ids.push(await add(time, time === 5 ? 'five' : 'a'));
     const received: string[] = [];
     let cursor: string | undefined;
     do {
-      const page = book.list('s', { limit: 2, order: 'desc', cursor });
+      const page = await book.list('s', { limit: 2, order: 'desc', cursor });
       received.push(...page.events.map(({ text }) => text));
       cursor = page.next;
       if (received.length === 2) {
-        add(100);
-        book.remove('s', ids[4]!);
+        await add(100);
+        await book.remove('s', ids[4]!);
       }
     } while (cursor !== undefined);
     expect(received).toEqual(['t9', 't5', 't5', 't5', 't3', 't1']);
-    const times = (query: object) =>
-      book.list('s', { limit: 9, order: 'asc', ...query }).events.map(({ time }) => time);
-    expect(times({ since: 3, until: 6 })).toEqual([3, 5, 5, 5]);
-    expect(times({ tag: 'five' })).toEqual([5, 5, 5]);
-    expect(times({ tag: 'fiv' })).toEqual([]);
-    expect(() => times({ cursor: 'bogus' })).toThrow(/cursor/);
+    const times = async (query: object) =>
+      (await book.list('s', { limit: 9, order: 'asc', ...query })).events.map(({ time }) => time);
+    expect(await times({ since: 3, until: 6 })).toEqual([3, 5, 5, 5]);
+    expect(await times({ tag: 'five' })).toEqual([5, 5, 5]);
+    expect(await times({ tag: 'fiv' })).toEqual([]);
+    await expect(times({ cursor: 'bogus' })).rejects.toThrow(/cursor/);
   });
 });
 
 describe('removing', () => {
+  const files = memories();
+
   const bytesOf = (path: string) =>
     ['', '-wal'].map((end) =>
       existsSync(path + end) ? readFileSync(path + end) : Buffer.alloc(0),
@@ -245,12 +251,12 @@ describe('removing', () => {
     const path = files.path();
     const { memory, book, texts, recalled } = files.open({ path });
     const secrets = Array.from({ length: 700 }, (_, at) => `zebra${at}quagga`);
-    book.add(
+    await book.add(
       'private-space',
       secrets.map((text) => ({ text, source: 'Mallory', tags: ['hidden'] })),
       inList,
     );
-    book.add('kept', [{ text: 'giraffe stays' }], alone);
+    await book.add('kept', [{ text: 'giraffe stays' }], alone);
     await memory.capture('private-space', [{ text: 'okapi waits' }]);
     expect(holds(path, 'zebra5quagga')).toBe(true);
     expect(await memory.erase('private-space')).toBe(701);
@@ -265,7 +271,7 @@ describe('removing', () => {
     ]) {
       expect([trace, holds(path, trace)]).toEqual([trace, false]);
     }
-    expect([texts('private-space'), texts('kept')]).toEqual([[], ['giraffe stays']]);
+    expect([await texts('private-space'), await texts('kept')]).toEqual([[], ['giraffe stays']]);
     expect(await recalled('kept', 'giraffe')).toEqual(['giraffe stays']);
     expect(await memory.erase('private-space')).toBe(0);
   });
@@ -273,13 +279,13 @@ describe('removing', () => {
   test('removing an event removes its terms, a moment later from the file too', async () => {
     const path = files.path();
     const { memory, book, recalled } = files.open({ path });
-    const event = book.add('s', [{ text: 'zebra quagga' }], alone)[0]![0];
-    book.add(
+    const event = (await book.add('s', [{ text: 'zebra quagga' }], alone))[0]![0];
+    await book.add(
       's',
       Array.from({ length: 50 }, (_, at) => ({ text: `filler ${at}` })),
       inList,
     );
-    expect(book.remove('s', event.id)).toBe(true);
+    expect(await book.remove('s', event.id)).toBe(true);
     expect(await recalled('s', 'zebra')).toEqual([]);
     await memory.close();
     expect([holds(path, 'zebra'), holds(path, 'quagga')]).toEqual([false, false]);

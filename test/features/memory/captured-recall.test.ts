@@ -1,12 +1,9 @@
 /** Recall from captured chats: facts are found despite the questions about them and the replies. */
 
-import { afterEach, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { isQuestion, kindWeight } from '../../../src/features/memory/ranking/event-kinds.ts';
 import { formsOf } from '../../../src/features/memory/ranking/word-forms.ts';
-import { memories } from './support.ts';
-
-const files = memories();
-afterEach(files.clean);
+import { FORMS, memories } from './support.ts';
 
 /** A fact in its original wording, a question for it, and the questions and answers about it in between. */
 const PAIRS: readonly (readonly [fact: string, query: string, asked: string, reply: string])[] = [
@@ -142,7 +139,9 @@ const PAIRS: readonly (readonly [fact: string, query: string, asked: string, rep
   ['我儿子对猫毛敏感。', '儿子猫毛', '儿子对猫毛敏感吗？', '猫毛要常清理。'],
 ];
 
-describe('facts that were asked about repeatedly', () => {
+describe.each(FORMS)('facts that were asked about repeatedly, %s', (form) => {
+  const files = memories(form);
+
   test('the set holds forty facts', () => {
     expect(PAIRS).toHaveLength(40);
   });
@@ -190,7 +189,7 @@ describe('facts that were asked about repeatedly', () => {
     const questions = Array.from({ length: 300 }, (_, i) => ({
       text: `Do you remember the name of my dog? (${i})`,
     }));
-    book.add('s', [{ text: 'My dog is called Rex.' }, ...questions], () => '');
+    await book.add('s', [{ text: 'My dog is called Rex.' }, ...questions], () => '');
     expect((await recalled('s', 'dog name', 5))[0]).toBe('My dog is called Rex.');
   });
 });

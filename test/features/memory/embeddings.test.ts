@@ -1,7 +1,6 @@
 /** Vectors beside word search: what they find, how they are added later, and that their failure costs nothing. */
 
-import { Database } from 'bun:sqlite';
-import { afterEach, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { GatewayError } from '../../../src/conversation/errors.ts';
 import { fuseRanks } from '../../../src/features/memory/ranking/ranking.ts';
@@ -14,10 +13,8 @@ import {
   signs,
 } from '../../../src/features/memory/store/vector-math.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
-import { inList, memories } from './support.ts';
-
-const files = memories();
-afterEach(files.clean);
+import { until } from '../../support/until.ts';
+import { FORMS, inList, memories } from './support.ts';
 
 /** Meanings by words; a text's vector is the sum of the meanings in it. */
 const MEANINGS: readonly (readonly string[])[] = [
@@ -66,23 +63,16 @@ const EVENTS = [
   { text: 'the lawn is mowed', source: 'Tom' },
 ];
 
-/** Waits until every event has its vector. */
-async function filled(path: string, count: number) {
-  for (let tries = 0; tries < 100; tries++) {
-    const db = new Database(path, { readonly: true });
-    const { n } = db.query('SELECT count(*) AS n FROM vectors').get() as { n: number };
-    db.close();
-    if (n === count) return;
-    await Bun.sleep(20);
-  }
-  throw new Error(`the file never had ${count} vectors`);
-}
+describe.each(FORMS)('hybrid recall, %s', (form) => {
+  const files = memories(form);
+  /** Waits until so many events have their vectors. */
+  const filled = (path: string, count: number) =>
+    until(async () => (await files.vectors(path)) === count);
 
-describe('hybrid recall', () => {
   test('finds events of the same meaning without a shared word, after those that share words', async () => {
     const path = files.path();
     const plain = files.open({ path });
-    plain.book.add('s', EVENTS, inList);
+    await plain.book.add('s', EVENTS, inList);
     expect(await plain.recalled('s', 'Which medicine does he take?')).toEqual([]);
     await plain.memory.close();
     // Events from before embeddings were configured get their vectors now.
@@ -113,7 +103,7 @@ describe('hybrid recall', () => {
   test('a failing endpoint is logged and skipped for a while, and terms decide', async () => {
     const { sent, failures, later, embedder: broken } = endpoint(fails(500));
     const { book, recalled, watch } = files.open({ path: files.path(), embedder: broken });
-    book.add('s', EVENTS, inList);
+    await book.add('s', EVENTS, inList);
     expect((await recalled('s', 'shrimp party'))[0]).toContain('shrimp');
     expect((await recalled('s', 'Kia'))[0]).toContain('Kia');
     expect([watch.kinds, failures.length]).toEqual([['fallback', 'fallback'], 1]);
@@ -135,7 +125,7 @@ describe('hybrid recall', () => {
       onFailure: () => {},
     });
     const { book, recalled } = files.open({ path: files.path(), embedder: never });
-    book.add('s', EVENTS, inList);
+    await book.add('s', EVENTS, inList);
     const began = performance.now();
     expect((await recalled('s', 'Kia'))[0]).toContain('Kia');
     expect(performance.now() - began).toBeLessThan(1000);
@@ -173,7 +163,7 @@ describe('hybrid recall', () => {
       inputs(body).some((text) => text.includes('lawn')) ? fails(400)() : answerOf(body),
     );
     const { memory, book, recalled } = files.open({ path, embedder: picky });
-    book.add('s', EVENTS, inList);
+    await book.add('s', EVENTS, inList);
     await filled(path, EVENTS.length);
     expect((await recalled('s', 'Which medicine?'))[0]).toContain('pills');
     expect(await recalled('s', 'lawn')).toContain('the lawn is mowed');
@@ -183,7 +173,7 @@ describe('hybrid recall', () => {
   test('another model gets its own vectors, which are never compared with old ones', async () => {
     const path = files.path();
     const one = files.open({ path, embedder: endpoint().embedder });
-    one.book.add('s', EVENTS, inList);
+    await one.book.add('s', EVENTS, inList);
     await filled(path, EVENTS.length);
     await one.memory.close();
     const sent: number[] = [];
@@ -208,10 +198,10 @@ describe('hybrid recall', () => {
   test('vectors are removed with their event and their space', async () => {
     const path = files.path();
     const { memory, book } = files.open({ path, embedder: endpoint().embedder });
-    book.add('s', EVENTS, inList);
-    book.add('t', EVENTS.slice(0, 2), inList);
+    await book.add('s', EVENTS, inList);
+    await book.add('t', EVENTS.slice(0, 2), inList);
     await filled(path, 7);
-    book.remove('s', book.list('s', { limit: 1, order: 'asc' }).events[0]!.id);
+    await book.remove('s', (await book.list('s', { limit: 1, order: 'asc' })).events[0]!.id);
     await filled(path, 6);
     await memory.erase('s');
     await filled(path, 2);

@@ -13,12 +13,10 @@ import { externalMemory } from '../../../src/features/memory/store/external-memo
 import { openResponseStore, record } from '../../../src/features/response-store/index.ts';
 import { openDescriptionStore } from '../../../src/features/vision/description-store.ts';
 import { preciseNow } from '../../../src/lib/loop/precise-time.ts';
-import { memories, watched } from './support.ts';
+import { FORMS, memories, watched } from './support.ts';
 
-const files = memories();
 const folders: string[] = [];
 afterEach(async () => {
-  await files.clean();
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 const newFile = (name: string) => {
@@ -58,7 +56,9 @@ function turn(memory: Memory, text: string, reply: string): () => Promise<void> 
   };
 }
 
-describe('the embedded memory', () => {
+describe.each(FORMS)('the memory, %s', (form) => {
+  const files = memories(form);
+
   test('stores neither message nor reply; the next turn is stored completely', async () => {
     const path = files.path();
     const [one, other] = [files.open({ path }), files.open({ path })];
@@ -66,13 +66,13 @@ describe('the embedded memory', () => {
     const endOther = turn(other.memory, 'I live in Rome', 'Rome is warm.');
     await Bun.sleep(20);
     await one.memory.erase('s');
-    await Bun.sleep(5);
+    await Bun.sleep(files.clockMs);
     await end();
     await endOther();
-    expect(one.texts('s')).toEqual([]);
-    expect(other.texts('s')).toEqual([]);
+    expect(await one.texts('s')).toEqual([]);
+    expect(await other.texts('s')).toEqual([]);
     await turn(one.memory, 'I live in Bergen', 'It rains there.')();
-    expect(one.texts('s').toSorted()).toEqual(['I live in Bergen', 'It rains there.']);
+    expect((await one.texts('s')).toSorted()).toEqual(['I live in Bergen', 'It rains there.']);
   });
 });
 

@@ -1,27 +1,26 @@
 /** Recall: which question finds which events, in which order, and never from another space. */
 
-import { afterEach, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { cpuTime } from '../../support/cpu-time.ts';
 import { EVENTS, QUESTIONS } from './recall-set.ts';
-import { alone, inList, memories } from './support.ts';
-
-const files = memories();
-afterEach(files.clean);
+import { alone, FORMS, inList, memories } from './support.ts';
 
 const NOW = Date.parse('2026-11-20T12:00:00Z');
 const DAY = 86_400_000;
 
-describe('what is found', () => {
+describe.each(FORMS)('what is found, %s', (form) => {
+  const files = memories(form);
+
   test('recall@5 over the labelled set (200 events, 60 questions) is what the manual states', async () => {
     expect([EVENTS.length, QUESTIONS.length]).toEqual([200, 60]);
     const { memory, book } = files.open({ path: files.path(), now: () => NOW });
     const ids = new Map<string, string>();
-    EVENTS.forEach(([source, text, name], at) => {
+    for (const [at, [source, text, name]] of EVENTS.entries()) {
       const time = NOW - ((EVENTS.length - at) * DAY) / 2;
-      const event = book.add('group', [{ source, text, time }], alone)[0]![0];
-      if (name !== undefined) ids.set(name, event.id);
-    });
+      const [added] = await book.add('group', [{ source, text, time }], alone);
+      if (name !== undefined) ids.set(name, added![0].id);
+    }
     const missed: string[] = [];
     let first = 0;
     for (const [question, ...names] of QUESTIONS) {
@@ -49,7 +48,7 @@ describe('what is found', () => {
       'party 🎂 tonight',
       '今天天气不错',
     ];
-    book.add(
+    await book.add(
       's',
       texts.map((text) => ({ text })),
       inList,
@@ -62,7 +61,7 @@ describe('what is found', () => {
 
   test('the source and the tags of an event are found too', async () => {
     const { book, recalled } = files.open({ path: files.path() });
-    book.add(
+    await book.add(
       's',
       [
         { text: '我不吃香菜', source: '王芳' },
@@ -76,7 +75,7 @@ describe('what is found', () => {
 
   test('events without a shared word are not returned, nor any of an unknown space', async () => {
     const { book, recalled } = files.open({ path: files.path() });
-    book.add('s', [{ text: 'the boat is red' }], alone);
+    await book.add('s', [{ text: 'the boat is red' }], alone);
     expect(await recalled('s', 'telephone')).toEqual([]);
     expect(await recalled('s', '…?!')).toEqual([]);
     expect(await recalled('other', 'boat')).toEqual([]);
@@ -85,7 +84,7 @@ describe('what is found', () => {
   test('relevance counts before importance and freshness, which decide between equals', async () => {
     const { book, recalled } = files.open({ path: files.path(), now: () => NOW });
     const old = NOW - 300 * DAY;
-    book.add(
+    await book.add(
       's',
       [
         { text: 'the boat is called Albatross and lies in Kiel', time: old, importance: 0 },
@@ -104,7 +103,7 @@ describe('what is found', () => {
 
   test('the limit applies, and scores decrease', async () => {
     const { book, memory } = files.open({ path: files.path() });
-    book.add(
+    await book.add(
       's',
       Array.from({ length: 30 }, (_, at) => ({ text: `apple number ${at}` })),
       inList,
@@ -119,7 +118,7 @@ describe('what is found', () => {
 
   test('nothing in a question is syntax', async () => {
     const { book, recalled } = files.open({ path: files.path() });
-    book.add('s', [{ text: 'plain apple' }], alone);
+    await book.add('s', [{ text: 'plain apple' }], alone);
     for (const query of [
       '"',
       "'",
@@ -158,12 +157,12 @@ describe('what is found', () => {
             .map((text) => text.toWellFormed().trim())
             .filter((text) => text !== '');
           if (stored.length === 0) return;
-          book.add(
+          await book.add(
             space,
             stored.map((text) => ({ text })),
             inList,
           );
-          expect(texts(space)).toEqual(stored);
+          expect(await texts(space)).toEqual(stored);
           await recalled(space, query);
           const message = stored[0]!;
           if (/[\p{L}\p{N}]{2}/u.test(message))
@@ -176,7 +175,7 @@ describe('what is found', () => {
 
   test('a very long question takes no longer', async () => {
     const { book, memory } = files.open({ path: files.path() });
-    book.add('s', [{ text: '阿哲怕高' }], alone);
+    await book.add('s', [{ text: '阿哲怕高' }], alone);
     const query = `${'无关的话语'.repeat(50_000)}阿哲怕高`;
     const spent = await cpuTime(async () => {
       const found = await memory.recall('s', { query });
@@ -186,7 +185,9 @@ describe('what is found', () => {
   });
 });
 
-describe('spaces', () => {
+describe.each(FORMS)('spaces, %s', (form) => {
+  const files = memories(form);
+
   const WORDS = ['苹果', '火锅', 'apple', 'Berlin', 'secret', '猫', '12', 'a'];
   const NAMES = [
     '1',
@@ -223,7 +224,7 @@ describe('spaces', () => {
             const space = names[whose % names.length]!;
             const text = `${messages.join(' ')} #${at}`;
             of.get(space)!.push(text);
-            if (at % 2 === 0) book.add(space, [{ text }], alone);
+            if (at % 2 === 0) await book.add(space, [{ text }], alone);
             else await memory.capture(space, [{ text }]);
           }
           for (const gone of ['', names[erased % names.length]!]) {
@@ -232,7 +233,7 @@ describe('spaces', () => {
               of.set(gone, []);
             }
             for (const name of names) {
-              expect(texts(name).toSorted()).toEqual(of.get(name)!.toSorted());
+              expect((await texts(name)).toSorted()).toEqual(of.get(name)!.toSorted());
               for (const query of WORDS) {
                 const found = await recalled(name, query, 100);
                 expect(found.filter((text) => !of.get(name)!.includes(text))).toEqual([]);
@@ -249,32 +250,32 @@ describe('spaces', () => {
   test('do not affect each other: a score depends on its own space alone', async () => {
     const { book, memory } = files.open({ path: files.path(), now: () => NOW });
     const own = ['apple and pear', 'apple', 'pear tree'].map((text) => ({ text, time: NOW }));
-    book.add('mine', own, inList);
+    await book.add('mine', own, inList);
     const before = await memory.recall('mine', { query: 'apple pear' });
     const crowd = Array.from({ length: 500 }, (_, at) => ({ text: `apple ${at}`, time: NOW }));
-    book.add('other', crowd, inList);
+    await book.add('other', crowd, inList);
     expect(await memory.recall('mine', { query: 'apple pear' })).toEqual(before);
   });
 
-  test('an event of one space cannot be reached through another', () => {
+  test('an event of one space cannot be reached through another', async () => {
     const { book } = files.open({ path: files.path() });
-    const event = book.add('mine', [{ text: 'apple' }], alone)[0]![0];
-    expect(book.get('other', event.id)).toBeUndefined();
-    expect(book.remove('other', event.id)).toBe(false);
-    expect(book.get('mine', event.id)).toMatchObject({ text: 'apple' });
+    const event = (await book.add('mine', [{ text: 'apple' }], alone))[0]![0];
+    expect(await book.get('other', event.id)).toBeUndefined();
+    expect(await book.remove('other', event.id)).toBe(false);
+    expect(await book.get('mine', event.id)).toMatchObject({ text: 'apple' });
     // The same id in another space is a different event.
-    book.add('other', [{ id: event.id, text: 'pear' }], alone);
-    expect([book.get('mine', event.id)?.text, book.get('other', event.id)?.text]).toEqual([
-      'apple',
-      'pear',
-    ]);
+    await book.add('other', [{ id: event.id, text: 'pear' }], alone);
+    expect([
+      (await book.get('mine', event.id))?.text,
+      (await book.get('other', event.id))?.text,
+    ]).toEqual(['apple', 'pear']);
   });
 
   test.each(['', '.', '..', 'x'.repeat(201), 'a\nb', '\ud800'])(
     'the name %j is refused',
     async (name) => {
       const { memory, book } = files.open({ path: files.path() });
-      expect(() => book.add(name, [{ text: 'x' }], alone)).toThrow(/memory space/i);
+      await expect(book.add(name, [{ text: 'x' }], alone)).rejects.toThrow(/memory space/i);
       await expect(memory.recall(name, { query: 'x' })).rejects.toMatchObject({
         status: 400,
         param: 'space',

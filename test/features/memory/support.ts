@@ -1,14 +1,34 @@
-/** Memories for tests: each has a fresh file and records what its observer reports. */
+/** Memories for tests, embedded or shared: each with a fresh file or database, and with what its observer reports. */
 
+import { Database } from 'bun:sqlite';
+import { afterAll, afterEach, beforeAll } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { MemoryObserver } from '../../../src/features/memory/backend.ts';
+import { Secret } from '../../../src/config/secret.ts';
+import { PostgresDatabase } from '../../../src/engines/postgres.ts';
+import type { MemoryBackend, MemoryObserver } from '../../../src/features/memory/backend.ts';
 import { DEFAULT_LIMITS } from '../../../src/features/memory/event.ts';
+import { sharedMemory } from '../../../src/features/memory/shared/shared-memory.ts';
 import {
   type EmbeddedOptions,
   embeddedMemory,
 } from '../../../src/features/memory/store/embedded-memory.ts';
+import type { Sql } from '../../../src/lib/store/engines.ts';
+import { textSeal } from '../../../src/lib/store/text-seal.ts';
+import {
+  type DatabaseServer,
+  HAS_POSTGRES,
+  startPostgres,
+} from '../../support/engines/database-servers.ts';
+
+/** Where the events are: in a file, in Postgres, or sealed in Postgres. */
+export type Form = 'embedded' | 'shared' | 'sealed';
+
+/** The forms that a test of the interface runs over: what holds for sealed events holds for others. */
+export const FORMS: readonly Form[] = HAS_POSTGRES ? ['embedded', 'sealed'] : ['embedded'];
+
+export const SECRET = 'a secret of the tests, long enough to seal texts';
 
 export interface Watched extends MemoryObserver {
   readonly outcomes: Record<string, number>;
@@ -40,40 +60,121 @@ export function watched(): Watched {
 export const inList = (place: number) => `events[${place}]`;
 export const alone = () => '';
 
-/** Files and memories that are removed after the test: call `clean` from afterEach. */
-export function memories() {
+/** What tests ask of a memory. */
+export const asked = (memory: MemoryBackend, watch: Watched) => ({
+  memory,
+  watch,
+  book: memory.eventStore!,
+  texts: async (space: string) => {
+    await memory.eventStore!.settled();
+    const { events } = await memory.eventStore!.list(space, { limit: 1000, order: 'asc' });
+    return events.map(({ text }) => text);
+  },
+  recalled: async (space: string, query: string, limit?: number) => {
+    // A shared memory waits for its own writes for a moment only, and a busy machine may take longer.
+    await memory.eventStore!.settled();
+    return (await memory.recall(space, { query, limit })).map(({ text }) => text);
+  },
+});
+
+export const databaseAt = (url: string) => new PostgresDatabase({ url: new Secret(url) }, () => {});
+
+/** Memories that end after each test, and their files or databases with them. Call it where tests are grouped. */
+export function memories(form: Form = 'embedded') {
   const folders: string[] = [];
   const open: { close(): Promise<void> }[] = [];
+  const databases = new Map<string, Sql>();
+  const making: Promise<unknown>[] = [];
+  let server: DatabaseServer;
+  let admin: PostgresDatabase;
+  let made = 0;
+  if (form !== 'embedded') {
+    beforeAll(async () => {
+      server = await startPostgres();
+      admin = databaseAt(server.url);
+    });
+    afterAll(async () => {
+      await admin.close();
+      await server.stop();
+    });
+  }
+  afterEach(async () => {
+    for (const one of open.splice(0)) await one.close();
+    for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+    await Promise.allSettled(making.splice(0));
+    for (const one of databases.values()) await one.close();
+    databases.clear();
+  });
+
+  /** Its tables are made with its first use, and itself too. */
+  function newDatabase(): string {
+    const name = `memory_${++made}`;
+    const ready = admin.query(`CREATE DATABASE ${name}`, [], 60_000);
+    // A test may end before it used its database.
+    ready.catch(() => {});
+    making.push(ready);
+    const inner = databaseAt(server.url.replace(/postgres$/, name));
+    databases.set(name, {
+      get state() {
+        return inner.state;
+      },
+      open: () => inner.open(),
+      examine: () => inner.examine(),
+      close: () => inner.close(),
+      query: async (...given) => {
+        await ready;
+        return inner.query(...given);
+      },
+      transaction: async (...given) => {
+        await ready;
+        return inner.transaction(...given);
+      },
+    });
+    return name;
+  }
+
   return {
+    /** Milliseconds after which two processes agree that one instant is later than another. */
+    clockMs: form === 'embedded' ? 2 : 500,
+    /** Names a new file or database. */
     path() {
+      if (form !== 'embedded') return newDatabase();
       const folder = mkdtempSync(join(tmpdir(), 'hopgate-memory-'));
       folders.push(folder);
       return join(folder, 'state', 'memory.db');
     },
-    open(options: Partial<EmbeddedOptions> & { path: string }) {
+    database: (path: string): Sql => databases.get(path)!,
+    open({ path, ...options }: Partial<EmbeddedOptions> & { path: string }) {
       const watch = (options.observer as Watched | undefined) ?? watched();
-      const memory = embeddedMemory({
+      const own = {
         limits: DEFAULT_LIMITS,
         dedupeMs: 86_400_000,
         ...options,
         observer: watch,
-      });
-      open.push(memory);
-      return {
-        memory,
-        watch,
-        book: memory.eventStore!,
-        texts: (space: string) =>
-          memory
-            .eventStore!.list(space, { limit: 1000, order: 'asc' })
-            .events.map(({ text }) => text),
-        recalled: async (space: string, query: string, limit?: number) =>
-          (await memory.recall(space, { query, limit })).map(({ text }) => text),
       };
+      const memory =
+        form === 'embedded'
+          ? embeddedMemory({ ...own, path })
+          : sharedMemory({
+              ...own,
+              database: databases.get(path)!,
+              seal: textSeal(form === 'sealed' ? [SECRET] : []),
+            });
+      open.push(memory);
+      return asked(memory, watch);
     },
-    async clean() {
-      for (const one of open.splice(0)) await one.close();
-      for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+    /** The number of events that have a vector. */
+    async vectors(path: string): Promise<number> {
+      if (form !== 'embedded') {
+        const [row] = await databases
+          .get(path)!
+          .query<{ n: number }>('SELECT count(*) AS n FROM hopgate.memory_vectors', [], 10_000);
+        return row!.n;
+      }
+      const db = new Database(path, { readonly: true });
+      const { n } = db.query('SELECT count(*) AS n FROM vectors').get() as { n: number };
+      db.close();
+      return n;
     },
   };
 }

@@ -1,13 +1,12 @@
 /** A memory whose file cannot be used: an error for the client, a warning for the operator, no data broken or lost. */
 
 import { Database } from 'bun:sqlite';
-import { afterEach, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { alone, memories } from './support.ts';
 
 const files = memories();
-afterEach(files.clean);
 
 test('a file of a newer version is left unchanged', async () => {
   const path = files.path();
@@ -29,22 +28,22 @@ test('not a database: captured events wait until a valid file exists', async () 
   writeFileSync(path, 'this is no database, however long it may be '.repeat(100));
   const { memory, book, texts, watch } = files.open({ path });
   await memory.capture('s', [{ text: 'patient' }]);
-  expect(() => book.add('s', [{ text: 'x' }], alone)).toThrow('The memory cannot be used.');
+  await expect(book.add('s', [{ text: 'x' }], alone)).rejects.toThrow('The memory cannot be used.');
   for (let tries = 0; watch.problems.length < 2 && tries < 50; tries++) await Bun.sleep(10);
   rmSync(path);
-  expect(texts('s')).toEqual(['patient']);
+  expect(await texts('s')).toEqual(['patient']);
 });
 
 test('locked by another process: an error, and usable again afterwards', async () => {
   const path = files.path();
   const { memory, book, texts } = files.open({ path });
-  book.add('s', [{ text: 'first' }], alone);
+  await book.add('s', [{ text: 'first' }], alone);
   const other = new Database(path);
   other.run('BEGIN IMMEDIATE');
   await memory.capture('s', [{ text: 'captured' }]);
-  expect(() => book.add('s', [{ text: 'x' }], alone)).toThrow(/busy; try again/);
-  expect(texts('s')).toEqual(['first']);
+  await expect(book.add('s', [{ text: 'x' }], alone)).rejects.toThrow(/busy; try again/);
+  expect(await texts('s')).toEqual(['first']);
   other.run('COMMIT');
   other.close();
-  expect(texts('s')).toEqual(['first', 'captured']);
+  expect(await texts('s')).toEqual(['first', 'captured']);
 });

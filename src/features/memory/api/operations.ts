@@ -5,6 +5,7 @@ import { GatewayError } from '../../../conversation/errors.ts';
 import type { MemoryEvent } from '../../../conversation/memory.ts';
 import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import type { EventStore, MemoryBackend, SpaceCount } from '../backend.ts';
+import type { EventPage } from '../store/event-row-store.ts';
 import {
   type EventLine,
   isJsonLines,
@@ -76,19 +77,18 @@ async function importLines(
   { space, body }: MemoryRequest,
 ): Promise<Response> {
   const count = { added: 0, known: 0 };
-  const put = (step: readonly EventLine[]) => {
+  const put = async (step: readonly EventLine[]) => {
     const events = step.map(({ event }) => event);
-    for (const [, isNew] of eventStore.add(space, events, (place) => `line ${step[place]!.line}`)) {
-      count[isNew ? 'added' : 'known']++;
-    }
+    const added = await eventStore.add(space, events, (place) => `line ${step[place]!.line}`);
+    for (const [, isNew] of added) count[isNew ? 'added' : 'known']++;
   };
-  const putAll = (step: readonly EventLine[]) => {
+  const putAll = async (step: readonly EventLine[]) => {
     try {
-      put(step);
+      await put(step);
     } catch (thrown) {
       if (step.length < 2) throw thrown;
       // The step stored nothing, so its lines are stored one by one up to the wrong one.
-      for (const line of step) put([line]);
+      for (const line of step) await put([line]);
     }
   };
   let step: EventLine[] = [];
@@ -100,19 +100,19 @@ async function importLines(
       try {
         next = lines.next();
       } catch (thrown) {
-        putAll(step);
+        await putAll(step);
         throw thrown;
       }
       if (next.done === true) break;
       step.push(next.value);
       characters += next.value.event.text.length;
       if (step.length < IMPORT_STEP && characters < IMPORT_CHARACTERS) continue;
-      putAll(step);
+      await putAll(step);
       step = [];
       characters = 0;
       await new Promise((resolve) => setImmediate(resolve));
     }
-    putAll(step);
+    await putAll(step);
   } catch (thrown) {
     throw thrown instanceof GatewayError ? withImportCounts(thrown, count) : thrown;
   }
@@ -141,7 +141,7 @@ export async function listSpaces(
   await eventStore.settled();
   const spaces: SpaceCount[] = [];
   for (let last = after; ; ) {
-    const page = eventStore.spaces(last, SPACES_STEP);
+    const page = await eventStore.spaces(last, SPACES_STEP);
     for (const one of page) {
       if (!mayUse(one.space)) continue;
       if (spaces.length === limit) {
@@ -158,27 +158,27 @@ export async function listSpaces(
 export const changeEvent: MemoryOperation = async ({ memory, space, id, body }) => {
   const eventStore = eventStoreOf(memory);
   await eventStore.settled();
-  const changed = eventStore.change(space, id, readChange(body));
+  const changed = await eventStore.change(space, id, readChange(body));
   if (changed === undefined) throw eventNotFound(id);
   return Response.json(changed);
 };
 
 export const listEvents: MemoryOperation = async ({ memory, space, search }) => {
   await eventStoreOf(memory).settled();
-  const { events, next } = eventStoreOf(memory).list(space, readList(search));
+  const { events, next } = await eventStoreOf(memory).list(space, readList(search));
   return Response.json({ events, next_cursor: next ?? null });
 };
 
 export const getEvent: MemoryOperation = async ({ memory, space, id }) => {
   await eventStoreOf(memory).settled();
-  const found = eventStoreOf(memory).get(space, id);
+  const found = await eventStoreOf(memory).get(space, id);
   if (found === undefined) throw eventNotFound(id);
   return Response.json(found);
 };
 
 export const removeEvent: MemoryOperation = async ({ memory, space, id }) => {
   await eventStoreOf(memory).settled();
-  if (!eventStoreOf(memory).remove(space, id)) throw eventNotFound(id);
+  if (!(await eventStoreOf(memory).remove(space, id))) throw eventNotFound(id);
   return Response.json({ id, deleted: true });
 };
 
@@ -194,15 +194,15 @@ export const exportEvents: MemoryOperation = async ({ memory, space }) => {
   const pageAt = (cursor: string | undefined) =>
     eventStore.list(space, { order: 'asc', limit: EXPORT_STEP, ...(cursor && { cursor }) });
   // The first page is read before the response begins, so that a failure is not a 200.
-  let page: ReturnType<typeof pageAt> | undefined = pageAt(undefined);
+  let page: EventPage | undefined = await pageAt(undefined);
   return new Response(
     new ReadableStream<Uint8Array>({
-      pull(controller) {
+      async pull(controller) {
         if (page === undefined) return controller.close();
         if (page.events.length > 0) {
           controller.enqueue(encoder.encode(page.events.map(line).join('')));
         }
-        page = page.next === undefined ? undefined : pageAt(page.next);
+        page = page.next === undefined ? undefined : await pageAt(page.next);
         if (page === undefined) controller.close();
       },
     }),

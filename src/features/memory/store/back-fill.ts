@@ -1,4 +1,4 @@
-/** Fills in missing vectors of events in the background, in batches, in one process at a time. */
+/** Fills in missing vectors of events in the background, in batches that one process at a time works on. */
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import { randomBase36 } from '../../../lib/text/ids.ts';
@@ -11,8 +11,26 @@ export interface BackFill {
   close(): Promise<void>;
 }
 
+export interface NextEvents {
+  readonly events: readonly EventWithoutVector[];
+  /** The row up to which nothing is left once these have their vectors. */
+  readonly behind: number;
+  /** Others work on some: look again after so many milliseconds, from there on. */
+  readonly again?: { readonly after: number; readonly behind: number };
+}
+
+/** The events that still need vectors. */
+export interface BackFillWork {
+  /** Leases the next events after a row. */
+  next(model: string, behind: number, count: number): Promise<NextEvents>;
+  /** As for {@link VectorStore.put}. */
+  put(model: string, vectors: ReadonlyMap<number, Float32Array | undefined>): Promise<void>;
+  /** Nothing is left to do. */
+  done(): Promise<void>;
+}
+
 export interface BackFillOptions {
-  readonly vectors: VectorStore;
+  readonly work: BackFillWork;
   readonly embedder: Embedder;
   /** Called for a failure; the batch is tried again later. */
   readonly onFailure: (thrown: unknown) => void;
@@ -22,14 +40,13 @@ export interface BackFillOptions {
 }
 
 const BATCH = 32;
-const LEASE_MS = 60_000;
+export const LEASE_MS = 60_000;
 const LONGEST_PAUSE = 600_000;
 /** Statuses for texts that the endpoint will never accept. */
 const REFUSED = new Set([400, 413, 422]);
 
 export function backFill(options: BackFillOptions): BackFill {
-  const { vectors, embedder, onFailure, after: delayMs = 200, retryAfter = 5000 } = options;
-  const holder = `${process.pid}-${randomBase36(8)}`;
+  const { work, embedder, onFailure, after: delayMs = 200, retryAfter = 5000 } = options;
   const stop = new AbortController();
   let behind = 0;
   let pause = 0;
@@ -51,12 +68,14 @@ export function backFill(options: BackFillOptions): BackFill {
     try {
       for (;;) {
         if (stop.signal.aborted) return;
-        const now = Date.now();
-        if (!vectors.lease('vectors', holder, now, LEASE_MS)) return schedule(LEASE_MS);
-        const events = vectors.withoutVector(embedder.name, behind, BATCH);
-        if (events.length === 0) return vectors.release('vectors', holder);
-        vectors.put(embedder.name, await vectorsOf(events));
-        behind = events.at(-1)!.row;
+        const { events, again, ...next } = await work.next(embedder.name, behind, BATCH);
+        if (events.length > 0) await work.put(embedder.name, await vectorsOf(events));
+        behind = next.behind;
+        if (events.length === 0) {
+          if (again === undefined) return await work.done();
+          behind = again.behind;
+          return schedule(again.after);
+        }
         pause = 0;
       }
     } catch (thrown) {
@@ -94,10 +113,26 @@ export function backFill(options: BackFillOptions): BackFill {
       clearTimeout(timer);
       await running;
       try {
-        vectors.release('vectors', holder);
+        await work.done();
       } catch {
         // The lease expires by itself.
       }
     },
+  };
+}
+
+/** Of a database file: one process at a time fills in all vectors. */
+export function oneProcess(vectors: VectorStore): BackFillWork {
+  const holder = `${process.pid}-${randomBase36(8)}`;
+  return {
+    async next(model, behind, count) {
+      if (!vectors.lease('vectors', holder, Date.now(), LEASE_MS)) {
+        return { events: [], behind, again: { after: LEASE_MS, behind } };
+      }
+      const events = vectors.withoutVector(model, behind, count);
+      return { events, behind: events.at(-1)?.row ?? behind };
+    },
+    put: async (model, found) => vectors.put(model, found),
+    done: async () => vectors.release('vectors', holder),
   };
 }

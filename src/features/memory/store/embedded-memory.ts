@@ -1,16 +1,38 @@
 /** The memory in this process: a database file, with vectors where an embedder is configured. */
 
 import { GatewayError } from '../../../conversation/errors.ts';
-import type { MemoryEvent, RecalledEvent, RecallQuery } from '../../../conversation/memory.ts';
+import type { RecalledEvent, RecallQuery } from '../../../conversation/memory.ts';
 import { preciseNow } from '../../../lib/loop/precise-time.ts';
 import { fileAt, isDamage, setAside } from '../../../lib/store/versioned-store.ts';
 import type { EventStore, MemoryBackend, MemoryObserver, RecallKind } from '../backend.ts';
 import { captureQueue } from '../capture-queue.ts';
-import { checkEvent, checkSpace, clampedEvent, type MemoryLimits } from '../event.ts';
-import { type BackFill, backFill } from './back-fill.ts';
+import {
+  type CheckedEvent,
+  checkEvent,
+  checkSpace,
+  clampedEvent,
+  DEFAULT_RECALL,
+  type MemoryLimits,
+} from '../event.ts';
+import { queryTerms } from '../ranking/terms.ts';
+import { inSteps } from './add-in-steps.ts';
+import { type BackFill, backFill, oneProcess } from './back-fill.ts';
 import type { Embedder } from './embedder.ts';
-import { type CapturedEvent, type MemoryStore, openMemoryStore } from './memory-store.ts';
-import { rankByTerms, rankWithVectors, selectBest, shortened } from './recall.ts';
+import {
+  type CapturedEvent,
+  type MemoryStore,
+  openMemoryStore,
+  type StoredSpace,
+} from './memory-store.ts';
+import {
+  type Candidates,
+  FUSED,
+  POOL,
+  rankByTerms,
+  rankWithVectors,
+  selectBest,
+  shortened,
+} from './recall.ts';
 
 export interface EmbeddedOptions {
   /** The database file; opened when it is first needed. */
@@ -23,10 +45,6 @@ export interface EmbeddedOptions {
   readonly now?: () => number;
 }
 
-/** Events of a recall where the caller gives no limit. */
-export const DEFAULT_RECALL = 10;
-/** Characters of texts that are added in one step: all of them are indexed. */
-const STEP_CHARACTERS = 16_000;
 /** Milliseconds between a removal and the rewriting of the index without it. */
 const TIDY_AFTER = 2000;
 
@@ -48,7 +66,7 @@ export function embeddedMemory(options: EmbeddedOptions): MemoryBackend {
     if (store.sweep()) tidySoon(0);
     if (embedder !== undefined) {
       const onFailure = (thrown: unknown) => observer.embeddingsFailed(messageOf(thrown));
-      backFiller = backFill({ vectors: store.vectors, embedder, onFailure });
+      backFiller = backFill({ work: oneProcess(store.vectors), embedder, onFailure });
       backFiller.wake();
     }
     return store;
@@ -99,31 +117,24 @@ export function embeddedMemory(options: EmbeddedOptions): MemoryBackend {
     },
   });
 
+  const add = (space: string, events: readonly CheckedEvent[]) => {
+    const added = withStore((file) => file.add(space, events));
+    backFiller?.wake();
+    return added;
+  };
+  const checkedEvents = (...[space, events, paramOf]: Parameters<EventStore['add']>) => {
+    checkSpace(space);
+    return events.map((event, at) => checkEvent(event, limits, now(), paramOf(at)));
+  };
   const eventStore: EventStore = {
-    add(space, events, paramOf) {
-      checkSpace(space);
-      const checked = events.map((event, at) => checkEvent(event, limits, now(), paramOf(at)));
-      const added = withStore((file) => file.add(space, checked));
-      backFiller?.wake();
-      return added;
-    },
-    async addInSteps(space, events, paramOf) {
-      checkSpace(space);
-      const checked = events.map((event, at) => checkEvent(event, limits, now(), paramOf(at)));
-      const added: (readonly [MemoryEvent, boolean])[] = [];
-      try {
-        for (const step of stepsOf(checked, ({ text }) => text.length)) {
-          if (added.length > 0) await pause();
-          added.push(...withStore((file) => file.add(space, step)));
-        }
-      } catch (thrown) {
-        for (const [{ id }, isNew] of added) if (isNew) withStore((file) => file.remove(space, id));
-        throw thrown;
-      }
-      backFiller?.wake();
-      return added;
-    },
-    change(space, id, fields) {
+    add: async (space, events, paramOf) => add(space, checkedEvents(space, events, paramOf)),
+    addInSteps: async (space, events, paramOf) =>
+      inSteps(
+        checkedEvents(space, events, paramOf),
+        async (step) => add(space, step),
+        async (id) => withStore((file) => file.remove(space, id)),
+      ),
+    async change(space, id, fields) {
       queue.flushNow();
       return withStore((file) => {
         const old = file.get(checkSpace(space), id);
@@ -136,19 +147,19 @@ export function embeddedMemory(options: EmbeddedOptions): MemoryBackend {
       });
     },
     settled: () => queue.settle(),
-    spaces(after, limit) {
+    async spaces(after, limit) {
       queue.flushNow();
       return withStore((file) => file.spaces(after, limit));
     },
-    get: (space, id) => {
+    async get(space, id) {
       queue.flushNow();
       return withStore((file) => file.get(checkSpace(space), id));
     },
-    list: (space, query) => {
+    async list(space, query) {
       queue.flushNow();
       return withStore((file) => file.list(checkSpace(space), query));
     },
-    remove: (space, id) => {
+    async remove(space, id) {
       queue.flushNow();
       const removed = withStore((file) => file.remove(checkSpace(space), id));
       if (removed) tidySoon(TIDY_AFTER);
@@ -174,14 +185,22 @@ export function embeddedMemory(options: EmbeddedOptions): MemoryBackend {
       // Read again after each wait: the space may have been erased meanwhile.
       const before = withStore((file) => file.space(name));
       if (before === undefined) return [];
-      const byTerms = await withStore((file) => rankByTerms(file, before, text, speaker));
+      const byTerms = await rankByTerms(
+        withStore((file) => candidatesOf(file, before, text)),
+        speaker,
+      );
       return withStore((file) => {
         const space = file.space(name);
         if (space?.id !== before.id) return [];
         const found =
           vector === undefined
             ? byTerms
-            : rankWithVectors(file, space, byTerms, { model: embedder!.name, vector }, speaker);
+            : rankWithVectors(
+                byTerms,
+                file.vectors.nearest(space.id, embedder!.name, vector, FUSED),
+                (rows) => file.eventsByRow(space, rows),
+                speaker,
+              );
         return selectBest(found, limit, now(), vector === undefined);
       });
     } finally {
@@ -221,23 +240,13 @@ export function embeddedMemory(options: EmbeddedOptions): MemoryBackend {
   };
 }
 
-const pause = () => new Promise((resolve) => setImmediate(resolve));
-
-/** Lists of at most {@link STEP_CHARACTERS}, in order; a larger item is a list of its own. */
-function* stepsOf<T>(all: readonly T[], sizeOf: (one: T) => number): Generator<readonly T[]> {
-  let step: T[] = [];
-  let size = 0;
-  for (const one of all) {
-    size += sizeOf(one);
-    if (size > STEP_CHARACTERS && step.length > 0) {
-      yield step;
-      step = [];
-      size = sizeOf(one);
-    }
-    step.push(one);
-  }
-  if (step.length > 0) yield step;
+function candidatesOf(file: MemoryStore, space: StoredSpace, query: string): Candidates {
+  const { events, length } = space;
+  const { rows, ...known } = file.termIndex.find(space.id, events, queryTerms(query), POOL);
+  return { ...known, events, length, found: file.eventsByRow(space, rows) };
 }
+
+const pause = () => new Promise((resolve) => setImmediate(resolve));
 
 /** Removes erased spaces in short steps, then every trace of removed data in the file. */
 async function sweepUp(withStore: <T>(use: (store: MemoryStore) => T) => T): Promise<void> {

@@ -80,10 +80,12 @@ export function eventPage(db: Database, space: number | undefined, query: ListQu
   return last === undefined ? { events } : { events, next: cursorOf(last) };
 }
 
-const cursorOf = ({ time, row }: EventRow) =>
+/** Names the event of a row, the last one of a page. */
+export const cursorOf = ({ time, row }: Pick<EventRow, 'time' | 'row'>): string =>
   Buffer.from(JSON.stringify({ t: time, r: row })).toString('base64url');
 
-function cursorPosition(cursor: string): readonly [number, number] {
+/** Time and row of a cursor. @throws GatewayError for one that {@link cursorOf} did not make */
+export function cursorPosition(cursor: string): readonly [number, number] {
   const value = tryParse(Buffer.from(cursor, 'base64url').toString());
   if (isObject(value) && Number.isSafeInteger(value.t) && Number.isSafeInteger(value.r)) {
     return [value.t as number, value.r as number];

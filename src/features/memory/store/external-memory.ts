@@ -8,8 +8,14 @@ import { preciseNow } from '../../../lib/loop/precise-time.ts';
 import { RecentErasures } from '../../../lib/store/erasures.ts';
 import type { MemoryBackend, MemoryObserver } from '../backend.ts';
 import { captureQueue } from '../capture-queue.ts';
-import { type CheckedEvent, checkSpace, clampedEvent, type MemoryLimits } from '../event.ts';
-import { DEFAULT_RECALL } from './embedded-memory.ts';
+import {
+  type CheckedEvent,
+  checkSpace,
+  clampedEvent,
+  DEFAULT_RECALL,
+  type MemoryLimits,
+} from '../event.ts';
+
 import { readExternalEvents } from './external-events.ts';
 
 export interface ExternalOptions {

@@ -1,12 +1,19 @@
 /** The database file of the embedded memory: events by space, with their terms and vectors. */
 
 import type { SQLQueryBindings, Statement } from 'bun:sqlite';
-import { GatewayError } from '../../../conversation/errors.ts';
+import type { GatewayError } from '../../../conversation/errors.ts';
 import type { MemoryEvent } from '../../../conversation/memory.ts';
 import { ERASURES_KEPT_MS } from '../../../lib/store/erasures.ts';
 import { openStateFile } from '../../../lib/store/versioned-store.ts';
 import { prefixedId } from '../../../lib/text/ids.ts';
-import { type CheckedEvent, fingerprint, indexedText, type MemoryLimits } from '../event.ts';
+import {
+  type CheckedEvent,
+  fingerprint,
+  indexedText,
+  type MemoryLimits,
+  memoryIsFull,
+  spaceIsFull,
+} from '../event.ts';
 import { termsOf } from '../ranking/terms.ts';
 import {
   type EventPage,
@@ -182,12 +189,8 @@ export function openMemoryStore({ path, limits }: MemoryStoreOptions): MemorySto
     event: CheckedEvent,
   ): GatewayError | undefined {
     const most = limits();
-    if (space.events >= most.events) {
-      return full(`The memory space has its ${most.events} events (memory.limits.events).`);
-    }
-    return bytes + Buffer.byteLength(event.text) > most.bytes
-      ? full(`The memory holds its ${most.bytes} bytes (memory.limits.bytes).`)
-      : undefined;
+    if (space.events >= most.events) return spaceIsFull(most);
+    return bytes + Buffer.byteLength(event.text) > most.bytes ? memoryIsFull(most) : undefined;
   }
 
   const add = db.transaction((name: string, events: readonly CheckedEvent[]) => {
@@ -293,6 +296,3 @@ export function openMemoryStore({ path, limits }: MemoryStoreOptions): MemorySto
     close: () => db.close(),
   };
 }
-
-const full = (message: string) =>
-  new GatewayError('too_large', message, { code: 'memory_full', retryable: false });

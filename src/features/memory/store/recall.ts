@@ -3,16 +3,15 @@
 import type { MemoryEvent, RecalledEvent } from '../../../conversation/memory.ts';
 import { indexedText } from '../event.ts';
 import { kindWeight } from '../ranking/event-kinds.ts';
+import type { KnownTerms } from '../ranking/known-terms.ts';
 import { fuseRanks, relevanceOf, scoreOf, type TermStatistics } from '../ranking/ranking.ts';
-import { queryTerms } from '../ranking/terms.ts';
-import type { MemoryStore, StoredSpace } from './memory-store.ts';
 
 /** Characters of a question that are read, from both ends. */
 const QUERY_LENGTH = 1000;
 /** Candidates whose terms are weighed exactly. */
-const POOL = 128;
+export const POOL = 128;
 /** Candidates of each list that are fused. */
-const FUSED = 50;
+export const FUSED = 50;
 /** Without vectors, events below this share of the best relevance are left out. */
 const FLOOR = 0.15;
 /** Milliseconds of work before others get their turn. */
@@ -34,28 +33,33 @@ export function shortened(query: string): string {
   return `${query.slice(0, QUERY_LENGTH)}\n${query.slice(-QUERY_LENGTH)}`;
 }
 
+/** Events that share terms with a question, and what is known of the terms and the space. */
+export interface Candidates extends KnownTerms {
+  /** Of the space. */
+  readonly events: number;
+  /** Of all texts of the space together, as of `Terms.length`. */
+  readonly length: number;
+  readonly found: readonly RankedEvent['event'][];
+}
+
 /**
- * The events of a space that share terms with the question, the most relevant first.
+ * The candidates that share terms with the question, the most relevant first.
  * @param speaker as for {@link kindWeight}
  */
 export async function rankByTerms(
-  store: MemoryStore,
-  space: StoredSpace,
-  query: string,
+  { events, length, eventCounts, forms, found: candidates }: Candidates,
   speaker: string | undefined,
 ): Promise<readonly RankedEvent[]> {
-  const terms = queryTerms(query);
-  const { rows, eventCounts, forms } = store.termIndex.find(space.id, space.events, terms, POOL);
   const statistics: TermStatistics = {
-    events: space.events,
-    length: space.length / Math.max(1, space.events),
+    events,
+    length: length / Math.max(1, events),
     eventCounts,
     forms,
   };
   const knownTerms = [...eventCounts.keys()];
   const found: (RankedEvent & { readonly held: readonly string[] })[] = [];
   let began = performance.now();
-  for (const event of store.eventsByRow(space, rows)) {
+  for (const event of candidates) {
     if (performance.now() - began > STEP_MS) {
       await new Promise((resolve) => setImmediate(resolve));
       began = performance.now();
@@ -80,19 +84,18 @@ export async function rankByTerms(
 
 /**
  * The ranking by terms fused with the ranking by vectors.
- * @param model the model that made the vector
+ * @param nearest rows, the nearest first, at most {@link FUSED}
+ * @param eventsOf the events of rows, in the order of rows
  */
 export function rankWithVectors(
-  store: MemoryStore,
-  space: StoredSpace,
   byTerms: readonly RankedEvent[],
-  { model, vector }: { readonly model: string; readonly vector: Float32Array },
+  nearest: readonly number[],
+  eventsOf: (rows: readonly number[]) => readonly RankedEvent['event'][],
   speaker: string | undefined,
 ): readonly RankedEvent[] {
-  const nearest = store.vectors.nearest(space.id, model, vector, FUSED);
   const first = byTerms.slice(0, FUSED).map(({ event }) => event.row);
   const shares = fuseRanks([first, nearest]);
-  return store.eventsByRow(space, [...shares.keys()]).map((event) => {
+  return eventsOf([...shares.keys()]).map((event) => {
     const weight = kindWeight(event, speaker);
     return { event, relevance: shares.get(event.row)! * weight, isStatement: weight === 1 };
   });

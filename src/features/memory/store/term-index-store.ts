@@ -1,9 +1,14 @@
 /** The inverted index (FTS5) of terms to events, strictly separate for each space. */
 
 import type { Database } from 'bun:sqlite';
+import {
+  type KnownTerms,
+  knownTerms,
+  lookedUpTerms,
+  MAX_ROWS_READ,
+} from '../ranking/known-terms.ts';
 import { rarityOf } from '../ranking/ranking.ts';
 import { isSingleCharacter, type Terms } from '../ranking/terms.ts';
-import { formsOf } from '../ranking/word-forms.ts';
 
 /**
  * Terms are stored as `<space>:<term>`, so that no query and no count reaches beyond its space. The index
@@ -16,13 +21,9 @@ CREATE VIRTUAL TABLE words USING fts5(terms, content='', contentless_delete=1, d
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab('words', 'row');
 `;
 
-export interface TermMatches {
+export interface TermMatches extends KnownTerms {
   /** Rows that contain the rarest terms, the most promising first. */
   readonly rows: readonly number[];
-  /** The number of the space's events that contain each term. */
-  readonly eventCounts: ReadonlyMap<string, number>;
-  /** The forms of each term that the space contains. */
-  readonly forms: ReadonlyMap<string, readonly string[]>;
 }
 
 export interface TermIndex {
@@ -33,10 +34,6 @@ export interface TermIndex {
   tidy(first: boolean): boolean;
 }
 
-/** Rows read for one query. The ranking weighs common terms that are not read here. */
-const MAX_ROWS_READ = 8000;
-/** Terms of a query that are looked up at most. */
-const MAX_TERMS = 96;
 /** Pages of the index that one step rewrites. */
 const TIDY_PAGES = 500;
 
@@ -60,21 +57,12 @@ export function termIndex(db: Database): TermIndex {
     },
     remove: (row) => void remove.run(row),
     find(space, events, terms, count) {
-      const lookedUp = terms.length <= MAX_TERMS ? terms : mostTellingTerms(terms);
-      const known = new Map<string, number>();
-      const forms = new Map<string, readonly string[]>();
-      for (const term of lookedUp) {
-        const held = formsOf(term).flatMap((form) => {
-          const events = documentCount.get(keyOf(space, form))?.doc ?? 0;
-          return events > 0 ? [{ form, events }] : [];
-        });
-        const sum = held.reduce((all, one) => all + one.events, 0);
-        known.set(term, Math.min(sum, events));
-        forms.set(
-          term,
-          held.map(({ form }) => form),
-        );
-      }
+      const lookedUp = lookedUpTerms(terms);
+      const { eventCounts: known, forms } = knownTerms(
+        lookedUp,
+        events,
+        (form) => documentCount.get(keyOf(space, form))?.doc ?? 0,
+      );
       const rarest = lookedUp
         .filter((term) => known.get(term)! > 0)
         .sort((a, b) => known.get(a)! - known.get(b)!);
@@ -123,11 +111,4 @@ function diverseRows(
     else if (rest.length < count) rest.push(row);
   }
   return [...first, ...rest].slice(0, count);
-}
-
-/** The most telling terms of a long query: words and pairs before single characters, the last first. */
-function mostTellingTerms(terms: readonly string[]): readonly string[] {
-  const late = terms.toReversed();
-  const whole = late.filter((term) => !isSingleCharacter(term));
-  return [...whole, ...late.filter(isSingleCharacter)].slice(0, MAX_TERMS);
 }

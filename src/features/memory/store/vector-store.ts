@@ -1,7 +1,8 @@
 /** Vectors of events in the database, by model, with a nearest-neighbour search within one space. */
 
 import type { Database, SQLQueryBindings, Statement } from 'bun:sqlite';
-import { cosine, fewestDifferences, quantized, signs, signWords } from './vector-math.ts';
+import { bytesOf, type CachedSigns, nearest, SignCache } from './sign-cache.ts';
+import { quantized, signs, signWords } from './vector-math.ts';
 
 /** `number` only grows, so new rows are known by it. An empty vector: the model gave none for the event. */
 export const VECTORS_SCHEMA = `
@@ -34,19 +35,6 @@ export interface VectorStore {
   release(name: string, holder: string): void;
 }
 
-/** The sign patterns of a space and model that have been read so far. */
-interface CachedSigns {
-  last: number;
-  length: number;
-  rows: number[];
-  signs: Uint32Array;
-}
-
-/** Bytes of cached sign patterns; the least recently used space is dropped first. */
-const CACHE_BYTES = 64 * 2 ** 20;
-/** The least number of candidates whose exact angle is computed. */
-const POOL = 200;
-
 export function vectorStore(db: Database): VectorStore {
   const of = <R, A extends SQLQueryBindings[]>(sql: string) =>
     db.query(sql) as unknown as Statement<R, A>;
@@ -73,42 +61,19 @@ export function vectorStore(db: Database): VectorStore {
      RETURNING holder`,
   );
   const release = of<unknown, [string, string]>('DELETE FROM leases WHERE name = ? AND holder = ?');
-  const cache = new Map<string, CachedSigns>();
+  const cache = new SignCache();
   const keyOf = (space: number, model: string) => `${space} ${model}`;
 
   function cachedSigns(space: number, model: string, words: number): CachedSigns {
-    const key = keyOf(space, model);
-    const found = cache.get(key) ?? {
-      last: 0,
-      length: 0,
-      rows: [],
-      signs: new Uint32Array(words * 64),
-    };
-    cache.delete(key);
-    cache.set(key, found);
+    const found = cache.of(keyOf(space, model), words);
     for (const [number, row, bytes] of since.values(space, model, found.last) as unknown as [
       number,
       number,
       Uint8Array,
     ][]) {
-      found.last = number;
-      if (bytes.byteLength !== words * 4) continue;
-      const at = found.length++ * words;
-      if (at + words > found.signs.length) {
-        const grown = new Uint32Array(found.signs.length * 2);
-        grown.set(found.signs);
-        found.signs = grown;
-      }
-      found.signs.set(new Uint32Array(bytes.slice().buffer), at);
-      found.rows.push(row);
+      found.add(number, row, bytes);
     }
-    let bytes = 0;
-    for (const one of cache.values()) bytes += one.signs.byteLength;
-    for (const [other, one] of cache) {
-      if (bytes <= CACHE_BYTES || other === key) break;
-      bytes -= one.signs.byteLength;
-      cache.delete(other);
-    }
+    cache.trim(found);
     return found;
   }
 
@@ -125,27 +90,13 @@ export function vectorStore(db: Database): VectorStore {
     withoutVector: (model, behind, count) => withoutVector.all(model, behind, count),
     put: (model, vectors) => putAll.immediate(model, vectors),
     nearest(space, model, query, count) {
-      const wanted = signs(query);
-      const { length, rows, signs: all } = cachedSigns(space, model, signWords(query.length));
-      const places = fewestDifferences(all, length, wanted, Math.max(POOL, count * 4));
-      const near = [...new Set(places.map((at) => rows[at]!))];
-      return exact
-        .all(space, model, JSON.stringify(near))
-        .flatMap(({ row, vector }) => {
-          const own = new Int8Array(vector.buffer, vector.byteOffset, vector.byteLength);
-          return own.length === query.length ? [{ row, angle: cosine(own, query) }] : [];
-        })
-        .sort((a, b) => b.angle - a.angle)
-        .slice(0, count)
-        .map(({ row }) => row);
+      const near = cachedSigns(space, model, signWords(query.length)).near(query, count);
+      return nearest(exact.all(space, model, JSON.stringify(near)), query, count);
     },
     drop(space) {
-      for (const key of cache.keys()) if (key.startsWith(`${space} `)) cache.delete(key);
+      cache.drop((key) => key.startsWith(`${space} `));
     },
     release: (name, holder) => void release.run(name, holder),
     lease: (name, holder, now, ms) => lease.get(name, holder, now + ms, now) !== null,
   };
 }
-
-const bytesOf = ({ buffer, byteOffset, byteLength }: Uint32Array | Int8Array) =>
-  new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength);

@@ -1,0 +1,106 @@
+/** Events as Postgres stores them: texts sealed, and words, tags and fingerprints such that only we can read them. */
+
+import type { MemoryEvent } from '../../../conversation/memory.ts';
+import { isObject, tryParse } from '../../../lib/json/json.ts';
+import { nameHash } from '../../../lib/store/erasures.ts';
+import type { TextSeal } from '../../../lib/store/text-seal.ts';
+import { prefixedId } from '../../../lib/text/ids.ts';
+import { type CheckedEvent, fingerprint, indexedText } from '../event.ts';
+import { termsOf } from '../ranking/terms.ts';
+
+/** As `memory_put` takes it. */
+export interface StoredEvent {
+  readonly space: string;
+  readonly id: string;
+  readonly time: number;
+  /** Base64. */
+  readonly body: string;
+  readonly tags: readonly string[];
+  readonly importance: number;
+  readonly print: string;
+  /** UTF-8 bytes of the text. */
+  readonly bytes: number;
+  readonly length: number;
+  readonly terms: readonly string[];
+}
+
+/** As the functions of the database give it. */
+export interface ReadEvent {
+  readonly id: string;
+  readonly time: number;
+  /** Base64. */
+  readonly body: string;
+  readonly importance: number;
+}
+
+/** The event with an id of its own, so that a second write of it is known. */
+export const withId = (event: CheckedEvent): CheckedEvent & { readonly id: string } => ({
+  ...event,
+  id: event.id ?? prefixedId('mem_'),
+});
+
+export class SealedEvents {
+  readonly #seal: TextSeal;
+
+  constructor(seal: TextSeal) {
+    this.#seal = seal;
+  }
+
+  sealed(space: string, event: CheckedEvent): StoredEvent {
+    const { id, time, text, source, tags, importance } = withId(event);
+    const body = JSON.stringify({ text, source, tags });
+    const { counts, length } = termsOf(indexedText(event));
+    return {
+      space,
+      id,
+      time,
+      body: base64(this.#seal.seal(Buffer.from(body), bodyPlace(space, id))),
+      tags: tags.map((tag) => this.tag(space, tag)),
+      importance,
+      print: this.#seal.blind(Buffer.from(fingerprint(event)).toString('hex'), `${space}\nprint`),
+      bytes: Buffer.byteLength(text),
+      length,
+      terms: [...counts.keys()].map((term) => this.term(space, term)),
+    };
+  }
+
+  /** Undefined: it was sealed with a secret that is not configured any more. */
+  opened(space: string, { id, time, body, importance }: ReadEvent): MemoryEvent | undefined {
+    const plain = this.#seal.open(Buffer.from(body, 'base64'), bodyPlace(space, id));
+    const value = plain && tryParse(Buffer.from(plain).toString());
+    if (!isObject(value)) return undefined;
+    const { text, source, tags } = value as unknown as Pick<
+      CheckedEvent,
+      'text' | 'source' | 'tags'
+    >;
+    return { id, time, text, ...(source !== '' && { source }), tags, importance };
+  }
+
+  /** A term as it is searched for. */
+  term(space: string, term: string): string {
+    return this.#seal.blind(term, space);
+  }
+
+  /** Hashed in any case: a tag can hold what Postgres takes in no text (U+0000). */
+  tag(space: string, tag: string): string {
+    return this.#seal.blind(nameHash(tag), `${space}\ntag`);
+  }
+
+  /** @param part `signs` or `vector` */
+  sealedPart(part: string, space: number, row: number, bytes: Uint8Array): string {
+    return base64(this.#seal.seal(bytes, vectorPlace(part, space, row)));
+  }
+
+  openedPart(part: string, space: number, row: number, bytes: Uint8Array): Uint8Array {
+    const plain = this.#seal.open(bytes, vectorPlace(part, space, row));
+    // A copy: views on it need an even start.
+    return plain === undefined ? new Uint8Array(0) : new Uint8Array(plain);
+  }
+}
+
+// Names of spaces have no control characters, so places of one kind are none of another.
+const bodyPlace = (space: string, id: string) => `memory_events\n${space}\n${id}`;
+const vectorPlace = (part: string, space: number, row: number) =>
+  `memory_vectors\n${part}\n${space}\n${row}`;
+
+const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64');

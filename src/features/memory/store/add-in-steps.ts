@@ -1,0 +1,44 @@
+/** Adds many events in steps that let other work run, all of them or none. */
+
+import type { MemoryEvent } from '../../../conversation/memory.ts';
+import type { CheckedEvent } from '../event.ts';
+
+type Added = readonly (readonly [MemoryEvent, boolean])[];
+
+/** Characters of texts that are added in one step: all of them are indexed. */
+const STEP_CHARACTERS = 16_000;
+
+/** Where a step fails, what the steps before it added is removed. */
+export async function inSteps(
+  events: readonly CheckedEvent[],
+  add: (step: readonly CheckedEvent[]) => Promise<Added>,
+  remove: (id: string) => Promise<unknown>,
+): Promise<Added> {
+  const added: (readonly [MemoryEvent, boolean])[] = [];
+  try {
+    for (const step of stepsOf(events)) {
+      if (added.length > 0) await new Promise((resolve) => setImmediate(resolve));
+      added.push(...(await add(step)));
+    }
+  } catch (thrown) {
+    for (const [{ id }, isNew] of added) if (isNew) await remove(id);
+    throw thrown;
+  }
+  return added;
+}
+
+/** Lists of at most {@link STEP_CHARACTERS}, in order; a longer text is a list of its own. */
+function* stepsOf(all: readonly CheckedEvent[]): Generator<readonly CheckedEvent[]> {
+  let step: CheckedEvent[] = [];
+  let size = 0;
+  for (const one of all) {
+    size += one.text.length;
+    if (size > STEP_CHARACTERS && step.length > 0) {
+      yield step;
+      step = [];
+      size = one.text.length;
+    }
+    step.push(one);
+  }
+  if (step.length > 0) yield step;
+}
