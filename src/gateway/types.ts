@@ -8,7 +8,7 @@ import type { Conversation } from '../conversation/types.ts';
 import type { Continuation, Feature, Interceptor } from '../features/feature.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { RoutedTarget, RouteRequest } from '../routing/index.ts';
-import type { ExchangeOutcome, Recording } from '../samples/recording.ts';
+import type { ExchangeOutcome, Recording, SentRequest } from '../samples/recording.ts';
 import type { Remedy } from '../upstream/target-error.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { Exchange, Payer, TryAccount } from './exchange.ts';
@@ -110,7 +110,7 @@ export interface AttemptEvents {
 
 /** A request as it is sent, and what is needed to read its answer. */
 export interface Prepared {
-  readonly body: Uint8Array;
+  readonly body: SentRequest['body'];
   readonly interceptors: readonly Interceptor[];
   readonly context: UpstreamContext;
   /** The earlier response that the client named and the target did not get: the answer names it all the same. */
