@@ -3,8 +3,8 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { FileKeyStore } from '../src/keys/file-key-store.ts';
 import { KeyChanges } from '../src/keys/key-changes.ts';
-import { KeyStore } from '../src/keys/key-store.ts';
 import { NO_TOKENS, type SpendRow } from '../src/money/spend.ts';
 import { SpendStore } from '../src/money/spend-store.ts';
 import { startInProcess } from '../test/support/in-process.ts';
@@ -20,19 +20,18 @@ const MODELS = ['glm-4.7', 'qwen3-max', 'claude-sonnet-4-5', 'gpt-5', 'kimi-k2.5
 const home = mkdtempSync(join(tmpdir(), 'hopgate-admin-pages-'));
 mkdirSync(join(home, 'state'));
 
-const keyStore = new KeyStore(join(home, 'state', 'keys.db'));
+const keyStore = new FileKeyStore(join(home, 'state', 'keys.db'));
 const changes = new KeyChanges({
-  file: { store: keyStore, changed: () => {} },
+  place: { store: keyStore, changed: () => {} },
   routes: () => [],
 });
-const keys = Array.from({ length: KEYS }, (_, i) => {
+const keys: { readonly id: string; readonly labels: Readonly<Record<string, string>> }[] = [];
+for (let i = 0; i < KEYS; i++) {
   const labels = { team: `team-${i % 10}` };
   const budgets = [{ usd: 100, per: 'month' }];
-  return {
-    id: changes.create({ name: `key ${i}`, labels, budgets }, { actor: 'bench' }).view.id,
-    labels,
-  };
-});
+  const { view } = await changes.create({ name: `key ${i}`, labels, budgets }, { actor: 'bench' });
+  keys.push({ id: view.id, labels });
+}
 keyStore.close();
 
 const now = Date.now();
@@ -66,6 +65,8 @@ for (let at = 0; at < ROWS; ) {
   const batch = Array.from({ length: Math.min(200, ROWS - at) }, (_, n) => ({
     row: rowAt(at + n),
     running: 0,
+    n: 0,
+    at: 0,
   }));
   at += store.write(batch, undefined);
 }

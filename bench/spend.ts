@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { modelPrice } from '../src/config/sections/prices.ts';
 import { WITHOUT_KEY } from '../src/keys/principal.ts';
-import { runInSlices } from '../src/lib/loop/steps.ts';
 import { SpendAccounts } from '../src/money/accounts.ts';
 import { OutputEstimate } from '../src/money/estimate.ts';
 import { SpendJournal } from '../src/money/journal.ts';
@@ -140,9 +139,7 @@ const ask = async (parameters: Record<string, string>) => {
   let groups = 0;
   for (let i = 0; i < 7; i++) {
     const began = performance.now();
-    groups = await journal.read(
-      async (reader) => (await runInSlices(usageBy(reader, query))).length,
-    );
+    groups = await journal.read(async (reader) => (await usageBy(reader, query)).length);
     times.push(performance.now() - began);
   }
   const shown = Object.entries(parameters).map(([name, value]) => `${name}=${value}`);

@@ -343,18 +343,20 @@ export const MEANINGS: Readonly<Record<string, string>> = {
     '哪些流在发给客户端时按协议检查：都不检查、二十个中检查一个，或者全部检查。违反之处记入日志并计数，绝不修复。',
   'Models without a price: count = they are used, their cost is unknown and no budget counts it; refuse = they are not used.':
     '没有价格的模型：count = 可以使用，费用未知，任何预算都不计入；refuse = 不使用。',
-  'What requests cost: one row for each try at an upstream, in `$HOPGATE_HOME/state/spend.db`.':
-    '请求的费用：对上游的每次尝试一条记录，在 `$HOPGATE_HOME/state/spend.db` 中。',
-  'Days after which the rows of single tries are deleted; 0 = never. Totals by hour, day and month stay.':
-    '单次尝试的记录过多少天删除；0 表示不删除。按小时、天和月的总计一直保留。',
+  'What requests cost: one row for each try at an upstream, in `$HOPGATE_HOME/state/spend.db`, and in `engines.database` where there is one.':
+    '请求的费用：对上游的每次尝试一条记录，在 `$HOPGATE_HOME/state/spend.db` 中；配置了 `engines.database` 时也在其中。',
+  'Days after which the rows of single tries are deleted; 0 = never. In a shared database they go by whole months. Totals stay.':
+    '单次尝试的记录过多少天删除；0 表示不删除。共享数据库中按整月删除。总计保留。',
+  'Days after which totals by hour, day and month are deleted; 0 = never.':
+    '按小时、天和月的总计过多少天删除；0 表示不删除。',
   'Engines that several gateways share. Each is optional and by itself; what has no engine stays on each machine.':
     '多个网关共用的引擎。每个引擎都是可选的，彼此独立；没有引擎的状态留在各自的机器上。',
-  'Valkey or Redis, for rates and concurrent requests of keys: `redis://user:password@host:6379/0`, `rediss://…` for TLS, `redis+sentinel://host1:26379,host2:26379/primary-name/0`, `redis+cluster://host1:6379,host2:6379`. `?ca_file=PATH` trusts a certificate of your own, `?sentinel_password=…` is the password of the sentinels, where they have one.':
-    'Valkey 或 Redis，用于密钥的速率和并发数：`redis://user:password@host:6379/0`；`rediss://…` 使用 TLS；`redis+sentinel://host1:26379,host2:26379/primary-name/0`；`redis+cluster://host1:6379,host2:6379`。`?ca_file=PATH` 表示信任你自己的证书；哨兵有密码时用 `?sentinel_password=…` 给出。',
-  'Postgres, for budgets of keys: `postgres://user:password@host:5432/database`. The usual parameters apply, e.g. `?sslmode=verify-full&sslrootcert=PATH`.':
-    'Postgres，用于密钥的预算：`postgres://user:password@host:5432/database`。可以使用通常的参数，例如 `?sslmode=verify-full&sslrootcert=PATH`。',
-  'A store that speaks S3: `s3://bucket/prefix?region=eu-central-1`, with `&endpoint=https://host` for one of your own. Its key is in `s3://KEY:SECRET@bucket/…` or in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.':
-    '兼容 S3 的存储：`s3://bucket/prefix?region=eu-central-1`，自己的存储加上 `&endpoint=https://host`。密钥写在 `s3://KEY:SECRET@bucket/…` 中，或者取自 AWS_ACCESS_KEY_ID 和 AWS_SECRET_ACCESS_KEY。',
+  'Valkey or Redis, for rates and concurrent requests of keys, the state of turns, and the health of vendors: `redis://user:password@host:6379/0`, `rediss://…` for TLS, `redis+sentinel://host1:26379,host2:26379/primary-name/0`, `redis+cluster://host1:6379,host2:6379`. `?ca_file=PATH` trusts a certificate of your own, `?sentinel_password=…` is the password of the sentinels, where they have one.':
+    'Valkey 或 Redis，用于密钥的速率和并发数、轮次的状态和厂商的健康状态：`redis://user:password@host:6379/0`；`rediss://…` 使用 TLS；`redis+sentinel://host1:26379,host2:26379/primary-name/0`；`redis+cluster://host1:6379,host2:6379`。`?ca_file=PATH` 表示信任你自己的证书；哨兵有密码时用 `?sentinel_password=…` 给出。',
+  'Postgres, for keys made at run time, budgets, spend, stored responses, memory, and the list of recorded exchanges: `postgres://user:password@host:5432/database`. The usual parameters apply, e.g. `?sslmode=verify-full&sslrootcert=PATH`.':
+    'Postgres，用于运行时新建的密钥、预算、费用、保存的响应、记忆，以及请求记录的列表：`postgres://user:password@host:5432/database`。可以使用通常的参数，例如 `?sslmode=verify-full&sslrootcert=PATH`。',
+  'A store that speaks S3, for bodies of recorded exchanges; it needs `database` beside it: `s3://bucket/prefix?region=eu-central-1`, with `&endpoint=https://host` for one of your own. Its key is in `s3://KEY:SECRET@bucket/…` or in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.':
+    '兼容 S3 的存储，用于记录的请求体和回答；还需要 `database`：`s3://bucket/prefix?region=eu-central-1`，自己的存储加上 `&endpoint=https://host`。密钥写在 `s3://KEY:SECRET@bucket/…` 中，或者取自 AWS_ACCESS_KEY_ID 和 AWS_SECRET_ACCESS_KEY。',
   'Secrets with which texts (conversations, tool results, memory, recorded exchanges) are encrypted before they are stored in an engine. The first one encrypts, all of them decrypt: to change it, put the new one first, and remove the old one when what it encrypted has expired. Empty: texts are stored as they are.':
     '文本（对话、工具结果、记忆、请求记录）写入共享引擎之前用来加密的密钥。第一个用于加密，全部都可解密：更换时把新密钥放在最前面，等旧密钥加密的内容过期后再删去旧密钥。留空：文本按原样存储。',
   'Rates and concurrent requests while the cache is away: local = each replica applies its share of each limit, open = they are not limited, closed = keys with such limits are refused.':

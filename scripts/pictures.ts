@@ -129,11 +129,32 @@ async function traffic(): Promise<string> {
   return claude('When is high tide at Brest, and what does TIDE cost?');
 }
 
-async function picture(page: Page, hash: string, name: string): Promise<void> {
+/** Replays an exchange at both targets; resolves with the id of the job. */
+async function replayed(id: string): Promise<string> {
+  const answer = (time: string) =>
+    say(`High water at Brest is at ${time}, and the share stands at 41.5.`, {
+      ...used(1700, 1200, 61, 20),
+      ...paced(120, 20),
+    });
+  upstream.enqueue(answer('noon'), answer('a quarter past twelve'));
+  const response = await fetch(`${gateway.url}/ui/api/replay`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-hopgate-ui': '1' },
+    body: JSON.stringify({ id, targets: ['glm/glm-4.7', 'deepseek/deepseek-v3.2'] }),
+  });
+  const { job } = (await response.json()) as { job: string };
+  // The stream of its events ends with it.
+  await (await fetch(`${gateway.url}/ui/api/jobs/${job}`)).text();
+  return job;
+}
+
+/** @param at an element that is scrolled to the top */
+async function picture(page: Page, hash: string, name: string, at?: string): Promise<void> {
   for (const theme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
     await page.goto(`${gateway.url}/ui${hash}`, { waitUntil: 'domcontentloaded' });
     await page.waitForTimeout(1500);
+    if (at !== undefined) await page.locator(at).evaluate((found) => found.scrollIntoView());
     const path = join(FOLDER, `${name}-${theme}.png`);
     await page.screenshot({ path });
     console.log(path);
@@ -153,6 +174,8 @@ try {
   await picture(page, `#/x/${hops}/timeline`, 'page-exchange');
   await picture(page, `#/x/${hops}`, 'page-conversation');
   await picture(page, '#/s/tides', 'page-session');
+  await picture(page, `#/x/${hops}/diff`, 'page-diff');
+  await picture(page, `#/x/${hops}/replay?job=${await replayed(hops)}`, 'page-replay', '.bench');
 } finally {
   await browser.close();
   await gateway.stop();

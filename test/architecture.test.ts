@@ -101,6 +101,7 @@ const PAGE_MAY = [
   'src/conversation/notes.ts',
   'src/conversation/events.ts',
   'src/lib/json/json.ts',
+  'src/lib/text/text-diff.ts',
 ];
 
 /** Why `from` may not import `to`; undefined where it may. */

@@ -2,7 +2,7 @@
 
 import { Elysia } from 'elysia';
 import { asGatewayError, GatewayError, invalid } from '../conversation/errors.ts';
-import type { ChangeRequest, KeyChanges } from '../keys/key-changes.ts';
+import type { ChangeRequest, KeyChanges, KeyView } from '../keys/key-changes.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { Json, JsonObject } from '../lib/json/json.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
@@ -77,7 +77,7 @@ export function adminPlugin(options: AdminOptions) {
     };
 
   /** A change of one key, which is one of those made at run time. */
-  const changing = (action: string, work: (asked: Asked) => Promise<Answered> | Answered) =>
+  const changing = (action: string, work: (asked: Asked) => Promise<Answered>) =>
     answer(async (asked) => {
       refuseConfigured(asked.id);
       const { status, view, key } = await work(asked);
@@ -97,13 +97,13 @@ export function adminPlugin(options: AdminOptions) {
   const app = new Elysia({ name: 'admin', seed: options, prefix: '/admin/v1' })
     .get(
       '/keys',
-      answer(({ request }) => {
+      answer(async ({ request }) => {
         const query = queryOf(request, ['after', 'limit', 'revoked', 'search']);
         const after = query.get('after') ?? undefined;
         const limit = wholeNumber(query, 'limit', PAGE, MOST_ON_PAGE);
         const revoked = flagOf(query, 'revoked');
         const search = query.get('search') ?? undefined;
-        const page = keys.list({ after, limit, revoked, search });
+        const page = await keys.list({ after, limit, revoked, search });
         const own = page.keys.map((key) => ({ ...key, source: 'admin' }));
         const fixed = options.configured().filter((key) => isAbout(key, search));
         const all = after === undefined ? [...fixed, ...own] : own;
@@ -113,17 +113,17 @@ export function adminPlugin(options: AdminOptions) {
     .post(
       '/keys',
       changing('key.create', async (asked) => {
-        const issued = keys.create(await objectIn(asked.request), asked);
+        const issued = await keys.create(await objectIn(asked.request), asked);
         return { status: 201, ...issued };
       }),
       UNPARSED,
     )
     .get(
       '/keys/:id',
-      answer(({ id }) => {
+      answer(async ({ id }) => {
         const fixed = configured(id);
         if (fixed !== undefined) return json(fixed);
-        const view = keys.get(id);
+        const view = await keys.get(id);
         return json({ ...view, source: 'admin' }, 200, { etag: `"${view.version}"` });
       }),
     )
@@ -131,33 +131,35 @@ export function adminPlugin(options: AdminOptions) {
       '/keys/:id',
       changing('key.update', async (asked) => {
         const body = await objectIn(asked.request);
-        return { status: 200, view: keys.update(asked.id, body, asked) };
+        return { status: 200, view: await keys.update(asked.id, body, asked) };
       }),
       UNPARSED,
     )
     .delete(
       '/keys/:id',
-      changing('key.revoke', (asked) => ({ status: 200, view: keys.revoke(asked.id, asked) })),
+      changing('key.revoke', async (asked) => {
+        return { status: 200, view: await keys.revoke(asked.id, asked) };
+      }),
       UNPARSED,
     )
     .post(
       '/keys/:id/rotate',
       changing('key.rotate', async (asked) => {
         const body = await objectIn(asked.request);
-        return { status: 201, ...keys.rotate(asked.id, body, asked) };
+        return { status: 201, ...(await keys.rotate(asked.id, body, asked)) };
       }),
       UNPARSED,
     )
     .get(
       '/audit',
-      answer(({ request }) => {
+      answer(async ({ request }) => {
         const query = queryOf(request, ['before', 'key', 'limit']);
         const limit = wholeNumber(query, 'limit', PAGE, MOST_ON_PAGE);
         const before = query.has('before')
           ? wholeNumber(query, 'before', 1, Number.MAX_SAFE_INTEGER)
           : undefined;
         const target = query.get('key') ?? undefined;
-        const found = keys.audit({ before, target, limit: limit + 1 });
+        const found = await keys.audit({ before, target, limit: limit + 1 });
         const data = found
           .slice(0, limit)
           .map((entry) => ({ ...entry, time: new Date(entry.time).toISOString() }));
@@ -167,9 +169,9 @@ export function adminPlugin(options: AdminOptions) {
     )
     .get(
       '/audit/verify',
-      answer(({ request }) => {
+      answer(async ({ request }) => {
         queryOf(request, []);
-        const { count, head, fault } = keys.verifyAudit();
+        const { count, head, fault } = await keys.verifyAudit();
         return json({
           valid: fault === undefined,
           entries: count,
@@ -200,7 +202,7 @@ const isAbout = (key: ConfiguredKeyView, search = '') =>
 
 interface Answered {
   readonly status: number;
-  readonly view: ReturnType<KeyChanges['get']>;
+  readonly view: KeyView;
   readonly key?: string;
 }
 

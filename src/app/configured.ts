@@ -17,7 +17,7 @@ import { ConcurrencyLimit } from '../upstream/concurrency-limit.ts';
 import { demoTransport } from '../upstream/demo/index.ts';
 import { answerOf } from '../upstream/fetch-transport.ts';
 import { type PoolOptions, UpstreamPool } from '../upstream/pool.ts';
-import type { UpstreamRequest } from '../upstream/transport.ts';
+import { type UpstreamRequest, wholeBody } from '../upstream/transport.ts';
 
 export interface Configured {
   /** What the gateway works with. */
@@ -80,13 +80,14 @@ const demo = () => {
 };
 
 function demoCall(
-  { url, headers, body, abort }: UpstreamRequest,
+  request: UpstreamRequest,
   transport: ReturnType<typeof demoTransport>,
 ): Promise<Response> {
+  const { url, headers, abort } = request;
   const [path = ''] = url.slice('demo:'.length).split('?', 1);
   // No endpoint that takes forms is sent here.
-  const bytes = body instanceof Uint8Array ? body : new Uint8Array();
-  return transport({ path, headers, body: bytes, signal: abort.signal });
+  const body = wholeBody(request) ?? new Uint8Array();
+  return transport({ path, headers, body, signal: abort.signal });
 }
 
 export const connectionLimits = ({ limits }: Config): ConnectionLimits => ({

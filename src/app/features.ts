@@ -16,6 +16,7 @@ import type { ClientRequest } from '../gateway/client-request.ts';
 import { sidePayer } from '../gateway/tries/side-calls.ts';
 import type { Exchange, ExchangeFeatures } from '../gateway/types.ts';
 import type { JsonObject } from '../lib/json/json.ts';
+import type { HashedName } from '../lib/store/erasures.ts';
 import { lazy } from '../lib/store/lazy.ts';
 import type { Recording } from '../samples/recording.ts';
 import { event } from '../telemetry/log.ts';
@@ -52,7 +53,7 @@ export interface Features {
   /** Codex' own search endpoint: `{output}` for its body; undefined when no search is configured. */
   codexSearch(search: CodexSearch): Promise<JsonObject> | undefined;
   /** Forgets the images of a memory space, and what was recalled for open turns. */
-  eraseSpace(space: string): void;
+  eraseSpace(space: string | HashedName): void;
   /** Takes over another configuration. @throws Error with a message when its tools cannot be made */
   configure(config: Config): void;
   /** Opens the files that are otherwise opened on first use; logs trouble with them. */

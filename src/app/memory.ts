@@ -20,7 +20,6 @@ import {
   sharedMemory,
 } from '../features/memory/index.ts';
 import type { Principal } from '../keys/principal.ts';
-import type { Recorder } from '../samples/index.ts';
 import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import { event, type Log } from '../telemetry/log.ts';
 import type { Upstream } from '../upstream/upstream.ts';
@@ -29,7 +28,8 @@ import { postEmbeddings } from './operations/embeddings.ts';
 export interface MemoryServiceOptions {
   readonly log: Log;
   readonly metrics: GatewayMetrics;
-  readonly recorder: Pick<Recorder, 'eraseSpace'>;
+  /** Erases what was recorded of a space; resolves with the number of samples. */
+  readonly recorder: { eraseSpace(space: string): Promise<number> };
   /** A provider at run time, under the configuration in force. */
   readonly upstream: (provider: ProviderConfig) => Upstream;
   /** Pays for vectors that no single request asks for: a batch holds events of several keys. */

@@ -24,6 +24,7 @@ import {
   sharedDescriptionStore,
 } from '../features/vision/index.ts';
 import type { KeyValue } from '../lib/store/engines.ts';
+import { nameHash } from '../lib/store/erasures.ts';
 import { SharedEntries } from '../lib/store/shared-entries.ts';
 import type { TextSeal } from '../lib/store/text-seal.ts';
 import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';
@@ -75,8 +76,8 @@ export class SharedState {
       answers: sharedSessionLedger(entries.room(SHARED_ANSWERS)),
       short: sharedShortResultLedger(entries.room(SHARED_SHORT_RESULTS)),
     };
-    this.descriptions = sharedDescriptionStore(entries.room(SHARED_DESCRIPTIONS), (space) =>
-      entries.eraseGroup(space),
+    this.descriptions = sharedDescriptionStore(entries.room(SHARED_DESCRIPTIONS), (hash) =>
+      entries.eraseGroup(hash),
     );
   }
 
@@ -93,7 +94,7 @@ export class SharedState {
     });
     return {
       hops: marked(sharedHopLedger(hops)),
-      turns: (space) => marked(sharedHopLedger(turns, space)),
+      turns: (space) => marked(sharedHopLedger(turns, space && nameHash(space))),
       answers: marked(answers),
       short,
       restoredBy(feature) {

@@ -7,6 +7,7 @@ import {
   type VisionOptions,
   visionFeature,
 } from '../features/vision/index.ts';
+import { type HashedName, nameHash } from '../lib/store/erasures.ts';
 import { event } from '../telemetry/log.ts';
 import type { FeaturesOptions } from './exchange-setup.ts';
 
@@ -46,8 +47,8 @@ export function visionBySpace(
       if (spaces.size > MOST_SPACES) spaces.delete(spaces.keys().next().value!);
       return own;
     },
-    eraseSpace(space: string): void {
-      spaces.delete(space);
+    eraseSpace(space: string | HashedName): void {
+      for (const name of spaces.keys()) if (nameHash(name) === nameHash(space)) spaces.delete(name);
       descriptions.eraseSpace(space);
     },
   };

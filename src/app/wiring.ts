@@ -10,20 +10,18 @@ import type { EndpointName } from '../conversation/models/endpoint-names.ts';
 import { targetName } from '../conversation/target.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import { createEndpoints } from '../endpoints/pipeline.ts';
-import { openResponseStore } from '../features/response-store/index.ts';
 import { repairBody } from '../features/tool-pairing/index.ts';
 import { createTokenCounter } from '../gateway/count-tokens/count-tokens.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { Histories } from '../gateway/histories/histories.ts';
 import type { FailedOutcome, Gateway, Summary } from '../gateway/types.ts';
 import { JwtTokens } from '../keys/jwt-tokens.ts';
-import { RunTimeKeys } from '../keys/run-time-keys.ts';
 import { ClientAddresses } from '../lib/http/client-address.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { isLoopback } from '../lib/http/local-address.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { atTickEnd } from '../lib/loop/tick-end.ts';
-import { lazy } from '../lib/store/lazy.ts';
+import { nameHash } from '../lib/store/erasures.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 import { openLimits } from '../limits/open-limits.ts';
 import { Connections } from '../server/connections.ts';
@@ -51,8 +49,12 @@ import { modelCatalogue } from './model-catalogue.ts';
 import { accountServices, paying } from './operations/accounts.ts';
 import { adminOptions } from './operations/admin.ts';
 import { engineServices } from './operations/engines.ts';
+import { keyServices } from './operations/keys.ts';
+import { replicaServices } from './operations/replicas.ts';
 import { restEvents, sharedHealthOf } from './operations/shared-health.ts';
-import { recorderFor, recorderSettings } from './recorder.ts';
+import { sharedSamples } from './operations/shared-samples.ts';
+import { recorderFor, recorderSettings, retentionOf } from './recorder.ts';
+import { openResponses } from './responses/open-responses.ts';
 import { responseState } from './responses/response-state.ts';
 import { codexSearch, responsesRoutes } from './responses/routes.ts';
 import { warmUp } from './responses/warm-up.ts';
@@ -66,29 +68,35 @@ import { targetStates } from './telemetry/target-states.ts';
 /** @param createApp for the gateways without a port by which the page replays samples */
 export function createServices(options: AppOptions, createApp: CreateApp) {
   const { environment, log, version } = options;
-  const runTimeKeys = new RunTimeKeys({
-    path: join(environment.home, 'state', 'keys.db'),
-    warn: (message) => event(log, 'keys.problem', { message }, 'warn'),
-  });
   const tokens = new JwtTokens({
     onFailure: (message) => event(log, 'auth.jwks.failed', { message }, 'warn'),
     fetch: (url, init) => fetch(url, init),
     now: () => performance.now(),
   });
   const metrics = createGatewayMetrics(version);
+  const engines = engineServices(options.config, { log, metrics });
+  const { keys: runTimeKeys, report: keysReport } = keyServices(environment.home, engines, log);
+  // A gateway that only tries something (a replay, a bisection) is none of the replicas, and leaves nothing for them.
+  const remembers = options.remembers !== false;
+  const replicas =
+    engines.database !== undefined && options.as === undefined && remembers
+      ? replicaServices(engines.database, options.config, { version, log })
+      : undefined;
   const reportRest = restReports({
     rests: (change) => event(log, 'target.rests', { ...change }, 'warn'),
     back: (change) => event(log, 'target.back', { ...change }),
   });
-  const engines = engineServices(options.config, { log, metrics });
-  // A gateway that only tries something (a replay, a bisection) leaves nothing for other replicas.
-  const sharedCache = options.remembers === false ? undefined : engines.cache;
+  const sharedCache = remembers ? engines.cache : undefined;
   const sharedHealth = sharedHealthOf(sharedCache, () => current.upstreams);
   const outliving = { runTimeKeys, tokens, ...restEvents(reportRest, sharedHealth) };
   let current = configured(options.config, environment, outliving);
   const health = {
     snapshot: () => healthSnapshot(current.upstreams.known),
-    engines: engines.report,
+    engines: () => ({
+      engines: engines.report(),
+      keys: keysReport(),
+      replicas: replicas?.report(),
+    }),
   };
   const services = () => current.services;
   const config = () => current.services.table.config;
@@ -112,18 +120,27 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     engines: { ...engines, onError: options.config.engines.onError },
   });
   // A gateway that only tries something (a replay, a bisection) leaves nothing to look at.
-  const recorder = recorderFor(options.config, log, options.remembers !== false);
-
-  const openedResponses = lazy(() =>
-    openResponseStore({
-      shared,
-      path: join(environment.home, 'state', 'responses.db'),
-      warn: (message) => event(log, 'responses.store.problem', { message }, 'warn'),
-    }),
+  const recorder = recorderFor(options.config, log, options.remembers !== false, (ids) =>
+    sharing.purged(ids),
   );
-  const responseStore = openedResponses.value;
-  const stateOf = responseState({ store: responseStore, shared });
+
+  const responsesStore = openResponses({ home: environment.home, log, metrics, shared, engines });
+  const stateOf = responseState(responsesStore);
   const logNoDamage = logDamage(log);
+  const sharing = sharedSamples({
+    engines,
+    home: environment.home,
+    root: resolve(options.config.samples.dir),
+    recorder: () => recorder,
+    retention: () => retentionOf(config()),
+    eraseHere(space, until) {
+      features.eraseSpace(space);
+      const erasing = responsesStore.store.forgetSpace(nameHash(space), until);
+      const erase = () => recorder.eraseSpace(space, until);
+      return erasing === undefined ? erase() : erasing.then(erase);
+    },
+    warn: (message) => event(log, 'samples.problem', { message }, 'warn'),
+  });
 
   const money = accountServices(
     {
@@ -131,6 +148,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       log,
       metrics,
       guard: limits.guard,
+      database: engines.database,
     },
     options.config,
   );
@@ -139,13 +157,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     {
       log,
       metrics,
-      recorder: {
-        eraseSpace: (space) => {
-          features.eraseSpace(space);
-          responseStore.eraseSpace(space);
-          return recorder.eraseSpace(space);
-        },
-      },
+      recorder: sharing,
       upstream: (provider) => current.upstreams.of(provider),
       ownPayer: money.own,
       engines,
@@ -223,6 +235,8 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
 
   // From an HTTP request to the gateway.
   const { as } = options;
+  // A gateway that only tries something is asked in the name of one principal.
+  const needsKeys = () => as === undefined && needsKey(config().auth);
   const access = as === undefined ? () => current.access : () => () => as;
   const receiving: ReceiveSettings = {
     access,
@@ -244,7 +258,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const serve = receive(receiving, gateway, { goesOn: true });
   const sockets = new Sockets({
     serve,
-    warmUp: received(warmUp({ store: responseStore, shared, repairBody, config })),
+    warmUp: received(warmUp({ ...responsesStore, repairBody, config })),
     access,
     onRefused: receiving.onRefused,
     connections,
@@ -263,8 +277,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       : undefined;
   const countTokens = createTokenCounter({ protocols: CODECS, services });
   const responses = responsesRoutes({
-    store: responseStore,
-    shared,
+    ...responsesStore,
     upstream: (name) => {
       const provider = memberOf(config().providers, name);
       return provider && current.upstreams.of(provider);
@@ -295,6 +308,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     mend: repairBody,
     watch: (watcher) => recorder.watch(watcher),
     recorder,
+    replicas: sharing,
   });
   const catalogue = modelCatalogue({
     services,
@@ -337,7 +351,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       return adminOptions({
         current: () => current,
         keys: runTimeKeys,
-        journal: money.journal,
+        spend: money.spend,
         limits,
         log,
         address: (request) => addresses.of(request),
@@ -358,7 +372,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       return errors.response(request, error);
     },
     usage: limits.usage,
-    unready: () => (draining ? 'shutting down' : undefined),
+    unready: () => (draining ? 'shutting down' : needsKeys() ? runTimeKeys.unready : undefined),
 
     lifecycle: {
       reload(config: AppOptions['config']) {
@@ -369,7 +383,8 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         addresses.configure(config.listen);
         current = configured(config, environment, outliving, current);
         memory.configure(config);
-        if (as === undefined && needsKey(config.auth)) runTimeKeys.follow();
+        replicas?.configure(config);
+        if (needsKeys()) runTimeKeys.follow();
         telemetry.configure(config);
       },
       metrics: renderMetrics,
@@ -379,11 +394,12 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
         logExposed(log, [environment.home, options.config.samples.dir]);
         engines.open();
         sharedHealth?.open();
-        openedResponses.create();
-        money.journal.open();
-        // A gateway that only tries something is asked in the name of one principal.
-        if (as === undefined && needsKey(config().auth)) runTimeKeys.follow();
+        replicas?.open();
+        responsesStore.open();
+        money.open();
+        if (needsKeys()) runTimeKeys.follow();
         features.openStores();
+        sharing.open();
         telemetry.open();
       },
       drain() {
@@ -393,11 +409,13 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       async close() {
         await ui.close();
         await recorder.close();
+        await sharing.close();
         await memory.close();
-        openedResponses.created?.close();
-        money.journal.close();
+        await responsesStore.close();
+        await money.close();
         await limits.close();
-        runTimeKeys.close();
+        await replicas?.close();
+        await runTimeKeys.close();
         await sharedHealth?.close();
         // What it still has to say goes to the engines.
         await features.close();

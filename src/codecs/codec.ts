@@ -9,6 +9,7 @@ import type { KnownNodes } from '../conversation/session/known-nodes.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
 import type { Usage } from '../conversation/usage.ts';
+import type { ByteList } from '../lib/bytes/byte-list.ts';
 import type { SseFrame } from '../lib/bytes/sse.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { Json, JsonObject } from '../lib/json/json.ts';
@@ -104,7 +105,11 @@ export interface Codec {
    * `stream` itself, as all bodies do inside the gateway. `kind`: which answer is wanted. Left out: the body goes
    * to `upstreamPath` as it is.
    */
-  addressed?(body: Uint8Array, model: string, kind: 'whole' | 'stream' | 'count'): AddressedRequest;
+  addressed?(
+    body: Uint8Array | ByteList,
+    model: string,
+    kind: 'whole' | 'stream' | 'count',
+  ): AddressedRequest;
 
   /**
    * @param known what was decoded from these very values before; left out: nothing was

@@ -109,7 +109,11 @@ export function createGateway(options: GatewayOptions): Gateway {
       if (answer.kind === 'failed') return failedResponse(running, answer);
       const stored = features?.beforeEnd?.();
       if (stored !== undefined) await stored;
-      features?.onAnswer?.({ kind: 'json', text: Buffer.from(answer.body).toString() });
+      const told = features?.onAnswer?.({
+        kind: 'json',
+        text: Buffer.from(answer.body).toString(),
+      });
+      if (told !== undefined) await told;
       return wholeResponse(running, answer);
     } catch (thrown) {
       // A client that leaves while it waits for its turn is no failure of this gateway.

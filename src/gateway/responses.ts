@@ -31,8 +31,10 @@ export function streamResponse(
   answer: StreamOutcome | Promise<Outcome>,
   { run, keepAliveMs, onStream }: StreamOptions,
 ): Response {
-  const { exchange, request, summary, secrets } = running;
+  const { exchange, request, summary, secrets, features } = running;
   const { recording } = summary;
+  const { terminalPrefixes } = exchange.protocol;
+  let isTold = false;
   const ready = answer instanceof Promise ? undefined : answer;
   const encoder = () =>
     exchange.protocol.encodeStream({
@@ -50,11 +52,20 @@ export function streamResponse(
     keepAliveMs,
     signal: exchange.signal,
     onFirstByte: () => summary.firstByte(),
+    ...(features?.awaitsAnswer === true && {
+      end: {
+        prefixes: terminalPrefixes,
+        mayGo({ finalAnswer }) {
+          isTold = true;
+          return finalAnswer && features.onAnswer?.(finalAnswer);
+        },
+      },
+    }),
     tap:
       recording && !recording.ignoresClient ? (chunk) => recording.clientChunk(chunk) : undefined,
     onEnd: (end) => {
       onStream(false);
-      streamEnded(running, end);
+      streamEnded(running, end, isTold);
     },
   });
   const headers = ready?.same ? forwardedHeaders(ready.headers, secrets) : new FlatHeaders();
@@ -73,13 +84,15 @@ export function streamResponse(
 function streamEnded(
   { features, summary }: RunningExchange,
   { pipeline, clientGone, error }: StreamEnd,
+  isTold: boolean,
 ): void {
   const digest = pipeline?.digest;
   summary.end(clientGone ? 499 : 200, digest?.usage, error, digest?.finish);
+  if (isTold) return;
   const partial = clientGone || error !== undefined;
   const onAnswer = partial ? features?.onPartialAnswer : features?.onAnswer;
   const answer = onAnswer && pipeline?.finalAnswer;
-  if (answer !== undefined) onAnswer?.(answer);
+  if (answer !== undefined) void onAnswer?.(answer);
 }
 
 const streamOrError = (outcome: Outcome): StreamOutcome | GatewayError => {

@@ -8,7 +8,7 @@ import type { Conversation } from '../conversation/types.ts';
 import type { Continuation, Feature, Interceptor } from '../features/feature.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { RoutedTarget, RouteRequest } from '../routing/index.ts';
-import type { ExchangeOutcome, Recording } from '../samples/recording.ts';
+import type { ExchangeOutcome, Recording, SentRequest } from '../samples/recording.ts';
 import type { Remedy } from '../upstream/target-error.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { Exchange, Payer, TryAccount } from './exchange.ts';
@@ -24,7 +24,9 @@ export interface ExchangeFeatures {
   /** The whole answer, when it came to its true end; for a client's JSON reply its text. */
   readonly onAnswer?: (
     answer: FinalAnswer | { readonly kind: 'json'; readonly text: string },
-  ) => void;
+  ) => void | Promise<void>;
+  /** The client gets the end of its answer when what `onAnswer` gives is over. */
+  readonly awaitsAnswer?: boolean;
   /** The part of a stream that went out before it was cut, or before the client left. */
   readonly onPartialAnswer?: (answer: FinalAnswer) => void;
   /**
@@ -108,7 +110,7 @@ export interface AttemptEvents {
 
 /** A request as it is sent, and what is needed to read its answer. */
 export interface Prepared {
-  readonly body: Uint8Array;
+  readonly body: SentRequest['body'];
   readonly interceptors: readonly Interceptor[];
   readonly context: UpstreamContext;
   /** The earlier response that the client named and the target did not get: the answer names it all the same. */

@@ -9,7 +9,7 @@ export interface AuditEntry {
   readonly time: number;
   /** Who: `admin:key-1a2b3c`, or with its address `admin:key-1a2b3c@203.0.113.7`; `local:<user>`. */
   readonly actor: string;
-  /** What: `key.create`, `key.update`, `key.rotate`, `key.revoke`. */
+  /** What: `key.create`, `key.update`, `key.rotate`, `key.revoke`, `key.import`. */
   readonly action: string;
   /** The id of the key. */
   readonly target: string;

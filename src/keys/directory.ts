@@ -4,9 +4,10 @@ import { timingSafeEqual } from 'node:crypto';
 import type { AuthKey } from '../config/sections/auth.ts';
 import type { SharedBudget } from '../config/sections/keys/budgets.ts';
 import { resolveKeySettings } from '../config/sections/keys/settings.ts';
+import type { LoadedKey, LoadedSecret } from './loaded-keys.ts';
 import { makePrincipal } from './make-principal.ts';
 import type { Principal } from './principal.ts';
-import type { LoadedKey, RunTimeKeys } from './run-time-keys.ts';
+import type { RunTimeKeys } from './run-time-keys.ts';
 import { isKeyText } from './secret-format.ts';
 
 /** The parts of a configuration on which keys depend. */
@@ -20,7 +21,7 @@ export interface KeysConfig {
  * - `unknown`: no such key
  * - `expired`: its time, or the grace of a secret that was replaced, is over
  * - `blocked`: until an administrator allows it again
- * - `unreadable`: it may be a key of the file, which cannot be read now
+ * - `unreadable`: it may be a key of the file or the database, which cannot be read now
  */
 export type KeyLookup = Principal | 'unknown' | 'expired' | 'blocked' | 'unreadable';
 
@@ -59,11 +60,12 @@ export class KeyDirectory {
   }
 
   /**
+   * At once for every key that is known; a promise where the database of the keys is asked for one that is not.
    * @param presented the key as the client sent it
-   * @param digest its SHA-256
+   * @param digest its SHA-256; may be written over after the call
    * @param now milliseconds since 1970
    */
-  find(presented: string, digest: Uint8Array, now: number): KeyLookup {
+  find(presented: string, digest: Uint8Array, now: number): KeyLookup | Promise<KeyLookup> {
     const hex = hexOf(digest);
     const configured = this.#configured.get(hex);
     if (configured !== undefined && timingSafeEqual(configured.digest, digest)) {
@@ -71,16 +73,31 @@ export class KeyDirectory {
     }
     const runTime = this.#runTime;
     if (runTime === undefined) return 'unknown';
-    let secret = runTime.find(hex);
-    // The checksum keeps what is no key of ours from the file.
-    if (secret === undefined && isKeyText(presented)) {
-      secret = runTime.findAnew(hex);
-      if (secret === undefined && runTime.unreadable) return 'unreadable';
-    }
-    if (secret === undefined || !timingSafeEqual(secret.digest, digest)) return 'unknown';
-    if (secret.key.record.blocked) return 'blocked';
-    const principal = this.#principalOf(secret.key);
-    return isOver(secret.until, now) || isOver(principal.expires, now) ? 'expired' : principal;
+    const known = runTime.find(hex);
+    if (known !== undefined) return this.#judged(known, digest, now);
+    // The checksum keeps what is no key of ours from the store.
+    if (!isKeyText(presented)) return 'unknown';
+    const found = runTime.findAnew(hex);
+    if (!(found instanceof Promise)) return this.#foundAnew(runTime, found, digest, now);
+    const kept = digest.slice();
+    return found.then((secret) => this.#foundAnew(runTime, secret, kept, now));
+  }
+
+  #foundAnew(
+    { unreadable }: RunTimeKeys,
+    secret: LoadedSecret | undefined,
+    digest: Uint8Array,
+    now: number,
+  ): KeyLookup {
+    if (secret !== undefined) return this.#judged(secret, digest, now);
+    return unreadable ? 'unreadable' : 'unknown';
+  }
+
+  #judged({ key, until, digest: known }: LoadedSecret, digest: Uint8Array, now: number): KeyLookup {
+    if (!timingSafeEqual(known, digest)) return 'unknown';
+    if (key.record.blocked) return 'blocked';
+    const principal = this.#principalOf(key);
+    return isOver(until, now) || isOver(principal.expires, now) ? 'expired' : principal;
   }
 
   /** The principals of the keys made at run time that were not revoked. */

@@ -17,7 +17,10 @@ import { hexOf, sha256 } from './directory.ts';
 import {
   type AuditFilter,
   type AuditReport,
+  type ChangedKey,
+  type ChangePlan,
   type KeyChange,
+  type KeyPage,
   type KeyRecord,
   type KeyStore,
   type RequestMark,
@@ -25,11 +28,11 @@ import {
 } from './key-store.ts';
 import { newKeyId, newKeyText } from './secret-format.ts';
 
-/** The file of the keys, and what must know of a change at once. */
-export interface KeyFile {
-  /** @throws when the file cannot be used */
+/** Where the keys are, and what must know of a change at once. */
+export interface KeysPlace {
+  /** @throws when it cannot be used */
   readonly store: KeyStore;
-  changed(): void;
+  changed(): void | Promise<void>;
 }
 
 /** Who changes something, and how the request is known again. */
@@ -88,14 +91,14 @@ interface IssuedSecret {
 }
 
 export interface KeyChangesOptions {
-  readonly file: KeyFile;
+  readonly place: KeysPlace;
   /** The names of the routes in force. */
   readonly routes: () => readonly string[];
   /** Milliseconds since 1970. */
   readonly now?: () => number;
 }
 
-/** Every method throws GatewayError: invalid_request, not_found, conflict, or overloaded where the file cannot be used. */
+/** Every method rejects with GatewayError: invalid_request, not_found, conflict, or overloaded where the store cannot be used. */
 export class KeyChanges {
   readonly #options: KeyChangesOptions;
   readonly #now: () => number;
@@ -107,7 +110,7 @@ export class KeyChanges {
   }
 
   /** @param body the members of a key; `name` is needed */
-  create(body: JsonObject, request: ChangeRequest): IssuedKey {
+  async create(body: JsonObject, request: ChangeRequest): Promise<IssuedKey> {
     const { name, blocked, settings } = this.#checked(body);
     const id = newKeyId();
     const key = newKeyText(id);
@@ -129,32 +132,27 @@ export class KeyChanges {
     });
   }
 
-  get(id: string): KeyView {
-    const found = this.#read((store) => store.get(id));
+  async get(id: string): Promise<KeyView> {
+    const found = await this.#read((store) => store.get(id));
     if (found === undefined) throw notFound(id);
     return viewOf(found, true);
   }
 
-  list(page: {
-    readonly after?: string | undefined;
-    readonly limit: number;
-    readonly revoked: boolean;
-    readonly search?: string | undefined;
-  }): {
+  async list(page: KeyPage): Promise<{
     readonly keys: readonly KeyView[];
     /** The `after` of the next page. */
     readonly next: string | undefined;
-  } {
+  }> {
     // One more than the page tells whether there is another.
-    const found = this.#read((store) => store.list({ ...page, limit: page.limit + 1 }));
+    const found = await this.#read((store) => store.list({ ...page, limit: page.limit + 1 }));
     const keys = found.slice(0, page.limit).map((record) => viewOf({ record, secrets: [] }, false));
     return { keys, next: found.length > page.limit ? keys.at(-1)?.id : undefined };
   }
 
   /** @param body the members that change; null: as if it had not been given */
-  update(id: string, body: JsonObject, request: ChangeRequest): KeyView {
+  async update(id: string, body: JsonObject, request: ChangeRequest): Promise<KeyView> {
     const now = this.#now();
-    const changed = this.#change(id, (found) => {
+    const changed = await this.#change(id, (found) => {
       const { record } = this.#changeable(id, found, request);
       const { name, blocked, settings } = this.#checked(merged(record, body));
       const next = {
@@ -175,7 +173,7 @@ export class KeyChanges {
   }
 
   /** A new secret; the old one works until the grace is over. What was spent stays with the id. */
-  rotate(id: string, body: JsonObject, request: ChangeRequest): IssuedKey {
+  async rotate(id: string, body: JsonObject, request: ChangeRequest): Promise<IssuedKey> {
     const { value, problems } = check(rotationSchema, body, new Set());
     throwIfAny(problems);
     const grace = Math.round((value as { grace: number }).grace * 1000);
@@ -205,9 +203,9 @@ export class KeyChanges {
   }
 
   /** Ends a key for ever. It stays in the list of revoked ones: what was spent belongs to it. */
-  revoke(id: string, request: ChangeRequest): KeyView {
+  async revoke(id: string, request: ChangeRequest): Promise<KeyView> {
     const now = this.#now();
-    const changed = this.#change(id, (found) => {
+    const changed = await this.#change(id, (found) => {
       const { record } = this.#changeable(id, found, request);
       const next = { ...record, version: record.version + 1, updated: now, revoked: now };
       const audit = { time: now, actor: actorOf(request), action: 'key.revoke' };
@@ -220,11 +218,26 @@ export class KeyChanges {
     return viewOf(changed, true);
   }
 
-  audit(filter: AuditFilter): readonly ChainedEntry[] {
+  /**
+   * Takes a key over from another store as it is, with its id and its secrets.
+   * @returns false: it is here already, and stays as it is here
+   */
+  async takeOver({ record, secrets }: KeyChange, request: ChangeRequest): Promise<boolean> {
+    const there = await this.#read((store) => store.get(record.id));
+    if (there !== undefined) return false;
+    const audit = { time: this.#now(), actor: actorOf(request), action: 'key.import' };
+    await this.#change(record.id, (found) => {
+      if (found !== undefined) throw new GatewayError('conflict', 'The key is here already.');
+      return { record, secrets, audit: { ...audit, before: null, after: auditView(record) } };
+    });
+    return true;
+  }
+
+  audit(filter: AuditFilter): Promise<readonly ChainedEntry[]> {
     return this.#read((store) => store.audit(filter));
   }
 
-  verifyAudit(): AuditReport {
+  verifyAudit(): Promise<AuditReport> {
     return this.#read((store) => store.verifyAudit());
   }
 
@@ -261,15 +274,23 @@ export class KeyChanges {
   }
 
   /** A change that issues a secret: asked for again with the same `Idempotency-Key`, it gives the same one. */
-  #issue(
+  async #issue(
     id: string,
     key: string,
     request: ChangeRequest,
     what: readonly Json[],
-    plan: Parameters<KeyStore['change']>[1],
-  ): IssuedKey {
+    plan: ChangePlan,
+  ): Promise<IssuedKey> {
     const mark = markOf(request, what);
-    const changed = this.#change(id, plan, mark);
+    let changed: ChangedKey;
+    try {
+      changed = await this.#change(id, plan, mark);
+    } catch (thrown) {
+      // The change may have been made, and only its answer lost: the repeated request tells.
+      const isLost = thrown instanceof GatewayError && thrown.code === UNREADABLE;
+      if (isLost && mark !== undefined) this.#remember(mark.key, key);
+      throw thrown;
+    }
     const view = viewOf(changed, true);
     if (!changed.repeated) {
       if (mark !== undefined) this.#remember(mark.key, key);
@@ -293,15 +314,17 @@ export class KeyChanges {
     this.#issued.set(mark, { key, until: now + REPEAT_MS });
   }
 
-  #change(id: string, plan: Parameters<KeyStore['change']>[1], mark?: RequestMark) {
-    const changed = this.#read((store) => store.change(id, plan, mark));
-    this.#options.file.changed();
+  async #change(id: string, plan: ChangePlan, mark?: RequestMark): Promise<ChangedKey> {
+    const changed = await this.#read((store) => store.change(id, plan, mark));
+    await this.#options.place.changed();
     return changed;
   }
 
-  #read<T>(work: (store: KeyStore) => T): T {
+  async #read<T>(work: (store: KeyStore) => T | Promise<T>): Promise<T> {
+    let store: KeyStore | undefined;
     try {
-      return work(this.#options.file.store);
+      store = this.#options.place.store;
+      return await work(store);
     } catch (thrown) {
       if (thrown instanceof GatewayError) throw thrown;
       if (thrown instanceof RequestReused) {
@@ -309,14 +332,17 @@ export class KeyChanges {
           code: 'idempotency_key_reused',
         });
       }
-      throw new GatewayError('overloaded', 'The file of the keys cannot be used now.', {
-        code: 'keys_unreadable',
+      const what = store?.form ?? 'file';
+      throw new GatewayError('overloaded', `The ${what} of the keys cannot be used now.`, {
+        code: UNREADABLE,
         retryAfter: 5,
         cause: thrown,
       });
     }
   }
 }
+
+const UNREADABLE = 'keys_unreadable';
 
 const digestOf = (key: string) => hexOf(sha256(key));
 

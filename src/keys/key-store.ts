@@ -1,16 +1,7 @@
-/** Keys made at run time in SQLite: their settings, digests of their secrets, and the audit entry of each change. */
+/** Where keys made at run time are kept with the audit of their changes: the interface of both forms, file and database. */
 
-import type { Database } from 'bun:sqlite';
 import type { FileKeySettings } from '../config/sections/keys/settings.ts';
-import { isObject, type JsonObject, tryParse } from '../lib/json/json.ts';
-import { openStateFile } from '../lib/store/versioned-store.ts';
-import {
-  type AuditEntry,
-  ChainCheck,
-  type ChainedEntry,
-  type ChainFault,
-  hashOf,
-} from './audit-chain.ts';
+import type { AuditEntry, ChainedEntry, ChainFault } from './audit-chain.ts';
 
 /** A key without its secrets. */
 export interface KeyRecord {
@@ -47,75 +38,22 @@ export interface RequestMark {
   readonly body: string;
 }
 
+/** A key with all that is kept of it. */
 export interface KeyChange {
   readonly record: KeyRecord;
   readonly secrets: readonly SecretRecord[];
 }
 
-const SCHEMA = `
-CREATE TABLE keys (
-  id TEXT PRIMARY KEY, name TEXT NOT NULL, version INTEGER NOT NULL, created INTEGER NOT NULL,
-  updated INTEGER NOT NULL, blocked INTEGER NOT NULL, revoked INTEGER, settings TEXT NOT NULL,
-  change INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE UNIQUE INDEX keys_change ON keys (change);
-CREATE INDEX keys_created ON keys (created, id);
-CREATE TABLE secrets (
-  digest TEXT PRIMARY KEY, key TEXT NOT NULL, created INTEGER NOT NULL, until INTEGER
-) WITHOUT ROWID;
-CREATE INDEX secrets_key ON secrets (key);
-CREATE TABLE requests (
-  key TEXT PRIMARY KEY, body TEXT NOT NULL, target TEXT NOT NULL, time INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE INDEX requests_time ON requests (time);
-CREATE TABLE audit (
-  seq INTEGER PRIMARY KEY, time INTEGER NOT NULL, actor TEXT NOT NULL, action TEXT NOT NULL,
-  target TEXT NOT NULL, before TEXT, after TEXT, previous TEXT NOT NULL, hash TEXT NOT NULL
-);
-CREATE INDEX audit_target ON audit (target, seq);
-CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL, hash TEXT NOT NULL);
-INSERT INTO head VALUES (1, 0, '');
-CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit BEGIN SELECT RAISE(ABORT, 'audit entries are never changed'); END;
-CREATE TRIGGER audit_no_delete BEFORE DELETE ON audit BEGIN SELECT RAISE(ABORT, 'audit entries are never removed'); END;
-`;
-
-interface KeyRow {
-  readonly id: string;
-  readonly name: string;
-  readonly version: number;
-  readonly created: number;
-  readonly updated: number;
-  readonly blocked: number;
-  readonly revoked: number | null;
-  readonly settings: string;
-  readonly change: number;
+/** One page of keys in the order of creation. */
+export interface KeyPage {
+  /** The id of the last key of the page before. */
+  readonly after?: string | undefined;
+  readonly limit: number;
+  /** Also those that were revoked. */
+  readonly revoked: boolean;
+  /** Only keys in whose id, name or settings this text stands, in small letters or not. */
+  readonly search?: string | undefined;
 }
-
-interface SecretRow {
-  readonly digest: string;
-  readonly key: string;
-  readonly created: number;
-  readonly until: number | null;
-}
-
-interface AuditRow {
-  readonly seq: number;
-  readonly time: number;
-  readonly actor: string;
-  readonly action: string;
-  readonly target: string;
-  readonly before: string | null;
-  readonly after: string | null;
-  readonly previous: string;
-  readonly hash: string;
-}
-
-/** How long a repeated request is recognised. */
-const REQUEST_MS = 24 * 3_600_000;
-/** Milliseconds to wait for another process's write. */
-const BUSY_MS = 2000;
-const KEY_COLUMNS = 'id, name, version, created, updated, blocked, revoked, settings, change';
-const AUDIT_COLUMNS = 'seq, time, actor, action, target, before, after, previous, hash';
 
 export interface AuditFilter {
   /** The entries before this one; left out: from the newest. */
@@ -140,243 +78,38 @@ export interface PlannedChange {
   readonly audit: Omit<AuditEntry, 'seq' | 'target'>;
 }
 
-/** @throws SQLiteError, or an Error with a message for people when the file cannot be used */
-export class KeyStore {
-  readonly #db: Database;
+/** Decides what is written for the key as it is now; undefined: there is none. What it throws undoes everything. */
+export type ChangePlan = (now: KeyChange | undefined) => PlannedChange;
 
-  constructor(path: string) {
-    this.#db = openStateFile({ path, migrations: [SCHEMA], busy: BUSY_MS });
-    // A key that was revoked must not come back with a power cut.
-    this.#db.run('PRAGMA synchronous = FULL');
-  }
+export type ChangedKey = KeyChange & {
+  /** The request was made before, and nothing was changed. */
+  readonly repeated: boolean;
+};
 
-  /** Changes when another connection has written. */
-  get dataVersion(): number {
-    return this.#db.query<{ data_version: number }, []>('PRAGMA data_version').get()!.data_version;
-  }
+type Later<T> = T | Promise<T>;
 
-  /** What has changed since a number that an earlier call gave; 0: everything. */
-  changesSince(change: number): { readonly keys: readonly KeyChange[]; readonly change: number } {
-    return this.#db.transaction(() => {
-      const rows = this.#db
-        .query<KeyRow, [number]>(`SELECT ${KEY_COLUMNS} FROM keys WHERE change > ? ORDER BY change`)
-        .all(change);
-      if (rows.length === 0) return { keys: [], change };
-      const secrets = this.#db
-        .query<SecretRow, [number]>(
-          'SELECT digest, key, s.created AS created, until FROM secrets s JOIN keys k ON k.id = s.key WHERE k.change > ?',
-        )
-        .all(change);
-      const byKey = Map.groupBy(secrets, ({ key }) => key);
-      const keys = rows.map((row) => ({
-        record: recordOf(row),
-        secrets: (byKey.get(row.id) ?? []).map(secretOf),
-      }));
-      return { keys, change: rows.at(-1)!.change };
-    })();
-  }
-
-  get(id: string): KeyChange | undefined {
-    const row = this.#db
-      .query<KeyRow, [string]>(`SELECT ${KEY_COLUMNS} FROM keys WHERE id = ?`)
-      .get(id);
-    if (row === null) return undefined;
-    const secrets = this.#db
-      .query<SecretRow, [string]>('SELECT digest, key, created, until FROM secrets WHERE key = ?')
-      .all(id);
-    return { record: recordOf(row), secrets: secrets.map(secretOf) };
-  }
-
+/** Every call throws, or rejects, when the keys cannot be used. */
+export interface KeyStore {
+  /** For messages: `file` of this machine, or `database` of all replicas. */
+  readonly form: 'file' | 'database';
+  get(id: string): Later<KeyChange | undefined>;
+  list(page: KeyPage): Later<readonly KeyRecord[]>;
   /**
-   * One page in the order of creation.
-   * @param after the id of the last key of the page before
+   * Reads, decides and writes in one transaction, together with the audit entry and the mark of the request.
+   * @returns the key after the change
+   * @throws RequestReused, or what `plan` throws
    */
-  list(page: {
-    readonly after?: string | undefined;
-    readonly limit: number;
-    /** Also those that were revoked. */
-    readonly revoked: boolean;
-    /** Only keys in whose id, name or settings this text stands, in small letters or not. */
-    readonly search?: string | undefined;
-  }): readonly KeyRecord[] {
-    const after = page.after === undefined ? undefined : this.get(page.after)?.record;
-    return this.#db
-      .query<KeyRow, [number, string, number, string, number]>(
-        `SELECT ${KEY_COLUMNS} FROM keys WHERE (created, id) > (?1, ?2) AND (revoked IS NULL OR ?3)
-         AND (?4 = '' OR instr(lower(id || ' ' || name || ' ' || settings), ?4) > 0) ORDER BY created, id LIMIT ?5`,
-      )
-      .all(
-        after?.created ?? -1,
-        after?.id ?? '',
-        page.revoked ? 1 : 0,
-        page.search?.toLowerCase() ?? '',
-        page.limit,
-      )
-      .map(recordOf);
-  }
-
-  /**
-   * Reads, decides and writes in one transaction, together with the audit entry.
-   * @param plan gets the key as it is now, and gives what is written; what it throws undoes everything
-   * @returns the key after the change; `repeated`: the request was made before, and nothing was changed
-   */
-  change(
-    id: string,
-    plan: (now: KeyChange | undefined) => PlannedChange,
-    request?: RequestMark,
-  ): KeyChange & { readonly repeated: boolean } {
-    return this.#db
-      .transaction(() => {
-        const earlier = request === undefined ? undefined : this.#earlier(request);
-        if (earlier !== undefined) return { ...this.get(earlier)!, repeated: true };
-        const planned = plan(this.get(id));
-        this.#write(planned);
-        if (request !== undefined) this.#mark(request, id, planned.audit.time);
-        return { ...this.get(id)!, repeated: false };
-      })
-      .immediate();
-  }
-
+  change(id: string, plan: ChangePlan, request?: RequestMark): Later<ChangedKey>;
   /** The newest first. */
-  audit({ before, target, limit }: AuditFilter): readonly ChainedEntry[] {
-    return this.#db
-      .query<AuditRow, [number, string | null, string | null, number]>(
-        `SELECT ${AUDIT_COLUMNS} FROM audit WHERE seq < ? AND (? IS NULL OR target = ?) ORDER BY seq DESC LIMIT ?`,
-      )
-      .all(before ?? Number.MAX_SAFE_INTEGER, target ?? null, target ?? null, limit)
-      .map(entryOf);
-  }
-
-  /** Reads the whole chain, in one snapshot of the file. */
-  verifyAudit(): AuditReport {
-    return this.#db.transaction(() => {
-      const chain = new ChainCheck();
-      const rows = this.#db
-        .query<AuditRow, []>(`SELECT ${AUDIT_COLUMNS} FROM audit ORDER BY seq`)
-        .iterate();
-      for (const row of rows) {
-        const fault = chain.next(entryOf(row));
-        if (fault !== undefined) return { count: chain.count, head: chain.head, fault };
-      }
-      return { count: chain.count, head: chain.head, fault: chain.end(this.#head()) };
-    })();
-  }
-
-  close(): void {
-    this.#db.close();
-  }
-
-  #head() {
-    return this.#db
-      .query<{ readonly seq: number; readonly hash: string }, []>('SELECT seq, hash FROM head')
-      .get()!;
-  }
-
-  #write({ record, secrets, audit }: PlannedChange): void {
-    const { id, name, version, created, updated, blocked, revoked, settings } = record;
-    this.#db
-      .query(
-        `INSERT OR REPLACE INTO keys (${KEY_COLUMNS})
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(change), 0) + 1 FROM keys))`,
-      )
-      .run(
-        id,
-        name,
-        version,
-        created,
-        updated,
-        blocked ? 1 : 0,
-        revoked ?? null,
-        JSON.stringify(settings),
-      );
-    if (secrets !== undefined) {
-      this.#db.query('DELETE FROM secrets WHERE key = ?').run(id);
-      const insert = this.#db.query(
-        'INSERT INTO secrets (digest, key, created, until) VALUES (?, ?, ?, ?)',
-      );
-      for (const one of secrets) insert.run(one.digest, id, one.created, one.until ?? null);
-    }
-    this.#append({ ...audit, target: id });
-  }
-
-  #append(said: Omit<AuditEntry, 'seq'>): void {
-    const head = this.#head();
-    const entry: AuditEntry = { ...said, seq: head.seq + 1 };
-    const hash = hashOf(entry, head.hash);
-    const { seq, time, actor, action, target, before, after } = entry;
-    this.#db
-      .query(`INSERT INTO audit (${AUDIT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
-      .run(
-        seq,
-        time,
-        actor,
-        action,
-        target,
-        before === null ? null : JSON.stringify(before),
-        after === null ? null : JSON.stringify(after),
-        head.hash,
-        hash,
-      );
-    this.#db.query('UPDATE head SET seq = ?, hash = ?').run(seq, hash);
-  }
-
-  /** The key that the same request was about; @throws RequestReused for another request */
-  #earlier({ key, body }: RequestMark): string | undefined {
-    const row = this.#db
-      .query<{ readonly body: string; readonly target: string }, [string]>(
-        'SELECT body, target FROM requests WHERE key = ?',
-      )
-      .get(key);
-    if (row === null) return undefined;
-    if (row.body !== body) throw new RequestReused();
-    return row.target;
-  }
-
-  #mark({ key, body }: RequestMark, target: string, time: number): void {
-    this.#db.query('DELETE FROM requests WHERE time < ?').run(time - REQUEST_MS);
-    this.#db
-      .query('INSERT INTO requests (key, body, target, time) VALUES (?, ?, ?, ?)')
-      .run(key, body, target, time);
-  }
+  audit(filter: AuditFilter): Later<readonly ChainedEntry[]>;
+  /** Reads the whole chain. */
+  verifyAudit(): Later<AuditReport>;
 }
+
+/** How long a repeated request is recognised. */
+export const REQUEST_MS = 24 * 3_600_000;
 
 /** The same `Idempotency-Key` came with another request. */
 export class RequestReused extends Error {
   override readonly name = 'RequestReused';
-}
-
-function recordOf(row: KeyRow): KeyRecord {
-  const settings = tryParse(row.settings);
-  return {
-    id: row.id,
-    name: row.name,
-    version: row.version,
-    created: row.created,
-    updated: row.updated,
-    // Settings that cannot be read would be no limits at all.
-    blocked: row.blocked !== 0 || !isObject(settings),
-    revoked: row.revoked ?? undefined,
-    settings: { ...NO_SETTINGS, ...(isObject(settings) && settings) },
-  };
-}
-
-const NO_SETTINGS: FileKeySettings = { labels: {}, limits: {}, budgets: [] };
-
-const secretOf = ({ digest, key, created, until }: SecretRow): SecretRecord => ({
-  digest,
-  key,
-  created,
-  until: until ?? undefined,
-});
-
-const entryOf = (row: AuditRow): ChainedEntry => ({
-  ...row,
-  before: row.before === null ? null : objectIn(row.before),
-  after: row.after === null ? null : objectIn(row.after),
-});
-
-/** A text that was changed by hand may be no object: the hash of its entry differs then. */
-function objectIn(text: string): JsonObject {
-  const value = tryParse(text);
-  return isObject(value) ? value : {};
 }

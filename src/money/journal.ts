@@ -6,6 +6,7 @@ import { fileAt, isDamage, setAside } from '../lib/store/versioned-store.ts';
 import { randomBase36 } from '../lib/text/ids.ts';
 import type { OutputEstimate } from './estimate.ts';
 import type { SpendReader } from './schema.ts';
+import type { Spool } from './shared/spool-store.ts';
 import type { SpendRow } from './spend.ts';
 import { SpendStore, type WaitingRow } from './spend-store.ts';
 import { RowTotals } from './totals.ts';
@@ -41,12 +42,18 @@ export interface RunningPlace extends Linked<RunningPlace> {
   readonly running: RunningTry;
   /** 0: it is not in the file. */
   seq: number;
+  /** In the file: the time of its row as reserved. */
+  at: number;
 }
 
 export interface JournalOptions {
   readonly path: string;
   /** Days; 0 = for ever. */
   readonly keepDays: () => number;
+  /** As `keepDays`, of the totals; left out: for ever. */
+  readonly keepTotalsDays?: () => number;
+  /** Rows go to a shared database, too; called when some have been written. */
+  readonly onWritten?: () => void;
   /** Kept over a restart. */
   readonly estimate?: OutputEstimate;
   /** The file cannot be written; once until it can. `waiting`: rows in memory. */
@@ -90,6 +97,11 @@ export class SpendJournal {
     this.#options = options;
   }
 
+  /** The name of this process. */
+  get writer(): string {
+    return this.#writer;
+  }
+
   /** Rows in memory. */
   get waiting(): number {
     return this.#waiting.length - this.#next;
@@ -106,6 +118,7 @@ export class SpendJournal {
       began: performance.now(),
       running,
       seq: 0,
+      at: 0,
       before: undefined,
       next: undefined,
     };
@@ -122,7 +135,9 @@ export class SpendJournal {
       this.#keepTotals(row);
       return;
     }
-    this.#waiting.push({ row, running: place.seq });
+    const running = place.seq;
+    const n = running === 0 ? ++this.#seq : running;
+    this.#waiting.push({ row, running, n, at: running === 0 ? row.time : place.at });
     if (this.waiting === FLUSH_ROWS && this.#problem === undefined) this.#flushSoon();
     else this.#schedule();
   }
@@ -137,6 +152,17 @@ export class SpendJournal {
   async read<T>(question: (reader: SpendReader) => T | Promise<T>): Promise<T> {
     await this.flush();
     return question(this.#opened());
+  }
+
+  /** What is not in the shared database yet. @throws SQLiteError, or the file system's error */
+  spooled<T>(work: (spool: Spool) => T): T {
+    if (this.#closed) throw new Error('the journal of spend is closed');
+    try {
+      return work(this.#opened().spool!);
+    } catch (thrown) {
+      if (isDamage(thrown)) this.#failed(thrown);
+      throw thrown;
+    }
   }
 
   /** Writes all that waits, in slices. Never rejects. */
@@ -218,6 +244,7 @@ export class SpendJournal {
         this.#waiting = this.#waiting.slice(this.#next);
         this.#next = 0;
       }
+      this.#options.onWritten?.();
       return true;
     }
     return this.#writeRunning(file) || this.#writeLearned(file) || this.#drop(file);
@@ -234,12 +261,12 @@ export class SpendJournal {
     }
     if (old.length === 0) return false;
     const first = this.#seq + 1;
-    file.writeRunning(
-      old.map(({ running }, at) => ({ seq: first + at, row: running.reservedRow() })),
-    );
+    const rows = old.map(({ running }, at) => ({ seq: first + at, row: running.reservedRow() }));
+    file.writeRunning(rows);
     this.#seq += old.length;
     old.forEach((place, at) => {
       place.seq = first + at;
+      place.at = rows[at]!.row.time;
       this.#young.remove(place);
     });
     this.#stored += old.length;
@@ -277,17 +304,24 @@ export class SpendJournal {
   }
 
   #drop(file: SpendStore): boolean {
-    const days = this.#options.keepDays();
+    const { keepDays, keepTotalsDays } = this.#options;
+    const days = keepDays();
+    const totalsDays = keepTotalsDays?.() ?? 0;
     const now = Date.now();
-    if (days === 0 || Math.abs(now - this.#dropped) < DROP_EVERY_MS) return false;
-    if (file.dropBefore(now - days * DAY_MS, DROPPED_AT_ONCE)) return true;
+    if (days + totalsDays === 0 || Math.abs(now - this.#dropped) < DROP_EVERY_MS) return false;
+    if (days > 0 && file.dropBefore(now - days * DAY_MS, DROPPED_AT_ONCE)) return true;
+    if (totalsDays > 0 && file.dropTotalsBefore(now - totalsDays * DAY_MS, DROPPED_AT_ONCE)) {
+      return true;
+    }
     this.#dropped = now;
     return false;
   }
 
   #opened(): SpendStore {
     if (this.#file === undefined) {
-      this.#file = new SpendStore(this.#options.path, this.#writer);
+      this.#file = new SpendStore(this.#options.path, this.#writer, {
+        shared: this.#options.onWritten !== undefined,
+      });
       this.#fileId = fileAt(this.#options.path);
       this.#takingOver = true;
       this.#options.estimate?.restore(this.#file.learned());

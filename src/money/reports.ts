@@ -1,11 +1,16 @@
 /** The reports of the admin API about spend: usage over time, and the rows of single tries. */
 
 import { invalid } from '../conversation/errors.ts';
-import { runInSlices } from '../lib/loop/steps.ts';
-import type { SpendJournal } from './journal.ts';
 import { readRowsQuery, spendCsv, spendPage } from './rows.ts';
+import type { SpendReader } from './schema.ts';
 import { labelNames, readUsageQuery, type UsageNames, usageBy, usageJson } from './usage.ts';
 import { usageCsv } from './usage-csv.ts';
+
+/** What was spent, with everything that has ended here until now. */
+export interface SpendSource {
+  /** @throws SQLiteError, or GatewayError where the shared database is away */
+  read<T>(question: (reader: SpendReader) => T | Promise<T>): Promise<T>;
+}
 
 type Report = (query: URLSearchParams) => Promise<Response>;
 
@@ -17,7 +22,7 @@ const SPEND = [
 
 /** `GET /admin/v1/usage` and `GET /admin/v1/spend`. @throws GatewayError invalid_request that names the parameter */
 export function spendReports(
-  journal: Pick<SpendJournal, 'read'>,
+  source: SpendSource,
   nameOf: NonNullable<UsageNames['nameOf']>,
 ): {
   readonly usage: Report;
@@ -27,20 +32,22 @@ export function spendReports(
     async usage(search) {
       const query = readUsageQuery(only(search, USAGE), Date.now());
       const csv = isCsv(search);
-      return journal.read(async (reader) => {
-        const groups = await runInSlices(usageBy(reader, query));
+      return source.read(async (reader) => {
+        const groups = await usageBy(reader, query);
         if (csv) {
           return new Response(usageCsv(query, groups, { nameOf }), { headers: file('usage') });
         }
-        return Response.json(usageJson(query, groups, { nameOf, labels: labelNames(reader) }));
+        return Response.json(
+          usageJson(query, groups, { nameOf, labels: await labelNames(reader) }),
+        );
       });
     },
     async spend(search) {
       const query = readRowsQuery(only(search, SPEND), Date.now());
       if (!isCsv(search)) {
-        return Response.json(await journal.read((reader) => spendPage(reader, query)));
+        return Response.json(await source.read((reader) => spendPage(reader, query)));
       }
-      const pieces = await journal.read((reader) => spendCsv(reader, query));
+      const pieces = await source.read((reader) => spendCsv(reader, query));
       return new Response(streamOf(pieces), { headers: file('spend') });
     },
   };

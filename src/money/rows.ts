@@ -3,7 +3,7 @@
 import { invalid } from '../conversation/errors.ts';
 import { type JsonObject, tryParse } from '../lib/json/json.ts';
 import { othersTurn } from '../lib/loop/steps.ts';
-import type { SpendReader } from './schema.ts';
+import { ROW_FILTERS, type RowsQuery, type SpendReader, type StoredRow } from './schema.ts';
 import { limitOf, timeOf } from './usage.ts';
 
 const USUAL_ROWS = 100;
@@ -13,73 +13,35 @@ const LOOKED_AT_ONCE = 2000;
 /** Rows stand in the order in which they were written. A clock that was set back by less than this hides none. */
 const CLOCK_MS = 2 * 86_400_000;
 
-const FILTERS = ['key', 'model', 'target', 'session', 'request', 'ended', 'client'] as const;
-
-export interface RowsQuery {
-  /** Milliseconds since 1970; `to` is not included. */
-  readonly from: number;
-  readonly to: number;
-  /** Equal to these. */
-  readonly filters: Readonly<Partial<Record<(typeof FILTERS)[number], string>>>;
-  /** Only rows with smaller ids: the `next` of the page before. */
-  readonly before: number;
-  readonly limit: number;
-}
-
-/** One row as it is stored. */
-interface StoredRow {
-  readonly id: number;
-  readonly time: number;
-  readonly request: string;
-  readonly key: string;
-  /** JSON. */
-  readonly labels_text: string;
-  readonly session: string | null;
-  readonly client: string;
-  readonly model: string;
-  readonly target: string;
-  readonly upstream_key: string | null;
-  readonly hop: number;
-  readonly attempt: number;
-  readonly status: number | null;
-  readonly ended: string;
-  readonly input: number;
-  readonly output: number;
-  readonly cache_read: number;
-  readonly cache_write: number;
-  readonly cache_write_1h: number;
-  readonly reasoning: number;
-  readonly searches: number;
-  readonly estimated: number;
-  readonly cost: number | null;
-  /** JSON. */
-  readonly price_text: string | null;
-  readonly trace: string | null;
-}
-
 /** @throws GatewayError invalid_request that names the parameter */
 export function readRowsQuery(
   get: (name: string) => string | null | undefined,
   now: number,
 ): RowsQuery {
-  const filters: Partial<Record<(typeof FILTERS)[number], string>> = {};
-  for (const name of FILTERS) {
+  const filters: Record<string, string> = {};
+  for (const name of ROW_FILTERS) {
     const value = get(name);
     if (value !== null && value !== undefined) filters[name] = value;
-  }
-  const before = get('before');
-  const cursor = before === null || before === undefined ? Number.MAX_SAFE_INTEGER : Number(before);
-  if (!Number.isInteger(cursor) || cursor < 1) {
-    throw invalid("'before' must be the 'next' of the page before.", 'before');
   }
   return {
     from: timeOf(get('from'), 'from', now) ?? 0,
     to: timeOf(get('to'), 'to', now) ?? Number.MAX_SAFE_INTEGER,
     filters,
-    before: cursor,
+    ...cursorOf(get('before') ?? undefined),
     limit: limitOf(get('limit'), USUAL_ROWS, MOST_ROWS),
   };
 }
+
+/** `12`, or `1790000000000-12` where rows are in the order of time. */
+function cursorOf(text: string | undefined): Pick<RowsQuery, 'before' | 'beforeTime'> {
+  if (text === undefined) return { before: Number.MAX_SAFE_INTEGER };
+  const [, time, id] = /^(?:(\d{1,15})-)?(\d{1,15})$/.exec(text) ?? [];
+  const before = Number(id);
+  if (!(before >= 1)) throw wrongCursor();
+  return { before, ...(time !== undefined && { beforeTime: Number(time) }) };
+}
+
+const wrongCursor = () => invalid("'before' must be the 'next' of the page before.", 'before');
 
 /** One page as `GET /admin/v1/spend` gives it; `next` is null on the last one. */
 export async function spendPage(reader: SpendReader, query: RowsQuery): Promise<JsonObject> {
@@ -90,38 +52,42 @@ export async function spendPage(reader: SpendReader, query: RowsQuery): Promise<
   }
   const page = rows.slice(0, query.limit);
   const more = rows.length >= query.limit;
-  return {
-    data: page.map(rowJson),
-    has_more: more,
-    next: more ? String(page.at(-1)!.id) : null,
-  };
+  const { id, time } = page.at(-1) ?? { id: 0, time: 0 };
+  const next = reader.scan === undefined ? String(id) : `${time}-${id}`;
+  return { data: page.map(rowJson), has_more: more, next: more ? next : null };
 }
 
 /** All rows of the query as CSV (RFC 4180), in pieces. */
 export async function* spendCsv(reader: SpendReader, query: RowsQuery): AsyncGenerator<string> {
-  yield `${CSV_COLUMNS.map(([name]) => name).join(',')}\r\n`;
+  const columns = reader.scan === undefined ? CSV_COLUMNS : [...CSV_COLUMNS, REPLICA];
+  yield `${columns.map(([name]) => name).join(',')}\r\n`;
   for await (const found of scan(reader, query)) {
-    const lines = found.map((row) => CSV_COLUMNS.map(([, value]) => cell(value(row))).join(','));
+    const lines = found.map((row) => columns.map(([, value]) => cell(value(row))).join(','));
     if (lines.length > 0) yield `${lines.join('\r\n')}\r\n`;
   }
 }
 
 /** The rows of a query in pieces, with a turn of the event loop between two. */
-async function* scan(
-  reader: SpendReader,
-  { from, to, filters, before }: RowsQuery,
-): AsyncGenerator<readonly StoredRow[]> {
+async function* scan(reader: SpendReader, query: RowsQuery): AsyncGenerator<readonly StoredRow[]> {
+  if ((reader.scan === undefined) !== (query.beforeTime === undefined)) {
+    if (query.before !== Number.MAX_SAFE_INTEGER) throw wrongCursor();
+  }
+  if (reader.scan !== undefined) {
+    yield* reader.scan(query);
+    return;
+  }
+  const { from, to, filters, before } = query;
   const conditions = Object.keys(filters).map((name) => ` AND spend.${name} = $${name}`);
   const where = `time >= $from AND time < $to${conditions.join('')}`;
   const select = `SELECT spend.*, texts.text AS labels_text, prices.text AS price_text FROM spend
     JOIN texts ON texts.id = spend.labels LEFT JOIN texts AS prices ON prices.id = spend.price`;
   const sql = `${select} WHERE spend.id >= $least AND spend.id < $before AND ${where} ORDER BY spend.id DESC`;
-  for (const [first, last] of rangesOf(reader, filters.session)) {
+  for (const [first, last] of await rangesOf(reader, filters.session)) {
     for (let below = Math.min(before, last + 1); below > first; ) {
       const least = Math.max(first, below - LOOKED_AT_ONCE);
-      yield reader.all<StoredRow>(sql, { from, to, ...filters, least, before: below });
+      yield await reader.all<StoredRow>(sql, { from, to, ...filters, least, before: below });
       below = least;
-      const [older] = reader.all<{ time: number }>(
+      const [older] = await reader.all<{ time: number }>(
         'SELECT time FROM spend WHERE id <= $least ORDER BY id DESC LIMIT 1',
         { least },
       );
@@ -134,13 +100,17 @@ async function* scan(
 type IdRange = readonly [first: number, last: number];
 
 /** Where the rows of a session may be, or all rows: the newest ids first, without an overlap. */
-function rangesOf(reader: SpendReader, session: string | undefined): readonly IdRange[] {
+async function rangesOf(
+  reader: SpendReader,
+  session: string | undefined,
+): Promise<readonly IdRange[]> {
   const all = 'SELECT min(id) AS first, max(id) AS last FROM spend HAVING last IS NOT NULL';
   const ofSession = `SELECT first_row AS first, last_row AS last FROM session_totals
     WHERE session = $session AND first_row IS NOT NULL ORDER BY last_row DESC`;
   type Found = { readonly first: number; readonly last: number };
-  const found =
-    session === undefined ? reader.all<Found>(all) : reader.all<Found>(ofSession, { session });
+  const found = await (session === undefined
+    ? reader.all<Found>(all)
+    : reader.all<Found>(ofSession, { session }));
   const ranges: IdRange[] = [];
   for (const { first, last } of found) {
     const [newerFirst, newerLast] = ranges.at(-1) ?? [Number.POSITIVE_INFINITY, 0];
@@ -178,6 +148,7 @@ const rowJson = (row: StoredRow): JsonObject => ({
   cost_nano_usd: row.cost,
   price: row.price_text === null ? null : (tryParse(row.price_text) ?? null),
   trace_id: row.trace,
+  ...(row.replica !== undefined && { replica: row.replica }),
 });
 
 type Cell = string | number | null;
@@ -209,6 +180,8 @@ const CSV_COLUMNS: readonly (readonly [name: string, value: (row: StoredRow) => 
   ['price', (row) => row.price_text],
   ['trace_id', ({ trace }) => trace],
 ];
+
+const REPLICA: (typeof CSV_COLUMNS)[number] = ['replica', ({ replica }) => replica ?? null];
 
 /** Clients choose some of these texts: a table program must not take one for a formula. */
 const FORMULA = /^[=+\-@\t\r]/;

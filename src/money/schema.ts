@@ -97,8 +97,81 @@ export const SUM_COLUMNS = [
   'estimated',
 ] as const satisfies readonly (keyof Sums)[];
 
-/** What reads from the file. Values are named as in the SQL, without `$`. */
-export interface SpendReader {
-  /** @throws SQLiteError */
-  all<Row>(sql: string, values?: Readonly<Record<string, string | number>>): readonly Row[];
+export const ROW_FILTERS = ['key', 'model', 'target', 'session', 'request', 'ended', 'client'];
+
+/** Which rows are asked for. */
+export interface RowsQuery {
+  /** Milliseconds since 1970; `to` is not included. */
+  readonly from: number;
+  readonly to: number;
+  /** By column, equal to these. */
+  readonly filters: Readonly<Record<string, string>>;
+  /** Only rows behind the page before, whose last one had this id, and this time where rows are in the order of time. */
+  readonly before: number;
+  readonly beforeTime?: number;
+  readonly limit: number;
 }
+
+/** One row as it is stored. */
+export interface StoredRow {
+  readonly id: number;
+  readonly time: number;
+  readonly request: string;
+  readonly key: string;
+  /** JSON. */
+  readonly labels_text: string;
+  readonly session: string | null;
+  readonly client: string;
+  readonly model: string;
+  readonly target: string;
+  readonly upstream_key: string | null;
+  readonly hop: number;
+  readonly attempt: number;
+  readonly status: number | null;
+  readonly ended: string;
+  readonly input: number;
+  readonly output: number;
+  readonly cache_read: number;
+  readonly cache_write: number;
+  readonly cache_write_1h: number;
+  readonly reasoning: number;
+  readonly searches: number;
+  readonly estimated: number;
+  readonly cost: number | null;
+  /** JSON. */
+  readonly price_text: string | null;
+  readonly trace: string | null;
+  /** The machine; left out where there is one. */
+  readonly replica?: string;
+}
+
+/** What the same questions are called in the file and in the shared database. */
+export interface SpendNames {
+  readonly totals: string;
+  readonly sessionTotals: string;
+  readonly texts: string;
+  /** SQL: the beginning of the month of `start`. */
+  readonly month: string;
+  /** SQL: the texts of a JSON array, which is the value `names`. */
+  readonly names: string;
+}
+
+/** What reads what was spent. Values are named as in the SQL, without `$`. */
+export interface SpendReader {
+  readonly names: SpendNames;
+  /** @throws SQLiteError, or GatewayError where the shared database is away */
+  all<Row>(
+    sql: string,
+    values?: Readonly<Record<string, string | number>>,
+  ): readonly Row[] | Promise<readonly Row[]>;
+  /** Rows in the order of time, newest first, in pieces; left out: they are read by their ids. */
+  scan?(query: RowsQuery): AsyncGenerator<readonly StoredRow[]>;
+}
+
+export const FILE_NAMES: SpendNames = {
+  totals: 'totals',
+  sessionTotals: 'session_totals',
+  texts: 'texts',
+  month: "CAST(strftime('%s', start / 1000, 'unixepoch', 'start of month') AS INTEGER) * 1000",
+  names: '(SELECT value FROM json_each($names))',
+};

@@ -5,6 +5,7 @@ import { openStateFile, openToRead } from '../lib/store/versioned-store.ts';
 import type { LearnedAnswers } from './estimate.ts';
 import {
   DAY,
+  FILE_NAMES,
   HOUR,
   MIGRATIONS,
   MONTH,
@@ -12,6 +13,7 @@ import {
   SUM_COLUMNS,
   type Sums,
 } from './schema.ts';
+import { ENDED, Spool, TAKEN_OVER } from './shared/spool-store.ts';
 import type { SpendRow } from './spend.ts';
 import { labelsText, monthOf, RowTotals } from './totals.ts';
 
@@ -36,21 +38,33 @@ export interface WaitingRow {
   readonly row: SpendRow;
   /** Its number among the running tries of this process, if it is in the file as one; 0: it is not. */
   readonly running: number;
+  /** Its number among all rows of this process, and its time as long as it ran, if it was in the file then. */
+  readonly n: number;
+  readonly at: number;
+}
+
+export interface SpendStoreOptions {
+  /** Rows go to a shared database, too. */
+  readonly shared?: boolean;
 }
 
 export class SpendStore implements SpendReader {
+  readonly names = FILE_NAMES;
   readonly #db: Database;
   readonly #writer: string;
   readonly #sql: ReturnType<typeof statements>;
   readonly #textIds = new Map<string, number>();
+  /** Undefined: rows stay in this file. */
+  readonly spool: Spool | undefined;
   /** Written since the last checkpoint, at most. */
   #logPages = 0;
 
   /** @throws SQLiteError, or the file system's error */
-  constructor(path: string, writer: string) {
+  constructor(path: string, writer: string, { shared = false }: SpendStoreOptions = {}) {
     this.#db = openStateFile({ path, migrations: MIGRATIONS, busy: BUSY_MS });
     this.#writer = writer;
     this.#sql = statements(this.#db);
+    this.spool = shared ? new Spool(this.#db) : undefined;
   }
 
   /** Brings what was written into the file, if that is enough for one step of the event loop. False: it is not. */
@@ -72,9 +86,11 @@ export class SpendStore implements SpendReader {
       const totals = new RowTotals();
       const began = performance.now();
       let done = 0;
-      for (const { row, running } of rows) {
+      for (const { row, running, n, at } of rows) {
         if (running > 0) this.#endRunning(running);
-        totals.add(row, this.#insert(row));
+        const id = this.#insert(row);
+        this.spool?.ended(this.#writer, n, ENDED, at, id);
+        totals.add(row, id);
         done++;
         if (totals.size >= MOST_GROUPS) break;
         if (done % ROWS_BETWEEN_LOOKS === 0 && performance.now() - began > SLICE_MS) break;
@@ -91,6 +107,7 @@ export class SpendStore implements SpendReader {
       this.#sql.seen.run(this.#writer, process.pid, Date.now());
       for (const { seq, row } of tries) {
         this.#sql.addRunning.run(this.#writer, seq, JSON.stringify(row));
+        this.spool?.opened(this.#writer, seq, row.time);
       }
       this.#logPages += tries.length / 4;
     });
@@ -163,6 +180,7 @@ export class SpendStore implements SpendReader {
         const spend = JSON.parse(row) as SpendRow;
         const id = this.#insert(spend);
         totals.add(spend, id);
+        this.spool?.ended(writer, seq, TAKEN_OVER, spend.time, id);
         if (dead) {
           this.#db.query('DELETE FROM running WHERE writer = ? AND seq = ?').run(writer, seq);
         } else {
@@ -176,9 +194,24 @@ export class SpendStore implements SpendReader {
     });
   }
 
-  /** Deletes some of the rows from before a time. True: there are more. */
+  /** Deletes some of the rows from before a time, and none that a shared database has not. True: there are more. */
   dropBefore(time: number, most: number): boolean {
-    return this.#sql.dropRows.run(time, most).changes === most;
+    const drop = this.spool === undefined ? this.#sql.dropRows : this.spool.dropRows;
+    return drop.run(time, most).changes === most;
+  }
+
+  /** Deletes some of the totals from before a time. True: there are more. */
+  dropTotalsBefore(time: number, most: number): boolean {
+    let more = false;
+    for (const [span, longest] of [
+      [HOUR, 1],
+      [DAY, 1],
+      [MONTH, 31],
+    ] as const) {
+      const before = time - longest * DAY_MS;
+      more = this.#sql.dropTotals.run(span, before, most).changes === most || more;
+    }
+    return this.#sql.dropSessionTotals.run(time - DAY_MS, most).changes === most || more;
   }
 
   /** Leaves the file as it is: it is damaged. */
@@ -340,6 +373,14 @@ function statements(db: Database) {
     dropRows: db.query<unknown, [number, number]>(
       'DELETE FROM spend WHERE time < ?1 AND id IN (SELECT id FROM spend ORDER BY id LIMIT ?2)',
     ),
+    dropTotals: db.query<unknown, [number, number, number]>(
+      `DELETE FROM totals WHERE (span, start, key, labels, model, target) IN (SELECT span, start, key, labels, model,
+        target FROM totals WHERE span = ? AND start < ? LIMIT ?)`,
+    ),
+    dropSessionTotals: db.query<unknown, [number, number]>(
+      `DELETE FROM session_totals WHERE (start, session, key) IN (SELECT start, session, key FROM session_totals
+        WHERE start < ? LIMIT ?)`,
+    ),
   };
 }
 
@@ -391,6 +432,7 @@ function isAlive(pid: number): boolean {
 export function openSpendReader(path: string): SpendReader & { close(): void } {
   const db = openToRead(path);
   return {
+    names: FILE_NAMES,
     all: <Row>(sql: string, values: Readonly<Record<string, string | number>> = {}) =>
       db.query<Row, [Record<string, string | number>]>(sql).all({ ...values }),
     close: () => db.close(),

@@ -4,9 +4,17 @@ import { invalid } from '../conversation/errors.ts';
 import type { JsonObject } from '../lib/json/json.ts';
 import { isObject, tryParse } from '../lib/json/json.ts';
 import { memberOf } from '../lib/json/json-members.ts';
-import type { Steps } from '../lib/loop/steps.ts';
+import { Rests } from '../lib/loop/steps.ts';
 import { usdOf } from '../lib/text/usd.ts';
-import { DAY, HOUR, MONTH, type SpendReader, SUM_COLUMNS, type Sums } from './schema.ts';
+import {
+  DAY,
+  HOUR,
+  MONTH,
+  type SpendNames,
+  type SpendReader,
+  SUM_COLUMNS,
+  type Sums,
+} from './schema.ts';
 import { monthOf } from './totals.ts';
 
 const HOUR_MS = 3_600_000;
@@ -178,27 +186,26 @@ function nextMonth(month: number): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
 }
 
-const SUMS = SUM_COLUMNS.map((name) => `sum(${name}) AS ${name}`).join(', ');
-const BUCKETS: Readonly<Record<UsageStep, string>> = {
-  hour: 'start',
-  day: 'start - start % 86400000',
-  month: "CAST(strftime('%s', start / 1000, 'unixepoch', 'start of month') AS INTEGER) * 1000",
-};
+const sum = (name: string) => `CAST(sum(${name}) AS bigint)`;
+const SUMS = SUM_COLUMNS.map((name) => `${sum(name)} AS ${name}`).join(', ');
 
 type Summed = Sums & { readonly name: string | number; readonly bucket: number };
 
-/** The groups, the dearest first; with steps, in the order of time. */
-export function* usageBy(reader: SpendReader, query: UsageQuery): Steps<readonly UsageGroup[]> {
+/** The groups, the dearest first; with steps, in the order of time. Other work has its turns between. */
+export async function usageBy(
+  reader: SpendReader,
+  query: UsageQuery,
+): Promise<readonly UsageGroup[]> {
   const { by, step, limit, top } = query;
   const named =
     top === undefined
       ? undefined
-      : (yield* usageBy(reader, { ...query, step: undefined, top: undefined, limit: top })).map(
+      : (await usageBy(reader, { ...query, step: undefined, top: undefined, limit: top })).map(
           ({ name }) => name,
         );
   const groups = new Groups(named, step !== undefined);
-  if (by === 'session') yield* addSessions(reader, query, named, groups);
-  else yield* addTotals(reader, query, groups);
+  if (by === 'session') await addSessions(reader, query, named, groups);
+  else await addTotals(reader, query, groups);
   const kept = groups.dearest().slice(0, top === undefined ? limit : MOST_GROUPS);
   return step === undefined ? kept : kept.toSorted((a, b) => a.start! - b.start!);
 }
@@ -239,19 +246,25 @@ class Groups {
   }
 }
 
-const bucketOf = (step: UsageStep | undefined) => (step === undefined ? '0' : BUCKETS[step]);
+function bucketOf(step: UsageStep | undefined, names: SpendNames): string {
+  if (step === undefined) return '0';
+  return { hour: 'start', day: 'start - start % 86400000', month: names.month }[step];
+}
 const mineOf = ({ key }: UsageQuery) => (key === undefined ? '' : ' AND key = $key');
 const valuesOf = ({ key }: UsageQuery): Readonly<Record<string, string>> =>
   key === undefined ? {} : { key };
 
-function* addTotals(reader: SpendReader, query: UsageQuery, groups: Groups): Steps<void> {
+async function addTotals(reader: SpendReader, query: UsageQuery, groups: Groups): Promise<void> {
+  const { names } = reader;
+  const rests = new Rests();
   const { by, from, to, step } = query;
-  const labels = typeof by === 'object' ? labelValues(reader, by.label) : undefined;
+  const labels = typeof by === 'object' ? await labelValues(reader, by.label) : undefined;
   const column = labels === undefined ? (by as string) : 'labels';
-  const sql = `SELECT ${column} AS name, ${bucketOf(step)} AS bucket, ${SUMS} FROM totals WHERE span = $span AND start >= $from AND start < $to${mineOf(query)} GROUP BY bucket, ${column}`;
+  // What was taken back leaves groups of nothing.
+  const sql = `SELECT ${column} AS name, ${bucketOf(step, names)} AS bucket, ${SUMS} FROM ${names.totals} WHERE span = $span AND start >= $from AND start < $to${mineOf(query)} GROUP BY bucket, ${column} HAVING sum(tries) <> 0`;
   const largest = step === 'hour' ? HOUR : step === 'day' ? DAY : MONTH;
   for (const part of segments(from, to, largest)) {
-    for (const row of reader.all<Summed>(sql, { ...part, ...valuesOf(query) })) {
+    for (const row of await reader.all<Summed>(sql, { ...part, ...valuesOf(query) })) {
       const { name, bucket } = row;
       groups.add(
         labels === undefined ? String(name) : (labels.get(Number(name)) ?? null),
@@ -259,7 +272,7 @@ function* addTotals(reader: SpendReader, query: UsageQuery, groups: Groups): Ste
         row,
       );
     }
-    yield;
+    await rests.rest();
   }
 }
 
@@ -268,44 +281,47 @@ function* addTotals(reader: SpendReader, query: UsageQuery, groups: Groups): Ste
  * those of them that cost most are summed.
  * @param named only these are told apart; undefined: those that cost most
  */
-function* addSessions(
+async function addSessions(
   reader: SpendReader,
   query: UsageQuery,
   named: readonly (string | null)[] | undefined,
   groups: Groups,
-): Steps<void> {
+): Promise<void> {
   const { from, to, step, limit } = query;
-  const names = JSON.stringify(named ?? (yield* dearestSessions(reader, query, limit)));
+  const rests = new Rests();
+  const names = JSON.stringify(named ?? (await dearestSessions(reader, query, limit)));
   const days = `start = $from${mineOf(query)}`;
-  const bucket = bucketOf(step);
-  const sql = `SELECT session AS name, ${bucket} AS bucket, ${SUMS} FROM session_totals WHERE ${days} AND session IN (SELECT value FROM json_each($names)) GROUP BY session`;
-  const all = `SELECT ${bucket} AS bucket, ${SUMS} FROM session_totals WHERE ${days}`;
+  const bucket = bucketOf(step, reader.names);
+  const select = `${bucket} AS bucket, ${SUMS} FROM ${reader.names.sessionTotals} WHERE ${days}`;
+  const sql = `SELECT session AS name, ${select} AND session IN ${reader.names.names} GROUP BY session, bucket HAVING sum(tries) <> 0`;
+  const all = `SELECT ${select} GROUP BY bucket`;
   for (let day = from; day < to; day += DAY_MS) {
     const values = { from: day, ...valuesOf(query) };
-    const rows = reader.all<Summed>(sql, { ...values, names });
+    const rows = await reader.all<Summed>(sql, { ...values, names });
     for (const row of rows) groups.add(String(row.name), row.bucket, row);
-    yield;
+    await rests.rest();
     if (named === undefined) continue;
     // A session without a name is in no row: this is what is left beside the named ones.
-    const [rest] = reader.all<Summed>(all, values);
-    if (rest === undefined || rest.tries === null) continue;
+    const [rest] = await reader.all<Summed>(all, values);
+    if (rest === undefined) continue;
     for (const row of rows) for (const column of SUM_COLUMNS) rest[column] -= row[column];
     if (rest.tries > 0) groups.add(null, rest.bucket, rest);
-    yield;
+    await rests.rest();
   }
 }
 
-function* dearestSessions(
+async function dearestSessions(
   reader: SpendReader,
   query: UsageQuery,
   limit: number,
-): Steps<readonly string[]> {
+): Promise<readonly string[]> {
+  const rests = new Rests();
   type Candidate = { readonly name: string; readonly cost: number; readonly tries: number };
   const candidates = new Map<string, { cost: number; tries: number }>();
-  const sql = `SELECT session AS name, sum(cost) AS cost, sum(tries) AS tries FROM session_totals WHERE start = $from${mineOf(query)} GROUP BY session ORDER BY 2 DESC, 3 DESC LIMIT $most`;
+  const sql = `SELECT session AS name, ${sum('cost')} AS cost, ${sum('tries')} AS tries FROM ${reader.names.sessionTotals} WHERE start = $from${mineOf(query)} GROUP BY session ORDER BY 2 DESC, 3 DESC LIMIT $most`;
   const most = Math.max(limit, SESSIONS_OF_A_DAY);
   for (let from = query.from; from < query.to; from += DAY_MS) {
-    for (const { name, cost, tries } of reader.all<Candidate>(sql, {
+    for (const { name, cost, tries } of await reader.all<Candidate>(sql, {
       from,
       most,
       ...valuesOf(query),
@@ -317,7 +333,7 @@ function* dearestSessions(
         known.tries += tries;
       }
     }
-    yield;
+    await rests.rest();
   }
   return [...candidates]
     .toSorted(([, a], [, b]) => b.cost - a.cost || b.tries - a.tries)
@@ -326,10 +342,13 @@ function* dearestSessions(
 }
 
 /** The values of one label by the id of the labels. */
-function labelValues(reader: SpendReader, name: string): ReadonlyMap<number, string> {
+async function labelValues(
+  reader: SpendReader,
+  name: string,
+): Promise<ReadonlyMap<number, string>> {
   const found = new Map<number, string>();
-  for (const { id, text } of reader.all<{ id: number; text: string }>(
-    'SELECT id, text FROM texts',
+  for (const { id, text } of await reader.all<{ id: number; text: string }>(
+    `SELECT id, text FROM ${reader.names.texts}`,
   )) {
     const labels = tryParse(text);
     const value = isObject(labels)
@@ -341,10 +360,10 @@ function labelValues(reader: SpendReader, name: string): ReadonlyMap<number, str
 }
 
 /** The names of all labels with which something was spent. */
-export function labelNames(reader: SpendReader): readonly string[] {
+export async function labelNames(reader: SpendReader): Promise<readonly string[]> {
   const names = new Set<string>();
-  const rows = reader.all<{ text: string }>(
-    'SELECT text FROM texts WHERE id IN (SELECT labels FROM totals WHERE span = $span)',
+  const rows = await reader.all<{ text: string }>(
+    `SELECT text FROM ${reader.names.texts} WHERE id IN (SELECT labels FROM ${reader.names.totals} WHERE span = $span)`,
     { span: MONTH },
   );
   for (const { text } of rows) {

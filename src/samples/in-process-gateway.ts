@@ -31,8 +31,11 @@ export interface SampleServices {
   readonly environment: Environment;
   /** The three protocols, by name. */
   readonly protocols: Readonly<Record<ProtocolName, Codec>>;
-  /** The samples of a folder; `indexed`: a recorder of this process keeps the index in line. */
-  samples(root: string, indexed?: boolean): SampleStore;
+  /**
+   * The samples of a folder; `indexed`: a recorder of this process keeps the index in line. `fetch` brings bodies here
+   * that another replica recorded.
+   */
+  samples(root: string, indexed?: boolean, fetch?: SampleStore['fetch']): SampleStore;
   /** The search for the smallest failing request. */
   bisect(options: BisectOptions): Promise<BisectReport>;
   gateway(options: InProcessOptions): InProcessGateway;

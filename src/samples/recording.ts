@@ -5,6 +5,7 @@ import type { EntryName } from '../conversation/models/endpoint-names.ts';
 import type { Note } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Usage } from '../conversation/usage.ts';
+import type { ByteList } from '../lib/bytes/byte-list.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 
 export type { EntryName };
@@ -54,7 +55,7 @@ export interface SentRequest {
   readonly route?: string;
   readonly url: string;
   readonly headers: ReadonlyHeaders;
-  readonly body: Uint8Array;
+  readonly body: Uint8Array | ByteList;
 }
 
 export interface HopRecording {

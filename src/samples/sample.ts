@@ -104,7 +104,23 @@ export interface SampleMeta {
   readonly redacted?: readonly string[];
   /** What the sample is for, where a command made it. */
   readonly about?: string;
+  /** Its bodies are in the shared object store; here they may be missing. */
+  readonly object?: SharedBodies;
+  /** The command that made the exchange; left out: it is a client's. */
+  readonly made_by?: MadeBy;
 }
+
+/** Where the object store has the bodies of a sample: one after the other, cut into parts. */
+export interface SharedBodies {
+  /** Each part has its number behind it: `KEY/0`, `KEY/1` … */
+  readonly key: string;
+  readonly parts: number;
+  /** Bytes of each body, in the order of `edges`. */
+  readonly sizes: readonly number[];
+}
+
+/** Commands that store exchanges of their own. */
+export type MadeBy = 'bisect';
 
 /** What a list shows of a sample. */
 export interface SampleRow {
@@ -141,6 +157,8 @@ export interface SampleRow {
   /** `Claude Code`, `Codex`, `OpenAI SDK`, … by the user agent; '' without one. */
   readonly client: string;
   readonly memory_space?: string;
+  /** The command that made it, '' for a client's. */
+  readonly made_by: MadeBy | '';
   /** Size of all bodies. */
   readonly bytes: number;
   /** Held in the memory of this process alone; nothing of it is on disk. */
@@ -173,6 +191,8 @@ export interface SampleFilter {
   readonly client?: string;
   /** Part of the target's name; `*` stands for anything. */
   readonly target?: string;
+  /** `bisect`: made by this command; `traffic`: by a client. */
+  readonly made?: string;
   /** At least so many milliseconds in all. */
   readonly slower?: number;
   /** At least so many USD, by `rates`. */
@@ -353,6 +373,11 @@ export interface SampleStore {
   matching(part: string, limit: number): readonly SampleRow[];
   /** What a list shows of this sample. */
   row(meta: SampleMeta): SampleRow;
+  /**
+   * Fetches the bodies of a sample that another replica recorded; everything else is here already.
+   * @throws GatewayError when they cannot be fetched now, or are gone
+   */
+  fetch(meta: SampleMeta): Promise<void>;
   /** The body of a stage; undefined when there is none. */
   read(meta: SampleMeta, stage: string): Uint8Array | undefined;
   /** The file of a stage. */

@@ -61,14 +61,19 @@ export function createAccess(options: AccessOptions): Access {
     Bun.SHA256.hash(presented, presentedDigest);
     const now = Date.now();
     const found = keys.find(presented, presentedDigest, now);
-    if (typeof found !== 'string') return found;
-    if (found !== 'unknown') throw refusalOf(found);
+    if (found instanceof Promise) return found.then(allowed);
+    if (found !== 'unknown') return allowed(found);
     if (admins.find(presentedDigest) !== undefined) {
       throw refused('An admin key is for the admin API alone.', 'admin_key');
     }
     if (tokens?.isToken(presented) === true) return tokens.find(presented, now);
     throw refusalOf(found);
   };
+}
+
+function allowed(found: KeyLookup): Principal {
+  if (typeof found === 'string') throw refusalOf(found);
+  return found;
 }
 
 /** The admin keys of a configuration. */
@@ -109,9 +114,9 @@ export class Admins {
     Bun.SHA256.hash(presented, presentedDigest);
     const actor = this.find(presentedDigest);
     if (actor !== undefined) return actor;
-    if (typeof keys.find(presented, presentedDigest, Date.now()) === 'string') {
-      throw refusalOf('unknown');
-    }
+    // A client's key that is not known yet is no admin key either: nobody waits for the answer.
+    const found = keys.find(presented, presentedDigest, Date.now());
+    if (typeof found === 'string' || found instanceof Promise) throw refusalOf('unknown');
     throw new GatewayError('permission', 'This key is for model requests, not for the admin API.', {
       code: 'not_an_admin_key',
       retryable: false,

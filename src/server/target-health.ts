@@ -10,8 +10,8 @@ export interface TargetHealthOptions {
   readonly errors: ErrorResponses;
   readonly health: {
     snapshot(): HealthSnapshot;
-    /** The shared engines by name. */
-    engines(): Readonly<Record<string, object>>;
+    /** The shared engines by name, and what they have: keys, and the replicas. */
+    engines(): { readonly engines: Readonly<Record<string, object>> };
   };
   /** As for `/metrics`: no key is needed of a client that names this machine as its host. */
   readonly metricsOpen: () => boolean;
@@ -26,8 +26,7 @@ export function targetHealthPlugin({ errors, health, metricsOpen }: TargetHealth
         async () => json(report()),
         metricsOpen() && isLocalRequest(request.headers),
       );
-  return new Elysia({ name: 'target-health' }).get('/health/targets', answer(health.snapshot)).get(
-    '/health/engines',
-    answer(() => ({ engines: health.engines() })),
-  );
+  return new Elysia({ name: 'target-health' })
+    .get('/health/targets', answer(health.snapshot))
+    .get('/health/engines', answer(health.engines));
 }

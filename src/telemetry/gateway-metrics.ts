@@ -31,6 +31,10 @@ export interface GatewayMetrics {
   /** room */
   readonly sharedDropped: Counter;
   readonly sharedLate: Counter;
+  /** An answer went out before other replicas could know its response. */
+  readonly responsesLate: Counter;
+  /** Responses that could not be stored. */
+  readonly responsesDropped: Counter;
   /** protocol, model, provider; seconds */
   readonly inferenceSeconds: Histogram;
   /** protocol, model, provider; seconds */
@@ -141,6 +145,16 @@ export function createGatewayMetrics(version: string): GatewayMetrics {
     sharedLate: registry.counter(
       'hopgate_shared_state_late_total',
       'Answers that ended before their state was in the cache: the next request may miss it.',
+      [],
+    ),
+    responsesLate: registry.counter(
+      'hopgate_responses_late_total',
+      'Answers that went out before their response was in a shared engine.',
+      [],
+    ),
+    responsesDropped: registry.counter(
+      'hopgate_responses_dropped_total',
+      'Responses that could not be stored in a shared engine and are lost.',
       [],
     ),
     keyRequests: registry.counter(

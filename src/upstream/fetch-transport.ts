@@ -1,5 +1,6 @@
 /** The transport that uses Bun's fetch, for proxies and HTTP/2. */
 
+import { wholeBytes } from '../lib/bytes/byte-list.ts';
 import { FlatHeaders } from '../lib/http/headers.ts';
 import {
   CONTROLS,
@@ -12,6 +13,7 @@ import { withMore } from './request-headers.ts';
 import {
   type ChunkSink,
   collect,
+  isRead,
   type RequestStream,
   type ResponseBody,
   type Transport,
@@ -42,9 +44,9 @@ export function fetchTransport({ proxy, http2, tls }: FetchOptions = {}): Transp
       await fetch(url, {
         method,
         headers: withMore(headers, ownHeaders).record(),
-        ...(body === undefined || body instanceof Uint8Array
-          ? { body }
-          : { body: webStream(body), duplex: 'half' }),
+        ...(isRead(body)
+          ? { body: webStream(body), duplex: 'half' }
+          : { body: body && wholeBytes(body) }),
         signal: abort.signal,
         redirect: 'manual',
         decompress: false,

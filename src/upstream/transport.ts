@@ -1,5 +1,6 @@
 /** How bytes reach an upstream and come back: over the network, or from the built-in demo model. */
 
+import { type ByteList, wholeBytes } from '../lib/bytes/byte-list.ts';
 import { Pieces } from '../lib/bytes/bytes.ts';
 import type { FlatHeaders, ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { Abort } from '../lib/loop/abort.ts';
@@ -19,13 +20,16 @@ export interface RequestStream {
   read(): Promise<Uint8Array | undefined>;
 }
 
+/** What a request sends: the pieces of a list are ranges of buffers that others hold too. */
+type RequestBody = Uint8Array | ByteList | RequestStream;
+
 export interface UpstreamRequest {
   readonly url: string;
   readonly method: 'POST' | 'GET' | 'DELETE';
   readonly headers: ReadonlyHeaders;
   /** Those of this request alone: apart from the rest, which is the same list for many requests. */
   readonly ownHeaders?: FlatHeaders | undefined;
-  readonly body?: Uint8Array | RequestStream;
+  readonly body?: RequestBody | undefined;
   /** Ends it, before the answer and while its body comes. */
   readonly abort: Abort;
   /** A new connection stands, proved where it has to be, and the request goes out. Fetch does not report it. */
@@ -33,6 +37,14 @@ export interface UpstreamRequest {
   /** How large the answer's head may be; left out: the usual. */
   readonly limits?: HeadLimits;
 }
+
+/** Is it read while it is sent? */
+export const isRead = (body: RequestBody | undefined): body is RequestStream =>
+  body !== undefined && 'read' in body;
+
+/** The body in one, for what has to read it; undefined: there is none, or it is read while it is sent. */
+export const wholeBody = ({ body }: UpstreamRequest): Uint8Array | undefined =>
+  body === undefined || isRead(body) ? undefined : wholeBytes(body);
 
 /** An object, not a closure: it is called for every event of every stream (decision 20). */
 export interface ChunkSink {

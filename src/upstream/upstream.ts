@@ -14,7 +14,13 @@ import { KeyRing, type Session } from './key-ring.ts';
 import type { Platform } from './platform/platform.ts';
 import { traceHeaders, UpstreamHeaders, withMore } from './request-headers.ts';
 import { sameConfig } from './same-config.ts';
-import type { RequestStream, Transport, UpstreamAnswer, UpstreamRequest } from './transport.ts';
+import {
+  isRead,
+  type RequestStream,
+  type Transport,
+  type UpstreamAnswer,
+  type UpstreamRequest,
+} from './transport.ts';
 
 export interface SendOptions {
   /** Appended to the base URL, e.g. `/chat/completions`. */
@@ -234,7 +240,7 @@ export class Upstream {
       method: options.method ?? 'POST',
       headers,
       ownHeaders,
-      body: body === undefined || body instanceof Uint8Array ? body : watched(body, call),
+      body: isRead(body) ? watched(body, call) : body,
       abort: options.abort,
       onConnected: options.onConnected,
       limits: config.answers,

@@ -211,6 +211,29 @@ auth: { keys: ["\${GATE_KEY}"] }
 });
 
 describe('replay', () => {
+  test('several targets are columns with both answers, an edit is sent, and the cost is told before', async () => {
+    const ran = await world.run(['replay', id, '--to', 'demo/a,demo/b', '--edit', 'temperature=0']);
+    expect(ran.code).toBe(0);
+    expect(ran.err).toContain('Sends 2 requests: demo/a (price unknown), demo/b (price unknown).');
+    expect(ran.out).toContain('The recorded answer');
+    expect(ran.out).toContain('The new answer of demo/a');
+    expect(ran.out).toContain('The new answer of demo/b');
+  });
+
+  test('a bad edit is told in words, and nothing is sent', async () => {
+    const ran = await world.run(['replay', id, '--edit', 'temperature=hot']);
+    expect(ran.code).toBe(2);
+    expect(ran.err).toContain('temperature must be a number from 0 to 2, not "hot".');
+    expect(ran.out).toBe('');
+  });
+
+  test('bisect of an exchange that did not fail sends nothing unless it is told to', async () => {
+    const ran = await world.run(['bisect', id]);
+    expect(ran.code).toBe(1);
+    expect(ran.err).toContain('did not fail when it was recorded');
+    expect(ran.err).not.toContain('smallest so far');
+  });
+
   test('sends through a gateway in this process: table, tokens, what was before', async () => {
     const { code, out } = await world.run(['replay', id, '--json', '--repeat', '2']);
     expect(code).toBe(0);
@@ -234,7 +257,7 @@ describe('replay', () => {
     expect(settings).toMatchObject([{ runs: 2, failed: 0, failure_rate: 0 }]);
     const table = await world.run(['replay', id]);
     expect(table.out.split('\n')[0]).toMatch(
-      /SAMPLE +BEFORE +STATUS +ERROR +PROMPT +OUTPUT +TIME +TARGET/,
+      /SAMPLE +BEFORE +STATUS +ERROR +PROMPT +OUTPUT +COST +FIRST +TIME +TARGET/,
     );
     // What was said is there to be read, then and now.
     const { answer } = (JSON.parse(out) as { runs: { answer: string }[] }).runs[0]!;

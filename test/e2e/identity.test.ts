@@ -81,7 +81,7 @@ for (const protocol of PROTOCOLS) {
         const got = new Uint8Array(await response.arrayBuffer());
         expect(response.headers.get('x-hopgate-notes')).toBeNull();
         expect(response.headers.get('x-hopgate-target')).toMatch(/\/m1$/);
-        expect(response.headers.get('x-hopgate-request-id')).toMatch(/^req_\d{13}_[0-9a-z]{6}$/);
+        expect(response.headers.get('x-hopgate-request-id')).toMatch(/^req_\d{13}_[0-9a-z]{10}$/);
         expect(sent().length).toBeGreaterThan(500);
         expect(Buffer.from(got).toString()).toBe(sent().toString());
         expect(sha(got)).toBe(sha(sent()));

@@ -1,6 +1,10 @@
 /** What a running gateway and `hopgate doctor` say of shared engines: state, log, metric, and never a password. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { version } from '../../src/cli/commands/version.ts';
+import { Secret } from '../../src/config/secret.ts';
+import { PostgresDatabase } from '../../src/engines/postgres.ts';
+import { Replicas } from '../../src/engines/replicas.ts';
 import { createWorld } from '../cli/world.ts';
 import { HAS_CACHE, startCache } from '../support/engines/cache-servers.ts';
 import {
@@ -75,6 +79,13 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('doctor', () => {
     expect(found.find(({ message }) => /^(Redis|Valkey) \d/.test(message))).toBeDefined();
   });
 
+  test('warns of an object store without a database: nothing would be stored in it', async () => {
+    const found = await doctor({
+      objects: `s3://key:secret@bucket?region=r&endpoint=http://127.0.0.1:${await freePort()}`,
+    });
+    expect(found.find(({ status }) => status === 'warn')?.message).toContain('without a database');
+  });
+
   test('fails for one that cannot be reached, and for a wrong password', async () => {
     const locked = await startCache(['--requirepass', 'another']);
     const found = await doctor({
@@ -89,5 +100,85 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('doctor', () => {
     expect(found.filter(({ about }) => about === 'engine cache').map((one) => one.status)).toEqual([
       'fail',
     ]);
+  });
+});
+
+describe.skipIf(!HAS_POSTGRES)('the replicas that run', () => {
+  let database: DatabaseServer;
+  beforeAll(async () => {
+    database = await startPostgres();
+  });
+  afterAll(() => database.stop());
+
+  test('status lists them, doctor says whether they have the configuration of its file', async () => {
+    const config = {
+      providers: { p: provider },
+      engines: { database: database.url },
+      budgets: [{ name: 'b', keys: {}, usd: 3, per: 'day' }],
+    };
+    const gateway = await startInProcess(config);
+    const health = async () =>
+      (await (await fetch(`${gateway.url}/health/engines`)).json()) as {
+        replicas: { id: string; own: boolean; config: string }[];
+        keys: { source: string };
+      };
+    const { replicas, keys } = await health();
+    const [{ id, own: isOwn, config: digest } = { id: '', own: false, config: '' }] = replicas;
+    expect([replicas.length, isOwn, digest]).toEqual([1, true, expect.stringMatching(/^\w{12}$/)]);
+    // Without keys at all, nobody reads them.
+    expect(keys.source).toBe('none');
+    expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200);
+
+    const world = createWorld();
+    world.fetch = fetch;
+    const listen = new URL(gateway.url).host;
+    const file = world.write('hopgate.yaml', JSON.stringify({ ...config, listen }));
+    const status = await world.run(['status', '--config', file, '--json']);
+    const listed = JSON.parse(status.out) as { replicas: { id: string }[] };
+    expect(listed.replicas.map((one) => one.id)).toEqual([id]);
+    const table = await world.run(['status', '--config', file]);
+    expect(table.out).toContain(digest);
+    await gateway.stop();
+
+    const findingsFor = async (more: object) => {
+      const own = world.write('own.yaml', JSON.stringify({ ...config, ...more }));
+      const ran = await world.run(['doctor', '--config', own, '--no-completion', '--json']);
+      const { findings } = JSON.parse(ran.out) as { findings: { about: string; status: string }[] };
+      return findings.filter(({ about }) => about === 'replicas').map((one) => one.status);
+    };
+    expect(await findingsFor({})).toEqual([]);
+    const client = new PostgresDatabase({ url: new Secret(database.url) }, () => {});
+    const own = { id: 'r', host: 'h', version: version.version, started: 1 };
+    const running = new Replicas({
+      database: client,
+      own: () => ({ ...own, config: digest }),
+      onDiffers: () => {},
+    });
+    await running.heartbeat();
+    expect(await findingsFor({})).toEqual(['ok']);
+    expect(await findingsFor({ budgets: [] })).toEqual(['warn']);
+    await client.close();
+    world.remove();
+  });
+
+  test('commands work on the keys of all replicas, and import those of a file once', async () => {
+    const world = createWorld();
+    const alone = world.write('alone.yaml', JSON.stringify({ providers: { p: provider } }));
+    const shared = world.write(
+      'shared.yaml',
+      JSON.stringify({ providers: { p: provider }, engines: { database: database.url } }),
+    );
+    const old = await world.run(['keys', 'create', 'old', '--config', alone]);
+    expect((await world.run(['keys', 'import', '--config', alone])).code).toBe(1);
+    const made = await world.run(['keys', 'create', 'new', '--config', shared]);
+    expect(made.out.trim()).toMatch(/^hk_\w{22}_\w{44}$/);
+    expect((await world.run(['keys', 'import', '--config', shared])).out).toStartWith('1 of 1 key');
+    expect((await world.run(['keys', 'import', '--config', shared])).out).toStartWith('0 of 1 key');
+    const listed = await world.run(['keys', 'list', '--config', shared]);
+    expect(listed.out).toContain(old.out.slice(0, 25));
+    expect(listed.out).toContain(made.out.slice(0, 25));
+    const verified = await world.run(['audit', 'verify', '--config', shared]);
+    expect(verified.out).toStartWith('2 entries, whole.');
+    world.remove();
   });
 });

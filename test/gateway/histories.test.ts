@@ -12,6 +12,7 @@ import { vendorFit } from '../../src/features/vendor-fit/index.ts';
 import { clientRequest } from '../../src/gateway/client-request.ts';
 import { Histories } from '../../src/gateway/histories/histories.ts';
 import { prepare } from '../../src/gateway/prepare.ts';
+import { wholeBytes } from '../../src/lib/bytes/byte-list.ts';
 import type { JsonObject } from '../../src/lib/json/json.ts';
 import { Abort } from '../../src/lib/loop/abort.ts';
 
@@ -200,7 +201,7 @@ async function sent(
     hop: { number: 1 },
     abort: new Abort(),
   });
-  return { body: Buffer.from(body).toString(), notes: notes.all, request };
+  return { body: Buffer.from(wholeBytes(body)).toString(), notes: notes.all, request };
 }
 
 const words = fc.oneof(

@@ -9,6 +9,7 @@ import { Notes } from '../../src/conversation/notes.ts';
 import type { Feature } from '../../src/features/feature.ts';
 import { ClientRequest } from '../../src/gateway/client-request.ts';
 import { prepare } from '../../src/gateway/prepare.ts';
+import { wholeBytes } from '../../src/lib/bytes/byte-list.ts';
 import { Abort } from '../../src/lib/loop/abort.ts';
 
 const bodyOf = (turns: number) =>
@@ -51,7 +52,11 @@ async function prepared(text: string, changes: boolean, protocol: Codec = openai
   const preparing = prepare(preparation);
   const { body } = await preparing;
   over = true;
-  return { turns, body: new TextDecoder().decode(body), atOnce: !(preparing instanceof Promise) };
+  return {
+    turns,
+    body: new TextDecoder().decode(wholeBytes(body)),
+    atOnce: !(preparing instanceof Promise),
+  };
 }
 
 describe('a request', () => {

@@ -6,9 +6,9 @@ import { carriesItemIds } from '../../src/codecs/openai-responses/reply/digest.t
 import { prependItems } from '../../src/codecs/openai-responses/stored-items.ts';
 import {
   chainItems,
+  type LocalResponses,
   listInputItems,
   openResponseStore,
-  type ResponseStore,
   resolveReferences,
 } from '../../src/features/response-store/index.ts';
 import { responseStream } from '../../src/features/response-store/response-stream.ts';
@@ -25,7 +25,7 @@ const message = (id: string): JsonObject => ({
 const LIMITS = { memoryRows: 1_000_000, memoryBytes: 2 ** 40 };
 
 /** A chain of that many responses, each with that many items. */
-function storeOf(rows: number, each: number): ResponseStore {
+function storeOf(rows: number, each: number): LocalResponses {
   const store = openResponseStore({ limits: LIMITS, flushAfter: 1_000_000 });
   for (let i = 0; i < rows; i++) {
     const output = Array.from({ length: each }, (_, at) => message(`msg_${i}_${at}`));

@@ -46,7 +46,7 @@ const rowOf = (more: Partial<SpendRow>): SpendRow => ({
 
 function writeAll(store: SpendStore, rows: readonly SpendRow[], size: number): void {
   for (let at = 0; at < rows.length; ) {
-    const some = rows.slice(at, at + size).map((row) => ({ row, running: 0 }));
+    const some = rows.slice(at, at + size).map((row) => ({ row, running: 0, n: 0, at: 0 }));
     at += store.write(some, undefined);
   }
 }

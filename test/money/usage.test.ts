@@ -4,11 +4,20 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runAtOnce } from '../../src/lib/loop/steps.ts';
+import { Secret } from '../../src/config/secret.ts';
+import { PostgresDatabase } from '../../src/engines/postgres.ts';
+import { SpendJournal } from '../../src/money/journal.ts';
+import type { SpendSource } from '../../src/money/reports.ts';
+import { openSharedSpend } from '../../src/money/shared/open-shared.ts';
 import { NO_TOKENS, type SpendRow } from '../../src/money/spend.ts';
-import { SpendStore } from '../../src/money/spend-store.ts';
 import { labelNames, readUsageQuery, usageBy } from '../../src/money/usage.ts';
 import { usageCsv } from '../../src/money/usage-csv.ts';
+import {
+  HAS_BOUNCER,
+  HAS_POSTGRES,
+  startBouncer,
+  startPostgres,
+} from '../support/engines/database-servers.ts';
 
 const NOW = Date.parse('2026-06-20T12:00:00Z');
 const DAY_MS = 86_400_000;
@@ -53,24 +62,8 @@ const ROWS = Array.from({ length: 3000 }, (_, i): SpendRow => {
   };
 });
 
-let dir: string;
-let store: SpendStore;
-
-beforeAll(() => {
-  dir = mkdtempSync(join(tmpdir(), 'hopgate-usage-'));
-  store = new SpendStore(join(dir, 'spend.db'), 'test');
-  const rows = ROWS.map((row) => ({ row, running: 0 }));
-  for (let at = 0; at < rows.length; ) at += store.write(rows.slice(at), undefined);
-});
-afterAll(() => {
-  store.close();
-  rmSync(dir, { recursive: true, force: true });
-});
-
-const ask = (parameters: Readonly<Record<string, string>>) => {
-  const query = readUsageQuery((name) => parameters[name], NOW);
-  return { query, groups: runAtOnce(usageBy(store, query)) };
-};
+const queryOf = (parameters: Readonly<Record<string, string>>) =>
+  readUsageQuery((name) => parameters[name], NOW);
 
 const GROUP: Readonly<Record<string, (row: SpendRow) => string | null | undefined>> = {
   key: ({ key }) => key,
@@ -95,59 +88,147 @@ function brute(by: string, from: number, to: number, bucket: (time: number) => n
 
 const dayOf = (time: number) => time - (time % DAY_MS);
 
-describe.each(Object.keys(GROUP))('by %s', (by) => {
-  test('the whole time', () => {
-    const { query, groups } = ask({ by, from: '17d' });
-    const expected = brute(by, query.from, query.to, () => 0);
-    const found = groups.map(({ name, sums }) => [
-      JSON.stringify([name, 0]),
-      [sums.cost, sums.tries],
-    ]);
-    expect(Object.fromEntries(found)).toEqual(Object.fromEntries(expected));
-    const costs = groups.map(({ sums }) => sums.cost);
-    expect(costs).toEqual(costs.toSorted((a, b) => b - a));
-  });
+interface Opened extends SpendSource {
+  readonly journals: readonly SpendJournal[];
+  close(): Promise<void>;
+}
 
-  test('the dearest day by day, and all others together: no sum is lost', () => {
-    const { query, groups } = ask({ by, from: '17d', step: 'day', top: '3' });
-    const whole = ask({ by, from: '17d', limit: '3' }).groups.map(({ name }) => name);
-    const expected = new Map<string, [number, number]>();
-    for (const [place, [cost, tries]] of brute(by, query.from, query.to, dayOf)) {
-      const [name, start] = JSON.parse(place) as [string | null, number];
-      const own = whole.includes(name) ? place : JSON.stringify(['others', start]);
-      const sum = expected.get(own) ?? [0, 0];
-      expected.set(own, [sum[0] + cost, sum[1] + tries]);
+const failing = (message: string) => {
+  throw new Error(message);
+};
+const journalOptions = (path: string) => ({
+  path,
+  keepDays: () => 0,
+  onProblem: failing,
+  onRecovered: () => {},
+});
+
+function openFile(dir: string): Opened {
+  const journal = new SpendJournal(journalOptions(join(dir, 'spend.db')));
+  return {
+    journals: [journal],
+    read: (question) => journal.read(question),
+    close: async () => journal.close(),
+  };
+}
+
+/** Two replicas, which have written half of the rows each; the second one is asked. */
+async function openDatabase(dir: string, pooled: boolean): Promise<Opened> {
+  const server = await startPostgres();
+  const bouncer = pooled ? await startBouncer(server) : undefined;
+  const { url } = bouncer ?? server;
+  const database = new PostgresDatabase({ url: new Secret(url) }, () => {});
+  const replicas = ['one', 'two'].map((replica) =>
+    openSharedSpend({
+      ...journalOptions(join(dir, replica, 'spend.db')),
+      database,
+      replica,
+      onRefused: failing,
+      onLost: () => {},
+    }),
+  );
+  return {
+    journals: replicas.map(({ journal }) => journal),
+    async read(question) {
+      await replicas[0]!.read(() => {});
+      return replicas[1]!.read(question);
+    },
+    async close() {
+      for (const one of replicas) await one.close();
+      await database.close();
+      await bouncer?.stop();
+      await server.stop();
+    },
+  };
+}
+
+const SOURCES: readonly (readonly [string, boolean, (dir: string) => Opened | Promise<Opened>])[] =
+  [
+    ['the file', true, openFile],
+    ['Postgres', HAS_POSTGRES, (dir) => openDatabase(dir, false)],
+    ['Postgres behind PgBouncer', HAS_BOUNCER, (dir) => openDatabase(dir, true)],
+  ];
+
+for (const [name, here, open] of SOURCES) {
+  describe.skipIf(!here)(`usage from ${name}`, () => suite(open));
+}
+
+function suite(open: (dir: string) => Opened | Promise<Opened>): void {
+  let dir: string;
+  let source: Opened;
+
+  beforeAll(async () => {
+    dir = mkdtempSync(join(tmpdir(), 'hopgate-usage-'));
+    source = await open(dir);
+    for (const [at, row] of ROWS.entries()) {
+      const journal = source.journals[at % source.journals.length]!;
+      journal.end(journal.begin({ reservedRow: () => row }), row);
     }
-    const found = groups.map(({ name, start, others, sums }) => [
-      JSON.stringify([others ? 'others' : name, start]),
-      [sums.cost, sums.tries],
-    ]);
-    expect(Object.fromEntries(found)).toEqual(Object.fromEntries(expected));
   });
-});
+  afterAll(async () => {
+    await source.close();
+    rmSync(dir, { recursive: true, force: true });
+  });
 
-test('one key alone', () => {
-  const { groups } = ask({ by: 'session', key: 'key-3' });
-  const mine = ROWS.filter(({ key, session }) => key === 'key-3' && session !== undefined);
-  expect(groups.reduce((sum, { sums }) => sum + sums.tries, 0)).toBe(mine.length);
-});
+  const ask = async (parameters: Readonly<Record<string, string>>) => {
+    const query = queryOf(parameters);
+    return { query, groups: await source.read((reader) => usageBy(reader, query)) };
+  };
 
-test('the names of labels are told, prices are none', () => {
-  expect(labelNames(store)).toEqual(['env', 'team']);
-});
+  describe.each(Object.keys(GROUP))('by %s', (by) => {
+    test('the whole time', async () => {
+      const { query, groups } = await ask({ by, from: '17d' });
+      const expected = brute(by, query.from, query.to, () => 0);
+      const found = groups.map(({ name, sums }) => [
+        JSON.stringify([name, 0]),
+        [sums.cost, sums.tries],
+      ]);
+      expect(Object.fromEntries(found)).toEqual(Object.fromEntries(expected));
+      const costs = groups.map(({ sums }) => sums.cost);
+      expect(costs).toEqual(costs.toSorted((a, b) => b - a));
+    });
 
-test('CSV has a line for each group, with names that no table program runs', () => {
-  const { query, groups } = ask({ by: 'key', limit: '2' });
-  const lines = usageCsv(query, groups, { nameOf: () => '=1+1' }).split('\r\n');
-  expect(lines[0]).toStartWith('key,key_name,cost_usd,tries,');
-  expect(lines).toHaveLength(4);
-  expect(lines[1]).toContain(",'=1+1,");
-});
+    test('the dearest day by day, and all others together: no sum is lost', async () => {
+      const { query, groups } = await ask({ by, from: '17d', step: 'day', top: '3' });
+      const whole = (await ask({ by, from: '17d', limit: '3' })).groups.map(({ name }) => name);
+      const expected = new Map<string, [number, number]>();
+      for (const [place, [cost, tries]] of brute(by, query.from, query.to, dayOf)) {
+        const [name, start] = JSON.parse(place) as [string | null, number];
+        const own = whole.includes(name) ? place : JSON.stringify(['others', start]);
+        const sum = expected.get(own) ?? [0, 0];
+        expected.set(own, [sum[0] + cost, sum[1] + tries]);
+      }
+      const found = groups.map(({ name, start, others, sums }) => [
+        JSON.stringify([others ? 'others' : name, start]),
+        [sums.cost, sums.tries],
+      ]);
+      expect(Object.fromEntries(found)).toEqual(Object.fromEntries(expected));
+    });
+  });
+
+  test('one key alone', async () => {
+    const { groups } = await ask({ by: 'session', key: 'key-3' });
+    const mine = ROWS.filter(({ key, session }) => key === 'key-3' && session !== undefined);
+    expect(groups.reduce((sum, { sums }) => sum + sums.tries, 0)).toBe(mine.length);
+  });
+
+  test('the names of labels are told, prices are none', async () => {
+    expect(await source.read(labelNames)).toEqual(['env', 'team']);
+  });
+
+  test('CSV has a line for each group, with names that no table program runs', async () => {
+    const { query, groups } = await ask({ by: 'key', limit: '2' });
+    const lines = usageCsv(query, groups, { nameOf: () => '=1+1' }).split('\r\n');
+    expect(lines[0]).toStartWith('key,key_name,cost_usd,tries,');
+    expect(lines).toHaveLength(4);
+    expect(lines[1]).toContain(",'=1+1,");
+  });
+}
 
 test.each([
   [{ top: '3' }, 'step'],
   [{ top: '0', step: 'day' }, "'top' must be"],
   [{ top: '51', step: 'day' }, "'top' must be"],
 ])('%p is refused', (parameters, text) => {
-  expect(() => ask(parameters as unknown as Record<string, string>)).toThrow(text);
+  expect(() => queryOf(parameters as unknown as Record<string, string>)).toThrow(text);
 });

@@ -25,7 +25,7 @@ browserSuite('jobs of the page', (browser) => {
   let slow = 0;
 
   beforeAll(async () => {
-    setup = await startPageSetup({ server_tools: {} });
+    setup = await startPageSetup({ server_tools: {} }, { input: 10, output: 20 });
     setup.upstream.answerWith(({ body }) =>
       glmFails(body)
         ? {
@@ -48,6 +48,14 @@ browserSuite('jobs of the page', (browser) => {
     const visit = await browser.visit(setup.gateway.url, options);
     await visit.open(hash);
     return visit.page;
+  };
+
+  /** Asks for a bisection and says yes to its cost. */
+  const begin = async (page: Page): Promise<void> => {
+    await page.locator('.jobform').getByRole('button', { name: 'Bisect' }).click();
+    const question = page.getByRole('alertdialog');
+    await question.getByText(/Up to \d+ requests/).waitFor();
+    await question.getByRole('button', { name: 'Begin' }).click();
   };
 
   test('a failure is found among others, replayed, and shown beside the recorded answer', async () => {
@@ -117,7 +125,7 @@ browserSuite('jobs of the page', (browser) => {
     slow = 40;
     const page = await open(`#/x/${failed}/bisect`);
     await page.getByLabel('Request limit').fill('60');
-    await page.locator('.jobform').getByRole('button', { name: 'Bisect' }).click();
+    await begin(page);
     await page.getByText(/^Running: /).waitFor();
     await page.locator('circle.probe').nth(3).waitFor();
     expect(await page.locator('circle.probe').count()).toBeLessThan(60);
@@ -134,6 +142,8 @@ browserSuite('jobs of the page', (browser) => {
     await page.getByText('All requests as a table').click();
     const probes = await page.locator('.probelog tbody tr').count();
     expect(await page.locator('circle.probe').count()).toBe(probes);
+    const matters = await page.locator('.matters pre').textContent();
+    expect(matters).toContain('rcc.tool.v1');
     await page.getByRole('link', { name: 'The smallest that fails' }).click();
     await page
       .locator('.about')
@@ -149,12 +159,120 @@ browserSuite('jobs of the page', (browser) => {
     expect(await page.locator('.pill-status').first().textContent()).toBe('200');
   });
 
+  test('what a bisection stored is marked, can be left out of the list, and is no part of the charts', async () => {
+    const page = await open('#/?made=bisect');
+    const rows = page.locator('.row');
+    await rows.first().waitFor();
+    expect(await rows.count()).toBe(2);
+    expect(await rows.first().locator('.made').textContent()).toBe('bisect');
+    await page.getByText('made by bisect').first().waitFor();
+    const api = `${setup.gateway.url}/ui/api`;
+    const list = async (query: string) =>
+      ((await (await fetch(`${api}/samples?${query}`)).json()) as { rows: { id: string }[] }).rows;
+    const made = new Set((await list('made=bisect')).map(({ id }) => id));
+    const traffic = await list('made=traffic&limit=500');
+    expect(traffic.some(({ id }) => made.has(id))).toBe(false);
+    const stats = (await (await fetch(`${api}/stats`)).json()) as { all: { requests: number } };
+    expect(stats.all.requests).toBe(traffic.length);
+  });
+
+  test('an exchange that did not fail is not offered for bisection at once', async () => {
+    setup.upstream.enqueue(say('All is well.'));
+    const id = await setup.post('/v1/chat/completions', {
+      model: 'via-chat',
+      messages: [{ role: 'user', content: 'Fine?' }],
+    });
+    const page = await open(`#/x/${id}/bisect`);
+    await page.getByText('This exchange did not fail').waitFor();
+    expect(await page.locator('.jobform').isVisible()).toBe(false);
+  });
+
+  const talk = async (text: string): Promise<string> => {
+    setup.upstream.enqueue(say(text, { usage: { input: 900, output: 40 } }));
+    return setup.post('/v1/messages', {
+      model: 'via-chat',
+      max_tokens: 300,
+      temperature: 1,
+      system: 'Be brief.',
+      messages: [{ role: 'user', content: 'Where is the harbour?' }],
+    });
+  };
+
+  test('the words that differ are marked in both answers, above them time, tokens and cost', async () => {
+    const id = await talk('The harbour is in the north of the town.');
+    setup.upstream.enqueue(
+      say('The harbour is in the south of the town.', { usage: { input: 900, output: 41 } }),
+    );
+    const page = await open(`#/x/${id}/replay`);
+    await page.getByText(/Sends 1 request: .*about \$/).waitFor();
+    await page.locator('.jobform').getByRole('button', { name: 'Replay' }).click();
+    await page.getByText('Done: 1 request of 1').waitFor();
+    const columns = page.locator('.bench .answer');
+    expect(await columns.count()).toBe(2);
+    expect(await columns.nth(0).locator('del').allTextContents()).toEqual(['north']);
+    expect(await columns.nth(1).locator('ins').allTextContents()).toEqual(['south']);
+    const facts = await columns.nth(1).locator('.benchfacts').textContent();
+    expect(facts).toMatch(/First byte\d.*Total\d.*Tokens in900.*Tokens out41.*Cost\$0\.0/);
+    await page.getByRole('button', { name: 'Mark the words that differ' }).click();
+    expect(await page.locator('.bench ins').count()).toBe(0);
+  });
+
+  test('a request is edited before it is sent: its model, a message and a parameter', async () => {
+    const id = await talk('North.');
+    setup.upstream.enqueue(say('South.'));
+    const page = await open(`#/x/${id}/replay`);
+    await page.getByText('Edit the request').click();
+    await page.locator('[name=edit-temperature]').fill('0.25');
+    await page.locator('[name=edit-max_tokens]').fill('77');
+    await page.locator('[name=edit-text]').fill('Where is the station?');
+    await page.getByText('1 text changed').waitFor();
+    await page.locator('.jobform').getByRole('button', { name: 'Replay' }).click();
+    await page.getByText('Done: 1 request of 1').waitFor();
+    const { body } = setup.upstream.modelRequests.at(-1)!;
+    expect(JSON.stringify(body)).toContain('Where is the station?');
+    expect(JSON.stringify(body)).not.toContain('harbour');
+    expect(body).toMatchObject({ temperature: 0.25 });
+    expect(Object.values(body as object)).toContain(77);
+  });
+
+  test('a bad edit is told in words, and nothing is sent', async () => {
+    const id = await talk('North.');
+    const sent = setup.upstream.modelRequests.length;
+    const page = await open(`#/x/${id}/replay`);
+    browser.tolerate(/Failed to load resource/);
+    await page.getByText('Edit the request').click();
+    await page.locator('[name=edit-temperature]').fill('hot');
+    await page.getByText('temperature must be a number from 0 to 2, not "hot".').waitFor();
+    await page.locator('.jobform').getByRole('button', { name: 'Replay' }).click();
+    await page.getByText('temperature must be a number from 0 to 2, not "hot".').waitFor();
+    await page.locator('[name=edit-temperature]').fill('1');
+    await page.locator('[name=edit-model]').fill('nobody/nothing');
+    await page.getByText('There is no provider "nobody".').waitFor();
+    expect(setup.upstream.modelRequests.length).toBe(sent);
+  });
+
+  test('several targets answer in columns of their own', async () => {
+    const id = await talk('One.');
+    const page = await open(`#/x/${id}/replay`);
+    await page.locator('[name=to]').fill('chat/m1');
+    await page.getByRole('button', { name: '+ another target' }).click();
+    await page.locator('[name=to-2]').fill('messages/m1');
+    await page.getByText(/Sends 2 requests: chat\/m1, .*messages\/m1, /).waitFor();
+    await page.locator('.jobform').getByRole('button', { name: 'Replay' }).click();
+    await page.getByText('Done: 2 requests of 2').waitFor();
+    expect(await page.locator('.bench .answer .sub').allTextContents()).toEqual([
+      'chat/m1',
+      'chat/m1',
+      'messages/m1',
+    ]);
+  });
+
   test('a bisection can be stopped', async () => {
     slow = 300;
     const page = await open(`#/x/${failed}/bisect`);
     // A different body, so that no earlier answers are known.
     await page.getByLabel('Send').selectOption({ index: 1 });
-    await page.locator('.jobform').getByRole('button', { name: 'Bisect' }).click();
+    await begin(page);
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.getByText(/^(Stopped|Done): /).waitFor();
     const requestCount = setup.upstream.modelRequests.length;

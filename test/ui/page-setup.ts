@@ -21,18 +21,24 @@ export interface PageSetup {
 /** The vendor's text at the end of {@link PageSetup.threeHops}. */
 export const TIDES = 'High water at Brest is at noon, and the share stands at 41.5.';
 
-/** @param more parts of the configuration */
-export async function startPageSetup(more: Record<string, unknown> = {}): Promise<PageSetup> {
+/** @param more parts of the configuration @param prices of the model of all providers, USD per million tokens */
+export async function startPageSetup(
+  more: Record<string, unknown> = {},
+  prices?: { readonly input: number; readonly output: number },
+): Promise<PageSetup> {
   const upstream = await startFakeUpstream();
   const tools = await startToolServers();
   const folder = mkdtempSync(join(tmpdir(), 'hopgate-page-'));
-  const gateway = await startGateway(
-    threeProviders(upstream, {
-      samples: { mode: 'all', dir: folder },
-      server_tools: toolsOf(tools),
-      ...more,
-    }),
-  );
+  const config = threeProviders(upstream, {
+    samples: { mode: 'all', dir: folder },
+    server_tools: toolsOf(tools),
+    ...more,
+  }) as { readonly providers: Readonly<Record<string, object>> };
+  const priced = Object.entries(config.providers).map(([name, provider]) => [
+    name,
+    { ...provider, ...(prices && { prices: { m1: prices } }) },
+  ]);
+  const gateway = await startGateway({ ...config, providers: Object.fromEntries(priced) });
 
   async function post(
     path: string,

@@ -41,11 +41,12 @@ browserSuite('the page', (browser) => {
       [`#/x/${tides}/timeline`, '.notelist .meaning'],
       [`#/x/${tides}/messages`, '.talk'],
       [`#/x/${tides}/messages?as=json`, '.tree'],
-      [`#/x/${tides}/diff`, '.difflines'],
+      [`#/x/${tides}/diff`, '.meaning'],
+      [`#/x/${tides}/diff?as=side`, '.difflines'],
       [`#/x/${tides}/diff?as=list`, '.changelist'],
       [`#/x/${tides}/stream?n=9`, '.tape-line'],
       [`#/x/${tides}/replay`, '.jobform'],
-      [`#/x/${tides}/bisect`, '.jobform'],
+      [`#/x/${tides}/bisect`, '.notfirst'],
       ['#/charts', '.chart rect.mark'],
     ] as const;
 
@@ -87,9 +88,9 @@ browserSuite('the page', (browser) => {
     const link = note.locator('.tag');
     expect(await link.getAttribute('href')).toBe('/docs/notes#server_tool_offered');
     await note.locator('.places a').first().click();
-    await page.locator('.diffline.picked').first().waitFor();
+    await page.locator('.meaning-change.picked').first().waitFor();
     expect(page.url()).toContain('/diff?rule=server_tool_offered');
-    expect(await page.locator('.diffline.picked').textContent()).toContain('tools');
+    expect(await page.locator('.meaning-change.picked').first().textContent()).toContain('tool ');
   });
 
   test('requests and responses can be read as a conversation, as JSON and as raw bytes', async () => {
@@ -114,7 +115,7 @@ browserSuite('the page', (browser) => {
   });
 
   test('the diff is aligned, with the rules at the lines that they changed', async () => {
-    const page = await open(`#/x/${tides}/diff?a=client-request&b=provider-request`);
+    const page = await open(`#/x/${tides}/diff?a=client-request&b=provider-request&as=side`);
     const tools = page.locator('.diffline[data-change="/tools"]');
     await tools.waitFor();
     expect(await tools.getAttribute('data-mark')).toBe('added');
@@ -298,7 +299,7 @@ browserSuite('the page', (browser) => {
     await page.locator('.speakers').waitFor();
     const views = [
       ['3', '.talk'],
-      ['4', '.difflines'],
+      ['4', '.meaning'],
       ['5', '.tape'],
       ['6', '.jobform'],
       ['1', '.speakers'],

@@ -1,15 +1,19 @@
 /** The accounts of a process: prices of the active configuration, the journal on disk, and the metrics and log lines of both. */
 
+import { hostname } from 'node:os';
 import type { Config } from '../../config/config.ts';
 import type { Payer, TryAccount, TryStart } from '../../conversation/account/payer.ts';
 import type { Account, AccountStart, Accounts } from '../../gateway/account.ts';
 import type { Exchange } from '../../gateway/types.ts';
 import { WITHOUT_KEY } from '../../keys/principal.ts';
+import type { Sql } from '../../lib/store/engines.ts';
 import { requestId } from '../../lib/text/ids.ts';
 import { type AccountsOptions, SpendAccounts } from '../../money/accounts.ts';
 import { OutputEstimate } from '../../money/estimate.ts';
-import { SpendJournal } from '../../money/journal.ts';
+import { type JournalOptions, SpendJournal } from '../../money/journal.ts';
 import { PriceBook } from '../../money/price.ts';
+import type { SpendSource } from '../../money/reports.ts';
+import { openSharedSpend } from '../../money/shared/open-shared.ts';
 import { clientName } from '../../telemetry/client-name.ts';
 import type { GatewayMetrics } from '../../telemetry/gateway-metrics.ts';
 import { event, type Log } from '../../telemetry/log.ts';
@@ -20,11 +24,17 @@ export interface AccountServicesOptions {
   readonly log: Log;
   readonly metrics: GatewayMetrics;
   readonly guard: AccountsOptions['guard'];
+  /** Of all replicas; undefined: spend stays in the file. */
+  readonly database: Sql | undefined;
 }
 
 export interface AccountServices {
   readonly accounts: Accounts;
-  readonly journal: SpendJournal;
+  /** For reports: of all replicas, where they share a database. */
+  readonly spend: SpendSource;
+  /** Opens the file, in the background. */
+  open(): void;
+  close(): Promise<void>;
   /** Pays for what no request asks for. */
   readonly own: Payer;
   /** Takes over another configuration. Tries that run keep the prices with which they began. */
@@ -32,19 +42,22 @@ export interface AccountServices {
 }
 
 export function accountServices(
-  { path, log, metrics, guard }: AccountServicesOptions,
+  { path, log, metrics, guard, database }: AccountServicesOptions,
   initial: Config,
 ): AccountServices {
   let config = initial;
   let prices = new PriceBook(config);
   const estimate = new OutputEstimate();
-  const journal = new SpendJournal({
+  const options: JournalOptions = {
     path,
     estimate,
     keepDays: () => config.spend.keepDays,
+    keepTotalsDays: () => config.spend.keepTotalsDays,
     onProblem: (message, waiting) => event(log, 'spend.problem', { message, waiting }, 'error'),
     onRecovered: (lost) => event(log, 'spend.recovered', { lost }, 'warn'),
-  });
+  };
+  const { journal, ...opened } =
+    database === undefined ? openOwn(options) : openShared(options, database, log);
   const accounts = new SpendAccounts({
     journal,
     prices: () => prices,
@@ -55,13 +68,38 @@ export function accountServices(
   });
   return {
     accounts,
-    journal,
+    ...opened,
     own: new OwnPayer(accounts),
     configure(next) {
       config = next;
       prices = new PriceBook(next);
     },
   };
+}
+
+type Opened = Pick<AccountServices, 'spend' | 'open' | 'close'> & {
+  readonly journal: SpendJournal;
+};
+
+function openOwn(options: JournalOptions): Opened {
+  const journal = new SpendJournal(options);
+  return {
+    journal,
+    spend: journal,
+    open: () => journal.open(),
+    close: async () => journal.close(),
+  };
+}
+
+function openShared(options: JournalOptions, database: Sql, log: Log): Opened {
+  const shared = openSharedSpend({
+    ...options,
+    database,
+    replica: hostname(),
+    onRefused: (message) => event(log, 'spend.refused', { message }, 'error'),
+    onLost: (tries) => event(log, 'spend.lost', { tries }, 'warn'),
+  });
+  return { journal: shared.journal, spend: shared, open: shared.open, close: shared.close };
 }
 
 /** Each try is an account of its own, of no key. */

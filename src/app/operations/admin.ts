@@ -7,8 +7,7 @@ import { KeyChanges } from '../../keys/key-changes.ts';
 import type { RunTimeKeys } from '../../keys/run-time-keys.ts';
 import type { OpenLimits } from '../../limits/open-limits.ts';
 import type { OwnedBudget } from '../../limits/usage-report.ts';
-import type { SpendJournal } from '../../money/journal.ts';
-import { spendReports } from '../../money/reports.ts';
+import { type SpendSource, spendReports } from '../../money/reports.ts';
 import { event, type Log } from '../../telemetry/log.ts';
 import { healthReport } from '../../upstream/health/health-report.ts';
 import type { Configured } from '../configured.ts';
@@ -19,22 +18,22 @@ const MOST_BUDGETS = 1000;
 export interface AdminServices {
   readonly current: () => Configured;
   readonly keys: RunTimeKeys;
-  readonly journal: SpendJournal;
+  readonly spend: SpendSource;
   readonly limits: OpenLimits;
   readonly log: Log;
   readonly address: AdminOptions['address'];
 }
 
 export function adminOptions(services: AdminServices): AdminOptions {
-  const { current, keys, journal, limits, log, address } = services;
+  const { current, keys, spend, limits, log, address } = services;
   const config = () => current().services.table.config;
   return {
     admin: (headers) => current().admin(headers),
     address,
-    keys: new KeyChanges({ file: keys, routes: () => config().routes.map(({ name }) => name) }),
+    keys: new KeyChanges({ place: keys, routes: () => config().routes.map(({ name }) => name) }),
     configured: () => configuredKeys(config().auth.keys),
     reports: {
-      ...spendReports(journal, (id) => keys.byId(id)?.record.name),
+      ...spendReports(spend, (id) => keys.byId(id)?.record.name),
       health(query) {
         onlyNames(query, []);
         const { services, upstreams } = current();

@@ -26,8 +26,9 @@ export function compacted({ store, shared, gateway }: CompactOptions): Gateway {
   /** What the request continues, as far as it is known here. */
   async function earlier({ previous_response_id: id }: JsonObject, owner: string) {
     if (typeof id !== 'string') return [];
-    const isHere = await patiently(shared, () => store.known(id, owner));
-    return isHere === undefined ? [] : chainItems(await store.chainInSteps(id, owner));
+    const reads = await store.fetch({ responses: [id], chains: true }, owner);
+    const isHere = await patiently(shared, () => reads.known(id, owner));
+    return isHere === undefined ? [] : chainItems(await reads.chainInSteps(id, owner));
   }
 
   return async (exchange) => {

@@ -15,12 +15,15 @@ import {
   conversationNotFound,
   earlierItems,
   hasReferences,
+  isOwnId,
   isVendorReference,
   ownerOf,
   previousNotFound,
   type ReferenceContext,
+  type ResponseReads,
   type ResponseStore,
   record,
+  referredItems,
   resolveReferences,
 } from '../../features/response-store/index.ts';
 import type { ClientRequest } from '../../gateway/client-request.ts';
@@ -108,28 +111,46 @@ export function responseState({ store, shared }: ResponseStateOptions) {
       try {
         const named = guarded && conversationId(body);
         if (named) throw conversationNotFound(named);
-        const items = await history(body, guarded);
         const asked: ReferenceContext = {
           keeper,
           mayKnow: owner === '' && context.target.protocol === context.client,
           guarded: guarded && keeper !== undefined,
         };
-        return { body: await resolved(body, asked), items };
+        const reads = await fetched(body, asked);
+        const items = await history(body, guarded, reads);
+        return { body: await resolved(body, asked, reads), items };
       } catch (thrown) {
         return { body, error: asGatewayError(thrown) };
       }
     }
 
-    async function history(body: JsonObject, guarded: boolean) {
+    /** Everything that the body names, in one go. */
+    function fetched(body: JsonObject, asked: ReferenceContext) {
+      const id = body.previous_response_id;
+      const recalled = typeof id === 'string' ? lane?.recall(id) : undefined;
+      // What the connection remembers is enough, unless the vendor may know it better.
+      const wants = typeof id === 'string' && (recalled === undefined || keeper !== undefined);
+      // Without keys, the vendor may know what cannot be looked up here: never what this gateway named itself.
+      const lenient =
+        recalled !== undefined || (owner === '' && keeper !== undefined && !(wants && isOwnId(id)));
+      const responses = wants ? [id] : [];
+      return store.fetch(
+        { responses, chains: true, items: referredItems(body, asked) },
+        owner,
+        lenient,
+      );
+    }
+
+    async function history(body: JsonObject, guarded: boolean, reads: ResponseReads) {
       const id = body.previous_response_id;
       // What is not an id is refused in words.
-      if (typeof id !== 'string') return earlierItems(body, store, owner);
+      if (typeof id !== 'string') return earlierItems(body, reads, owner);
       const recalled = lane?.recall(id);
-      const isHere = () => store.known(id, owner);
+      const isHere = () => reads.known(id, owner);
       const kept = recalled === undefined ? await patiently(shared, isHere) : isHere();
       before = recalled;
       if (keeper !== undefined && kept?.keeper === keeper) {
-        if (lane !== undefined) before ??= await storedChain(id);
+        if (lane !== undefined) before ??= await storedChain(id, reads);
         return undefined;
       }
       if (recalled !== undefined) {
@@ -139,28 +160,35 @@ export function responseState({ store, shared }: ResponseStateOptions) {
         if (keeper !== undefined && !guarded) return undefined;
         throw previousNotFound(id);
       }
-      const chain = await store.chainInSteps(id, owner);
+      const chain = await reads.chainInSteps(id, owner);
       if (lane !== undefined) before = chainItems(chain);
       return chainItems(chain, keeper);
     }
 
-    async function storedChain(id: string): Promise<readonly JsonObject[] | undefined> {
-      const chain = await store.chainInSteps(id, owner);
+    async function storedChain(
+      id: string,
+      reads: ResponseReads,
+    ): Promise<readonly JsonObject[] | undefined> {
+      const chain = await reads.chainInSteps(id, owner);
       return 'missing' in chain ? undefined : chainItems(chain);
     }
 
     /** Where others may be about to write what is referred to, that is waited for. */
-    async function resolved(body: JsonObject, asked: ReferenceContext): Promise<JsonObject> {
-      if (!shared || !hasReferences(body)) return resolveReferences(body, store, owner, asked);
+    async function resolved(
+      body: JsonObject,
+      asked: ReferenceContext,
+      reads: ResponseReads,
+    ): Promise<JsonObject> {
+      if (!shared || !hasReferences(body)) return resolveReferences(body, reads, owner, asked);
       const strict = { ...asked, mayKnow: false };
       const done = await patiently(true, () => {
         try {
-          return resolveReferences(body, store, owner, strict);
+          return resolveReferences(body, reads, owner, strict);
         } catch {
           return undefined;
         }
       });
-      return done ?? resolveReferences(body, store, owner, asked);
+      return done ?? resolveReferences(body, reads, owner, asked);
     }
 
     const continuation: Feature = {
@@ -205,7 +233,11 @@ export function responseState({ store, shared }: ResponseStateOptions) {
         ? lane === undefined
           ? {}
           : { onAnswer: (answer) => remember(lane, toldBy(answer)) }
-        : { onAnswer: keep, onPartialAnswer: keepJob }),
+        : {
+            onAnswer: keep,
+            onPartialAnswer: keepJob,
+            ...(store.sent !== undefined && { awaitsAnswer: true }),
+          }),
     };
     /** The connection can go on from this answer, whether it is stored or not. */
     function remember(memory: ConnectionMemory, said: Told | undefined): void {
@@ -222,12 +254,14 @@ export function responseState({ store, shared }: ResponseStateOptions) {
       const body = bodyOf(ask);
       record(store, { body, response, owner, space, began, keeper, inputItems, outputItems });
     }
-    function keep(answer: Parameters<NonNullable<ExchangeFeatures['onAnswer']>>[0]): void {
+    function keep(
+      answer: Parameters<NonNullable<ExchangeFeatures['onAnswer']>>[0],
+    ): Promise<void> | undefined {
       const told = toldBy(answer);
       if (lane !== undefined) remember(lane, told);
-      if (told === undefined) return;
+      if (told === undefined) return undefined;
       const { response, output } = told;
-      record(store, {
+      const stored = record(store, {
         body: bodyOf(ask),
         response,
         owner,
@@ -237,6 +271,7 @@ export function responseState({ store, shared }: ResponseStateOptions) {
         inputItems,
         outputItems: () => output,
       });
+      return stored ? store.sent?.() : undefined;
     }
   };
 }

@@ -8,6 +8,7 @@ import {
   listInputItems,
   ownerOf,
   type ResponseStore,
+  referredItems,
   remove,
   resolveReferences,
   responseNotFound,
@@ -43,11 +44,16 @@ type Handler = (exchange: Exchange, id: string) => Promise<Response>;
 const MOST_BYTES = 64 * 1024 * 1024;
 
 export function storedResponses({ store, shared, upstream, count }: StoredResponsesOptions) {
-  /** Who keeps the response; '' for this gateway alone. @throws GatewayError not_found */
-  async function keeperOf(id: string, owner: string): Promise<string> {
-    const kept = await patiently(shared, () => store.known(id, owner));
+  /**
+   * The response, and who keeps it; '' for this gateway alone.
+   * @param chains with what it continues
+   * @throws GatewayError not_found
+   */
+  async function found(id: string, owner: string, chains = false) {
+    const reads = await store.fetch({ responses: [id], chains }, owner);
+    const kept = await patiently(shared, () => reads.known(id, owner));
     if (kept === undefined) throw responseNotFound(id);
-    return kept.keeper ?? '';
+    return { reads, keeper: kept.keeper ?? '' };
   }
 
   /** The vendor's answer about a response that it keeps; undefined where it has (or there is) none. */
@@ -95,10 +101,11 @@ export function storedResponses({ store, shared, upstream, count }: StoredRespon
 
   const retrieved: Handler = async (exchange, id) => {
     const owner = ownerOf(exchange.owner);
-    const answer = await asked(exchange, await keeperOf(id, owner), 'GET', encodeURIComponent(id));
+    const { reads, keeper } = await found(id, owner);
+    const answer = await asked(exchange, keeper, 'GET', encodeURIComponent(id));
     const query = new URLSearchParams(exchange.search);
     if (answer === undefined) {
-      const response = retrieve(store, id, owner);
+      const response = retrieve(reads, id, owner);
       if (query.get('stream') !== 'true') return Response.json(response);
       return eventStream(responseStream(response, query.get('starting_after')));
     }
@@ -106,22 +113,22 @@ export function storedResponses({ store, shared, upstream, count }: StoredRespon
     if (answer.status !== 200 || !isJson) return answer;
     const text = await answer.text();
     const value = tryParse(text);
-    if (isObject(value)) update(store, id, owner, value, outputItems);
+    if (isObject(value)) update(store, reads, id, owner, value, outputItems);
     return new Response(text, { status: answer.status, headers: answer.headers });
   };
 
   const removed: Handler = async (exchange, id) => {
     const owner = ownerOf(exchange.owner);
-    const keeper = await keeperOf(id, owner);
+    const { keeper } = await found(id, owner);
     const answer = await asked(exchange, keeper, 'DELETE', encodeURIComponent(id));
     if (answer !== undefined && !answer.ok) return answer;
-    const gone = remove(store, id, owner);
+    const gone = await remove(store, id, owner);
     return answer ?? Response.json(gone);
   };
 
   const cancelled: Handler = async (exchange, id) => {
     const owner = ownerOf(exchange.owner);
-    const keeper = await keeperOf(id, owner);
+    const { keeper } = await found(id, owner);
     const answer = await asked(exchange, keeper, 'POST', `${encodeURIComponent(id)}/cancel`);
     if (answer !== undefined) return answer;
     throw invalid(
@@ -132,13 +139,13 @@ export function storedResponses({ store, shared, upstream, count }: StoredRespon
 
   const items: Handler = async (exchange, id) => {
     const owner = ownerOf(exchange.owner);
-    const keeper = await keeperOf(id, owner);
+    const { reads, keeper } = await found(id, owner, true);
     const answer = await asked(exchange, keeper, 'GET', `${encodeURIComponent(id)}/input_items`);
     if (answer !== undefined) return answer;
     const query = Object.fromEntries(new URLSearchParams(exchange.search));
-    const previous = store.get(id, owner)?.previous;
-    const before = previous === undefined ? undefined : await store.chainInSteps(previous, owner);
-    return Response.json(listInputItems(store, id, owner, query, before));
+    const previous = reads.get(id, owner)?.previous;
+    const before = previous === undefined ? undefined : await reads.chainInSteps(previous, owner);
+    return Response.json(listInputItems(reads, id, owner, query, before));
   };
 
   /** `POST /v1/responses/input_tokens`: counted with all that the request continues. */
@@ -161,12 +168,14 @@ export function storedResponses({ store, shared, upstream, count }: StoredRespon
     if (conversation !== undefined && conversation !== null) {
       throw conversationNotFound(nameOf(conversation));
     }
-    const own = resolveReferences(body, store, owner);
+    const responses = typeof previous === 'string' ? [previous] : [];
+    const reads = await store.fetch({ responses, chains: true, items: referredItems(body) }, owner);
+    const own = resolveReferences(body, reads, owner);
     if (typeof previous !== 'string') {
       return own === body ? exchange.body : new TextEncoder().encode(JSON.stringify(own));
     }
-    await patiently(shared, () => store.known(previous, owner));
-    const earlier = chainItems(await store.chainInSteps(previous, owner));
+    await patiently(shared, () => reads.known(previous, owner));
+    const earlier = chainItems(await reads.chainInSteps(previous, owner));
     const { previous_response_id: _, ...rest } = own;
     const whole = { ...rest, input: [...earlier, ...inputItems(own)] };
     return new TextEncoder().encode(JSON.stringify(whole));

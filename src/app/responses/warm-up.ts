@@ -46,10 +46,11 @@ export function warmUp({ store, shared, repairBody, config }: WarmUpOptions): Ga
     const recalled = lane?.recall(id);
     if (recalled !== undefined) return recalled;
     const whose = ownerOf(owner);
-    if ((await patiently(shared, () => store.known(id, whose))) === undefined) {
+    const reads = await store.fetch({ responses: [id], chains: true }, whose);
+    if ((await patiently(shared, () => reads.known(id, whose))) === undefined) {
       throw previousNotFound(id);
     }
-    return chainItems(await store.chainInSteps(id, whose));
+    return chainItems(await reads.chainInSteps(id, whose));
   }
   return async (exchange) => {
     const { blocks: mostBlocks } = config().limits;

@@ -15,7 +15,7 @@ export const STATUS: CommandSpec = {
   group: 'Look',
   summary: 'say whether the gateway runs, and which targets serve',
   description: [
-    'Asks the gateway at the address of the configuration. Only targets that were used since it started are listed. A resting target is not used until the given time, because its vendor refused, failed or limited requests.',
+    'Asks the gateway at the address of the configuration. Only targets that were used since it started are listed. With a shared database, all live replicas are listed. A resting target is not used until the given time, because its vendor refused, failed or limited requests.',
   ],
   options: [jsonOption()],
   examples: [{ line: 'hopgate status', summary: 'Is it running, and how is it?' }],
@@ -37,6 +37,16 @@ interface Status {
   /** Why it is not ready. */
   readonly reason?: string;
   readonly targets: readonly { readonly target: string; readonly state: string }[];
+  /** With a shared database: the live ones. */
+  readonly replicas?: readonly StatusReplica[];
+}
+
+interface StatusReplica {
+  readonly id: string;
+  readonly host: string;
+  readonly version: string;
+  readonly config: string;
+  readonly started: string;
 }
 
 async function runStatus(invocation: Invocation): Promise<number> {
@@ -44,10 +54,11 @@ async function runStatus(invocation: Invocation): Promise<number> {
   const config = await loadOrReport(invocation);
   if (config === undefined) return 1;
   const ask = (path: string) => askGateway(config, io.fetch, path);
-  const [about, readiness, health] = await Promise.all([
+  const [about, readiness, health, engines] = await Promise.all([
     ask('/'),
     ask('/readyz'),
     ask('/health/targets'),
+    config.engines.database && ask('/health/engines'),
   ]);
   const url = reachableUrl(config.listen);
   if (about !== undefined && about.body?.name !== 'hopgate') {
@@ -63,6 +74,7 @@ async function runStatus(invocation: Invocation): Promise<number> {
     ...(typeof about?.body?.version === 'string' && { version: about.body.version }),
     ...(typeof readiness?.body?.reason === 'string' && { reason: readiness.body.reason }),
     targets: targetsIn(health?.body?.targets),
+    ...(engines !== undefined && { replicas: replicasIn(engines.body?.replicas) }),
   };
   if (flag('json')) out.line(JSON.stringify(status, null, 2));
   else print(invocation, status, restsIn(health?.body));
@@ -71,7 +83,7 @@ async function runStatus(invocation: Invocation): Promise<number> {
 
 function print(
   { out }: Invocation,
-  { running, ready, url, config, version, reason, targets }: Status,
+  { running, ready, url, config, version, reason, targets, replicas = [] }: Status,
   rests: ReturnType<typeof restsIn>,
 ): void {
   if (!running) {
@@ -85,6 +97,14 @@ function print(
   out.line(`  configuration  ${config}`);
   out.line(`  exchanges      ${url}/ui`);
   out.line(`  manual         ${url}/docs`);
+  if (replicas.length > 0) {
+    out.line();
+    const rows = replicas.map((one) => [one.host, one.version, one.config, one.started]);
+    const head = ['REPLICA', 'VERSION', 'CONFIGURATION', 'STARTED'];
+    const [first, ...lines] = fittingTable(rows, head, out.columns, []);
+    out.line(out.paint('bold', first!));
+    for (const line of lines) out.line(line);
+  }
   if (targets.length === 0) return;
   out.line();
   const why = new Map(rests.map(({ target, rests: all }) => [target, all.join('; ')]));
@@ -95,6 +115,18 @@ function print(
     out.line(targets[i]!.state === 'serving' ? line : out.paint('yellow', line));
   });
 }
+
+const replicasIn = (value: Json | undefined): readonly StatusReplica[] =>
+  (Array.isArray(value) ? (value as readonly Json[]) : []).filter(isObject).map((one) => {
+    const text = (member: Json | undefined) => printableLine(String(member ?? ''), 100);
+    return {
+      id: text(one.id),
+      host: text(one.host),
+      version: text(one.version),
+      config: text(one.config),
+      started: text(one.started),
+    };
+  });
 
 const targetsIn = (value: Json | undefined): Status['targets'] =>
   (Array.isArray(value) ? (value as readonly Json[]) : [])

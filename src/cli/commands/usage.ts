@@ -2,12 +2,17 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { runAtOnce } from '../../lib/loop/steps.ts';
+import { readConfigFile } from '../../config/load.ts';
+import { GatewayError } from '../../conversation/errors.ts';
+import { openEngines } from '../../engines/open-engines.ts';
 import { usdText } from '../../lib/text/usd.ts';
 import { readRowsQuery, spendCsv } from '../../money/rows.ts';
+import type { SpendReader } from '../../money/schema.ts';
+import { sharedSpendReader } from '../../money/shared/open-shared.ts';
 import { openSpendReader } from '../../money/spend-store.ts';
 import { readUsageQuery, type UsageGroup, usageBy, usageJson } from '../../money/usage.ts';
 import type { CommandSpec, Invocation } from '../command.ts';
+import { loadForCommand, reportProblems } from '../load-config.ts';
 import { jsonOption } from '../shared-options.ts';
 import { fittingTable } from '../terminal.ts';
 
@@ -16,7 +21,7 @@ export const USAGE: CommandSpec = {
   group: 'Look',
   summary: 'show what was used and spent',
   description: [
-    'Reads the totals on this machine, whether the gateway runs or not. Times are UTC and count in whole hours, sessions in whole days.',
+    'Reads the totals, whether the gateway runs or not: those of all replicas where engines.database is configured, else those on this machine. Times are UTC and count in whole hours, sessions in whole days.',
     '--csv prints the single tries at upstreams instead, one row each.',
   ],
   options: [
@@ -48,13 +53,15 @@ export const USAGE: CommandSpec = {
   ],
   exits: [
     [0, 'shown, also when there is nothing'],
-    [1, 'the file cannot be read'],
+    [1, 'the configuration, the file or the database cannot be read'],
   ],
   run: runUsage,
 };
 
-async function runUsage({ text, flag, io, out, err }: Invocation): Promise<number> {
-  const path = join(io.environment.home, 'state', 'spend.db');
+type Opened = SpendReader & { close(): void | Promise<void> };
+
+async function runUsage(invocation: Invocation): Promise<number> {
+  const { text, flag, io, out, err } = invocation;
   const parameters: Readonly<Record<string, string | undefined>> = {
     by: text('by'),
     from: text('since'),
@@ -64,19 +71,8 @@ async function runUsage({ text, flag, io, out, err }: Invocation): Promise<numbe
   };
   const now = Date.now();
   const query = readUsageQuery((name) => parameters[name], now);
-  if (!existsSync(path)) {
-    err.line(`Nothing was spent yet: there is no ${path}.`);
-    return 0;
-  }
-  let reader: ReturnType<typeof openSpendReader>;
-  try {
-    reader = openSpendReader(path);
-  } catch (thrown) {
-    err.line(
-      `${path} cannot be read: ${thrown instanceof Error ? thrown.message : String(thrown)}`,
-    );
-    return 1;
-  }
+  const reader = await openReader(invocation);
+  if (typeof reader === 'number') return reader;
   try {
     if (flag('csv')) {
       const from = parameters.from ?? '30d';
@@ -84,14 +80,52 @@ async function runUsage({ text, flag, io, out, err }: Invocation): Promise<numbe
       for await (const piece of spendCsv(reader, rows)) io.stdout.write(piece);
       return 0;
     }
-    const groups = runAtOnce(usageBy(reader, query));
+    const groups = await usageBy(reader, query);
     if (flag('json')) out.line(JSON.stringify(usageJson(query, groups), null, 2));
     else if (groups.length === 0) err.line('Nothing was used in this time.');
     else for (const line of tableOf(groups, query.step !== undefined, out.columns)) out.line(line);
     return 0;
+  } catch (thrown) {
+    if (!(thrown instanceof GatewayError)) throw thrown;
+    err.line(thrown.message);
+    return 1;
   } finally {
-    reader.close();
+    await reader.close();
   }
+}
+
+/** What is read: the shared database or the file. A number: the exit code, and why was said. */
+async function openReader(invocation: Invocation): Promise<Opened | number> {
+  const { io, err } = invocation;
+  const loaded = await loadForCommand(invocation);
+  // Without knowing where spend is, the file of this machine would pass for all of it.
+  if (!loaded.ok && mentionsDatabase(loaded.file)) {
+    reportProblems(invocation, loaded);
+    return 1;
+  }
+  if (loaded.ok && loaded.config.engines.database !== undefined) {
+    const { database } = loaded.config.engines;
+    const engines = openEngines({ database, onError: 'local', seal: [] }, () => {});
+    return { ...sharedSpendReader(engines.database!), close: () => engines.close() };
+  }
+  const path = join(io.environment.home, 'state', 'spend.db');
+  if (!existsSync(path)) {
+    err.line(`Nothing was spent yet: there is no ${path}.`);
+    return 0;
+  }
+  try {
+    return openSpendReader(path);
+  } catch (thrown) {
+    const why = thrown instanceof Error ? thrown.message : String(thrown);
+    err.line(`${path} cannot be read: ${why}`);
+    return 1;
+  }
+}
+
+/** Without one, a configuration with problems (a key that only the service has) keeps nobody from the file. */
+function mentionsDatabase(file: string | undefined): boolean {
+  const text = file === undefined ? undefined : readConfigFile(file);
+  return typeof text === 'string' && /\bdatabase\b/.test(text);
 }
 
 function tableOf(

@@ -1,5 +1,6 @@
 /** The codec of Google's Gemini protocol (`generateContent`). */
 
+import { type ByteList, wholeBytes } from '../../lib/bytes/byte-list.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
 import type { AddressedRequest, Codec, ModelEntry } from '../codec.ts';
 import { bareModel, withoutAddress } from './address.ts';
@@ -37,7 +38,7 @@ function pathOf(model: string, method: string): string {
 }
 
 function addressed(
-  body: Uint8Array,
+  body: Uint8Array | ByteList,
   model: string,
   kind: 'whole' | 'stream' | 'count',
 ): AddressedRequest {
@@ -50,7 +51,7 @@ function addressed(
   return {
     path: pathOf(model, method),
     query: kind === 'stream' ? 'alt=sse' : '',
-    body: withoutAddress(body),
+    body: withoutAddress(wholeBytes(body)),
   };
 }
 

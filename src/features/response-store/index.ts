@@ -6,11 +6,18 @@ import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { nameHash } from '../../lib/store/erasures.ts';
 import { type Chain, isVendorReference } from './chain.ts';
 import { type ItemPageQuery, pageOf } from './item-pages.ts';
-import type { ResponseStore } from './response-store.ts';
+import type { ResponseReads, ResponseStore } from './response-store.ts';
 
 export { isVendorReference } from './chain.ts';
 export type { ItemPageQuery } from './item-pages.ts';
-export { openResponseStore, type ResponseStore, type StoreOptions } from './response-store.ts';
+export {
+  type LocalResponses,
+  openResponseStore,
+  type ResponseReads,
+  type ResponseStore,
+  type StoreOptions,
+} from './response-store.ts';
+export { isOwnId, SharedResponses } from './shared/shared-responses.ts';
 export { DEFAULT_LIMITS, type ResponseLimits, type StoredResponse } from './stored-response.ts';
 
 /** The owner of a gateway key's responses: a hash, so that the store contains no key; '' without auth. */
@@ -52,7 +59,7 @@ export function responseNotFound(id: string): GatewayError {
  */
 export function earlierItems(
   body: JsonObject,
-  store: ResponseStore,
+  store: ResponseReads,
   owner: string,
 ): readonly JsonObject[] | undefined {
   const id = body.previous_response_id;
@@ -120,7 +127,7 @@ function namedItems(input: Json | undefined, guarded: boolean): ReadonlyMap<numb
  */
 export function resolveReferences(
   body: JsonObject,
-  store: ResponseStore,
+  store: ResponseReads,
   owner: string,
   { keeper, mayKnow = false, guarded = false }: ReferenceContext = {},
 ): JsonObject {
@@ -147,6 +154,12 @@ export function resolveReferences(
   });
   return replaced ? { ...body, input } : body;
 }
+
+/** The ids of the items that {@link resolveReferences} looks up for this body. */
+export const referredItems = (
+  { input }: JsonObject,
+  { guarded = false }: ReferenceContext = {},
+): readonly string[] => [...new Set(namedItems(input, guarded).values())];
 
 /** Does the input refer to items, so that a store is needed? */
 export const hasReferences = (body: JsonObject): boolean => namedItems(body.input, false).size > 0;
@@ -204,27 +217,32 @@ export const isUnderWay = ({ status }: JsonObject): boolean =>
 
 /** Updates a background response with the vendor's current version of it. */
 export function update(
-  store: ResponseStore,
+  store: Pick<ResponseStore, 'put'>,
+  reads: ResponseReads,
   id: string,
   owner: string,
   response: JsonObject,
   outputItems: FinishedExchange['outputItems'],
 ): void {
-  const row = store.get(id, owner);
+  const row = reads.get(id, owner);
   if (row === undefined || response.id !== id || !isUnderWay(row.response)) return;
   if (!isUnderWay(response)) store.put({ ...row, output: outputItems(response), response });
 }
 
 /** `GET /v1/responses/{id}`. @throws GatewayError not_found */
-export function retrieve(store: ResponseStore, id: string, owner: string): JsonObject {
+export function retrieve(store: ResponseReads, id: string, owner: string): JsonObject {
   const row = store.get(id, owner);
   if (!row) throw responseNotFound(id);
   return row.response;
 }
 
 /** `DELETE /v1/responses/{id}`. Later links of its chain can no longer be continued. @throws GatewayError not_found */
-export function remove(store: ResponseStore, id: string, owner: string): JsonObject {
-  if (!store.delete(id, owner)) throw responseNotFound(id);
+export async function remove(
+  store: Pick<ResponseStore, 'delete'>,
+  id: string,
+  owner: string,
+): Promise<JsonObject> {
+  if (!(await store.delete(id, owner))) throw responseNotFound(id);
   return { id, object: 'response', deleted: true };
 }
 
@@ -235,7 +253,7 @@ export function remove(store: ResponseStore, id: string, owner: string): JsonObj
  * @throws GatewayError not_found, or invalid_request for the query
  */
 export function listInputItems(
-  store: ResponseStore,
+  store: ResponseReads,
   id: string,
   owner: string,
   query: ItemPageQuery = {},

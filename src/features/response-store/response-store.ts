@@ -20,13 +20,19 @@ import {
   unpack,
 } from './stored-response.ts';
 
-export interface ResponseStore {
-  /** Queues the row; reads see it at once. It replaces the owner's row of the same id. */
-  put(row: StoredResponse): void;
+/** What a request names. */
+export interface NamedResponses {
+  readonly responses?: readonly string[];
+  /** What the responses continue is wanted, too. */
+  readonly chains?: boolean;
+  /** Output items. */
+  readonly items?: readonly string[];
+}
+
+/** Answers at once. @throws GatewayError overloaded (503) where shared engines that would know are away */
+export interface ResponseReads {
   /** Undefined where the response is unknown, deleted, or another owner's. */
   get(id: string, owner: string): StoredResponse | undefined;
-  /** Deletes one response; false where `get` would find nothing. */
-  delete(id: string, owner: string): boolean;
   /** The keeper of the response, without reading it; undefined where `get` would find nothing. */
   known(id: string, owner: string): KnownResponse | undefined;
   /** The items up to and including `id`, oldest first, or the id of the missing link. */
@@ -35,14 +41,50 @@ export interface ResponseStore {
   chainInSteps(id: string, owner: string): Promise<Chain>;
   /** The owner's output items with these ids; unknown ones are left out. */
   items(ids: Iterable<string>, owner: string): ReadonlyMap<string, KnownItem>;
-  /** Deletes every response made with this memory space: now, and again after other processes have written theirs. */
-  eraseSpace(space: string): void;
+}
+
+/** Responses of this machine, or of all replicas. */
+export interface ResponseStore {
+  /** Queues the row; what is fetched from now on has it. It replaces the owner's row of the same id. */
+  put(row: StoredResponse): void;
+  /**
+   * When what was put last can be read on every replica, or is late. Left out: it can be read at once where it is
+   * to be read.
+   */
+  sent?(): Promise<void>;
+  /**
+   * What the request names, ready to be read.
+   * @param lenient what cannot be looked up now counts as unknown
+   */
+  fetch(
+    named: NamedResponses,
+    owner: string,
+    lenient?: boolean,
+  ): ResponseReads | Promise<ResponseReads>;
+  /** Deletes one response; false where there is none. @throws GatewayError */
+  delete(id: string, owner: string): boolean | Promise<boolean>;
+  /** Deletes every response made with this memory space. @throws GatewayError */
+  eraseSpace(space: string): void | Promise<void>;
+  /**
+   * The same for the hash of its name.
+   * @param at as of `instant`: what was begun later stays; left out: now
+   */
+  forgetSpace(hash: string, at?: number): void | Promise<void>;
   /** Writes everything queued; what cannot be written stays queued. Never throws. */
   flush(): void;
   /** Flushes and closes the file. */
-  close(): void;
+  close(): void | Promise<void>;
   /** True with a file, false in memory only. */
   readonly persistent: boolean;
+}
+
+/** Responses of this machine, which can be read without being fetched. */
+export interface LocalResponses extends ResponseStore, ResponseReads {
+  delete(id: string, owner: string): boolean;
+  /** Now, and again after other processes have written theirs. */
+  eraseSpace(space: string): void;
+  forgetSpace(hash: string, at?: number): void;
+  close(): void;
 }
 
 /** An output item that a later request may refer to, and the provider that knows it by its id. */
@@ -78,7 +120,7 @@ const codeOf = (error: unknown) => String((error as { code?: unknown } | null)?.
 const isPassing = (error: unknown) => /BUSY|LOCKED|FULL|IOERR|NOMEM/.test(codeOf(error));
 
 /** Opens the store. Never throws: without a usable file it keeps fewer responses, in memory. */
-export function openResponseStore(options: StoreOptions = {}): ResponseStore {
+export function openResponseStore(options: StoreOptions = {}): LocalResponses {
   const limits: ResponseLimits = { ...DEFAULT_LIMITS, ...options.limits };
   const now = options.now ?? Date.now;
   const warn = options.warn ?? (() => {});
@@ -225,9 +267,25 @@ export function openResponseStore(options: StoreOptions = {}): ResponseStore {
     return chain;
   };
 
+  const forgetSpace = (mark: string, at = preciseNow()) => {
+    erasures.add(mark, at);
+    const erase = () => {
+      for (const write of pending.values()) {
+        if ((write.row ?? write.packed)?.space === mark) pending.remove(write);
+      }
+      withFile((f) => f.eraseSpace(mark, at));
+    };
+    erase();
+    const again = setTimeout(() => {
+      if (!closed) erase();
+    }, ERASE_AGAIN);
+    again.unref();
+  };
+
   open();
 
-  return {
+  const store: LocalResponses = {
+    fetch: () => store,
     put(row) {
       const { space = '', began = Number.POSITIVE_INFINITY } = row;
       if (!closed && !erasures.hasSince(space, began)) enqueue(row.owner, row.id, row);
@@ -281,22 +339,8 @@ export function openResponseStore(options: StoreOptions = {}): ResponseStore {
       }
       return found;
     },
-    eraseSpace(space) {
-      const mark = nameHash(space);
-      const at = preciseNow();
-      erasures.add(mark, at);
-      const erase = () => {
-        for (const write of pending.values()) {
-          if ((write.row ?? write.packed)?.space === mark) pending.remove(write);
-        }
-        withFile((f) => f.eraseSpace(mark, at));
-      };
-      erase();
-      const again = setTimeout(() => {
-        if (!closed) erase();
-      }, ERASE_AGAIN);
-      again.unref();
-    },
+    eraseSpace: (space) => forgetSpace(nameHash(space)),
+    forgetSpace,
     flush() {
       while (writeBatch());
     },
@@ -316,4 +360,5 @@ export function openResponseStore(options: StoreOptions = {}): ResponseStore {
       return file !== undefined;
     },
   };
+  return store;
 }

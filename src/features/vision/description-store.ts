@@ -2,7 +2,12 @@
 
 import type { Database } from 'bun:sqlite';
 import { preciseNow } from '../../lib/loop/precise-time.ts';
-import { ERASURES_KEPT_MS, nameHash, RecentErasures } from '../../lib/store/erasures.ts';
+import {
+  ERASURES_KEPT_MS,
+  type HashedName,
+  nameHash,
+  RecentErasures,
+} from '../../lib/store/erasures.ts';
 import { openStateFile } from '../../lib/store/versioned-store.ts';
 
 export interface DescriptionStore {
@@ -17,7 +22,7 @@ export interface DescriptionStore {
   /** The descriptions of one memory space, which are erased with it. */
   of(space: string): Pick<DescriptionStore, 'get' | 'put' | 'settled'>;
   /** Removes the descriptions of a space; those in progress are not stored either. */
-  eraseSpace(space: string): void;
+  eraseSpace(space: string | HashedName): void;
   close(): void;
   /** True with a file, false in memory only. */
   readonly persistent: boolean;

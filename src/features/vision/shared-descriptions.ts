@@ -1,5 +1,6 @@
 /** The image descriptions that all replicas share: one image, one description. Those of a memory space go with it. */
 
+import { nameHash } from '../../lib/store/erasures.ts';
 import type { RoomKind, SharedRoom } from '../../lib/store/shared-entries.ts';
 import type { DescriptionStore } from './description-store.ts';
 
@@ -17,10 +18,10 @@ export interface SharedDescriptionStore extends DescriptionStore {
   prefetch(keys: readonly string[], space: string | undefined): Promise<void> | undefined;
 }
 
-/** @param erase voids everything of a space, for all replicas */
+/** @param erase voids everything of the space whose name has this hash, for all replicas */
 export function sharedDescriptionStore(
   room: SharedRoom<string>,
-  erase: (space: string) => void,
+  erase: (hash: string) => void,
 ): SharedDescriptionStore {
   /** The epoch of the space when its image was first asked for: an erasure since voids the description. */
   const requested = new Map<string, string>();
@@ -32,27 +33,31 @@ export function sharedDescriptionStore(
     get: (key) => room.get(key),
     put: (key, text) => put(key, text),
     settled: (key) => room.settled(key),
-    of: (space) => ({
-      get(key) {
-        const text = room.get(key, space);
-        const epoch = room.epochOf(space);
-        const own = `${space}\0${key}`;
-        if (text === undefined && epoch !== undefined && !requested.has(own)) {
-          if (requested.size >= MOST_REQUESTED) requested.delete(requested.keys().next().value!);
-          requested.set(own, epoch);
-        }
-        return text;
-      },
-      put(key, text) {
-        const own = `${space}\0${key}`;
-        const epoch = requested.get(own) ?? room.epochOf(space);
-        requested.delete(own);
-        return epoch === undefined ? text : put(key, text, space, epoch);
-      },
-      settled: (key) => room.settled(key, space),
-    }),
-    prefetch: (keys, space) => (keys.length === 0 ? undefined : room.prefetch(keys, space)),
-    eraseSpace: erase,
+    of(name) {
+      const space = nameHash(name);
+      return {
+        get(key) {
+          const text = room.get(key, space);
+          const epoch = room.epochOf(space);
+          const own = `${space}\0${key}`;
+          if (text === undefined && epoch !== undefined && !requested.has(own)) {
+            if (requested.size >= MOST_REQUESTED) requested.delete(requested.keys().next().value!);
+            requested.set(own, epoch);
+          }
+          return text;
+        },
+        put(key, text) {
+          const own = `${space}\0${key}`;
+          const epoch = requested.get(own) ?? room.epochOf(space);
+          requested.delete(own);
+          return epoch === undefined ? text : put(key, text, space, epoch);
+        },
+        settled: (key) => room.settled(key, space),
+      };
+    },
+    prefetch: (keys, space) =>
+      keys.length === 0 ? undefined : room.prefetch(keys, space && nameHash(space)),
+    eraseSpace: (space) => erase(nameHash(space)),
     close: () => {},
     persistent: true,
   };

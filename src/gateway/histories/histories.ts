@@ -3,6 +3,7 @@
 import { firstMessages } from '../../conversation/session/first-messages.ts';
 import { KnownNodes } from '../../conversation/session/known-nodes.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
+import type { ByteList } from '../../lib/bytes/byte-list.ts';
 import { rememberSearches } from '../../lib/bytes/bytes.ts';
 import { type BodyPieces, bodyPieces } from '../../lib/json/body-pieces.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
@@ -26,7 +27,7 @@ export interface History {
   /** What was decoded from values of the pieces. */
   readonly known: KnownNodes;
   /** The bytes of an encoded body. The bytes of the last one for this protocol are taken where they are the same. */
-  write(protocol: ProtocolName, body: JsonObject): Uint8Array;
+  write(protocol: ProtocolName, body: JsonObject): ByteList;
 }
 
 /** A smaller body costs less than it could save. */
@@ -77,9 +78,12 @@ export class Histories {
   }
 
   #nearest(key: string, body: Buffer): KeptHistory | undefined {
+    const own = this.#sessions.get(key) ?? NONE;
+    // One alone is compared piece by piece in any case.
+    if (own.length < 2) return own[0];
     let nearest: KeptHistory | undefined;
     let most = -1;
-    for (const history of this.#sessions.get(key) ?? NONE) {
+    for (const history of own) {
       const same = history.pieces.sharedWith(body);
       if (same > most) {
         nearest = history;
@@ -164,16 +168,16 @@ class KeptHistory implements History {
     this.#written = new Map(before === undefined ? [] : before.#written);
     this.#onGrown = onGrown;
     this.size = 2 * pieces.bytes.length + PIECE_BYTES * pieces.pieces.length;
-    for (const { bytes } of this.#written.values()) this.size += bytes.length;
+    for (const { held } of this.#written.values()) this.size += held;
   }
 
-  write(protocol: ProtocolName, body: JsonObject): Uint8Array {
+  write(protocol: ProtocolName, body: JsonObject): ByteList {
     const before = this.#written.get(protocol);
     const written = writtenBody(body, before);
     this.#written.set(protocol, written);
-    const added = written.bytes.length - (before?.bytes.length ?? 0);
+    const added = written.held - (before?.held ?? 0);
     this.size += added;
     this.#onGrown(added);
-    return written.bytes;
+    return written.body;
   }
 }

@@ -7,6 +7,7 @@ import type { ChunkSink } from '../../upstream/transport.ts';
 import { endTry, streamEnd } from '../tries/try-account.ts';
 import type { ExchangeFeatures, FollowUp, StreamOutcome } from '../types.ts';
 import type { ByteSink, WritingStream } from './client-lane.ts';
+import { HeldEnd } from './held-end.ts';
 import { incompleteAnswerError } from './open.ts';
 import { concat, type StreamPipeline } from './pipeline.ts';
 
@@ -33,6 +34,12 @@ export interface ClientStreamOptions {
   readonly onFirstByte: () => void;
   /** Sees everything that is written. */
   readonly tap?: (chunk: Uint8Array | string) => void;
+  /** What the end of a complete answer waits for; left out: nothing. */
+  readonly end?: {
+    /** The beginnings of the frames that end an answer. */
+    readonly prefixes: readonly string[];
+    readonly mayGo: (pipeline: StreamPipeline) => void | Promise<void>;
+  };
   /** Called once, when nothing more will be written. */
   readonly onEnd: (end: StreamEnd) => void;
 }
@@ -71,6 +78,7 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
   #blocked = false;
   #keepAlive: IdleTimer | undefined;
   #answer: StreamOutcome | undefined;
+  #heldEnd: HeldEnd | undefined;
   #over = false;
 
   constructor(options: ClientStreamOptions) {
@@ -78,8 +86,10 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
   }
 
   async pull(controller: ByteSink): Promise<void> {
-    const { opened: coming, early, keepAliveMs, signal, onFirstByte } = this.#options;
-    const sink = tapped(controller, this.#options.tap);
+    const { opened: coming, early, keepAliveMs, signal, onFirstByte, end } = this.#options;
+    const plain = tapped(controller, this.#options.tap);
+    this.#heldEnd = end && new HeldEnd(plain, end.prefixes);
+    const sink = this.#heldEnd ?? plain;
     this.#sink = sink;
     const ping = () => {
       if (this.#blocked || this.#over || !(this.#pipeline?.allowsKeepAlive ?? true)) return;
@@ -124,9 +134,17 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
         }
         hop = outcome;
       }
+      if (end !== undefined && this.#pipeline !== undefined) {
+        const told = end.mayGo(this.#pipeline);
+        if (told !== undefined) await told;
+        const slow = this.#heldEnd?.release();
+        if (slow !== undefined) await slow;
+        if (this.#over) return;
+      }
       this.#end({ pipeline: this.#pipeline, error: undefined, clientGone: false });
       sink.close();
     } finally {
+      this.#heldEnd?.stop();
       keep.stop();
     }
   }
@@ -269,6 +287,7 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
   }
 
   async #fail(text: string, error: GatewayError): Promise<never> {
+    void this.#heldEnd?.release();
     if (text !== '') this.#sink.write(text);
     this.#sink.flush();
     this.#end({ pipeline: this.#pipeline, error, clientGone: this.#options.signal.aborted });

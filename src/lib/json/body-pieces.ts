@@ -197,6 +197,8 @@ class PieceScan {
   /** Earlier pieces that were taken: equal ones stay two, as if read anew. */
   readonly #taken: Uint8Array;
   #byLength: Map<number, number[]> | undefined;
+  /** How often it was asked for pieces of a length. */
+  #asked = 0;
   #kept = 0;
   readonly #fresh: number[] = [];
   /** Up to here the bytes are known or listed as fresh. */
@@ -235,14 +237,29 @@ class PieceScan {
     if (end < 0) return -1;
     this.scanned += end - start;
     if (before !== undefined) {
-      this.#byLength ??= byLength(before);
-      for (const i of this.#byLength.get(end - start) ?? NONE) {
+      for (const i of this.#ofLength(end - start)) {
         if (this.#same(i, start, end)) return this.#take(i, start, end);
       }
       this.#cursor++;
     }
     this.#pieces.push({ start, end, box: { value: undefined } });
     return end;
+  }
+
+  /** Earlier pieces that are as long. */
+  #ofLength(length: number): readonly number[] {
+    // A turn has a few new pieces: the index is for those that have many.
+    if (this.#byLength === undefined && this.#asked++ < UNINDEXED) {
+      const found: number[] = [];
+      const pieces = this.#before!.pieces;
+      for (let i = 0; i < pieces.length && found.length < MOST_ALIKE; i++) {
+        const { start, end } = pieces[i]!;
+        if (end - start === length) found.push(i);
+      }
+      return found;
+    }
+    this.#byLength ??= byLength(this.#before!.pieces);
+    return this.#byLength.get(length) ?? NONE;
   }
 
   #same(i: number, start: number, end: number): boolean {
@@ -293,8 +310,13 @@ class PieceScan {
 }
 
 const NONE: readonly number[] = [];
+/** So many new pieces are looked for without an index. */
+const UNINDEXED = 16;
 /** Pieces of one length that are compared; others with it are read anew. */
 const MOST_ALIKE = 8;
+
+/** Says what it is without being parsed. */
+const PLAIN = /^\w*$/;
 
 function byLength(pieces: readonly Piece[]): Map<number, number[]> {
   const found = new Map<number, number[]>();
@@ -307,6 +329,8 @@ function byLength(pieces: readonly Piece[]): Map<number, number[]> {
 }
 
 function keyOf(bytes: Buffer, start: number, end: number): string | undefined {
+  const plain = bytes.toString('latin1', start + 1, end - 1);
+  if (PLAIN.test(plain)) return plain;
   try {
     const key: unknown = JSON.parse(utf8.decode(bytes.subarray(start, end)));
     return typeof key === 'string' ? key : undefined;

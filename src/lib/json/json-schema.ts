@@ -1,6 +1,7 @@
 /** JSON Schema (draft 2020-12, and what older drafts wrote otherwise): whether a value satisfies a schema. */
 
 import type { LinearPattern } from '../text/linear-pattern.ts';
+import { canonicalText } from './canonical.ts';
 import { isObject, type Json, type JsonObject } from './json.ts';
 import { memberOf } from './json-members.ts';
 import { isSchema, patternOf, resolve, type Schema, TYPES } from './json-schema-parts.ts';
@@ -360,16 +361,6 @@ function isMultiple(value: number, step: number): boolean {
   if (Number.isInteger(step) && Number.isInteger(value)) return value % step === 0;
   const times = value / step;
   return Math.abs(times - Math.round(times)) <= Math.abs(times) * Number.EPSILON * 2;
-}
-
-/** A text that is the same for equal values, whatever the order of their keys. */
-function canonicalText(value: Json): string {
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  return JSON.stringify(value, (_key, inside: Json) =>
-    isObject(inside)
-      ? Object.fromEntries(Object.entries(inside).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : inside,
-  );
 }
 
 const short = (text: string) =>

@@ -36,3 +36,17 @@ export function dotted(pointer: string): string {
     .map((part, i) => (/^\d+$/.test(part) ? `[${part}]` : i === 0 ? part : `.${part}`))
     .join('');
 }
+
+/** The pointer of each object and list of a value, down to `deepest` levels. */
+export function pointersIn(root: Json, deepest: number): ReadonlyMap<unknown, string> {
+  const places = new Map<unknown, string>();
+  const visit = (value: Json | undefined, at: string, depth: number) => {
+    if (typeof value !== 'object' || value === null || depth > deepest) return;
+    places.set(value, at);
+    for (const [key, item] of Object.entries(value)) {
+      visit(item as Json, at + pointerOf([key]), depth + 1);
+    }
+  };
+  visit(root, '', 0);
+  return places;
+}

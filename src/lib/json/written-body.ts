@@ -1,16 +1,21 @@
-/** Writes a JSON object as bytes. What an earlier object held is copied from its bytes: equality decides, not identity. */
+/** Writes a JSON object as bytes. What an earlier object held is taken from its bytes: equality decides, not identity. */
 
+import { ByteList, wholeBytes } from '../bytes/byte-list.ts';
 import { isObject, type Json, type JsonObject } from './json.ts';
 
-/** A value and where it stands. */
+/** A value and where its bytes are: a range of a buffer. */
 interface Place {
   readonly value: Json;
+  readonly bytes: Uint8Array;
   readonly start: number;
   readonly end: number;
 }
 
 export interface WrittenBody {
-  readonly bytes: Uint8Array;
+  /** Ranges of the buffers that earlier bodies were written into, and of one of its own. */
+  readonly body: ByteList;
+  /** Bytes of these buffers: at most twice those of the body. */
+  readonly held: number;
   /** Items of lists and large members, in order. */
   readonly places: readonly Place[];
   /** Which of them is the first of a member. */
@@ -49,20 +54,29 @@ export function writtenBody(body: JsonObject, before: WrittenBody | undefined): 
   return writer.done();
 }
 
-/** What is to be written: bytes of its own, or a range of the earlier body. */
+/** What is to be written: a range of a buffer. */
 interface Part {
-  readonly bytes: Uint8Array;
+  bytes: Uint8Array;
   readonly start: number;
   end: number;
 }
 
+/** Stands for the buffer of what is new, until all of that is known. */
+const NEW = new Uint8Array(0);
+/** A body of more ranges is joined to one. */
+const MOST_PARTS = 256;
+
 class BodyWriter {
   readonly #before: WrittenBody | undefined;
   readonly #parts: Part[] = [];
-  readonly #places: Place[] = [];
+  readonly #places: { -readonly [key in keyof Place]: Place[key] }[] = [];
+  /** Where each place stands in the whole. */
+  readonly #starts: number[] = [];
   readonly #firsts = new Map<string, number>();
   #text = '';
   #size = 0;
+  readonly #made: Uint8Array[] = [];
+  #madeSize = 0;
   /** Where the next value is expected among the earlier ones. */
   #cursor = 0;
 
@@ -84,20 +98,25 @@ class BodyWriter {
     // The next one, or one near it, where some were put in or taken out.
     for (let i = this.#cursor; before !== undefined && i < before.places.length; i++) {
       if (i > this.#cursor + 2) break;
-      const { value: old, start, end } = before.places[i]!;
+      const { value: old, bytes, start, end } = before.places[i]!;
       if (!sameJson(old, value)) continue;
       this.#flush();
-      this.#copy(before.bytes, start, end);
       // The earlier value: it is held once.
-      this.#places.push({ value: old, start: this.#size - (end - start), end: this.#size });
+      this.#place(old, bytes, start, end);
       this.#cursor = i + 1;
       return;
     }
     this.#cursor++;
     this.#flush();
-    const bytes = encoder.encode(JSON.stringify(value) ?? 'null');
-    this.#copy(bytes, 0, bytes.length);
-    this.#places.push({ value, start: this.#size - bytes.length, end: this.#size });
+    const start = this.#madeSize;
+    this.#make(JSON.stringify(value) ?? 'null');
+    this.#place(value, NEW, start, this.#madeSize);
+  }
+
+  #place(value: Json, bytes: Uint8Array, start: number, end: number): void {
+    this.#starts.push(this.#size);
+    this.#places.push({ value, bytes, start, end });
+    this.#take(bytes, start, end);
   }
 
   #flush(): void {
@@ -105,22 +124,24 @@ class BodyWriter {
     const text = this.#text;
     this.#text = '';
     const last = this.#parts.at(-1);
-    // Between two neighbours stands what stood there before: one copy takes them all.
-    if (
-      last !== undefined &&
-      last.bytes === this.#before?.bytes &&
-      text === ',' &&
-      last.bytes[last.end] === COMMA
-    ) {
+    // Between two neighbours stands what stood there before: one range takes them all.
+    if (text === ',' && last !== undefined && last.bytes[last.end] === COMMA) {
       last.end++;
       this.#size++;
       return;
     }
-    const bytes = encoder.encode(text);
-    this.#copy(bytes, 0, bytes.length);
+    const start = this.#madeSize;
+    this.#make(text);
+    this.#take(NEW, start, this.#madeSize);
   }
 
-  #copy(bytes: Uint8Array, start: number, end: number): void {
+  #make(text: string): void {
+    const bytes = encoder.encode(text);
+    this.#made.push(bytes);
+    this.#madeSize += bytes.length;
+  }
+
+  #take(bytes: Uint8Array, start: number, end: number): void {
     const last = this.#parts.at(-1);
     this.#size += end - start;
     if (last?.bytes === bytes && last.end === start) last.end = end;
@@ -129,13 +150,30 @@ class BodyWriter {
 
   done(): WrittenBody {
     this.#flush();
-    const bytes = new Uint8Array(this.#size);
-    let at = 0;
+    const made = wholeBytes(new ByteList(this.#made));
+    const buffers = new Set<Uint8Array>();
+    let held = 0;
     for (const part of this.#parts) {
-      bytes.set(part.bytes.subarray(part.start, part.end), at);
-      at += part.end - part.start;
+      if (part.bytes === NEW) part.bytes = made;
+      if (buffers.has(part.bytes)) continue;
+      buffers.add(part.bytes);
+      held += part.bytes.length;
     }
-    return { bytes, places: this.#places, firsts: this.#firsts };
+    for (const place of this.#places) if (place.bytes === NEW) place.bytes = made;
+    const body = new ByteList(
+      this.#parts.map(({ bytes, start, end }) => bytes.subarray(start, end)),
+    );
+    const [places, firsts] = [this.#places, this.#firsts];
+    if (held <= 2 * this.#size && this.#parts.length <= MOST_PARTS) {
+      return { body, held, places, firsts };
+    }
+    const bytes = wholeBytes(body);
+    places.forEach((place, i) => {
+      place.end = this.#starts[i]! + place.end - place.start;
+      place.start = this.#starts[i]!;
+      place.bytes = bytes;
+    });
+    return { body: new ByteList([bytes]), held: bytes.length, places, firsts };
   }
 }
 

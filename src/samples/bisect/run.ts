@@ -151,7 +151,9 @@ function storeSamples(
     const meta = id === undefined ? undefined : probes.find(id);
     if (meta === undefined) return null;
     const exported = probes.export(meta, false);
-    const copiedMeta = { ...exported.meta, owner: as?.name, about };
+    // Not a turn of the session: the request is not the client's.
+    const { session: _, ...own } = exported.meta;
+    const copiedMeta = { ...own, owner: as?.name, about, made_by: 'bisect' } as const;
     return store.import({ ...exported, meta: copiedMeta }).id;
   };
   try {

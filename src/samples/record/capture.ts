@@ -3,7 +3,9 @@
 import type { GatewayError } from '../../conversation/errors.ts';
 import { type EntryName, protocolOf } from '../../conversation/models/endpoint-names.ts';
 import { targetName } from '../../conversation/target.ts';
+import { bytePieces } from '../../lib/bytes/byte-list.ts';
 import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
+import { type HashedName, nameHash } from '../../lib/store/erasures.ts';
 import type { BlankedContent } from '../mask/blank-body.ts';
 import { KnownSecrets } from '../mask/known-secrets.ts';
 import { round, sampleError } from '../meta-values.ts';
@@ -39,6 +41,19 @@ export interface CaptureHooks {
   onRoute(capture: Capture, route: string | undefined): void;
   onEnd(capture: Capture): void;
 }
+
+/** A memory space, or its hash where another replica erased it. */
+export type SpaceName = string | HashedName;
+
+/** @param until not one that began later, in ms since 1970 */
+export const isOfSpace = (
+  { memorySpace, time }: Pick<Capture, 'memorySpace' | 'time'>,
+  space: SpaceName,
+  until = Number.POSITIVE_INFINITY,
+): boolean =>
+  memorySpace !== undefined &&
+  time <= until &&
+  (memorySpace === space || nameHash(memorySpace) === nameHash(space));
 
 // Memory of a stage beside its body: headers, facts, times of its chunks.
 const STAGE_OVERHEAD_BYTES = 2048;
@@ -123,7 +138,7 @@ export class Capture implements Recording, Masking {
       return body;
     };
     const request = open('provider-request', false, { url, headers });
-    this.#push(request, sent.body);
+    for (const piece of bytePieces(sent.body)) this.#push(request, piece);
     this.#close(request);
     let answer: StageBody | undefined;
     return {
@@ -249,9 +264,7 @@ export class Capture implements Recording, Masking {
     if (this.#over || body.over || chunk.length === 0) return;
     const room = this.#hooks.bodyBytes - body.bytes;
     if (chunk.length > room) body.facts.cut = true;
-    // A copy: a view would keep the whole chunk in memory.
-    const taken =
-      chunk.length > room ? new Uint8Array(chunk.subarray(0, Math.max(0, room))) : chunk;
+    const taken = chunk.length > room ? firstOf(chunk, Math.max(0, room)) : chunk;
     if (taken.length === 0 || !this.#hooks.hold(this, taken.length)) return;
     // Only answers arrive in parts: a request is complete when it begins.
     if (body.facts.status !== undefined) {
@@ -269,6 +282,12 @@ export class Capture implements Recording, Masking {
     const pace = body.timings?.text ?? '';
     if (pace !== '') body.facts.pace = pace;
   }
+}
+
+/** A view keeps the whole chunk in memory: a copy, where most of that is cut. */
+function firstOf(chunk: Uint8Array, most: number): Uint8Array {
+  const first = chunk.subarray(0, most);
+  return chunk.length > 2 * most ? new Uint8Array(first) : first;
 }
 
 const IGNORED: HopRecording = { connected() {}, start() {}, chunk() {}, end() {} };

@@ -3,7 +3,7 @@
 import type { RecordedExchange, Recording } from '../recording.ts';
 import type { SampleMeta, SampleRow, SampleWatcher } from '../sample.ts';
 import { metaOf, metaText, rowOf } from '../store/meta.ts';
-import { Capture, type CaptureHooks } from './capture.ts';
+import { Capture, type CaptureHooks, isOfSpace, type SpaceName } from './capture.ts';
 import { readStages, type StageTexts } from './stage-texts.ts';
 
 export interface RecentLimits {
@@ -130,10 +130,10 @@ export class RecentExchanges implements RecentSamples {
     return this.#entries.get(id)?.sample;
   }
 
-  /** Removes all exchanges of a memory space; their number. */
-  eraseSpace(space: string): number {
-    const found = [...this.#entries.values()].filter(
-      ({ capture }) => capture.memorySpace === space,
+  /** Removes all exchanges of a memory space that began until then; their number. */
+  eraseSpace(space: SpaceName, until?: number): number {
+    const found = [...this.#entries.values()].filter(({ capture }) =>
+      isOfSpace(capture, space, until),
     );
     for (const entry of found) this.#remove(entry);
     return found.length;

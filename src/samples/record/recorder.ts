@@ -11,7 +11,7 @@ import { markCut } from '../store/reconcile.ts';
 import { DEFAULT_RETENTION, type Retention } from '../store/retention.ts';
 import { runName } from '../store/run-name.ts';
 import { removeSaved, save } from '../store/save.ts';
-import { Capture, type CaptureHooks } from './capture.ts';
+import { Capture, type CaptureHooks, isOfSpace, type SpaceName } from './capture.ts';
 import { RecentExchanges, type RecentLimits, type RecentSamples } from './recent.ts';
 import { writeQueue } from './write-queue.ts';
 
@@ -40,6 +40,8 @@ export interface RecorderOptions {
   readonly redact?: readonly BlankedContent[];
   /** Secrets of the configuration: masked wherever they occur, whatever they look like. */
   readonly secrets?: readonly string[];
+  /** Called with ids of samples that were removed because of a limit. */
+  readonly onPurged?: (ids: readonly string[]) => void;
   /** Called once for each new problem. */
   readonly warn?: (message: string, cause?: unknown) => void;
   /** Milliseconds since 1970. */
@@ -90,9 +92,10 @@ export interface Recorder {
   watch(watcher: SampleWatcher): () => void;
   /**
    * Removes all samples of a memory space, running exchanges included, and returns their number.
+   * @param until those that began later stay, in ms since 1970; left out: none do
    * @throws what the file system throws
    */
-  eraseSpace(space: string): Promise<number>;
+  eraseSpace(space: SpaceName, until?: number): Promise<number>;
 }
 
 const LIMITS: RecorderLimits = {
@@ -135,7 +138,10 @@ export function openRecorder(options: RecorderOptions): Recorder {
     retention: () => retention,
     now,
     onRemoved: (ids, purged) => {
-      if (purged) count.purged += ids.length;
+      if (purged) {
+        count.purged += ids.length;
+        options.onPurged?.(ids);
+      }
       notifyRemoved(ids);
     },
     onProblem: (what, cause) => reportProblem(what, cause),
@@ -340,15 +346,15 @@ export function openRecorder(options: RecorderOptions): Recorder {
       idle = isIdle();
     },
     flush,
-    async eraseSpace(space) {
-      let count = recent?.eraseSpace(space) ?? 0;
+    async eraseSpace(space, until) {
+      let count = recent?.eraseSpace(space, until) ?? 0;
       for (const capture of open) {
-        if (capture.memorySpace !== space) continue;
+        if (!isOfSpace(capture, space, until)) continue;
         discard(capture);
         count++;
       }
       await flush();
-      return count + (await maintenance.eraseSpace(space)).length;
+      return count + (await maintenance.eraseSpace(space, until)).length;
     },
     watch(watcher) {
       watchers.add(watcher);

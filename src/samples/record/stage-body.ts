@@ -115,7 +115,10 @@ export class StageBody {
 
   /** Copies chunks that are small parts of larger buffers, so that those are free. */
   compact(): void {
-    const whole = this.#waiting.reduce((sum, { buffer }) => sum + buffer.byteLength, 0);
+    // Several chunks may be parts of one.
+    const buffers = new Set(this.#waiting.map(({ buffer }) => buffer));
+    let whole = 0;
+    for (const { byteLength } of buffers) whole += byteLength;
     const held = this.#waiting.reduce((sum, { length }) => sum + length, 0);
     if (whole <= 2 * held) return;
     // Not Buffer.concat: a small Buffer is itself a part of a larger one.

@@ -18,19 +18,19 @@ export interface StageDiff {
   readonly total: number;
 }
 
-/** The stages to compare, with defaults: a request is compared with the last request, an answer with the client's. */
+/** The stages to compare, with defaults: a request is compared with that of the first hop, an answer with the client's. */
 export function stagesToCompare(
   meta: SampleMeta,
   first?: string,
   second?: string,
 ): readonly [a: string, b: string] {
   const toRequest = first === undefined || /request$/.test(first);
-  return [first ?? 'client-request', second ?? (toRequest ? lastRequest(meta) : 'client-response')];
+  return [first ?? 'client-request', second ?? (toRequest ? sentRequest(meta) : 'client-response')];
 }
 
-/** The request that led to the answer: that of the last hop. */
-const lastRequest = (meta: SampleMeta) =>
-  meta.edges.findLast(({ stage }) => /^(hop\d+-)?provider-request$/.test(stage))?.stage ??
+/** What the gateway made of the client's request: later hops also hold what the tool loop added. */
+const sentRequest = (meta: SampleMeta) =>
+  meta.edges.find(({ stage }) => /^(hop\d+-)?provider-request$/.test(stage))?.stage ??
   'provider-request';
 
 /**

@@ -1,7 +1,7 @@
 /** The outcome of one request, read from its answer: status, failure, tokens; and whether two failures are the same. */
 
 import type { Codec, Digest } from '../../codecs/codec.ts';
-import { totalInput, totalOutput } from '../../conversation/usage.ts';
+import { totalInput, totalOutput, type Usage } from '../../conversation/usage.ts';
 import { SseParser } from '../../lib/bytes/sse.ts';
 import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 import { tryParse } from '../../lib/json/json.ts';
@@ -19,6 +19,8 @@ export interface RequestOutcome {
   readonly failure: AnswerFailure | undefined;
   readonly promptTokens: number | undefined;
   readonly outputTokens: number | undefined;
+  /** As the answer reports it. */
+  readonly usage: Usage | undefined;
 }
 
 export interface CompleteAnswer {
@@ -31,7 +33,7 @@ export interface CompleteAnswer {
 
 export function outcomeOf(protocol: Codec, answered: CompleteAnswer): RequestOutcome {
   const { status, headers, body, reset } = answered;
-  const none = { promptTokens: undefined, outputTokens: undefined };
+  const none = { promptTokens: undefined, outputTokens: undefined, usage: undefined };
   const text = () => new TextDecoder().decode(body);
   if (status >= 400) {
     const { kind, message, code } = protocol.decodeError(status, text(), headers);
@@ -54,6 +56,7 @@ export function outcomeOf(protocol: Codec, answered: CompleteAnswer): RequestOut
     failure,
     promptTokens: usage === undefined ? undefined : totalInput(usage),
     outputTokens: usage === undefined ? undefined : totalOutput(usage),
+    usage,
   };
 }
 

@@ -9,6 +9,10 @@ export interface RecordedOutcome extends RequestOutcome {
   readonly answer: string | undefined;
   /** Milliseconds until the end of the answer; undefined when unknown. */
   readonly total: number | undefined;
+  /** Milliseconds until its first byte. */
+  readonly firstByte: number | undefined;
+  /** USD; null when the tokens or the price are unknown. */
+  readonly cost: number | null;
 }
 
 export interface ReplayedRequest {
@@ -19,6 +23,8 @@ export interface ReplayedRequest {
   readonly sent: SendResult;
   /** What was recorded. */
   readonly before: RecordedOutcome | undefined;
+  /** USD; null when the tokens or the price are unknown. */
+  readonly cost: number | null;
 }
 
 export interface SettingResult extends Trials {
@@ -77,7 +83,7 @@ function mean(values: readonly (number | undefined)[]): number | undefined {
 }
 
 /** A run as JSON, for `--json` and the page. */
-export function runAsJson({ source, setting, number, sent, before }: ReplayedRequest) {
+export function runAsJson({ source, setting, number, sent, before, cost }: ReplayedRequest) {
   return {
     sample: source,
     ...(setting !== '' && { setting }),
@@ -88,6 +94,7 @@ export function runAsJson({ source, setting, number, sent, before }: ReplayedReq
     output_tokens: sent.outputTokens ?? null,
     first_byte_ms: sent.firstByte === undefined ? null : Math.round(sent.firstByte),
     ms: Math.round(sent.total),
+    cost,
     answer: sent.answer ?? null,
     target: sent.target,
     notes: sent.notes,
@@ -98,7 +105,9 @@ export function runAsJson({ source, setting, number, sent, before }: ReplayedReq
         error: before.failure ?? null,
         prompt_tokens: before.promptTokens ?? null,
         output_tokens: before.outputTokens ?? null,
+        first_byte_ms: before.firstByte === undefined ? null : Math.round(before.firstByte),
         ms: before.total === undefined ? null : Math.round(before.total),
+        cost: before.cost,
         answer: before.answer ?? null,
       },
     }),

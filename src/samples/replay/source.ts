@@ -23,6 +23,8 @@ export interface ReplaySource {
   readonly answer: CompleteAnswer | undefined;
   /** Milliseconds that the recorded exchange took. */
   readonly totalMs?: number;
+  /** Until the first byte of the recorded answer. */
+  readonly firstByteMs?: number;
 }
 
 // Headers about the client and the protocol; none about credentials or the connection.
@@ -100,7 +102,7 @@ export function fromSample(
     direct,
     target: stageInfo?.target ?? meta.target,
     answer: answerTo(store, meta, stage),
-    ...(direct ? {} : { totalMs: meta.total_ms }),
+    ...(direct ? {} : { totalMs: meta.total_ms, firstByteMs: meta.first_byte_ms }),
   };
 }
 

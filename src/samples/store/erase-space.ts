@@ -1,6 +1,7 @@
 /** Removes the samples of an erased memory space, and those that other processes still write later. */
 
 import type { Steps } from '../../lib/loop/steps.ts';
+import type { HashedName } from '../../lib/store/erasures.ts';
 import type { SampleRow } from '../sample.ts';
 import type { SampleIndex } from './index-store.ts';
 import { removeFiles } from './retention.ts';
@@ -8,17 +9,21 @@ import { removeFiles } from './retention.ts';
 /** Samples whose files are removed between two yields. */
 const PAGE = 10;
 
-/** Removes all samples of a space that the index knows; returns their ids. */
+/**
+ * Removes all samples of a space that the index knows; returns their ids.
+ * @param until those that began later stay, in ms since 1970; left out: none do
+ */
 export function* eraseSpace(
   index: SampleIndex,
   root: string,
-  space: string,
+  space: string | HashedName,
   now: number,
+  until?: number,
 ): Steps<readonly string[]> {
-  index.noteErasure(space, now);
+  index.noteErasure(space, until ?? now);
   const ids: string[] = [];
   for (;;) {
-    const rows = index.ofSpace(space, PAGE);
+    const rows = index.ofSpace(space, PAGE, until);
     if (rows.length === 0) break;
     ids.push(...removeAll(index, root, rows));
     yield;

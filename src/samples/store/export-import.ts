@@ -28,9 +28,13 @@ export function exportSample(
     const shown = redact ? blankBody(bytes, file.endsWith('.sse')) : bytes;
     return [{ stage, name: file, ...content(shown) }];
   });
-  const exportedMeta = redact ? { ...meta, redacted: ['texts', 'images'] } : meta;
+  const own = withoutObject(meta);
+  const exportedMeta = redact ? { ...own, redacted: ['texts', 'images'] } : own;
   return { hopgate_sample: 1, meta: exportedMeta, files };
 }
+
+/** Its bodies come with it. */
+const withoutObject = ({ object: _, ...own }: SampleMeta): SampleMeta => own;
 
 function content(bytes: Uint8Array): { text: string } | { base64: string } {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
@@ -45,7 +49,8 @@ function content(bytes: Uint8Array): { text: string } | { base64: string } {
  * @throws Error for anything but an exported sample
  */
 export function importSample(root: string, sample: ExportedSample): SampleMeta {
-  const { meta, files } = sample;
+  const { files } = sample;
+  const meta = isObject(sample.meta) ? withoutObject(sample.meta) : sample.meta;
   if (sample.hopgate_sample !== 1 || !isObject(meta) || !Array.isArray(files)) {
     throw new Error('This is not an exported sample.');
   }

@@ -56,6 +56,7 @@ export function conditionsOf(filter: SampleFilter): Conditions {
   if (filter.key !== undefined) add('owner = ?', filter.key);
   if (filter.client !== undefined) add('lower(client) GLOB ?', glob(filter.client));
   if (filter.target !== undefined) add('lower(target) GLOB ?', glob(filter.target));
+  if (filter.made !== undefined) add('made_by = ?', filter.made === 'traffic' ? '' : filter.made);
   if (filter.slower !== undefined) add('total_ms >= ?', filter.slower);
   if (filter.cost !== undefined) add('cost >= ?', filter.cost);
   if (filter.before !== undefined) {

@@ -4,6 +4,7 @@ import { Database, type SQLQueryBindings, type Statement } from 'bun:sqlite';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EntryName } from '../../conversation/models/endpoint-names.ts';
+import { HashedName, nameHash } from '../../lib/store/erasures.ts';
 import { fileAt, isDamage, openPrivate } from '../../lib/store/versioned-store.ts';
 import { hashedSpace } from '../mask/meta-mask.ts';
 import type { SampleFilter, SampleRow, SampleStatistics, SampleStore } from '../sample.ts';
@@ -11,7 +12,7 @@ import { conditionsOf, orderOf, sourceOf } from './index-query.ts';
 import { statisticsOf } from './index-statistics.ts';
 import { TEXT_SCHEMA, type TextIndex, textsOf } from './text-store.ts';
 
-const VERSION = 5;
+const VERSION = 6;
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS samples (
   number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, entry TEXT NOT NULL, state TEXT NOT NULL, time REAL NOT NULL,
@@ -20,7 +21,7 @@ CREATE TABLE IF NOT EXISTS samples (
   notes TEXT NOT NULL, input_tokens REAL, output_tokens REAL, cached_tokens REAL,
   cache_write_tokens REAL, cache_write_1h_tokens REAL, reasoning_tokens REAL, first_byte_ms REAL,
   total_ms REAL, session TEXT NOT NULL, owner TEXT NOT NULL, client TEXT NOT NULL,
-  bytes INTEGER NOT NULL, memory_space TEXT NOT NULL, texts_read INTEGER NOT NULL DEFAULT 0
+  made_by TEXT NOT NULL, bytes INTEGER NOT NULL, memory_space TEXT NOT NULL, texts_read INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX IF NOT EXISTS samples_time ON samples (time);
 CREATE INDEX IF NOT EXISTS samples_failed ON samples (failed, time);
@@ -64,16 +65,24 @@ const COLUMNS = [
   'session',
   'owner',
   'client',
+  'made_by',
   'bytes',
   'memory_space',
 ] as const;
 const ROW = COLUMNS.join(', ');
 /** Columns that may be missing in a row. */
-const EMPTY: Readonly<Record<string, string>> = { memory_space: '', client: '' };
+const EMPTY: Readonly<Record<string, string>> = { memory_space: '', client: '', made_by: '' };
 
 export interface Totals {
   readonly count: number;
   readonly bytes: number;
+}
+
+/** A sample that is over, with its number in the index, which grows. */
+export interface FinishedSample {
+  readonly number: number;
+  readonly id: string;
+  readonly entry: EntryName;
 }
 
 export interface SampleIndex {
@@ -97,10 +106,12 @@ export interface SampleIndex {
   totals(failed: boolean): Totals;
   /** The oldest samples, oldest first. */
   oldest(failed: boolean, limit: number): readonly SampleRow[];
-  /** Samples of a memory space. */
-  ofSpace(space: string, limit: number): readonly SampleRow[];
+  /** Samples of a memory space that began at this time or before, in ms since 1970; left out: all of them. */
+  ofSpace(space: string | HashedName, limit: number, until?: number): readonly SampleRow[];
+  /** Samples that are over, in the order in which they came into the index; `number` goes on behind it. */
+  finishedAfter(number: number, limit: number): readonly FinishedSample[];
   /** Records that a space was erased at this time, in ms since 1970; its name is kept as a hash. */
-  noteErasure(space: string, at: number): void;
+  noteErasure(space: string | HashedName, at: number): void;
   /** Rows whose space was erased after they began. */
   erased(rows: readonly SampleRow[]): readonly SampleRow[];
   /** Clears removed rows out of the file and its log, unless another connection still reads them. */
@@ -196,7 +207,8 @@ export function openIndex(root: string, fill?: (index: SampleIndex) => void): Sa
     idsAfter: (entry, id, limit) => run((of) => of.idsAfter(entry, id, limit)),
     totals: (failed) => run((of) => of.totals(failed)),
     oldest: (failed, limit) => run((of) => of.oldest(failed, limit)),
-    ofSpace: (space, limit) => run((of) => of.ofSpace(space, limit)),
+    ofSpace: (space, limit, until) => run((of) => of.ofSpace(space, limit, until)),
+    finishedAfter: (number, limit) => run((of) => of.finishedAfter(number, limit)),
     noteErasure: (space, at) => run((of) => of.noteErasure(space, at)),
     erased: (rows) => run((of) => of.erased(rows)),
     scrub: () => run((of) => of.scrub()),
@@ -260,10 +272,9 @@ const rowOf = (row: StoredRow): SampleRow => ({
 
 /** Milliseconds: longer than any exchange that began before the erasure. */
 const ERASURES_KEPT = 86_400_000;
-const hashOf = (space: string) => hashedSpace(space).slice('sha256:'.length);
 /** The hash for a row, which may hold a hash already. */
 const hashIn = (space: string) =>
-  space.startsWith('sha256:') ? space.slice('sha256:'.length) : hashOf(space);
+  space.startsWith('sha256:') ? space.slice('sha256:'.length) : nameHash(space);
 
 function indexOf(db: Database): SampleIndex {
   const of = <Row, Args extends SQLQueryBindings[]>(sql: string) =>
@@ -283,9 +294,20 @@ function indexOf(db: Database): SampleIndex {
   const oldest = of<StoredRow, [number, number]>(
     `SELECT ${ROW} FROM samples WHERE failed = ? AND state != 'open' ORDER BY time, id LIMIT ?`,
   );
-  const ofSpace = of<StoredRow, [string, string, number]>(
-    `SELECT ${ROW} FROM samples WHERE memory_space != '' AND memory_space IN (?, ?) LIMIT ?`,
+  const ofSpace = of<StoredRow, [string, string, number, number]>(
+    `SELECT ${ROW} FROM samples WHERE memory_space != '' AND memory_space IN (?, ?) AND time <= ? LIMIT ?`,
   );
+  const spaces = of<{ memory_space: string }, []>(
+    `SELECT DISTINCT memory_space FROM samples WHERE memory_space != ''`,
+  );
+  const finishedAfter = of<FinishedSample, [number, number]>(
+    `SELECT number, id, entry FROM samples WHERE number > ? AND state != 'open' ORDER BY number LIMIT ?`,
+  );
+  /** The name under which rows have a space of which only the hash is known. */
+  const nameOf = (space: string | HashedName) =>
+    space instanceof HashedName
+      ? spaces.all().find((row) => hashIn(row.memory_space) === space.hash)?.memory_space
+      : space;
   const noteErasure = of<unknown, [string, number]>(
     'INSERT OR REPLACE INTO erasures VALUES (?, ?)',
   );
@@ -325,11 +347,16 @@ function indexOf(db: Database): SampleIndex {
     idsAfter: (entry, id, limit) => idsAfter.all(entry, id, limit),
     totals: (failed) => totals.get(failed ? 1 : 0)!,
     oldest: (failed, limit) => oldest.all(failed ? 1 : 0, limit).map(rowOf),
-    ofSpace: (space, limit) =>
-      space === '' ? [] : ofSpace.all(space, hashedSpace(space), limit).map(rowOf),
+    ofSpace: (space, limit, until = Number.MAX_SAFE_INTEGER) => {
+      const name = nameOf(space);
+      if (name === undefined || name === '') return [];
+      const hashed = space instanceof HashedName ? `sha256:${space.hash}` : hashedSpace(space);
+      return ofSpace.all(name, hashed, until, limit).map(rowOf);
+    },
+    finishedAfter: (number, limit) => finishedAfter.all(number, limit),
     noteErasure: (space, at) => {
       forgetErasures.run(at - ERASURES_KEPT);
-      noteErasure.run(hashOf(space), at);
+      noteErasure.run(nameHash(space), at);
     },
     erased: (rows) =>
       rows.filter(({ memory_space: space = '', time }) => {

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runInSlices } from '../../lib/loop/steps.ts';
+import type { HashedName } from '../../lib/store/erasures.ts';
 import type { SampleMeta } from '../sample.ts';
 import { eraseSpace, putUnerased } from './erase-space.ts';
 import { onIndexRebuilt, openIndex, type SampleIndexFile } from './index-store.ts';
@@ -94,10 +95,13 @@ export class StoreMaintenance {
       });
   }
 
-  /** Removes all samples of a memory space and returns their ids. @throws what the file system throws */
-  async eraseSpace(space: string): Promise<readonly string[]> {
+  /**
+   * Removes all samples of a memory space, or those that began until then, and returns their ids.
+   * @throws what the file system throws
+   */
+  async eraseSpace(space: string | HashedName, until?: number): Promise<readonly string[]> {
     if (!existsSync(this.#options.root)) return [];
-    const erasing = this.#eraseSpace(space);
+    const erasing = this.#eraseSpace(space, until);
     this.#erasures.add(erasing);
     try {
       return await erasing;
@@ -160,14 +164,14 @@ export class StoreMaintenance {
     await runInSlices(reconcile(index, root, { ...options, names }), stopped);
   }
 
-  async #eraseSpace(space: string): Promise<readonly string[]> {
+  async #eraseSpace(space: string | HashedName, until?: number): Promise<readonly string[]> {
     const { root, own, now } = this.#options;
     const gone: string[] = [];
     for (let tries = 0; tries < ERASE_TRIES; tries++) {
       const index = this.#index;
       const { rebuilds } = index;
       await this.#reconcile({ own }, () => false);
-      gone.push(...((await runInSlices(eraseSpace(index, root, space, now()))) ?? []));
+      gone.push(...((await runInSlices(eraseSpace(index, root, space, now(), until))) ?? []));
       if (index.rebuilds === rebuilds) break;
     }
     this.#options.onRemoved(gone, false);

@@ -117,6 +117,7 @@ export function rowOf(meta: SampleMeta, bytes?: number): SampleRow {
     owner: meta.owner ?? '',
     client: clientName(request?.headers?.['user-agent'] ?? ''),
     ...(meta.memory_space !== undefined && { memory_space: meta.memory_space }),
+    made_by: meta.made_by ?? '',
     bytes: bytes ?? meta.edges.reduce((sum, stageInfo) => sum + stageInfo.bytes, 0),
   };
 }

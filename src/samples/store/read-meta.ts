@@ -23,6 +23,8 @@ export function readMeta(
   const folder = join(root, entry);
   const value = readJson(join(folder, fileName(id, 'meta', false)));
   const meta = isObject(value) ? (value as unknown as Partial<SampleMeta>) : undefined;
+  const elsewhere = meta?.object && wholeOf(meta, folder, entry, id);
+  if (elsewhere !== undefined) return elsewhere;
   const state = meta === undefined ? stateWithout(folder, files) : stateOf(meta, own);
   const known = new Map((meta?.edges ?? []).map((stageInfo) => [stageInfo.file, stageInfo]));
   // First the order of the meta file, then all other files.
@@ -53,21 +55,32 @@ export function readMeta(
 }
 
 /**
- * The meta of a sample that is complete and lies there as its meta says, without looking through the
- * folder of thousands; undefined for any other.
+ * The meta of a sample that is complete and lies there (or in the object store) as its meta says, without
+ * looking through the folder of thousands; undefined for any other.
  */
 export function readWhole(root: string, entry: EntryName, id: string): SampleMeta | undefined {
   const folder = join(root, entry);
   const value = readJson(join(folder, fileName(id, 'meta', false)));
-  const meta = isObject(value) ? (value as unknown as Partial<SampleMeta>) : undefined;
-  if (meta?.state !== 'done' || meta.id !== id || !Array.isArray(meta.edges)) return undefined;
+  return isObject(value)
+    ? wholeOf(value as unknown as Partial<SampleMeta>, folder, entry, id)
+    : undefined;
+}
+
+function wholeOf(
+  meta: Partial<SampleMeta>,
+  folder: string,
+  entry: EntryName,
+  id: string,
+): SampleMeta | undefined {
+  if (meta.id !== id || !Array.isArray(meta.edges)) return undefined;
+  if (meta.state !== 'done' && meta.object === undefined) return undefined;
   const there = meta.edges.every(
     ({ file, stage }) =>
       parseName(String(file))?.id === id &&
       parseName(String(file))?.stage === stage &&
-      existsSync(join(folder, file)),
+      (meta.object !== undefined || existsSync(join(folder, file))),
   );
-  if (!there || meta.edges.length === 0) return undefined;
+  if (!there || (meta.edges.length === 0 && meta.object === undefined)) return undefined;
   return { ...(meta as SampleMeta), entry, notes: notesOf(meta.notes), masked: meta.masked ?? 0 };
 }
 

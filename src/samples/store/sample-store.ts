@@ -19,8 +19,13 @@ import { ENTRIES, filesOf, isId } from './sample-files.ts';
  * Opens the samples of a folder; a missing folder is an empty store. Never throws.
  * @param indexed a recorder of this process keeps the index in line with the files, so the store does not;
  *   methods that query the index then throw GatewayError overloaded while it is busy
+ * @param fetch brings bodies here that another replica recorded; left out: only what lies here can be read
  */
-export function openSampleStore(root: string, indexed = false): SampleStore {
+export function openSampleStore(
+  root: string,
+  indexed = false,
+  fetch?: SampleStore['fetch'],
+): SampleStore {
   let index: SampleIndex | undefined;
 
   const ready = (): SampleIndex => {
@@ -74,6 +79,7 @@ export function openSampleStore(root: string, indexed = false): SampleStore {
       return only === undefined || other !== undefined ? undefined : meta(only.entry, only.id);
     },
     matching: (part, limit) => (part === '' ? [] : ready().matching(part, limit)),
+    fetch: async (of) => fetch?.(of),
     read(of, stage) {
       if (stageInfoOf(of, stage) === undefined) return undefined;
       try {

@@ -4,6 +4,7 @@ import type { FinishReason } from '../../conversation/events.ts';
 import type { Note } from '../../conversation/notes.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import type { Usage } from '../../conversation/usage.ts';
+import type { MeaningDiff } from '../../samples/compare/types.ts';
 import type {
   ExplainedChange,
   SampleError,
@@ -13,6 +14,7 @@ import type {
   SampleToolRun,
 } from '../../samples/sample.ts';
 
+export type * from '../../samples/compare/types.ts';
 export type * from './bodies/api-body.ts';
 export type * from './jobs/api-jobs.ts';
 export type * from './sessions/api-sessions.ts';
@@ -257,7 +259,7 @@ export interface TryView {
  */
 export const BODY_BYTES_HEADER = 'x-hopgate-bytes';
 
-/** `GET /ui/api/samples/:id/diff?a=STAGE&b=STAGE`; left out: the client's request and that of the last hop. */
+/** `GET /ui/api/samples/:id/diff?a=STAGE&b=STAGE`; left out: the client's request and that of the first hop. */
 export interface DiffView {
   readonly a: string;
   readonly b: string;
@@ -268,6 +270,8 @@ export interface DiffView {
   readonly total: number;
   /** Notes of the exchange, which describe the rules of the changes. */
   readonly notes: readonly Note[];
+  /** By what both bodies say, whatever their protocols; null where that cannot be read. Texts: 200,000 characters at most. */
+  readonly meaning: MeaningDiff | null;
 }
 
 /**

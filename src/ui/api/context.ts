@@ -1,13 +1,14 @@
 /** What the routes of the page's API share: samples on disk, prices, running jobs and open event streams. */
 
 import type { Config } from '../../config/config.ts';
+import type { RecentSamples } from '../../samples/record/recent.ts';
 import { type Prices, pricesOf } from '../../samples/replay/cost.ts';
-import type { SampleMeta, SampleStore } from '../../samples/sample.ts';
+import type { SampleMeta, SampleStore, SampleWatcher } from '../../samples/sample.ts';
 import type { Viewer } from './guard.ts';
 import { createJobs, type Jobs } from './jobs/jobs.ts';
 import { createLive, type Live } from './live.ts';
 import type { UiOptions } from './options.ts';
-import { withRecent } from './recent-store.ts';
+import { exchangesInMemory, withRecent } from './recent-store.ts';
 import { metaFor } from './sample.ts';
 import { TextSearch } from './search/text-search.ts';
 
@@ -20,11 +21,14 @@ export class ApiContext {
   readonly jobs: Jobs = createJobs();
   readonly texts: TextSearch;
   readonly #unwatch: () => void;
+  /** Exchanges in memory, here and on other replicas. */
+  readonly #recent: RecentSamples | undefined;
   #store: SampleStore | undefined;
   #priced: { readonly config: Config; readonly prices: Prices } | undefined;
 
   constructor(options: UiOptions) {
     this.options = options;
+    this.#recent = exchangesInMemory(options.recorder.recent, options.replicas?.running);
     this.live = createLive(this);
     this.texts = new TextSearch({
       store: () => this.store,
@@ -41,7 +45,7 @@ export class ApiContext {
       }, READ_AFTER);
       timer.unref();
     };
-    const unwatch = options.watch({ row: ({ state }) => state !== 'open' && later(), gone() {} });
+    const unwatch = this.watch({ row: ({ state }) => state !== 'open' && later(), gone() {} });
     this.#unwatch = () => {
       clearTimeout(timer);
       unwatch();
@@ -51,21 +55,33 @@ export class ApiContext {
   /** The exchanges on disk and in memory; opened at the first use. */
   get store(): SampleStore {
     if (this.#store === undefined) {
-      const { samples, root, recorder } = this.options;
-      const disk = samples(root, true);
+      const { samples, root, replicas } = this.options;
+      const disk = samples(root, true, replicas && ((meta) => replicas.fetch(meta)));
       this.#store =
-        recorder.recent === undefined ? disk : withRecent(disk, recorder.recent, () => this.prices);
+        this.#recent === undefined ? disk : withRecent(disk, this.#recent, () => this.prices);
     }
     return this.#store;
   }
 
   /**
-   * The sample of an id; one in memory is masked first. One that this viewer may not see is reported as missing.
-   * @throws GatewayError not_found
+   * The sample of an id, its bodies included; one in memory is masked first. One that this viewer may not see is reported as missing.
+   * @throws GatewayError not_found, overloaded where bodies cannot be fetched now
    */
   async sampleFor(id: string, viewer: Viewer): Promise<SampleMeta> {
     await this.options.recorder.recent?.read(id);
-    return metaFor(this.store, id, viewer);
+    const meta = metaFor(this.store, id, viewer);
+    await this.store.fetch(meta);
+    return meta;
+  }
+
+  /** Calls the watcher for every exchange, here and on other replicas, until the returned function is called. */
+  watch(watcher: SampleWatcher): () => void {
+    const unwatch = this.options.watch(watcher);
+    const unwatchOthers = this.options.replicas?.watch(watcher);
+    return () => {
+      unwatch();
+      unwatchOthers?.();
+    };
   }
 
   /** Prices of the configuration in force. */

@@ -10,16 +10,16 @@ import { misfit } from './parameters.ts';
 /** Bytes of a request to this API. */
 const MOST_BYTES = 64 * 1024;
 
-/** The JSON object that a request carries. @throws GatewayError invalid_request, too_large */
-export async function readJson(request: Request): Promise<JsonObject> {
+/** The JSON object that a request carries. @param most bytes @throws GatewayError invalid_request, too_large */
+export async function readJson(request: Request, most = MOST_BYTES): Promise<JsonObject> {
   const type = request.headers.get('content-type') ?? '';
   // A page of another site can send forms and plain text without asking first, but not JSON.
   if (!/^application\/json\b/i.test(type)) {
     throw invalid('Send JSON, with "content-type: application/json".');
   }
-  const large = () => new GatewayError('too_large', `The body is larger than ${MOST_BYTES} bytes.`);
-  if (Number(request.headers.get('content-length') ?? 0) > MOST_BYTES) throw large();
-  const { bytes, truncated } = await readUpTo(request.body, MOST_BYTES);
+  const large = () => new GatewayError('too_large', `The body is larger than ${most} bytes.`);
+  if (Number(request.headers.get('content-length') ?? 0) > most) throw large();
+  const { bytes, truncated } = await readUpTo(request.body, most);
   if (truncated) throw large();
   const value = tryParse(new TextDecoder().decode(bytes));
   if (!isObject(value)) throw invalid('The body is not a JSON object.');

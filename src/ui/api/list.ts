@@ -18,6 +18,8 @@ import type { Viewer } from './guard.ts';
 import { wholeNumber } from './parameters.ts';
 import type { Found } from './search/text-search.ts';
 
+const MADE = { title: 'made', description: '"traffic" or "bisect"' };
+
 /** Conditions that exchanges must meet; empty ones count as left out. */
 export const FILTER_QUERY = Type.Partial(
   Type.Object({
@@ -32,6 +34,7 @@ export const FILTER_QUERY = Type.Partial(
     key: Type.String(),
     client: Type.String(),
     target: Type.String(),
+    made: Type.String({ ...MADE, pattern: '^(traffic|bisect)?$' }),
     slower: Type.String(),
     cost: Type.String(),
     sort: Type.String(),
@@ -72,6 +75,7 @@ export function filterOfQuery(query: FilterQuery, { owner }: Viewer): SampleFilt
     ...(query.key !== undefined && { key: query.key }),
     ...(query.client !== undefined && { client: query.client }),
     ...(query.target !== undefined && { target: query.target }),
+    ...(query.made !== undefined && query.made !== '' && { made: query.made }),
     ...(query.slower !== undefined && { slower: parseDuration(query.slower) }),
     ...(query.cost !== undefined && { cost: parseUsd(query.cost) }),
     ...(query.sort !== undefined && { sort: parseSort(query.sort) }),
@@ -218,7 +222,7 @@ export function fits(
   filter: SampleFilter,
 ): boolean {
   const { since, until, entry, session, error, owner, note, model, status, q } = filter;
-  const { key, client, target, slower, cost, found } = filter;
+  const { key, client, target, made, slower, cost, found } = filter;
   const names = row.notes.split(',').map((one) => one.split('=')[0]);
   const pattern = [row.id, row.model, row.target, row.session, row.error, row.notes];
   return (
@@ -236,6 +240,7 @@ export function fits(
     (key === undefined || row.owner === key) &&
     (client === undefined || matchesFilterGlob(client, row.client)) &&
     (target === undefined || matchesFilterGlob(target, row.target)) &&
+    (made === undefined || row.made_by === (made === 'traffic' ? '' : made)) &&
     (slower === undefined || (row.total_ms ?? -1) >= slower) &&
     (cost === undefined || (row.cost ?? -1) >= cost) &&
     (q === undefined ||

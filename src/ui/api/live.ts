@@ -3,7 +3,7 @@
 import { Elysia } from 'elysia';
 import { GatewayError } from '../../conversation/errors.ts';
 import type { Prices } from '../../samples/replay/cost.ts';
-import type { SampleRow, SampleStore } from '../../samples/sample.ts';
+import type { SampleRow, SampleStore, SampleWatcher } from '../../samples/sample.ts';
 import type { LiveEvent } from './api.ts';
 import { eventStream } from './event-stream.ts';
 import { guard, type Viewer } from './guard.ts';
@@ -36,7 +36,9 @@ export const liveRoutes = (live: Live, options: UiOptions) =>
 
 /** What the live list reads: `store` and `prices` as they are when they are needed. */
 export interface LiveSources {
-  readonly options: Pick<UiOptions, 'watch' | 'config'>;
+  readonly options: Pick<UiOptions, 'config'>;
+  /** Calls the watcher for every exchange until the returned function is called. */
+  watch(watcher: SampleWatcher): () => void;
   readonly store: SampleStore;
   readonly prices: Prices;
 }
@@ -77,7 +79,7 @@ export function createLive(sources: LiveSources): Live {
         stream.send({ type: 'row', row });
       };
       stream.send({ type: 'hello', now: Date.now() });
-      unwatch = sources.options.watch({ row, gone });
+      unwatch = sources.watch({ row, gone });
       rows.add(row);
       if (sources.options.config().workers > 1) {
         poll = setInterval(pollOtherProcesses(sources, filter, row), POLL_EVERY);

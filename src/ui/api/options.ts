@@ -6,8 +6,19 @@ import type { ProtocolName } from '../../conversation/types.ts';
 import type { Json } from '../../lib/json/json.ts';
 import type { SampleServices } from '../../samples/in-process-gateway.ts';
 import type { Recorder } from '../../samples/record/recorder.ts';
-import type { SampleWatcher } from '../../samples/sample.ts';
+import type { SampleMeta, SampleRow, SampleWatcher } from '../../samples/sample.ts';
 import type { Access } from '../../server/auth.ts';
+
+/** What other replicas record and run. */
+export interface ReplicaSamples {
+  /** Brings the bodies of a sample here. @throws GatewayError */
+  fetch(meta: SampleMeta): Promise<void>;
+  watch(watcher: SampleWatcher): () => void;
+  /** Exchanges that run there; undefined where nobody tells. */
+  readonly running:
+    | { rows(): readonly SampleRow[]; find(id: string): SampleMeta | undefined }
+    | undefined;
+}
 
 export interface UiOptions extends SampleServices {
   readonly version: string;
@@ -21,6 +32,8 @@ export interface UiOptions extends SampleServices {
   mend(body: Json, protocol: ProtocolName, notes: Notes): Json;
   /** Its mode may be switched here, and the exchanges that it holds in memory are shown. */
   readonly recorder: Pick<Recorder, 'mode' | 'switchMode' | 'recent'>;
+  /** Exchanges of other replicas. */
+  readonly replicas?: ReplicaSamples;
   /** Calls the watcher for every exchange that this process records, until the returned function is called. */
   watch(watcher: SampleWatcher): () => void;
 }

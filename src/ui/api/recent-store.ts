@@ -1,11 +1,30 @@
 /** The samples on disk together with the exchanges that this process holds in memory, as one store. */
 
-import type { RecentSamples } from '../../samples/record/recent.ts';
+import { RECENT_LIMITS, type RecentSamples } from '../../samples/record/recent.ts';
 import type { Prices } from '../../samples/replay/cost.ts';
 import type { SampleFilter, SampleRow, SampleStore } from '../../samples/sample.ts';
 import { exportSample } from '../../samples/store/export-import.ts';
 import { comparePlaces } from '../../samples/store/row-order.ts';
 import { fits, NEWEST, placeOf, priced } from './list.ts';
+import type { ReplicaSamples } from './options.ts';
+
+/** Exchanges in the memory of this process, and those that run on other replicas, of which only the meta is known. */
+export function exchangesInMemory(
+  recent: RecentSamples | undefined,
+  running: ReplicaSamples['running'],
+): RecentSamples | undefined {
+  if (running === undefined) return recent;
+  const elsewhere = (id: string) => {
+    const meta = running.find(id);
+    return meta && { meta, body: () => undefined };
+  };
+  return {
+    limits: recent?.limits ?? RECENT_LIMITS,
+    rows: () => [...(recent?.rows() ?? []), ...running.rows()],
+    read: async (id) => recent?.read(id),
+    find: (id) => recent?.find(id) ?? elsewhere(id),
+  };
+}
 
 /**
  * Exchanges in memory are found once `recent.read` has masked them. Statistics count what is on disk alone,
@@ -33,7 +52,9 @@ export function withRecent(
       const found = rowsThatFit(filter);
       const rows = store.list(filter);
       if (found.length === 0) return rows;
-      return [...found, ...rows]
+      // One that ends on another replica is in both for a moment.
+      const onDisk = new Set(rows.map(({ id }) => id));
+      return [...found.filter(({ id }) => !onDisk.has(id)), ...rows]
         .map((row) => ({ row, place: placed(row, filter) }))
         .sort((a, b) => comparePlaces(a.place, b.place, filter.sort ?? NEWEST))
         .slice(0, filter.limit)

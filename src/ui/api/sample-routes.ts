@@ -38,9 +38,16 @@ export const sampleRoutes = (context: ApiContext) =>
           meta: await context.sampleFor(params.id, viewer),
         }))
         .get('', ({ meta }) => json(detailOf(context.store, meta, context.prices, context.options)))
-        .get('/diff', ({ meta, query }) => json(diffOf(context.store, meta, query)), {
-          query: Type.Object({ a: Type.Optional(Type.String()), b: Type.Optional(Type.String()) }),
-        })
+        .get(
+          '/diff',
+          ({ meta, query }) => json(diffOf(context.store, meta, query, context.options)),
+          {
+            query: Type.Object({
+              a: Type.Optional(Type.String()),
+              b: Type.Optional(Type.String()),
+            }),
+          },
+        )
         .get(
           '/curl',
           ({ meta, query, request }) => {

@@ -41,7 +41,8 @@ export async function statsFor(
   prices: Prices,
 ): Promise<Stats> {
   const now = Date.now();
-  const filter = filterOfQuery(query, viewer);
+  // What a command made is no traffic, unless it is asked for.
+  const filter = { made: 'traffic', ...filterOfQuery(query, viewer) };
   const until = Math.ceil(filter.until ?? now + 1);
   const since = Math.floor(filter.since ?? until - DAY);
   if (since >= until) throw invalid('"since" must be before "until".', 'since');

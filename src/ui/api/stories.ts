@@ -5,11 +5,11 @@ import { Elysia } from 'elysia';
 import { GatewayError } from '../../conversation/errors.ts';
 import type { Block, Conversation } from '../../conversation/types.ts';
 import { clientName } from '../../samples/client-name.ts';
+import { contextFor, EMPTY, readReply, readRequest } from '../../samples/decode/decode-body.ts';
+import { readableBody } from '../../samples/decode/readable-body.ts';
 import type { SampleMeta } from '../../samples/sample.ts';
 import { json } from './answers.ts';
 import type { Story } from './api.ts';
-import { contextFor, EMPTY, readReply, readRequest } from './bodies/decode-body.ts';
-import { readableBody } from './bodies/stage-bodies.ts';
 import type { ApiContext } from './context.ts';
 import { guard, type Viewer } from './guard.ts';
 
@@ -44,7 +44,7 @@ export const storyRoutes = (context: ApiContext) =>
     { query: STORIES_QUERY },
   );
 
-/** Undefined: there is no such exchange, or this viewer may not see it. */
+/** Undefined: there is no such exchange, this viewer may not see it, or its bodies cannot be fetched now. */
 async function storyOf(
   id: string,
   viewer: Viewer,
@@ -61,7 +61,8 @@ async function storyOf(
       answered: firstWords(answerOf(meta, sent, context)),
     };
   } catch (thrown) {
-    if (thrown instanceof GatewayError && thrown.kind === 'not_found') return undefined;
+    const away = ['not_found', 'overloaded'];
+    if (thrown instanceof GatewayError && away.includes(thrown.kind)) return undefined;
     throw thrown;
   }
 }

@@ -270,15 +270,13 @@ export class Connection implements TickTask, AbortListener, ConnectionControl {
         });
         return;
       }
-      const piece = unsent[0]!;
-      const part = piece.length > left ? piece.subarray(0, left) : piece;
+      const part = firstOf(unsent, left);
       const written = socket.write(part);
       this.#asked = true;
       // Below zero: the socket has gone, and its `close` is on the way.
       if (written <= 0 && part.length > 0) return;
       left -= written;
-      if (written === piece.length) unsent.shift();
-      else unsent[0] = piece.subarray(written);
+      dropFirst(unsent, written);
       if (written < part.length) return;
     }
     this.#unsent = undefined;
@@ -398,6 +396,32 @@ export class Connection implements TickTask, AbortListener, ConnectionControl {
     }
     this.#events.closed(this);
   }
+}
+
+/** The first bytes of these pieces, `most` at most: the first piece's, or those of several that are small. */
+function firstOf(pieces: readonly Uint8Array[], most: number): Uint8Array {
+  const first = pieces[0]!;
+  if (pieces.length === 1 || first.length >= SCRATCH.length) {
+    return first.length > most ? first.subarray(0, most) : first;
+  }
+  const room = Math.min(most, SCRATCH.length);
+  let size = 0;
+  for (let i = 0; i < pieces.length && size < room; i++) {
+    const piece = pieces[i]!;
+    const left = room - size;
+    SCRATCH.set(piece.length > left ? piece.subarray(0, left) : piece, size);
+    size += Math.min(piece.length, left);
+  }
+  return SCRATCH.subarray(0, size);
+}
+
+/** Takes so many bytes off the front. */
+function dropFirst(pieces: Uint8Array[], count: number): void {
+  let gone = 0;
+  let rest = count;
+  while (gone < pieces.length && rest >= pieces[gone]!.length) rest -= pieces[gone++]!.length;
+  if (gone > 0) pieces.splice(0, gone);
+  if (rest > 0) pieces[0] = pieces[0]!.subarray(rest);
 }
 
 type Again = (() => Promise<UpstreamAnswer>) | undefined;

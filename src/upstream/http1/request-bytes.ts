@@ -1,7 +1,8 @@
 /** Encodes one HTTP/1.1 request, head and body (RFC 9112 §3). */
 
+import { bytePieces } from '../../lib/bytes/byte-list.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../../lib/http/headers.ts';
-import type { RequestStream, UpstreamRequest } from '../transport.ts';
+import { isRead, type RequestStream, type UpstreamRequest } from '../transport.ts';
 
 /** Where a URL leads, in the parts that a connection and a request line need. */
 export interface Origin {
@@ -75,13 +76,15 @@ function framingOf(body: UpstreamRequest['body']): string {
     : `content-length: ${body.length}\r\n`;
 }
 
+const NOTHING: readonly Uint8Array[] = [];
+
 /** One request as it goes over the wire; its bytes are laid out when they are written. */
 export class RequestBytes {
   /** Of the whole. */
   readonly size: number;
   readonly #start: string;
   readonly #end: string;
-  readonly #body: Uint8Array | undefined;
+  readonly #body: readonly Uint8Array[];
   /** The body, where it is read while it is sent: it follows these bytes. */
   readonly stream: RequestStream | undefined;
 
@@ -97,23 +100,27 @@ export class RequestBytes {
   ) {
     this.#start = startOf(place, method, headers);
     this.#end = `${framingOf(body)}${ownHeaders?.lines(FRAMING) ?? ''}\r\n`;
-    const whole = body instanceof Uint8Array ? body : undefined;
-    this.#body = whole;
-    this.stream = body instanceof Uint8Array ? undefined : body;
+    this.stream = isRead(body) ? body : undefined;
+    const whole = isRead(body) ? undefined : body;
+    this.#body = whole === undefined ? NOTHING : bytePieces(whole);
     this.size = this.#start.length + this.#end.length + (whole?.length ?? 0);
   }
 
   /** Writes all of it to the beginning of `bytes`, which holds `size` at least. */
   writeTo(bytes: Buffer): void {
     this.#writeHead(bytes);
-    if (this.#body !== undefined) bytes.set(this.#body, this.#start.length + this.#end.length);
+    let at = this.#start.length + this.#end.length;
+    for (const piece of this.#body) {
+      bytes.set(piece, at);
+      at += piece.length;
+    }
   }
 
   /** In order, the body as it is. */
   get pieces(): readonly Uint8Array[] {
     const head = Buffer.allocUnsafe(this.#start.length + this.#end.length);
     this.#writeHead(head);
-    return this.#body === undefined ? [head] : [head, this.#body];
+    return [head, ...this.#body];
   }
 
   // Not joined: that would be one more string for every request.

@@ -3,7 +3,13 @@
 import { TURN_STATE } from '../../conversation/session/turn-state.ts';
 import { FlatHeaders } from '../../lib/http/headers.ts';
 import type { AbortListener } from '../../lib/loop/abort.ts';
-import type { Transport, UpstreamAnswer, UpstreamRequest, UpstreamTls } from '../transport.ts';
+import {
+  type Transport,
+  type UpstreamAnswer,
+  type UpstreamRequest,
+  type UpstreamTls,
+  wholeBody,
+} from '../transport.ts';
 import { type CreateRequest, createRequest } from './create-frame.ts';
 import { NoSocketAnswer, type SocketPlace, VendorSocket } from './vendor-socket.ts';
 
@@ -59,10 +65,9 @@ class SocketTransport {
 
   readonly send: Transport = async (request) => {
     const { http } = this.#options;
-    const { url, method, body } = request;
-    if (method !== 'POST' || !(body instanceof Uint8Array) || !/\/responses(?:\?|$)/.test(url)) {
-      return http(request);
-    }
+    const { url, method } = request;
+    const body = method === 'POST' && /\/responses(?:\?|$)/.test(url) && wholeBody(request);
+    if (!body) return http(request);
     const reading = createRequest(body);
     const read = reading instanceof Promise ? await reading : reading;
     if (read === undefined) return http(request);

@@ -4,10 +4,10 @@ import { beforeEach, describe, expect, test } from 'bun:test';
 import { GatewayError } from '../../../src/conversation/errors.ts';
 import {
   earlierItems,
+  type LocalResponses,
   listInputItems,
   openResponseStore,
   ownerOf,
-  type ResponseStore,
   record,
   remove,
   resolveReferences,
@@ -21,7 +21,7 @@ const inputItems = (body: JsonObject): readonly JsonObject[] =>
     : (body.input as JsonObject[]);
 const outputItems = (response: JsonObject) => response.output as JsonObject[];
 
-let store: ResponseStore;
+let store: LocalResponses;
 beforeEach(() => {
   store = openResponseStore();
 });
@@ -102,10 +102,10 @@ describe('continuing', () => {
     );
   });
 
-  test('the error names the deleted link, not the requested one', () => {
+  test('the error names the deleted link, not the requested one', async () => {
     answer('resp_1', { input: 'one' });
     answer('resp_2', { input: 'two', previous_response_id: 'resp_1' });
-    remove(store, 'resp_1', '');
+    await remove(store, 'resp_1', '');
     expect(
       failure(() => earlierItems({ previous_response_id: 'resp_2' }, store, '')).message,
     ).toContain('resp_1');
@@ -166,14 +166,14 @@ describe('retrieving and deleting', () => {
     expect(error).toMatchObject({ status: 404, message: "Response with id 'resp_1' not found." });
   });
 
-  test('deleting confirms once and is a 404 afterwards', () => {
+  test('deleting confirms once and is a 404 afterwards', async () => {
     answer('resp_1', { input: 'one' });
-    expect(remove(store, 'resp_1', '')).toEqual({
+    expect(await remove(store, 'resp_1', '')).toEqual({
       id: 'resp_1',
       object: 'response',
       deleted: true,
     });
-    expect(failure(() => remove(store, 'resp_1', '')).status).toBe(404);
+    expect(remove(store, 'resp_1', '')).rejects.toMatchObject({ status: 404 });
     expect(failure(() => listInputItems(store, 'resp_1', '')).status).toBe(404);
   });
 });

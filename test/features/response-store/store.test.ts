@@ -8,14 +8,14 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import type { StoredResponse, StoreOptions } from '../../../src/features/response-store/index.ts';
 import {
+  type LocalResponses,
   openResponseStore,
-  type ResponseStore,
 } from '../../../src/features/response-store/index.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { nameHash } from '../../../src/lib/store/erasures.ts';
 
 const dirs: string[] = [];
-const open: ResponseStore[] = [];
+const open: LocalResponses[] = [];
 
 function newPath(): string {
   const dir = mkdtempSync(join(tmpdir(), 'hopgate-responses-'));
@@ -23,7 +23,7 @@ function newPath(): string {
   return join(dir, 'state', 'responses.db');
 }
 
-function store(options: StoreOptions = {}): ResponseStore {
+function store(options: StoreOptions = {}): LocalResponses {
   const made = openResponseStore({ path: newPath(), ...options });
   open.push(made);
   return made;
@@ -53,7 +53,7 @@ function row(id: string, previous?: string, more: Partial<StoredResponse> = {}):
   };
 }
 
-const itemsOf = (s: ResponseStore, id: string, owner = '') => {
+const itemsOf = (s: LocalResponses, id: string, owner = '') => {
   const chain = s.chain(id, owner);
   return 'missing' in chain ? `missing ${chain.missing}` : chain.items;
 };

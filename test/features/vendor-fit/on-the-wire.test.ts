@@ -7,6 +7,7 @@ import { memoryShortResultLedger, toolResults } from '../../../src/features/tool
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import { ClientRequest } from '../../../src/gateway/client-request.ts';
 import { prepare } from '../../../src/gateway/prepare.ts';
+import { wholeBytes } from '../../../src/lib/bytes/byte-list.ts';
 import { Abort } from '../../../src/lib/loop/abort.ts';
 import { PROTOCOLS, targetOf } from './vendor.ts';
 
@@ -24,7 +25,7 @@ async function bytesFor(text: string, target: Target) {
     hop: { number: 1 },
     abort: new Abort(),
   });
-  const body = new TextDecoder().decode(prepared.body);
+  const body = new TextDecoder().decode(wholeBytes(prepared.body));
   return { body, notes: notes.summary() };
 }
 

@@ -2,6 +2,7 @@
 
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { wholeBytes } from '../../../src/lib/bytes/byte-list.ts';
 import { type Json, type JsonObject, parseJson } from '../../../src/lib/json/json.ts';
 import { type WrittenBody, writtenBody } from '../../../src/lib/json/written-body.ts';
 
@@ -38,13 +39,41 @@ test('each body of a sequence is written as if alone', () => {
           { ...one, messages: messages.toSpliced(at, 0, { at }) },
         ];
       });
-      for (const one of sequence) {
+      const all = sequence.map((one) => {
         before = writtenBody(one, before);
-        expect(Buffer.from(before.bytes).toString()).toBe(JSON.stringify(one));
-      }
+        expect(Buffer.from(wholeBytes(before.body)).toString()).toBe(JSON.stringify(one));
+        expect(before.held).toBeLessThanOrEqual(2 * before.body.length);
+        return before.body;
+      });
+      // Earlier bodies may still be on their way: later ones share their buffers, and change nothing in them.
+      expect(all.map((body) => Buffer.from(wholeBytes(body)).toString())).toEqual(
+        sequence.map((one) => JSON.stringify(one)),
+      );
     }),
     { numRuns: 400 },
   );
+});
+
+test('a conversation that grows is written as its news: what it holds stays in proportion, and so do its ranges', () => {
+  let before: WrittenBody | undefined;
+  const messages: Json[] = [];
+  let fresh = 0;
+  for (let turn = 0; turn < 1500; turn++) {
+    // The mark moves on to the newest message, so the one before it is written again.
+    messages.splice(-1, 1, ...(turn === 0 ? [] : [{ turn: turn - 1, long }]));
+    messages.push({ turn, long, mark: true });
+    const one = { model: 'm', messages: [...messages], tools: [long] };
+    const known = new Set(before?.body.pieces.map(({ buffer }) => buffer));
+    before = writtenBody(one, before);
+    for (const piece of before.body.pieces) if (!known.has(piece.buffer)) fresh += piece.length;
+    expect(before.held).toBeLessThanOrEqual(2 * before.body.length);
+    expect(before.body.pieces.length).toBeLessThanOrEqual(256);
+  }
+  expect(Buffer.from(wholeBytes(before!.body)).toString()).toBe(
+    JSON.stringify({ model: 'm', messages, tools: [long] }),
+  );
+  // Written anew with each turn, it would be hundreds of times its length.
+  expect(fresh).toBeLessThan(20 * before!.body.length);
 });
 
 test('a deep value is written', () => {
@@ -52,6 +81,6 @@ test('a deep value is written', () => {
   for (let i = 0; i < 2000; i++) deep = [deep];
   const one = { a: [deep] };
   const again = { a: [structuredClone(deep)] };
-  const { bytes } = writtenBody(again, writtenBody(one, undefined));
-  expect(Buffer.from(bytes).toString()).toBe(JSON.stringify(one));
+  const { body } = writtenBody(again, writtenBody(one, undefined));
+  expect(Buffer.from(wholeBytes(body)).toString()).toBe(JSON.stringify(one));
 });

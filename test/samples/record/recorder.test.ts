@@ -207,7 +207,7 @@ describe('modes', () => {
     play(twice, { attempt: 2, answer: ['{}'] });
     twice.end(told({ tries: 2 }));
     await recorder!.flush();
-    const ids = new Set(disk.files().map((name) => /req_\d+_\w{6}/.exec(name)?.[0]));
+    const ids = new Set(disk.files().map((name) => /req_\d+_[0-9a-z]{10}/.exec(name)?.[0]));
     expect(ids).toEqual(new Set([bad.id, mended.id]));
     expect(recorder!.counters()).toMatchObject({
       written: 2,

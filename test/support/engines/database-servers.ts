@@ -1,6 +1,8 @@
 /** Starts Postgres, and PgBouncer in transaction mode before it, for tests. */
 
 import { join } from 'node:path';
+import { Secret } from '../../../src/config/secret.ts';
+import { PostgresDatabase } from '../../../src/engines/postgres.ts';
 import {
   asNobody,
   freePort,
@@ -95,6 +97,19 @@ async function ready(port: number): Promise<void> {
   }
 }
 
+let databases = 0;
+
+/** A new, empty database of a server, and a client that must be closed. */
+export async function newDatabase({ port }: Server) {
+  const name = `test_${process.pid}_${++databases}`;
+  const clientOf = (url: string) => new PostgresDatabase({ url: new Secret(url) }, () => {});
+  const admin = clientOf(urlOf(port));
+  await admin.query(`CREATE DATABASE ${name}`, [], 10_000);
+  await admin.close();
+  const url = urlOf(port).replace(/postgres$/, name);
+  return { url, database: clientOf(url) };
+}
+
 /** One connection of a server for each transaction, as poolers are mostly run. */
 export async function startBouncer(database: Server): Promise<DatabaseServer> {
   const port = await freePort();
@@ -105,7 +120,7 @@ export async function startBouncer(database: Server): Promise<DatabaseServer> {
   await Bun.write(
     file,
     `[databases]
-postgres = host=127.0.0.1 port=${database.port} user=hopgate
+* = host=127.0.0.1 port=${database.port} user=hopgate
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = ${port}

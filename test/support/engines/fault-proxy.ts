@@ -15,7 +15,8 @@ export interface FaultProxy {
   close(): void;
 }
 
-export async function startFaultProxy(target: number): Promise<FaultProxy> {
+/** @param at the port; left out: a free one */
+export async function startFaultProxy(target: number, at = 0): Promise<FaultProxy> {
   const sockets = new Set<Socket>();
   let silent = false;
   const server = createServer((client) => {
@@ -38,7 +39,7 @@ export async function startFaultProxy(target: number): Promise<FaultProxy> {
       });
     }
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(at, '127.0.0.1', resolve));
   const { port } = server.address() as { port: number };
   const proxy: FaultProxy = {
     port,

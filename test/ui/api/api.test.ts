@@ -166,7 +166,7 @@ describe('one exchange', () => {
       { input: 200, cacheRead: 100, output: 30 },
     ]);
     expect(detail.hops.map(({ finish }) => finish)).toEqual(['tool-calls', 'stop']);
-    expect(detail.diff).toEqual({ a: 'client-request', b: 'hop2-provider-request' });
+    expect(detail.diff).toEqual({ a: 'client-request', b: 'provider-request' });
     expect(detail.sendable).toContain('hop2-provider-request');
     expect(detail.client.response!.until).toBeGreaterThanOrEqual(second!.end_at!);
   });

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Socket, TCPSocketListener } from 'bun';
+import { ByteList } from '../../../src/lib/bytes/byte-list.ts';
 import { Abort } from '../../../src/lib/loop/abort.ts';
 import { http1Transport } from '../../../src/upstream/http1/index.ts';
 import type { UpstreamAnswer, UpstreamTls } from '../../../src/upstream/transport.ts';
@@ -288,6 +289,45 @@ describe('connections', () => {
     expect(await text(await client()(ask(server.url, undefined, body)))).toBe(
       Bun.hash(body).toString(),
     );
+  });
+
+  test('a body of pieces arrives in order and is not changed, over connections that are slow and used at once', async () => {
+    const sizes = [1, 70_000, 3, 64 * 1024, 65_000, 500, 1_500_000, 2, 130_000];
+    const bodies = [0, 1, 2, 3].map((number) =>
+      [...sizes, ...Array.from({ length: 300 }, (_, i) => 1 + ((i * 37) % 9000))].map((size, i) =>
+        Buffer.alloc(size, `${number}:${i}:${size} `),
+      ),
+    );
+    const sums = bodies.map((pieces) => Bun.hash(Buffer.concat(pieces)));
+    const server = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      async fetch(request) {
+        const came: Uint8Array[] = [];
+        for await (const chunk of request.body ?? []) {
+          came.push(chunk);
+          if (came.length % 3 === 0) await Bun.sleep(1);
+        }
+        return new Response(Bun.hash(Buffer.concat(came)).toString());
+      },
+    });
+    const send = client();
+    for (let round = 0; round < 2; round++) {
+      const answers = bodies.map(async (pieces) => {
+        const asked = { ...ask(`http://127.0.0.1:${server.port}/`), body: new ByteList(pieces) };
+        return text(await send(asked));
+      });
+      expect(await Promise.all(answers)).toEqual(sums.map(String));
+    }
+    expect(bodies.map((pieces) => Bun.hash(Buffer.concat(pieces)))).toEqual(sums);
+    await server.stop(true);
+  });
+
+  test('a small body of pieces is one request like any other', async () => {
+    const server = serve((socket) => socket.write(ok('')));
+    const body = new ByteList(['{"a":', '1', '}'].map((part) => Buffer.from(part)));
+    await text(await client()({ ...ask(server.url), body }));
+    expect(server.requests[0]).toEndWith('content-length: 7\r\n\r\n{"a":1}');
   });
 
   test('a host header from the configuration stands in for that of the address', async () => {

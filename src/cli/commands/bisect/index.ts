@@ -15,8 +15,10 @@ import { loadOrReport } from '../../load-config.ts';
 import { jsonOption } from '../../shared-options.ts';
 import { sourceNamed } from '../replay/source.ts';
 import { openSampleStore } from '../samples/open-samples.ts';
-import { BODY_PROTOCOL, NO_REPAIR, SAMPLES_DIR, STAGE, TO } from '../samples/options.ts';
+import { BODY_PROTOCOL, NO_REPAIR, SAMPLES_DIR, STAGE, TO, YES } from '../samples/options.ts';
 import { bytes } from '../samples/units.ts';
+import { mayBegin } from './consent.ts';
+import { printResult } from './result.ts';
 
 export const BISECT: CommandSpec = {
   name: 'bisect',
@@ -45,6 +47,8 @@ export const BISECT: CommandSpec = {
     TO,
     STAGE,
     NO_REPAIR,
+    YES,
+    { name: 'full', summary: 'print the smallest request whole, also a large one' },
     { name: 'fresh', summary: 'forget what an earlier run of the same found' },
     BODY_PROTOCOL,
     SAMPLES_DIR,
@@ -60,7 +64,10 @@ export const BISECT: CommandSpec = {
   ],
   exits: [
     [0, 'found'],
-    [1, 'it does not fail (any more), or the configuration cannot be used'],
+    [
+      1,
+      'it does not fail (any more), the question was not answered with yes, or the configuration cannot be used',
+    ],
     [3, 'the budget was spent before anything was found'],
   ],
   run: runBisect,
@@ -74,7 +81,8 @@ async function runBisect(invocation: Invocation): Promise<number> {
   try {
     const named = invocation.arguments[0];
     if (named === undefined) throw new UsageError('"hopgate bisect" needs an id or a file.');
-    return await bisectSource(store, config, sourceNamed(store, named, invocation), invocation);
+    const source = await sourceNamed(store, named, invocation);
+    return await bisectSource(store, config, source, invocation);
   } finally {
     store.close();
   }
@@ -87,6 +95,7 @@ async function bisectSource(
   invocation: Invocation,
 ): Promise<number> {
   const { deps, io, out, err, flag, number, text } = invocation;
+  if (!(await mayBegin(config, source, invocation))) return 1;
   const stop = new AbortController();
   const interrupt = () => stop.abort();
   process.on('SIGINT', interrupt);
@@ -132,35 +141,4 @@ function printProgress(
       `${String(spent).padStart(4)}  ${phase.padEnd(8)}  ${words.padEnd(15)}  smallest so far ${bytes(best)}`,
     ),
   );
-}
-
-function printResult(
-  { report, samples, wanted, other }: BisectionResult,
-  source: ReplaySource,
-  { out }: Invocation,
-): void {
-  const failure = wanted?.failure;
-  if (report.result === 'does-not-fail') {
-    out.line(`${source.name}: ${report.words}.`);
-    if (other !== undefined) {
-      out.line(`It fails differently now: ${other.status} ${other.failure?.message ?? ''}`);
-      if (failure !== undefined) out.line(`Looked for was: ${wanted?.status} ${failure.message}`);
-    }
-    return;
-  }
-  out.line(out.paint('bold', report.words));
-  out.line();
-  if (failure !== undefined) {
-    const rate =
-      report.failure_rate < 1 ? `, ${Math.round(report.failure_rate * 100)} % of the time` : '';
-    out.line(`fails with  ${wanted?.status} ${failure.message}${rate}`);
-  }
-  const partial =
-    report.result === 'partial' ? ' (not the smallest yet: run it again to go on)' : '';
-  out.line(`probes      ${report.probes}${partial}`);
-  out.line(
-    `minimal     ${bytes(Buffer.byteLength(JSON.stringify(report.minimal)))}${samples.minimal === null ? '' : `  ${samples.minimal}`}`,
-  );
-  if (samples.passing !== null) out.line(`passes      ${samples.passing}`);
-  if (report.cause !== undefined) out.line(`in minimal  ${report.cause.in_minimal}`);
 }

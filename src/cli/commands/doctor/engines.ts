@@ -1,8 +1,13 @@
-/** Checks of the shared engines: version, rights, clock, latency, and what the cache evicts. */
+/** Checks of the shared engines: version, rights, clock, latency, what the cache evicts, and the replicas that run. */
 
 import type { Config } from '../../../config/config.ts';
+import { configFingerprint } from '../../../config/fingerprint.ts';
 import { openEngines } from '../../../engines/open-engines.ts';
+import { liveReplicas } from '../../../engines/replicas.ts';
+import type { Sql } from '../../../lib/store/engines.ts';
+import { printableLine } from '../../../lib/text/printable-text.ts';
 import { redactText } from '../../../lib/text/redact.ts';
+import { plural } from '../../terminal.ts';
 import { type Finding, finding } from './finding.ts';
 
 const HINTS = {
@@ -12,8 +17,15 @@ const HINTS = {
   objects: 'Check engines.objects: endpoint, bucket, region and key.',
 } as const;
 
-export async function checkEngines({ engines: config }: Config): Promise<readonly Finding[]> {
-  const engines = openEngines(config, () => {});
+/** The list of what the store holds is in the database. */
+const ALONE = [
+  'nothing is stored in it without a database: recorded exchanges stay on each machine',
+  'Set engines.database, or remove engines.objects.',
+] as const;
+
+/** @param version of this program */
+export async function checkEngines(config: Config, version: string): Promise<readonly Finding[]> {
+  const engines = openEngines(config.engines, () => {});
   try {
     const found = await Promise.all(
       engines.all.map(async (engine) => {
@@ -30,8 +42,40 @@ export async function checkEngines({ engines: config }: Config): Promise<readonl
         }
       }),
     );
-    return found.flat();
+    const replicas =
+      engines.database === undefined
+        ? []
+        : await checkReplicas(engines.database, configFingerprint(config), version);
+    const alone = engines.objects !== undefined && engines.database === undefined;
+    return [
+      ...found.flat(),
+      ...(alone ? [finding('engine objects', 'warn', ...ALONE)] : []),
+      ...replicas,
+    ];
   } finally {
     await engines.close();
   }
+}
+
+/** Nothing where none runs, or where the database cannot be asked, which is told elsewhere. */
+async function checkReplicas(
+  database: Sql,
+  own: string,
+  version: string,
+): Promise<readonly Finding[]> {
+  const replicas = await liveReplicas(database).catch(() => []);
+  if (replicas.length === 0) return [];
+  const count = plural(replicas.length, 'replica');
+  // Another version may read the same file in another way.
+  const others = replicas.filter((one) => one.version === version && one.config !== own);
+  if (others.length === 0) return [finding('replicas', 'ok', `${count} run`)];
+  const hosts = [...new Set(others.map(({ host }) => printableLine(host, 100)))].join(', ');
+  return [
+    finding(
+      'replicas',
+      'warn',
+      `${count} run, ${others.length} of them with another configuration than this one: ${hosts}`,
+      'Give all of them the same file, and restart or reload those that have an older one.',
+    ),
+  ];
 }

@@ -10,6 +10,7 @@ import { type CommandSpec, type Invocation, UsageError } from '../../command.ts'
 import { describeSource, fileOf, loadForCommand } from '../../load-config.ts';
 import { jsonOption } from '../../shared-options.ts';
 import { plural, wrap } from '../../terminal.ts';
+import { version } from '../version.ts';
 import { checkEngines } from './engines.ts';
 import { type Finding, finding } from './finding.ts';
 import { checkCertificate, checkOpenFiles, checkPort, checkWritable } from './machine.ts';
@@ -99,7 +100,7 @@ async function examine(invocation: Invocation): Promise<readonly Finding[]> {
   const names = selectedProviders(invocation, Object.keys(config.providers));
   const [port, engines, ...providers] = await Promise.all([
     checkPort(config.listen, io.fetch),
-    checkEngines(config),
+    checkEngines(config, version.version),
     ...names.map((name) => {
       const provider = config.providers[name]!;
       return probeProvider(provider, {

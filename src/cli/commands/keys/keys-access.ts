@@ -1,12 +1,18 @@
-/** Where `hopgate keys` and `hopgate audit` work: at a running gateway with an admin key, else on the file of this machine. */
+/** Where `hopgate keys` and `hopgate audit` work: at a running gateway with an admin key, else on the file or database itself. */
 
+import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '../../../config/config.ts';
 import { GatewayError } from '../../../conversation/errors.ts';
-import { KeyChanges } from '../../../keys/key-changes.ts';
-import { type AuditReport, KeyStore } from '../../../keys/key-store.ts';
+import { openEngines } from '../../../engines/open-engines.ts';
+import { FileKeyStore } from '../../../keys/file-key-store.ts';
+import { type IssuedKey, KeyChanges, type KeysPlace } from '../../../keys/key-changes.ts';
+import type { AuditReport } from '../../../keys/key-store.ts';
+import { SharedKeyStore } from '../../../keys/shared/shared-key-store.ts';
+import { KEYS_CHANNEL } from '../../../keys/shared/shared-keys.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
+import { redactText } from '../../../lib/text/redact.ts';
 import { type Invocation, UsageError } from '../../command.ts';
 import { loadOrReport } from '../../load-config.ts';
 import { fetchOwn, reachableUrl } from '../../served-models.ts';
@@ -19,8 +25,10 @@ export interface KeysAccess {
   update(id: string, body: JsonObject): Promise<JsonObject>;
   rotate(id: string, body: JsonObject): Promise<JsonObject>;
   revoke(id: string): Promise<JsonObject>;
+  /** Takes over the keys of this machine's file; how many were new, and how many there are. */
+  takeOver(): Promise<{ readonly taken: number; readonly all: number }>;
   verifyAudit(): Promise<Pick<AuditReport, 'count' | 'head'> & { readonly fault: string | null }>;
-  close(): void;
+  close(): void | Promise<void>;
 }
 
 /** The gateway refused, or could not be asked. */
@@ -42,35 +50,63 @@ export async function openKeysAccess(invocation: Invocation): Promise<KeysAccess
       : overApi(url, key, fetch);
   }
   if (url !== undefined) throw new UsageError('--url needs an admin key in HOPGATE_ADMIN_KEY.');
-  return onFile(join(environment.home, 'state', 'keys.db'), config);
+  return config.engines.database === undefined
+    ? onFile(join(environment.home, 'state', 'keys.db'), config)
+    : onDatabase(config, join(environment.home, 'state', 'keys.db'));
 }
 
 /** Entries that one request asks for. */
 const PAGE = 1000;
+/** Milliseconds in which the cache must take the hint. */
+const HINT_MS = 2000;
 
 function onFile(path: string, config: Config): KeysAccess {
   const store = opened(path);
-  const file = { store, changed: () => {} };
-  const keys = new KeyChanges({ file, routes: () => config.routes.map(({ name }) => name) });
+  return onPlace({ store, changed: () => {} }, config, () => store.close());
+}
+
+/** Replicas that run hear of a change by the cache, if there is one. */
+/** @param path the file of this machine, whose keys can be taken over */
+function onDatabase(config: Config, path: string): KeysAccess {
+  const { cache, database, close } = openEngines(config.engines, () => {});
+  const place: KeysPlace = {
+    store: new SharedKeyStore(database!),
+    async changed() {
+      await cache?.publish(KEYS_CHANNEL, '', HINT_MS).catch(() => {});
+    },
+  };
+  return onPlace(place, config, close, path);
+}
+
+function onPlace(
+  place: KeysPlace,
+  config: Config,
+  close: KeysAccess['close'],
+  other?: string,
+): KeysAccess {
+  const keys = new KeyChanges({ place, routes: () => config.routes.map(({ name }) => name) });
   const request = { actor: `local:${userName()}` };
-  const inWords = async <T>(work: () => T): Promise<T> => {
+  const inWords = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
-      return work();
+      return await work();
     } catch (thrown) {
       if (!(thrown instanceof GatewayError)) throw thrown;
       const { cause } = thrown;
-      const why = cause instanceof Error ? ` (${cause.message})` : '';
+      const why = cause instanceof Error ? ` (${redactText(cause.message).text})` : '';
       throw new KeysProblem(thrown.message + why, { cause: thrown });
     }
   };
-  const issued = ({ view, key }: ReturnType<KeyChanges['create']>) => ({ ...view, key });
+  const issued = async (made: Promise<IssuedKey>) => {
+    const { view, key } = await made;
+    return { ...view, key };
+  };
   return {
     create: (body) => inWords(() => issued(keys.create(body, request))),
     list: (revoked) =>
-      inWords(() => {
+      inWords(async () => {
         const all: JsonObject[] = [];
         for (let after: string | undefined; ; ) {
-          const page = keys.list({ after, limit: PAGE, revoked });
+          const page = await keys.list({ after, limit: PAGE, revoked });
           all.push(...page.keys);
           if (page.next === undefined) return all;
           after = page.next;
@@ -80,18 +116,38 @@ function onFile(path: string, config: Config): KeysAccess {
     update: (id, body) => inWords(() => keys.update(id, body, request)),
     rotate: (id, body) => inWords(() => issued(keys.rotate(id, body, request))),
     revoke: (id) => inWords(() => keys.revoke(id, request)),
+    takeOver: () =>
+      inWords(async () => {
+        if (other === undefined || !existsSync(other)) throw nothingToTake(other);
+        const file = opened(other);
+        try {
+          const all = file.changesSince(0).keys;
+          let taken = 0;
+          for (const one of all) if (await keys.takeOver(one, request)) taken++;
+          return { taken, all: all.length };
+        } finally {
+          file.close();
+        }
+      }),
     verifyAudit: () =>
-      inWords(() => {
-        const { count, head, fault } = keys.verifyAudit();
+      inWords(async () => {
+        const { count, head, fault } = await keys.verifyAudit();
         return { count, head, fault: fault?.message ?? null };
       }),
-    close: () => store.close(),
+    close,
   };
 }
 
-function opened(path: string): KeyStore {
+const nothingToTake = (path: string | undefined) =>
+  new KeysProblem(
+    path === undefined
+      ? 'import needs engines.database in the configuration, and no HOPGATE_ADMIN_KEY: it reads the file of this machine.'
+      : `There is no file ${path}.`,
+  );
+
+function opened(path: string): FileKeyStore {
   try {
-    return new KeyStore(path);
+    return new FileKeyStore(path);
   } catch (thrown) {
     const why = thrown instanceof Error ? thrown.message : String(thrown);
     throw new KeysProblem(`${path} cannot be used: ${why}`, { cause: thrown });
@@ -122,7 +178,7 @@ function overApi(base: string, key: string, fetch: Invocation['io']['fetch']): K
       answer = { ok, status, value: tryParse(await response.text()) };
     } catch (thrown) {
       throw new KeysProblem(
-        `The gateway at ${base} cannot be reached. Unset HOPGATE_ADMIN_KEY to work on the file of this machine.`,
+        `The gateway at ${base} cannot be reached. Unset HOPGATE_ADMIN_KEY to work without it.`,
         { cause: thrown },
       );
     }
@@ -148,6 +204,7 @@ function overApi(base: string, key: string, fetch: Invocation['io']['fetch']): K
     update: (id, body) => ask('PATCH', path(id), body),
     rotate: (id, body) => ask('POST', `${path(id)}/rotate`, body),
     revoke: (id) => ask('DELETE', path(id)),
+    takeOver: () => Promise.reject(nothingToTake(undefined)),
     async verifyAudit() {
       const { entries, head, fault } = await ask('GET', '/audit/verify');
       return {

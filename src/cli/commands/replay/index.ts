@@ -1,17 +1,19 @@
 /** `hopgate replay`: sends recorded requests again and compares the results. */
 
-import { parseWhere } from '../../../samples/replay/filter.ts';
+import { checkReplay, type ReplayOptions } from '../../../samples/replay/check-replay.ts';
+import { pricesOf } from '../../../samples/replay/cost.ts';
+import { planReplay } from '../../../samples/replay/plan.ts';
 import { replay } from '../../../samples/replay/replay.ts';
 import { runsAsJson } from '../../../samples/replay/runs.ts';
-import { fromSample, type ReplaySource } from '../../../samples/replay/source.ts';
-import type { SampleStore } from '../../../samples/sample.ts';
-import { type CommandSpec, type Invocation, UsageError } from '../../command.ts';
+import type { CommandSpec, Invocation } from '../../command.ts';
 import { loadOrReport } from '../../load-config.ts';
 import { jsonOption } from '../../shared-options.ts';
 import { openSampleStore } from '../samples/open-samples.ts';
-import { BODY_PROTOCOL, NO_REPAIR, SAMPLES_DIR, STAGE, TO } from '../samples/options.ts';
+import { BODY_PROTOCOL, NO_REPAIR, SAMPLES_DIR, STAGE, TO, YES } from '../samples/options.ts';
+import { splitArguments, targetsOf } from './arguments.ts';
 import { printRuns } from './run-table.ts';
-import { sourcesNamed } from './source.ts';
+import { selectSources } from './source.ts';
+import { agreed, planText } from './spend.ts';
 
 export const REPLAY: CommandSpec = {
   name: 'replay',
@@ -36,7 +38,15 @@ export const REPLAY: CommandSpec = {
       value: 'CONDITIONS',
       summary: 'with --last: "status=5xx model=glm* note=… since=2h"',
     },
-    TO,
+    { ...TO, summary: 'where it is sent; several with commas are compared' },
+    {
+      name: 'edit',
+      value: 'MEMBER=VALUE',
+      summary:
+        'change the request first: temperature=0, model=…, "messages[0].content=…"; more may follow',
+    },
+    { name: 'full', summary: 'several answers, too, are printed in full' },
+    YES,
     { name: 'repeat', value: 'N', summary: 'how often each', default: '1', range: [1, 1000] },
     {
       name: 'compare',
@@ -59,13 +69,17 @@ export const REPLAY: CommandSpec = {
       summary: 'Does another model take it?',
     },
     {
+      line: 'hopgate replay s7i9w6 --to glm/glm-4.6,deepseek/deepseek-chat --edit temperature=0',
+      summary: 'What do two models answer, and what does each cost?',
+    },
+    {
       line: 'hopgate replay s7i9w6 --repeat 20 --compare repair=on repair=off',
       summary: 'Do the repairs help, or was it luck?',
     },
   ],
   exits: [
     [0, 'sent; what came of it is in the table'],
-    [1, 'the configuration cannot be used'],
+    [1, 'the configuration cannot be used, or the question was not answered with yes'],
   ],
   run: runReplay,
 };
@@ -77,57 +91,32 @@ async function runReplay(invocation: Invocation): Promise<number> {
   const store = openSampleStore(config, invocation);
   const { out, err, flag, number, text, io, deps } = invocation;
   try {
-    const [targets, compare] = splitArguments(invocation);
-    const { runs, comparison } = await replay(
-      {
-        config,
-        sources: selectSources(store, targets, invocation),
-        to: text('to'),
-        repair: !flag('no-repair'),
-        compare,
-        repeat: number('repeat') ?? 1,
-        onRun: ({ source, sent }, done, total) => {
-          if (io.stderr.isTTY) err.line(`${done}/${total} ${source} ${sent.status}`);
-        },
+    const [targets, compare, edits] = splitArguments(invocation);
+    const options: ReplayOptions = {
+      config,
+      sources: await selectSources(store, targets, invocation),
+      to: targetsOf(text('to')),
+      edits,
+      repair: !flag('no-repair'),
+      compare,
+      repeat: number('repeat') ?? 1,
+      onRun: ({ source, sent }, done, total) => {
+        if (io.stderr.isTTY) err.line(`${done}/${total} ${source} ${sent.status}`);
       },
-      { ...deps, environment: io.environment },
-    );
+    };
+    const services = { ...deps, environment: io.environment };
+    checkReplay(options, services);
+    const plan = planReplay(options, pricesOf(config), deps.protocols);
+    err.line(planText(plan));
+    if (plan.requests >= ASKED && !(await agreed('Send them?', invocation))) return 1;
+    const { runs, comparison } = await replay(options, services);
     if (flag('json')) out.line(JSON.stringify(runsAsJson(runs, comparison), null, 2));
-    else printRuns(out, runs, comparison);
+    else printRuns(out, runs, comparison, flag('full'));
     return 0;
   } finally {
     store.close();
   }
 }
 
-/** The arguments: what to send, and with --compare further settings. */
-function splitArguments({ arguments: words, text }: Invocation): readonly [string[], string[]] {
-  const first = text('compare');
-  const setting = (word: string) => /^[A-Za-z_.]+=/.test(word);
-  if (first === undefined) return [[...words], []];
-  if (!setting(first)) throw new UsageError(`"${first}" is no setting: write KEY=VALUE.`);
-  return [words.filter((word) => !setting(word)), [first, ...words.filter(setting)]];
-}
-
-function selectSources(
-  store: SampleStore,
-  named: readonly string[],
-  invocation: Invocation,
-): readonly ReplaySource[] {
-  const { number, text } = invocation;
-  const last =
-    number('last') ?? (named.length === 0 && text('where') !== undefined ? 1 : undefined);
-  if (last !== undefined) {
-    const filter = parseWhere(text('where') ?? '', Date.now());
-    const stage = text('stage') ?? 'client-request';
-    const found = store.list(filter).flatMap(({ id }) => {
-      const meta = store.find(id);
-      return meta?.edges.some((edge) => edge.stage === stage) === true ? [meta] : [];
-    });
-    if (found.length === 0) throw new UsageError(`No sample in ${store.root} fits.`);
-    return found.slice(0, last).map((meta) => fromSample(store, meta, stage));
-  }
-  if (named.length === 0)
-    throw new UsageError('"hopgate replay" needs an id, a file, or --last N.');
-  return sourcesNamed(store, named, invocation);
-}
+/** Requests from which on a person is asked first. */
+const ASKED = 20;

@@ -8,7 +8,8 @@ import {
   SIGNIFICANT,
 } from '../../../samples/replay/runs.ts';
 import { fittingTable, type Terminal } from '../../terminal.ts';
-import { millis, percent } from '../samples/units.ts';
+import { wordLines } from '../../word-lines.ts';
+import { millis, percent, usd } from '../samples/units.ts';
 
 const resultText = ({ status, failure }: RequestOutcome) =>
   failure === undefined
@@ -20,6 +21,7 @@ export function printRuns(
   out: Terminal,
   runs: readonly ReplayedRequest[],
   { settings, p }: Comparison,
+  full: boolean,
 ): void {
   const compared = settings.length > 1;
   const head = [
@@ -30,10 +32,12 @@ export function printRuns(
     'ERROR',
     'PROMPT',
     'OUTPUT',
+    'COST',
+    'FIRST',
     'TIME',
     'TARGET',
   ];
-  const rows = runs.map(({ source, setting, sent, before }) => [
+  const rows = runs.map(({ source, setting, sent, before, cost }) => [
     source,
     ...(compared ? [setting] : []),
     before === undefined ? '' : resultText(before),
@@ -43,15 +47,24 @@ export function printRuns(
       : shorter(sent.failure?.message ?? ''),
     String(sent.promptTokens ?? ''),
     String(sent.outputTokens ?? ''),
+    cost === null ? '' : usd(cost),
+    millis(sent.firstByte),
     millis(sent.total),
     sent.target,
   ]);
-  const [first, ...lines] = fittingTable(rows, head, out.columns, ['PROMPT', 'OUTPUT', 'ERROR']);
+  const [first, ...lines] = fittingTable(rows, head, out.columns, [
+    'FIRST',
+    'PROMPT',
+    'OUTPUT',
+    'COST',
+    'ERROR',
+  ]);
   out.line(out.paint('bold', first!));
   lines.forEach((line, i) => {
     out.line(runs[i]!.sent.failure === undefined ? line : out.paint('red', line));
   });
-  if (runs.length === 1) printAnswers(out, runs[0]!);
+  const onlyTargets = compared && runs.length === settings.length;
+  if (runs.length === 1 || full || onlyTargets) printAnswers(out, runs);
   if (runs.length < 2) return;
   out.line();
   for (const { setting, failed, passed, rate, interval } of settings) {
@@ -71,18 +84,60 @@ export function printRuns(
   );
 }
 
-/** Both answers of a single run in full; several runs give their answers with `--json`. */
-function printAnswers(out: Terminal, { sent, before }: ReplayedRequest): void {
-  const same = before?.answer !== undefined && before.answer === sent.answer;
-  const took = before?.total === undefined ? '' : ` (${millis(before.total)})`;
-  if (before?.answer !== undefined && !same) {
+/** The recorded answers and the new ones, each with its time, tokens and cost; then what the new one says otherwise. */
+function printAnswers(out: Terminal, runs: readonly ReplayedRequest[]): void {
+  const told = new Set<string>();
+  for (const { source, setting, sent, before, cost } of runs) {
+    const { answer: old } = before ?? {};
+    const same = old !== undefined && old === sent.answer;
+    if (before !== undefined && old !== undefined && !same && !told.has(source)) {
+      const { firstByte, total, promptTokens, outputTokens } = before;
+      const facts = factsOf({ firstByte, total, promptTokens, outputTokens, cost: before.cost });
+      printAnswer(out, `The recorded answer${facts}`, old);
+    }
+    told.add(source);
+    if (sent.answer === undefined) continue;
+    const { firstByte, total, promptTokens, outputTokens } = sent;
+    const facts = factsOf({ firstByte, total, promptTokens, outputTokens, cost });
+    const of = setting === '' ? '' : ` of ${setting.replace(/^to=/, '')}`;
+    const title = same ? `The answer${of}, the same as recorded` : `The new answer${of}`;
+    printAnswer(out, title + facts, sent.answer);
+    if (old === undefined || same) continue;
+    const lines = wordLines(true, old, sent.answer, out.columns);
+    // Two texts that have hardly a word in common are not told by their differences.
+    if (lines.length > MOST_LINES) continue;
     out.line();
-    out.line(out.paint('bold', `The recorded answer${took}`));
-    out.line(printableLines(before.answer));
+    out.line(out.paint('bold', 'Word by word'));
+    for (const { kind, text } of lines)
+      out.line(out.paint(kind === 'removed' ? 'red' : 'green', text));
   }
-  if (sent.answer === undefined) return;
+}
+
+/** Lines of differences that are printed. */
+const MOST_LINES = 40;
+
+function printAnswer(out: Terminal, title: string, text: string): void {
   out.line();
-  const title = same ? 'The answer, the same as recorded' : 'The new answer';
-  out.line(out.paint('bold', `${title} (${millis(sent.total)})`));
-  out.line(printableLines(sent.answer));
+  out.line(out.paint('bold', title));
+  out.line(printableLines(text));
+}
+
+interface AnswerFacts {
+  readonly firstByte: number | undefined;
+  readonly total: number | undefined;
+  readonly promptTokens: number | undefined;
+  readonly outputTokens: number | undefined;
+  readonly cost: number | null;
+}
+
+/** ` (first byte 210 ms, 1.2 s in all, 900 tokens in, 60 out, $0.0012)`. */
+function factsOf({ firstByte, total, promptTokens, outputTokens, cost }: AnswerFacts): string {
+  const facts = [
+    firstByte !== undefined && `first byte ${millis(firstByte)}`,
+    total !== undefined && `${millis(total)} in all`,
+    promptTokens !== undefined && `${promptTokens} tokens in`,
+    outputTokens !== undefined && `${outputTokens} out`,
+    cost !== null && usd(cost),
+  ].filter((fact) => fact !== false);
+  return facts.length === 0 ? '' : ` (${facts.join(', ')})`;
 }

@@ -1,34 +1,65 @@
-/** `hopgate samples diff`: what changed in a body between two stages, and which rule changed it. */
+/** `hopgate samples diff`: what changed in a body between two stages, by meaning or as JSON, and which rule changed it. */
 
 import type { Json } from '../../../lib/json/json.ts';
 import { printableLine } from '../../../lib/text/printable-text.ts';
+import { stageMeaning } from '../../../samples/compare/stage-meaning.ts';
+import type { MeaningDiff } from '../../../samples/compare/types.ts';
 import { compareStages, stagesToCompare } from '../../../samples/replay/compare-stages.ts';
 import type { ExplainedChange, SampleStore } from '../../../samples/sample.ts';
 import type { Invocation } from '../../command.ts';
+import type { Terminal } from '../../terminal.ts';
+import { wordLines } from '../../word-lines.ts';
 import { sampleNamed } from './open-samples.ts';
 
 export async function runDiff(
   store: SampleStore,
   [id, first, second]: readonly string[],
-  { out, flag }: Invocation,
+  { out, err, flag, deps }: Invocation,
 ): Promise<number> {
-  const meta = sampleNamed(store, id, 'samples diff');
+  const meta = await sampleNamed(store, id, 'samples diff');
   const diff = compareStages(store, meta, ...stagesToCompare(meta, first, second));
   const { a, b, identical, changes } = diff;
+  const parts = { protocols: deps.protocols, mend: deps.pairing.mend };
+  const meaning = identical ? undefined : stageMeaning(store, meta, a, b, parts);
   if (flag('json')) {
-    out.line(JSON.stringify({ id: meta.id, a, b, identical, changes }, null, 2));
+    const all = { id: meta.id, a, b, identical, changes, meaning: meaning ?? null };
+    out.line(JSON.stringify(all, null, 2));
     return 0;
   }
   out.line(out.paint('bold', `${a} → ${b}`));
+  // Two protocols write everything differently: there, what both say tells more than their JSON.
+  if (meaning?.translated === true && !flag('raw')) {
+    printMeaning(meaning, out, flag('full'));
+    if (out.columns !== undefined) err.line('--raw prints the differences of the JSON.');
+    return 0;
+  }
   if (identical) out.line('byte for byte the same');
   else if (changes.length === 0) out.line('the same values, written differently');
   for (const change of changes) {
-    const style = change.kind === 'added' ? 'green' : change.kind === 'removed' ? 'red' : 'yellow';
     const most = flag('full') ? undefined : out.columns;
-    out.line(out.paint(style, changeText(change, most)));
+    out.line(out.paint(STYLES[change.kind], changeText(change, most)));
     if (change.rules.length > 0) out.line(out.paint('dim', `    by ${change.rules.join(', ')}`));
   }
   return 0;
+}
+
+const STYLES = { added: 'green', removed: 'red', changed: 'yellow' } as const;
+
+function printMeaning({ parts, otherRules }: MeaningDiff, out: Terminal, full: boolean): void {
+  const columns = full ? undefined : out.columns;
+  for (const { title, changes } of parts) {
+    out.line(
+      changes.length === 0 ? out.paint('dim', `= ${title}`) : out.paint('bold', `≠ ${title}`),
+    );
+    for (const { kind, what, before, after, rules } of changes) {
+      const by = rules.length === 0 ? '' : out.paint('dim', `  by ${rules.join(', ')}`);
+      out.line(`  ${out.paint(STYLES[kind], `${SIGNS[kind]} ${what}`)}${by}`);
+      for (const line of wordLines(kind === 'changed', before, after, columns)) {
+        out.line(`      ${out.paint(line.kind === 'removed' ? 'red' : 'green', line.text)}`);
+      }
+    }
+  }
+  if (otherRules.length > 0) out.line(out.paint('dim', `also noted: ${otherRules.join(', ')}`));
 }
 
 const SIGNS = { added: '+', removed: '-', changed: '~' } as const;

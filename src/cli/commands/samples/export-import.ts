@@ -13,7 +13,7 @@ export async function exportSamples(
   [id]: readonly string[],
   { out, err, flag, text, io }: Invocation,
 ): Promise<number> {
-  const meta = sampleNamed(store, id, 'samples export');
+  const meta = await sampleNamed(store, id, 'samples export');
   const content = JSON.stringify(store.export(meta, flag('redact')), null, 1);
   const file = text('output');
   if (file === undefined || file === '-') {

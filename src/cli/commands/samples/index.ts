@@ -25,7 +25,7 @@ export const SAMPLES: CommandSpec = {
   summary: 'list recorded exchanges, show one, compare its stages',
   description: [
     'samples.mode of the configuration decides what is recorded: errors (the default), all, or off. Credentials are masked, at equal length, before anything is written.',
-    'samples list (or no action) prints a table. show ID prints the timeline of one exchange, show ID STAGE the body of one stage. diff ID [A] [B] prints what changed between two stages, and which rule changed it. export ID and import FILE move single exchanges between machines. The beginning of an id is enough.',
+    'samples list (or no action) prints a table. show ID prints the timeline of one exchange, show ID STAGE the body of one stage. diff ID [A] [B] prints what changed between two stages, and which rule changed it; between two protocols, what both say is compared, and what they only write differently is one line for each part. export ID and import FILE move single exchanges between machines. The beginning of an id is enough.',
     'On a terminal long values are cut; --full prints them whole. In a pipe nothing is cut, and bodies are written byte for byte.',
   ],
   arguments: [
@@ -69,6 +69,12 @@ export const SAMPLES: CommandSpec = {
       summary: 'what the client spoke: a protocol, or another endpoint',
       choices: [...PROTOCOL_NAMES, ...ENDPOINT_NAMES],
     },
+    {
+      name: 'made',
+      value: 'BY',
+      summary: 'traffic: of clients; bisect: stored by this command',
+      choices: ['traffic', 'bisect'],
+    },
     { name: 'error', value: 'KIND', summary: 'kind of error: rate_limit, upstream, timeout, …' },
     {
       name: 'limit',
@@ -79,6 +85,7 @@ export const SAMPLES: CommandSpec = {
       range: [1, 1_000_000],
     },
     { name: 'full', summary: 'show, diff: print long values whole, also on a terminal' },
+    { name: 'raw', summary: 'diff: the differences of the JSON, also between two protocols' },
     { name: 'ids', summary: 'list: only the ids, one on each line' },
     { name: 'redact', summary: 'export: blank texts and images, lengths and structure kept' },
     {

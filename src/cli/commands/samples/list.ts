@@ -80,7 +80,7 @@ function cells(row: SampleRow, onScreen: boolean): readonly string[] {
   return [
     clock(row.time),
     row.id,
-    status,
+    row.made_by === '' ? status : `${status} (${row.made_by})`,
     row.error || (row.failed && row.state === 'done' ? 'retried' : ''),
     short(row.model, 28),
     short(row.target, 32),

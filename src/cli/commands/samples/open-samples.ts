@@ -9,6 +9,7 @@ import { requireSample } from '../../../samples/replay/source.ts';
 import type { SampleFilter, SampleMeta, SampleStore } from '../../../samples/sample.ts';
 import { type Invocation, UsageError } from '../../command.ts';
 import { loadOptions, reportProblems } from '../../load-config.ts';
+import { fetchFor } from './shared-bodies.ts';
 
 /** A folder of samples, and the configuration that named it. */
 export interface OpenSamples {
@@ -25,7 +26,7 @@ export async function openSamples(invocation: Invocation): Promise<OpenSamples |
   const config = needed ? await loadForReading(invocation) : undefined;
   if (needed && config === undefined) return undefined;
   const folder = dir === undefined ? config!.samples.dir : expandHome(dir, io.environment.userHome);
-  return { store: deps.samples(resolve(io.cwd, folder)), config };
+  return { store: storeAt(resolve(io.cwd, folder), config, deps), config };
 }
 
 const NOT_SET = /the environment variable (\w+) is not set/;
@@ -56,21 +57,34 @@ async function loadForReading(invocation: Invocation): Promise<Config | undefine
 export function openSampleStore(config: Config, { text, io, deps }: Invocation): SampleStore {
   const dir = text('dir');
   const folder = dir === undefined ? config.samples.dir : expandHome(dir, io.environment.userHome);
-  return deps.samples(resolve(io.cwd, folder));
+  return storeAt(resolve(io.cwd, folder), config, deps);
 }
 
-/** @throws UsageError without an id, GatewayError not_found when no sample has it, or several */
-export function sampleNamed(
+/** Another folder than the configured one is not shared with other replicas. */
+function storeAt(root: string, config: Config | undefined, deps: Invocation['deps']): SampleStore {
+  const isShared = config !== undefined && resolve(config.samples.dir) === root;
+  return deps.samples(root, false, isShared ? fetchFor(config, root) : undefined);
+}
+
+/**
+ * The sample of an id, its bodies included.
+ * @throws UsageError without an id, GatewayError not_found when no sample has it, or several
+ */
+export async function sampleNamed(
   store: SampleStore,
   id: string | undefined,
   command: string,
-): SampleMeta {
+): Promise<SampleMeta> {
   if (id === undefined) throw new UsageError(`"hopgate ${command}" needs the id of a sample.`);
-  return requireSample(store, id);
+  const meta = requireSample(store, id);
+  await store.fetch(meta);
+  return meta;
 }
 
 /** The filter options of a command line. @throws GatewayError invalid_request */
 export function filterOf({ text }: Pick<Invocation, 'text'>, now: number): SampleFilter {
   const given = FILTER_NAMES.map((key) => [key, text(key)] as const).filter(([, value]) => value);
-  return parseFilter(Object.fromEntries(given), now);
+  const made = text('made');
+  const filter = parseFilter(Object.fromEntries(given), now);
+  return made === undefined ? filter : { ...filter, made };
 }

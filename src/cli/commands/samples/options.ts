@@ -24,6 +24,12 @@ export const STAGE: OptionSpec = {
   default: 'client-request',
 };
 
+export const YES: OptionSpec = {
+  name: 'yes',
+  short: 'y',
+  summary: 'do not ask before requests are sent',
+};
+
 export const NO_REPAIR: OptionSpec = {
   name: 'no-repair',
   summary: 'send it through the gateway without any of its repairs',

@@ -18,7 +18,7 @@ export async function runShow(
   config?: Config,
 ): Promise<number> {
   const { out, flag, deps } = invocation;
-  const meta = sampleNamed(store, id, 'samples show');
+  const meta = await sampleNamed(store, id, 'samples show');
   if (stage !== undefined) return printBody(store, meta, stage, invocation);
   const prices = pricesOf(config ?? { providers: {} });
   const hops = hopsOf(store, meta, prices, deps);

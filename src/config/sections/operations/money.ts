@@ -15,19 +15,26 @@ export const spend = closed(
   {
     keep_days: byDefault(
       count(
-        'Days after which the rows of single tries are deleted; 0 = never. Totals by hour, day and month stay.',
+        'Days after which the rows of single tries are deleted; 0 = never. In a shared database they go by whole months. Totals stay.',
       ),
       90,
     ),
+    keep_totals_days: byDefault(
+      count('Days after which totals by hour, day and month are deleted; 0 = never.'),
+      0,
+    ),
   },
-  'What requests cost: one row for each try at an upstream, in `$HOPGATE_HOME/state/spend.db`.',
+  'What requests cost: one row for each try at an upstream, in `$HOPGATE_HOME/state/spend.db`, and in `engines.database` where there is one.',
 );
 
 export interface SpendConfig {
   /** Of the rows; 0 = for ever. */
   readonly keepDays: number;
+  /** Of the totals; 0 = for ever. */
+  readonly keepTotalsDays: number;
 }
 
 export const resolveSpend = (own: Static<typeof spend>): SpendConfig => ({
   keepDays: own.keep_days,
+  keepTotalsDays: own.keep_totals_days,
 });

@@ -3,17 +3,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { StreamEvent } from '../../../conversation/events.ts';
-import type { SampleMeta, SampleStore } from '../../../samples/sample.ts';
-import type { ConversationView, EventPart, EventsView, EventView } from '../api.ts';
-import { offset, wholeNumber } from '../parameters.ts';
-import {
-  blockViews,
-  pointersIn,
-  settingsView,
-  textView,
-  toolViews,
-  turnViews,
-} from './conversation-view.ts';
+import { pointersIn } from '../../../lib/json/pointer.ts';
 import {
   contextOf,
   eventsOf,
@@ -21,8 +11,15 @@ import {
   type ReadingParts,
   readReply,
   readRequest,
-} from './decode-body.ts';
-import { readableBody } from './stage-bodies.ts';
+} from '../../../samples/decode/decode-body.ts';
+import { readableBody } from '../../../samples/decode/readable-body.ts';
+import type { SampleMeta, SampleStore } from '../../../samples/sample.ts';
+import type { ConversationView, EventPart, EventsView, EventView } from '../api.ts';
+import { offset, wholeNumber } from '../parameters.ts';
+import { blockViews, settingsView, textView, toolViews, turnViews } from './conversation-view.ts';
+
+/** Greatest depth of a block: message, content, tool result, its content. */
+const DEEPEST = 12;
 
 /** Most characters of a frame's data, and of the text of its events. */
 const MOST_RAW = 20_000;
@@ -44,7 +41,7 @@ export function conversationOf(
   const common = { protocol, finish: null, usage: null, complete: body.stageInfo.cut !== true };
   if (stage.endsWith('request')) {
     const { conversation, value, problem } = readRequest(body, parts);
-    const options = { most, places: value === undefined ? new Map() : pointersIn(value) };
+    const options = { most, places: value === undefined ? new Map() : pointersIn(value, DEEPEST) };
     return {
       ...common,
       kind: 'request',

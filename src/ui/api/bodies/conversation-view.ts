@@ -11,23 +11,6 @@ export interface ViewOptions {
   readonly places: ReadonlyMap<unknown, string>;
 }
 
-/** Greatest depth of a block: message, content, tool result, its content. */
-const DEEPEST = 12;
-
-/** The JSON pointer of each object and list of a body, as deep as blocks can be. */
-export function pointersIn(body: Json): ReadonlyMap<unknown, string> {
-  const places = new Map<unknown, string>();
-  const visit = (value: Json | undefined, at: string, depth: number) => {
-    if (typeof value !== 'object' || value === null || depth > DEEPEST) return;
-    places.set(value, at);
-    for (const [key, item] of Object.entries(value)) {
-      visit(item as Json, `${at}/${key.replace(/~/g, '~0').replace(/\//g, '~1')}`, depth + 1);
-    }
-  };
-  visit(body, '', 0);
-  return places;
-}
-
 /** Cuts a text at `most` characters, never inside a surrogate pair. */
 export function textView(text: string, most: number): TextView {
   if (text.length <= most) return { text };

@@ -1,11 +1,14 @@
 /** `…/diff`: the changes between the bodies of two stages, with long values cut. */
 
 import type { Json } from '../../../lib/json/json.ts';
+import { stageMeaning } from '../../../samples/compare/stage-meaning.ts';
+import type { MeaningDiff } from '../../../samples/compare/types.ts';
+import type { ReadingParts } from '../../../samples/decode/decode-body.ts';
+import { readableBody } from '../../../samples/decode/readable-body.ts';
 import { compareStages, stagesToCompare } from '../../../samples/replay/compare-stages.ts';
 import type { ExplainedChange, SampleMeta, SampleStore } from '../../../samples/sample.ts';
 import type { ChangeView, DiffView } from '../api.ts';
 import { textView } from './conversation-view.ts';
-import { readableBody } from './stage-bodies.ts';
 
 const MOST_CHANGES = 2000;
 const MOST_CHARS = 10_000;
@@ -15,6 +18,7 @@ export function diffOf(
   store: SampleStore,
   meta: SampleMeta,
   stages: { readonly a?: string; readonly b?: string },
+  parts: ReadingParts,
 ): DiffView {
   const [first, second] = stagesToCompare(meta, stages.a, stages.b);
   // Refuses unknown stages and bodies that are too large to compare.
@@ -28,7 +32,28 @@ export function diffOf(
     changes: changes.map(changeView),
     total,
     notes: meta.notes,
+    meaning: identical ? null : shortMeaning(stageMeaning(store, meta, a, b, parts)),
   };
+}
+
+/** Longest text of one side in a comparison by meaning. */
+const MOST_SAID = 200_000;
+
+function shortMeaning(meaning: MeaningDiff | undefined): MeaningDiff | null {
+  if (meaning === undefined) return null;
+  const short = (text: string | undefined) => {
+    if (text === undefined || text.length <= MOST_SAID) return text;
+    return `${textView(text, MOST_SAID).text}\n… ${text.length - MOST_SAID} more characters`;
+  };
+  const parts = meaning.parts.map((part) => ({
+    ...part,
+    changes: part.changes.map((change) => ({
+      ...change,
+      ...(change.before !== undefined && { before: short(change.before)! }),
+      ...(change.after !== undefined && { after: short(change.after)! }),
+    })),
+  }));
+  return { ...meaning, parts };
 }
 
 function changeView({ before, after, ...change }: ExplainedChange): ChangeView {

@@ -1,7 +1,10 @@
 /** Types of replays and bisections over the API under `/ui/api`; see `api.ts`. */
 
 import type { JsonObject } from '../../../lib/json/json.ts';
+import type { RequestEdit, SpendPlan } from '../../../samples/replay/types.ts';
 import type { SampleError } from '../../../samples/sample.ts';
+
+export type { RequestEdit, SpendPlan };
 
 /** `POST /ui/api/replay`. Settings are those of `hopgate replay --compare`. */
 export interface ReplayRequest {
@@ -16,7 +19,16 @@ export interface ReplayRequest {
   readonly repair?: boolean;
   /** Two settings or more: `profile.FACT=VALUE`, `profile=NAME`, `to=…`, `repair=on|off`, `body.MEMBER=VALUE`. */
   readonly compare?: readonly string[];
+  /** Several targets, `provider/model`, each a column of the result; not together with `compare`. */
+  readonly targets?: readonly string[];
+  /** Changes to the body before it is sent: JSON pointers and values, null removes. */
+  readonly edits?: readonly RequestEdit[];
 }
+
+/*
+ * `POST /ui/api/replay/plan` and `/ui/api/bisect/plan`, with the same bodies: `SpendPlan`, or 400 with what is
+ * wrong with the request. Nothing is sent.
+ */
 
 /** `POST /ui/api/bisect`. */
 export interface BisectRequest {
@@ -94,6 +106,8 @@ export interface ReplayRun {
   readonly output_tokens: number | null;
   readonly first_byte_ms: number | null;
   readonly ms: number;
+  /** USD; null when the tokens or the price are unknown. */
+  readonly cost: number | null;
   readonly target: string;
   readonly notes: string;
   readonly request_id: string;
@@ -106,7 +120,9 @@ export interface ReplayRun {
     readonly prompt_tokens: number | null;
     readonly output_tokens: number | null;
     /** Milliseconds; null when unknown. */
+    readonly first_byte_ms: number | null;
     readonly ms: number | null;
+    readonly cost: number | null;
     readonly answer: string | null;
   };
 }

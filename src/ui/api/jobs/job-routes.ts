@@ -7,9 +7,19 @@ import { empty, json } from '../answers.ts';
 import type { ApiContext } from '../context.ts';
 import { guard } from '../guard.ts';
 import { checked, readJson } from '../json-body.ts';
-import { BISECT_BODY, bisectJob, REPLAY_BODY, replayJob } from './job-specs.ts';
+import {
+  BISECT_BODY,
+  bisectJob,
+  bisectPlan,
+  REPLAY_BODY,
+  replayJob,
+  replayPlan,
+} from './job-specs.ts';
 
 const ONE_JOB = { params: Type.Object({ id: Type.String() }) };
+/** Bytes of a request whose texts were edited. */
+const EDITED_BYTES = 8 * 2 ** 20;
+
 // Bodies are read after the guard and the check for several workers, and bounded.
 const UNPARSED = { parse: 'none' } as const;
 
@@ -37,10 +47,26 @@ export const jobRoutes = (context: ApiContext) => {
       { ...ONE_JOB, ...UNPARSED },
     )
     .post(
+      '/replay/plan',
+      async ({ request, viewer }) => {
+        const body = checked(REPLAY_BODY, await readJson(request, EDITED_BYTES));
+        return json(await replayPlan(body, viewer, context));
+      },
+      UNPARSED,
+    )
+    .post(
+      '/bisect/plan',
+      async ({ request, viewer }) => {
+        const body = checked(BISECT_BODY, await readJson(request));
+        return json(await bisectPlan(body, viewer, context));
+      },
+      UNPARSED,
+    )
+    .post(
       '/replay',
       async ({ request, viewer }) => {
         checkWorkers('replay');
-        const body = checked(REPLAY_BODY, await readJson(request));
+        const body = checked(REPLAY_BODY, await readJson(request, EDITED_BYTES));
         return json(jobs.start(await replayJob(body, viewer, context), viewer), 202);
       },
       UNPARSED,

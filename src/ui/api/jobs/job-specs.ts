@@ -4,10 +4,17 @@ import { type Static, Type } from '@sinclair/typebox';
 import { invalid } from '../../../conversation/errors.ts';
 import type { Principal } from '../../../keys/principal.ts';
 import { bisection, bisectionAsJson, DEFAULT_BUDGET } from '../../../samples/bisect/run.ts';
+import {
+  checkReplay,
+  countRuns,
+  type ReplayOptions,
+} from '../../../samples/replay/check-replay.ts';
 import { checkTarget } from '../../../samples/replay/known-target.ts';
-import { countRuns, replay } from '../../../samples/replay/replay.ts';
+import { planBisection, planReplay } from '../../../samples/replay/plan.ts';
+import { replay } from '../../../samples/replay/replay.ts';
 import { runAsJson, runsAsJson } from '../../../samples/replay/runs.ts';
 import { fromSample } from '../../../samples/replay/source.ts';
+import type { RequestEdit, SpendPlan } from '../../../samples/replay/types.ts';
 import type { ApiContext } from '../context.ts';
 import type { Viewer } from '../guard.ts';
 import { LIMITS } from '../info.ts';
@@ -21,12 +28,24 @@ const COMMON = {
   repair: flag('repair', true),
 };
 
+const TARGETS = { title: 'targets', description: 'a list of provider/model' };
+const EDITS = { title: 'edits', description: 'a list of changes, each with at and value' };
 const SETTINGS = { title: 'compare', description: 'a list of settings' };
 
 export const REPLAY_BODY = Type.Object({
   ...COMMON,
   repeat: wholeNumber('repeat', { least: 1, most: LIMITS.runs, fallback: 1 }),
   compare: Type.Array(Type.String(SETTINGS), { ...SETTINGS, maxItems: 8, default: [] }),
+  targets: Type.Array(Type.String({ ...TARGETS, maxLength: 300 }), {
+    ...TARGETS,
+    maxItems: 6,
+    default: [],
+  }),
+  edits: Type.Array(Type.Object({ at: Type.String(EDITS), value: Type.Unknown() }), {
+    ...EDITS,
+    maxItems: 100,
+    default: [],
+  }),
 });
 
 export const BISECT_BODY = Type.Object({
@@ -40,22 +59,8 @@ export async function replayJob(
   viewer: Viewer,
   context: ApiContext,
 ): Promise<JobSpec> {
-  const config = context.options.config();
-  const { source, ...common } = await sourceOf(body, viewer, context);
-  checkSettings(body.compare, config);
-  const options = {
-    config,
-    sources: [source],
-    to: body.to,
-    repair: body.repair,
-    compare: body.compare,
-    repeat: body.repeat,
-    as: callerFor(viewer),
-  };
+  const { options, ...common } = await replayOptions(body, viewer, context);
   const total = countRuns(options);
-  if (total > LIMITS.runs) {
-    throw invalid(`That would be ${total} requests; the limit is ${LIMITS.runs}.`, 'repeat');
-  }
   return {
     kind: 'replay',
     ...common,
@@ -68,6 +73,53 @@ export async function replayJob(
       return { kind: 'replay', result: runsAsJson(runs, comparison) };
     },
   };
+}
+
+/** What a replay would cost. @throws GatewayError for what is not there or not possible */
+export async function replayPlan(
+  body: Static<typeof REPLAY_BODY>,
+  viewer: Viewer,
+  context: ApiContext,
+): Promise<SpendPlan> {
+  const { options } = await replayOptions(body, viewer, context);
+  return planReplay(options, context.prices, context.options.protocols);
+}
+
+/** What a bisection would cost at most. @throws GatewayError for what is not there or not possible */
+export async function bisectPlan(
+  body: Static<typeof BISECT_BODY>,
+  viewer: Viewer,
+  context: ApiContext,
+): Promise<SpendPlan> {
+  const { source } = await sourceOf(body, viewer, context);
+  return planBisection(source, body, context.prices, context.options.protocols);
+}
+
+/** Checked as far as it can be before anything is sent. */
+async function replayOptions(
+  body: Static<typeof REPLAY_BODY>,
+  viewer: Viewer,
+  context: ApiContext,
+) {
+  const config = context.options.config();
+  const { source, ...common } = await sourceOf(body, viewer, context);
+  checkSettings(body.compare, config);
+  const options: ReplayOptions = {
+    config,
+    sources: [source],
+    to: [...(body.to === undefined ? [] : [body.to]), ...body.targets],
+    edits: body.edits as readonly RequestEdit[],
+    repair: body.repair,
+    compare: body.compare,
+    repeat: body.repeat,
+    as: callerFor(viewer),
+  };
+  const total = countRuns(options);
+  if (total > LIMITS.runs) {
+    throw invalid(`That would be ${total} requests; the limit is ${LIMITS.runs}.`, 'repeat');
+  }
+  checkReplay(options, context.options);
+  return { options, ...common };
 }
 
 /** @throws GatewayError for what is not there or not possible */

@@ -1,10 +1,11 @@
 /** Full-text search over exchanges: on disk by the index, which is filled in the background, in memory by reading them. */
 
+import { GatewayError } from '../../../conversation/errors.ts';
 import { othersTurn, runInSlices } from '../../../lib/loop/steps.ts';
+import type { ReadingParts } from '../../../samples/decode/decode-body.ts';
 import type { RecentSamples } from '../../../samples/record/recent.ts';
-import type { SampleStore } from '../../../samples/sample.ts';
+import type { SampleMeta, SampleStore } from '../../../samples/sample.ts';
 import type { Hit } from '../api.ts';
-import type { ReadingParts } from '../bodies/decode-body.ts';
 import { snippetOf } from './snippet.ts';
 import { textsOf } from './texts-of.ts';
 
@@ -27,6 +28,8 @@ export interface Found {
 const SHARE = 0.2;
 /** Exchanges whose ids are asked for at once. */
 const BATCH = 50;
+/** Milliseconds until reading that failed is tried again; the next exchange begins it sooner. */
+const RETRY_MS = 5000;
 /** Milliseconds for which the result of a search is kept. */
 const KEPT = 2000;
 
@@ -35,6 +38,7 @@ export class TextSearch {
   #reading: Promise<void> | undefined;
   #again = false;
   #closed = false;
+  #retry: ReturnType<typeof setTimeout> | undefined;
   #last: { readonly q: string; readonly until: number; readonly found: Promise<Found> } | undefined;
   /** Texts of exchanges in memory that are over. */
   readonly #recent = new Map<string, readonly string[]>();
@@ -69,6 +73,7 @@ export class TextSearch {
   /** Resolves when nothing is being read. */
   async close(): Promise<void> {
     this.#closed = true;
+    clearTimeout(this.#retry);
     await this.#reading;
   }
 
@@ -115,6 +120,22 @@ export class TextSearch {
     return found;
   }
 
+  #readLater(): void {
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => this.read(), RETRY_MS);
+    this.#retry.unref();
+  }
+
+  /** Brings the bodies of a sample here, or finds that there are none; false: they may come later. */
+  async #bring(meta: SampleMeta): Promise<boolean> {
+    try {
+      await this.#options.store().fetch(meta);
+      return true;
+    } catch (thrown) {
+      return thrown instanceof GatewayError && thrown.kind === 'not_found';
+    }
+  }
+
   async #readAll(): Promise<void> {
     const { store, parts } = this.#options;
     while (this.#again && !this.#closed) {
@@ -129,6 +150,7 @@ export class TextSearch {
               began = performance.now();
             };
             const meta = store().find(id);
+            if (meta !== undefined && !(await this.#bring(meta))) return this.#readLater();
             store().texts.put(id, meta === undefined ? [] : textsOf(store(), meta, parts));
             await pause();
             for (const _ of store().texts.merge()) await pause();
@@ -137,8 +159,8 @@ export class TextSearch {
           ids = store().texts.unread(BATCH);
         }
       } catch {
-        // The index is busy or was replaced: the next exchange begins this again.
-        return;
+        // The index is busy or was replaced.
+        return this.#readLater();
       }
     }
   }

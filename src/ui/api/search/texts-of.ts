@@ -2,15 +2,15 @@
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { Block, Conversation } from '../../../conversation/types.ts';
-import type { SaidText, SampleMeta, SampleStore } from '../../../samples/sample.ts';
 import {
   contextFor,
   EMPTY,
   type ReadingParts,
   readReply,
   readRequest,
-} from '../bodies/decode-body.ts';
-import { readableBody } from '../bodies/stage-bodies.ts';
+} from '../../../samples/decode/decode-body.ts';
+import { readableBody } from '../../../samples/decode/readable-body.ts';
+import type { SaidText, SampleMeta, SampleStore } from '../../../samples/sample.ts';
 
 /** Bodies that are missing, too large or of another endpoint have no texts. */
 export function textsOf(store: SampleStore, meta: SampleMeta, parts: ReadingParts): SaidText[] {

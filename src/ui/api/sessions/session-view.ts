@@ -3,11 +3,11 @@
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { Conversation } from '../../../conversation/types.ts';
 import { othersTurn } from '../../../lib/loop/steps.ts';
+import { contextFor, EMPTY, readReply, readRequest } from '../../../samples/decode/decode-body.ts';
+import { readableBody } from '../../../samples/decode/readable-body.ts';
 import type { SampleMeta, SampleRow } from '../../../samples/sample.ts';
 import type { UiRow } from '../api.ts';
 import { blockViews, turnViews } from '../bodies/conversation-view.ts';
-import { contextFor, EMPTY, readReply, readRequest } from '../bodies/decode-body.ts';
-import { readableBody } from '../bodies/stage-bodies.ts';
 import type { ApiContext } from '../context.ts';
 import type { Viewer } from '../guard.ts';
 import { priced } from '../list.ts';

@@ -1,6 +1,6 @@
 /** The diff tab: changes between any two bodies of an exchange, and the rule behind each. */
 
-import type { ChangeView, DiffView, SampleDetail } from '../../api/api.ts';
+import type { ChangeView, DiffView, MeaningDiff, SampleDetail } from '../../api/api.ts';
 import { parsedBody } from '../exchange/bodies.ts';
 import { inOrder, isStream, stageInfoOf, stageSelect, stageTitle } from '../exchange/stages.ts';
 import { getDiff } from '../kit/api-calls.ts';
@@ -12,6 +12,22 @@ import { currentRoute, go, withQuery } from '../kit/route.ts';
 import type { ExchangeRoute, View } from '../kit/view.ts';
 import { diffRows } from './diff-rows.ts';
 import { changeList, diffLines } from './diff-view.ts';
+import { meaningView } from './meaning-view.ts';
+
+/** What is shown: what both sides say, or their JSON. */
+type Picture = 'meaning' | 'side' | 'list';
+const PICTURES = [
+  ['meaning', 'Meaning'],
+  ['side', 'JSON side by side'],
+  ['list', 'List'],
+] as const;
+
+/** Two protocols write everything differently: there, what they say is the better picture. */
+function pictureOf(as: string, { meaning, identical }: DiffView): Picture {
+  const chosen = PICTURES.find(([value]) => value === as)?.[0];
+  if (identical || meaning === null) return chosen === 'list' ? 'list' : 'side';
+  return chosen ?? (meaning.translated ? 'meaning' : 'side');
+}
 
 /** Changes without a note, such as those that codecs make between protocols. */
 const UNNAMED = '';
@@ -26,6 +42,7 @@ export function createDiffTab(detail: SampleDetail): View<ExchangeRoute> {
   let shown = '';
   let current = -1;
   let stop = new AbortController();
+  let picture: Picture = 'side';
 
   const known = (stage: string | undefined, fallback: string | undefined) =>
     stages.find((one) => one === stage) ?? fallback ?? stages[0] ?? '';
@@ -34,7 +51,7 @@ export function createDiffTab(detail: SampleDetail): View<ExchangeRoute> {
     b: known(query.b, detail.diff?.b ?? stages.at(-1)),
   });
 
-  async function load(a: string, b: string, list: boolean): Promise<void> {
+  async function load(a: string, b: string, as: string): Promise<void> {
     stop.abort();
     stop = new AbortController();
     const { signal } = stop;
@@ -45,11 +62,18 @@ export function createDiffTab(detail: SampleDetail): View<ExchangeRoute> {
         const stageInfo = stageInfoOf(meta, stage);
         return parsedBody(row.id, stage, stageInfo !== undefined && isStream(stageInfo), signal);
       };
+      if (signal.aborted) return;
+      picture = pictureOf(as, diff);
+      showPicture();
       const values =
-        list || diff.changes.length < diff.total
+        picture !== 'side' || diff.identical || diff.changes.length < diff.total
           ? undefined
           : (await Promise.all([side(a), side(b)])).map(({ value }) => value);
       if (signal.aborted) return;
+      if (picture === 'meaning' && diff.meaning !== null) {
+        drawMeaning(diff.meaning);
+        return;
+      }
       draw(
         diff,
         values?.[0] !== undefined && values[1] !== undefined
@@ -61,6 +85,26 @@ export function createDiffTab(detail: SampleDetail): View<ExchangeRoute> {
       if (text !== undefined) replace(content, h('p', { class: 'problem', role: 'alert' }, text));
     }
     content.removeAttribute('aria-busy');
+  }
+
+  function drawMeaning(meaning: MeaningDiff): void {
+    current = -1;
+    const changes = meaning.parts.flatMap((part) => part.changes);
+    replace(
+      rules,
+      h('span', { class: 'counts', role: 'status' }, several(changes.length, 'difference')),
+      [...tally(changes)].map(([rule, times]) => ruleButton(rule, times)),
+    );
+    replace(content, meaningView(meaning));
+    content.removeAttribute('aria-busy');
+    const route = currentRoute();
+    if (route.name === 'exchange') mark(route.query.rule);
+  }
+
+  function showPicture(): void {
+    for (const one of bar.querySelectorAll<HTMLElement>('[data-as]')) {
+      one.setAttribute('aria-pressed', String(one.dataset.as === picture));
+    }
   }
 
   function draw(diff: DiffView, picture: HTMLElement): void {
@@ -159,8 +203,8 @@ export function createDiffTab(detail: SampleDetail): View<ExchangeRoute> {
     node,
     show(route) {
       const { a, b } = pairOf(route);
-      const list = route.query.as === 'list';
-      const next = JSON.stringify([a, b, list]);
+      const as = route.query.as ?? '';
+      const next = JSON.stringify([a, b, as]);
       if (next === shown) {
         mark(route.query.rule);
         return;
@@ -185,12 +229,10 @@ export function createDiffTab(detail: SampleDetail): View<ExchangeRoute> {
         h(
           'span',
           { class: 'segments', role: 'group', 'aria-label': 'View' },
-          [
-            ['', 'Side by side'],
-            ['list', 'List'],
-          ].map(([value, text]) =>
-            button(text, () => go(withQuery(route, { as: value! }), true), {
-              'aria-pressed': String((value === 'list') === list),
+          PICTURES.map(([value, text]) =>
+            button(text, () => go(withQuery(route, { as: value }), true), {
+              'data-as': value,
+              'aria-pressed': 'false',
             }),
           ),
         ),
@@ -201,9 +243,15 @@ export function createDiffTab(detail: SampleDetail): View<ExchangeRoute> {
           button('↓', () => step(1), { 'aria-label': 'Next change (n)', class: 'tiny' }),
         ),
       );
-      void load(a, b, list);
+      void load(a, b, as);
     },
     press(event) {
+      if (event.key === 'v') {
+        const route = currentRoute();
+        if (route.name !== 'exchange') return false;
+        go(withQuery(route, { as: picture === 'meaning' ? 'side' : 'meaning' }), true);
+        return true;
+      }
       if (event.key !== 'n' && event.key !== 'p') return false;
       step(event.key === 'n' ? 1 : -1);
       return true;
@@ -212,7 +260,7 @@ export function createDiffTab(detail: SampleDetail): View<ExchangeRoute> {
   };
 }
 
-function tally(changes: readonly ChangeView[]): ReadonlyMap<string, number> {
+function tally(changes: readonly Pick<ChangeView, 'rules'>[]): ReadonlyMap<string, number> {
   const all = new Map<string, number>();
   for (const { rules } of changes) {
     for (const rule of rules.length === 0 ? [UNNAMED] : rules)

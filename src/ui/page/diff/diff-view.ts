@@ -1,13 +1,13 @@
 /** Renders a diff: lines side by side, with the rules of the changes beside them. */
 
 import type { Json } from '../../../lib/json/json.ts';
+import { diffText } from '../../../lib/text/text-diff.ts';
 import type { ChangeView } from '../../api/api.ts';
 import { button, type Child, h, replace } from '../kit/dom.ts';
 import { count } from '../kit/format.ts';
 import { leaf } from '../kit/json-tree.ts';
 import { noteTag } from '../kit/notes-manual.ts';
 import type { Cell, DiffRow } from './diff-rows.ts';
-import { diffText } from './text-diff.ts';
 
 /** Unchanged lines shown around a change. */
 const AROUND = 2;

@@ -35,6 +35,7 @@ export function exchangeHeader(detail: SampleDetail, info: Info): Child {
       { class: 'idline' },
       h('code', null, row.id),
       copyButton('copy', () => row.id, { class: 'tiny', 'aria-label': 'Copy the id' }),
+      meta.made_by !== undefined && h('span', { class: 'made' }, meta.made_by),
       meta.about !== undefined && h('span', { class: 'about' }, meta.about),
     ),
     h('dl', { class: 'facts summary' }, facts(detail, info, statusText)),
@@ -115,7 +116,8 @@ function actions({ row, sendable }: SampleDetail): HTMLElement {
     'div',
     { class: 'actions' },
     sendable.length > 0 && link('replay', 'Replay'),
-    sendable.length > 0 && link('bisect', 'Bisect'),
+    // Where nothing failed there is nothing to look for; the tab is still there.
+    sendable.length > 0 && (row.failed || row.error !== '') && link('bisect', 'Bisect'),
     copyButton('Copy as curl', () => getCurl(row.id, undefined), { class: 'button' }),
     menu,
   );

@@ -1,7 +1,8 @@
 /** The bisect tab: searches the smallest request that still fails, and shows the search while it runs. */
 
+import type { Json } from '../../../lib/json/json.ts';
 import type { BisectProbe, BisectResult, Info, JobEvent, SampleDetail } from '../../api/api.ts';
-import { startBisect } from '../kit/api-calls.ts';
+import { planBisect, startBisect } from '../kit/api-calls.ts';
 import { copyButton } from '../kit/copy.ts';
 import { type Child, h } from '../kit/dom.ts';
 import { bytes, count, percent } from '../kit/format.ts';
@@ -25,7 +26,16 @@ export function createBisectTab(detail: SampleDetail, info: Info): View<Exchange
     label: 'Bisect',
     lead: 'Sends parts of this request to find the smallest one that still fails in the same way. Every request goes to the vendor and is billed as usual.',
     fields: [field('Request limit', budget)],
+    asks: true,
+    ...(detail.row.error === '' &&
+      detail.row.status < 400 &&
+      detail.row.state === 'done' && {
+        instead:
+          'This exchange did not fail, so there is nothing to look for. Open this to look for a failure that comes and goes.',
+      }),
     start: (choice) => startBisect({ ...choice, budget: Number(budget.value) || undefined }),
+    plan: (choice, signal) =>
+      planBisect({ ...choice, budget: Number(budget.value) || undefined }, signal),
     progress: (view, { events, running }) => {
       const probes = probesOf(events);
       const least = smallestSoFar(probes).at(-1) ?? 0;
@@ -95,6 +105,7 @@ function outcome(result: BisectResult): HTMLElement {
         class: 'button',
       }),
     ),
+    cause !== null && matters(result.minimal, cause.in_minimal),
     h(
       'details',
       { open: JSON.stringify(result.minimal).length < 4000 },
@@ -105,6 +116,32 @@ function outcome(result: BisectResult): HTMLElement {
       }),
     ),
   );
+}
+
+/** The value that makes the request fail, as text. */
+function matters(minimal: BisectResult['minimal'], at: string): HTMLElement {
+  const value = valueAt(minimal, at);
+  const text = typeof value === 'string' ? value : JSON.stringify(value, null, 2);
+  return h(
+    'section',
+    { class: 'matters' },
+    h('h3', null, 'The bytes that matter'),
+    h('pre', { class: 'answer-text', tabindex: 0, dir: 'auto' }, text),
+  );
+}
+
+function valueAt(value: Json, pointer: string): Json | undefined {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .reduce<Json | undefined>(
+      (inner, part) =>
+        typeof inner === 'object' && inner !== null
+          ? (inner as Readonly<Record<string, Json>>)[part]
+          : undefined,
+      value,
+    );
 }
 
 const VERDICTS = { same: 'fails', passes: 'passes', other: 'fails differently' } as const;

@@ -1,16 +1,19 @@
 /** The replay tab: sends a request again and compares the new answers with the recorded one. */
 
-import type { Info, ReplayResult, ReplayRun, SampleDetail } from '../../api/api.ts';
-import { startReplay } from '../kit/api-calls.ts';
-import { type Child, h } from '../kit/dom.ts';
+import type { Info, ReplayRequest, ReplayResult, ReplayRun, SampleDetail } from '../../api/api.ts';
+import { cost } from '../exchange/money.ts';
+import { planReplay, startReplay } from '../kit/api-calls.ts';
+import { button, type Child, h } from '../kit/dom.ts';
 import { count, millis, percent, several } from '../kit/format.ts';
 import { noteTag } from '../kit/notes-manual.ts';
 import type { ExchangeRoute, View } from '../kit/view.ts';
-import { field } from './job-form.ts';
+import { bench } from './bench.ts';
+import { editFields } from './edit-fields.ts';
+import { type Choice, field } from './job-form.ts';
 import { jobTab } from './job-tab.ts';
 
-/** Answers that are shown in full. */
-const ANSWERS = 6;
+/** Targets besides the first. */
+const MORE_TARGETS = 5;
 
 export function createReplayTab(detail: SampleDetail, info: Info): View<ExchangeRoute> {
   const repeat = h('input', {
@@ -24,11 +27,52 @@ export function createReplayTab(detail: SampleDetail, info: Info): View<Exchange
     h('input', { name, placeholder, autocomplete: 'off', spellcheck: 'false' });
   const first = setting('compare-a', 'repair=on');
   const second = setting('compare-b', 'repair=off');
+  const others: HTMLInputElement[] = [];
+  const targets = h('div', { class: 'targets' });
+  const add = button(
+    '+ another target',
+    () => {
+      const input = h('input', {
+        name: `to-${others.length + 2}`,
+        list: 'targets',
+        autocomplete: 'off',
+        spellcheck: 'false',
+        placeholder: 'provider/model',
+      });
+      others.push(input);
+      targets.insertBefore(field(`To (${others.length + 1})`, input), add);
+      add.hidden = others.length >= MORE_TARGETS;
+      input.focus();
+    },
+    { class: 'tiny' },
+  );
+  targets.append(add);
+  const edits = editFields(detail, () =>
+    targets.dispatchEvent(new Event('input', { bubbles: true })),
+  );
+  const request = ({ to, ...choice }: Choice & { readonly id: string }): ReplayRequest => {
+    const settings = [first.value.trim(), second.value.trim()].filter((one) => one !== '');
+    const all = [to ?? '', ...others.map(({ value }) => value.trim())].filter((one) => one !== '');
+    const changed = edits.read();
+    return {
+      ...choice,
+      repeat: Number(repeat.value) || 1,
+      ...(all.length === 1 && { to: all[0]! }),
+      ...(all.length > 1 && { targets: all }),
+      ...(changed.length > 0 && { edits: changed }),
+      ...(settings.length > 0 && { compare: settings }),
+    };
+  };
   return jobTab(detail, info, {
     kind: 'replay',
     label: 'Replay',
+    asks: false,
+    plan: (choice, signal) => planReplay(request(choice), signal),
+    staged: (stage) => edits.show(stage),
     fields: [
       field('Repeat', repeat),
+      targets,
+      edits.node,
       h(
         'details',
         { class: 'compare' },
@@ -41,14 +85,7 @@ export function createReplayTab(detail: SampleDetail, info: Info): View<Exchange
         ),
       ),
     ],
-    start: (choice) => {
-      const settings = [first.value.trim(), second.value.trim()].filter((one) => one !== '');
-      return startReplay({
-        ...choice,
-        repeat: Number(repeat.value) || 1,
-        ...(settings.length > 0 && { compare: settings }),
-      });
-    },
+    start: (choice) => startReplay(request(choice)),
     progress: ({ done, total }, { running }) => [
       `${several(done, 'request')} of ${count(total)}`,
       running && h('progress', { max: total, value: done, 'aria-label': 'Requests sent' }),
@@ -57,8 +94,8 @@ export function createReplayTab(detail: SampleDetail, info: Info): View<Exchange
       const runs = events.flatMap((event) => (event.type === 'run' ? [event.run] : []));
       return [
         end?.result?.kind === 'replay' && comparison(end.result.result),
+        runs.length > 0 && bench(runs, detail),
         runs.length > 0 && table(runs),
-        runs.length > 0 && answers(runs),
       ];
     },
   });
@@ -80,10 +117,11 @@ function table(runs: readonly ReplayRun[]): HTMLElement {
     'out',
     'First byte',
     'Total',
+    'Cost',
     'Target',
     'Notes',
   ];
-  const right = new Set(['#', 'Tokens in', 'out', 'First byte', 'Total']);
+  const right = new Set(['#', 'Tokens in', 'out', 'First byte', 'Total', 'Cost']);
   return h(
     'div',
     { class: 'tablebox' },
@@ -124,8 +162,9 @@ function table(runs: readonly ReplayRun[]): HTMLElement {
             h('td', { class: 'message' }, before.error?.message ?? ''),
             num(count(before.prompt_tokens)),
             num(count(before.output_tokens)),
-            num(),
+            num(millis(before.first_byte_ms)),
             num(millis(before.ms)),
+            num(cost(before.cost)),
             h('td'),
             h('td'),
           ),
@@ -149,6 +188,7 @@ function table(runs: readonly ReplayRun[]): HTMLElement {
             num(count(run.output_tokens)),
             num(millis(run.first_byte_ms)),
             num(millis(run.ms)),
+            num(cost(run.cost)),
             h('td', null, run.target),
             h(
               'td',
@@ -164,37 +204,9 @@ function table(runs: readonly ReplayRun[]): HTMLElement {
   );
 }
 
-/** The recorded answer and the new answers, side by side. */
-function answers(runs: readonly ReplayRun[]): Child {
-  const before = runs.find(({ recorded }) => recorded !== undefined)?.recorded;
-  const box = (title: string, text: string | null | undefined, error?: ReplayRun['error']) =>
-    h(
-      'section',
-      { class: 'answer' },
-      h('h3', null, title),
-      text === null || text === undefined
-        ? h('p', { class: 'soft' }, error?.message ?? 'No answer')
-        : h('pre', { class: 'answer-text', tabindex: 0, dir: 'auto' }, text || '(empty)'),
-    );
-  const shown = runs.slice(0, ANSWERS);
-  return h(
-    'div',
-    { class: 'answers' },
-    before !== undefined && box('Recorded answer', before.answer, before.error),
-    shown.map((run) => {
-      const setting = run.setting === undefined ? '' : `, ${run.setting}`;
-      const same = run.answer !== null && run.answer === before?.answer;
-      const title = `Answer ${runs.length > 1 ? run.run : 'now'}${setting}${same ? ' (the same text)' : ''}`;
-      return box(title, run.answer, run.error);
-    }),
-    runs.length > ANSWERS &&
-      h('p', { class: 'soft' }, `${runs.length - ANSWERS} more answers are not shown.`),
-  );
-}
-
 /** Failure rates with their intervals, and whether they differ by more than chance. */
 function comparison({ settings, p, more_than_chance }: ReplayResult): Child {
-  if (settings.every(({ runs }) => runs < 2) && settings.length < 2) return null;
+  if (settings.every(({ runs }) => runs < 2)) return null;
   const part = (rate: number) => `${(rate * 100).toFixed(1)}%`;
   return h(
     'div',

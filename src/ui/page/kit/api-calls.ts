@@ -18,6 +18,7 @@ import type {
   SamplesQuery,
   SessionsList,
   SessionView,
+  SpendPlan,
   Stats,
   Stories,
 } from '../../api/api.ts';
@@ -97,6 +98,13 @@ export const startReplay = (body: ReplayRequest) =>
 
 export const startBisect = (body: BisectRequest) =>
   json<JobStarted>('/bisect', { method: 'POST', body });
+
+/** What a job would cost, or what is wrong with it. */
+export const planReplay = (body: ReplayRequest, signal?: AbortSignal) =>
+  json<SpendPlan>('/replay/plan', { method: 'POST', body, signal });
+
+export const planBisect = (body: BisectRequest, signal?: AbortSignal) =>
+  json<SpendPlan>('/bisect/plan', { method: 'POST', body, signal });
 
 export const getJobs = (signal?: AbortSignal) => json<JobsList>('/jobs', { signal });
 

@@ -26,7 +26,7 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
     [
       ['1 … 7', 'conversation, timeline, messages, diff, stream, replay, bisect'],
       ['j  k', 'next, previous exchange in the same view'],
-      ['v', 'conversation: as the client sent it, as the vendor got it'],
+      ['v', 'conversation: as the client sent it, as the vendor got it; diff: meaning, JSON'],
       ['[  ]', 'messages: previous, next body'],
       ['n  p', 'diff: next, previous change'],
       ['←  →', 'stream: one event (with Shift ten)'],

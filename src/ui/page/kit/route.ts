@@ -44,6 +44,7 @@ export const FILTERS = [
   'key',
   'client',
   'target',
+  'made',
   'slower',
   'cost',
   'since',

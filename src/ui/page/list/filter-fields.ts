@@ -17,6 +17,12 @@ const ENTRIES = [
   ['google-gemini', 'Gemini'],
 ] as const;
 
+const MADE = [
+  ['', 'Clients and commands'],
+  ['traffic', 'Clients only'],
+  ['bisect', 'Bisections only'],
+] as const;
+
 const FIELDS: readonly (readonly [FilterName, string, string])[] = [
   ['model', 'Model', 'glm* or part of the name'],
   ['target', 'Target', 'provider/model, or a part'],
@@ -59,6 +65,11 @@ export function filterFields(change: (query: Query) => void): FilterFields {
     { name: 'entry', on: { change: () => change({ entry: entry.value }) } },
     ENTRIES.map(([value, text]) => h('option', { value }, text)),
   );
+  const made: HTMLSelectElement = h(
+    'select',
+    { name: 'made', on: { change: () => change({ made: made.value }) } },
+    MADE.map(([value, text]) => h('option', { value }, text)),
+  );
   const times = TIMES.map(([name, label]) => {
     const input: HTMLInputElement = h('input', {
       type: 'datetime-local',
@@ -73,6 +84,7 @@ export function filterFields(change: (query: Query) => void): FilterFields {
   node.append(
     ...inputs.map((one) => one.node),
     h('label', null, h('span', null, 'API'), entry),
+    h('label', null, h('span', null, 'Made by'), made),
     ...times.map((one) => one.node),
   );
   const put = (input: HTMLInputElement, value: string) => {
@@ -83,6 +95,7 @@ export function filterFields(change: (query: Query) => void): FilterFields {
     show(query) {
       for (const { name, input } of inputs) put(input, query[name] ?? '');
       entry.value = query.entry ?? '';
+      made.value = query.made ?? '';
       for (const { name, input } of times) {
         const value = query[name] ?? '';
         const time = /^\d{10,}$/.test(value) ? new Date(Number(value)) : undefined;

@@ -42,6 +42,7 @@ const NAMES: Readonly<Partial<Record<FilterName, string>>> = {
   since: 'from',
   until: 'to',
   entry: 'API',
+  made: 'made by',
   slower: 'at least',
   cost: 'at least $',
 };

@@ -72,6 +72,7 @@ function label(row: UiRow, story: Story | undefined): string {
     row.hops > 1 ? `${row.hops} hops` : '',
     row.total_ms === null ? '' : millis(row.total_ms),
     row.in_memory ? 'in memory only' : '',
+    row.made_by === '' ? '' : `made by ${row.made_by}`,
     row.client,
     row.owner === '' ? '' : `key ${row.owner}`,
     story?.asked ? `asked: ${story.asked}` : '',
@@ -115,6 +116,7 @@ const found = ({ before, hit, after }: Hit) =>
 const storyCell = (row: UiRow, { story, hit }: RowContext) =>
   cell(
     'story',
+    row.made_by !== '' && filtering('made', 'made', row.made_by, 'what was made by'),
     row.client !== '' && filtering('client', 'client', row.client, 'the client'),
     row.owner !== '' && filtering('owner', 'key', row.owner, 'the key'),
     row.session !== '' && sessionLink(row.session),
@@ -209,6 +211,7 @@ export function rowElement(row: UiRow, context: RowContext): HTMLElement {
       'data-id': row.id,
       'data-tone': toneOf(row),
       'data-memory': row.in_memory,
+      'data-made': row.made_by === '' ? undefined : row.made_by,
       'aria-label': label(row, story),
     },
     look.columns.map(({ name }) => [

@@ -6,7 +6,12 @@ import { FlatHeaders, type ReadonlyHeaders } from '../../../lib/http/headers.ts'
 import { isObject, tryParse } from '../../../lib/json/json.ts';
 import { unlessAborted } from '../../../lib/loop/unless-aborted.ts';
 import { withMore } from '../../request-headers.ts';
-import type { Transport, UpstreamAnswer, UpstreamRequest } from '../../transport.ts';
+import {
+  type Transport,
+  type UpstreamAnswer,
+  type UpstreamRequest,
+  wholeBody,
+} from '../../transport.ts';
 import { errorAnswer, exceptionName, MappedBody } from '../error-answer.ts';
 import { MODEL_AND_STREAM, modelIn, platformBody } from '../messages-request.ts';
 import type { Platform, PlatformRequest } from '../platform.ts';
@@ -59,7 +64,7 @@ export class Bedrock implements Platform {
 
   async #sendSigned(asked: PlatformRequest, request: UpstreamRequest): Promise<UpstreamAnswer> {
     const { url, method, abort } = request;
-    const body = request.body instanceof Uint8Array ? request.body : undefined;
+    const body = wholeBody(request);
     for (let first = true; ; first = false) {
       const held = this.#identities.get();
       const identity = held instanceof Promise ? await unlessAborted(held, abort.signal) : held;
@@ -118,10 +123,10 @@ const GEOGRAPHY = /^(?:[a-z]{2,6}|us-gov)\.(?=anthropic\.)/;
 /** The wire of https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModel.html. */
 function bedrockRequest(asked: PlatformRequest): UpstreamRequest {
   const { url, request, stream } = asked;
-  const { body } = request;
+  const body = wholeBody(request);
   const given = FlatHeaders.from(request.headers);
   const headers = given.where((name) => !name.startsWith('anthropic-'));
-  if (!(body instanceof Uint8Array)) return { ...request, headers };
+  if (body === undefined) return { ...request, headers };
   const model = modelIn(body);
   const betas = given
     .get(BETA)

@@ -5,7 +5,12 @@ import type { ProviderConfig } from '../../../config/sections/providers.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import { unlessAborted } from '../../../lib/loop/unless-aborted.ts';
 import { withMore } from '../../request-headers.ts';
-import type { Transport, UpstreamAnswer, UpstreamRequest } from '../../transport.ts';
+import {
+  type Transport,
+  type UpstreamAnswer,
+  type UpstreamRequest,
+  wholeBody,
+} from '../../transport.ts';
 import { errorAnswer } from '../error-answer.ts';
 import { MODEL, modelIn, platformBody } from '../messages-request.ts';
 import type { Platform, PlatformRequest } from '../platform.ts';
@@ -68,9 +73,9 @@ export class Vertex implements Platform {
 
 /** The wire of https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/use-claude. */
 function claudeRequest({ path, url, request, stream }: PlatformRequest): UpstreamRequest {
-  const { body } = request;
+  const body = wholeBody(request);
   const headers = FlatHeaders.from(request.headers).where((name) => name !== 'anthropic-version');
-  if (!(body instanceof Uint8Array)) return { ...request, headers };
+  if (body === undefined) return { ...request, headers };
   const added = { anthropic_version: VERSION };
   if (path.endsWith('/count_tokens')) {
     const counted = url('/models/count-tokens:rawPredict', false);

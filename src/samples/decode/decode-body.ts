@@ -1,19 +1,22 @@
 /** Decodes a recorded body with the codec of its protocol: a request as a conversation, an answer as a reply. */
 
-import type { StreamDecoder, UpstreamContext } from '../../../codecs/codec.ts';
-import { asGatewayError, type GatewayError } from '../../../conversation/errors.ts';
-import type { Reply, StreamEvent } from '../../../conversation/events.ts';
-import { Notes } from '../../../conversation/notes.ts';
-import { ReplyBuilder } from '../../../conversation/reply-builder.ts';
-import { NO_PROFILE } from '../../../conversation/target.ts';
-import type { Conversation } from '../../../conversation/types.ts';
-import { type SseFrame, SseParser } from '../../../lib/bytes/sse.ts';
-import { parseJson } from '../../../lib/json/json.ts';
-import type { SampleError, SampleMeta, SampleStore } from '../../../samples/sample.ts';
-import type { UiOptions } from '../options.ts';
-import { type ReadableBody, readableBody } from './stage-bodies.ts';
+import type { StreamDecoder, UpstreamContext } from '../../codecs/codec.ts';
+import { asGatewayError, type GatewayError } from '../../conversation/errors.ts';
+import type { Reply, StreamEvent } from '../../conversation/events.ts';
+import { Notes } from '../../conversation/notes.ts';
+import { ReplyBuilder } from '../../conversation/reply-builder.ts';
+import { NO_PROFILE } from '../../conversation/target.ts';
+import type { Conversation, ProtocolName } from '../../conversation/types.ts';
+import { type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
+import { type Json, parseJson } from '../../lib/json/json.ts';
+import type { SampleServices } from '../in-process-gateway.ts';
+import type { SampleError, SampleMeta, SampleStore } from '../sample.ts';
+import { type ReadableBody, readableBody } from './readable-body.ts';
 
-export type ReadingParts = Pick<UiOptions, 'protocols' | 'mend'>;
+export interface ReadingParts extends Pick<SampleServices, 'protocols'> {
+  /** Repairs a raw body so that the decoder of its protocol accepts it. */
+  mend(body: Json, protocol: ProtocolName, notes: Notes): Json;
+}
 
 export const EMPTY: Conversation = {
   model: '',

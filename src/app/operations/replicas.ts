@@ -1,0 +1,68 @@
+/** This replica among the others: what it says of itself, the log line where its configuration differs, and the report. */
+
+import { hostname } from 'node:os';
+import type { Config } from '../../config/config.ts';
+import { configFingerprint } from '../../config/fingerprint.ts';
+import { Replicas } from '../../engines/replicas.ts';
+import type { Sql } from '../../lib/store/engines.ts';
+import { secretBase36 } from '../../lib/text/ids.ts';
+import { event, type Log } from '../../telemetry/log.ts';
+
+/** A replica as `GET /health/engines` has it. */
+export interface ReplicaReport {
+  readonly id: string;
+  readonly host: string;
+  readonly version: string;
+  readonly config: string;
+  /** ISO 8601. */
+  readonly started: string;
+  /** Seconds since its last word, as of the last heartbeat here. */
+  readonly silent: number;
+  /** The one that answers. */
+  readonly own: boolean;
+}
+
+export interface ReplicaServices {
+  open(): void;
+  configure(config: Config): void;
+  report(): readonly ReplicaReport[];
+  close(): Promise<void>;
+}
+
+export function replicaServices(
+  database: Sql,
+  config: Config,
+  { version, log }: { readonly version: string; readonly log: Log },
+): ReplicaServices {
+  // 62 random bits: an id is never used again.
+  const facts = { id: secretBase36(12), host: hostname(), version, started: Date.now() };
+  let fingerprint = configFingerprint(config);
+  const replicas = new Replicas({
+    database,
+    own: () => ({ ...facts, config: fingerprint }),
+    onDiffers: (others) =>
+      event(
+        log,
+        'config.differs',
+        { config: fingerprint, others: others.map(({ host, id }) => `${host} (${id})`) },
+        'warn',
+      ),
+  });
+  return {
+    open: () => replicas.open(),
+    configure(next) {
+      fingerprint = configFingerprint(next);
+    },
+    report: () =>
+      replicas.all.map(({ id, host, version, config, started, silentMs }) => ({
+        id,
+        host,
+        version,
+        config,
+        started: new Date(started).toISOString(),
+        silent: Math.round(silentMs / 1000),
+        own: id === facts.id,
+      })),
+    close: () => replicas.close(),
+  };
+}

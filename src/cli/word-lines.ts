@@ -1,0 +1,55 @@
+/** Two texts as lines of a terminal: only what differs, with some words around it. */
+
+import { printableLine } from '../lib/text/printable-text.ts';
+import { diffText } from '../lib/text/text-diff.ts';
+
+export interface WordLine {
+  readonly kind: 'removed' | 'added';
+  readonly text: string;
+}
+
+/** Characters of an equal part that are shown beside a change. */
+const AROUND = 24;
+
+/**
+ * The changes from `before` to `after`, each as `- …` and `+ …` with its surroundings; where there is only one
+ * text, that text. `columns`: of a terminal, where long parts are cut; undefined: nothing is cut.
+ */
+export function wordLines(
+  both: boolean,
+  before: string | undefined,
+  after: string | undefined,
+  columns: number | undefined,
+): readonly WordLine[] {
+  const most = columns === undefined ? Number.POSITIVE_INFINITY : Math.max(40, columns - 12);
+  const line = (kind: WordLine['kind'], text: string): WordLine => {
+    const shown = printableLine(text, Number.POSITIVE_INFINITY);
+    const cut =
+      shown.length > most ? `${shown.slice(0, most)}… (${text.length} characters)` : shown;
+    return { kind, text: `${kind === 'removed' ? '-' : '+'} ${cut}` };
+  };
+  if (!both) {
+    return [
+      ...(before === undefined ? [] : [line('removed', before)]),
+      ...(after === undefined ? [] : [line('added', after)]),
+    ];
+  }
+  const parts = diffText(before ?? '', after ?? '');
+  const lines: WordLine[] = [];
+  for (let i = 0; i < parts.length; ) {
+    if (parts[i]!.kind === 'same') {
+      i++;
+      continue;
+    }
+    const head = i === 0 ? '' : ending(parts[i - 1]!.text);
+    const removed = parts[i]!.kind === 'removed' ? parts[i++]!.text : '';
+    const added = parts[i]?.kind === 'added' ? parts[i++]!.text : '';
+    const tail = i === parts.length ? '' : beginning(parts[i]!.text);
+    if (removed !== '') lines.push(line('removed', head + removed + tail));
+    lines.push(line('added', head + added + tail));
+  }
+  return lines;
+}
+
+const ending = (text: string) => (text.length > AROUND ? `…${text.slice(-AROUND)}` : text);
+const beginning = (text: string) => (text.length > AROUND ? `${text.slice(0, AROUND)}…` : text);

@@ -1,0 +1,58 @@
+/** Keys made at run time in memory: found by the digest of a secret, without a query. */
+
+import type { KeyChange, KeyRecord, SecretRecord } from './key-store.ts';
+
+/** A key, and what another part has made of it. */
+export interface LoadedKey {
+  readonly record: KeyRecord;
+  readonly secrets: readonly SecretRecord[];
+}
+
+export interface LoadedSecret {
+  readonly digest: Uint8Array;
+  readonly until: number | undefined;
+  readonly key: LoadedKey;
+}
+
+export class LoadedKeys {
+  readonly #bySecret = new Map<string, LoadedSecret>();
+  readonly #byId = new Map<string, LoadedKey>();
+
+  /** Each key as it is from now on. */
+  take(changes: readonly KeyChange[]): void {
+    for (const { record, secrets } of changes) {
+      for (const { digest } of this.#byId.get(record.id)?.secrets ?? []) {
+        this.#bySecret.delete(digest);
+      }
+      const key: LoadedKey = { record, secrets };
+      this.#byId.set(record.id, key);
+      if (record.revoked !== undefined) continue;
+      for (const { digest, until } of secrets) {
+        this.#bySecret.set(digest, { digest: Buffer.from(digest, 'hex'), until, key });
+      }
+    }
+  }
+
+  clear(): void {
+    this.#bySecret.clear();
+    this.#byId.clear();
+  }
+
+  /** @param digest SHA-256 in hex */
+  find(digest: string): LoadedSecret | undefined {
+    return this.#bySecret.get(digest);
+  }
+
+  byId(id: string): LoadedKey | undefined {
+    return this.#byId.get(id);
+  }
+
+  /** Revoked ones too. */
+  get all(): Iterable<LoadedKey> {
+    return this.#byId.values();
+  }
+
+  get size(): number {
+    return this.#byId.size;
+  }
+}

@@ -1,0 +1,207 @@
+/** What of the file of spend is not in the shared database yet: an entry for each row and each try that runs. */
+
+import type { Database } from 'bun:sqlite';
+import { randomBase36 } from '../../lib/text/ids.ts';
+import type { SpendRow } from '../spend.ts';
+import { labelsText } from '../totals.ts';
+
+/** Versions of a row: a greater one replaces a smaller one. 1 is what the database makes of a machine that is gone. */
+export const OPEN = 0;
+/** As reserved, by a process that took the try for lost. */
+export const TAKEN_OVER = 2;
+export const ENDED = 3;
+
+/** Tries that end sooner are never sent as running ones. */
+const OPEN_AFTER_MS = 1000;
+const LEASE_MS = 5000;
+
+/**
+ * `unsent`: entries by process and number; `spend` is the row in the file, null: it is in `running`. `refused`: the
+ * database does not take it. `spool`: this file's name among all machines, and which process sends.
+ */
+const TABLES = [
+  `CREATE TABLE IF NOT EXISTS unsent (
+    writer TEXT NOT NULL, n INTEGER NOT NULL, rev INTEGER NOT NULL, at INTEGER NOT NULL, written INTEGER NOT NULL,
+    spend INTEGER, refused INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (writer, n, rev)) WITHOUT ROWID`,
+  'CREATE INDEX IF NOT EXISTS unsent_spend ON unsent (spend)',
+  'CREATE TABLE IF NOT EXISTS spool (id TEXT PRIMARY KEY, sender TEXT, until INTEGER NOT NULL) WITHOUT ROWID',
+];
+
+/** One row as the database takes it; it is known by `at`, `writer` and `n`. */
+export interface SpoolEntry {
+  readonly at: number;
+  readonly writer: string;
+  readonly n: number;
+  readonly rev: number;
+  /** Columns of the row; undefined: there is none any more, and nothing to send. */
+  readonly row: Readonly<Record<string, string | number | null>> | undefined;
+}
+
+export class Spool {
+  /** The name of this file among all machines. */
+  readonly id: string;
+  readonly #db: Database;
+  readonly #sql: ReturnType<typeof statements>;
+
+  /** @throws SQLiteError */
+  constructor(db: Database) {
+    this.#db = db;
+    this.id = db
+      .transaction(() => {
+        for (const sql of TABLES) db.run(sql);
+        const found = db.query<{ id: string }, []>('SELECT id FROM spool').get();
+        if (found !== null) return found.id;
+        const id = randomBase36(20);
+        db.query('INSERT INTO spool VALUES (?, NULL, 0)').run(id);
+        return id;
+      })
+      .immediate();
+    this.#sql = statements(db);
+  }
+
+  /** A try runs. Part of the caller's transaction, as the next two. */
+  opened(writer: string, n: number, at: number): void {
+    this.#sql.add.run(writer, n, OPEN, at, Date.now(), null);
+  }
+
+  /** A try has its row in the file. */
+  ended(writer: string, n: number, rev: number, at: number, spend: number): void {
+    this.#sql.removeOlder.run(writer, n, rev);
+    this.#sql.add.run(writer, n, rev, at, Date.now(), spend);
+  }
+
+  /**
+   * Whether this process is the one that sends; it asks again all the time. That two send at once for a moment does
+   * no harm.
+   */
+  claim(sender: string, now: number): boolean {
+    const { sender: own, until } = this.#sql.lease.get()!;
+    const free = own === null || until <= now || until > now + 10 * LEASE_MS;
+    if (own !== sender && !free) return false;
+    if (own !== sender || until < now + LEASE_MS / 2) this.#sql.claim.run(sender, now + LEASE_MS);
+    return true;
+  }
+
+  /** Another process may send. */
+  release(sender: string): void {
+    this.#sql.release.run(sender);
+  }
+
+  /** Some entries that wait; tries that run, after a second. */
+  take(most: number, now: number): readonly SpoolEntry[] {
+    return this.#sql.take.all(now - OPEN_AFTER_MS, now + OPEN_AFTER_MS, most).map(entryOf);
+  }
+
+  /** The database has them. */
+  sent(entries: readonly SpoolEntry[]): void {
+    this.#db
+      .transaction(() => {
+        for (const { writer, n, rev } of entries) this.#sql.remove.run(writer, n, rev);
+      })
+      .immediate();
+  }
+
+  /** Deletes rows from before a time, some of the oldest, that the database has. */
+  get dropRows() {
+    return this.#sql.dropRows;
+  }
+
+  /** The database has told that it will never take this one: it stays in the file, and holds up no other. */
+  refused({ writer, n, rev }: SpoolEntry): void {
+    this.#sql.refuse.run(writer, n, rev);
+  }
+}
+
+function statements(db: Database) {
+  return {
+    add: db.query(
+      'INSERT OR REPLACE INTO unsent (writer, n, rev, at, written, spend) VALUES (?, ?, ?, ?, ?, ?)',
+    ),
+    removeOlder: db.query('DELETE FROM unsent WHERE writer = ? AND n = ? AND rev < ?'),
+    remove: db.query('DELETE FROM unsent WHERE writer = ? AND n = ? AND rev = ?'),
+    refuse: db.query('UPDATE unsent SET refused = 1 WHERE writer = ? AND n = ? AND rev = ?'),
+    dropRows: db.query<unknown, [number, number]>(
+      `DELETE FROM spend WHERE time < ?1 AND id IN (SELECT id FROM spend ORDER BY id LIMIT ?2)
+        AND NOT EXISTS (SELECT 1 FROM unsent WHERE unsent.spend = spend.id)`,
+    ),
+    lease: db.query<{ sender: string | null; until: number }, []>(
+      'SELECT sender, until FROM spool',
+    ),
+    claim: db.query<unknown, [string, number]>('UPDATE spool SET sender = ?, until = ?'),
+    release: db.query<unknown, [string]>('UPDATE spool SET sender = NULL WHERE sender = ?'),
+    take: db.query<TakenRow, [number, number, number]>(
+      `SELECT spend.*, u.writer, u.n, u.rev, u.at, labels.text AS labels_text, prices.text AS price_text,
+         running.row AS running
+       FROM unsent u LEFT JOIN spend ON spend.id = u.spend
+         LEFT JOIN texts AS labels ON labels.id = spend.labels LEFT JOIN texts AS prices ON prices.id = spend.price
+         LEFT JOIN running ON u.rev = ${OPEN} AND running.writer = u.writer AND running.seq = u.n
+       WHERE u.refused = 0 AND (u.rev > ${OPEN} OR u.written NOT BETWEEN ?1 AND ?2) LIMIT ?3`,
+    ),
+  };
+}
+
+interface TakenRow {
+  readonly writer: string;
+  readonly n: number;
+  readonly rev: number;
+  readonly at: number;
+  /** Null: there is no row in the file, and so of all columns of the row. */
+  readonly id: number | null;
+  readonly labels_text: string;
+  readonly price_text: string | null;
+  /** JSON. */
+  readonly running: string | null;
+}
+
+/** Columns that the file and the database have alike. */
+const SAME = [
+  ...['time', 'request', 'key', 'session', 'client', 'model', 'target', 'upstream_key', 'hop'],
+  ...['attempt', 'status', 'ended', 'input', 'output', 'cache_read', 'cache_write'],
+  ...['cache_write_1h', 'reasoning', 'searches', 'estimated', 'cost', 'trace'],
+] as const;
+
+function entryOf(taken: TakenRow): SpoolEntry {
+  const { writer, n, rev, at } = taken;
+  if (rev === OPEN) {
+    const row = taken.running === null ? undefined : columnsOf(JSON.parse(taken.running));
+    return { writer, n, rev, at, row };
+  }
+  if (taken.id === null) return { writer, n, rev, at, row: undefined };
+  const stored = taken as unknown as Readonly<Record<string, string | number | null>>;
+  const columns = Object.fromEntries(SAME.map((name) => [name, storable(stored[name]!)]));
+  const { labels_text: labels, price_text: price } = taken;
+  return { writer, n, rev, at, row: { ...columns, labels: storable(labels), price } };
+}
+
+const columnsOf = ({ tokens, ...row }: SpendRow): SpoolEntry['row'] => ({
+  time: row.time,
+  request: storable(row.request),
+  key: storable(row.key),
+  labels: storable(labelsText(row.labels)),
+  session: storable(row.session ?? null),
+  client: storable(row.client),
+  model: storable(row.model),
+  target: storable(row.target),
+  upstream_key: storable(row.upstreamKey ?? null),
+  hop: row.hop,
+  attempt: row.attempt,
+  status: row.status ?? null,
+  ended: row.ended,
+  input: tokens.input,
+  output: tokens.output,
+  cache_read: tokens.cacheRead,
+  cache_write: tokens.cacheWrite,
+  cache_write_1h: tokens.cacheWrite1h,
+  reasoning: tokens.reasoning,
+  searches: tokens.searches,
+  estimated: row.estimated ? 1 : 0,
+  cost: row.cost ?? null,
+  price: row.price ?? null,
+  trace: row.trace ?? null,
+});
+
+/** Texts of clients may hold what Postgres cannot: a NUL, a half of a pair. */
+function storable<T extends string | number | null>(value: T): T {
+  if (typeof value !== 'string') return value;
+  return value.toWellFormed().replaceAll('\0', '\u{FFFD}') as T;
+}

@@ -1,0 +1,218 @@
+/** Samples of all replicas in every folder: uploads, follows, cleans and erases in the background, behind every request. */
+
+import { Repeating } from '../../lib/loop/repeating.ts';
+import { EngineAway, type KeyValue, type Objects, type Sql } from '../../lib/store/engines.ts';
+import type { SharedErasures } from '../../lib/store/shared-erasures.ts';
+import type { TextSeal } from '../../lib/store/text-seal.ts';
+import type { SampleMeta, SampleWatcher } from '../sample.ts';
+import type { Retention } from '../store/retention.ts';
+import { Cleaner } from './cleaner.ts';
+import { BodyFetcher } from './fetcher.ts';
+import { Follower } from './follower.ts';
+import { LocalFolder } from './local-folder.ts';
+import { SharedTable } from './shared-table.ts';
+import { SharingStore } from './sharing-store.ts';
+import { Uploader, type UploaderOptions } from './uploader.ts';
+
+export interface SharingOptions {
+  readonly root: string;
+  readonly database: Sql;
+  readonly objects: Objects;
+  /** Carries hints, so that replicas learn of samples sooner than by asking. */
+  readonly cache: KeyValue | undefined;
+  readonly seal: TextSeal;
+  readonly erasures: SharedErasures;
+  readonly retention: () => Retention;
+  /** Called once for each new problem. */
+  readonly warn: (message: string) => void;
+  /** Milliseconds between two rounds of cleaning. */
+  readonly cleanMs?: number;
+  readonly onStep?: UploaderOptions['onStep'];
+}
+
+const CHANNEL = 'hopgate:samples';
+const HINT_MS = 100;
+const FOLLOW_MS = 2000;
+const CLEAN_MS = 30_000;
+/** What finished last is uploaded before the process ends, for so long. */
+const LAST_MS = 5000;
+/** Bytes of bodies that lie here although the object store has them, too. */
+const LOCAL_BYTES = 2 ** 30;
+
+export class Sharing {
+  readonly #options: SharingOptions;
+  readonly #folder: LocalFolder;
+  readonly #table: SharedTable;
+  readonly #uploader: Uploader;
+  readonly #follower: Follower;
+  readonly #cleaner: Cleaner;
+  readonly #fetcher: BodyFetcher;
+  readonly #watchers = new Set<SampleWatcher>();
+  readonly #loops: {
+    readonly upload: Repeating;
+    readonly follow: Repeating;
+    readonly clean: Repeating;
+  };
+  #unwatch: (() => void) | undefined;
+  #followed = false;
+  #lost = 0;
+  #lastProblem = '';
+
+  /** Opens what this folder knows of the others. @throws SQLiteError */
+  constructor(options: SharingOptions) {
+    const { root, database, objects, seal, erasures, retention, onStep } = options;
+    this.#options = options;
+    const store = new SharingStore(root);
+    const folder = new LocalFolder(root, store);
+    const table = new SharedTable(database, erasures);
+    this.#folder = folder;
+    this.#table = table;
+    const onRemoved = (ids: readonly string[]) => {
+      if (ids.length > 0) for (const watcher of this.#watchers) watcher.gone(ids);
+    };
+    const onProblem = (what: string, cause: unknown) => this.#problem(what, cause);
+    this.#uploader = new Uploader({
+      folder,
+      table,
+      objects,
+      seal,
+      onListed: () => this.#hint(),
+      onRemoved,
+      onProblem,
+      ...(onStep !== undefined && { onStep }),
+    });
+    this.#follower = new Follower({
+      folder,
+      table,
+      seal,
+      onRow: (row) => {
+        for (const watcher of this.#watchers) watcher.row(row);
+      },
+      onRemoved,
+      onProblem,
+    });
+    this.#cleaner = new Cleaner({
+      table,
+      objects,
+      replica: store.replica,
+      retention,
+      onChange: () => this.#hint(),
+    });
+    this.#fetcher = new BodyFetcher({ root, objects, seal, store });
+    this.#loops = {
+      upload: this.#loop('cannot be uploaded', FOLLOW_MS, () => this.#upload()),
+      follow: this.#loop('cannot be followed', FOLLOW_MS, () => this.#follow()),
+      clean: this.#loop('cannot be cleaned', options.cleanMs ?? CLEAN_MS, () => this.#clean()),
+    };
+  }
+
+  /** Begins, in the background. */
+  open(): void {
+    this.#unwatch ??= this.#options.cache?.watch(CHANNEL, () => this.#loops.follow.wake());
+    for (const loop of Object.values(this.#loops)) loop.wake();
+  }
+
+  /** Something was recorded. */
+  wake(): void {
+    this.#loops.upload.wake();
+  }
+
+  /** The watcher is told of samples of other replicas until the returned function is called. */
+  watch(watcher: SampleWatcher): () => void {
+    this.#watchers.add(watcher);
+    return () => this.#watchers.delete(watcher);
+  }
+
+  /**
+   * Resolves when the bodies of a sample lie in the folder.
+   * @throws GatewayError not_found when they are gone, overloaded when they cannot be fetched now
+   */
+  fetch(meta: SampleMeta): Promise<void> {
+    return this.#fetcher.fetch(meta);
+  }
+
+  /** Samples were removed because of a limit: those that were never uploaded are lost, which is told. */
+  purged(ids: readonly string[]): void {
+    const lost = ids.filter((id) => !this.#folder.store.knows(id)).length;
+    if (lost === 0) return;
+    this.#lost += lost;
+    this.#problem(
+      'dropped before they could be uploaded, since the limits were reached',
+      this.#lost,
+    );
+  }
+
+  /** Samples that were removed before they could be uploaded. */
+  get lost(): number {
+    return this.#lost;
+  }
+
+  /**
+   * Removes samples of an erased memory space from the list and the object store, which lists none of them then.
+   * @param hash of its name, as {@link SharedErasures.note} has it
+   * @throws EngineAway: it goes on in the background then
+   */
+  async eraseSpace(hash: string): Promise<number> {
+    await this.#table.ready();
+    const count = await this.#cleaner.eraseSpace(hash);
+    this.#loops.follow.wake();
+    return count;
+  }
+
+  /** Uploads what is finished, as far as the engines answer. */
+  async close(): Promise<void> {
+    this.#unwatch?.();
+    const { upload, ...others } = this.#loops;
+    await Promise.all(Object.values(others).map((loop) => loop.close()));
+    const mayUpload = this.#followed && this.#folder.store.leads();
+    const last = mayUpload ? this.#uploader.run().catch(() => {}) : undefined;
+    await Promise.race([last, Bun.sleep(LAST_MS)]);
+    this.#uploader.close();
+    await Promise.all([upload.close(), last]);
+    this.#folder.close();
+  }
+
+  #loop(what: string, everyMs: number, work: () => Promise<void>): Repeating {
+    return new Repeating({
+      everyMs,
+      work: async () => {
+        if (this.#folder.store.leads()) await work();
+      },
+      onProblem: (thrown) => {
+        this.#follower.recheck();
+        // That an engine is away is told once, by the engine itself.
+        if (!(thrown instanceof EngineAway)) this.#problem(`shared samples ${what}`, thrown);
+      },
+    });
+  }
+
+  async #upload(): Promise<void> {
+    // Before that, it is not known what is uploaded.
+    if (!this.#followed) return;
+    await this.#uploader.run();
+    this.#folder.evict(LOCAL_BYTES);
+  }
+
+  async #follow(): Promise<void> {
+    await this.#table.ready();
+    await this.#follower.run();
+    if (this.#followed) return;
+    this.#followed = true;
+    this.#loops.upload.wake();
+  }
+
+  async #clean(): Promise<void> {
+    await this.#table.ready();
+    await this.#cleaner.run();
+  }
+
+  #hint(): void {
+    this.#options.cache?.publish(CHANNEL, '', HINT_MS).catch(() => {});
+  }
+
+  #problem(what: string, cause: unknown): void {
+    if (this.#lastProblem === what) return;
+    this.#lastProblem = what;
+    this.#options.warn(`${what} (${cause instanceof Error ? cause.message : cause})`);
+  }
+}

@@ -1,0 +1,224 @@
+/** What every form of the store of responses does: in memory, in a file, and shared by replicas. */
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  openResponseStore,
+  type ResponseStore,
+} from '../../../src/features/response-store/index.ts';
+import type { JsonObject } from '../../../src/lib/json/json.ts';
+import { parseJson } from '../../../src/lib/json/json.ts';
+import { preciseNow } from '../../../src/lib/loop/precise-time.ts';
+import { nameHash } from '../../../src/lib/store/erasures.ts';
+import { HAS_CACHE, startCache } from '../../support/engines/cache-servers.ts';
+import {
+  type DatabaseServer,
+  HAS_BOUNCER,
+  HAS_POSTGRES,
+  startBouncer,
+  startPostgres,
+} from '../../support/engines/database-servers.ts';
+import type { Server } from '../../support/engines/processes.ts';
+import { replica } from '../../support/shared-responses.ts';
+import { conversation, itemText, say, storedRow } from '../../support/stored-rows.ts';
+
+/** One writes, the other one reads; a store of one machine is both. */
+type Open = () => Promise<{
+  readonly stores: readonly [ResponseStore, ResponseStore];
+  close(): unknown;
+}>;
+
+let cache: Server;
+let database: DatabaseServer;
+let bouncer: DatabaseServer;
+beforeAll(async () => {
+  if (HAS_CACHE) cache = await startCache();
+  if (HAS_POSTGRES) database = await startPostgres();
+  if (HAS_BOUNCER) bouncer = await startBouncer(database);
+});
+afterAll(async () => {
+  await Promise.all([cache?.stop(), bouncer?.stop()]);
+  await database?.stop();
+});
+
+function embedded(inFile: boolean): Open {
+  return async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hopgate-responses-'));
+    const store = openResponseStore(inFile ? { path: join(folder, 'responses.db') } : {});
+    return {
+      stores: [store, store],
+      close() {
+        store.close();
+        rmSync(folder, { recursive: true, force: true });
+      },
+    };
+  };
+}
+
+function shared(through: () => { readonly cache?: number; readonly database: number }): Open {
+  return async () => {
+    const secret = 'a-secret-of-at-least-32-characters';
+    const [one, other] = [replica({ ...through(), secret }), replica({ ...through(), secret })];
+    // Connects, and makes the tables.
+    for (const { store } of [one, other]) await store.fetch({ responses: ['resp_none'] }, '');
+    return {
+      stores: [one.store, other.store],
+      async close() {
+        await Promise.all([one.close(), other.close()]);
+      },
+    };
+  };
+}
+
+const FORMS: readonly (readonly [name: string, open: Open, has: boolean])[] = [
+  ['memory', embedded(false), true],
+  ['SQLite', embedded(true), true],
+  ['Postgres', shared(() => ({ database: database.port })), HAS_POSTGRES],
+  [
+    'Postgres with the cache in front',
+    shared(() => ({ cache: cache.port, database: database.port })),
+    HAS_POSTGRES && HAS_CACHE,
+  ],
+  [
+    'Postgres behind PgBouncer, with the cache in front',
+    shared(() => ({ cache: cache.port, database: bouncer.port })),
+    HAS_BOUNCER && HAS_CACHE,
+  ],
+];
+
+describe.each(FORMS.filter(([, , has]) => has))('%s', (_name, open) => {
+  const opened: Awaited<ReturnType<Open>>[] = [];
+  afterEach(async () => {
+    for (const one of opened.splice(0)) await one.close();
+  });
+  async function stores() {
+    const made = await open();
+    opened.push(made);
+    return made.stores;
+  }
+  /** Ids that no other test uses: engines outlive their tests. */
+  const ids = (count: number) => Array.from({ length: count }, () => `resp_${crypto.randomUUID()}`);
+  async function put(
+    store: ResponseStore,
+    ...rows: readonly Parameters<ResponseStore['put']>[0][]
+  ) {
+    for (const row of rows) {
+      store.put(row);
+      await store.sent?.();
+    }
+  }
+
+  test('a conversation is read whole where its answers were not given', async () => {
+    const [one, other] = await stores();
+    const [a, b, c] = ids(3) as [string, string, string];
+    await put(one, storedRow(a), storedRow(b, a));
+    await put(other, storedRow(c, b));
+    const whole = [a, b, c].flatMap((id) => [`in ${id}`, `to ${id}`]);
+    expect(await conversation(other, c)).toEqual(whole);
+    expect(await conversation(one, c)).toEqual(whole);
+    const reads = await one.fetch({ responses: [c] }, '');
+    expect(reads.get(c, '')).toMatchObject({ id: c, previous: b, model: 'm' });
+    expect(reads.get(c, '')?.response).toEqual(storedRow(c).response);
+  });
+
+  test('an output item is found by its id alone, and what made it is known', async () => {
+    const [one, other] = await stores();
+    const [a, b] = ids(2) as [string, string];
+    await put(one, storedRow(a, undefined, { keeper: 'vendor' }), storedRow(b, a));
+    expect(await itemText(other, `msg_${a}`)).toBe(`to ${a}`);
+    const named = [`msg_${a}`, `msg_${b}`, 'msg_unknown'];
+    const reads = await other.fetch({ responses: [a], items: named }, '');
+    const items = reads.items(named, '');
+    expect([...items.keys()]).toEqual(named.slice(0, 2));
+    expect(items.get(named[0]!)?.keeper).toBe('vendor');
+    expect(reads.known(a, '')).toEqual({ keeper: 'vendor' });
+  });
+
+  test('another owner finds nothing, deletes nothing, and may use the same id', async () => {
+    const [one, other] = await stores();
+    const [a] = ids(1) as [string];
+    await put(one, storedRow(a, undefined, { owner: 'mine' }));
+    expect(await conversation(other, a, 'yours')).toBe(`missing ${a}`);
+    expect(await itemText(other, `msg_${a}`, 'yours')).toBeUndefined();
+    expect(await other.delete(a, 'yours')).toBe(false);
+    await put(other, storedRow(a, undefined, { owner: 'yours', input: [say('yours')] }));
+    expect(await conversation(one, a, 'yours')).toEqual(['yours', `to ${a}`]);
+    expect(await conversation(other, a, 'mine')).toEqual([`in ${a}`, `to ${a}`]);
+    const reads = await one.fetch({ responses: [a], chains: true }, 'mine');
+    expect(reads.get(a, 'other')).toBeUndefined();
+  });
+
+  test('a deleted link is named as missing everywhere, and is deleted once', async () => {
+    const [one, other] = await stores();
+    const [a, b, c] = ids(3) as [string, string, string];
+    await put(one, storedRow(a), storedRow(b, a), storedRow(c, b));
+    expect(await other.delete(b, '')).toBe(true);
+    for (const store of [one, other]) {
+      expect(await conversation(store, c)).toBe(`missing ${b}`);
+      expect(await itemText(store, `msg_${b}`)).toBeUndefined();
+      expect(await conversation(store, a)).toHaveLength(2);
+      expect(await store.delete(b, '')).toBe(false);
+    }
+  });
+
+  test('a cycle ends as a missing link instead of hanging', async () => {
+    const [one, other] = await stores();
+    const [a, b] = ids(2) as [string, string];
+    await put(one, storedRow(a, b), storedRow(b, a));
+    expect(await conversation(other, b)).toBe(`missing ${b}`);
+  });
+
+  test('a response that is stored again replaces what it was', async () => {
+    const [one, other] = await stores();
+    const [a] = ids(1) as [string];
+    await put(one, storedRow(a, undefined, { output: [] }));
+    const row = (await other.fetch({ responses: [a] }, '')).get(a, '')!;
+    const output = [{ type: 'message', id: `late_${a}`, role: 'assistant', content: 'late' }];
+    await put(other, { ...row, output, response: { ...row.response, output } });
+    expect(await conversation(one, a)).toEqual([`in ${a}`, 'late']);
+    expect(await itemText(one, `late_${a}`)).toBe('late');
+  });
+
+  test('texts come back as they were, whatever is in them', async () => {
+    const [one, other] = await stores();
+    const [a] = ids(1) as [string];
+    const text = 'NUL \u0000, half \ud800, 奥斯陆 🧊, \\u0000';
+    const value = parseJson('{"big":12345678901234567890.123,"text":""}') as JsonObject;
+    await put(one, storedRow(a, undefined, { input: [say(text), value] }));
+    const reads = await other.fetch({ responses: [a] }, '');
+    const [first, second] = reads.get(a, '')!.input;
+    expect(first).toEqual(say(text));
+    expect(JSON.stringify(second)).toBe(JSON.stringify(value));
+  });
+
+  test('erasing a space removes what was begun with it until then, everywhere, and nothing else', async () => {
+    const [one, other] = await stores();
+    const [a, b, c, d] = ids(4) as [string, string, string, string];
+    const name = crypto.randomUUID();
+    const space = nameHash(name);
+    const before = preciseNow();
+    await put(
+      one,
+      storedRow(a, undefined, { space, began: before }),
+      storedRow(b, undefined, { space: nameHash('another'), began: before }),
+    );
+    await other.eraseSpace(name);
+    // It was under way: its request came before.
+    await put(one, storedRow(c, undefined, { space, began: before }));
+    await Bun.sleep(50);
+    await put(one, storedRow(d, undefined, { space, began: preciseNow() }));
+    one.flush();
+    await Bun.sleep(300);
+    for (const store of [one, other]) {
+      expect(await conversation(store, a)).toBe(`missing ${a}`);
+      expect(await itemText(store, `msg_${a}`)).toBeUndefined();
+      expect(await conversation(store, b)).toHaveLength(2);
+      expect(await conversation(store, c)).toBe(`missing ${c}`);
+      expect(await conversation(store, d)).toHaveLength(2);
+    }
+    await one.forgetSpace(space);
+    expect(await conversation(other, d)).toBe(`missing ${d}`);
+  });
+});
