@@ -27,6 +27,8 @@ export const TARGET_ABOUT: Readonly<Record<TargetName, string>> = {
 
 /** Targets that run on Node and saturate far below the others: spared the scenarios they cannot carry. */
 export const isPeer = (name: TargetName) => name.startsWith('portkey') || name.startsWith('ccr');
+/** One side speaks Gemini: what the load costs is measured, the other checks say the same as of Chat and Messages. */
+export const speaksGemini = (name: TargetName) => /-(?:g2|c2g)/.test(name);
 const sameModel = (name: string) => name;
 
 /** Starts the mock upstream. */
