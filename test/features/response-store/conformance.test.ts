@@ -108,6 +108,8 @@ describe.each(FORMS.filter(([, , has]) => has))('%s', (_name, open) => {
     for (const row of rows) {
       store.put(row);
       await store.sent?.();
+      // What was erased meanwhile never comes.
+      if (row.space !== undefined) continue;
       // A busy machine may be late: everybody must find it before the test goes on.
       const { stores } = opened.at(-1)!;
       for (const reader of stores) {
