@@ -51,6 +51,7 @@ export function createChartsPage(info: Info): View {
   const node = h(
     'section',
     { class: 'charts-page', 'aria-label': 'Charts' },
+    h('h1', { class: 'sr' }, 'Charts'),
     h('div', { class: 'charts-bar' }, ranges, filters.node),
     problem,
     figures,
@@ -183,7 +184,7 @@ function targetTable({ targets }: Stats, priced: boolean): Child {
     h('h2', null, 'By target'),
     h(
       'div',
-      { class: 'tablebox' },
+      { class: 'tablebox', tabindex: 0 },
       h(
         'table',
         null,

@@ -137,7 +137,16 @@ export function createExchangePage(info: Info, id: string): View<ExchangeRoute> 
         // Without an exchange no tab has anything to show.
         failed = true;
         replace(tabs);
-        replace(body, h('div', { class: 'blank missing' }, problem, wayBack()));
+        replace(
+          body,
+          h(
+            'div',
+            { class: 'blank missing' },
+            h('h1', { class: 'sr' }, 'Not found'),
+            problem,
+            wayBack(),
+          ),
+        );
       } else replace(body, problem);
     }
   }

@@ -124,7 +124,7 @@ function table(runs: readonly ReplayRun[]): HTMLElement {
   const right = new Set(['#', 'Tokens in', 'out', 'First byte', 'Total', 'Cost']);
   return h(
     'div',
-    { class: 'tablebox' },
+    { class: 'tablebox', tabindex: 0 },
     h(
       'table',
       { class: 'runs' },
