@@ -153,6 +153,6 @@ export function errorOf(
   summary.addHeaders(headers, true);
   summary.recording?.clientStart(status, headers);
   summary.recording?.clientChunk(body);
-  summary.end(error.status, undefined, error);
+  summary.end(status, undefined, error);
   return new Response(body, { status, headers: nativeHeaders(headers) });
 }

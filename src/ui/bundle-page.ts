@@ -23,8 +23,22 @@ export function bundlePage(): Record<string, string> {
     );
     if (!success) throw new Error(`bundling the page failed: ${stderr.toString()}`);
     const names = readdirSync(out).sort();
-    return Object.fromEntries(names.map((name) => [name, readFileSync(join(out, name), 'utf8')]));
+    return Object.fromEntries(
+      names.map((name) => {
+        const text = readFileSync(join(out, name), 'utf8');
+        return [name, name.endsWith('.css') ? withoutOldSelectors(text) : text];
+      }),
+    );
   } finally {
     rmSync(out, { recursive: true, force: true });
   }
+}
+
+/**
+ * The style sheet without the copies that the bundler makes of every rule with `:is(…)` for browsers of before 2021.
+ * Today's browsers read `:-webkit-any(…)` too, and count it as a class, so that such a copy beats rules that the
+ * source puts above it.
+ */
+function withoutOldSelectors(css: string): string {
+  return css.replace(/[^{}]*:-(?:webkit|moz)-any\([^{}]*\{[^{}]*\}/g, '');
 }

@@ -21,10 +21,11 @@ export interface PageSetup {
 /** The vendor's text at the end of {@link PageSetup.threeHops}. */
 export const TIDES = 'High water at Brest is at noon, and the share stands at 41.5.';
 
-/** @param more parts of the configuration @param prices of the model of all providers, USD per million tokens */
+/** @param more parts of the configuration @param prices of the model of all providers, USD per million tokens @param key sent with every request */
 export async function startPageSetup(
   more: Record<string, unknown> = {},
   prices?: { readonly input: number; readonly output: number },
+  key?: string,
 ): Promise<PageSetup> {
   const upstream = await startFakeUpstream();
   const tools = await startToolServers();
@@ -47,7 +48,11 @@ export async function startPageSetup(
   ): Promise<string> {
     const response = await fetch(gateway.url + path, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', ...headers },
+      headers: {
+        'content-type': 'application/json',
+        ...(key !== undefined && { authorization: `Bearer ${key}` }),
+        ...headers,
+      },
       body: JSON.stringify(body),
     });
     await response.text().catch(() => '');

@@ -38,7 +38,7 @@ browserSuite('the page', (browser) => {
       ['#/sessions', '.session-card'],
       ['#/s/session-of-the-tides', '.step .turn'],
       [`#/x/${tides}`, '.answer .text'],
-      [`#/x/${tides}/timeline`, '.notelist .meaning'],
+      [`#/x/${tides}/timeline`, '.notelist .note-about'],
       [`#/x/${tides}/messages`, '.talk'],
       [`#/x/${tides}/messages?as=json`, '.tree'],
       [`#/x/${tides}/diff`, '.meaning'],

@@ -19,7 +19,9 @@ export interface SessionRow {
   readonly from: number;
   readonly until: number;
   readonly exchanges: number;
+  /** Exchanges that failed, and those that a later try made good. */
   readonly failed: number;
+  readonly retried: number;
   readonly totals: SessionTotals;
 }
 

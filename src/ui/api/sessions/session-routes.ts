@@ -32,6 +32,9 @@ function sessionsOf({ owner }: Viewer, { store, prices }: ApiContext): readonly 
   return [...groups].map(([id, own]) => sessionRow(id, own));
 }
 
+const wentWrong = ({ state, status, error }: UiRow): boolean =>
+  state === 'cut' || status >= 400 || error !== '';
+
 /** @param rows newest first */
 function sessionRow(id: string, rows: readonly UiRow[]): SessionRow {
   const first = rows.at(-1)!;
@@ -44,7 +47,8 @@ function sessionRow(id: string, rows: readonly UiRow[]): SessionRow {
     from: first.time,
     until: Math.max(...rows.map(({ time, total_ms }) => time + (total_ms ?? 0))),
     exchanges: rows.length,
-    failed: rows.filter(({ failed }) => failed).length,
+    failed: rows.filter(wentWrong).length,
+    retried: rows.filter((row) => row.failed && !wentWrong(row)).length,
     totals: totalsOf(rows),
   };
 }

@@ -48,7 +48,7 @@ export function createAuditPage(): View {
   const chain = h('p', { class: 'chain', role: 'status' });
   const frame = pageFrame({
     title: 'Audit',
-    about: 'Every change of a key, and who made it. Each entry seals the one before it.',
+    about: 'Every change to a key, and who made it. Each entry seals the one before it.',
   });
   let entries: readonly AuditEntry[] = [];
   let next: number | null = null;
@@ -98,7 +98,7 @@ export function createAuditPage(): View {
             h(
               'p',
               null,
-              'Here stands each key that is made, changed, rotated or revoked, on this page or by ',
+              'Every key that is made, changed, rotated or revoked appears here, whether it was done on this page or with ',
               h('code', null, 'hopgate keys'),
               '.',
             ),
@@ -134,7 +134,7 @@ function chainLine({ valid, entries, head, fault }: ChainReport): Child {
   if (!valid) {
     return h('span', { class: 'state', 'data-tone': 'bad' }, `The chain is broken: ${fault}.`);
   }
-  if (entries === 0) return h('span', { class: 'state' }, 'The chain is empty.');
+  if (entries === 0) return h('span', { class: 'state' }, 'No entries yet.');
   return [
     h(
       'span',

@@ -31,7 +31,7 @@ const EXAMPLE = `budgets:
 export function createBudgetsPage(): View {
   const frame = pageFrame({
     title: 'Budgets',
-    about: 'Amounts of money for a period, those first of which the largest share is used.',
+    about: 'What may be spent in a period. The fullest budgets come first.',
   });
   let timer = 0;
 
@@ -66,7 +66,7 @@ export function createBudgetsPage(): View {
       ),
       table(data),
       has_more &&
-        h('p', { class: 'soft admin-more' }, 'There are more budgets, of which less is used.'),
+        h('p', { class: 'soft admin-more' }, 'There are more budgets, with less of them used.'),
     );
   }
 

@@ -79,7 +79,7 @@ export function createHealthPage(): View {
   const frame = pageFrame({
     title: 'Health',
     about:
-      'Which vendors serve, what rests and until when. Routing passes over what rests while something else is left.',
+      'Which vendors are serving, and which are resting and until when. Routing skips a resting vendor while another one can answer.',
   });
   let timer = 0;
 
@@ -185,7 +185,7 @@ function providerPanel({
       h('span', { class: 'soft' }, keys === 0 ? 'needs no key' : several(keys, 'key')),
     ),
     lines.length === 0
-      ? h('p', { class: 'soft' }, 'No request has gone there since the gateway started.')
+      ? h('p', { class: 'soft' }, 'No request has been sent here since the gateway started.')
       : dataTable({
           caption: `Targets of ${provider}`,
           rows: lines,

@@ -102,8 +102,8 @@ function oneKey(id: string): View {
           changeable ? editForm(key) : fixedSettings(key),
         ),
         h(
-          'aside',
-          null,
+          'div',
+          { class: 'key-side' },
           h(
             'section',
             { class: 'panel' },

@@ -35,7 +35,7 @@ export function createKeysPage(): View {
   const revoked = h('input', { type: 'checkbox', id: 'revoked' });
   const frame = pageFrame({
     title: 'Keys',
-    about: 'What clients send to be served, and what each of them may use and spend.',
+    about: 'Who may use this gateway, and what each key may use and spend.',
     actions: [
       search,
       h('label', { class: 'check', for: 'revoked' }, revoked, 'revoked, too'),
@@ -98,7 +98,7 @@ export function createKeysPage(): View {
               h(
                 'p',
                 null,
-                'Make one for each person, program or team that is to use this gateway. Each gets its own limits, budget and bill.',
+                'Make one for each person, program or team that uses this gateway. Each has its own limits, budget and bill.',
               ),
               h('a', { class: 'button primary', href: keyLink('new') }, 'New key'),
             ),

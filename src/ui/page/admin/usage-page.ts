@@ -37,8 +37,7 @@ const MOST_ROWS = 200_000;
 export function createUsagePage(): View {
   const frame = pageFrame({
     title: 'Usage',
-    about:
-      'What was used and what it cost, from totals that are written beside every try. Days and hours are those of UTC.',
+    about: 'What was used and what it cost. Days and hours are in UTC.',
   });
   const bar = h('div', { class: 'usage-bar' });
   const figures = h('dl', { class: 'figures' });
@@ -306,7 +305,7 @@ const nothing = () =>
     h(
       'p',
       null,
-      'Each request that reaches a vendor shows here within a second, with its tokens and its cost. Choose a longer time, or send a request.',
+      'Each request that reaches a vendor appears here within a second, with its tokens and cost. Choose a longer period, or send a request.',
     ),
     h(
       'p',

@@ -51,6 +51,7 @@ export function createChartsPage(info: Info): View {
   const node = h(
     'section',
     { class: 'charts-page', 'aria-label': 'Charts' },
+    h('h1', { class: 'sr' }, 'Charts'),
     h('div', { class: 'charts-bar' }, ranges, filters.node),
     problem,
     figures,
@@ -139,14 +140,14 @@ export function createChartsPage(info: Info): View {
 function figureList({ all }: Stats): Child {
   const figure = (name: string, value: string, tone?: string) =>
     h('div', { 'data-tone': tone }, h('dt', null, name), h('dd', null, value));
-  const rate = all.requests === 0 ? 0 : all.failed / all.requests;
+  // An exchange that failed has an error; one that a later try made good has none.
+  const failed = Object.values(all.errors).reduce((sum, one) => sum + one, 0);
+  const share = (of: number) =>
+    all.requests === 0 ? '–' : `${count(of)} (${percent(of / all.requests)})`;
   return [
     figure('Requests', count(all.requests)),
-    figure(
-      'Failed or retried',
-      all.requests === 0 ? '–' : `${count(all.failed)} (${percent(rate)})`,
-      all.failed > 0 ? 'bad' : undefined,
-    ),
+    figure('Failed', share(failed), failed > 0 ? 'bad' : undefined),
+    figure('Retried', share(Math.max(0, all.failed - failed))),
     figure(
       'First byte p50 / p95',
       all.first_byte_ms === null
@@ -183,7 +184,7 @@ function targetTable({ targets }: Stats, priced: boolean): Child {
     h('h2', null, 'By target'),
     h(
       'div',
-      { class: 'tablebox' },
+      { class: 'tablebox', tabindex: 0 },
       h(
         'table',
         null,

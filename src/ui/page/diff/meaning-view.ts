@@ -66,7 +66,7 @@ function changeView({ kind, what, at, to, before, after, rules }: MeaningChange)
     text !== undefined &&
     h(
       'div',
-      { class: `side ${own}`, dir: 'auto' },
+      { class: `side ${own}`, dir: 'auto', tabindex: 0 },
       parts === undefined ? text : [...wordMarks(parts, own, true)],
     );
   const inLine = isShort(before) && isShort(after);

@@ -3,7 +3,7 @@
 import type { Note } from '../../../conversation/notes.ts';
 import type { BlockView, ConversationView, ToolView, TurnView } from '../../api/api.ts';
 import { button, type Child, h, replace } from '../kit/dom.ts';
-import { bytes, count, several } from '../kit/format.ts';
+import { bytes, count, several, worded } from '../kit/format.ts';
 import { hasWord } from '../kit/highlight.ts';
 import { jsonTree } from '../kit/json-tree.ts';
 import { ALL_LINES, longText } from '../kit/long-text.ts';
@@ -110,7 +110,7 @@ function facts(view: ConversationView): HTMLElement {
       return h(
         'span',
         { class: 'setting', title: text },
-        `${name} `,
+        `${worded(name)} `,
         h('b', null, text.length > 48 ? `${text.slice(0, 47)}…` : text),
       );
     }),

@@ -43,10 +43,20 @@ const REDRAWN: ReadonlySet<Tab> = new Set(['talk', 'messages', 'stream', 'diff']
 /** Milliseconds between two reloads of a running exchange. */
 const RELOAD_AFTER = 1000;
 
+const wayBack = () =>
+  h(
+    'p',
+    null,
+    'It may have been removed since, or belong to another key. ',
+    h('a', { href: hashOf({ name: 'list', query: {} }) }, 'Show all exchanges'),
+  );
+
 export function createExchangePage(info: Info, id: string): View<ExchangeRoute> {
   let detail: SampleDetail | undefined;
   let tab: { readonly name: Tab; readonly view: View<ExchangeRoute> } | undefined;
   let closed = false;
+  /** It could not be loaded at all. */
+  let failed = false;
   let timer = 0;
   const head = h('header', { class: 'exchange-head' });
   const tabs = h('nav', { class: 'tabs', 'aria-label': 'Views of this exchange' });
@@ -121,14 +131,33 @@ export function createExchangePage(info: Info, id: string): View<ExchangeRoute> 
       if (running) timer = window.setTimeout(() => void load(), RELOAD_AFTER);
     } catch (thrown) {
       node.removeAttribute('aria-busy');
-      if (!closed) replace(body, h('p', { class: 'problem', role: 'alert' }, failureText(thrown)));
+      if (closed) return;
+      const problem = h('p', { class: 'problem', role: 'alert' }, failureText(thrown));
+      if (detail === undefined) {
+        // Without an exchange no tab has anything to show.
+        failed = true;
+        replace(tabs);
+        replace(
+          body,
+          h(
+            'div',
+            { class: 'blank missing' },
+            h('h1', { class: 'sr' }, 'Not found'),
+            problem,
+            wayBack(),
+          ),
+        );
+      } else replace(body, problem);
     }
   }
   void load();
 
   return {
     node,
-    show: (route) => (detail === undefined ? drawTabs(route) : draw(route)),
+    show(route) {
+      if (detail !== undefined) draw(route);
+      else if (!failed) drawTabs(route);
+    },
     press(event) {
       if (tab?.view.press?.(event) === true) return true;
       const number = Number(event.key);

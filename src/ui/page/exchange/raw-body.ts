@@ -82,7 +82,7 @@ export function headersTable(stageInfo: SampleStage): HTMLElement {
     h('tr', null, h('th', { scope: 'row' }, name), h('td', null, value));
   return h(
     'div',
-    { class: 'tablebox' },
+    { class: 'tablebox', tabindex: 0 },
     h(
       'table',
       { class: 'headers' },

@@ -58,7 +58,7 @@ export function stageList(
       h(
         'div',
         { class: 'stage-group' },
-        h('h3', null, group.trim()),
+        h('h2', null, group.trim()),
         members.map((stageInfo) =>
           h(
             'a',

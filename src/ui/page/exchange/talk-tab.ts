@@ -4,7 +4,7 @@ import type { ConversationView, Info, SampleDetail, TurnView } from '../../api/a
 import { getConversation } from '../kit/api-calls.ts';
 import { button, type Child, h, replace } from '../kit/dom.ts';
 import { failureText } from '../kit/fetching.ts';
-import { count, millis, several } from '../kit/format.ts';
+import { count, millis, several, worded } from '../kit/format.ts';
 import { highlight } from '../kit/highlight.ts';
 import { jsonTree } from '../kit/json-tree.ts';
 import { currentRoute, go, withQuery } from '../kit/route.ts';
@@ -209,9 +209,6 @@ function folded([title, about]: readonly [string, string], draw: () => HTMLEleme
   );
   return node;
 }
-
-/** `maxTokens` as `max tokens`. */
-const worded = (name: string) => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
 function settings(all: Readonly<Record<string, unknown>>): Child {
   const { rest, stream, ...named } = all;

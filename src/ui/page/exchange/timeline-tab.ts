@@ -77,7 +77,7 @@ function notes({ meta, row }: SampleDetail): HTMLElement {
     'ul',
     { class: 'notelist' },
     [...byName].map(([name, all]) => {
-      const description = h('p', { class: 'meaning' });
+      const description = h('p', { class: 'note-about' });
       void meaningOf(name).then((text) => description.append(text ?? ''));
       return h(
         'li',

@@ -38,7 +38,7 @@ export function tokenTable({ hops, usage, cost: total }: SampleDetail): HTMLElem
     );
   return h(
     'div',
-    { class: 'tablebox' },
+    { class: 'tablebox', tabindex: 0 },
     h(
       'table',
       { class: 'tokens' },

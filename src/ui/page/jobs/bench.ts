@@ -55,7 +55,7 @@ export function bench(runs: readonly ReplayRun[], { row }: SampleDetail): HTMLEl
         ]),
     ...shown.map((run) => ({
       title: titleOf(run, runs),
-      sub: run.target,
+      sub: run.target || targetAsked(run),
       ...run,
       facts: factsOf(run),
       kind: 'new' as const,
@@ -89,6 +89,10 @@ export function bench(runs: readonly ReplayRun[], { row }: SampleDetail): HTMLEl
       h('p', { class: 'soft' }, `${runs.length - ANSWERS} more answers are in the table alone.`),
   );
 }
+
+/** The target that a run was to go to; '' where the routes chose. A run that was refused reached none. */
+const targetAsked = ({ setting }: ReplayRun): string =>
+  setting?.startsWith('to=') === true ? setting.slice('to='.length) : '';
 
 function titleOf(
   { run, setting, answer, recorded }: ReplayRun,

@@ -155,7 +155,7 @@ function probeLog(probes: readonly BisectProbe[]): HTMLElement {
     h('summary', null, 'All requests as a table'),
     h(
       'div',
-      { class: 'tablebox' },
+      { class: 'tablebox', tabindex: 0 },
       h(
         'table',
         null,

@@ -28,7 +28,7 @@ export function createReplayTab(detail: SampleDetail, info: Info): View<Exchange
   const first = setting('compare-a', 'repair=on');
   const second = setting('compare-b', 'repair=off');
   const others: HTMLInputElement[] = [];
-  const targets = h('div', { class: 'targets' });
+  const targets = h('div', { class: 'more-targets' });
   const add = button(
     '+ another target',
     () => {
@@ -124,7 +124,7 @@ function table(runs: readonly ReplayRun[]): HTMLElement {
   const right = new Set(['#', 'Tokens in', 'out', 'First byte', 'Total', 'Cost']);
   return h(
     'div',
-    { class: 'tablebox' },
+    { class: 'tablebox', tabindex: 0 },
     h(
       'table',
       { class: 'runs' },

@@ -64,3 +64,7 @@ export const percent = (rate: number): string =>
 /** `1 hop`, `3 hops`. */
 export const several = (value: number, one: string, many = `${one}s`): string =>
   `${count(value)} ${value === 1 ? one : many}`;
+
+/** `maxTokens` as `max tokens`. */
+export const worded = (name: string): string =>
+  name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);

@@ -35,7 +35,7 @@ export function longText(
       box,
       styled ? markdown(text.slice(0, shown)) : text.slice(0, shown),
       left > 0 &&
-        button(`… show ${count(Math.min(left, STEP))} of ${count(left)} more characters`, more, {
+        button(moreWords(left), more, {
           class: 'more',
         }),
     );
@@ -51,6 +51,11 @@ export function longText(
   draw();
   return box;
 }
+
+const moreWords = (left: number): string =>
+  left <= STEP
+    ? `… show ${count(left)} more characters`
+    : `… show ${count(STEP)} of ${count(left)} more characters`;
 
 /** Where to cut at first, by lines or characters; a text slightly over the limit is shown whole. */
 function cutAt(text: string, lines: number): number {

@@ -99,7 +99,7 @@ function table([head, ...rows]: readonly string[]): HTMLElement {
   const cells = (row: string) => row.trim().replace(/^\|/, '').replace(/\|$/, '').split('|');
   return h(
     'div',
-    { class: 'tablebox' },
+    { class: 'tablebox', tabindex: 0 },
     h(
       'table',
       null,

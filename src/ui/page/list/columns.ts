@@ -15,6 +15,9 @@ export interface Column {
   readonly extra?: true;
 }
 
+/** Pixels of the column of first words in compact rows, at least. */
+const ASKED = 120;
+
 export const COLUMNS: readonly Column[] = [
   { name: 'time', title: 'Time', width: '96px', sort: 'time', fixed: true },
   { name: 'status', title: 'Status', width: 'minmax(96px, 0.9fr)', sort: 'status', fixed: true },
@@ -28,7 +31,7 @@ export const COLUMNS: readonly Column[] = [
   },
   { name: 'session', title: 'Session', width: '96px', sort: 'session', extra: true },
   { name: 'hops', title: 'Hops', width: '40px', sort: 'hops' },
-  { name: 'notes', title: 'Notes', width: 'minmax(60px, 1.5fr)' },
+  { name: 'notes', title: 'Notes', width: 'minmax(120px, 1.5fr)' },
   { name: 'tokens', title: 'Tokens in', width: '64px', sort: 'tokens' },
   { name: 'cached', title: 'Cached', width: '58px', sort: 'cached', extra: true },
   { name: 'out', title: 'out', width: '52px', sort: 'out' },
@@ -64,11 +67,33 @@ export function chooseColumn(name: string, shown: boolean): void {
 export const chooseDensity = (compact: boolean): void =>
   keepSetting('density', compact ? 'compact' : undefined);
 
+/** Columns that a window without room for all of them leaves out, the first of them first. */
+const SPARED = ['first', 'hops', 'entry', 'out', 'size', 'cached', 'session', 'notes'];
+/** Pixels between two columns, and at both ends of a row, as in the styles. */
+const GAP = 12;
+const ENDS = 28;
+
+const leastOf = ({ width }: Column): number => Number(/\d+/.exec(width)![0]);
+
+const leastWidth = ({ columns, compact }: Look): number =>
+  columns.reduce((sum, column) => sum + leastOf(column) + GAP, ENDS - GAP) +
+  (compact ? ASKED + GAP : 0);
+
+/** The look with as many of its columns as a width in pixels holds. */
+export function fitting(look: Look, width: number): Look {
+  let left = look;
+  for (const spared of SPARED) {
+    if (leastWidth(left) <= width) break;
+    left = { ...look, columns: left.columns.filter(({ name }) => name !== spared) };
+  }
+  return left;
+}
+
 /** The widths of the columns, for the grid. */
 export const widthsOf = ({ columns, compact }: Look): string =>
   columns
     .flatMap(({ name, width }) =>
-      compact && name === 'route' ? [width, 'minmax(120px, 5fr)'] : [width],
+      compact && name === 'route' ? [width, `minmax(${ASKED}px, 5fr)`] : [width],
     )
     .join(' ');
 

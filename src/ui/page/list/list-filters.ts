@@ -44,7 +44,7 @@ const NAMES: Readonly<Partial<Record<FilterName, string>>> = {
   entry: 'API',
   made: 'made by',
   slower: 'at least',
-  cost: 'at least $',
+  cost: 'at least',
 };
 
 /**
@@ -152,14 +152,14 @@ export function createFilters(change: (query: Query) => void, looks?: () => void
                 'span',
                 { class: 'chip-text' },
                 `${NAMES[name as FilterName] ?? name} `,
-                h('b', null, chipText(query[name]!)),
+                h('b', null, chipText(name, query[name]!)),
               ),
               h('span', { class: 'x', 'aria-hidden': 'true' }, ' ×'),
             ],
             () => remove(name),
             {
               class: 'chip',
-              title: `Remove the filter "${NAMES[name as FilterName] ?? name} ${chipText(query[name]!)}"`,
+              title: `Remove the filter "${NAMES[name as FilterName] ?? name} ${chipText(name, query[name]!)}"`,
             },
           ),
         ),
@@ -217,8 +217,12 @@ function menu(text: string, label: string, ...content: Child[]): HTMLElement {
   return node;
 }
 
-const chipText = (value: string): string =>
-  /^\d{10,}$/.test(value) ? new Date(Number(value)).toLocaleString('sv') : value;
+/** The value of a filter with its unit; a time as a date. */
+function chipText(name: string, value: string): string {
+  if (name === 'slower') return `${value} ms`;
+  if (name === 'cost') return `$${value}`;
+  return /^\d{10,}$/.test(value) ? new Date(Number(value)).toLocaleString('sv') : value;
+}
 
 /** Selects a value; one from the URL that is not an option becomes one. */
 function choose(select: HTMLSelectElement, value: string): void {

@@ -51,6 +51,7 @@ export function createListPage(start: Info, events: ListPageEvents): View {
   const node = h(
     'section',
     { class: 'list-page', 'aria-label': 'Exchanges' },
+    h('h1', { class: 'sr' }, 'Exchanges'),
     bar.node,
     keeps.node,
     view.node,

@@ -3,7 +3,7 @@
 import type { Hit, Story, UiRow } from '../../api/api.ts';
 import { attribute, button, h, replace } from '../kit/dom.ts';
 import { several } from '../kit/format.ts';
-import { chosenLook, headings, type Look, widthsOf } from './columns.ts';
+import { chosenLook, fitting, headings, type Look, widthsOf } from './columns.ts';
 import { rowElement } from './row-cells.ts';
 import type { Rows } from './rows.ts';
 import { createStoryShelf } from './stories.ts';
@@ -40,11 +40,18 @@ const ROW_HEIGHT = 48;
 const COMPACT_HEIGHT = 28;
 const CARD_HEIGHT = 70;
 const SPARE = 8;
+/** Pixels that a row may lose to the scroll bar. */
+const SCROLLBAR = 16;
+
+const names = ({ columns }: Look): string => columns.map(({ name }) => name).join();
 
 export function createListView({ open, filter }: ListActions): ListView {
-  let look: Look = chosenLook();
+  let chosen: Look = chosenLook();
+  /** The chosen one, as far as the width holds it. */
+  let look: Look = chosen;
   let sort = '';
   let wide = true;
+  let width = Number.POSITIVE_INFINITY;
   let rows: Rows | undefined;
   let selected: string | undefined;
   let height = ROW_HEIGHT;
@@ -95,12 +102,16 @@ export function createListView({ open, filter }: ListActions): ListView {
   const node = h('div', { class: 'list' }, columns, scroller, pill, announcement);
 
   new ResizeObserver(([entry]) => {
-    wide = entry!.contentRect.width >= WIDE;
+    width = entry!.contentRect.width;
+    wide = width >= WIDE;
     arrange();
   }).observe(node);
 
   /** Applies the width of the list, its columns and its density. */
   function arrange(): void {
+    const fits = wide ? fitting(chosen, width - SCROLLBAR) : chosen;
+    if (names(fits) !== names(look) || fits.compact !== look.compact) made.clear();
+    look = fits;
     node.dataset.form = wide ? 'table' : 'cards';
     node.dataset.density = wide && look.compact ? 'compact' : 'comfortable';
     node.style.setProperty('--columns', widthsOf(look));
@@ -252,7 +263,7 @@ export function createListView({ open, filter }: ListActions): ListView {
       arrange();
     },
     look() {
-      look = chosenLook();
+      chosen = chosenLook();
       made.clear();
       arrange();
     },

@@ -73,7 +73,7 @@ export function savedFilters(change: (query: Query) => void): SavedFilters {
     );
   draw();
   return {
-    node: h('div', { class: 'saved-filters' }, h('h3', null, 'Saved filters'), list, saver),
+    node: h('div', { class: 'saved-filters' }, h('h2', null, 'Saved filters'), list, saver),
     show(query) {
       current = filtersOf(query);
       saver.hidden = Object.keys(current).length === 0;

@@ -141,13 +141,16 @@ function facts({ steps, totals }: SessionView): HTMLElement {
   const last = Math.max(...steps.map(({ row }) => row.time + (row.total_ms ?? 0)));
   const lost = steps.filter(({ cache }) => cache?.lost != null);
   const tokensLost = lost.reduce((sum, { cache }) => sum + cache!.lost!.tokens, 0);
-  const failed = steps.filter(({ row }) => row.failed).length;
+  const tones = steps.map(({ row }) => toneOf(row));
+  const failed = tones.filter((tone) => tone === 'bad').length;
+  const retried = tones.filter((tone) => tone === 'warn').length;
   const owner = steps[0]?.row.owner ?? '';
   return h(
     'dl',
     { class: 'facts' },
     fact('Exchanges', count(steps.length)),
-    failed > 0 && fact('Failed or retried', count(failed)),
+    failed > 0 && fact('Failed', count(failed)),
+    retried > 0 && fact('Retried', count(retried)),
     fact('Time', millis(last - first)),
     fact('Tokens', count(totals.input_tokens), ' → ', count(totals.output_tokens)),
     totals.input_tokens > 0 &&

@@ -2,10 +2,10 @@
 
 import type { SessionRow } from '../../api/api.ts';
 import { cost } from '../exchange/money.ts';
-import { getSessions } from '../kit/api-calls.ts';
+import { getSessions, getStories } from '../kit/api-calls.ts';
 import { h, replace } from '../kit/dom.ts';
 import { failureText } from '../kit/fetching.ts';
-import { clock, count, day, millis, percent, several, short } from '../kit/format.ts';
+import { clock, count, day, millis, percent, short } from '../kit/format.ts';
 import { hashOf } from '../kit/route.ts';
 import type { View } from '../kit/view.ts';
 
@@ -22,6 +22,7 @@ export function createSessionsPage(): View {
     try {
       const { sessions } = await getSessions(stop.signal);
       replace(body, sessions.length === 0 ? none() : list(sessions));
+      void tell(sessions, body, stop.signal);
     } catch (thrown) {
       const problem = failureText(thrown);
       if (problem !== undefined) {
@@ -46,6 +47,30 @@ const none = () =>
     ),
   );
 
+/** Sessions whose first words are asked for, and of one request. */
+const MOST_TOLD = 200;
+const BATCH = 25;
+
+/** Puts into each card what its session began with. */
+async function tell(
+  sessions: readonly SessionRow[],
+  body: HTMLElement,
+  signal: AbortSignal,
+): Promise<void> {
+  const cards = new Map(
+    [...body.querySelectorAll<HTMLElement>('[data-first]')].map((one) => [one.dataset.first, one]),
+  );
+  try {
+    for (let at = 0; at < Math.min(sessions.length, MOST_TOLD); at += BATCH) {
+      const ids = sessions.slice(at, at + BATCH).map(({ first }) => first);
+      const { stories } = await getStories(ids, signal);
+      for (const { id, asked } of stories) if (asked !== '') replace(cards.get(id)!, asked);
+    }
+  } catch {
+    // The cards stand without their first words.
+  }
+}
+
 const list = (sessions: readonly SessionRow[]) =>
   h(
     'ol',
@@ -68,15 +93,17 @@ function card(one: SessionRow): HTMLElement {
     ),
     h(
       'span',
-      { class: 'soft' },
+      { class: 'soft when' },
       `${day(one.from)} ${clock(one.from)}, ${millis(one.until - one.from)}`,
     ),
+    h('span', { class: 'begins', 'data-first': one.first }),
     h('span', { class: 'soft models' }, one.models.join(', ')),
     h(
       'span',
       { class: 'session-facts' },
       fact(one.exchanges === 1 ? 'exchange' : 'exchanges', count(one.exchanges)),
-      one.failed > 0 && h('span', { class: 'problem' }, several(one.failed, 'failure')),
+      one.failed > 0 && h('span', { class: 'problem' }, `${count(one.failed)} failed`),
+      one.retried > 0 && fact('retried', count(one.retried)),
       fact('in', short(totals.input_tokens)),
       fact('out', short(totals.output_tokens)),
       totals.input_tokens > 0 &&

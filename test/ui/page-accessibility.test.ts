@@ -1,0 +1,155 @@
+/** The rules of axe over every view of the page and of the manual, in both themes; and what moves for those who want no motion. */
+
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { browserSuite } from './page-browser.ts';
+import { type PageSetup, startPageSetup } from './page-setup.ts';
+
+const ADMIN = 'an-admin-key-of-the-accessibility-tests';
+const CLIENT = 'a-client-key-of-the-accessibility-tests';
+const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir), 'utf8');
+
+/** What axe finds on the page: the rule and the elements. */
+async function violations(page: Page): Promise<readonly string[]> {
+  // What is still fading in has another contrast than a moment later.
+  await page.evaluate(
+    'Promise.all(document.getAnimations().filter((one) => one.effect.getTiming().iterations !== Infinity).map((one) => one.finished))',
+  );
+  if (!(await page.evaluate<boolean>('"axe" in globalThis'))) await page.evaluate(AXE);
+  const found = await page.evaluate<{ id: string; nodes: { html: string; target: string[] }[] }[]>(
+    'axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => violations)',
+  );
+  return found.flatMap(({ id, nodes }) =>
+    nodes.slice(0, 4).map(({ html, target }) => `${id}: ${target.join(' ')} ${html.slice(0, 160)}`),
+  );
+}
+
+browserSuite('the page and the manual for everybody', (browser) => {
+  let setup: PageSetup;
+  let tides: string;
+  let refused: string;
+
+  beforeAll(async () => {
+    setup = await startPageSetup(
+      {
+        auth: { admin_keys: [ADMIN], keys: [{ name: 'fixed', key: CLIENT, sees: 'all' }] },
+        budgets: [{ name: 'all', usd: 1, per: 'month' }],
+      },
+      { input: 1, output: 2 },
+      CLIENT,
+    );
+    tides = await setup.threeHops();
+    setup.upstream.enqueue({ status: 400 });
+    refused = await setup.post('/v1/chat/completions', {
+      model: 'via-chat',
+      messages: [{ role: 'user', content: 'Hello' }],
+    });
+  }, 180_000);
+  afterAll(async () => {
+    await setup?.stop();
+  });
+
+  /** Every view, and an element that is there once it is ready. */
+  const views = () =>
+    [
+      ['/ui#/', '.story .answered'],
+      ['/ui#/?q=Brest&model=via-chat', '.hit mark'],
+      ['/ui#/?q=nothing-of-the-kind', '.blank'],
+      ['/ui#/sessions', '.session-card .begins'],
+      ['/ui#/s/session-of-the-tides', '.step .turn'],
+      [`/ui#/x/${tides}`, '.answer .text'],
+      [`/ui#/x/${tides}/timeline`, '.notelist .note-about'],
+      [`/ui#/x/${tides}/messages`, '.talk'],
+      [`/ui#/x/${tides}/messages?as=json`, '.tree'],
+      [`/ui#/x/${tides}/messages?as=raw`, 'pre'],
+      [`/ui#/x/${tides}/diff`, '.meaning'],
+      [`/ui#/x/${tides}/diff?as=side`, '.difflines'],
+      [`/ui#/x/${tides}/diff?as=list`, '.changelist'],
+      [`/ui#/x/${tides}/stream?n=9`, '.tape-line'],
+      [`/ui#/x/${tides}/replay`, '.jobform'],
+      [`/ui#/x/${refused}`, '.exchange-head .pill-status, .exchange-head h1'],
+      [`/ui#/x/${refused}/bisect`, '.jobform'],
+      ['/ui#/x/req_1_none', '.missing'],
+      ['/ui#/charts', '.chart rect.mark'],
+      ['/ui#/keys', '.page-pane h1'],
+      ['/ui#/keys/new', '.key-form'],
+      ['/ui#/keys/fixed', '.key-grid'],
+      ['/ui#/budgets', '.budget-bar'],
+      ['/ui#/usage', '.usage-chart rect.mark'],
+      ['/ui#/health', '.provider'],
+      ['/ui#/audit', '.chain .state'],
+      ['/docs', 'main h1'],
+      ['/docs/configuration', 'main h1'],
+      ['/docs/browser', 'main h1'],
+      ['/docs/browser.zh-CN', 'main h1'],
+      ['/docs?q=streaming', '.hits'],
+      ['/docs?q=nothing-of-the-kind', 'main h1'],
+    ] as const;
+
+  async function visit(options: BrowserContextOptions): Promise<Page> {
+    const { page } = await browser.visit(setup.gateway.url, options);
+    const kept = { 'hopgate-key': CLIENT, 'hopgate-admin-key': ADMIN };
+    await page.addInitScript(
+      `if (location.protocol === 'http:') for (const [name, value] of Object.entries(${JSON.stringify(kept)})) sessionStorage.setItem(name, value)`,
+    );
+    return page;
+  }
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    for (const width of [1300, 360]) {
+      test(`axe finds nothing on any view (${colorScheme}, ${width} pixels)`, async () => {
+        // The view of an exchange that is not there.
+        browser.tolerate(/Failed to load resource/);
+        const page = await visit({ colorScheme, viewport: { width, height: 800 } });
+        const all: unknown[] = [];
+        for (const [path, ready] of views()) {
+          await page.goto('about:blank');
+          await page.goto(setup.gateway.url + path);
+          await page.locator(ready).first().waitFor();
+          const found = await violations(page);
+          if (found.length > 0) all.push([path, found]);
+        }
+        expect(all).toEqual([]);
+      });
+    }
+  }
+
+  test('axe finds nothing in open menus, folds and the dialog of the keys', async () => {
+    const page = await visit({});
+    await page.goto(`${setup.gateway.url}/ui#/`);
+    await page.locator('.row').first().waitFor();
+    for (const name of ['More filters', 'Columns and density']) {
+      await page.getByLabel(name, { exact: true }).click();
+      expect(await violations(page)).toEqual([]);
+      await page.keyboard.press('Escape');
+    }
+    await page.keyboard.press('?');
+    await page.locator('dialog[open]').waitFor();
+    expect(await violations(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await page.goto(`${setup.gateway.url}/ui#/x/${tides}/replay`);
+    await page.locator('.jobform').waitFor();
+    for (const fold of await page.locator('.jobform summary').all()) await fold.click();
+    expect(await violations(page)).toEqual([]);
+  });
+
+  test('nothing moves for a reader who wants no motion', async () => {
+    const page = await visit({ reducedMotion: 'reduce' });
+    setup.upstream.enqueue({
+      parts: [{ kind: 'text', text: 'At last.' }],
+      delivery: { firstByteMs: 2500 },
+    });
+    await page.goto(`${setup.gateway.url}/ui#/`);
+    await page.locator('.row').first().waitFor();
+    const asked = setup.post('/v1/chat/completions', {
+      model: 'via-chat',
+      messages: [{ role: 'user', content: 'Take your time.' }],
+    });
+    await page.locator('.row[data-tone="open"]').waitFor();
+    expect(await page.evaluate<number>('document.getAnimations().length')).toBe(0);
+    await page.emulateMedia({ reducedMotion: 'no-preference' });
+    expect(await page.evaluate<number>('document.getAnimations().length')).toBeGreaterThan(0);
+    await asked;
+  });
+});
