@@ -390,7 +390,8 @@ export function openRecorder(options: RecorderOptions): Recorder {
       recent?.clear();
       clearTimeout(flushTimer);
       clearTimeout(reconcileTimer);
-      for (const capture of open.all()) if (capture.disposition === 'write') queue.add(capture, false);
+      for (const capture of open.all())
+        if (capture.disposition === 'write') queue.add(capture, false);
       await flush();
       for (const capture of open.all()) {
         if (!capture.announced) continue;

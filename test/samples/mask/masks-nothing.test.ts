@@ -37,7 +37,7 @@ const part = fc.constantFrom(
 const text = fc.array(part, { maxLength: 4 }).map((parts) => parts.join(''));
 const value: fc.Memo<unknown> = fc.memo((depth) =>
   depth <= 1
-    ? fc.oneof(text, fc.constantFrom<unknown>(12345678901234567890, null, true))
+    ? fc.oneof(text, fc.constantFrom<unknown>(1234567890123456, null, true))
     : fc.oneof(text, fc.array(value(), { maxLength: 3 }), members(depth - 1)),
 );
 const members = (depth: number) =>

@@ -39,19 +39,22 @@ const row = (n: number): SampleRow => ({
 const IO = '/proc/self/io';
 const written = () => Number(/^wchar: (\d+)$/m.exec(readFileSync(IO, 'latin1'))?.[1]);
 
-test.skipIf(!existsSync(IO))('rows in one transaction are not copied page by page for each row', () => {
-  const root = mkdtempSync(join(tmpdir(), 'hopgate-index-'));
-  const index = openIndex(root);
-  try {
-    index.put(Array.from({ length: 1000 }, (_, n) => row(n)));
-    const before = written();
-    const many = Array.from({ length: 500 }, (_, n) => row(1000 + n));
-    index.put(many);
-    // About 300 bytes a row in the table and its indexes, in pages; ten pages for each row would be 20 MB.
-    expect(written() - before).toBeLessThan(500 * 4096);
-    expect(index.totals(false)).toEqual({ count: 1500, bytes: 150_000 });
-  } finally {
-    index.close();
-    rmSync(root, { recursive: true, force: true });
-  }
-});
+test.skipIf(!existsSync(IO))(
+  'rows in one transaction are not copied page by page for each row',
+  () => {
+    const root = mkdtempSync(join(tmpdir(), 'hopgate-index-'));
+    const index = openIndex(root);
+    try {
+      index.put(Array.from({ length: 1000 }, (_, n) => row(n)));
+      const before = written();
+      const many = Array.from({ length: 500 }, (_, n) => row(1000 + n));
+      index.put(many);
+      // About 300 bytes a row in the table and its indexes, in pages; ten pages for each row would be 20 MB.
+      expect(written() - before).toBeLessThan(500 * 4096);
+      expect(index.totals(false)).toEqual({ count: 1500, bytes: 150_000 });
+    } finally {
+      index.close();
+      rmSync(root, { recursive: true, force: true });
+    }
+  },
+);
