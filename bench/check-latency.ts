@@ -5,7 +5,7 @@ import { nanoseconds, sleep } from './clock.ts';
 import type { Generator } from './generator.ts';
 import type { LoadPlan } from './load-plan.ts';
 import { productCommand } from './product.ts';
-import { DIALECT_PATH, type Entrance, requestBody } from './scenarios.ts';
+import { type Entrance, pathOf, requestBody } from './scenarios.ts';
 import { median, percentile, shuffled } from './statistics.ts';
 import type { Bench, Target, TargetName } from './target.ts';
 
@@ -13,7 +13,7 @@ import type { Bench, Target, TargetName } from './target.ts';
 export function singlePlan(entrance: Entrance, model: string, stream: boolean): LoadPlan {
   return {
     port: entrance.port,
-    path: DIALECT_PATH[entrance.dialect],
+    path: pathOf(entrance.dialect, entrance.model(model), stream),
     headers: entrance.headers,
     body: requestBody(entrance.dialect, entrance.model(model), stream, {
       tools: entrance.tools ?? false,

@@ -8,7 +8,7 @@ import type { Generator } from './generator.ts';
 import { startGenerator } from './generator.ts';
 import type { Checks } from './goals.ts';
 import type { Bench, Target, TargetName } from './target.ts';
-import { isPeer } from './targets.ts';
+import { isPeer, speaksGemini } from './targets.ts';
 
 export interface CheckOptions {
   readonly checks: boolean;
@@ -34,7 +34,8 @@ export async function runChecks(
 ): Promise<Checks> {
   const found: Checks = {};
   // What recording and tracing cost is read off the scenarios.
-  const spared = (name: string) => ['direct', 'hopgate-recording', 'hopgate-traced'].includes(name);
+  const spared = (name: TargetName) =>
+    ['direct', 'hopgate-recording', 'hopgate-traced'].includes(name) || speaksGemini(name);
   const gateways = targets.filter(({ name }) => !isPeer(name) && !spared(name));
   const product = gateways.filter((target) => target.name.startsWith('hopgate'));
   const attempt = async (what: string, work: () => Promise<void>) => {

@@ -7,8 +7,8 @@ import type { LoadPlan } from './load-plan.ts';
 import { EVENT_MARK, STAMP_DIGITS } from './replies.ts';
 
 const MARK = EVENT_MARK.charCodeAt(0);
-// Of the two dialects that clients speak here; an answer in Responses repeats its text and cannot be counted by marks.
-const ENDINGS = ['[DONE]', 'message_stop'];
+// Of the three dialects that clients speak here (Gemini's counts come behind its ending); an answer in Responses repeats its text and cannot be counted by marks.
+const ENDINGS = ['[DONE]', 'message_stop', '"finishReason":"STOP"'];
 
 /** What all connections of a run write into. */
 export interface Tally {
@@ -94,7 +94,7 @@ export async function connect(
 
   /** The last bytes of the answer hold the protocol's own ending. */
   const endedProperly = () => {
-    const tail = last?.toString('latin1', Math.max(lastStart, lastEnd - 300), lastEnd) ?? '';
+    const tail = last?.toString('latin1', Math.max(lastStart, lastEnd - 600), lastEnd) ?? '';
     return ENDINGS.some((ending) => tail.includes(ending));
   };
 

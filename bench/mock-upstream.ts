@@ -181,9 +181,8 @@ function whole(bytes: Buffer): Answer {
 }
 
 /** `json-1k`, `burst-N`, `paced-NxMms`, `giga`, `slow` (never answers). */
-function makeAnswer(dialect: Dialect | 'gemini', model: string): Answer {
+function makeAnswer(dialect: Dialect, model: string): Answer {
   if (model === 'json-1k') return whole(json(dialect, model));
-  if (dialect === 'gemini') return whole(noModel(model));
   const burstName = /^burst-(\d+)$/.exec(model);
   if (burstName !== null) return whole(burst(dialect, model, Number(burstName[1])));
   const pacedName = /^paced-(\d+)x(\d+)ms$/.exec(model);
@@ -200,7 +199,7 @@ const noModel = (model: string) =>
 
 const answers = new Map<string, Answer>();
 
-function answerFor(dialect: Dialect | 'gemini', model: string): Answer {
+function answerFor(dialect: Dialect, model: string): Answer {
   const key = `${dialect} ${model}`;
   let answer = answers.get(key);
   if (answer === undefined) {
@@ -216,8 +215,8 @@ function dialectOf(requestLine: string): Dialect | undefined {
   return requestLine.includes('/responses ') ? 'responses' : undefined;
 }
 
-/** Gemini names its model in the path; only whole answers are served. */
-const GENERATE = /\/models\/([^:]+):generateContent/;
+/** Gemini names its model in the path. */
+const GENERATE = /\/models\/([^:]+):(?:g|streamG)enerateContent/;
 
 const MODEL = /"model"\s*:\s*"([^"]+)"/;
 

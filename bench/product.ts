@@ -3,6 +3,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import type { ProtocolName } from '../src/conversation/protocol-names.ts';
 import { announcedPort, type Child, startChild } from './children.ts';
+import type { Dialect } from './replies.ts';
 import type { Bench, Target, TargetName } from './target.ts';
 
 export const BINARY = new URL('../dist/hopgate', import.meta.url).pathname;
@@ -86,9 +87,25 @@ function startCollector(bench: Bench): Promise<number> {
   return announcedPort(startChild([process.execPath, script], { logFile, stdout: 'pipe' }));
 }
 
+/** What the clients of those that are not Chat on both sides speak, and the upstream. */
+const WAYS: Readonly<Record<string, readonly [client: Dialect, upstream: ProtocolName]>> = {
+  'hopgate-m2c': ['messages', 'openai-chat'],
+  'hopgate-c2m': ['chat', 'anthropic-messages'],
+  'hopgate-g2g': ['gemini', 'google-gemini'],
+  'hopgate-g2c': ['gemini', 'openai-chat'],
+  'hopgate-c2g': ['chat', 'google-gemini'],
+};
+
+const HEADERS: Readonly<Record<Dialect, Readonly<Record<string, string>>>> = {
+  chat: CLIENT_HEADERS,
+  responses: CLIENT_HEADERS,
+  messages: { 'x-api-key': CLIENT_KEY, 'anthropic-version': '2023-06-01' },
+  gemini: { 'x-goog-api-key': CLIENT_KEY },
+};
+
 /** One of the product's ways, in a process of its own. */
 export async function gatewayTarget(name: TargetName, bench: Bench): Promise<Target> {
-  const upstream = name === 'hopgate-c2m' ? 'anthropic-messages' : 'openai-chat';
+  const [dialect, upstream] = WAYS[name] ?? (['chat', 'openai-chat'] as const);
   const { child, port } = await startProduct(bench, {
     upstream,
     name,
@@ -96,15 +113,14 @@ export async function gatewayTarget(name: TargetName, bench: Bench): Promise<Tar
     collector: name === 'hopgate-traced' ? await startCollector(bench) : undefined,
   });
   const version = Bun.spawnSync([BINARY, '--version']).stdout.toString().trim();
-  const messages = { 'x-api-key': CLIENT_KEY, 'anthropic-version': '2023-06-01' };
   return {
     name,
     child,
     pid: child.pid,
     port,
     version: version || 'hopgate',
-    dialect: name === 'hopgate-m2c' ? 'messages' : 'chat',
-    headers: name === 'hopgate-m2c' ? messages : CLIENT_HEADERS,
+    dialect,
+    headers: HEADERS[dialect],
     tools: name === 'hopgate-armed',
     model: (asked) => asked,
   };

@@ -1,6 +1,6 @@
-/** The bytes that the mock upstream answers with, built once: three dialects, in the vendors' own event order. */
+/** The bytes that the mock upstream answers with, built once: four dialects, in the vendors' own event order. */
 
-export type Dialect = 'chat' | 'messages' | 'responses';
+export type Dialect = 'chat' | 'messages' | 'responses' | 'gemini';
 
 /** The byte that stands exactly once in every text delta and nowhere else; receivers count events by it. */
 export const EVENT_MARK = '~';
@@ -135,7 +135,38 @@ function responsesFrames(model: string, events: number): StreamFrames {
   };
 }
 
-const FRAMES = { chat: chatFrames, messages: messagesFrames, responses: responsesFrames };
+function geminiFrames(model: string, events: number): StreamFrames {
+  const chunk = (text: string, tokens: number, finish?: string) =>
+    unnamed({
+      candidates: [
+        {
+          content: { parts: [{ text }], role: 'model' },
+          ...(finish === undefined ? {} : { finishReason: finish }),
+          index: 0,
+        },
+      ],
+      usageMetadata: {
+        promptTokenCount: 120,
+        candidatesTokenCount: tokens,
+        totalTokenCount: 120 + tokens,
+        promptTokensDetails: [{ modality: 'TEXT', tokenCount: 120 }],
+      },
+      modelVersion: model,
+      responseId: 'gemini-bench0001',
+    });
+  return {
+    opening: [],
+    delta: (index, text) => chunk(text, index + 1),
+    closing: () => [chunk('', events, 'STOP')],
+  };
+}
+
+const FRAMES = {
+  chat: chatFrames,
+  messages: messagesFrames,
+  responses: responsesFrames,
+  gemini: geminiFrames,
+};
 
 /** The frames of an answer of `events` text deltas in a dialect. */
 export function streamFrames(dialect: Dialect, model: string, events: number): StreamFrames {
@@ -189,7 +220,7 @@ export function block(dialect: Dialect, model: string): Buffer {
   return Buffer.from(one.repeat(Math.ceil(65_536 / one.length)));
 }
 
-function jsonReply(dialect: Dialect | 'gemini', model: string): object {
+function jsonReply(dialect: Dialect, model: string): object {
   const text = FILLER.repeat(12);
   if (dialect === 'gemini') {
     return {
@@ -246,7 +277,7 @@ function jsonReply(dialect: Dialect | 'gemini', model: string): object {
 }
 
 /** A complete JSON answer of about 1 KB with its HTTP head. */
-export function json(dialect: Dialect | 'gemini', model: string): Buffer {
+export function json(dialect: Dialect, model: string): Buffer {
   return jsonHttp(200, jsonReply(dialect, model));
 }
 

@@ -13,7 +13,7 @@ import {
 import { lasting, leadIn, planFor, type Scenario, type ScenarioName } from './scenarios.ts';
 import { median, shuffled } from './statistics.ts';
 import type { Bench, Target, TargetName } from './target.ts';
-import { isPeer } from './targets.ts';
+import { isPeer, speaksGemini } from './targets.ts';
 
 /** One scenario on one target, once. */
 export interface Cell {
@@ -37,7 +37,7 @@ const atAStretch = (name: TargetName) => isPeer(name) || recording(name);
 export function measured(scenario: Scenario, target: TargetName): boolean {
   if (recording(target)) return !scenario.name.startsWith('B');
   if (isPeer(target)) return scenario.name !== 'P500' && scenario.name !== 'B50';
-  if (target === 'direct') return scenario.name !== 'B1';
+  if (target === 'direct' || speaksGemini(target)) return scenario.name !== 'B1';
   return true;
 }
 

@@ -105,6 +105,7 @@ const TOOLS = [
 function declared(dialect: Dialect, tool: (typeof TOOLS)[number]): object {
   if (dialect === 'chat') return { type: 'function', function: tool };
   if (dialect === 'responses') return { type: 'function', ...tool };
+  if (dialect === 'gemini') return { functionDeclarations: [tool] };
   const { name, description, parameters } = tool;
   return { name, description, input_schema: parameters };
 }
@@ -118,9 +119,19 @@ export function requestBody(
 ): string {
   const padding = extras.padding ?? 0;
   const filler = 'lorem ipsum dolor sit amet, consectetur; '.repeat(Math.ceil(padding / 41));
-  const turns = (text: string) => ({ role: 'user', content: text });
-  const answered = { role: 'assistant', content: 'Noted.' };
-  const talk = padding > 0 ? [turns(filler), answered, turns(QUESTION)] : [turns(QUESTION)];
+  const turn = (role: 'user' | 'assistant', text: string) =>
+    dialect === 'gemini'
+      ? { role: role === 'user' ? 'user' : 'model', parts: [{ text }] }
+      : { role, content: text };
+  const before = padding > 0 ? [turn('user', filler), turn('assistant', 'Noted.')] : [];
+  const talk = [...before, turn('user', QUESTION)];
+  const tools =
+    extras.tools === true ? { tools: TOOLS.map((tool) => declared(dialect, tool)) } : {};
+  if (dialect === 'gemini') {
+    const systemInstruction = { parts: [{ text: SYSTEM }] };
+    const generationConfig = { temperature: 0.7 };
+    return JSON.stringify({ contents: talk, systemInstruction, generationConfig, ...tools });
+  }
   const rest =
     dialect === 'chat'
       ? {
@@ -131,17 +142,21 @@ export function requestBody(
       : dialect === 'messages'
         ? { max_tokens: 4096, system: SYSTEM, messages: talk, ...(stream ? { stream: true } : {}) }
         : { instructions: SYSTEM, input: talk, ...(stream ? { stream: true } : {}) };
-  const tools =
-    extras.tools === true ? { tools: TOOLS.map((tool) => declared(dialect, tool)) } : {};
   return JSON.stringify({ model, ...rest, ...tools });
 }
 
-/** Where a dialect lives below a gateway's root. */
-export const DIALECT_PATH: Readonly<Record<Dialect, string>> = {
+const PATHS: Readonly<Record<Exclude<Dialect, 'gemini'>, string>> = {
   chat: '/v1/chat/completions',
   messages: '/v1/messages',
   responses: '/v1/responses',
 };
+
+/** Where a request of this dialect goes below a gateway's root. */
+export function pathOf(dialect: Dialect, model: string, stream: boolean): string {
+  if (dialect !== 'gemini') return PATHS[dialect];
+  const method = stream ? 'streamGenerateContent?alt=sse' : 'generateContent';
+  return `/v1beta/models/${model}:${method}`;
+}
 
 /** Where a target listens and what it must be sent. */
 export interface Entrance {
@@ -157,11 +172,13 @@ export interface Entrance {
 /** The plan for one scenario against one target. */
 export function planFor(scenario: Scenario, entrance: Entrance): LoadPlan {
   const { dialect, port, headers } = entrance;
+  const model = entrance.model(scenario.model);
+  const stream = scenario.events > 0;
   return {
     port,
-    path: DIALECT_PATH[dialect],
+    path: pathOf(dialect, model, stream),
     headers,
-    body: requestBody(dialect, entrance.model(scenario.model), scenario.events > 0, {
+    body: requestBody(dialect, model, stream, {
       tools: entrance.tools ?? false,
     }),
     connections: scenario.connections,

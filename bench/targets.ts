@@ -17,6 +17,9 @@ export const TARGET_ABOUT: Readonly<Record<TargetName, string>> = {
     'chat to chat, every tenth exchange traced, metrics sent, trace context to the vendor',
   'hopgate-m2c': 'converting: Messages client, Chat upstream',
   'hopgate-c2m': 'converting: Chat client, Messages upstream',
+  'hopgate-g2g': 'Gemini to Gemini, no tools declared',
+  'hopgate-g2c': 'converting: Gemini client, Chat upstream',
+  'hopgate-c2g': 'converting: Chat client, Gemini upstream',
   portkey: 'chat to chat',
   'portkey-conv': 'converting: Chat client, Messages upstream',
   'ccr-conv': 'converting: Messages client, Chat upstream',
@@ -24,6 +27,8 @@ export const TARGET_ABOUT: Readonly<Record<TargetName, string>> = {
 
 /** Targets that run on Node and saturate far below the others: spared the scenarios they cannot carry. */
 export const isPeer = (name: TargetName) => name.startsWith('portkey') || name.startsWith('ccr');
+/** One side speaks Gemini: what the load costs is measured, the other checks say the same as of Chat and Messages. */
+export const speaksGemini = (name: TargetName) => /-(?:g2|c2g)/.test(name);
 const sameModel = (name: string) => name;
 
 /** Starts the mock upstream. */
@@ -145,6 +150,9 @@ function startTarget(name: TargetName, bench: Bench): Promise<Target> {
     case 'hopgate-traced':
     case 'hopgate-m2c':
     case 'hopgate-c2m':
+    case 'hopgate-g2g':
+    case 'hopgate-g2c':
+    case 'hopgate-c2g':
       return gatewayTarget(name, bench);
     default:
       return peerTarget(name, bench);

@@ -210,8 +210,8 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'Gemini: refuses calls of the history without a thought signature.':
     'Gemini：拒绝历史中没有思考签名的调用。',
   'Gemini: accepts parametersJsonSchema.': 'Gemini：接受 parametersJsonSchema。',
-  "Gemini: accepts Google's own tools beside functions.":
-    'Gemini：函数之外还可以有 Google 自己的工具。',
+  'Runs hosted tools beside functions; `false`: the gateway runs them instead, if it can.':
+    '在函数之外还能执行托管工具；`false`：如果网关能执行，就由网关代为执行。',
   'Gemini: accepts a JSON output format beside functions.':
     'Gemini：函数之外还可以有 JSON 输出格式。',
   'Whether the model reasons when the request does not say; always: it cannot be switched off.':

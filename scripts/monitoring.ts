@@ -215,6 +215,39 @@ export const ROWS: readonly Row[] = [
     ],
   },
   {
+    title: 'Shared engines',
+    panels: [
+      {
+        title: 'Engines',
+        what: '1 answers, 0 is away. Only where several gateways share engines.',
+        unit: 'short',
+        lines: [{ expr: `min by (engine) (${metric('hopgate_engine_up')})`, legend: '{{engine}}' }],
+      },
+      {
+        title: 'Calls to engines',
+        what: 'Calls per second.',
+        unit: 'reqps',
+        lines: [
+          { expr: `sum by (engine) (${rate('hopgate_engine_trips_total')})`, legend: '{{engine}}' },
+        ],
+      },
+      {
+        title: 'State that other gateways miss',
+        what: 'Dropped while an engine was away, or not there when the answer ended, per second.',
+        unit: 'reqps',
+        lines: [
+          {
+            expr: `sum by (kind) (${rate('hopgate_shared_state_dropped_total')})`,
+            legend: 'dropped: {{kind}}',
+          },
+          { expr: `sum(${rate('hopgate_responses_dropped_total')})`, legend: 'dropped: responses' },
+          { expr: `sum(${rate('hopgate_shared_state_late_total')})`, legend: 'late' },
+          { expr: `sum(${rate('hopgate_responses_late_total')})`, legend: 'late: responses' },
+        ],
+      },
+    ],
+  },
+  {
     title: 'Process',
     panels: [
       {
@@ -362,6 +395,31 @@ export const ALERTS: readonly Alert[] = [
     },
     quiet: {
       'hopgate_upstream_retries_total{job="hopgate",provider="glm",reason="overloaded"}': '0+1x60',
+    },
+  },
+  {
+    name: 'HopgateEngineAway',
+    expr: 'min by (job, instance, engine) (hopgate_engine_up) == 0',
+    for: '2m',
+    severity: 'critical',
+    summary: 'The shared {{ $labels.engine }} does not answer {{ $labels.instance }}.',
+    description:
+      'Requests are served as the manual says (Many machines, when an engine is away). hopgate doctor tests the engines from that machine.',
+    fires: { 'hopgate_engine_up{job="hopgate",instance="a",engine="cache"}': '1x5 0x60' },
+    quiet: { 'hopgate_engine_up{job="hopgate",instance="a",engine="cache"}': '1x5 0 1x60' },
+  },
+  {
+    name: 'HopgateStateLost',
+    expr: `${any('hopgate_responses_dropped_total', '15m')} or ${any('hopgate_shared_state_dropped_total', '15m')}`,
+    for: '0m',
+    severity: 'warning',
+    summary: 'State for other gateways was dropped on {{ $labels.instance }}.',
+    description: 'An engine has been away for too long: what waited for it found no room.',
+    fires: {
+      'hopgate_responses_dropped_total{job="hopgate",instance="a"}': '_x30 1x30',
+    },
+    quiet: {
+      'hopgate_shared_state_dropped_total{job="hopgate",instance="a",kind="hops"}': '0x60',
     },
   },
   {

@@ -149,6 +149,23 @@ export interface OpaqueEvent {
   readonly type: 'opaque';
   readonly name: string;
   readonly wire: Wire;
+  readonly textSeal?: TextSeal;
+}
+
+/** The seal of a piece of the answer's text, which ends here. Only Gemini seals text. */
+export interface TextSeal {
+  readonly sealed: Sealed;
+  /** The sealed text; '' for a seal that came on its own behind the text or the call before it. */
+  readonly text: string;
+}
+
+/** A seal of the text of a whole reply, at its place. */
+export interface ReplySeal {
+  /** Blocks before it. */
+  readonly block: number;
+  /** Characters of that block before it: it is a text, or 0. */
+  readonly at: number;
+  readonly event: OpaqueEvent;
 }
 
 /** A tool that the gateway runs, reported to an app that asked for such events. It is not part of the answer. */
@@ -181,6 +198,7 @@ export interface Reply {
   readonly rest?: JsonObject;
   /** Tools that the gateway ran for this answer, if the client asked for tool events. */
   readonly toolEvents?: readonly ToolEvent[];
+  readonly textSeals?: readonly ReplySeal[];
   readonly wire?: Wire;
 }
 

@@ -1,7 +1,7 @@
 /** Builds a whole reply from stream events, and stream events from a whole reply. */
 
 import type { Json } from '../lib/json/json.ts';
-import type { BlockHead, Reply, StreamEvent, ToolEvent } from './events.ts';
+import type { BlockHead, Reply, ReplySeal, StreamEvent, ToolEvent } from './events.ts';
 import type { Block, Citation, Sealed } from './types.ts';
 
 /** Collects a stream into a reply. Push every event in order, then read `reply`. */
@@ -19,6 +19,7 @@ export class ReplyBuilder {
   #sealed: Sealed | undefined;
   #logprobs: Json[] = [];
   #toolEvents: ToolEvent[] = [];
+  #textSeals: ReplySeal[] = [];
   #complete = false;
 
   push(event: StreamEvent): void {
@@ -69,6 +70,12 @@ export class ReplyBuilder {
       case 'tool-event':
         this.#toolEvents.push(event);
         break;
+      case 'opaque':
+        if (event.textSeal !== undefined) {
+          const at = this.#head?.type === 'text' ? lengthOf(this.#text) : 0;
+          this.#textSeals.push({ block: this.#blocks.length, at, event });
+        }
+        break;
     }
   }
 
@@ -114,9 +121,12 @@ export class ReplyBuilder {
       ...(this.#logprobs.length > 0 ? { logprobs: this.#logprobs } : {}),
       rest: this.#rest,
       ...(this.#toolEvents.length > 0 ? { toolEvents: this.#toolEvents } : {}),
+      ...(this.#textSeals.length > 0 ? { textSeals: this.#textSeals } : {}),
     };
   }
 }
+
+const lengthOf = (texts: readonly string[]) => texts.reduce((sum, { length }) => sum + length, 0);
 
 /** The events of a whole reply, for a client that wants a stream of an answer that was not streamed. */
 export function* replyEvents(reply: Reply): Generator<StreamEvent> {
@@ -130,11 +140,16 @@ export function* replyEvents(reply: Reply): Generator<StreamEvent> {
   };
   let index = 0;
   let logprobs = reply.logprobs;
+  const seals = reply.textSeals ?? NO_SEALS;
+  let sealed = 0;
   for (const block of reply.blocks) {
-    yield* unfoldBlock(block, index, logprobs);
+    const first = sealed;
+    while (seals[sealed]?.block === index) sealed++;
+    yield* unfoldBlock(block, index, logprobs, seals.slice(first, sealed));
     if (block.type === 'text') logprobs = undefined;
     index++;
   }
+  for (const { event } of seals.slice(sealed)) yield event;
   if (reply.usage !== undefined) yield { type: 'usage', usage: reply.usage };
   yield {
     type: 'finish',
@@ -145,15 +160,19 @@ export function* replyEvents(reply: Reply): Generator<StreamEvent> {
   yield { type: 'end' };
 }
 
+const NO_SEALS: readonly ReplySeal[] = [];
+
 function* unfoldBlock(
   block: Block,
   index: number,
   logprobs: Reply['logprobs'],
+  seals: readonly ReplySeal[],
 ): Generator<StreamEvent> {
+  if (block.type !== 'text') for (const { event } of seals) yield event;
   switch (block.type) {
     case 'text':
       yield { type: 'block-start', index, head: { type: 'text' } };
-      if (block.text !== '') yield { type: 'delta', index, text: block.text };
+      yield* unfoldText(block.text, index, seals);
       if (logprobs !== undefined) yield { type: 'logprobs', index, content: logprobs };
       for (const citation of block.citations ?? []) yield { type: 'citation', index, citation };
       break;
@@ -182,4 +201,18 @@ function* unfoldBlock(
       yield { type: 'block-start', index, head: { type: 'whole', block } };
   }
   yield { type: 'block-stop', index };
+}
+
+function* unfoldText(
+  text: string,
+  index: number,
+  seals: readonly ReplySeal[],
+): Generator<StreamEvent> {
+  let from = 0;
+  for (const { at, event } of seals) {
+    if (at > from) yield { type: 'delta', index, text: text.slice(from, at) };
+    from = Math.max(from, at);
+    yield event;
+  }
+  if (from < text.length) yield { type: 'delta', index, text: text.slice(from) };
 }

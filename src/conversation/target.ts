@@ -135,7 +135,7 @@ export interface Profile {
   readonly callSignatures?: boolean;
   /** Gemini: accepts `parametersJsonSchema`. Default true: otherwise schemas are reduced to Google's own. */
   readonly jsonSchemaTools?: boolean;
-  /** Gemini: accepts Google's own tools beside functions. Default false. */
+  /** Runs its hosted tools beside functions. Default true: otherwise functions stand in for them, or they are left out. */
   readonly hostedWithFunctions?: boolean;
   /** Gemini: accepts a JSON output format beside functions. Default true. */
   readonly formatWithFunctions?: boolean;

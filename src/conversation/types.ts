@@ -42,6 +42,8 @@ export interface Citation extends Node {
 export interface TextBlock extends Node {
   readonly type: 'text';
   readonly text: string;
+  /** Only Gemini seals text. */
+  readonly sealed?: Sealed;
   readonly citations?: readonly Citation[];
   readonly cache?: CacheMark;
 }

@@ -68,7 +68,9 @@ export async function attempt(options: Attempt): Promise<Outcome> {
       query: address?.query,
       search: exchange.search,
       body: address?.body ?? prepared.body,
-      clientHeaders: same ? shapeHeaders(headers, target.profile, notes) : headers,
+      clientHeaders: same
+        ? shapeHeaders(headers, target, notes, exchange.lane?.turnState)
+        : headers,
       sameProtocol: same,
       stream: request.stream,
       abort,

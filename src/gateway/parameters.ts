@@ -1,11 +1,14 @@
 /** Drops and renames top-level parameters that a vendor does not take, as its profile says. */
 
 import type { Notes } from '../conversation/notes.ts';
-import type { Profile } from '../conversation/target.ts';
+import { TURN_STATE } from '../conversation/session/turn-state.ts';
+import type { Profile, Target } from '../conversation/target.ts';
 import { asBuffer } from '../lib/bytes/bytes.ts';
-import type { ReadonlyHeaders } from '../lib/http/headers.ts';
+import { FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
 import { isObject, type Json, type JsonObject, parseJson, topLevel } from '../lib/json/json.ts';
 import { mayHoldRefusedBetas, withoutRefusedBetaFields, withoutRefusedBetas } from './betas.ts';
+import { targetText } from './response-headers.ts';
+import type { TurnState } from './stream/client-lane.ts';
 
 const utf8 = new TextDecoder();
 const encoder = new TextEncoder();
@@ -56,6 +59,18 @@ function mayNeedShape(bytes: Uint8Array, profile: Profile): boolean {
 /** The client's headers as the vendor takes them; the same object when there is nothing to do. */
 export const shapeHeaders = (
   headers: ReadonlyHeaders,
-  profile: Profile,
+  target: Target,
   notes: Notes,
-): ReadonlyHeaders => withoutRefusedBetas(headers, profile, notes);
+  turnState?: TurnState,
+): ReadonlyHeaders =>
+  withoutRefusedBetas(withoutForeignState(headers, target, turnState), target.profile, notes);
+
+/** What another target gave for a turn means nothing here, and is not this vendor's to know. */
+function withoutForeignState(
+  headers: ReadonlyHeaders,
+  target: Target,
+  state: TurnState | undefined,
+): ReadonlyHeaders {
+  if (state?.target === undefined || state.target === targetText(target)) return headers;
+  return FlatHeaders.from(headers).where((name) => name !== TURN_STATE);
+}

@@ -76,7 +76,7 @@ export interface OwnHeaders {
 const targets = new WeakMap<Target, string>();
 
 /** `provider/model` as a header can carry it: names in any script are percent-encoded, long ones cut. */
-function targetText(target: Target): string {
+export function targetText(target: Target): string {
   let text = targets.get(target);
   if (text === undefined) {
     text = encodeHeaderText(targetName(target));

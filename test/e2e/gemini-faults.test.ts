@@ -189,6 +189,28 @@ describe('a refusal of Google', () => {
     }
   }
 
+  test('the name of a status always is that of the HTTP status', async () => {
+    const NAMED: Readonly<Record<number, string>> = {
+      400: 'INVALID_ARGUMENT',
+      404: 'NOT_FOUND',
+      429: 'RESOURCE_EXHAUSTED',
+      500: 'INTERNAL',
+      502: 'INTERNAL',
+      503: 'UNAVAILABLE',
+    };
+    for (const [, step, status] of REFUSALS) {
+      upstream.answerWith(() => step);
+      const seen = await ask('google-gemini', 'google-gemini', 'whole');
+      const { error } = JSON.parse(seen.text) as { error: GoogleError };
+      expect(seen.status).toBe(status);
+      expect(error).toMatchObject({ code: status, status: NAMED[status] });
+    }
+    const key = { error: { message: 'Bad key.', type: 'authentication_error' } };
+    upstream.answerWith(() => refuse(401, {}, JSON.stringify(key)));
+    const seen = await ask('google-gemini', 'openai-chat', 'whole');
+    expect(JSON.parse(seen.text)).toMatchObject({ error: { code: 502, status: 'INTERNAL' } });
+  });
+
   test('the wait of RetryInfo stays for a client of Google', async () => {
     upstream.answerWith(() => REFUSALS[5]![1]);
     const { text } = await ask('google-gemini', 'google-gemini', 'whole');

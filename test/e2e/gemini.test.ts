@@ -2,6 +2,7 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { GoogleGenAI } from '@google/genai';
+import type { JsonObject } from '../../src/lib/json/json.ts';
 import { allProviders } from '../support/binary.ts';
 import {
   call,
@@ -23,7 +24,10 @@ let locked: InProcess;
 let toolServers: ToolServers;
 
 beforeAll(async () => {
-  upstream = await startFakeUpstream({ keys: ['sk-upstream'], models: ['m1', 'gemini-3-m1'] });
+  upstream = await startFakeUpstream({
+    keys: ['sk-upstream'],
+    models: ['m1', 'gemini-3-m1', 'gemini-2.5-flash'],
+  });
   toolServers = await startToolServers();
   const { web_search } = toolsOf(toolServers, 'declared');
   gateway = await startInProcess(allProviders(upstream, { server_tools: { web_search } }));
@@ -40,6 +44,14 @@ afterAll(async () => {
 const BODY = '{ "contents" : [ {"role":"user","parts":[{"text":"hi ü"}]} ],\n "unknownToUs": 1 }';
 const post = (url: string, body: string = BODY, headers: Record<string, string> = {}) =>
   fetch(url, { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } });
+
+/** The parts of the model in the history of a request. */
+function partsOf(request: number) {
+  const { contents } = upstream.modelRequests[request]!.body as unknown as {
+    contents: { role: string; parts: JsonObject[] }[];
+  };
+  return contents.flatMap(({ role, parts }) => (role === 'model' ? parts : []));
+}
 
 describe('onto Gemini itself', () => {
   test('a body that nothing changes goes out byte for byte, the model in the path', async () => {
@@ -103,6 +115,78 @@ describe('signatures of calls', () => {
       ]);
     });
   }
+
+  const SIGNED = Buffer.from('a signature').toString('base64');
+  const part = (value: JsonObject) => ({ kind: 'wire' as const, value });
+
+  for (const client of ['openai-chat', 'openai-responses', 'anthropic-messages'] as const) {
+    for (const stream of [true, false]) {
+      test(`${client}: the signature of a text goes back in its part (stream: ${stream})`, async () => {
+        const sent = [{ text: 'It is ' }, { text: 'cold.', thoughtSignature: SIGNED }];
+        upstream.enqueue({ parts: sent.map(part) }, say('Yes.'), say('Yes!'));
+        const chat = CLIENT_CHATS[client](gateway.url, { model: 'via-gemini', stream });
+        expect((await chat.say('Weather?')).text).toBe('It is cold.');
+        await chat.say('Sure?');
+        expect(upstream.refusals).toEqual([]);
+        expect(partsOf(1)).toEqual(sent);
+        await chat.say('Really?');
+        expect(partsOf(2)).toEqual([...sent, { text: 'Yes.' }]);
+      });
+
+      test(`${client}: a signature behind the text or the calls goes back there (stream: ${stream})`, async () => {
+        const alone = { text: '', thoughtSignature: SIGNED };
+        const { parts } = call({ name: 'get_weather', arguments: { city: 'Oslo' } });
+        upstream.enqueue(
+          { parts: [part({ text: 'Looking.' }), part(alone), ...parts] },
+          { parts: [part({ text: 'More.' }), ...parts, part(alone)] },
+          { parts: [part({ text: 'Cold.' }), part(alone)] },
+          say('Bye.'),
+        );
+        const options = { model: 'via-gemini', stream, tools: true };
+        const chat = CLIENT_CHATS[client](gateway.url, options);
+        await chat.say('Weather?');
+        await chat.answer(() => 'cold');
+        await chat.answer(() => 'cold');
+        await chat.say('Thanks.');
+        expect(upstream.refusals).toEqual([]);
+        const functionCall = expect.anything();
+        const signed = { functionCall, thoughtSignature: expect.any(String) };
+        expect(partsOf(3)).toEqual([
+          { text: 'Looking.' },
+          alone,
+          signed,
+          { text: 'More.' },
+          signed,
+          alone,
+          { text: 'Cold.' },
+          alone,
+        ]);
+      });
+    }
+  }
+
+  test('a text that the client changed, and another provider, get no signature of a text', async () => {
+    const sent = [{ text: 'It is icy.', thoughtSignature: SIGNED }];
+    upstream.enqueue({ parts: sent.map(part) }, say('Yes.'), say('Yes.'), say('Yes.'));
+    const ask = (model: string, ...history: string[]) =>
+      post(
+        `${gateway.url}/v1/chat/completions`,
+        JSON.stringify({
+          model,
+          messages: ['Weather?', ...history].map((content, i) => ({
+            role: i % 2 === 0 ? 'user' : 'assistant',
+            content,
+          })),
+        }),
+      );
+    await ask('via-gemini');
+    await ask('via-gemini', 'It is warm.', 'Sure?');
+    expect(partsOf(1)).toEqual([{ text: 'It is warm.' }]);
+    await ask('via-gemini', 'It is icy.', 'Sure?');
+    expect(partsOf(2)).toEqual(sent);
+    await ask('via-messages', 'It is icy.', 'Sure?');
+    expect(JSON.stringify(upstream.modelRequests[3]!.body)).not.toContain(SIGNED);
+  });
 
   test('a history of another model carries the documented value', async () => {
     upstream.enqueue(call({ name: 'get_weather', arguments: { city: 'Oslo' } }), refuse(400));
@@ -262,6 +346,122 @@ describe('Google’s own tools', () => {
       });
     });
   }
+
+  const FUNCTION = { name: 'get_weather', description: 'The weather.', schema: { type: 'object' } };
+  const { name, description, schema } = FUNCTION;
+  const messages = [{ role: 'user', content: 'What are retries?' }];
+  const BESIDE_FUNCTIONS: readonly [client: string, path: string, body: JsonObject][] = [
+    [
+      'chat',
+      '/v1/chat/completions',
+      {
+        messages,
+        web_search_options: {},
+        tools: [{ type: 'function', function: { name, description, parameters: schema } }],
+      },
+    ],
+    [
+      'responses',
+      '/v1/responses',
+      {
+        input: messages,
+        tools: [
+          { type: 'web_search' },
+          { type: 'function', name, description, parameters: schema },
+        ],
+      },
+    ],
+    [
+      'messages',
+      '/v1/messages',
+      {
+        messages,
+        max_tokens: 500,
+        tools: [
+          { type: 'web_search_20250305', name: 'web_search' },
+          { name, description, input_schema: schema },
+        ],
+      },
+    ],
+  ];
+
+  for (const [client, path, body] of BESIDE_FUNCTIONS) {
+    for (const model of ['gemini/gemini-2.5-flash', 'via-gemini']) {
+      test(`a search beside functions is run by the gateway (${client} onto ${model})`, async () => {
+        upstream.enqueue(
+          call({ name: 'web_search', arguments: { query: 'tides' } }),
+          say('They happen before the first byte [1].'),
+        );
+        const answer = await post(`${gateway.url}${path}`, JSON.stringify({ model, ...body }));
+        expect(await answer.text()).toContain('before the first byte');
+        expect(answer.status).toBe(200);
+        expect(upstream.refusals).toEqual([]);
+        expect(upstream.modelRequests).toHaveLength(2);
+        const { tools } = upstream.modelRequests[0]!.body as { tools: JsonObject[] };
+        expect(tools).toHaveLength(1);
+        const names = (tools[0]!.functionDeclarations as JsonObject[]).map(({ name }) => name);
+        expect(names.toSorted()).toEqual(['get_weather', 'web_search']);
+      });
+
+      test(`without a search of its own the gateway leaves it out, with a note (${client} onto ${model})`, async () => {
+        upstream.enqueue(say('Hm.'));
+        const url = `${locked.url}${path}`;
+        const headers = { authorization: `Bearer ${KEY}` };
+        const answer = await post(url, JSON.stringify({ model, ...body }), headers);
+        expect(answer.status).toBe(200);
+        expect(answer.headers.get('x-hopgate-notes')).toContain('hosted_tool_dropped');
+        expect(upstream.refusals).toEqual([]);
+        expect(JSON.stringify(upstream.modelRequests[0]!.body)).toContain('get_weather');
+      });
+    }
+  }
+
+  for (const vendor of ['chat', 'responses', 'messages'] as const) {
+    test(`a Gemini client's search beside functions is run by the gateway onto ${vendor}`, async () => {
+      upstream.enqueue(
+        call({ name: 'web_search', arguments: { query: 'tides' } }),
+        say('They happen before the first byte [1].'),
+      );
+      const tools = [...asked.tools, { functionDeclarations: [{ name, description }] }];
+      const answer = await post(
+        `${gateway.url}/v1beta/models/via-${vendor}:generateContent`,
+        JSON.stringify({ ...asked, tools }),
+      );
+      expect(await answer.text()).toContain('before the first byte');
+      expect(upstream.refusals).toEqual([]);
+      expect(upstream.modelRequests).toHaveLength(2);
+      expect(JSON.stringify(upstream.modelRequests[0]!.body)).toContain('get_weather');
+    });
+  }
+
+  test('a Gemini client gets the words of Google for what its model does not take together', async () => {
+    const tools = [...asked.tools, { functionDeclarations: [{ name, description }] }];
+    const answer = await post(
+      `${gateway.url}/v1beta/models/via-gemini:generateContent`,
+      JSON.stringify({ ...asked, tools }),
+    );
+    expect(answer.status).toBe(400);
+    expect(await answer.text()).toContain('include_server_side_tool_invocations');
+  });
+
+  test('no function of the gateway pushes out a search that Google runs', async () => {
+    const { web_search: _, ...others } = toolsOf(toolServers, 'force');
+    const forced = await startInProcess(allProviders(upstream, { server_tools: others }));
+    try {
+      upstream.enqueue(say('From Google.'), say('From Google.'));
+      const tools = [{ type: 'web_search_20250305', name: 'web_search' }];
+      const body = { model: 'via-gemini', max_tokens: 500, messages, tools };
+      const answer = await post(`${forced.url}/v1/messages`, JSON.stringify(body));
+      expect(answer.status).toBe(200);
+      await post(`${forced.url}/v1beta/models/via-gemini:generateContent`, JSON.stringify(asked));
+      for (const request of upstream.modelRequests) {
+        expect(request.body.tools).toEqual([{ googleSearch: {} }]);
+      }
+      expect(upstream.refusals).toEqual([]);
+    } finally {
+      await forced.stop();
+    }
+  });
 
   test('Google runs them itself', async () => {
     upstream.enqueue(say('From Google.'));

@@ -152,6 +152,31 @@ describe('a vendor with a WebSocket', () => {
     expect(handshake!.get('openai-beta')).toBe('responses_websockets=2026-02-06');
   });
 
+  test('the state of a turn goes with its frame, not with the handshake, and comes back as it was told', async () => {
+    const state = { 'x-codex-turn-state': 'state-1' };
+    const metadata = { type: 'response.metadata', headers: state };
+    vendor.answer = (socket) => vendor.say(socket, [metadata, ...events('By socket.')]);
+    const socket = await ResponsesSocket.open(gateway.url);
+    try {
+      socket.create({ model: 'm1', input: 'a' });
+      await socket.last(0);
+      expect(socket.frames.filter(({ type }) => type === 'response.metadata')).toEqual([metadata]);
+      socket.create({ model: 'm1', input: 'b', client_metadata: { turn_id: 't', ...state } });
+      await socket.last(1);
+      socket.create({ model: 'm1', input: 'c', client_metadata: { turn_id: 'u' } });
+      await socket.last(2);
+    } finally {
+      socket.close();
+    }
+    expect(vendor.frames.map(({ client_metadata }) => client_metadata)).toEqual([
+      undefined,
+      { turn_id: 't', ...state },
+      { turn_id: 'u' },
+    ]);
+    expect(vendor.handshakes).toHaveLength(1);
+    expect(vendor.handshakes[0]!.get('x-codex-turn-state')).toBe(null);
+  });
+
   test('is asked on the same connection again, and by HTTP for what is no stream', async () => {
     for (let i = 0; i < 3; i++) expect((await streamed()).text).toContain('By socket.');
     expect([vendor.handshakes.length, vendor.frames.length]).toEqual([1, 3]);

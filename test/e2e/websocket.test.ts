@@ -556,3 +556,53 @@ async function rawClient(url: string) {
   };
   return { socket, ask };
 }
+
+test('the turn state of a vendor comes as response.metadata, and goes back to the target that gave it alone', async () => {
+  const own = await startGateway({
+    ...threeProviders(upstream),
+    routes: [
+      { when: { model: 'first' }, to: ['responses/m1'] },
+      { when: { model: 'second' }, to: ['other/m1'] },
+    ],
+    providers: {
+      responses: { ...provider() },
+      other: { ...provider() },
+    },
+  });
+  const socket = await ResponsesSocket.open(own.url);
+  try {
+    const given = { 'x-codex-turn-state': 'state-1' };
+    upstream.enqueue(
+      say('One.', { delivery: { headers: given } }),
+      say('Two.'),
+      say('Three.'),
+      say('Four.'),
+    );
+    socket.create({ model: 'first', input: 'a' });
+    await socket.last(0);
+    const told = socket.frames.filter(({ type }) => type === 'response.metadata');
+    expect(told).toEqual([{ type: 'response.metadata', headers: given }]);
+    const client_metadata = { turn_id: 't', ...given };
+    socket.create({ model: 'first', input: 'b', client_metadata });
+    await socket.last(1);
+    socket.create({ model: 'second', input: 'c', client_metadata });
+    await socket.last(2);
+    socket.create({ model: 'first', input: 'd', client_metadata: { turn_id: 'u' } });
+    await socket.last(3);
+    const seen = upstream.modelRequests.map(({ headers }) => headers['x-codex-turn-state']);
+    expect(seen).toEqual([undefined, 'state-1', undefined, undefined]);
+    const bodies = upstream.modelRequests.map(({ body }) => JSON.stringify(body));
+    expect(bodies.filter((body) => body.includes('state-1'))).toEqual([]);
+    expect(bodies[1]).toContain('"client_metadata":{"turn_id":"t"}');
+  } finally {
+    socket.close();
+    await own.stop();
+  }
+});
+
+const provider = () => ({
+  protocol: 'openai-responses',
+  base_url: upstream.baseUrl('openai-responses'),
+  keys: ['sk-upstream'],
+  models: ['m1'],
+});

@@ -163,6 +163,7 @@ describe('a history of', () => {
           owner: '',
           registry,
           target: at,
+          declared: { tools: [], origin: undefined },
           sources,
           notes,
         });

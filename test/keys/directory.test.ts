@@ -1,5 +1,6 @@
 /** Finding keys: configured and made at run time, ends, blocks, other processes, unreadable files, and how work grows. */
 
+import { Database } from 'bun:sqlite';
 import { afterEach, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -122,6 +123,26 @@ describe('a key made at run time', () => {
     const { key, view } = await changes.create({ name: 'a', expires: '2030-01-02' }, request);
     expect(idOf(find(key, Date.UTC(2030, 0, 1, 23, 59, 59)))).toBe(view.id);
     expect(find(key, Date.UTC(2030, 0, 2))).toBe('expired');
+  });
+
+  test('a file that another process has locked refuses a change whole, and known keys go on', async () => {
+    const path = newPath();
+    const { changes, find, runTime } = keysAt(path);
+    const { key, view } = await changes.create({ name: 'a' }, request);
+    const other = new Database(path);
+    other.run('BEGIN IMMEDIATE');
+    const refused = async (work: () => Promise<unknown>) =>
+      expect(await work().then(String, String)).toContain('cannot be used now');
+    await refused(async () => await changes.create({ name: 'b' }, request));
+    await refused(async () => await changes.rotate(view.id, {}, request));
+    runTime.refresh();
+    expect(idOf(find(key))).toBe(view.id);
+    other.run('ROLLBACK');
+    other.close();
+    const { keys } = await changes.list({ limit: 10, revoked: true });
+    expect(keys.map(({ name }) => name)).toEqual(['a']);
+    expect(await changes.verifyAudit()).toMatchObject({ count: 1, fault: undefined });
+    expect(idOf(find((await changes.create({ name: 'b' }, request)).key))).toMatch(/^hk_/);
   });
 
   test('an unreadable file refuses what it may hold, and keeps what is known', async () => {

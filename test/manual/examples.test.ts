@@ -26,7 +26,9 @@ describe('YAML', () => {
     const secret = join(folder, 'secret');
     writeFileSync(secret, 'sk-from-a-file-0123456789');
     const names = [...yaml.matchAll(/\$\{([A-Z][A-Z0-9_]*)/g)].map(([, name]) => name!);
-    const variables = Object.fromEntries(names.map((name) => [name, `value-of-${name}`]));
+    const variables = Object.fromEntries(
+      names.map((name) => [name, `the-value-of-the-variable-${name}`]),
+    );
     const account = join(folder, 'account.json');
     writeFileSync(account, ACCOUNT);
     const text = yaml

@@ -82,6 +82,12 @@ function scraped(): () => string {
     metrics.violations.add(1, 'openai-chat', 'order');
     metrics.leakedCalls.add(1, 'xml', 'left');
     metrics.inferenceSeconds.observe(2, 'chat', 'openai', 'a');
+    metrics.engineUp.set(1, 'cache');
+    metrics.engineTrips.add(1, 'cache');
+    metrics.sharedDropped.add(1, 'hops');
+    metrics.sharedLate.add(1);
+    metrics.responsesDropped.add(1);
+    metrics.responsesLate.add(1);
     return metrics.render();
   };
 }

@@ -143,8 +143,11 @@ describe('without keys', () => {
       expect([body, response.status]).toEqual([body, status]);
       expect(await response.json()).toMatchObject({ error: { message: expect.any(String) } });
     }
-    const large = await setup.send('POST', 'replay', { id, to: 'x'.repeat(100_000) });
+    // An edited request may be long.
+    const large = await setup.send('POST', 'replay', { id, to: 'x'.repeat(8 * 2 ** 20) });
     expect(large.status).toBe(413);
+    const bisected = await setup.send('POST', 'bisect', { id, to: 'x'.repeat(100_000) });
+    expect(bisected.status).toBe(413);
     expect((await setup.send('PUT', 'replay', {})).status).toBe(404);
     expect((await setup.api('nothing')).status).toBe(404);
     expect((await setup.api('samples/a/b/c/d/e/f')).status).toBe(404);

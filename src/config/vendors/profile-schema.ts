@@ -139,7 +139,9 @@ export const profileFacts = {
   thinkingLevels: flag('Gemini: controls reasoning by thinkingLevel, not by thinkingBudget.'),
   callSignatures: flag('Gemini: refuses calls of the history without a thought signature.'),
   jsonSchemaTools: flag('Gemini: accepts parametersJsonSchema.'),
-  hostedWithFunctions: flag("Gemini: accepts Google's own tools beside functions."),
+  hostedWithFunctions: flag(
+    'Runs hosted tools beside functions; `false`: the gateway runs them instead, if it can.',
+  ),
   formatWithFunctions: flag('Gemini: accepts a JSON output format beside functions.'),
   thinkingDefault: oneOf(
     ['on', 'off', 'always'],

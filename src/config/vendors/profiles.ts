@@ -86,6 +86,9 @@ const TABLE: Readonly<Record<string, Omit<ProfileFacts, 'name'>>> = {
     parallelToolsParam: false,
     strictTools: false,
     hostedTools: ['web_search', 'web_fetch', 'code_execution'],
+    // Up to 2.5: "Built-in tools ({google_search}) and Function Calling cannot be combined". From 3 on only for those
+    // who send all parts of the searches back (…/docs/tool-combination), which only Gemini's own clients can.
+    hostedWithFunctions: false,
     models: {
       // "Thinking is not enabled for models/…"
       'gemini-1*': { reasoningParam: 'none', thinkingDefault: 'off', formatWithFunctions: false },

@@ -5,6 +5,7 @@ import type { FastInterceptor } from '../../conversation/fast-text.ts';
 import type { ReasoningBlock, Sealed } from '../../conversation/types.ts';
 import type { Interceptor } from '../feature.ts';
 import type { AnswerPiece } from './session-ledger.ts';
+import { TextSeals } from './text-seals.ts';
 
 const NOTHING: readonly StreamEvent[] = [];
 const EVERY_TEXT: FastInterceptor = { passesText: () => true, watchedCharacters: () => '' };
@@ -19,10 +20,14 @@ export interface CollectedAnswer {
 }
 
 /**
- * Collects text only after reasoning: text without reasoning is not stored.
+ * Collects text only after reasoning, because text without reasoning is not stored; all text where the vendor
+ * may seal it.
  * @param done called once when the stream has ended or was cut; not called if there is nothing to store
  */
-export function answerCollector(done: (answer: CollectedAnswer) => void): Interceptor {
+export function answerCollector(
+  done: (answer: CollectedAnswer) => void,
+  sealsText = false,
+): Interceptor {
   const pieces: AnswerPiece[] = [];
   let open: 'reasoning' | 'text' | 'call' | undefined;
   let summary = false;
@@ -30,7 +35,8 @@ export function answerCollector(done: (answer: CollectedAnswer) => void): Interc
   let sealed: Sealed | undefined;
   const texts: string[] = [];
   let reasoned = false;
-  let sealedCall = false;
+  let hasSeal = false;
+  const seals = sealsText ? new TextSeals() : undefined;
   /** Text came before any reasoning and was not collected. */
   let missedText = false;
   let chars = 0;
@@ -49,9 +55,16 @@ export function answerCollector(done: (answer: CollectedAnswer) => void): Interc
     reasoned = true;
   }
 
+  function addSeal(piece: AnswerPiece | undefined): void {
+    if (piece === undefined) return;
+    pieces.push(piece);
+    hasSeal = true;
+  }
+
   function begin({ head }: StreamEvent & { type: 'block-start' }): void {
     open = undefined;
     sealed = undefined;
+    seals?.begin(undefined);
     switch (head.type) {
       case 'reasoning':
         open = 'reasoning';
@@ -59,12 +72,14 @@ export function answerCollector(done: (answer: CollectedAnswer) => void): Interc
         break;
       case 'text':
         open = 'text';
+        seals?.begin('text');
         pieces.push({ type: 'text' });
         break;
       case 'tool-call':
         if (head.by === 'provider') break;
         open = 'call';
-        sealedCall ||= head.sealed !== undefined;
+        seals?.begin('call', head.id);
+        hasSeal ||= head.sealed !== undefined;
         pieces.push({ type: 'call', id: head.id, ...(head.sealed ? { sealed: head.sealed } : {}) });
         break;
       case 'whole':
@@ -85,7 +100,8 @@ export function answerCollector(done: (answer: CollectedAnswer) => void): Interc
             parts.push(event.text);
             chars += event.text.length;
           } else if (open === 'text') {
-            if (reasoned) texts.push(event.text);
+            if (seals !== undefined) seals.text(event.text);
+            else if (reasoned) texts.push(event.text);
             else missedText = true;
           }
           break;
@@ -97,18 +113,23 @@ export function answerCollector(done: (answer: CollectedAnswer) => void): Interc
           if (open === 'call') {
             const call = pieces.at(-1);
             if (call?.type === 'call') pieces[pieces.length - 1] = { ...call, sealed };
-            sealedCall = true;
+            hasSeal = true;
           }
           break;
         case 'block-stop':
           if (open === 'reasoning') closeReasoning();
           open = undefined;
+          for (const piece of seals?.stop() ?? []) addSeal(piece);
+          break;
+        case 'opaque':
+          if (event.textSeal !== undefined) addSeal(seals?.seal(event.textSeal));
       }
       return event;
     },
     end() {
-      if ((reasoned || sealedCall) && chars <= MAX_CHARS) {
-        done({ pieces, text: missedText ? undefined : texts.join('') });
+      if ((reasoned || hasSeal) && chars <= MAX_CHARS) {
+        const text = seals?.whole ?? texts.join('');
+        done({ pieces, text: missedText ? undefined : text });
       }
       return NOTHING;
     },

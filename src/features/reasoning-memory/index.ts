@@ -78,7 +78,10 @@ class ReasoningMemory implements Feature {
     const owner = this.#owner;
     const before = () => textBefore(turns, turns.length);
     return lazyInterceptor(textsAreIgnored, () =>
-      answerCollector((answer) => storeAnswer(ledger, owner, target, answer, before)),
+      answerCollector(
+        (answer) => storeAnswer(ledger, owner, target, answer, before),
+        target.protocol === 'google-gemini',
+      ),
     );
   }
 }
@@ -130,6 +133,7 @@ function storeAnswer(
   const ids = pieces.flatMap((piece) => (piece.type === 'call' ? [piece.id] : []));
   const useful = pieces.some((piece) => {
     if (piece.type === 'call') return piece.sealed !== undefined;
+    if (piece.type === 'sealed-text') return true;
     return piece.type === 'reasoning' && isReplayed(piece.block, target, rules, ids.length > 0);
   });
   if (!useful) return;

@@ -15,6 +15,7 @@ import type {
 import { callKey, type KeyScope, textBefore, textKeys, textOf } from './keys.ts';
 import { isGenuine, isReplayed, type ReplayRules, replayRules, sameMaker } from './replay-rules.ts';
 import type { LedgerEntry, SessionLedger } from './session-ledger.ts';
+import { withTextSeals } from './text-seals.ts';
 
 export interface RestoreContext {
   readonly ledger: SessionLedger;
@@ -115,7 +116,10 @@ function restoreAnswer(
   state.left -= entry.pieces.length;
   if (state.left < 0) return run;
   const seals = callSeals(entry);
-  const signed = mapUnchanged(run, (turn) => withCallSeals(turn, seals, state.target));
+  const { protocol } = state.target;
+  const signed = mapUnchanged(withTextSeals(run, entry.pieces, protocol), (turn) =>
+    withCallSeals(turn, seals, state.target),
+  );
   const reasoning = entry.pieces.flatMap((piece) =>
     piece.type === 'reasoning' &&
     isReplayed(piece.block, state.target, state.rules, calls.length > 0)
@@ -266,7 +270,7 @@ function placements(
     const piece = entry.pieces[i]!;
     if (piece.type === 'text') behind = text ?? behind;
     else if (piece.type === 'call') behind = calls.get(piece.id) ?? behind;
-    else if (wanted.has(piece.block)) {
+    else if (piece.type === 'reasoning' && wanted.has(piece.block)) {
       const name = `${entry.id}#${i}`;
       // On Chat reasoning is a field of the message, so its position does not matter.
       const anchor = behind ?? (target.protocol === 'openai-chat' ? blocks[0] : undefined);

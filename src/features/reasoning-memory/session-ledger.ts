@@ -6,7 +6,21 @@ import type { ProtocolName, ReasoningBlock, Sealed } from '../../conversation/ty
 export type AnswerPiece =
   | { readonly type: 'reasoning'; readonly block: ReasoningBlock }
   | { readonly type: 'call'; readonly id: string; readonly sealed?: Sealed }
-  | { readonly type: 'text' };
+  | { readonly type: 'text' }
+  | SealedText;
+
+/** A seal of the text of the answer, or a seal of its own behind a piece of it. */
+export interface SealedText {
+  readonly type: 'sealed-text';
+  readonly sealed: Sealed;
+  /** Where the sealed text begins and ends in the answer's whole text, in UTF-16 units. */
+  readonly start: number;
+  readonly end: number;
+  /** Of the whole text up to `end`: a text that the client changed gets no seal. */
+  readonly digest: string;
+  /** The call that it came behind, instead of a text. */
+  readonly call?: string;
+}
 
 /** One answer of a model. */
 export interface LedgerEntry {
@@ -95,7 +109,8 @@ export function sizeOf({ pieces }: LedgerEntry): number {
   for (const piece of pieces) {
     if (piece.type === 'reasoning') {
       size += piece.block.text.length + (piece.block.sealed?.value.length ?? 0);
-    } else if (piece.type === 'call') size += piece.id.length + (piece.sealed?.value.length ?? 0);
+    } else if (piece.type === 'sealed-text') size += piece.sealed.value.length;
+    else if (piece.type === 'call') size += piece.id.length + (piece.sealed?.value.length ?? 0);
   }
   return size;
 }

@@ -14,7 +14,7 @@ import type {
 import { isObject, type JsonObject, tryParse } from '../../lib/json/json.ts';
 import { renderHits } from './citations/render-hits.ts';
 import { isMinted, type NumberedSource, readSource, type Sources } from './citations/sources.ts';
-import { isNative } from './offer.ts';
+import { type Declared, isNative } from './offer.ts';
 import type { ToolRegistry } from './registry.ts';
 import { isShownId } from './shown-calls.ts';
 import type { ServerTool } from './tool.ts';
@@ -22,6 +22,7 @@ import type { ServerTool } from './tool.ts';
 export interface ExpandContext {
   readonly registry: ToolRegistry;
   readonly target: Target;
+  readonly declared: Declared;
   readonly sources: Sources;
   readonly notes: Notes;
 }
@@ -86,7 +87,10 @@ export function expandShownCalls(
 }
 
 /** The hosted calls to convert and their results; each block maps to its pair. */
-function pairsOf(turn: Turn, { registry, target }: ExpandContext): ReadonlyMap<Block, CallPair> {
+function pairsOf(
+  turn: Turn,
+  { registry, target, declared }: ExpandContext,
+): ReadonlyMap<Block, CallPair> {
   const pairs = new Map<Block, CallPair>();
   let results: Map<string, ToolResultBlock> | undefined;
   for (const call of turn.blocks) {
@@ -95,7 +99,7 @@ function pairsOf(turn: Turn, { registry, target }: ExpandContext): ReadonlyMap<B
     if (tool === undefined) continue;
     results ??= resultsOf(turn);
     const result = results.get(call.id);
-    const native = isNative(call.name, target);
+    const native = isNative(call.name, target, declared);
     const isMadeHere = isShownId(call.id) || (result !== undefined && hasMintedSource(result));
     if (native && !isMadeHere) continue;
     // On Messages a call without a result may still be running.

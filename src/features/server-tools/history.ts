@@ -7,7 +7,7 @@ import type { Block, ToolCallBlock, Turn } from '../../conversation/types.ts';
 import type { Sources } from './citations/sources.ts';
 import { expandShownCalls, withoutMintedCitations } from './history-blocks.ts';
 import { callKey, type HopEntry, type HopLedger, textKeys, textOf } from './hop-ledger.ts';
-import { isNative } from './offer.ts';
+import { type Declared, isNative } from './offer.ts';
 import type { ToolRegistry } from './registry.ts';
 
 export interface HistoryContext {
@@ -15,6 +15,7 @@ export interface HistoryContext {
   readonly owner: string;
   readonly registry: ToolRegistry;
   readonly target: Target;
+  readonly declared: Declared;
   /** Gets the sources of earlier searches, so that numbering continues and old sources can be cited. */
   readonly sources: Sources;
   readonly notes: Notes;
@@ -110,7 +111,7 @@ function keysOf(run: readonly Turn[], before: Turn | undefined, owner: string): 
 function findEntry(
   run: readonly Turn[],
   before: Turn | undefined,
-  { ledger, owner, registry, target }: HistoryContext,
+  { ledger, owner, registry, target, declared }: HistoryContext,
 ): HopEntry | undefined {
   const { keys, clientIds } = keysOf(run, before, owner);
   const entry = keys.length === 0 ? undefined : ledger.find(keys);
@@ -123,7 +124,7 @@ function findEntry(
   const native = entry.turns.some((turn) =>
     turn.blocks.some((block) => {
       const hosted = block.type === 'tool-call' ? registry.named(block.name)?.hosted : undefined;
-      return hosted !== undefined && isNative(hosted, target);
+      return hosted !== undefined && isNative(hosted, target, declared);
     }),
   );
   return native ? undefined : entry;

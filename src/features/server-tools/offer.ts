@@ -28,9 +28,27 @@ export interface Offer {
 
 export const EMPTY_OFFER: Offer = { tools: [], byName: () => undefined };
 
-/** Does the target run this hosted tool itself? Only where its profile says so. */
-export const isNative = (hosted: string, target: Target): boolean =>
-  target.profile.hostedTools?.includes(hosted) === true;
+/** Where the tools of a request stand: as the client declared them. */
+export type Declared = Pick<Conversation, 'tools' | 'origin'>;
+
+const isRun = (hosted: string, { profile }: Target): boolean =>
+  profile.hostedTools?.includes(hosted) === true;
+
+/**
+ * Does the target run this hosted tool itself? Only where its profile says so, and not beside functions where it
+ * refuses both. A client of the vendor's own protocol knows what it takes together.
+ */
+export const isNative = (hosted: string, target: Target, { tools, origin }: Declared): boolean =>
+  isRun(hosted, target) &&
+  (target.profile.hostedWithFunctions !== false ||
+    origin?.protocol === target.protocol ||
+    !tools.some((tool) => tool.type !== 'hosted' || !isRun(tool.name, target)));
+
+/** Functions that the client did not ask for would take a tool from it that the target runs for it. */
+const leavesNoRoom = ({ tools }: Conversation, target: Target): boolean =>
+  target.profile.hostedWithFunctions === false &&
+  tools.length > 0 &&
+  tools.every((tool) => tool.type === 'hosted' && isRun(tool.name, target));
 
 /**
  * The offer for a conversation as the client sent it. Pure: the same for every hop on one target. A
@@ -44,6 +62,7 @@ export function offerFor(
   registry: ToolRegistry,
   history: () => readonly Turn[] = () => original.turns,
 ): Offer {
+  if (leavesNoRoom(original, target)) return EMPTY_OFFER;
   const taken = new Set<string>();
   const hosted = new Map<string, HostedTool>();
   for (const tool of original.tools) {
@@ -60,7 +79,7 @@ export function offerFor(
   const names = new Map<string, OfferedTool>();
   for (const tool of registry.tools) {
     const declared = tool.hosted === undefined ? undefined : hosted.get(tool.hosted);
-    if (declared !== undefined && isNative(declared.name, target)) continue;
+    if (declared !== undefined && isNative(declared.name, target, original)) continue;
     if (declared === undefined && !isWanted(tool, original, isCalled)) continue;
     const name = freeName(tool.name, taken, declared !== undefined);
     if (name === undefined) continue;

@@ -10,7 +10,7 @@ import { runForcedCalls, runNestedSearch, withPreface } from './early-calls.ts';
 import { historyKeys, restoreHistory } from './history.ts';
 import { HopInterceptor } from './hop-interceptor.ts';
 import { inject } from './inject.ts';
-import { EMPTY_OFFER, isNative, latestUserText } from './offer.ts';
+import { type Declared, EMPTY_OFFER, isNative, latestUserText } from './offer.ts';
 import { type ServerToolOptions, Session } from './session.ts';
 
 const MINTED = needles(MINT);
@@ -56,10 +56,14 @@ export function serverTools(options: ServerToolOptions): ServerToolsFeature {
   /** Events of the calls made before the model was asked. */
   const lead: StreamEvent[] = [];
 
-  function historyOf(turns: readonly Turn[], context: FeatureContext): readonly Turn[] {
+  function historyOf(
+    turns: readonly Turn[],
+    context: FeatureContext,
+    declared: Declared,
+  ): readonly Turn[] {
     const { target, notes } = context;
     const natives = registry.tools
-      .map(({ hosted: name }) => (name !== undefined && isNative(name, target) ? 1 : 0))
+      .map(({ hosted: name }) => (name !== undefined && isNative(name, target, declared) ? 1 : 0))
       .join('');
     histories ??= new WeakMap();
     const byNatives = histories.get(turns) ?? new Map<string, readonly Turn[]>();
@@ -68,14 +72,22 @@ export function serverTools(options: ServerToolOptions): ServerToolsFeature {
     if (cached !== undefined) return cached;
     const { sources } = session;
     const { owner } = options;
-    const restored = restoreHistory(turns, { ledger, owner, registry, target, sources, notes });
+    const restored = restoreHistory(turns, {
+      ledger,
+      owner,
+      registry,
+      target,
+      declared,
+      sources,
+      notes,
+    });
     byNatives.set(natives, restored);
     return restored;
   }
 
   const offerOf = (original: Conversation, context: FeatureContext) => {
     const { turns } = session.base ?? original;
-    return session.offer(original, context.target, () => historyOf(turns, context));
+    return session.offer(original, context.target, () => historyOf(turns, context, original));
   };
   const activeOffer = (original: Conversation, context: FeatureContext) =>
     options.limits.rounds > 0 || lead.length > 0 ? offerOf(original, context) : EMPTY_OFFER;
@@ -107,9 +119,9 @@ export function serverTools(options: ServerToolOptions): ServerToolsFeature {
     context: FeatureContext,
   ): readonly Turn[] {
     const { addedTurns } = session;
-    const history = historyOf(base.turns, context);
+    const history = historyOf(base.turns, context, base);
     if (addedTurns.length === 0) {
-      return conversation === base ? history : historyOf(conversation.turns, context);
+      return conversation === base ? history : historyOf(conversation.turns, context, base);
     }
     const endsWithAdded =
       conversation.turns.length === base.turns.length + addedTurns.length &&
@@ -135,7 +147,9 @@ export function serverTools(options: ServerToolOptions): ServerToolsFeature {
     },
     restored(conversation, context) {
       if (context.hop > 1 || reading?.of !== conversation) return undefined;
-      return (reading.done ?? Promise.resolve()).then(() => historyOf(conversation.turns, context));
+      return (reading.done ?? Promise.resolve()).then(() =>
+        historyOf(conversation.turns, context, conversation),
+      );
     },
     async prepare(conversation, context, signal) {
       if (context.hop > 1) return;
@@ -164,7 +178,7 @@ export function serverTools(options: ServerToolOptions): ServerToolsFeature {
       }
       const offer = activeOffer(base, context);
       const mayPause = sent.tools.some(
-        (tool) => tool.type === 'hosted' && isNative(tool.name, target),
+        (tool) => tool.type === 'hosted' && isNative(tool.name, target, sent),
       );
       if (hop === 1 && offer.tools.length === 0 && lead.length === 0 && !mayPause) return undefined;
       const last = session.isLast(hop);

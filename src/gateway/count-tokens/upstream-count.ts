@@ -49,7 +49,7 @@ export async function nativeCount(
     const { status, headers, bytes } = await send(exchange, upstream, NATIVE_MS, {
       ...address,
       search: exchange.search,
-      clientHeaders: shapeHeaders(exchange.headers, target.profile, new Notes()),
+      clientHeaders: shapeHeaders(exchange.headers, target, new Notes()),
       sameProtocol: true,
     });
     if (status === 404 || status === 405 || isRedirect(status)) return undefined;

@@ -36,10 +36,19 @@ export interface ConnectionMemory {
   ): void;
 }
 
+/** `x-codex-turn-state`, by which a vendor finds the place of a turn again. */
+export interface TurnState {
+  readonly value: string;
+  /** As in `x-hopgate-target`; undefined: another connection got it. */
+  readonly target: string | undefined;
+}
+
 /** One request on a lane of a WebSocket. */
 export interface ClientLane extends ConnectionMemory {
   /** The client's, as of the upgrade; undefined where it is not asked for. */
   readonly address: string | undefined;
+  /** A sign of the vendor's, to be sent back to the target that gave it and to no other. */
+  readonly turnState?: TurnState | undefined;
   /** Takes the stream of the answer, in place of the body of a response. */
   open(stream: WritingStream): void;
 }

@@ -1,5 +1,6 @@
 /** Turns the server-sent events of an answer into frames of a WebSocket: the data of each, and nothing else. */
 
+import { turnStateIn } from '../../conversation/session/turn-state.ts';
 import { type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
 import { tryParse } from '../../lib/json/json.ts';
 
@@ -24,8 +25,11 @@ export class AnswerFrames {
   /** Made when bytes come, or a piece of an event. */
   #parser: SseParser | undefined;
 
+  readonly #onTurnState: (value: string) => void;
+
   /** @param streamId the named lane, which every frame names */
-  constructor(streamId: string | undefined) {
+  constructor(streamId: string | undefined, onTurnState: (value: string) => void = () => {}) {
+    this.#onTurnState = onTurnState;
     this.#mark = streamId === undefined ? '' : `{"stream_id":"${streamId}",`;
   }
 
@@ -83,6 +87,8 @@ export class AnswerFrames {
   /** What is no object (`[DONE]`) is for streams of HTTP alone. */
   #data(data: string, event: string, frames: string[]): void {
     if (data.charCodeAt(0) !== BRACE_OPEN) return;
+    const state = turnStateIn(data);
+    if (state !== undefined) this.#onTurnState(state);
     this.ended ||= LAST.test(data) || LAST_EVENTS.has(event);
     frames.push(this.#marked(data));
   }

@@ -1,6 +1,7 @@
 /** Reads what a client sends on a WebSocket of the Responses API. */
 
 import { GatewayError, invalid } from '../../conversation/errors.ts';
+import { takeTurnState } from '../../conversation/session/turn-state.ts';
 import { isObject, type Member, parseJson, topLevel, tryParse } from '../../lib/json/json.ts';
 import { topLevelInSlices } from '../../lib/json/large-json.ts';
 import { printableLine } from '../../lib/text/printable-text.ts';
@@ -16,6 +17,8 @@ export interface Creation {
   readonly previous: string | undefined;
   /** False: only the input is to be remembered, under an id to continue from. */
   readonly generate: boolean;
+  /** `x-codex-turn-state` of its `client_metadata`; the body is without it. */
+  readonly turnState: string | undefined;
 }
 
 /** The client wants to change the course of a response under way. */
@@ -46,6 +49,7 @@ const STREAM_ID = /^[A-Za-z0-9_.-]{1,256}$/;
 const OF_THE_FRAME = new Set(['type', 'stream_id', 'generate', 'stream', 'background']);
 // No name of an event and no id is longer.
 const MOST_OF_A_NAME = 1024;
+const MOST_OF_METADATA = 256 * 1024;
 
 const COMMA = Buffer.from(',');
 const OPEN = Buffer.from('{');
@@ -85,8 +89,13 @@ function frameOf(bytes: Buffer, members: Members | undefined): ClientFrame | Unr
     const wrong = complaint(bytes, members);
     if (wrong !== undefined) return new UnreadableFrame(wrong, streamId);
     const generate = textOf(bytes, members.get('generate')) !== 'false';
-    const body = bodyOf(bytes, members);
-    return { kind: 'create', streamId, body, previous, generate };
+    const metadata = members.get('client_metadata');
+    const state =
+      metadata && metadata.valueEnd - metadata.valueStart <= MOST_OF_METADATA
+        ? takeTurnState(bytes.toString('utf8', metadata.valueStart, metadata.valueEnd))
+        : undefined;
+    const body = bodyOf(bytes, members, state?.rest);
+    return { kind: 'create', streamId, body, previous, generate, turnState: state?.value };
   }
   if (type === 'response.steer') return { kind: 'steer', streamId, previous };
   // Codex says that it has read a response.
@@ -111,11 +120,13 @@ function complaint(bytes: Buffer, members: Members): GatewayError | undefined {
 }
 
 /** The request without what belongs to the frame; everything else keeps its bytes. */
-function bodyOf(bytes: Buffer, members: Members): Uint8Array {
+function bodyOf(bytes: Buffer, members: Members, metadata: string | undefined): Uint8Array {
   const pieces: Buffer[] = [OPEN];
   const order = [...members].sort(([, a], [, b]) => a.keyStart - b.keyStart);
   for (const [key, { keyStart, valueEnd }] of order) {
-    if (!OF_THE_FRAME.has(key)) pieces.push(bytes.subarray(keyStart, valueEnd), COMMA);
+    if (key === 'client_metadata' && metadata !== undefined) {
+      pieces.push(Buffer.from(`"client_metadata":${metadata}`), COMMA);
+    } else if (!OF_THE_FRAME.has(key)) pieces.push(bytes.subarray(keyStart, valueEnd), COMMA);
   }
   pieces.push(LAST);
   return Buffer.concat(pieces);

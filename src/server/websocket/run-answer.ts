@@ -2,6 +2,11 @@
 
 import type { Codec } from '../../codecs/codec.ts';
 import { asGatewayError, GatewayError } from '../../conversation/errors.ts';
+import {
+  TURN_STATE,
+  type TurnStates,
+  turnStateEvent,
+} from '../../conversation/session/turn-state.ts';
 import type {
   ByteSink,
   ClientLane,
@@ -34,6 +39,7 @@ export interface AnswerOptions {
   readonly url: string;
   /** Those of the upgrade, without what belongs to it. */
   readonly headers: FlatHeaders;
+  readonly turnStates: TurnStates;
   /** Milliseconds of silence until a sign of life; 0 = none. */
   readonly keepAliveMs: number;
   /** The client's; undefined where it is not asked for. */
@@ -49,12 +55,23 @@ export class RunAnswer implements ClientLane, ByteSink {
   readonly #abort = new AbortController();
   #stream: WritingStream | undefined;
   #gone = false;
+  /** `x-hopgate-target` of the answer. */
+  #target: string | undefined;
 
   constructor(options: AnswerOptions, run: Run, memory: ConnectionMemory) {
     this.#options = options;
     this.#run = run;
     this.#memory = memory;
-    this.#frames = new AnswerFrames(run.streamId);
+    this.#frames = new AnswerFrames(run.streamId, (state) => {
+      if (this.#target !== undefined) options.turnStates.learn(state, this.#target);
+    });
+  }
+
+  get turnState() {
+    const value = this.#run.turnState;
+    return value === undefined
+      ? undefined
+      : { value, target: this.#options.turnStates.targetOf(value) };
   }
 
   get address(): string | undefined {
@@ -115,6 +132,9 @@ export class RunAnswer implements ClientLane, ByteSink {
       this.#stream?.gone();
       return answer.status;
     }
+    this.#target = answer.headers.get('x-hopgate-target') ?? undefined;
+    const state = answer.headers.get(TURN_STATE);
+    if (state !== null && answer.ok) await this.#put(this.#frames.push(told(state)));
     if (this.#stream !== undefined) await this.#stream.pull(this);
     else if (answer.ok) await this.#put(this.#frames.push(await answer.text()));
     else {
@@ -132,6 +152,7 @@ export class RunAnswer implements ClientLane, ByteSink {
     const own = new Headers(headers.record());
     own.set('content-type', 'application/json');
     own.set('content-length', String(body.length));
+    if (this.#run.turnState !== undefined) own.set(TURN_STATE, this.#run.turnState);
     const init = { method: 'POST', headers: own, body, signal: this.#abort.signal };
     return new Request(url, init as RequestInit);
   }
@@ -147,6 +168,8 @@ export class RunAnswer implements ClientLane, ByteSink {
     return frames.length === 0 || this.#gone ? undefined : this.#options.writer.write(frames);
   }
 }
+
+const told = (state: string) => `data: ${turnStateEvent(state)}\n\n`;
 
 const unended = () =>
   new GatewayError('upstream', 'The answer ended without its last event.', { retryable: true });

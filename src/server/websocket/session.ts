@@ -11,14 +11,16 @@ export class Run {
   readonly generate: boolean;
   /** The response of this very lane that it continues: lost if it fails. */
   readonly parent: string | undefined;
+  readonly turnState: string | undefined;
   /** It came to its end, and is remembered. */
   succeeded = false;
 
-  constructor({ streamId, body, generate, previous }: Creation) {
+  constructor({ streamId, body, generate, previous, turnState }: Creation) {
     this.streamId = streamId;
     this.body = body;
     this.generate = generate;
     this.parent = previous;
+    this.turnState = turnState;
   }
 }
 

@@ -2,6 +2,7 @@
 
 import type { Codec } from '../../codecs/codec.ts';
 import { GatewayError } from '../../conversation/errors.ts';
+import { TurnStates } from '../../conversation/session/turn-state.ts';
 import { errorResponse } from '../../gateway/error-response.ts';
 import { FlatHeaders } from '../../lib/http/headers.ts';
 import { requestId } from '../../lib/text/ids.ts';
@@ -144,6 +145,7 @@ export class SocketConnection implements SessionPort, FrameWriter {
   readonly #answers = new Set<RunAnswer>();
   readonly #url: string;
   readonly #headers: FlatHeaders;
+  readonly #turnStates = new TurnStates();
   readonly #address: string | undefined;
   #socket: Socket | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -251,6 +253,7 @@ export class SocketConnection implements SessionPort, FrameWriter {
       writer: this,
       url: this.#url,
       headers: this.#headers,
+      turnStates: this.#turnStates,
       keepAliveMs: this.#limits.keepAliveMs,
       address: this.#address,
     };

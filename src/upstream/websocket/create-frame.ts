@@ -1,5 +1,6 @@
 /** A request to create a response, from the body of a POST to the frame of a vendor's WebSocket. */
 
+import { putTurnState } from '../../conversation/session/turn-state.ts';
 import {
   isObject,
   type Json,
@@ -16,6 +17,7 @@ const LARGE = 2 * 1024 * 1024;
 const LEFT_OUT = new Set(['type', 'stream', 'background']);
 /** What may differ between two requests of which one continues the other. */
 const MAY_DIFFER = new Set(['input', 'client_metadata', 'metadata']);
+const METADATA = 'client_metadata';
 const PREVIOUS = 'previous_response_id';
 
 /** The request, for as many frames as it takes. */
@@ -28,6 +30,15 @@ export class CreateRequest {
   constructor(members: readonly (readonly [string, string])[], input: string | undefined) {
     this.#members = members;
     this.#input = input;
+  }
+
+  /** With this `x-codex-turn-state`, where there is one. */
+  inTurn(state: string | null): CreateRequest {
+    if (state === null) return this;
+    const before = this.#members.find(([name]) => name === METADATA)?.[1];
+    const text = putTurnState(before?.slice(before.indexOf(':') + 1), state);
+    const others = this.#members.filter(([name]) => name !== METADATA);
+    return new CreateRequest([...others, [METADATA, `"${METADATA}":${text}`]], this.#input);
   }
 
   /** All that was asked. */

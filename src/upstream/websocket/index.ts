@@ -1,5 +1,6 @@
 /** Sends requests over the WebSocket of a vendor, if it has one, and over HTTP if that fails. */
 
+import { TURN_STATE } from '../../conversation/session/turn-state.ts';
 import { FlatHeaders } from '../../lib/http/headers.ts';
 import type { AbortListener } from '../../lib/loop/abort.ts';
 import {
@@ -34,7 +35,14 @@ const MOST_PLACES = 256;
 const BETA = 'openai-beta';
 const SOCKET_BETA = 'responses_websockets=2026-02-06';
 /** Of a request with a body, or of its hop. */
-const NOT_OF_A_HANDSHAKE = new Set(['accept', 'accept-encoding', 'content-type', 'content-length']);
+const NOT_OF_A_HANDSHAKE = new Set([
+  'accept',
+  'accept-encoding',
+  'content-type',
+  'content-length',
+  // Of one turn; a socket serves many.
+  TURN_STATE,
+]);
 
 /**
  * Sends streamed requests to `…/responses` as frames. A socket answers one request at a time. It is used again by
@@ -61,8 +69,9 @@ class SocketTransport {
     const body = method === 'POST' && /\/responses(?:\?|$)/.test(url) && wholeBody(request);
     if (!body) return http(request);
     const reading = createRequest(body);
-    const asked = reading instanceof Promise ? await reading : reading;
-    if (asked === undefined) return http(request);
+    const read = reading instanceof Promise ? await reading : reading;
+    if (read === undefined) return http(request);
+    const asked = read.inTurn(FlatHeaders.from(request.headers).get(TURN_STATE));
     try {
       return await this.#onSocket(request, asked);
     } catch (thrown) {

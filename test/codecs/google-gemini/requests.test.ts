@@ -13,9 +13,10 @@ import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { checkGemini } from '../../support/fake-upstream/check-gemini.ts';
 import { target } from './support.ts';
 
-function sent(conversation: Conversation, profile: Partial<Profile> = {}) {
+function sent(conversation: Conversation, profile: Partial<Profile> = {}, model?: string) {
   const notes = new Notes();
-  const body = googleGemini.encodeRequest(conversation, target(profile), notes);
+  const at = target(profile);
+  const body = googleGemini.encodeRequest(conversation, { ...at, model: model ?? at.model }, notes);
   const out = JSON.parse(JSON.stringify(body)) as JsonObject;
   checkGemini(out, {}, { anySeal: true });
   return { out, contents: out.contents as JsonObject[], notes: notes.summary() };
@@ -266,7 +267,7 @@ describe('a history of Messages', () => {
 
   test('search and fetch become Google’s own tools where no function stands beside them', () => {
     const search = { type: 'web_search_20250305', name: 'web_search' };
-    const profile = { hostedTools: ['web_search', 'web_fetch'] };
+    const profile = { hostedTools: ['web_search', 'web_fetch'], hostedWithFunctions: false };
     expect(sent(messages('x', { tools: [search] }), profile).out.tools).toEqual([
       { googleSearch: {} },
     ]);
@@ -276,6 +277,15 @@ describe('a history of Messages', () => {
     );
     expect(JSON.stringify(both.out.tools)).not.toContain('googleSearch');
     expect(both.notes).toContain('hosted_tool_dropped');
+    const mixed = sent(
+      messages('x', {
+        tools: [search, { name: 'look', input_schema: { type: 'object' } }],
+      }),
+      { ...profile, hostedWithFunctions: true },
+      'gemini-3-x',
+    );
+    expect(mixed.out.tools).toHaveLength(2);
+    expect(mixed.out.toolConfig).toEqual({ includeServerSideToolInvocations: true });
   });
 });
 

@@ -23,6 +23,7 @@ import {
 import type { Server } from '../../support/engines/processes.ts';
 import { replica } from '../../support/shared-responses.ts';
 import { conversation, itemText, say, storedRow } from '../../support/stored-rows.ts';
+import { until } from '../../support/until.ts';
 
 /** One writes, the other one reads; a store of one machine is both. */
 type Open = () => Promise<{
@@ -107,6 +108,14 @@ describe.each(FORMS.filter(([, , has]) => has))('%s', (_name, open) => {
     for (const row of rows) {
       store.put(row);
       await store.sent?.();
+      // A busy machine may be late: everybody must find it before the test goes on.
+      const { stores } = opened.at(-1)!;
+      for (const reader of stores) {
+        await until(async () => {
+          const reads = await reader.fetch({ responses: [row.id] }, row.owner, true);
+          return reads.known(row.id, row.owner) !== undefined;
+        });
+      }
     }
   }
 

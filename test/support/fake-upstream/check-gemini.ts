@@ -251,10 +251,20 @@ function checkTools(body: JsonObject): void {
       checkSchema(one.parametersJsonSchema as Json, JSON_SCHEMA, `${place}.parameters_json_schema`);
     });
   });
-  if (hosted && declared.length > 0 && !String(body.model).startsWith('gemini-3')) {
-    refuseWith('Tool use with function calling is unsupported');
+  const toolConfig = isRecord(body.toolConfig) ? body.toolConfig : {};
+  if (hosted && declared.length > 0) {
+    if (!String(body.model).startsWith('gemini-3')) {
+      refuseWith(
+        'Built-in tools ({google_search}) and Function Calling cannot be combined in the same request. Please choose one to continue.',
+      );
+    }
+    if (toolConfig.includeServerSideToolInvocations !== true) {
+      refuseWith(
+        'Please enable tool_config.include_server_side_tool_invocations to use Built-in tools with Function calling.',
+      );
+    }
   }
-  const config = isRecord(body.toolConfig) ? body.toolConfig.functionCallingConfig : undefined;
+  const config = toolConfig.functionCallingConfig;
   if (!isRecord(config)) return;
   const allowed = list(config.allowedFunctionNames);
   if (allowed.length > 0 && config.mode !== 'ANY' && config.mode !== 'VALIDATED') {

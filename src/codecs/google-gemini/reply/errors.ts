@@ -134,34 +134,33 @@ function waitInMessage(message: string): number | undefined {
   return Number.isFinite(seconds) ? seconds : undefined;
 }
 
-/** Google's names for each kind, and the status that goes with the name. */
-const STATUSES: Readonly<Record<ErrorKind, readonly [name: string, status: number]>> = {
-  invalid_request: ['INVALID_ARGUMENT', 400],
-  authentication: ['UNAUTHENTICATED', 401],
-  permission: ['PERMISSION_DENIED', 403],
-  not_found: ['NOT_FOUND', 404],
-  too_large: ['INVALID_ARGUMENT', 413],
-  context_overflow: ['INVALID_ARGUMENT', 400],
-  rate_limit: ['RESOURCE_EXHAUSTED', 429],
-  quota: ['RESOURCE_EXHAUSTED', 429],
-  billing: ['RESOURCE_EXHAUSTED', 429],
-  budget: ['RESOURCE_EXHAUSTED', 429],
-  overloaded: ['UNAVAILABLE', 503],
-  timeout: ['DEADLINE_EXCEEDED', 504],
-  conflict: ['ABORTED', 409],
-  content_filter: ['INVALID_ARGUMENT', 400],
-  upstream: ['INTERNAL', 500],
-  internal: ['INTERNAL', 500],
+/**
+ * Google's name for each HTTP status (https://cloud.google.com/apis/design/errors#handling_errors): clients
+ * read both, so they must agree. A vendor that refuses the gateway's key is a 502 and no UNAUTHENTICATED:
+ * the client's own key is fine.
+ */
+const NAMES: Readonly<Record<number, string>> = {
+  401: 'UNAUTHENTICATED',
+  403: 'PERMISSION_DENIED',
+  404: 'NOT_FOUND',
+  408: 'DEADLINE_EXCEEDED',
+  409: 'ABORTED',
+  429: 'RESOURCE_EXHAUSTED',
+  499: 'CANCELLED',
+  501: 'UNIMPLEMENTED',
+  503: 'UNAVAILABLE',
+  504: 'DEADLINE_EXCEEDED',
+  529: 'UNAVAILABLE',
 };
+
+const nameOf = (status: number): string =>
+  NAMES[status] ?? (status < 500 ? 'INVALID_ARGUMENT' : 'INTERNAL');
 
 /** The beginning of Google's own message, which its clients know a full context by. */
 const OVERFLOW_WORDS = 'The input token count exceeds the maximum number of tokens allowed';
 
-/** Of an error without a name of its own status: the HTTP status in the body is that of the answer. */
-function statusOf(error: GatewayError): number {
-  // A billing error is a 402 elsewhere, which Google does not have.
-  return error.kind === 'billing' ? STATUSES.billing[1] : error.status;
-}
+/** A billing error is a 402 elsewhere, which Google does not have. */
+const statusOf = ({ kind, status }: GatewayError): number => (kind === 'billing' ? 429 : status);
 
 /** `{error: {code, message, status, details}}`, with an `ErrorInfo` for a code and a `RetryInfo` for a wait. */
 export function errorBody(error: GatewayError): JsonObject {
@@ -187,12 +186,13 @@ export function errorBody(error: GatewayError): JsonObject {
     const retryDelay = `${Math.ceil(retryAfter)}s`;
     details.push({ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay });
   }
+  const status = statusOf(error);
   const known = kind !== 'context_overflow' || OVERFLOW.test(error.message);
   return {
     error: compact({
-      code: statusOf(error),
+      code: status,
       message: known ? error.message : `${OVERFLOW_WORDS}: ${error.message}`,
-      status: STATUSES[kind][0],
+      status: nameOf(status),
       details: details.length > 0 ? details : undefined,
     }),
   };

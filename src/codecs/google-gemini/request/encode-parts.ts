@@ -86,14 +86,12 @@ function textParts(value: string, block: Block, context: PartContext): readonly 
     context.notes.add('billing_header_dropped', '/systemInstruction');
     return [];
   }
+  if (block.type !== 'text') return value === '' ? [] : [{ text: value }];
+  const thoughtSignature = signatureFor(block.sealed, context);
   // Google refuses a part without content.
-  if (value === '') return [];
-  return [
-    {
-      ...(block.type === 'text' ? without(ownResidue(block), ['thoughtSignature']) : {}),
-      text: value,
-    },
-  ];
+  if (value === '' && thoughtSignature === undefined) return [];
+  const from = without(ownResidue(block), ['thoughtSignature']);
+  return [compact({ ...from, text: value, thoughtSignature })];
 }
 
 function opaqueParts(

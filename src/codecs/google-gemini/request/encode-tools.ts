@@ -65,7 +65,9 @@ export function encodeTools(
       functions.push(declaration(tool.name, text(description), parameters, target, notes, where));
     } else dropped.add(tool);
   }
-  const mixes = target.profile.hostedWithFunctions === true || origin?.protocol === PROTOCOL;
+  const mixes =
+    target.profile.hostedWithFunctions !== false ||
+    (origin?.protocol === PROTOCOL && hasBoth(origin.parts.tools));
   if (functions.length > 0 && hosted.length > 0 && !mixes) {
     for (const tool of tools) if (tool.type === 'hosted') dropped.add(tool);
     hosted.length = 0;
@@ -74,6 +76,10 @@ export function encodeTools(
   const out = functions.length > 0 ? [{ functionDeclarations: functions }, ...hosted] : hosted;
   return out.length > 0 ? out : undefined;
 }
+
+/** Google's clients know what its models take together. */
+const hasBoth = (tools: readonly Tool[]) =>
+  tools.some(({ type }) => type === 'hosted') && tools.some(({ type }) => type !== 'hosted');
 
 function encodeFunction(
   tool: Exclude<Tool, HostedTool>,

@@ -191,7 +191,7 @@ export class GeminiStreamDecoder implements StreamDecoder {
     this.#close(out);
   }
 
-  /** A signature on a text may be left out by clients; those of this protocol get it as a part of its own. */
+  /** Clients of this protocol get the signature of a text as a part of its own; for others it is remembered. */
   #text(value: string, sealed: Sealed | undefined, part: JsonObject, out: StreamEvent[]): void {
     if (value !== '') {
       if (this.#open !== 'text') {
@@ -206,7 +206,12 @@ export class GeminiStreamDecoder implements StreamDecoder {
       this.#written?.push(value);
     }
     if (sealed === undefined) return;
-    out.push({ type: 'opaque', name: 'thoughtSignature', wire: wireOf({ ...part, text: '' }) });
+    out.push({
+      type: 'opaque',
+      name: 'thoughtSignature',
+      wire: wireOf({ ...part, text: '' }),
+      textSeal: { sealed, text: value },
+    });
   }
 
   #call(call: JsonObject, part: JsonObject, out: StreamEvent[]): void {
