@@ -14,6 +14,15 @@ export class LinkedList<T extends Linked<T>> {
   #last: T | undefined;
   size = 0;
 
+  /** Oldest first. The one that is given may be removed meanwhile, and no other. */
+  *all(): Generator<T, void, void> {
+    for (let entry = this.first; entry !== undefined; ) {
+      const { next } = entry;
+      yield entry;
+      entry = next;
+    }
+  }
+
   add(entry: T): void {
     entry.before = this.#last;
     if (this.#last === undefined) this.first = entry;

@@ -52,6 +52,8 @@ export class BodyMask {
   /** Raw text; its first `#emitted` characters are written already and serve as context. */
   #text = '';
   #emitted = 0;
+  /** The whole body so far as it came, where that is one piece of which nothing is written. */
+  #piece: Uint8Array | undefined;
   /** `#text` does not start at the beginning of the body. */
   #cut = false;
   /** The text is scanned again at this length, so that a held-back part is not scanned for every few bytes. */
@@ -64,6 +66,7 @@ export class BodyMask {
 
   /** Adds bytes and returns those that can be written now. */
   push(bytes: Uint8Array): Uint8Array {
+    this.#piece = this.#text === '' && !this.#cut ? bytes : undefined;
     this.#text += Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
     if (this.#text.length < this.#next) return NOTHING;
     return this.#emit(this.#text.length - HOLD);
@@ -79,6 +82,13 @@ export class BodyMask {
       maskSecrets(raw, this.#literals()),
       this.#cut ? BORDER : 0,
     );
+    // Most bodies are one small piece without a credential: its bytes are no different.
+    const piece = this.#piece;
+    this.#piece = undefined;
+    if (piece !== undefined && upTo === raw.length && masked === raw) {
+      this.#text = '';
+      return piece;
+    }
     let cut = upTo;
     // Never cut a credential: its rest may still come.
     if (cut < raw.length) {

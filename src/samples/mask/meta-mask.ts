@@ -1,6 +1,7 @@
 /** Masks the texts of a meta file one by one; names that the recorder sets itself stay. */
 
 import { put } from '../../lib/json/json-members.ts';
+import { redactText } from '../../lib/text/redact.ts';
 import { maskSecrets } from '../../lib/text/secret-spellings.ts';
 import type { SampleMeta } from '../sample.ts';
 import { countMasked, latin1Of, maskText } from './body-mask.ts';
@@ -24,6 +25,19 @@ const OWN = new Set([
 /** A memory space whose name must be masked is stored as its digest, so that it can still be erased. */
 export const hashedSpace = (space: string) =>
   `sha256:${new Bun.CryptoHasher('sha256').update(space).digest('hex')}`;
+
+/** A text that is an element of an array, on its own line. */
+const ELEMENT = /\n *"[^"\n]*",?\n/;
+
+/**
+ * Whether {@link MetaMask} surely changes nothing, by one look at the meta as indented JSON. Without escapes each text
+ * stands there as it is, behind its name (elements of an array do not), so whatever is found in one is found there.
+ */
+export function masksNothing(json: string, literals: readonly string[]): boolean {
+  if (json.includes('\\') || Buffer.byteLength(json) !== json.length) return false;
+  if (literals.some((literal) => literal.includes('"')) || ELEMENT.test(json)) return false;
+  return maskSecrets(json, literals) === json && redactText(json).count === 0;
+}
 
 const NONE: readonly string[] = [];
 

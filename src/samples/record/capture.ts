@@ -5,6 +5,7 @@ import { type EntryName, protocolOf } from '../../conversation/models/endpoint-n
 import { targetName } from '../../conversation/target.ts';
 import { bytePieces } from '../../lib/bytes/byte-list.ts';
 import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
+import type { Linked } from '../../lib/loop/linked-list.ts';
 import { type HashedName, nameHash } from '../../lib/store/erasures.ts';
 import type { BlankedContent } from '../mask/blank-body.ts';
 import { KnownSecrets } from '../mask/known-secrets.ts';
@@ -19,6 +20,7 @@ import type {
 } from '../recording.ts';
 import type { SampleToolRun } from '../sample.ts';
 import { type Masking, StageBody, type StageFacts, type UnmaskedFacts } from './stage-body.ts';
+import type { Queued, QueuePlace } from './write-queue.ts';
 
 /**
  * `undecided`: held in memory until the mode of its route or its outcome decides. `discard`: not kept,
@@ -58,7 +60,7 @@ export const isOfSpace = (
 // Memory of a stage beside its body: headers, facts, times of its chunks.
 const STAGE_OVERHEAD_BYTES = 2048;
 
-export class Capture implements Recording, Masking {
+export class Capture implements Recording, Masking, Linked<Capture>, Queued<Capture> {
   readonly id: string;
   readonly entry: EntryName;
   readonly time: number;
@@ -82,6 +84,11 @@ export class Capture implements Recording, Masking {
   announced = false;
   /** Bytes held in memory, counted by the recorder. */
   held = 0;
+  /** It is in the recorder's list of exchanges that run or wait to be written. */
+  listed = false;
+  before: Capture | undefined;
+  next: Capture | undefined;
+  place: QueuePlace<Capture> | undefined;
   readonly #hooks: CaptureHooks;
   readonly #literals: readonly string[];
   #secrets: KnownSecrets | undefined;

@@ -1,6 +1,7 @@
 /** The recorder: decides which exchanges are kept and writes them in the background, without delaying any of them. */
 
 import type { SampleMode } from '../../config/sections/samples.ts';
+import { LinkedList } from '../../lib/loop/linked-list.ts';
 import type { BlankedContent } from '../mask/blank-body.ts';
 import { spellings } from '../mask/body-mask.ts';
 import type { RecordedExchange, Recording } from '../recording.ts';
@@ -108,6 +109,8 @@ const LIMITS: RecorderLimits = {
 const RECONCILE_AFTER_MS = 500;
 /** Samples that are indexed together while writes never pause. */
 const INDEX_BATCH = 100;
+/** Milliseconds between two writes of the index while exchanges come one after the other. */
+const INDEX_EVERY_MS = 200;
 /** The same for their size, as a share of `maxBytes`. */
 const INDEX_SHARE = 0.02;
 
@@ -121,11 +124,13 @@ export function openRecorder(options: RecorderOptions): Recorder {
   let retention: Retention = { ...DEFAULT_RETENTION, ...options.retention };
   let held = 0;
   const count = { written: 0, dropped: 0, passed: 0, purged: 0 };
-  const open = new Set<Capture>();
+  const open = new LinkedList<Capture>();
   const watchers = new Set<SampleWatcher>();
   let unindexed: SampleMeta[] = [];
   let flushTimer: ReturnType<typeof setTimeout> | undefined;
   let unindexedBytes = 0;
+  let indexedAt = Number.NEGATIVE_INFINITY;
+  let indexTimer: ReturnType<typeof setTimeout> | undefined;
   let closed = false;
   let lastProblem = '';
 
@@ -156,6 +161,10 @@ export function openRecorder(options: RecorderOptions): Recorder {
     lastProblem = what;
     warn(`samples: ${what} (${cause instanceof Error ? cause.message : cause})`, cause);
   };
+  const leave = (capture: Capture) => {
+    if (capture.listed) open.remove(capture);
+    capture.listed = false;
+  };
   const release = (capture: Capture, bytes: number) => {
     held -= bytes;
     capture.held -= bytes;
@@ -172,14 +181,14 @@ export function openRecorder(options: RecorderOptions): Recorder {
     release(capture, capture.held);
     capture.drop();
     // A capture without files does not wait in the queue: more of them could come than memory holds.
-    if (queue.cancel(capture) && !capture.onDisk) open.delete(capture);
+    if (queue.cancel(capture) && !capture.onDisk) leave(capture);
     else queue.add(capture, true);
   };
   /** An exchange that is not kept stays in memory for a while, unless parts of it are on disk. */
   const passOn = (capture: Capture) => {
     if (recent === undefined || capture.disposition !== 'undecided') return discard(capture);
     release(capture, capture.held);
-    if (recent.take(capture)) open.delete(capture);
+    if (recent.take(capture)) leave(capture);
     else discard(capture);
   };
   const drop = (capture: Capture) => {
@@ -248,10 +257,10 @@ export function openRecorder(options: RecorderOptions): Recorder {
   /** Writes what a capture holds, or removes a dropped one. */
   const writeCapture = async (capture: Capture): Promise<void> => {
     // It was queued again while its last write was under way.
-    if (!open.has(capture)) return;
+    if (!capture.listed) return;
     try {
       if (capture.dropped) {
-        open.delete(capture);
+        leave(capture);
         await removeSaved(capture, root);
         if (capture.announced) notifyRemoved([capture.id]);
         return;
@@ -264,7 +273,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
         return;
       }
       notifyChanged(() => meta);
-      open.delete(capture);
+      leave(capture);
       release(capture, capture.held);
       count.written++;
       lastProblem = '';
@@ -274,7 +283,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
       if (many || unindexed.length >= INDEX_BATCH) writeIndex();
     } catch (error) {
       reportProblem(`cannot write to ${root}`, error);
-      open.delete(capture);
+      leave(capture);
       if (!capture.dropped) {
         release(capture, capture.held);
         capture.drop();
@@ -284,13 +293,13 @@ export function openRecorder(options: RecorderOptions): Recorder {
     }
   };
 
-  const queue = writeQueue(limits.writers, writeCapture, () => writeIndex());
+  const queue = writeQueue(limits.writers, writeCapture, () => indexSoon());
 
   const schedule = () => {
     if (flushTimer !== undefined || closed) return;
     flushTimer = setTimeout(() => {
       flushTimer = undefined;
-      for (const capture of open) {
+      for (const capture of open.all()) {
         if (capture.disposition === 'write' && capture.stages.some(({ dirty }) => dirty))
           queue.add(capture, false);
       }
@@ -300,11 +309,22 @@ export function openRecorder(options: RecorderOptions): Recorder {
   };
 
   const writeIndex = () => {
+    clearTimeout(indexTimer);
+    indexTimer = undefined;
     if (unindexed.length === 0) return;
+    indexedAt = performance.now();
     const metas = unindexed;
     unindexed = [];
     unindexedBytes = 0;
     maintenance.put(metas);
+  };
+
+  /** At once after a pause; else a few times a second, because each transaction writes a dozen pages, even for one row. */
+  const indexSoon = () => {
+    if (indexTimer !== undefined || unindexed.length === 0) return;
+    const wait = indexedAt + INDEX_EVERY_MS - performance.now();
+    if (wait <= 0) writeIndex();
+    else indexTimer = setTimeout(writeIndex, wait).unref();
   };
 
   /** The index is compared with files of earlier processes once this one has started. */
@@ -324,6 +344,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
       const capture = new Capture(exchange, hooks);
       if (capture.dropped) return undefined;
       open.add(capture);
+      capture.listed = true;
       // Where routes have modes of their own, nothing is written before the route is known.
       if (mode === 'all' && routeModes().length === 0) {
         capture.disposition = 'write';
@@ -348,7 +369,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
     flush,
     async eraseSpace(space, until) {
       let count = recent?.eraseSpace(space, until) ?? 0;
-      for (const capture of open) {
+      for (const capture of open.all()) {
         if (!isOfSpace(capture, space, until)) continue;
         discard(capture);
         count++;
@@ -358,7 +379,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
     },
     watch(watcher) {
       watchers.add(watcher);
-      for (const capture of open) {
+      for (const capture of open.all()) {
         if (capture.announced && !capture.dropped) watcher.row(rowOf(metaOf(capture, 'open', run)));
       }
       for (const row of recent?.rows() ?? []) if (row.state === 'open') watcher.row(row);
@@ -369,15 +390,16 @@ export function openRecorder(options: RecorderOptions): Recorder {
       recent?.clear();
       clearTimeout(flushTimer);
       clearTimeout(reconcileTimer);
-      for (const capture of open) if (capture.disposition === 'write') queue.add(capture, false);
+      for (const capture of open.all())
+        if (capture.disposition === 'write') queue.add(capture, false);
       await flush();
-      for (const capture of open) {
+      for (const capture of open.all()) {
         if (!capture.announced) continue;
         capture.prepare();
         const meta = metaOf(capture, 'cut', run);
         markCut(root, metaText(meta, capture.secrets.literals).meta);
       }
-      open.clear();
+      for (const capture of open.all()) leave(capture);
       await maintenance.close();
     },
     counters: () => ({ ...count, held, open: open.size }),

@@ -43,6 +43,8 @@ export interface Masking {
 
 /** Bytes masked at a time, which takes a few hundred microseconds of the event loop. */
 const SLICE = 65_536;
+/** Masked without a turn for others: such a turn costs more than the mask of so many bytes. */
+const AT_ONCE = 8192;
 /** Bytes copied at a time. */
 const COPIED = 2 ** 20;
 
@@ -162,7 +164,7 @@ export class StageBody {
           const piece = this.#mask.push(chunk.subarray(at, at + SLICE));
           if (piece.length > 0) pieces.push(piece);
         }
-        await new Promise((resolve) => setImmediate(resolve));
+        if (chunk.length > AT_ONCE) await new Promise((resolve) => setImmediate(resolve));
       }
     }
     if (this.over) {

@@ -31,6 +31,8 @@ const STEP = { limit: 50, ms: 2 };
 const RETRY_AFTER = 30_000;
 /** Milliseconds between two checks for room. */
 const LOOK_AFTER = 5;
+/** The same where there was room: other processes add to the index, too. */
+const ROOM_MS = 50;
 /** An erasure starts over when the index is rebuilt during it. */
 const ERASE_TRIES = 3;
 
@@ -46,6 +48,8 @@ export class StoreMaintenance {
   /** No removal before this time, since the last one failed. */
   #stuckUntil = 0;
   #closed = false;
+  /** Until then, or until rows are added, there is room. */
+  #roomUntil = 0;
 
   constructor(options: MaintenanceOptions) {
     this.#options = options;
@@ -58,6 +62,7 @@ export class StoreMaintenance {
   /** Puts finished exchanges into the index, and begins to remove what is over the limits. */
   put(metas: readonly SampleMeta[]): void {
     const { root, onRemoved, onProblem } = this.#options;
+    this.#roomUntil = 0;
     try {
       const rows = metas.map((meta) => rowOf(meta));
       onRemoved(putUnerased(this.#index, root, rows), false);
@@ -71,13 +76,14 @@ export class StoreMaintenance {
   /** Resolves once the limits are exceeded by at most a tenth. */
   async waitForRoom(): Promise<void> {
     const index = this.#file;
-    if (index === undefined) return;
+    if (index === undefined || performance.now() < this.#roomUntil) return;
     try {
       while (!this.#closed && isFull(index, this.#options.retention())) {
         this.#tidy();
         if (this.#tidying === undefined) return;
         await Bun.sleep(LOOK_AFTER);
       }
+      this.#roomUntil = performance.now() + ROOM_MS;
     } catch {
       // Problems with the index are reported where it is written.
     }

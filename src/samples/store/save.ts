@@ -1,13 +1,14 @@
 /** Writes a capture to its files: waiting chunks are masked and appended, the meta file comes last. */
 
+import { mkdirSync } from 'node:fs';
 import { open, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { maskSplitSecrets } from '../mask/split-secrets.ts';
 import type { Capture } from '../record/capture.ts';
 import type { StageBody } from '../record/stage-body.ts';
 import type { SampleMeta } from '../sample.ts';
 import { metaOf, metaText } from './meta.ts';
-import { entryFolder, metaPath, temporaryPath } from './sample-files.ts';
+import { metaPath, temporaryPath } from './sample-files.ts';
 
 export interface SaveOptions {
   readonly root: string;
@@ -18,6 +19,8 @@ export interface SaveOptions {
 }
 
 const PRIVATE = { mode: 0o600 } as const;
+const WHOLE = { ...PRIVATE, flag: 'w' } as const;
+const MORE = { ...PRIVATE, flag: 'a' } as const;
 const NOTHING = new Uint8Array(0);
 /** Bytes written at a time. */
 const BATCH = 2 ** 20;
@@ -30,7 +33,7 @@ export async function save(
   capture: Capture,
   options: SaveOptions,
 ): Promise<SampleMeta | undefined> {
-  const folder = entryFolder(options.root, capture.entry);
+  const folder = join(options.root, capture.entry);
   const path = metaPath(options.root, capture.entry, capture.id);
   // Read before anything is written: a stage that comes meanwhile waits for the next call.
   const last = capture.outcome !== undefined;
@@ -57,8 +60,19 @@ export async function save(
  */
 async function replace(path: string, content: string | Uint8Array): Promise<void> {
   const beside = temporaryPath(path);
-  await writeFile(beside, content, PRIVATE);
+  await inFolder(path, () => writeFile(beside, content, PRIVATE));
   await rename(beside, path);
+}
+
+/** The folder (0700) is made where it is missing: to look first would be one more call for each exchange. */
+async function inFolder<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    if ((thrown as { code?: unknown } | null)?.code !== 'ENOENT') throw thrown;
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    return work();
+  }
 }
 
 async function renameBody(capture: Capture, body: StageBody, folder: string): Promise<void> {
@@ -92,10 +106,11 @@ async function saveBody(
 async function write(path: string, fresh: boolean, pieces: readonly Uint8Array[]): Promise<void> {
   if (pieces.length <= 1) {
     // One call to the file system's threads in place of three.
-    await writeFile(path, pieces[0] ?? NOTHING, { ...PRIVATE, flag: fresh ? 'w' : 'a' });
+    const content = pieces[0] ?? NOTHING;
+    await inFolder(path, () => writeFile(path, content, fresh ? WHOLE : MORE));
     return;
   }
-  const file = await open(path, fresh ? 'w' : 'a', PRIVATE.mode);
+  const file = await inFolder(path, () => open(path, fresh ? 'w' : 'a', PRIVATE.mode));
   try {
     for (let at = 0; at < pieces.length; ) {
       const batch: Uint8Array[] = [];

@@ -48,3 +48,15 @@ test('an entry that was removed can be added again', () => {
     expect(ids(list)).toEqual([]);
   }
 });
+
+test('the entry that is looked at may be removed, and the others are still found', () => {
+  const list = new LinkedList<Entry>();
+  for (let id = 0; id < 6; id++) list.add(entry(id));
+  const seen: number[] = [];
+  for (const one of list.all()) {
+    seen.push(one.id);
+    if (one.id % 2 === 0) list.remove(one);
+  }
+  expect(seen).toEqual([0, 1, 2, 3, 4, 5]);
+  expect(ids(list)).toEqual([1, 3, 5]);
+});
