@@ -109,8 +109,6 @@ const LIMITS: RecorderLimits = {
 const RECONCILE_AFTER_MS = 500;
 /** Samples that are indexed together while writes never pause. */
 const INDEX_BATCH = 100;
-/** Milliseconds between two writes of the index while exchanges come one after the other. */
-const INDEX_EVERY_MS = 200;
 /** The same for their size, as a share of `maxBytes`. */
 const INDEX_SHARE = 0.02;
 
@@ -129,8 +127,6 @@ export function openRecorder(options: RecorderOptions): Recorder {
   let unindexed: SampleMeta[] = [];
   let flushTimer: ReturnType<typeof setTimeout> | undefined;
   let unindexedBytes = 0;
-  let indexedAt = Number.NEGATIVE_INFINITY;
-  let indexTimer: ReturnType<typeof setTimeout> | undefined;
   let closed = false;
   let lastProblem = '';
 
@@ -293,7 +289,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
     }
   };
 
-  const queue = writeQueue(limits.writers, writeCapture, () => indexSoon());
+  const queue = writeQueue(limits.writers, writeCapture, () => writeIndex());
 
   const schedule = () => {
     if (flushTimer !== undefined || closed) return;
@@ -309,22 +305,11 @@ export function openRecorder(options: RecorderOptions): Recorder {
   };
 
   const writeIndex = () => {
-    clearTimeout(indexTimer);
-    indexTimer = undefined;
     if (unindexed.length === 0) return;
-    indexedAt = performance.now();
     const metas = unindexed;
     unindexed = [];
     unindexedBytes = 0;
     maintenance.put(metas);
-  };
-
-  /** At once after a pause; else a few times a second, because each transaction writes a dozen pages, even for one row. */
-  const indexSoon = () => {
-    if (indexTimer !== undefined || unindexed.length === 0) return;
-    const wait = indexedAt + INDEX_EVERY_MS - performance.now();
-    if (wait <= 0) writeIndex();
-    else indexTimer = setTimeout(writeIndex, wait).unref();
   };
 
   /** The index is compared with files of earlier processes once this one has started. */
