@@ -250,6 +250,8 @@ function open(path: string): Database {
     const version = db.query<{ user_version: number }, []>('PRAGMA user_version').get()!;
     if (version.user_version !== 0 && version.user_version !== VERSION) throw new Error('version');
     db.run('PRAGMA journal_mode = WAL');
+    // What would take a row with triggers back (decision 40).
+    db.run('PRAGMA temp_store = MEMORY');
     db.run('PRAGMA secure_delete = ON');
     db.run('PRAGMA journal_size_limit = 8388608');
     // A replaced row fires both triggers: one deletion and one insertion.
