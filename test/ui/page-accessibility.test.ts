@@ -8,7 +8,7 @@ import { type PageSetup, startPageSetup } from './page-setup.ts';
 
 const ADMIN = 'an-admin-key-of-the-accessibility-tests';
 const CLIENT = 'a-client-key-of-the-accessibility-tests';
-const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir), 'utf8');
+const AXE = readFileSync(new URL(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 
 /** What axe finds on the page: the rule and the elements. */
 async function violations(page: Page): Promise<readonly string[]> {

@@ -182,6 +182,12 @@ browserSuite('jobs of the page', (browser) => {
       model: 'via-chat',
       messages: [{ role: 'user', content: 'Fine?' }],
     });
+    await until(async () => {
+      const { meta } = (await (await fetch(`${setup.gateway.url}/ui/api/samples/${id}`)).json()) as {
+        meta?: { state: string };
+      };
+      return meta?.state === 'done';
+    });
     const page = await open(`#/x/${id}/bisect`);
     await page.getByText('This exchange did not fail').waitFor();
     expect(await page.locator('.jobform').isVisible()).toBe(false);
