@@ -183,7 +183,9 @@ browserSuite('jobs of the page', (browser) => {
       messages: [{ role: 'user', content: 'Fine?' }],
     });
     await until(async () => {
-      const { meta } = (await (await fetch(`${setup.gateway.url}/ui/api/samples/${id}`)).json()) as {
+      const { meta } = (await (
+        await fetch(`${setup.gateway.url}/ui/api/samples/${id}`)
+      ).json()) as {
         meta?: { state: string };
       };
       return meta?.state === 'done';
