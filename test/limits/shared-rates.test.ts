@@ -77,6 +77,17 @@ describe.skipIf(!HAS_CACHE)('shared rates', () => {
     expect(refused.standing.remaining).toBe(0);
   });
 
+  test('what was granted to a request is not given back by an answer that comes beside it', async () => {
+    const replicas = [replica(), replica(), replica()];
+    for (let round = 0; round < 60; round++) {
+      const law = rate(10);
+      const results = await Promise.all(
+        Array.from({ length: 60 }, (_, i) => replicas[i % 3]!.rates.admit([{ law, amount: 1 }])),
+      );
+      expect([round, results.filter(({ admitted }) => admitted).length]).toEqual([round, 10]);
+    }
+  });
+
   test('with several laws, all or nothing is taken', async () => {
     const { rates } = replica();
     const [wide, narrow] = [rate(100), rate(1)];

@@ -62,6 +62,12 @@ interface Slice {
   readonly before: number;
 }
 
+/** What a request was granted and does not use yet: other answers that come meanwhile leave it alone. */
+interface Held {
+  readonly slice: Slice;
+  readonly units: number;
+}
+
 class LawState {
   law: CountedLaw;
   chunk: Chunk | undefined;
@@ -247,11 +253,13 @@ export class SharedRates implements Limits {
     charges: readonly Charge[],
     states: readonly LawState[],
     missing: readonly Take[],
+    held: Map<LawState, Held> = new Map(),
   ): Promise<Admission> {
     let waits: ReadonlyMap<LawState, number>;
     try {
-      waits = await this.#take(missing, DEADLINE_MS);
+      waits = await this.#take(missing, DEADLINE_MS, { held });
     } catch (thrown) {
+      this.#giveBack(held);
       if (!(thrown instanceof EngineAway)) throw thrown;
       return this.#without(charges);
     }
@@ -261,23 +269,39 @@ export class SharedRates implements Limits {
       states,
       states.map((state) => waits.get(state) ?? 0),
     );
-    if (refusal !== undefined) return refusal;
-    // Another request may have used what was granted to this one, or a lease that was there at first.
+    if (refusal !== undefined) {
+      this.#giveBack(held);
+      return refusal;
+    }
+    // Another request may have used slots that were granted to this one, or a lease that was there at first.
     const again = charges.flatMap(({ amount, soft }, i) => {
+      const state = states[i]!;
       const need = Math.max(1, amount);
-      return soft === true || states[i]!.has(need, now)
+      return soft === true || held.has(state) || state.has(need, now)
         ? []
-        : [{ state: states[i]!, need, ahead: 0 }];
+        : [{ state, need, ahead: 0 }];
     });
-    if (again.length > 0) return this.#takeAndAdmit(charges, states, again);
-    return this.#taken(charges, states, now);
+    if (again.length > 0) return this.#takeAndAdmit(charges, states, again, held);
+    return this.#taken(charges, states, now, held);
   }
 
-  /** One trip. @returns milliseconds to wait, by law; of none that is granted */
+  #giveBack(held: ReadonlyMap<LawState, Held>): void {
+    for (const [state, { slice, units }] of held) state.settleRate(slice, units, 0);
+    if (held.size > 0) this.#flushSoon();
+  }
+
+  /**
+   * One trip.
+   * @param held gets what rates granted of the need
+   * @returns milliseconds to wait, by law; of none that is granted
+   */
   async #take(
     takes: readonly Take[],
     deadlineMs: number,
-    renews = false,
+    {
+      renews = false,
+      held,
+    }: { readonly renews?: boolean; readonly held?: Map<LawState, Held> } = {},
   ): Promise<ReadonlyMap<LawState, number>> {
     const { cache, replica, clock } = this.#options;
     const keys = [REPLICAS];
@@ -330,18 +354,33 @@ export class SharedRates implements Limits {
       else {
         state.dropChunk();
         const until = now + AHEAD_MS;
-        state.chunk = { taken: granted, left: granted, at, offset, refunded, until };
+        const units = held === undefined ? 0 : need;
+        const chunk = { taken: granted, left: granted - units, at, offset, refunded, until };
+        state.chunk = chunk;
+        if (units > 0) held?.set(state, { slice: { chunk, before: 0 }, units });
       }
     });
     this.#flushSoon();
     return waits;
   }
 
-  #taken(charges: readonly Charge[], states: readonly LawState[], now: number): Ticket {
+  #taken(
+    charges: readonly Charge[],
+    states: readonly LawState[],
+    now: number,
+    held?: ReadonlyMap<LawState, Held>,
+  ): Ticket {
     const slices = charges.map(({ amount }, i): Slice | undefined => {
       const state = states[i]!;
       if (state.law.kind === 'slots') {
         state.used += amount;
+        return undefined;
+      }
+      const own = held?.get(state);
+      if (own !== undefined) {
+        if (amount > 0) return own.slice;
+        // A charge of nothing is admitted by one unit, and uses none.
+        state.settleRate(own.slice, own.units, 0);
         return undefined;
       }
       const { chunk } = state;
@@ -416,7 +455,7 @@ export class SharedRates implements Limits {
         this.#states.delete(id);
       }
     }
-    await this.#take(held, BACKGROUND_MS, true).catch(() => {});
+    await this.#take(held, BACKGROUND_MS, { renews: true }).catch(() => {});
   }
 
   /** The cache is away. */
