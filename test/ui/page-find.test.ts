@@ -111,6 +111,21 @@ browserSuite('finding exchanges', (browser) => {
     expect(marked).toBeGreaterThan(0);
   });
 
+  test('a search is asked again while exchanges are still being read for it', async () => {
+    const page = await open('#/');
+    let asked = 0;
+    await page.route(/\/ui\/api\/samples\?.*\bq=/, async (route) => {
+      const response = await route.fetch();
+      const found = await response.json();
+      const early = { ...found, rows: [], hits: {}, unread: 2 };
+      await route.fulfill({ response, json: asked++ === 0 ? early : found });
+    });
+    await page.getByPlaceholder('Search what was said').fill('login bug');
+    await page.getByText('2 recorded exchanges are still being read').waitFor();
+    await page.locator('.hit mark', { hasText: 'login' }).first().waitFor();
+    expect(await page.getByText('are still being read').count()).toBe(0);
+  });
+
   test('filters stand as chips, in the address, and can be saved under a name', async () => {
     const page = await open('#/');
     await page.locator('.row').first().waitFor();

@@ -65,6 +65,8 @@ function orderBy(sort: string | undefined): (a: UiRow, b: UiRow) => number {
 }
 
 const PAUSES = [500, 1000, 2000, 5000];
+/** Milliseconds after which a search is asked again while exchanges are still being read for it. */
+const AGAIN = 1000;
 
 /** Opens the list for one set of filters. */
 export function openRows(query: Query, changed: Changed): Rows {
@@ -81,6 +83,7 @@ export function openRows(query: Query, changed: Changed): Rows {
   const order = orderBy(query.sort);
   const hits = new Map<string, Hit>();
   let remark = '';
+  let again = 0;
 
   const sorted = () => {
     all = [...known.values()].sort(order);
@@ -104,6 +107,8 @@ export function openRows(query: Query, changed: Changed): Rows {
       for (const row of page.rows) known.set(row.id, row);
       for (const [id, hit] of Object.entries(page.hits ?? {})) hits.set(id, hit);
       remark = remarkOf(page);
+      clearTimeout(again);
+      if ((page.unread ?? 0) > 0) again = window.setTimeout(() => void load(undefined), AGAIN);
       // Reloading the first page after a lost feed does not change where older rows begin.
       if (from !== undefined || all.length === 0) cursor = page.cursor;
       problem = undefined;
@@ -172,6 +177,7 @@ export function openRows(query: Query, changed: Changed): Rows {
     close: () => {
       stop.abort();
       clearTimeout(timer);
+      clearTimeout(again);
     },
   };
 }
