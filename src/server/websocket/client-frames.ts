@@ -42,6 +42,8 @@ export class UnreadableFrame {
   }
 }
 
+/** Up to this size a frame is parsed to see whether it is JSON: a fraction of a millisecond. */
+const SMALL = 64 * 1024;
 /** What is larger is looked through in slices. */
 const LARGE = 2 * 1024 * 1024;
 const STREAM_ID = /^[A-Za-z0-9_.-]{1,256}$/;
@@ -71,7 +73,10 @@ export function readFrame(
 }
 
 function frameOf(bytes: Buffer, members: Members | undefined): ClientFrame | UnreadableFrame {
-  if (members === undefined) return new UnreadableFrame(notAnObject(bytes));
+  // The scan takes anything between two commas for a value. What is larger is read by the gateway alone.
+  const isRead =
+    members !== undefined && (bytes.length > SMALL || tryParse(bytes.toString()) !== undefined);
+  if (!isRead) return new UnreadableFrame(notAnObject(bytes));
   const name = (key: string) => nameIn(bytes, members.get(key));
   const streamId = members.has('stream_id') ? name('stream_id') : undefined;
   if (members.has('stream_id') && (streamId === undefined || !STREAM_ID.test(streamId))) {

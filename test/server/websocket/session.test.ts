@@ -134,6 +134,11 @@ describe('a frame that cannot be read is an error frame', () => {
       `{"type":"response.create","input":${'['.repeat(200_000)}`,
       { type: 'invalid_request_error' },
     ],
+    [
+      'a value that is none',
+      '{"type":"response.create","model"::}',
+      { type: 'invalid_request_error' },
+    ],
   ];
   test.each(cases)('%s', (_name, frame, error) => {
     const t = new Transcript();
