@@ -1,10 +1,18 @@
 /** Which kinds of state can be moved between the files of a machine and the shared engines. */
 
+import { join } from 'node:path';
 import type { StateMoveOptions } from '../cli/command.ts';
+import { responsesMove } from '../features/response-store/moving/responses-move.ts';
 import type { StateMove } from '../lib/store/state-move.ts';
 
-/** Those whose engine is configured, in the order in which they are moved. */
-export function stateMoves({ engines }: StateMoveOptions): readonly StateMove[] {
-  const all: readonly StateMove[] = [];
-  return all.filter(({ engine }) => engines[engine] !== undefined);
+/** Those whose engines are configured, in the order in which they are moved. */
+export function stateMoves(options: StateMoveOptions): readonly StateMove[] {
+  return [...conversationMoves(options)];
+}
+
+/** What conversations left behind. */
+function conversationMoves({ home, engines, to }: StateMoveOptions): readonly StateMove[] {
+  const { database, seal } = engines;
+  if (database === undefined) return [];
+  return [responsesMove({ database, seal, path: join(home, 'state', 'responses.db'), to })];
 }
