@@ -2,7 +2,7 @@
 
 import type { Database, Statement } from 'bun:sqlite';
 import { ERASURES_KEPT_MS } from '../../lib/store/erasures.ts';
-import { movedInFile } from '../../lib/store/moved-store.ts';
+import { movedInFile } from '../../lib/store/moving/moved-store.ts';
 import { openStateFile } from '../../lib/store/versioned-store.ts';
 import {
   type ChainLink,

@@ -9,8 +9,8 @@ import {
   movedItems,
   noteMoved,
   tablesThere,
-} from '../../../lib/store/moved-items.ts';
-import type { Standing } from '../../../lib/store/paged-move.ts';
+} from '../../../lib/store/moving/moved-items.ts';
+import type { Standing } from '../../../lib/store/moving/paged-move.ts';
 import { beforeErasures, isErased, SharedErasures } from '../../../lib/store/shared-erasures.ts';
 import type { TextSeal } from '../../../lib/store/text-seal.ts';
 import { ResponseTables } from '../shared/response-tables.ts';

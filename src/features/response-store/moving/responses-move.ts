@@ -1,8 +1,13 @@
 /** Moves stored responses between the file of a machine and the database of all replicas. */
 
 import type { Sql } from '../../../lib/store/engines.ts';
-import { batchesOf, originOf } from '../../../lib/store/moved-items.ts';
-import { type MovePass, pagedMove, type Tally, tallyOf } from '../../../lib/store/paged-move.ts';
+import { batchesOf, originOf } from '../../../lib/store/moving/moved-items.ts';
+import {
+  type MovePass,
+  pagedMove,
+  type Tally,
+  tallyOf,
+} from '../../../lib/store/moving/paged-move.ts';
 import type { MoveDirection, StateMove } from '../../../lib/store/state-move.ts';
 import type { TextSeal } from '../../../lib/store/text-seal.ts';
 import { openResponseFile, type TakenRow } from '../sqlite-store.ts';

@@ -2,7 +2,7 @@
 
 import { Database } from 'bun:sqlite';
 import { existsSync } from 'node:fs';
-import { openToRead } from './versioned-store.ts';
+import { openToRead } from '../versioned-store.ts';
 
 /** Another process may write meanwhile. */
 const BUSY_MS = 5000;
