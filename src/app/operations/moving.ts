@@ -1,9 +1,9 @@
 /** Which kinds of state can be moved between the files of a machine and the shared engines. */
 
 import { join } from 'node:path';
-import type { StateMoveOptions } from '../cli/command.ts';
-import { responsesMove } from '../features/response-store/moving/responses-move.ts';
-import type { StateMove } from '../lib/store/state-move.ts';
+import type { StateMoveOptions } from '../../cli/command.ts';
+import { responsesMove } from '../../features/response-store/moving/responses-move.ts';
+import type { StateMove } from '../../lib/store/state-move.ts';
 
 /** Those whose engines are configured, in the order in which they are moved. */
 export function stateMoves(options: StateMoveOptions): readonly StateMove[] {
