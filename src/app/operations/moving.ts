@@ -7,6 +7,7 @@ import { localActor } from '../../keys/local-actor.ts';
 import { auditMove } from '../../keys/moving/audit-move.ts';
 import { keysMove } from '../../keys/moving/keys-move.ts';
 import type { StateMove } from '../../lib/store/state-move.ts';
+import { budgetsMove } from '../../limits/moving/budgets-move.ts';
 
 /** Those whose engines are configured, in the order in which they are moved. */
 export function stateMoves(options: StateMoveOptions): readonly StateMove[] {
@@ -19,7 +20,8 @@ function moneyMoves({ home, engines, to }: StateMoveOptions): readonly StateMove
   if (database === undefined) return [];
   const path = (name: string) => join(home, 'state', name);
   const keys = { database, cache, path: path('keys.db'), to, actor: localActor() };
-  return [keysMove(keys), auditMove(keys)];
+  const budgets = { database, path: path('limits.db'), to };
+  return [keysMove(keys), auditMove(keys), budgetsMove(budgets)];
 }
 
 /** What conversations left behind. */
