@@ -46,6 +46,8 @@ export interface WaitingRow {
 export interface SpendStoreOptions {
   /** Rows go to a shared database, too. */
   readonly shared?: boolean;
+  /** Milliseconds that a write may wait for another process. */
+  readonly busy?: number;
 }
 
 export class SpendStore implements SpendReader {
@@ -60,8 +62,12 @@ export class SpendStore implements SpendReader {
   #logPages = 0;
 
   /** @throws SQLiteError, or the file system's error */
-  constructor(path: string, writer: string, { shared = false }: SpendStoreOptions = {}) {
-    this.#db = openStateFile({ path, migrations: MIGRATIONS, busy: BUSY_MS });
+  constructor(
+    path: string,
+    writer: string,
+    { shared = false, busy = BUSY_MS }: SpendStoreOptions = {},
+  ) {
+    this.#db = openStateFile({ path, migrations: MIGRATIONS, busy });
     this.#writer = writer;
     this.#sql = statements(this.#db);
     this.spool = shared ? new Spool(this.#db) : undefined;
@@ -218,9 +224,10 @@ export class SpendStore implements SpendReader {
   /**
    * Writes rows of the shared database that this file has not, or in an older version. A try that runs here is left to
    * its process.
+   * @param database its name
    * @returns how many were written
    */
-  takeIn(rows: readonly (RowName & { readonly row: SpendRow })[]): number {
+  takeIn(rows: readonly (RowName & { readonly row: SpendRow })[], database: string): number {
     const spool = this.spool!;
     return this.#transaction(() => {
       const totals = new RowTotals();
@@ -235,7 +242,7 @@ export class SpendStore implements SpendReader {
         written.push(id);
       }
       this.#writeTotals(totals);
-      if (written.length > 0) spool.imported(written[0]!, written.at(-1)!);
+      if (written.length > 0) spool.imported(written[0]!, written.at(-1)!, database);
       return written.length;
     });
   }

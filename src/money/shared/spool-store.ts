@@ -19,7 +19,8 @@ const LEASE_MS = 5000;
  * `unsent`: entries by process and number; `spend` is the row in the file, null: it is in `running`. `refused`: the
  * database does not take it. `spool`: this file's name among all machines, and which process sends. `shared_rows`: rows
  * of the file that the shared database knows by `at`, `writer` and `n`, or will know. Ids of rows that are gone may be
- * used again: the time tells such rows apart. `imports`: ids of rows that a move wrote, not in the order of time.
+ * used again: the time tells such rows apart. `imports`: ids of rows that a move wrote, not in the order of time, and
+ * from which database.
  */
 const TABLES = [
   `CREATE TABLE IF NOT EXISTS unsent (
@@ -30,7 +31,7 @@ const TABLES = [
     writer TEXT NOT NULL, n INTEGER NOT NULL, at INTEGER NOT NULL, rev INTEGER NOT NULL, spend INTEGER NOT NULL,
     time INTEGER NOT NULL, PRIMARY KEY (writer, n, at)) WITHOUT ROWID`,
   'CREATE INDEX IF NOT EXISTS shared_rows_time ON shared_rows (time, spend)',
-  'CREATE TABLE IF NOT EXISTS imports (first INTEGER PRIMARY KEY, last INTEGER NOT NULL)',
+  'CREATE TABLE IF NOT EXISTS imports (first INTEGER PRIMARY KEY, last INTEGER NOT NULL, database TEXT NOT NULL)',
   'CREATE TABLE IF NOT EXISTS spool (id TEXT PRIMARY KEY, sender TEXT, until INTEGER NOT NULL) WITHOUT ROWID',
 ];
 
@@ -109,8 +110,10 @@ export class Spool {
   }
 
   /** Rows with these ids, as a move has written them. */
-  imported(first: number, last: number): void {
-    this.#sql.imported.run(first, last);
+  imported(first: number, last: number, database: string): void {
+    const before = this.#sql.lastImport.get();
+    const goesOn = before?.last === first - 1 && before.database === database;
+    this.#sql.imported.run(goesOn ? before.first : first, last, database);
   }
 
   /**
@@ -180,7 +183,11 @@ function statements(db: Database) {
         ORDER BY s.time LIMIT ?2`,
     ),
     forget: db.query('DELETE FROM shared_rows WHERE time = ? AND spend = ?'),
-    imported: db.query('INSERT OR REPLACE INTO imports VALUES (?, ?)'),
+    lastImport: db.query<
+      { readonly first: number; readonly last: number; readonly database: string },
+      []
+    >('SELECT * FROM imports ORDER BY first DESC LIMIT 1'),
+    imported: db.query('INSERT OR REPLACE INTO imports VALUES (?, ?, ?)'),
     lease: db.query<{ sender: string | null; until: number }, []>(
       'SELECT sender, until FROM spool',
     ),
