@@ -7,8 +7,10 @@ import {
   DAY,
   FILE_NAMES,
   HOUR,
+  type HourTotals,
   MIGRATIONS,
   MONTH,
+  type SessionTotals,
   type SpendReader,
   SUM_COLUMNS,
   type Sums,
@@ -244,6 +246,31 @@ export class SpendStore implements SpendReader {
       this.#writeTotals(totals);
       if (written.length > 0) spool.imported(written[0]!, written.at(-1)!, database);
       return written.length;
+    });
+  }
+
+  /**
+   * Adds totals of a shared database that has no rows for them any more.
+   * @param database its name
+   * @param through the last hour of which these are all
+   */
+  takeTotals(
+    database: string,
+    through: number,
+    hours: readonly HourTotals[],
+    sessions: readonly SessionTotals[],
+  ): void {
+    this.#transaction(() => {
+      const totals = new RowTotals();
+      for (const [n, group] of hours.entries()) {
+        totals.groups.set(`${n}`, { ...group, hour: group.start });
+      }
+      const noRows = { labels: '{}', firstRow: null, lastRow: null };
+      for (const [n, group] of sessions.entries()) {
+        totals.sessions.set(`${n}`, { ...group, ...noRows, hour: group.start });
+      }
+      this.#writeTotals(totals);
+      this.spool!.tookTotals(database, through);
     });
   }
 

@@ -351,6 +351,39 @@ describe.skipIf(!HAS_POSTGRES)('moving spend', () => {
     expect(await inFile(fresh.path, reportsOf)).toEqual(await inDatabase(database));
   });
 
+  test('what the database has only as totals comes back as totals, once, without the part of the file itself', async () => {
+    const database = await emptyDatabase();
+    const [one, two, fresh] = [machine(), machine(), machine()];
+    const old = { time: NOW - 130 * DAY };
+    const [own, gone, later, young] = [rowsOf(40, old), rowsOf(50, old), rowsOf(30), rowsOf(20)];
+    spendIn(one.path, own);
+    await move(database, one.path, 'engines');
+    await spendShared(database, two.path, later);
+    await spendShared(database, two.path, gone);
+    const all = await expected(own, gone, later);
+    expect(await inDatabase(database)).toEqual(all);
+    // The month goes.
+    await database.query('SELECT hopgate.spend_prune(60, 0, 0, 1000)', [], LONG);
+    expect(await requestsIn(sharedSpendReader(database))).toEqual(names(later));
+    expect(await inDatabase(database)).toEqual(all);
+
+    const back = moveOf(database, fresh.path, 'embedded');
+    const { items, missing } = await back.compare();
+    expect(items).toBeGreaterThan(30);
+    expect(missing).toBe(items);
+    expect(await back.copy(() => {})).toBe(items);
+    expect(await inFile(fresh.path, reportsOf)).toEqual(all);
+    expect(await back.compare()).toMatchObject({ missing: 0 });
+    expect(await back.copy(() => {})).toBe(0);
+    spendIn(fresh.path, young);
+    await move(database, fresh.path, 'engines');
+    expect(await inDatabase(database)).toEqual(await expected(own, gone, later, young));
+
+    // In the hours in which the first machine counted alone, its part cannot be told: nothing is counted twice.
+    await move(database, one.path, 'embedded');
+    expect(await inFile(one.path, reportsOf)).toEqual(await expected(own, later, young));
+  });
+
   test('another database gets what came from the first one, too', async () => {
     const [first, second] = [await emptyDatabase(), await emptyDatabase()];
     const [one, two] = [machine(), machine()];

@@ -3,10 +3,10 @@
 import type { Sql, SqlReader } from '../../lib/store/engines.ts';
 import { tablesThere } from '../../lib/store/moving/moved-items.ts';
 import { prepared } from '../../lib/store/shared-tables.ts';
-import { SUM_COLUMNS } from '../schema.ts';
+import { type HourTotals, type SessionTotals, SUM_COLUMNS } from '../schema.ts';
 import { type RowName, SAME, type SpoolEntry } from '../shared/spool-store.ts';
 import { ADDED, SHARED_SPEND, SPOOL_LOCK } from '../shared/tables.ts';
-import type { DayCount, HourTotals, RowPlace, SessionTotals } from './spend-file-store.ts';
+import { BEYOND, type DayCount, DIFFERS, type RowPlace } from './spend-file-store.ts';
 
 const READ_MS = 60_000;
 const WRITE_MS = 20_000;
@@ -27,6 +27,11 @@ export const PAGE = 500;
 
 const SUMS = SUM_COLUMNS.join(', ');
 const SUM_FIELDS = SUM_COLUMNS.map((name) => `${name} bigint`).join(', ');
+const SUMMED = SUM_COLUMNS.map((name) => {
+  if (name === 'tries') return 'count(*) AS tries';
+  if (name === 'unpriced') return 'count(*) FILTER (WHERE cost IS NULL) AS unpriced';
+  return `sum(coalesce(${name}, 0))::bigint AS ${name}`;
+}).join(', ');
 const SUM_OF = SUM_COLUMNS.map((name) => `sum(${name})`).join(', ');
 
 export class SharedSpendRows {
@@ -175,6 +180,48 @@ export class SharedSpendRows {
       if (rows.length < PAGE) return;
       ({ at, writer, n } = rows.at(-1)!);
     }
+  }
+
+  /** Days, from the one of this time on, whose totals count other tries than there are rows. */
+  async daysWithoutRows(from: number): Promise<readonly number[]> {
+    if (!this.#has.has('spend_rows')) return [];
+    const rows = await this.#database.query<{ day: number }>(
+      `SELECT t.start AS day FROM (SELECT start, sum(tries) AS tries FROM hopgate.spend_totals
+          WHERE span = 1 AND start >= $1 GROUP BY 1) t
+        LEFT JOIN (SELECT time - time % ${DAY_MS} AS start, count(*) AS tries FROM hopgate.spend_rows
+          WHERE time >= $1 GROUP BY 1) r ON r.start = t.start
+        WHERE t.tries <> coalesce(r.tries, 0) ORDER BY 1`,
+      [from - (from % DAY_MS)],
+      READ_MS,
+    );
+    return rows.map(({ day }) => day);
+  }
+
+  /** What totals of these hours count beyond the rows. */
+  totalsWithoutRows(from: number, to: number): Promise<readonly HourTotals[]> {
+    return this.#database.query<HourTotals>(
+      `SELECT t.start, t.key, l.text AS labels, t.model, t.target, ${BEYOND}
+        FROM hopgate.spend_totals t JOIN hopgate.spend_texts l ON l.id = t.labels
+        LEFT JOIN (SELECT time - time % 3600000 AS start, key, labels, model, target, ${SUMMED}
+          FROM hopgate.spend_rows WHERE time >= $1 AND time < $2 GROUP BY 1, 2, 3, 4, 5) r
+          ON r.start = t.start AND r.key = t.key AND r.labels = t.labels AND r.model = t.model AND r.target = t.target
+        WHERE t.span = 0 AND t.start >= $1 AND t.start < $2 AND (${DIFFERS})`,
+      [from, to],
+      READ_MS,
+    );
+  }
+
+  /** The same of the sessions of a day. */
+  sessionsWithoutRows(day: number): Promise<readonly SessionTotals[]> {
+    return this.#database.query<SessionTotals>(
+      `SELECT t.start, t.session, t.key, ${BEYOND} FROM hopgate.spend_session_totals t
+        LEFT JOIN (SELECT session, key, ${SUMMED} FROM hopgate.spend_rows
+          WHERE time >= $1 AND time < $2 AND session IS NOT NULL GROUP BY 1, 2) r
+          ON r.session = t.session AND r.key = t.key
+        WHERE t.start = $1 AND (${DIFFERS})`,
+      [day, day + DAY_MS],
+      READ_MS,
+    );
   }
 
   #writing(origin: string, work: (inside: SqlReader) => Promise<void>): Promise<void> {

@@ -3,28 +3,17 @@
 import type { Database } from 'bun:sqlite';
 import { openSource } from '../../lib/store/moving/source-store.ts';
 import { openStateFile } from '../../lib/store/versioned-store.ts';
-import { MIGRATIONS, type StoredRow, SUM_COLUMNS, type Sums } from '../schema.ts';
+import {
+  type HourTotals,
+  MIGRATIONS,
+  type SessionTotals,
+  type StoredRow,
+  SUM_COLUMNS,
+} from '../schema.ts';
 import { OPEN, type RowName, Spool } from '../shared/spool-store.ts';
 
 /** Milliseconds to wait for a gateway that writes. */
 export const BUSY_MS = 5000;
-
-/** Totals of one hour. */
-export interface HourTotals extends Sums {
-  readonly start: number;
-  readonly key: string;
-  /** JSON. */
-  readonly labels: string;
-  readonly model: string;
-  readonly target: string;
-}
-
-/** Totals of a session on one day. */
-export interface SessionTotals extends Sums {
-  readonly start: number;
-  readonly session: string;
-  readonly key: string;
-}
 
 /** How many rows of a day there are, and the sum of their versions. */
 export interface DayCount {
@@ -46,10 +35,13 @@ const SUMMED = SUM_COLUMNS.map((name) => {
   if (name === 'unpriced') return 'sum(cost IS NULL) AS unpriced';
   return `sum(coalesce(${name}, 0)) AS ${name}`;
 }).join(', ');
-const BEYOND = SUM_COLUMNS.map((name) => `t.${name} - coalesce(r.${name}, 0) AS ${name}`).join(
-  ', ',
+/** SQL: what totals `t` count beyond the rows of `r`. */
+export const BEYOND = SUM_COLUMNS.map(
+  (name) => `t.${name} - coalesce(r.${name}, 0) AS ${name}`,
+).join(', ');
+export const DIFFERS = SUM_COLUMNS.map((name) => `t.${name} <> coalesce(r.${name}, 0)`).join(
+  ' OR ',
 );
-const DIFFERS = SUM_COLUMNS.map((name) => `t.${name} <> coalesce(r.${name}, 0)`).join(' OR ');
 
 const NAMED =
   'EXISTS (SELECT 1 FROM shared_rows s WHERE s.time = spend.time AND s.spend = spend.id)';
@@ -99,12 +91,21 @@ export class SpendFile {
     return this.#db.query<{ id: string }, []>('SELECT id FROM spool').get()?.id;
   }
 
-  /** Rows came from this database, by a move. */
+  /** Rows or totals came from this database, by a move. */
   hasImports(database: string | undefined): boolean {
     if (!this.#isNamed || database === undefined) return false;
-    return (
-      this.#db.query('SELECT 1 FROM imports WHERE database = ? LIMIT 1').get(database) !== null
+    const rows = this.#db.query<unknown, [string]>(
+      'SELECT 1 FROM imports WHERE database = ? LIMIT 1',
     );
+    return rows.get(database) !== null || this.takenThrough(database) !== undefined;
+  }
+
+  /** The hour up to which totals were taken from this database; undefined: none were. */
+  takenThrough(database: string | undefined): number | undefined {
+    if (!this.#isNamed || database === undefined) return undefined;
+    return this.#db
+      .query<{ through: number }, [string]>('SELECT through FROM taken_totals WHERE database = ?')
+      .get(database)?.through;
   }
 
   /** The row behind which the next one is not moved yet. A file that begins anew uses its ids again. */
@@ -174,6 +175,7 @@ export class SpendFile {
 
   /** What totals count beyond the rows that are moved: rows that were deleted after their time. In one snapshot. */
   *totals(since: number): Iterable<HourTotals> {
+    if (!this.#hasMore('totals WHERE span = 0', 'true', since)) return;
     yield* this.#db
       .query<HourTotals, [number]>(
         `SELECT t.start, t.key, texts.text AS labels, t.model, t.target, ${BEYOND}
@@ -188,6 +190,7 @@ export class SpendFile {
 
   /** The same of sessions. */
   *sessions(since: number): Iterable<SessionTotals> {
+    if (!this.#hasMore('session_totals', 'session IS NOT NULL', since)) return;
     yield* this.#db
       .query<SessionTotals, [number]>(
         `SELECT t.start, t.session, t.key, ${BEYOND} FROM session_totals t
@@ -197,6 +200,17 @@ export class SpendFile {
           WHERE ${DIFFERS}`,
       )
       .iterate(since);
+  }
+
+  /** Totals count other tries than the rows: to add up groups of rows takes long where there are many. */
+  #hasMore(totals: string, rows: string, since: number): boolean {
+    const { counted, there } = this.#db
+      .query<{ counted: number; there: number }, [number]>(
+        `SELECT (SELECT coalesce(sum(tries), 0) FROM ${totals}) AS counted,
+          (SELECT count(*) FROM spend WHERE time >= ? AND ${rows}) AS there`,
+      )
+      .get(since)!;
+    return counted !== there;
   }
 
   /** Rows that the shared database knows, and rows that came from it, without those that wait to be sent. */

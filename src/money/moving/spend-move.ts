@@ -22,6 +22,7 @@ export interface SpendMoveOptions {
   readonly replica: string;
 }
 
+const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 const BEGINNING: RowPlace = { id: 0, time: 0 };
 const FACTS = { name: 'spend', item: 'row', engine: 'database' } as const;
@@ -154,8 +155,12 @@ function toFile({ database, path }: SpendMoveOptions): StateMove {
     async compare() {
       const file = SpendFile.open(path);
       try {
-        const { items, days } = await lacking(file, await SharedSpendRows.open(database, false));
-        return { items, missing: days.reduce((sum, day) => sum + day.missing, 0), conflicts: 0 };
+        const shared = await SharedSpendRows.open(database, false);
+        const { items, days } = await lacking(file, shared);
+        let totals = 0;
+        for await (const { hours } of withoutRows(file, shared)) totals += hours.length;
+        const missing = days.reduce((sum, day) => sum + day.missing, totals);
+        return { items: items + totals, missing, conflicts: 0 };
       } finally {
         file?.close();
       }
@@ -181,6 +186,10 @@ function toFile({ database, path }: SpendMoveOptions): StateMove {
             onProgress(done, Math.max(done, all));
           }
         }
+        for await (const { hours, sessions, through } of withoutRows(file, shared)) {
+          store.takeTotals(shared.name!, through, hours, sessions);
+          written += hours.length;
+        }
         return written;
       } finally {
         store.close();
@@ -188,6 +197,25 @@ function toFile({ database, path }: SpendMoveOptions): StateMove {
       }
     },
   };
+}
+
+/**
+ * Totals of rows that the database has deleted after their time, day by day. Those of hours in which this file counted
+ * alone are left out: its own part is among them. So are hours that were taken before.
+ */
+async function* withoutRows(file: SpendFile | undefined, shared: SharedSpendRows) {
+  const mark = await shared.mark(file?.origin);
+  const taken = file?.takenThrough(shared.name);
+  const known = Math.max(mark?.time ?? Number.NEGATIVE_INFINITY, taken ?? Number.NEGATIVE_INFINITY);
+  const from = known === Number.NEGATIVE_INFINITY ? 0 : known - (known % HOUR_MS) + HOUR_MS;
+  // The present hour is not over.
+  const to = Date.now() - (Date.now() % HOUR_MS);
+  for (const day of await shared.daysWithoutRows(from)) {
+    const end = Math.min(day + DAY_MS, to);
+    const hours = await shared.totalsWithoutRows(Math.max(day, from), end);
+    const sessions = day >= from ? await shared.sessionsWithoutRows(day) : [];
+    if (hours.length > 0) yield { hours, sessions, through: end - HOUR_MS };
+  }
 }
 
 const nameOf = ({ at, writer, n, rev }: SharedRow) => ({ at, writer, n, rev });

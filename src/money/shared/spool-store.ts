@@ -20,13 +20,14 @@ const LEASE_MS = 5000;
  * database does not take it. `spool`: this file's name among all machines, and which process sends. `shared_rows`: rows
  * of the file that the shared database knows by `at`, `writer` and `n`, or will know. Ids of rows that are gone may be
  * used again: the time tells such rows apart. `imports`: ids of rows that a move wrote, not in the order of time, and
- * from which database.
+ * from which database. `taken_totals`: up to which hour a move took totals of rows that the database has no more.
  */
 const TABLES = [
   `CREATE TABLE IF NOT EXISTS unsent (
     writer TEXT NOT NULL, n INTEGER NOT NULL, rev INTEGER NOT NULL, at INTEGER NOT NULL, written INTEGER NOT NULL,
     spend INTEGER, refused INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (writer, n, rev)) WITHOUT ROWID`,
   'CREATE INDEX IF NOT EXISTS unsent_spend ON unsent (spend)',
+  'CREATE TABLE IF NOT EXISTS taken_totals (database TEXT PRIMARY KEY, through INTEGER NOT NULL) WITHOUT ROWID',
   `CREATE TABLE IF NOT EXISTS shared_rows (
     writer TEXT NOT NULL, n INTEGER NOT NULL, at INTEGER NOT NULL, rev INTEGER NOT NULL, spend INTEGER NOT NULL,
     time INTEGER NOT NULL, PRIMARY KEY (writer, n, at)) WITHOUT ROWID`,
@@ -116,6 +117,11 @@ export class Spool {
     this.#sql.imported.run(goesOn ? before.first : first, last, database);
   }
 
+  /** Totals up to this hour were taken from a database, without their rows. Part of the caller's transaction. */
+  tookTotals(database: string, through: number): void {
+    this.#sql.tookTotals.run(database, through);
+  }
+
   /**
    * Whether this process is the one that sends; it asks again all the time. That two send at once for a moment does
    * no harm.
@@ -183,6 +189,7 @@ function statements(db: Database) {
         ORDER BY s.time LIMIT ?2`,
     ),
     forget: db.query('DELETE FROM shared_rows WHERE time = ? AND spend = ?'),
+    tookTotals: db.query('INSERT OR REPLACE INTO taken_totals VALUES (?, ?)'),
     lastImport: db.query<
       { readonly first: number; readonly last: number; readonly database: string },
       []
