@@ -2,6 +2,7 @@
 
 import { join } from 'node:path';
 import type { StateMoveOptions } from '../../cli/command.ts';
+import { memoryMove } from '../../features/memory/moving/memory-move.ts';
 import { responsesMove } from '../../features/response-store/moving/responses-move.ts';
 import type { StateMove } from '../../lib/store/state-move.ts';
 
@@ -11,8 +12,13 @@ export function stateMoves(options: StateMoveOptions): readonly StateMove[] {
 }
 
 /** What conversations left behind. */
-function conversationMoves({ home, engines, to }: StateMoveOptions): readonly StateMove[] {
+function conversationMoves({ home, config, engines, to }: StateMoveOptions): readonly StateMove[] {
   const { database, seal } = engines;
   if (database === undefined) return [];
-  return [responsesMove({ database, seal, path: join(home, 'state', 'responses.db'), to })];
+  const { enabled, external, limits, path } = config.memory;
+  const own = { database, seal, to };
+  return [
+    responsesMove({ ...own, path: join(home, 'state', 'responses.db') }),
+    ...(enabled && external === undefined ? [memoryMove({ ...own, limits, path })] : []),
+  ];
 }
