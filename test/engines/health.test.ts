@@ -73,7 +73,7 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('doctor', () => {
       database: database.url,
     });
     expect(found.map(({ about, status }) => [about, status])).toEqual([
-      ...Array.from({ length: 5 }, () => ['engine cache', 'ok']),
+      ...Array.from({ length: 6 }, () => ['engine cache', 'ok']),
       ...Array.from({ length: 4 }, () => ['engine database', 'ok']),
     ]);
     expect(found.find(({ message }) => /^(Redis|Valkey) \d/.test(message))).toBeDefined();

@@ -27,7 +27,7 @@ const BATCH_BYTES = 64_000;
 export function memoryMove(options: MemoryMoveOptions): StateMove {
   return pagedMove<MovedEvent>({
     name: 'memory',
-    item: 'event',
+    item: 'memory event',
     engine: 'database',
     open: (writes) =>
       options.to === 'engines' ? toEngines(options, writes) : toFile(options, writes),
