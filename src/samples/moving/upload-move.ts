@@ -50,7 +50,11 @@ export function uploadMove(options: UploadMoveOptions): StateMove {
       };
     },
   });
-  return { ...compared, copy: (onProgress) => copied(options, compared, onProgress) };
+  return {
+    ...compared,
+    byItself: true,
+    copy: (onProgress) => copied(options, compared, onProgress),
+  };
 }
 
 /** How samples stand in the shared list. */

@@ -69,7 +69,7 @@ export async function checkEngines({
     );
     const moves = stateMoves({ home, config, engines, to: 'engines' });
     const state = await checkMoves(
-      moves.filter(({ engine }) => up.has(engine)),
+      moves.filter(({ engine, byItself }) => up.has(engine) && byItself !== true),
       STATE_MS,
     );
     const alone = engines.objects !== undefined && engines.database === undefined;

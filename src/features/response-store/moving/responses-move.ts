@@ -62,7 +62,9 @@ async function toEngines(
     },
     async notes({ removed, erased }) {
       const left = file === undefined ? 0 : await leftThere(file, engines);
+      const unusable = file?.unusable ?? 0;
       return [
+        ...(unusable > 0 ? [`${unusable} have ids that the database cannot hold.`] : []),
         ...(removed > 0 ? [`${removed} were removed there, and are not copied again.`] : []),
         ...(erased > 0 ? [`${erased} are not copied: their memory space was erased there.`] : []),
         ...(left > 0
