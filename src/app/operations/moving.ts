@@ -4,12 +4,26 @@ import { join } from 'node:path';
 import type { StateMoveOptions } from '../../cli/command.ts';
 import { memoryMove } from '../../features/memory/moving/memory-move.ts';
 import { responsesMove } from '../../features/response-store/moving/responses-move.ts';
+import { localActor } from '../../keys/local-actor.ts';
+import { auditMove } from '../../keys/moving/audit-move.ts';
+import { keysMove } from '../../keys/moving/keys-move.ts';
 import type { StateMove } from '../../lib/store/state-move.ts';
+import { budgetsMove } from '../../limits/moving/budgets-move.ts';
 import { samplesMove } from '../../samples/moving/samples-move.ts';
 
 /** Those whose engines are configured, in the order in which they are moved. */
 export function stateMoves(options: StateMoveOptions): readonly StateMove[] {
-  return [...conversationMoves(options), ...recordingMoves(options)];
+  return [...moneyMoves(options), ...conversationMoves(options), ...recordingMoves(options)];
+}
+
+/** Who may ask, and what was used. */
+function moneyMoves({ home, engines, to }: StateMoveOptions): readonly StateMove[] {
+  const { cache, database } = engines;
+  if (database === undefined) return [];
+  const path = (name: string) => join(home, 'state', name);
+  const keys = { database, cache, path: path('keys.db'), to, actor: localActor() };
+  const budgets = { database, path: path('limits.db'), to };
+  return [keysMove(keys), auditMove(keys), budgetsMove(budgets)];
 }
 
 /** What conversations left behind. */
