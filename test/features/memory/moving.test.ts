@@ -20,7 +20,7 @@ import {
   newDatabase,
   startPostgres,
 } from '../../support/engines/database-servers.ts';
-import { cutAt, dumpOf, filesIn } from '../../support/moves.ts';
+import { beforeNth, cutAt, dumpOf, filesIn } from '../../support/moves.ts';
 import { until } from '../../support/until.ts';
 import { asked, inList, SECRET, watched } from './support.ts';
 
@@ -226,6 +226,33 @@ describe.skipIf(!HAS_POSTGRES)('a memory that is moved', () => {
     expect(missing).toBe(0);
     expect(notes).toEqual(['1 are not copied: their space was erased there.']);
     expect(await copy('engines')).toBe(0);
+  });
+
+  test('a space that is erased in the engines in the middle of a copy leaves nothing there', async () => {
+    await here(keep('ann', ...Array.from({ length: 250 }, (_, at) => `private words ${at}`)));
+    await there(keep('bob', 'other words'));
+    let erased: number | undefined;
+    // The first three make the tables; one batch is written then.
+    const busy = beforeNth(database, 5, async () => {
+      erased = await there((memory) => memory.memory.erase('ann'));
+    });
+    expect(await copy('engines', busy)).toBe(100);
+    expect(erased).toBe(100);
+    await there(async (memory) => {
+      expect(await memory.texts('ann')).toEqual([]);
+      expect(await memory.texts('bob')).toEqual(['other words']);
+    });
+    expect(await copy('engines')).toBe(0);
+  });
+
+  test('two copies at once write each event once', async () => {
+    const texts = Array.from({ length: 250 }, (_, at) => `event number ${at}`);
+    await here(keep('ann', ...texts));
+    await Promise.all([copy('engines'), copy('engines')]);
+    await there(async (memory) => {
+      expect(await memory.texts('ann')).toEqual(texts);
+    });
+    expect(await counts('engines')).toEqual({ items: 250, missing: 0, conflicts: 0 });
   });
 
   test('an event that was removed in the engines after a copy does not come back', async () => {

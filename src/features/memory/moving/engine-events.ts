@@ -35,6 +35,8 @@ const TABLES = ['memory_events', 'moved_items', 'erasures'] as const;
 const PAGE = 200;
 const READ_MS = 10_000;
 const WRITE_MS = 20_000;
+/** Events that are written before the planner is told of them the first time; then after twice as many. */
+const ANALYZE_FIRST = 1000;
 
 /** An event of the source, and what is known of it there. */
 interface Looked {
@@ -52,6 +54,8 @@ export class EngineEvents {
   readonly #sealed: SealedEvents;
   readonly #there: ReadonlySet<string>;
   readonly #ahead: ClockAhead;
+  #written = 0;
+  #analyzeAt = ANALYZE_FIRST;
   /** Events that were sealed with a secret that is not known here. */
   unreadable = 0;
 
@@ -93,7 +97,7 @@ export class EngineEvents {
         ReadEvent & { seq: number; space: string; bytes: number }
       >(
         `SELECT e.seq, s.name AS space, e.bytes, ${COLUMNS} FROM hopgate.memory_events e
-           JOIN hopgate.memory_spaces s ON s.id = e.space AND s.name IS NOT NULL
+           CROSS JOIN LATERAL (SELECT name FROM hopgate.memory_spaces WHERE id = e.space AND name IS NOT NULL LIMIT 1) s
            WHERE e.seq > $1 ORDER BY e.seq LIMIT ${PAGE}`,
         [last],
         READ_MS,
@@ -116,9 +120,8 @@ export class EngineEvents {
     >(
       `SELECT v.seq, v.space AS place, g.space, g.id, v.model, v.signs, v.vector
          FROM unnest($1::text[], $2::text[]) AS g (space, id)
-         JOIN hopgate.memory_spaces s ON s.name = g.space
-         JOIN hopgate.memory_events e ON e.space = s.id AND e.id = g.id
-         JOIN hopgate.memory_vectors v ON v.seq = e.seq`,
+         CROSS JOIN LATERAL (${EVENT}) e
+         CROSS JOIN LATERAL (SELECT * FROM hopgate.memory_vectors WHERE seq = e.seq LIMIT 1) v`,
       [events.map(({ space }) => space), events.map(({ event }) => event.id)],
       READ_MS,
     );
@@ -158,15 +161,11 @@ export class EngineEvents {
            ${has('memory_events') ? COLUMNS : 'NULL AS id'}
          FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[])
            WITH ORDINALITY AS g (space, hash, id, time, place)
-         ${
-           has('memory_events')
-             ? `LEFT JOIN hopgate.memory_spaces s ON s.name = g.space
-                LEFT JOIN hopgate.memory_events e ON e.space = s.id AND e.id = g.id`
-             : ''
-         }
+         ${has('memory_events') ? `LEFT JOIN LATERAL (${EVENT}) e ON true` : ''}
          ${
            has('moved_items')
-             ? `LEFT JOIN hopgate.moved_items m ON m.kind = '${KIND}' AND m.owner = g.hash AND m.id = g.id`
+             ? `LEFT JOIN LATERAL (SELECT form FROM hopgate.moved_items
+                  WHERE kind = '${KIND}' AND owner = g.hash AND id = g.id LIMIT 1) m ON true`
              : ''
          }
          ORDER BY g.place`,
@@ -205,7 +204,7 @@ export class EngineEvents {
   async write(given: readonly EventWithVector[]): Promise<number> {
     const { database, limits, origin } = this.#options;
     try {
-      return await database.transaction(async (inside) => {
+      const count = await database.transaction(async (inside) => {
         await beforeErasures(inside);
         // An erasure has it, too: it comes before what is read here, or after what is written.
         await inside.query('SELECT hopgate.memory_lock($1)', [given.map(({ space }) => space)]);
@@ -228,12 +227,26 @@ export class EngineEvents {
         await noteMoved(inside, KIND, origin, moved);
         return missing.length;
       }, WRITE_MS);
+      await this.#analyze(count);
+      return count;
     } catch (thrown) {
       const { code } = thrown as { code?: unknown };
       if (code === 'HG001') throw spaceIsFull(limits);
       if (code === 'HG002') throw memoryIsFull(limits);
       throw thrown;
     }
+  }
+
+  /** Without statistics the functions of the memory read all of a table that was just filled. */
+  async #analyze(count: number): Promise<void> {
+    this.#written += count;
+    if (this.#written < this.#analyzeAt) return;
+    this.#analyzeAt *= 2;
+    await this.#options.database.query(
+      'ANALYZE hopgate.memory_events, hopgate.memory_terms, hopgate.moved_items',
+      [],
+      WRITE_MS,
+    );
   }
 
   async #put(
@@ -263,8 +276,7 @@ export class EngineEvents {
       const some = given.filter(({ vector }) => vector.model === model);
       const rows = await inside.query<{ seq: number; space: number; at: number }>(
         `SELECT e.seq, e.space, g.place - 1 AS at FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS g (space, id, place)
-           JOIN hopgate.memory_spaces s ON s.name = g.space
-           JOIN hopgate.memory_events e ON e.space = s.id AND e.id = g.id`,
+           CROSS JOIN LATERAL (${EVENT}) e`,
         [some.map(({ space }) => space), some.map(({ id }) => id)],
       );
       const sealed = rows.map(({ seq, space, at }) => {
@@ -301,7 +313,8 @@ export class EngineEvents {
     return database.query(
       `SELECT s.name AS space, count(*) AS count FROM unnest($1::text[], $2::text[]) AS g (owner, id)
          JOIN hopgate.memory_spaces s ON encode(sha256(convert_to(s.name, 'UTF8')), 'hex') = g.owner
-         JOIN hopgate.memory_events e ON e.space = s.id AND e.id = g.id ${elsewhere} GROUP BY s.name ORDER BY s.name`,
+         CROSS JOIN LATERAL (SELECT 1 FROM hopgate.memory_events WHERE space = s.id AND id = g.id LIMIT 1) e
+         ${elsewhere} GROUP BY s.name ORDER BY s.name`,
       [items.map(({ owner }) => owner), items.map(({ id }) => id)],
       READ_MS,
     );
@@ -309,5 +322,10 @@ export class EngineEvents {
 }
 
 export const vectorKey = (space: string, id: string): string => `${space}\n${id}`;
+
+/** The event of `g`. Looked up by the index, whatever the planner knows of tables that were just filled. */
+const EVENT = `SELECT e.* FROM hopgate.memory_spaces s
+  CROSS JOIN LATERAL (SELECT * FROM hopgate.memory_events WHERE space = s.id AND id = g.id LIMIT 1) e
+  WHERE s.name = g.space LIMIT 1`;
 
 const COLUMNS = "e.id, e.time, encode(e.body, 'base64') AS body, e.importance";
