@@ -20,16 +20,20 @@ export interface FolderSample {
 
 const PAGE = 200;
 
-/** Some at a time, entry by entry. */
+/**
+ * Some at a time, entry by entry.
+ * @param until in milliseconds since 1970: those that began later are left out
+ */
 export function* folderSamples(
   root: string,
   known: KnownSamples,
+  until: number,
 ): Generator<readonly FolderSample[]> {
   let page: FolderSample[] = [];
   for (const entry of ENTRIES) {
     for (const [id, files] of samplesOf(root, entry)) {
       const meta = readWhole(root, entry, id) ?? readMeta(root, entry, id, files);
-      if (meta.state === 'open' || !isOwn(meta, known)) continue;
+      if (meta.state === 'open' || meta.time > until || !isOwn(meta, known)) continue;
       const space = meta.memory_space ?? '';
       page.push({
         id,

@@ -204,6 +204,16 @@ describe.skipIf(!HAS_POSTGRES || !HAS_OBJECTS)('recorded exchanges that are move
     await Promise.all(open.splice(0).map((one) => one.close(true)));
   });
 
+  test('the copy does not wait for what a busy gateway records meanwhile', async () => {
+    await record(['one']);
+    const started = move('engines');
+    await Bun.sleep(5);
+    await record(['recorded meanwhile']);
+    expect(await started.copy(() => {})).toBe(1);
+    expect((await started.compare()).missing).toBe(0);
+    expect(await counts('engines')).toMatchObject({ items: 2, missing: 0 });
+  });
+
   test('samples of a space that was erased in the engines are not uploaded', async () => {
     await record(['private words', 'ann'], ['other words', 'bob']);
     const other = start();
