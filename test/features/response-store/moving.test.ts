@@ -223,7 +223,7 @@ describe.skipIf(!HAS_POSTGRES)('responses that are moved', () => {
     const { items, missing, notes } = await move('engines').compare();
     expect([items, missing]).toEqual([1, 0]);
     expect(notes).toEqual([
-      '1 that were on both sides were removed on this machine, and are still there: delete there what must not stay.',
+      '1 that were on both sides are not on this machine any more, but still there: delete there what must not stay.',
     ]);
     expect(await copy('engines')).toBe(0);
   });

@@ -257,7 +257,7 @@ export class EngineEvents {
     const { limits } = this.#options;
     const given: object[] = [];
     for (const { space, event } of events) {
-      const checked = { ...event, source: event.source ?? '', tags: event.tags ?? [] };
+      const checked = { ...event, source: event.source ?? '' };
       given.push(this.#sealed.sealed(space, checked));
     }
     await inside.query('SELECT hopgate.memory_put($1, $2, $3, $4, 0, 0)', [

@@ -136,7 +136,7 @@ export function fileEventWriter(path: string, limits: MemoryLimits): FileEventWr
         for (const one of given) {
           const { space, event, vector } = one;
           if (standingIn(db, moved, one) !== 'missing') continue;
-          const checked = { ...event, source: event.source ?? '', tags: event.tags ?? [] };
+          const checked = { ...event, source: event.source ?? '' };
           if (store.get(space, event.id) === undefined) store.add(space, [checked]);
           else store.change(space, checked);
           if (vector !== undefined) {

@@ -19,14 +19,8 @@ export interface StoredVector {
 }
 
 /** Equal for events that say the same. */
-export const formOf = ({
-  id,
-  time,
-  text,
-  source = '',
-  tags = [],
-  importance,
-}: MemoryEvent): string => nameHash(JSON.stringify([id, time, text, source, tags, importance]));
+export const formOf = ({ id, time, text, source = '', tags, importance }: MemoryEvent): string =>
+  nameHash(JSON.stringify([id, time, text, source, tags, importance]));
 
 /** Forms of an event: here, where it comes from, and as it was when a move wrote it last. */
 export interface Forms {
