@@ -37,9 +37,31 @@ export async function dumpOf(database: Sql): Promise<string> {
   return parts.join('\n');
 }
 
+/** The same database, but something else happens before its n-th transaction from now on. */
+export function beforeNth(inner: Sql, transaction: number, work: () => Promise<unknown>): Sql {
+  let count = 0;
+  return sameBut(inner, async (...given) => {
+    if (++count === transaction) await work();
+    return inner.transaction(...given);
+  });
+}
+
 /** The same database, but its n-th transaction from now on fails: before it ends, or after, when its answer is lost. */
 export function cutAt(inner: Sql, transaction: number, when: 'before' | 'after'): Sql {
   let count = 0;
+  return sameBut(inner, async (work, deadlineMs) => {
+    const isCut = ++count === transaction;
+    const answer = await inner.transaction(async (inside) => {
+      const result = await work(inside);
+      if (isCut && when === 'before') throw new Error('cut');
+      return result;
+    }, deadlineMs);
+    if (isCut) throw new Error('cut');
+    return answer;
+  });
+}
+
+function sameBut(inner: Sql, transaction: Sql['transaction']): Sql {
   return {
     get state() {
       return inner.state;
@@ -48,15 +70,6 @@ export function cutAt(inner: Sql, transaction: number, when: 'before' | 'after')
     examine: () => inner.examine(),
     close: () => inner.close(),
     query: (...given) => inner.query(...given),
-    async transaction(work, deadlineMs) {
-      const isCut = ++count === transaction;
-      const answer = await inner.transaction(async (inside) => {
-        const result = await work(inside);
-        if (isCut && when === 'before') throw new Error('cut');
-        return result;
-      }, deadlineMs);
-      if (isCut) throw new Error('cut');
-      return answer;
-    },
+    transaction,
   };
 }

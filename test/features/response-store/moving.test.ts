@@ -16,11 +16,14 @@ import type { MoveDirection } from '../../../src/lib/store/state-move.ts';
 import { textSeal } from '../../../src/lib/store/text-seal.ts';
 import {
   type DatabaseServer,
+  HAS_BOUNCER,
   HAS_POSTGRES,
   newDatabase,
+  startBouncer,
   startPostgres,
 } from '../../support/engines/database-servers.ts';
 import { cutAt, dumpOf, filesIn } from '../../support/moves.ts';
+import { databaseOn } from '../../support/shared-responses.ts';
 import { conversation, itemText, storedRow } from '../../support/stored-rows.ts';
 
 const SECRET = 'a secret of the tests, long enough to seal texts';
@@ -220,7 +223,7 @@ describe.skipIf(!HAS_POSTGRES)('responses that are moved', () => {
     const { items, missing, notes } = await move('engines').compare();
     expect([items, missing]).toEqual([1, 0]);
     expect(notes).toEqual([
-      '1 that were on both sides were removed on this machine, and are still there: delete there what must not stay.',
+      '1 that were on both sides are not on this machine any more, but still there: delete there what must not stay.',
     ]);
     expect(await copy('engines')).toBe(0);
   });
@@ -332,6 +335,29 @@ describe.skipIf(!HAS_POSTGRES)('responses that are moved', () => {
     await inFile(async (store) => {
       expect(await conversation(store, 'mine')).toEqual(['in mine', 'to mine']);
     });
+  });
+
+  test('an id that the database cannot hold keeps none of the others back', async () => {
+    await keep(
+      storedRow('one'),
+      storedRow('x'.repeat(600)),
+      storedRow('nul\0'),
+      storedRow('two', 'one'),
+    );
+    expect(await copy('engines')).toBe(2);
+    const { items, missing, notes } = await move('engines').compare();
+    expect([items, missing, notes]).toEqual([2, 0, ['2 have ids that the database cannot hold.']]);
+  });
+
+  test.skipIf(!HAS_BOUNCER)('a copy goes through PgBouncer', async () => {
+    const bouncer = await startBouncer(server);
+    const pooled = databaseOn(bouncer.port);
+    await keep(...many(70));
+    expect(await copy('engines', pooled)).toBe(70);
+    expect((await move('engines', pooled).compare()).missing).toBe(0);
+    expect(await copy('embedded', pooled, join(folder, 'other.db'))).toBe(70);
+    await pooled.close();
+    await bouncer.stop();
   });
 
   test('a file of a newer version, and one that is no database, are refused with their names', async () => {

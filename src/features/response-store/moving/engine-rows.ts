@@ -118,7 +118,8 @@ export class EngineRows {
       const page: readonly EngineKey[] = await this.#options.database.query<EngineKey>(
         `SELECT owner, r.id, space, began, bytes, thread,
              extract(epoch FROM coalesce(t.used, to_timestamp(created)))::float8 * 1000 AS used
-           FROM hopgate.responses r LEFT JOIN hopgate.response_threads t ON t.id = r.thread
+           FROM hopgate.responses r
+           LEFT JOIN LATERAL (SELECT used FROM hopgate.response_threads WHERE id = r.thread LIMIT 1) t ON true
            WHERE (owner, r.id) > ($1, $2) ORDER BY owner, r.id LIMIT ${PAGE}`,
         [last?.owner ?? '', last?.id ?? ''],
         READ_MS,
@@ -156,13 +157,14 @@ export class EngineRows {
     }
     const of = (table: (typeof TABLES)[number], found: string) =>
       this.#there.has(table) ? found : 'false';
-    const same = (table: string) =>
-      `EXISTS (SELECT 1 FROM hopgate.${table} t WHERE t.owner = g.owner AND t.id = g.id`;
+    // Looked up by the index, whatever the planner knows of tables that were just filled.
+    const has = (table: string, more = '') =>
+      `(SELECT 1 FROM hopgate.${table} t WHERE t.owner = g.owner AND t.id = g.id ${more} LIMIT 1) IS NOT NULL`;
     const rows = await reader.query<{ standing: Standing }>(
       `SELECT CASE
-           WHEN ${of('responses', `${same('responses')})`)} THEN 'there'
-           WHEN ${of('moved_items', `${same('moved_items')} AND t.kind = '${KIND}')`)} THEN 'removed'
-           WHEN ${of('response_deletions', `${same('response_deletions')})`)} THEN 'removed'
+           WHEN ${of('responses', has('responses'))} THEN 'there'
+           WHEN ${of('moved_items', has('moved_items', `AND t.kind = '${KIND}'`))} THEN 'removed'
+           WHEN ${of('response_deletions', has('response_deletions'))} THEN 'removed'
            WHEN ${of('erasures', isErased('g.space', 'g.began'))} THEN 'erased'
            WHEN ${of('response_erasures', 'EXISTS (SELECT 1 FROM hopgate.response_erasures e WHERE e.space = g.space AND e.at >= g.began)')}
              THEN 'erased'
@@ -246,8 +248,8 @@ export class EngineRows {
         : `WHERE NOT EXISTS (SELECT 1 FROM hopgate.moved_items m
              WHERE m.kind = '${KIND}' AND m.owner = g.owner AND m.id = g.id AND m.origin = '${origin}')`;
     const [row] = await database.query<{ n: number }>(
-      `SELECT count(*) AS n FROM hopgate.responses
-         JOIN unnest($1::text[], $2::text[]) AS g (owner, id) USING (owner, id) ${elsewhere}`,
+      `SELECT count(*) AS n FROM unnest($1::text[], $2::text[]) AS g (owner, id)
+         CROSS JOIN LATERAL (SELECT 1 FROM hopgate.responses WHERE owner = g.owner AND id = g.id LIMIT 1) r ${elsewhere}`,
       [items.map(({ owner }) => owner), items.map(({ id }) => id)],
       READ_MS,
     );
@@ -263,8 +265,8 @@ async function threadsOf(
   const later = rows.filter(({ response }) => response.previous !== undefined);
   if (later.length === 0) return new Map();
   const found = await inside.query<{ owner: string; id: string; thread: string }>(
-    `SELECT owner, id, thread FROM hopgate.responses
-       JOIN (SELECT DISTINCT * FROM unnest($1::text[], $2::text[]) AS u (owner, id)) AS g USING (owner, id)`,
+    `SELECT g.owner, g.id, r.thread FROM unnest($1::text[], $2::text[]) AS g (owner, id)
+       CROSS JOIN LATERAL (SELECT thread FROM hopgate.responses WHERE owner = g.owner AND id = g.id LIMIT 1) r`,
     [
       later.map(({ response }) => response.owner),
       later.map(({ response }) => response.previous ?? null),

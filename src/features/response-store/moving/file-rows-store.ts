@@ -3,6 +3,7 @@
 import { type MovedInFile, movedInFile } from '../../../lib/store/moving/moved-store.ts';
 import type { Standing } from '../../../lib/store/moving/paged-move.ts';
 import { openSource, type SourceFile } from '../../../lib/store/moving/source-store.ts';
+import { isUsable } from '../shared/shared-row.ts';
 import { VERSION } from '../sqlite-store.ts';
 import { type StoredResponse, unpack } from '../stored-response.ts';
 
@@ -29,11 +30,19 @@ const PAGE = 500;
 /** The time of a response is that of its answer: its request came at most so much earlier. */
 const LONGEST_MS = 3_600_000;
 
+interface ListedRow extends Omit<RowKey, 'began'> {
+  readonly place: number;
+  readonly previous: string | null;
+  /** Seconds since 1970. */
+  readonly created: number;
+}
+
 type StoredRow = Parameters<typeof unpack>[0] & Pick<FileRow, 'thread' | 'used'>;
 
 export class FileRows {
   readonly #file: SourceFile;
   readonly #moved: MovedInFile;
+  unusable = 0;
 
   private constructor(file: SourceFile) {
     this.#file = file;
@@ -50,17 +59,21 @@ export class FileRows {
     return this.#file.db.query<{ n: number }, []>('SELECT count(*) AS n FROM responses').get()!.n;
   }
 
+  /** Rows whose ids the database cannot hold are left out, and counted. */
   *pages(): Generator<readonly RowKey[]> {
     const { db, version } = this.#file;
     const space = version > 1 ? 'space' : 'NULL AS space';
-    const query = db.query<Omit<RowKey, 'began'> & { place: number; created: number }, [number]>(
-      `SELECT rowid AS place, owner, id, ${space}, created, bytes FROM responses
+    this.unusable = 0;
+    const query = db.query<ListedRow, [number]>(
+      `SELECT rowid AS place, owner, id, previous, ${space}, created, bytes FROM responses
          WHERE rowid > ? ORDER BY rowid LIMIT ${PAGE}`,
     );
     for (let last = Number.MIN_SAFE_INTEGER; ; ) {
       const rows = query.all(last);
-      if (rows.length > 0) {
-        yield rows.map(({ created, ...row }) => ({ ...row, began: created * 1000 - LONGEST_MS }));
+      const page = rows.filter(({ id, previous }) => isUsable(id) && isUsable(previous ?? ''));
+      this.unusable += rows.length - page.length;
+      if (page.length > 0) {
+        yield page.map(({ created, ...row }) => ({ ...row, began: created * 1000 - LONGEST_MS }));
       }
       if (rows.length < PAGE) return;
       last = rows.at(-1)!.place;

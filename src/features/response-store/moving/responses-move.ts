@@ -62,12 +62,14 @@ async function toEngines(
     },
     async notes({ removed, erased }) {
       const left = file === undefined ? 0 : await leftThere(file, engines);
+      const unusable = file?.unusable ?? 0;
       return [
+        ...(unusable > 0 ? [`${unusable} have ids that the database cannot hold.`] : []),
         ...(removed > 0 ? [`${removed} were removed there, and are not copied again.`] : []),
         ...(erased > 0 ? [`${erased} are not copied: their memory space was erased there.`] : []),
         ...(left > 0
           ? [
-              `${left} that were on both sides were removed on this machine, and are still there: delete there what must not stay.`,
+              `${left} that were on both sides are not on this machine any more, but still there: delete there what must not stay.`,
             ]
           : []),
       ];
@@ -92,9 +94,8 @@ async function toFile(
 ): Promise<MovePass<EngineKey>> {
   const { path, ...rest } = options;
   const engines = await EngineRows.open({ ...rest, origin: originOf(path) }, false);
-  if (writes) openResponseFile(path, BUSY_MS).close();
-  const file = FileRows.open(path);
   const target = writes ? openResponseFile(path, BUSY_MS) : undefined;
+  const file = FileRows.open(path);
   let sealed = 0;
   return {
     count: () => engines.count(),
