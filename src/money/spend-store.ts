@@ -203,7 +203,7 @@ export class SpendStore implements SpendReader {
     });
   }
 
-  /** Deletes some of the rows from before a time, and none that are for a shared database. True: there are more. */
+  /** Deletes some of the rows from before a time, and none that this gateway wrote for a shared database. True: there are more. */
   dropBefore(time: number, most: number): boolean {
     const drop = this.spool === undefined ? this.#sql.dropRows : this.spool.dropRows;
     return drop.run(time, most).changes === most;

@@ -100,7 +100,7 @@ export class Spool {
     return this.#sql.isOpen.get(writer, n) !== null;
   }
 
-  /** Ids of rows from before a time, some of the oldest, that the database has. */
+  /** Ids of rows from before a time, some of the oldest, that the database has. Imported ones may be of another one. */
   sentBefore(time: number, most: number): readonly number[] {
     return this.#sql.sentBefore.all(time, most).map(({ id }) => id);
   }
@@ -153,7 +153,7 @@ export class Spool {
       .immediate();
   }
 
-  /** Deletes rows from before a time, some of the oldest, that were never meant for the database. */
+  /** Deletes rows from before a time, some of the oldest, that this gateway did not write for the database. */
   get dropRows() {
     return this.#sql.dropRows;
   }
@@ -174,7 +174,8 @@ function statements(db: Database) {
     refuse: db.query('UPDATE unsent SET refused = 1 WHERE writer = ? AND n = ? AND rev = ?'),
     dropRows: db.query<unknown, [number, number]>(
       `DELETE FROM spend WHERE time < ?1 AND id IN (SELECT id FROM spend ORDER BY id LIMIT ?2)
-        AND NOT EXISTS (SELECT 1 FROM shared_rows s WHERE s.time = spend.time AND s.spend = spend.id)`,
+        AND (NOT EXISTS (SELECT 1 FROM shared_rows s WHERE s.time = spend.time AND s.spend = spend.id)
+          OR EXISTS (SELECT 1 FROM imports i WHERE spend.id BETWEEN i.first AND i.last))`,
     ),
     know: db.query('INSERT OR REPLACE INTO shared_rows VALUES (?, ?, ?, ?, ?, ?)'),
     rowOf: db.query<KnownRow, [string, number, number]>(
@@ -186,6 +187,7 @@ function statements(db: Database) {
     sentBefore: db.query<{ id: number }, [number, number]>(
       `SELECT s.spend AS id FROM shared_rows s JOIN spend ON spend.id = s.spend AND spend.time = s.time
         WHERE s.time < ?1 AND NOT EXISTS (SELECT 1 FROM unsent u WHERE u.spend = s.spend)
+          AND NOT EXISTS (SELECT 1 FROM imports i WHERE s.spend BETWEEN i.first AND i.last)
         ORDER BY s.time LIMIT ?2`,
     ),
     forget: db.query('DELETE FROM shared_rows WHERE time = ? AND spend = ?'),
