@@ -1,9 +1,9 @@
 /** Three replicas of the program on one Postgres: what they have booked is what the vendor bills, whatever breaks. */
 
-import { Database } from 'bun:sqlite';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import type { PostgresDatabase } from '../../src/engines/postgres.ts';
+import { openToRead } from '../../src/lib/store/versioned-store.ts';
 import { billFor, PRICE } from '../money/vendor.ts';
 import { HAS_CACHE, startCache } from '../support/engines/cache-servers.ts';
 import {
@@ -157,7 +157,8 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('the bill of three replicas', () =>
     for (const one of replicas) running.delete(one);
   }
 
-  async function ask({ url }: Gateway, wanted: Ask): Promise<Asked> {
+  /** @param began the first bytes are there */
+  async function ask({ url }: Gateway, wanted: Ask, began?: () => void): Promise<Asked> {
     const { key = KEY, leave } = wanted;
     const { path, body } = requestOf(wanted);
     const gone = new AbortController();
@@ -177,9 +178,13 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('the bill of three replicas', () =>
     try {
       if (leave === undefined) await answer.arrayBuffer();
       else {
-        await answer.body!.getReader().read();
+        const reader = answer.body!.getReader();
+        await reader.read();
+        began?.();
         await leave;
         gone.abort();
+        // A body that nobody holds is given up when the memory is cleaned.
+        await reader.cancel();
       }
     } catch {
       // Cut by the vendor, or left.
@@ -221,26 +226,33 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('the bill of three replicas', () =>
     return row!;
   }
   /** Rows, totals and every replica say what the vendor says; also when all have stopped, and nothing comes any more. */
-  async function expectBill(database: PostgresDatabase, replicas: readonly Gateway[]) {
+  async function expectBill(
+    database: PostgresDatabase,
+    replicas: readonly Gateway[],
+    expected = bill,
+  ) {
     await until(
-      async () => (await booked(database)).tries >= bill.tries,
-      () => JSON.stringify(bill),
+      async () => ((await booked(database).catch(() => undefined))?.tries ?? 0) >= expected.tries,
+      () => JSON.stringify(expected),
     );
-    for (const one of replicas) expect(await usageOf(one)).toEqual(bill);
+    for (const one of replicas) {
+      const found = await until(() => usageOf(one));
+      expect(found).toEqual(expected);
+    }
     await stop(replicas);
-    expect(await booked(database)).toEqual(bill);
+    expect(await booked(database)).toEqual(expected);
     for (const span of [0, 1, 2]) {
       const totals = await database.query(
         `SELECT sum(cost)::bigint AS nano, sum(tries)::bigint AS tries FROM hopgate.spend_totals WHERE span = $1`,
         [span],
         LONG,
       );
-      expect(totals).toEqual([bill]);
+      expect(totals).toEqual([expected]);
     }
     const [open] = await database.query('SELECT count(*) AS n FROM hopgate.spend_open', [], LONG);
     expect(open).toEqual({ n: 0 });
   }
-  const flat = (count: number): readonly Ask[] =>
+  const mixed = (count: number): readonly Ask[] =>
     Array.from({ length: count }, (_, i) => ({
       client: PROTOCOLS[i % 4]!,
       upstream: PROTOCOLS[(i >> 2) % 4]!,
@@ -284,7 +296,88 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('the bill of three replicas', () =>
     expect(capped!.spent).toBeGreaterThan(32 * DOLLAR);
     expect(counter).toEqual({ spent: capped!.spent, held: 0 });
   }
+
+  test('a replica that is killed and starts again on its folder has lost nothing but what had just begun', async () => {
+    const { replicas, database, config } = await start();
+    const [dying, ...living] = replicas;
+    const before = await askAll(replicas, mixed(30));
+    const leaving = Promise.withResolvers<void>();
+    const streamOn = (one: Gateway, began: () => void = () => {}) =>
+      ask(one, { ...SLOW, leave: leaving.promise }, began).catch(() => undefined);
+    const long = replicas.flatMap((one) => [streamOn(one), streamOn(one)]);
+    await until(
+      async () => (await openTries(database)).length === long.length,
+      () => JSON.stringify({ bill, files: replicas.map(fileOf) }),
+    );
+    await until(async () => (await booked(database)).tries === before.length);
+
+    // It is in the middle of these.
+    const burst = 8;
+    let begun = 0;
+    const cut = Array.from({ length: burst }, () => streamOn(dying!, () => begun++));
+    await until(() => begun === burst);
+    const meanwhile = askAll(living, mixed(60));
+    dying!.signal('SIGKILL');
+    await dying!.exited;
+    running.delete(dying!);
+    closing.push(() => dying!.stop());
+    const others = await meanwhile;
+    expect([...before, ...others].filter((one) => one?.ok !== true)).toEqual([]);
+
+    const next = await startOneGateway(config, {
+      patience: 60_000,
+      env: { HOPGATE_HOME: join(dying!.home, 'state') },
+    });
+    running.add(next);
+    await until(() => fileOf(dying!).running === 0 && fileOf(dying!).unsent === 0);
+    leaving.resolve();
+    await Promise.all([...long, ...cut]);
+    const after = await askAll([next, ...living], mixed(30));
+    await until(async () => (await openTries(database)).length === 0);
+    // A report sends what waits.
+    for (const one of [next, ...living]) await usageOf(one);
+
+    const rows = await database.query<{ request: string; ended: string; n: number }>(
+      'SELECT request, min(ended) AS ended, count(*) AS n FROM hopgate.spend_rows GROUP BY 1',
+      [],
+      LONG,
+    );
+    const found = new Map(rows.map(({ request, ...row }) => [request, row]));
+    for (const one of [...before, ...others, ...after]) {
+      expect(found.get(one!.request)).toEqual({ ended: 'done', n: 1 });
+    }
+    // As reserved, by the next process of its folder.
+    expect(rows.filter(({ ended }) => ended === 'cut').length).toBeGreaterThanOrEqual(2);
+    const missing = bill.tries - (await booked(database)).tries;
+    expect(missing).toBeGreaterThanOrEqual(0);
+    expect(missing).toBeLessThanOrEqual(burst);
+    const expected = { tries: bill.tries - missing, nano: bill.nano - missing * DOLLAR };
+    await expectBill(database, [next, ...living], expected);
+  }, 120_000);
+  const openTries = (database: PostgresDatabase) =>
+    database.query('SELECT writer, n FROM hopgate.spend_open', [], LONG);
 });
+
+const SLOW = {
+  client: 'anthropic-messages',
+  upstream: 'openai-chat',
+  model: 'slow',
+  stream: true,
+} as const;
+
+/** What the file of a replica has of tries that run, and of entries that the database has not confirmed. */
+function fileOf({ home }: Gateway): { readonly running: number; readonly unsent: number } {
+  const db = openToRead(join(home, 'state', 'state', 'spend.db'));
+  try {
+    return db
+      .query<{ running: number; unsent: number }, []>(
+        'SELECT (SELECT count(*) FROM running) AS running, (SELECT count(*) FROM unsent) AS unsent',
+      )
+      .get()!;
+  } finally {
+    db.close();
+  }
+}
 
 const PATHS: Readonly<Record<FakeProtocol, string>> = {
   'openai-chat': '/v1/chat/completions',
