@@ -217,6 +217,9 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('the bill of three replicas', () =>
       nano: Math.round(data.reduce((sum, { cost_usd }) => sum + cost_usd, 0) * 1e9),
     };
   }
+  const reportStatus = async ({ url }: Gateway) =>
+    (await fetch(`${url}/admin/v1/usage`, { headers: { authorization: `Bearer ${ADMIN}` } }))
+      .status;
   async function booked(database: PostgresDatabase) {
     const [row] = await database.query<{ nano: number; tries: number }>(
       `SELECT coalesce(sum(cost), 0)::bigint AS nano, count(*) AS tries FROM hopgate.spend_rows`,
@@ -279,7 +282,7 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('the bill of three replicas', () =>
       { ...pair, ...left, key: CAPPED },
     ]);
     const answers = await askAll(replicas, wanted);
-    expect(answers.filter((one) => one?.ok !== true)).toEqual([]);
+    expectAnswered(answers);
     expect(vendor.refusals).toEqual([]);
     await expectBill(database, replicas);
     // The counter of the budget is the sum of its key's rows, and nothing is held.
@@ -322,7 +325,7 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('the bill of three replicas', () =>
     running.delete(dying!);
     closing.push(() => dying!.stop());
     const others = await meanwhile;
-    expect([...before, ...others].filter((one) => one?.ok !== true)).toEqual([]);
+    expectAnswered([...before, ...others]);
 
     const next = await startOneGateway(config, {
       patience: 60_000,
@@ -354,9 +357,83 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('the bill of three replicas', () =>
     const expected = { tries: bill.tries - missing, nano: bill.nano - missing * DOLLAR };
     await expectBill(database, [next, ...living], expected);
   }, 120_000);
+
+  test('a database that is frozen for a while holds up no answer, and has every row once when it goes on', async () => {
+    const { replicas, database } = await start();
+    expectAnswered(await askAll(replicas, mixed(30)));
+    server.freeze();
+    // Batches are under way when it stops, and others are tried against it.
+    expectAnswered(await askAll(replicas, mixed(60)));
+    await until(async () => (await reportStatus(replicas[0]!)) === 503);
+    expectAnswered(await askAll(replicas, mixed(60)));
+    server.thaw();
+    expectAnswered(await askAll(replicas, mixed(30)));
+    await expectBill(database, replicas);
+  }, 120_000);
+
+  test('a database that is killed in the middle of batches, again and again, has every row once when it is back', async () => {
+    const { replicas, database } = await start();
+    for (let round = 0; round < 3; round++) {
+      const asking = askAll(replicas, mixed(90));
+      const before = bill.tries;
+      await until(() => bill.tries >= before + 40);
+      await server.kill();
+      expectAnswered(await asking);
+      expectAnswered(await askAll(replicas, mixed(30)));
+      await server.restart();
+    }
+    await expectBill(database, replicas);
+  }, 120_000);
+
+  test('an insert whose answer is lost is sent again, and counts once', async () => {
+    const proxy = await startFaultProxy(server.port);
+    closing.push(() => proxy.close());
+    const { replicas, database } = await start((url) => through(url, proxy.port));
+    expectAnswered(await askAll(replicas, mixed(30)));
+    for (const one of replicas) await usageOf(one);
+    proxy.loseAnswers = true;
+    const before = await booked(database);
+    expectAnswered(await askAll(replicas, mixed(60)));
+    // The database has rows of all, and no replica knows it.
+    await until(async () => (await booked(database)).tries > before.tries);
+    await until(() => replicas.every((one) => fileOf(one).unsent > 0));
+    await until(async () => (await reportStatus(replicas[0]!)) === 503);
+    expect(replicas.every((one) => fileOf(one).unsent > 0)).toBe(true);
+    proxy.loseAnswers = false;
+    proxy.cut();
+    await until(() => replicas.every((one) => fileOf(one).unsent === 0));
+    await expectBill(database, replicas);
+  }, 120_000);
+
+  test.skipIf(!HAS_BOUNCER)(
+    'through a pooler that lends connections by transaction, also one that is killed, the bill is the same',
+    async () => {
+      const bouncer = await startBouncer(server);
+      closing.push(() => bouncer.stop());
+      const { replicas, database } = await start((url) => through(url, bouncer.port));
+      const asking = askAll(replicas, mixed(90));
+      await until(() => bill.tries >= 40);
+      await bouncer.kill();
+      expectAnswered(await asking);
+      await bouncer.restart();
+      // Budgets draw through it again.
+      await until(async () => (await usageOf(replicas[0]!)) !== undefined);
+      await expectMixedTraffic(database, replicas);
+    },
+    120_000,
+  );
+
   const openTries = (database: PostgresDatabase) =>
     database.query('SELECT writer, n FROM hopgate.spend_open', [], LONG);
 });
+
+const through = (url: string, port: number) => {
+  const other = new URL(url);
+  other.port = `${port}`;
+  return other.href;
+};
+const expectAnswered = (answers: readonly (Asked | undefined)[]) =>
+  expect(answers.filter((one) => one?.ok !== true)).toEqual([]);
 
 const SLOW = {
   client: 'anthropic-messages',
