@@ -278,6 +278,8 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
       LONG,
     );
     await until(async () => (await stored()).lost === 1);
+    // The database has it before the watcher has the answer.
+    await until(() => lost.length > 0);
     expect(lost).toEqual([1]);
     expect(await stored()).toMatchObject({ tries: 1, cost: 900 });
     expect(await openRows()).toBe(0);
