@@ -165,6 +165,16 @@ BEGIN
 END;
 $$;
 `,
+  // The only replica there is may come back after its time: nobody is live then.
+  `
+DO $$
+BEGIN
+  EXECUTE replace(
+    pg_get_functiondef('hopgate.draw(text, bigint, int, jsonb, jsonb, boolean)'::regprocedure),
+    '/ 10 / replicas', '/ 10 / greatest(1, replicas)');
+END;
+$$;
+`,
 ];
 
 export class Bank {
