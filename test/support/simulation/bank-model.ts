@@ -58,7 +58,8 @@ export class BankModel {
     if (before?.seq === number) return before.answer;
     if (before !== undefined && before.seq > number) throw new Error('a draw out of order');
     for (const one of [...settled, ...wanted].flat()) {
-      if (typeof one === 'number' && !Number.isSafeInteger(one)) throw new Error(`no bigint: ${one}`);
+      if (typeof one === 'number' && !Number.isSafeInteger(one))
+        throw new Error(`no bigint: ${one}`);
     }
     this.draws++;
     const now = this.#now();
