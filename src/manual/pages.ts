@@ -66,6 +66,8 @@ import serverTools from '../../docs/server-tools.md' with { type: 'text' };
 import serverToolsChinese from '../../docs/server-tools.zh-CN.md' with { type: 'text' };
 import telemetry from '../../docs/telemetry.md' with { type: 'text' };
 import telemetryChinese from '../../docs/telemetry.zh-CN.md' with { type: 'text' };
+import troubleshooting from '../../docs/troubleshooting.md' with { type: 'text' };
+import troubleshootingChinese from '../../docs/troubleshooting.zh-CN.md' with { type: 'text' };
 import twoKeys from '../../docs/two-keys.md' with { type: 'text' };
 import twoKeysChinese from '../../docs/two-keys.zh-CN.md' with { type: 'text' };
 import websocket from '../../docs/websocket.md' with { type: 'text' };
@@ -92,6 +94,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   'changed-requests': changedRequests,
   'claude-code-on-glm': claudeCodeOnGlm,
   docker,
+  troubleshooting,
   'two-keys': twoKeys,
   configuration,
   endpoints,
@@ -121,6 +124,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   'changed-requests.zh-CN': changedRequestsChinese,
   'claude-code-on-glm.zh-CN': claudeCodeOnGlmChinese,
   'docker.zh-CN': dockerChinese,
+  'troubleshooting.zh-CN': troubleshootingChinese,
   'two-keys.zh-CN': twoKeysChinese,
   'agents.zh-CN': agentsChinese,
   'keys.zh-CN': keysChinese,
@@ -172,7 +176,13 @@ export const GROUPS: readonly PageGroup[] = [
   },
   {
     title: { en: 'Tasks', 'zh-CN': '常见任务' },
-    pages: ['claude-code-on-glm', 'two-keys', 'changed-requests', 'behind-nginx'],
+    pages: [
+      'claude-code-on-glm',
+      'two-keys',
+      'behind-nginx',
+      'changed-requests',
+      'troubleshooting',
+    ],
   },
   {
     title: { en: 'Use', 'zh-CN': '使用' },

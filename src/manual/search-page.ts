@@ -2,6 +2,7 @@
 
 import { searchWords, termOf } from '../lib/text/full-text.ts';
 import { escapeHtml } from './escape.ts';
+import type { Language } from './pages.ts';
 import { searchManual, sectionPath } from './search.ts';
 
 const HITS = 30;
@@ -9,13 +10,29 @@ const HITS = 30;
 const LONGEST = 200;
 const AROUND = 110;
 
+const TEXTS = {
+  en: {
+    nothing: 'Nothing found',
+    why: (shown: string) =>
+      `No page of the manual contains “${shown}” or a similar word. Names of notes, events, keys and errors can be searched as they are.`,
+    found: (shown: string) => `Found for “${shown}”`,
+  },
+  'zh-CN': {
+    nothing: '没有找到',
+    why: (shown: string) =>
+      `手册中没有“${shown}”或相近的词。标记、日志事件、配置项和错误的名称可以直接搜索。`,
+    found: (shown: string) => `“${shown}”的搜索结果`,
+  },
+} as const;
+
 /** The body of the results page. @param root the path of the manual */
-export function searchResults(text: string, root: string): string {
+export function searchResults(text: string, root: string, language: Language): string {
+  const texts = TEXTS[language];
   const query = text.slice(0, LONGEST);
   const shown = escapeHtml(query);
-  const hits = searchManual(query, HITS);
+  const hits = searchManual(query, HITS, language);
   if (hits.length === 0) {
-    return `<h1>Nothing found</h1>\n<p>No page of the manual contains “${shown}” or a similar word. Names of notes, events, keys and errors can be searched as they are.</p>`;
+    return `<h1>${texts.nothing}</h1>\n<p>${texts.why(shown)}</p>`;
   }
   // As beginnings of words: `configuring` marks `configuration`.
   const words = searchWords(query).map((word) => termOf(word).replace(/(?<=...)i$/, ''));
@@ -23,7 +40,7 @@ export function searchResults(text: string, root: string): string {
     (hit) =>
       `<li><a href="${escapeHtml(root + sectionPath(hit))}">${escapeHtml(hit.title)}</a><p>${excerpt(hit.text, words)}</p></li>`,
   );
-  return `<h1>Found for “${shown}”</h1>\n<ol class="hits">\n${items.join('\n')}\n</ol>`;
+  return `<h1>${texts.found(shown)}</h1>\n<ol class="hits">\n${items.join('\n')}\n</ol>`;
 }
 
 /** The text around the first match, with all matches marked. */
