@@ -7,17 +7,19 @@ import { URL_OPTION, withAccess } from './keys/index.ts';
 export const AUDIT: CommandSpec = {
   name: 'audit',
   group: 'Run',
-  summary: 'check the record of changes to keys',
+  summary: 'verify the audit log of key changes',
   description: [
-    'Each change of a key writes an entry that holds the hash of the one before it. verify reads them all and names the first that was changed, removed or moved.',
-    'The hash that it prints stands for all entries so far: noted elsewhere, it shows later whether the whole record was replaced.',
+    'Every change to a key adds an entry that contains the hash of the previous one. verify reads all entries and reports the first that was changed, removed or moved.',
+    'The hash it prints covers all entries so far. Keep a copy elsewhere to detect later whether the whole log was replaced.',
   ],
   arguments: [{ name: 'action', summary: 'what to do', choices: ['verify'], required: true }],
   options: [URL_OPTION, jsonOption()],
-  examples: [{ line: 'hopgate audit verify', summary: 'The number of entries and the last hash.' }],
+  examples: [
+    { line: 'hopgate audit verify', summary: 'Prints the number of entries and the last hash.' },
+  ],
   exits: [
     [0, 'whole'],
-    [1, 'an entry was changed, removed or moved, or the record could not be read'],
+    [1, 'an entry was changed, removed or moved, or the log could not be read'],
   ],
   run: runAudit,
 };
