@@ -138,7 +138,7 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'Settings of the classifier behind `when: { category: … }`.':
     '`when: { category: … }` 所用分类器的设置。',
   'Tokens above which a prompt is longcontext.': '提示词超过这个令牌数时，类别为 longcontext。',
-  'Model names that agents use for small side jobs.': '编程代理用于小型辅助任务的模型名称。',
+  'Model names that agents use for small side jobs.': '编程智能体用于小型辅助任务的模型名称。',
   'Names of tools that only an agent that edits code has; case does not matter.':
     '只有编辑代码的代理才有的工具名称；不区分大小写。',
   'Vendor quirks by name, laid over the built-in ones.':
