@@ -122,6 +122,7 @@ export const TOPICS: Readonly<Record<string, string>> = {
     'a/b test, weighted, weights, time of day, off-peak, 权重, 分时',
   '/limits#what-each-limit-means':
     'requests per minute, tokens per minute, concurrency, 每分钟请求数, 并发',
+  '/notes#tool_ids_rewritten': 'tool_use ids, tool call ids, call ids',
   '/notes': 'x-hopgate-notes, notes',
   '/how-it-works#health-of-targets':
     'vendor down, outage, circuit breaker, cooldown, vendor health, 熔断, 厂商故障, 冷却',
