@@ -66,7 +66,10 @@ function atBlank(text: string, from: number, last = text.length): number {
   return blank === 0 || blank > last ? from : blank;
 }
 
-/** The ranges of matches in order, without overlaps. A term matches at the beginning of a word, in Han anywhere. */
+// A shorter term marks only words that are the same to the search: `rat`, of `rate`, does not mark `ratio`.
+const BEGINNING = 5;
+
+/** The whole words that match in order, without overlaps. In Han a term matches anywhere. */
 function matchRanges(
   text: string,
   words: readonly string[],
@@ -75,10 +78,16 @@ function matchRanges(
   const lower = text.toLowerCase();
   if (lower.length !== text.length) return [];
   const found: (readonly [number, number])[] = [];
-  for (const word of new Set(words)) {
-    for (let at = lower.indexOf(word); at >= 0; at = lower.indexOf(word, at + word.length)) {
-      const inside = /[a-z0-9]/.test(word[0]!) && /[a-z0-9]/.test(lower[at - 1] ?? '');
-      if (!inside) found.push([at, at + word.length]);
+  for (const term of new Set(words)) {
+    const latin = /[a-z0-9]/.test(term[0]!);
+    for (let at = lower.indexOf(term); at >= 0; at = lower.indexOf(term, at + term.length)) {
+      if (latin && /[a-z0-9]/.test(lower[at - 1] ?? '')) continue;
+      const rest = latin ? /^[a-z0-9]*/.exec(lower.slice(at + term.length, at + 40))![0] : '';
+      const word = term + rest;
+      const same = rest === '' || term.length >= BEGINNING;
+      if (same || searchWords(word).some((one) => termOf(one) === term)) {
+        found.push([at, at + word.length]);
+      }
     }
   }
   found.sort((a, b) => a[0] - b[0] || b[1] - a[1]);

@@ -165,6 +165,14 @@ describe('Markdown', () => {
     expect(out).toContain('<ol>');
   });
 
+  test('a cell of a wide table names its column, for phones', () => {
+    const out = renderMarkdown('| `a` | [b](x.md) "q" | c |\n|---|---|---|\n| 1 | 2 | |', same);
+    expect(out).toContain('<table class="stacked">');
+    expect(out).toContain(
+      '<tr><td>1</td><td data-label="b &quot;q&quot;">2</td><td data-label="c"></td></tr>',
+    );
+  });
+
   test('no HTML and no scheme of a page gets through', () => {
     const evil = '<img src=x onerror=alert(1)> [x](javascript:alert(1)) `<script>`';
     const safe = renderMarkdown(evil, (target) => (/^https?:/.test(target) ? target : undefined));
