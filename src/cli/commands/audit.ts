@@ -31,7 +31,10 @@ async function runAudit(invocation: Invocation): Promise<number> {
     const report = await access.verifyAudit();
     if (flag('json')) out.line(JSON.stringify(report, null, 2));
     else if (report.fault !== null) err.line(`hopgate: the audit is not whole: ${report.fault}`);
-    else out.line(`${report.count} entries, whole. Last hash: ${report.head || 'none'}`);
+    else
+      out.line(
+        `${report.count} ${report.count === 1 ? 'entry' : 'entries'}, intact. Last hash: ${report.head || 'none'}`,
+      );
     return report.fault === null ? 0 : 1;
   });
 }

@@ -85,7 +85,7 @@ async function examine(invocation: Invocation): Promise<readonly Finding[]> {
     return [...problems, ...warnings, ...machine];
   }
   const { config } = result;
-  const source = `${describeSource(config.source)}${config.source.kind === 'file' ? ' is right' : ''}`;
+  const source = `${describeSource(config.source)}${config.source.kind === 'file' ? ' is valid' : ''}`;
   const hint =
     config.source.kind === 'demo'
       ? config.source.path === undefined
@@ -181,7 +181,9 @@ function printFindings({ out }: Invocation, findings: readonly Finding[]): void 
   const failed = count('fail');
   const warned = count('warn');
   if (failed === 0) {
-    out.line(warned === 0 ? 'Everything is fine.' : `Fine, with ${plural(warned, 'warning')}.`);
+    out.line(
+      warned === 0 ? 'Everything is fine.' : `Everything works, with ${plural(warned, 'warning')}.`,
+    );
   } else out.line(`${failed} ${failed === 1 ? 'thing needs' : 'things need'} attention.`);
 }
 

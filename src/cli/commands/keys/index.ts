@@ -145,7 +145,7 @@ function printIssued(issued: JsonObject, { out, err, flag }: Invocation): void {
     return;
   }
   err.line(`${String(issued.name)}: ${String(issued.id)}`);
-  err.line('The key is shown this once:');
+  err.line('The key is shown only once:');
   out.line(String(issued.key));
 }
 

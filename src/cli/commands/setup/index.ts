@@ -196,7 +196,7 @@ async function apply(
     if (job.base === undefined) continue;
     out.line(`The file as it was: ${backupPath(job.folder, job.file)}`);
   }
-  out.line(`Take it back with: hopgate setup ${client.name} --revert`);
+  out.line(`Undo it with: hopgate setup ${client.name} --revert`);
   for (const hint of hints) err.line(hint);
   if (!(await gatewayAnswers(plan.url, invocation))) {
     err.line(`No gateway answers at ${plan.url} yet: "hopgate" starts one.`);
@@ -266,8 +266,9 @@ function reverted(job: SetupJob, out: Invocation['out']): string {
     forgetEntry(folder);
   }
   const word = out.paint('green', 'Reverted.');
-  if (!exact) return `${word} What hopgate had written is out of ${file}; later changes stay.`;
-  return `${word} ${file} is ${gone ? 'gone again' : 'as it was, byte for byte'}.`;
+  if (!exact)
+    return `${word} Only what hopgate wrote was removed from ${file}; later changes stay.`;
+  return `${word} ${file} ${gone ? 'was removed' : 'is as it was, byte for byte'}.`;
 }
 
 const isEmpty = (text: string) => /^\s*(\{\s*\}\s*)?$/.test(text);
