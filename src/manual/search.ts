@@ -125,15 +125,16 @@ const HEADING = 0.9;
  * in the heading.
  */
 function aboutness(asked: ReadonlySet<string>, { section, topics }: Entry): number {
-  const words = terms(section.heading);
+  const { heading, anchor } = section;
+  const words = terms(heading);
   // `tool_text_shortened` in a question is what the question is about.
-  const names = /^\w+_\w+$/.test(section.heading) ? [words] : [];
+  const names = heading.includes('_') && /^\w+$/.test(heading) ? [words] : [];
   const within = [...topics, ...names]
     .filter((topic) => topic.isSubsetOf(asked))
     .map(({ size }) => size);
   const topic = within.length === 0 ? 0 : Math.max(...within) / asked.size;
   const part = asked.isSubsetOf(words) ? asked.size / words.size : 0;
-  return Math.max(topic, section.anchor === '' ? part : part * HEADING);
+  return Math.max(topic, anchor === '' ? part : part * HEADING);
 }
 
 /** Other words for those of a query. */
