@@ -3,7 +3,7 @@
 import { searchWords, termOf } from '../lib/text/full-text.ts';
 import { escapeHtml } from './escape.ts';
 import type { Language } from './pages.ts';
-import { searchManual, sectionPath } from './search.ts';
+import { searchManual, sectionPath, spelt } from './search.ts';
 
 const HITS = 30;
 /** The most characters of a query; every word costs a pass over the index. */
@@ -16,20 +16,23 @@ const TEXTS = {
     why: (shown: string) =>
       `No page of the manual contains “${shown}” or a similar word. Names of notes, events, keys and errors can be searched as they are.`,
     found: (shown: string) => `Found for “${shown}”`,
+    instead: (shown: string) => `Nothing was found for “${shown}”.`,
   },
   'zh-CN': {
     nothing: '没有找到',
     why: (shown: string) =>
       `手册中没有“${shown}”或相近的词。标记、日志事件、配置项和错误的名称可以直接搜索。`,
     found: (shown: string) => `“${shown}”的搜索结果`,
+    instead: (shown: string) => `没有找到“${shown}”。`,
   },
 } as const;
 
 /** The body of the results page. @param root the path of the manual */
 export function searchResults(text: string, root: string, language: Language): string {
   const texts = TEXTS[language];
-  const query = text.slice(0, LONGEST);
-  const shown = escapeHtml(query);
+  const typed = text.slice(0, LONGEST);
+  const query = spelt(typed);
+  const shown = escapeHtml(typed);
   const hits = searchManual(query, HITS, language);
   if (hits.length === 0) {
     return `<h1>${texts.nothing}</h1>\n<p>${texts.why(shown)}</p>`;
@@ -40,7 +43,8 @@ export function searchResults(text: string, root: string, language: Language): s
     (hit) =>
       `<li><a href="${escapeHtml(root + sectionPath(hit))}">${escapeHtml(hit.title)}</a><p>${excerpt(hit.text, words)}</p></li>`,
   );
-  return `<h1>${texts.found(shown)}</h1>\n<ol class="hits">\n${items.join('\n')}\n</ol>`;
+  const instead = query === typed ? '' : `<p>${texts.instead(shown)}</p>\n`;
+  return `<h1>${texts.found(escapeHtml(query))}</h1>\n${instead}<ol class="hits">\n${items.join('\n')}\n</ol>`;
 }
 
 /** The text around the first match, with all matches marked. */

@@ -10,16 +10,13 @@ interface Entry {
   readonly section: Section;
   readonly title: string;
   readonly text: string;
+  /** The terms of its heading. */
+  readonly heading: ReadonlySet<string>;
   /** The terms of each of its topics. */
   readonly topics: readonly ReadonlySet<string>[];
 }
 
-interface Index {
-  readonly texts: FullText<Entry>;
-  readonly terms: ReadonlySet<string>;
-}
-
-let index: Index | undefined;
+let index: FullText<Entry> | undefined;
 
 /** Words that people type, and the words under which the manual describes the same; each finds the others. */
 const SYNONYMS: readonly (readonly string[])[] = [
@@ -67,20 +64,20 @@ function entriesOf(page: Page): readonly Entry[] {
   const names = english === undefined ? [] : sectionsOf(english).map(sectionPath);
   return sectionsOf(page).map((section, at) => {
     const topics = page.name === 'zh-CN' ? undefined : TOPICS[names[at] ?? ''];
+    const heading = terms(section.heading);
+    // `tool_text_shortened` in a question is what the question is about.
+    const name = section.heading.includes('_') && /^\w+$/.test(section.heading) ? [heading] : [];
     return {
       section,
+      heading,
       title: topics === undefined ? section.title : `${section.title} ${topics}`,
       text: section.text,
-      topics:
-        topics === undefined ? [] : topics.split(/,\s*/).map((topic) => terms(meaning(topic))),
+      topics: [...name, ...(topics?.split(/,\s*/).map((topic) => terms(meaning(topic))) ?? [])],
     };
   });
 }
 
-function indexOf(): Index {
-  const texts = fullText(PAGES.flatMap(entriesOf));
-  return { texts, terms: new Set(texts.terms()) };
-}
+const indexed = (): FullText<Entry> => (index ??= fullText(PAGES.flatMap(entriesOf)));
 
 /** The words of a query without those of questions, as long as others are left. */
 function meaning(query: string): string {
@@ -93,26 +90,45 @@ function meaning(query: string): string {
 const MOST_CORRECTED = 8;
 const SHORTEST_CORRECTED = 4;
 
-/** A query whose unknown Latin words are replaced by the nearest ones of the manual, if one is near. */
-function corrected(query: string, known: ReadonlySet<string>): string {
+/** The query, with the nearest words of the manual in place of Latin words that are not in it. */
+export function spelt(query: string): string {
+  const known = indexed().terms;
   let left = MOST_CORRECTED;
   return query.replace(/[a-z][a-z0-9_-]*/gi, (word) => {
     const parts = searchWords(word).map(termOf);
     const unknown = word.length >= SHORTEST_CORRECTED && !parts.some((part) => known.has(part));
-    return unknown && left-- > 0 ? (nearest(termOf(word.toLowerCase()), known) ?? word) : word;
+    return unknown && left-- > 0
+      ? (written(nearest(termOf(word.toLowerCase()), known)) ?? word)
+      : word;
   });
 }
 
-/** A mistake in a short word, two in a long one. */
-function nearest(term: string, known: ReadonlySet<string>): string | undefined {
+/** A word of the manual that has the term: `prometheus` for `prometheu`, whose last letter counted as a plural's. */
+function written(term: string | undefined): string | undefined {
+  if (term === undefined) return undefined;
+  for (const { text } of PAGES) {
+    const lower = text.toLowerCase();
+    for (let at = lower.indexOf(term); at >= 0; at = lower.indexOf(term, at + 1)) {
+      if (/[a-z]/.test(lower[at - 1] ?? '')) continue;
+      const word = /^[a-z0-9]+/.exec(lower.slice(at, at + 40))?.[0] ?? term;
+      if (searchWords(word).some((one) => termOf(one) === term)) return word;
+    }
+  }
+  return term;
+}
+
+/** The term with the fewest mistakes (one in a short word, two in a long one); of several the most frequent. */
+function nearest(term: string, known: ReadonlyMap<string, number>): string | undefined {
   let best: string | undefined;
   let limit = term.length < 8 ? 1 : 2;
-  for (const one of known) {
+  let most = 0;
+  for (const [one, often] of known) {
     if (one[0] !== term[0] || Math.abs(one.length - term.length) > limit) continue;
     const distance = editDistance(term, one, limit);
-    if (distance > limit) continue;
-    if (best === undefined || distance < limit) best = one;
+    if (distance > limit || (distance === limit && best !== undefined && often <= most)) continue;
+    best = one;
     limit = distance;
+    most = often;
   }
   return best;
 }
@@ -124,17 +140,11 @@ const HEADING = 0.9;
  * How much a section is about the query as a whole, from 0 to 1: the share of a topic in the query, or of the query
  * in the heading.
  */
-function aboutness(asked: ReadonlySet<string>, { section, topics }: Entry): number {
-  const { heading, anchor } = section;
-  const words = terms(heading);
-  // `tool_text_shortened` in a question is what the question is about.
-  const names = heading.includes('_') && /^\w+$/.test(heading) ? [words] : [];
-  const within = [...topics, ...names]
-    .filter((topic) => topic.isSubsetOf(asked))
-    .map(({ size }) => size);
+function aboutness(asked: ReadonlySet<string>, { section, heading, topics }: Entry): number {
+  const within = topics.filter((topic) => topic.isSubsetOf(asked)).map(({ size }) => size);
   const topic = within.length === 0 ? 0 : Math.max(...within) / asked.size;
-  const part = asked.isSubsetOf(words) ? asked.size / words.size : 0;
-  return Math.max(topic, anchor === '' ? part : part * HEADING);
+  const part = asked.isSubsetOf(heading) ? asked.size / heading.size : 0;
+  return Math.max(topic, section.anchor === '' ? part : part * HEADING);
 }
 
 /** Other words for those of a query. */
@@ -156,11 +166,10 @@ export function searchManual(
   count: number,
   language = languageOf(query),
 ): readonly Section[] {
-  index ??= indexOf();
-  const asked = corrected(meaning(query), index.terms);
+  const asked = spelt(meaning(query));
   const words = terms(asked);
   const names = new Set(PAGES.filter((page) => page.language === language).map(({ name }) => name));
-  return index.texts
+  return indexed()
     .search(asked, Number.POSITIVE_INFINITY, related(asked))
     .map((entry) => ({
       section: entry.section,

@@ -414,6 +414,14 @@ describe('mistakes in spelling', () => {
     expect(searchManual(wrong, 3)).toEqual(searchManual(right, 3));
   });
 
+  test('the page says what it searched instead', async () => {
+    const found = await docsPage('/docs', 'promethus metrics')!.text();
+    expect(found).toContain('<h1>Found for “prometheus metrics”</h1>');
+    expect(found).toContain('<p>Nothing was found for “promethus metrics”.</p>');
+    expect(found).toContain('<mark>Prometheus</mark>');
+    expect(await docsPage('/docs', 'prometheus')!.text()).not.toContain('Nothing was found');
+  });
+
   test('a word that resembles none of the manual finds nothing', () => {
     expect(searchManual('qqqqqqqq', 3)).toEqual([]);
   });

@@ -13,8 +13,8 @@ export interface FullText<T extends Searchable> {
    * @param related other words for those of the query; they weigh less
    */
   search(query: string, count: number, related?: string): readonly T[];
-  /** All terms of the items, as {@link termOf} gives them. */
-  terms(): Iterable<string>;
+  /** Each term of the items, as {@link termOf} gives it, with the number of items that have it. */
+  readonly terms: ReadonlyMap<string, number>;
 }
 
 const HAN = /\p{Script=Han}/u;
@@ -64,10 +64,16 @@ const RELATED = 0.3;
 
 /** An index over a fixed set of items. */
 export function fullText<T extends Searchable>(items: readonly T[]): FullText<T> {
+  // Few words of a text are new.
+  const stems = new Map<string, string>();
   const counts = items.map(({ title, text }) => {
     const found = new Map<string, number>();
     const add = (word: string, weight: number) => {
-      const term = termOf(word);
+      let term = stems.get(word);
+      if (term === undefined) {
+        term = termOf(word);
+        stems.set(word, term);
+      }
       found.set(term, (found.get(term) ?? 0) + weight);
     };
     for (const word of searchWords(title)) add(word, TITLE);
@@ -81,7 +87,7 @@ export function fullText<T extends Searchable>(items: readonly T[]): FullText<T>
     for (const term of found.keys()) holding.set(term, (holding.get(term) ?? 0) + 1);
   }
   return {
-    terms: () => holding.keys(),
+    terms: holding,
     search(query, count, related = '') {
       const scores = items.map(() => 0);
       const add = (word: string, weight: number) => {
