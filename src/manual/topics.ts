@@ -88,7 +88,7 @@ export const TOPICS: Readonly<Record<string, string>> = {
     'cost, price, pricing, billing, spend, spent, usage, invoice, 费用, 计费, 价格, 成本, 用量',
   '/scale-out':
     'high availability, cluster, load balancing, replicas, postgres, postgresql, redis, valkey, s3, 高可用, 集群, 负载均衡, 数据库, 部署',
-  '/scale-out#run-it': 'kubernetes, k8s, helm, load balancer, rolling upgrade',
+  '/scale-out#run-it': 'kubernetes, k8s, helm, load balancer',
   '/scale-out#back-it-up': 'backup, pg_dump, 备份',
   '/scale-out#check-the-engines': 'health check, engine health, 健康检查',
   '/security': 'security, privacy, gdpr, data protection, secrets, 安全, 隐私',
@@ -126,4 +126,8 @@ export const TOPICS: Readonly<Record<string, string>> = {
   '/notes': 'x-hopgate-notes, notes',
   '/how-it-works#health-of-targets':
     'vendor down, outage, circuit breaker, cooldown, vendor health, 熔断, 厂商故障, 冷却',
+  '/scale-out#upgrade-it': 'rolling upgrade, rollback, downgrade replicas, 滚动升级, 回滚',
+  '/scale-out#from-one-machine-to-many':
+    'migrate state, state move, move to postgres, 数据迁移, 迁移',
+  '/scale-out#solve-problems': 'engine away, limits_unavailable, database_away, 引擎不可用',
 };
