@@ -185,7 +185,7 @@ describe.skipIf(!HAS_POSTGRES)('the replicas that run', () => {
     expect(listed.out).toContain(old.out.slice(0, 25));
     expect(listed.out).toContain(made.out.slice(0, 25));
     const verified = await world.run(['audit', 'verify', '--config', shared]);
-    expect(verified.out).toStartWith('2 entries, whole.');
+    expect(verified.out).toStartWith('2 entries, intact.');
     world.remove();
   });
 });

@@ -9,31 +9,31 @@ import { URL_OPTION, withAccess } from './keys/index.ts';
 export const AUDIT: CommandSpec = {
   name: 'audit',
   group: 'Run',
-  summary: 'check the record of changes to keys',
+  summary: 'verify the audit log of key changes',
   description: [
-    'Each change of a key writes an entry that holds the hash of the one before it. verify reads them all and names the first that was changed, removed or moved.',
-    'The hash that it prints stands for all entries so far: noted elsewhere, it shows later whether the whole record was replaced.',
+    'Every change to a key adds an entry that contains the hash of the previous one. verify reads all entries and reports the first that was changed, removed or moved.',
+    'The hash it prints covers all entries so far. Keep a copy elsewhere to detect later whether the whole log was replaced.',
   ],
   arguments: [{ name: 'action', summary: 'what to do', choices: ['verify'], required: true }],
   options: [
     {
       name: 'file',
       value: 'PATH',
-      summary: 'the file of a machine whose keys were moved, such as state/keys.db',
+      summary: 'the key file of a machine whose keys were moved, such as state/keys.db',
     },
     URL_OPTION,
     jsonOption(),
   ],
   examples: [
-    { line: 'hopgate audit verify', summary: 'The number of entries and the last hash.' },
+    { line: 'hopgate audit verify', summary: 'Prints the number of entries and the last hash.' },
     {
       line: 'hopgate audit verify --file ~/.hopgate/state/keys.db',
-      summary: 'What was written before the move to shared engines.',
+      summary: 'Verifies what was written before the move to shared engines.',
     },
   ],
   exits: [
     [0, 'whole'],
-    [1, 'an entry was changed, removed or moved, or the record could not be read'],
+    [1, 'an entry was changed, removed or moved, or the log could not be read'],
   ],
   run: runAudit,
 };
@@ -67,6 +67,9 @@ function told(
 ): number {
   if (flag('json')) out.line(JSON.stringify(report, null, 2));
   else if (report.fault !== null) err.line(`hopgate: the audit is not whole: ${report.fault}`);
-  else out.line(`${report.count} entries, whole. Last hash: ${report.head || 'none'}`);
+  else {
+    const entries = report.count === 1 ? '1 entry' : `${report.count} entries`;
+    out.line(`${entries}, intact. Last hash: ${report.head || 'none'}`);
+  }
   return report.fault === null ? 0 : 1;
 }
