@@ -6,6 +6,8 @@ import type { Block, MediaBlock, MediaSource, Sealed } from '../../../conversati
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { field, flag, kindOf, object, objects, PROTOCOL, text, wireOf } from '../wire.ts';
 import type { CallIds } from './call-ids.ts';
+import { checkPart } from './check-part.ts';
+import { hostedBlock } from './hosted-parts.ts';
 
 /**
  * The signatures that Google documents for calls which no Gemini model made
@@ -47,6 +49,7 @@ export function decodePart(part: Json, where: string, ids: CallIds): Block {
       where,
     );
   }
+  checkPart(part, where);
   const wire = wireOf(part);
   const value = part.text;
   if (value !== undefined && value !== null) {
@@ -61,12 +64,10 @@ export function decodePart(part: Json, where: string, ids: CallIds): Block {
   const result = field(part, 'functionResponse');
   if (result !== undefined) return decodeResult(result, part, `${where}.function_response`, ids);
   for (const name of ['inlineData', 'fileData'] as const) {
-    const data = field(part, name);
-    if (data === undefined) continue;
-    if (!isObject(data)) throw wrongType(`${where}.${name}`, data, 'object');
-    return mediaOf(part) ?? { type: 'opaque', name, wire };
+    if (object(field(part, name)) !== undefined)
+      return mediaOf(part) ?? { type: 'opaque', name, wire };
   }
-  return codeBlock(part, ids) ?? opaque(part);
+  return hostedBlock(part, ids) ?? opaque(part);
 }
 
 const wrongType = (where: string, value: Json, wanted: string) =>
@@ -101,7 +102,11 @@ function decodeResult(result: Json, part: JsonObject, where: string, ids: CallId
   if (response !== undefined && response !== null && !isObject(response)) {
     throw wrongType(`${where}.response`, response, 'google.protobuf.Struct');
   }
-  const media = objects(result.parts).flatMap((one) => mediaOf(one) ?? []);
+  const { parts } = result;
+  if (parts !== undefined && parts !== null && !Array.isArray(parts)) {
+    throw wrongType(`${where}.parts`, parts, 'list');
+  }
+  const media = objects(parts).flatMap((one) => mediaOf(one) ?? []);
   const { text: said, isError } = resultText(object(response) ?? {});
   return {
     type: 'tool-result',
@@ -166,40 +171,6 @@ function fileSource(file: JsonObject): MediaSource | undefined {
   const uri = text(field(file, 'fileUri'));
   if (!uri) return undefined;
   return GOOGLE_FILE.test(uri) ? { type: 'file-id', id: uri } : { type: 'url', url: uri };
-}
-
-/** The hosted tool behind `executableCode` and `codeExecutionResult`. */
-export const CODE_TOOL = 'code_execution';
-
-/** Code that Google ran, as a call of a hosted tool, and its result; undefined for other parts. */
-export function codeBlock(part: JsonObject, ids: CallIds): Block | undefined {
-  const code = object(field(part, 'executableCode'));
-  const wire = wireOf(part);
-  if (code !== undefined) {
-    const input = JSON.stringify({ code: text(code.code) ?? '' });
-    const id = ids.ofCall(text(code.id), CODE_TOOL);
-    return {
-      type: 'tool-call',
-      id,
-      name: CODE_TOOL,
-      kind: 'function',
-      input,
-      by: 'provider',
-      wire,
-    };
-  }
-  const result = object(field(part, 'codeExecutionResult'));
-  if (result === undefined) return undefined;
-  const outcome = text(result.outcome);
-  return {
-    type: 'tool-result',
-    callId: ids.ofResult(text(result.id), CODE_TOOL),
-    kind: 'function',
-    content: [textBlock(text(result.output) ?? '')],
-    isError: outcome !== undefined && outcome !== 'OUTCOME_OK',
-    by: 'provider',
-    wire,
-  };
 }
 
 /** Members beside the content of a part. */
