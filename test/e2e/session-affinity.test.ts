@@ -1,6 +1,6 @@
 /** A conversation keeps its key also where only the response that it continues tells the session. */
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { JsonObject } from '../../src/lib/json/json.ts';
 import { type FakeUpstream, say, startFakeUpstream } from '../support/fake-upstream/index.ts';
 import { type InProcess, startInProcess } from '../support/in-process.ts';
@@ -31,9 +31,6 @@ beforeAll(async () => {
     ],
   });
   upstream.answerWith(() => say('Yes.'));
-});
-afterEach(() => {
-  upstream.modelRequests.length = 0;
 });
 afterAll(async () => {
   await gateway?.stop();

@@ -63,12 +63,12 @@ export function decodePart(part: Json, where: string, ids: CallIds): Block {
   if (call !== undefined) return decodeCall(call, part, `${where}.function_call`, ids);
   const result = field(part, 'functionResponse');
   if (result !== undefined) return decodeResult(result, part, `${where}.function_response`, ids);
-  for (const name of ['inlineData', 'fileData'] as const) {
-    if (object(field(part, name)) !== undefined)
-      return mediaOf(part) ?? { type: 'opaque', name, wire };
-  }
-  return hostedBlock(part, ids) ?? opaque(part);
+  return otherBlock(part, ids);
 }
+
+/** A part of a request or an answer that is neither text nor a function's call or result. */
+export const otherBlock = (part: JsonObject, ids: CallIds): Block =>
+  mediaOf(part) ?? hostedBlock(part, ids) ?? opaque(part);
 
 const wrongType = (where: string, value: Json, wanted: string) =>
   invalid(`Invalid value at '${where}' (${wanted}), ${JSON.stringify(value).slice(0, 200)}`, where);
@@ -141,7 +141,7 @@ const asText = (value: Json): string => (typeof value === 'string' ? value : JSO
 const GOOGLE_FILE = /^(?:gs:|https:\/\/generativelanguage\.googleapis\.com\/)/;
 
 /** The media of a part with `inlineData` or `fileData`; undefined for other parts, and for kinds without a common meaning. */
-export function mediaOf(part: JsonObject): MediaBlock | undefined {
+function mediaOf(part: JsonObject): MediaBlock | undefined {
   const inline = object(field(part, 'inlineData'));
   const file = inline === undefined ? object(field(part, 'fileData')) : undefined;
   const from = inline ?? file;
@@ -183,7 +183,7 @@ const BESIDE = new Set([
 ]);
 
 /** A part without a common meaning, named after its content. */
-export function opaque(part: JsonObject): Block {
+function opaque(part: JsonObject): Block {
   const name = Object.keys(part).find((key) => !BESIDE.has(key)) ?? 'part';
   return { type: 'opaque', name, wire: wireOf(part) };
 }

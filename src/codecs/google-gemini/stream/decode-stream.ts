@@ -10,8 +10,7 @@ import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
 import { geminiNames } from '../names.ts';
 import { inBandError } from '../reply/errors.ts';
 import { AnswerCallIds } from '../request/call-ids.ts';
-import { mediaOf, opaque, sealOf } from '../request/decode-parts.ts';
-import { hostedBlock } from '../request/hosted-parts.ts';
+import { otherBlock, sealOf } from '../request/decode-parts.ts';
 import { field, flag, list, number, object, objects, text, wireOf, without } from '../wire.ts';
 import { AnswerEnd } from './answer-end.ts';
 import { PartialArguments } from './partial-arguments.ts';
@@ -171,7 +170,7 @@ export class GeminiStreamDecoder implements StreamDecoder {
       this.#call(call, part, out);
       return;
     }
-    const block = mediaOf(part) ?? hostedBlock(part, this.#ids) ?? opaque(part);
+    const block = otherBlock(part, this.#ids);
     this.#close(out);
     if (block.type === 'tool-call') {
       const { input, ...head } = block;
