@@ -60,7 +60,7 @@ afterAll(() => rm(dir, { recursive: true, force: true }));
 describe('the assertion of a service account', () => {
   test('has the header, the claims and the signature that Google wants', async () => {
     const requests: UpstreamRequest[] = [];
-    const transport = (async (request) => {
+    const transport = (async (request: UpstreamRequest) => {
       requests.push(request);
       const answer = JSON.stringify({ access_token: 'ya29.x', expires_in: 3599 });
       return { status: 200, body: { readAll: async () => Buffer.from(answer) } };
