@@ -1,7 +1,7 @@
 /** Tool pairing: repairs histories that the target would refuse, and leaves valid ones untouched. */
 
 import { withParts } from '../../conversation/edit.ts';
-import type { Notes } from '../../conversation/notes.ts';
+import { Notes } from '../../conversation/notes.ts';
 import { targetAfterRefusal } from '../../conversation/refusal.ts';
 import type { Target } from '../../conversation/target.ts';
 import type {
@@ -18,6 +18,7 @@ import {
   fitThinking,
   limitCacheMarks,
   placeThinking,
+  type SealContext,
   trimPrefill,
 } from './messages/index.ts';
 import { dropLoneReasoning, parsableInputs } from './openai/index.ts';
@@ -34,6 +35,7 @@ import {
 import { mayNeedRepair } from './prefilter.ts';
 import { isBlank, NO_CONTENT } from './replacements.ts';
 import { isContinued, mustPair, type PairingRules, type RepairCounts, rulesFor } from './rules.ts';
+import { keepSettled, unsettledTurns } from './settled-prefix.ts';
 
 export { repairBody } from './body-repair/index.ts';
 export { sanityPass } from './pairs/index.ts';
@@ -70,15 +72,16 @@ function* repairSteps(
   madeBy?: string,
 ): Steps<Conversation> {
   const rules = rulesFor(conversation, target);
-  const counts: RepairCounts = { blank: 0, thinking: 0, foreign: 0, cache: 0 };
+  const counts = noCounts();
+  const noted = notes.size;
   const unchecked = target.profile.anySignature === true;
   const sealContext = { provider: target.provider, madeBy, unchecked };
-  const cleaned = clean(conversation, rules, sealContext, notes, counts);
-  yield;
-  const matched = yield* pairUp(cleaned, conversation, rules, notes, counts);
-  yield;
-  // After pairing, which turns some of the vendor's calls into the client's.
-  const paired = withParsableInputs(matched, rules, notes);
+  const paired =
+    (yield* pairedBefore(conversation, target, rules, sealContext)) ??
+    (yield* pair(conversation, rules, sealContext, notes, counts));
+  if (paired === conversation && notes.size === noted && isNothing(counts)) {
+    keepSettled(conversation, target, madeBy);
+  }
   yield;
   const finished = yield* finish(paired, rules, unchecked, notes, counts);
   noteCounts(counts, notes);
@@ -89,6 +92,44 @@ function* repairSteps(
   const blocks = [{ type: 'text', text: NO_CONTENT } as const];
   return withParts(finished, { turns: [{ role: 'user', blocks }] });
 }
+
+/** The same conversation, where nothing of it that is new since it was let through before needs a change. */
+function* pairedBefore(
+  conversation: Conversation,
+  target: Target,
+  rules: PairingRules,
+  sealContext: SealContext,
+): Steps<Conversation | undefined> {
+  const turns = unsettledTurns(conversation, target, sealContext.madeBy);
+  if (turns === undefined) return undefined;
+  const rest = withParts(conversation, { turns });
+  const notes = new Notes();
+  const counts = noCounts();
+  const paired = yield* pair(rest, rules, sealContext, notes, counts);
+  const isSame = paired === rest && notes.size === 0 && isNothing(counts);
+  return isSame ? conversation : undefined;
+}
+
+/** What does not depend on where in the history a turn stands, and pairing. */
+function* pair(
+  conversation: Conversation,
+  rules: PairingRules,
+  sealContext: SealContext,
+  notes: Notes,
+  counts: RepairCounts,
+): Steps<Conversation> {
+  const cleaned = clean(conversation, rules, sealContext, notes, counts);
+  yield;
+  const matched = yield* pairUp(cleaned, conversation, rules, notes, counts);
+  yield;
+  // After pairing, which turns some of the vendor's calls into the client's.
+  return withParsableInputs(matched, rules, notes);
+}
+
+const noCounts = (): RepairCounts => ({ blank: 0, thinking: 0, foreign: 0, cache: 0 });
+
+const isNothing = ({ blank, thinking, foreign, cache }: RepairCounts): boolean =>
+  blank + thinking + foreign + cache === 0;
 
 /** Makes the arguments of calls parsable. The Messages codec writes objects itself. */
 function withParsableInputs(

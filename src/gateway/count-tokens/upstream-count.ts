@@ -4,6 +4,7 @@ import type { Codec } from '../../codecs/codec.ts';
 import { GatewayError } from '../../conversation/errors.ts';
 import { Notes } from '../../conversation/notes.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
+import { wholeBytes } from '../../lib/bytes/byte-list.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../../lib/http/headers.ts';
 import { isObject, splice, tryParse } from '../../lib/json/json.ts';
 import { Abort } from '../../lib/loop/abort.ts';
@@ -41,7 +42,7 @@ export async function nativeCount(
   const { protocol } = exchange;
   if (target.protocol !== protocol.name || target.profile.countTokens === false) return undefined;
   try {
-    const asked = shapeBytes(request.bytesFor(target.model), target.profile, new Notes());
+    const asked = wholeBytes(shapeBytes(request, target, new Notes()));
     const address = protocol.addressed?.(asked, target.model, 'count') ?? {
       path: `${protocol.upstreamPath}/${COUNTS[protocol.name] ?? 'count_tokens'}`,
       body: withoutOutputCap(asked),
