@@ -151,12 +151,7 @@ describe('an answer', () => {
       socket.create({ model: 'via-chat', input: 'Hello.' });
       const id = idOf(await socket.last());
       socket.close();
-      const texts = await until(async () => {
-        if (!existsSync(dir)) return false;
-        const files = [...new Bun.Glob('**/*').scanSync({ cwd: dir })];
-        const all = await Promise.all(files.map((file) => Bun.file(join(dir, file)).text()));
-        return all.some((text) => text.includes('response.completed')) && all;
-      });
+      const texts = await recordedIn(dir, 'response.completed');
       expect(texts.some((text) => text.includes(id))).toBe(true);
     } finally {
       await own.stop();
@@ -417,12 +412,7 @@ describe('the connection', () => {
       });
       expect(row).toMatchObject({ key: 'ci', ended: 'client_gone', estimated: true });
       expect(Number(row.cost_nano_usd)).toBeGreaterThan(0);
-      const texts = await until(async () => {
-        if (!existsSync(dir)) return false;
-        const files = [...new Bun.Glob('**/*').scanSync({ cwd: dir })];
-        const all = await Promise.all(files.map((file) => Bun.file(join(dir, file)).text()));
-        return all.some((text) => text.includes('response.output_text.delta')) && all;
-      });
+      const texts = await recordedIn(dir, 'response.output_text.delta');
       expect(texts.some((text) => text.includes('A question of one who leaves.'))).toBe(true);
       expect(texts.some((text) => text.includes('response.completed'))).toBe(false);
     } finally {
@@ -560,6 +550,21 @@ describe('the end of a connection', () => {
     }
   });
 });
+
+/** The texts of all files of samples, once one of them holds the mark; files come and go while they are written. */
+const recordedIn = (dir: string, mark: string): Promise<readonly string[]> =>
+  until(async () => {
+    if (!existsSync(dir)) return false;
+    const files = [...new Bun.Glob('**/*').scanSync({ cwd: dir })];
+    const texts = await Promise.all(
+      files.map((file) =>
+        Bun.file(join(dir, file))
+          .text()
+          .catch(() => ''),
+      ),
+    );
+    return texts.some((text) => text.includes(mark)) && texts;
+  });
 
 const sse = (event: JsonObject) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 
