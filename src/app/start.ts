@@ -8,7 +8,7 @@ import { fitTurnOrder } from '../features/vendor-fit/index.ts';
 import { serve } from '../server/process/run.ts';
 import { sampleServices } from './in-process.ts';
 import { LINT } from './linters.ts';
-import { stateMoves } from './moving.ts';
+import { stateMoves } from './operations/moving.ts';
 
 /** Runs one command; the exit code. */
 export function start(

@@ -129,6 +129,7 @@ export interface CommandServices extends Omit<SampleServices, 'environment'> {
 export interface StateMoveOptions {
   /** The directory of the program's files. */
   readonly home: string;
+  readonly config: Config;
   readonly engines: Engines;
   readonly to: MoveDirection;
 }

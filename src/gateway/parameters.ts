@@ -3,7 +3,7 @@
 import type { Notes } from '../conversation/notes.ts';
 import { TURN_STATE } from '../conversation/session/turn-state.ts';
 import type { Profile, Target } from '../conversation/target.ts';
-import type { ByteList } from '../lib/bytes/byte-list.ts';
+import { type ByteList, wholeBytes } from '../lib/bytes/byte-list.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
 import { isObject, type Json, type JsonObject, topLevel } from '../lib/json/json.ts';
 import { mayHoldRefusedBetas, withoutRefusedBetaFields, withoutRefusedBetas } from './betas.ts';
@@ -55,6 +55,10 @@ export function shapeBytes(
   const body = { ...shaped, model };
   return history?.write(protocol.name, body) ?? encoder.encode(JSON.stringify(body));
 }
+
+/** {@link shapeBytes} in one piece. */
+export const shapedWhole = (...asked: Parameters<typeof shapeBytes>): Uint8Array =>
+  wholeBytes(shapeBytes(...asked));
 
 function mayNeedShape(request: ClientRequest, profile: Profile): boolean {
   const { bytes } = request;

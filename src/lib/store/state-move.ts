@@ -27,6 +27,8 @@ export interface StateMove {
   /** One item of it: `key`, `window` … */
   readonly item: string;
   readonly engine: EngineName;
+  /** A gateway with engines copies it, too: nobody has to be reminded. */
+  readonly byItself?: boolean;
   /** Writes nothing, neither files nor tables. Rejects where a side cannot be read. */
   compare(): Promise<MoveComparison>;
   /**

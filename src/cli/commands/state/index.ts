@@ -68,7 +68,7 @@ async function runState(invocation: Invocation): Promise<number> {
   if (config === undefined) return 1;
   const engines = openEngines(config.engines, () => {});
   try {
-    const moves = deps.stateMoves({ home: io.environment.home, engines, to });
+    const moves = deps.stateMoves({ home: io.environment.home, config, engines, to });
     if (moves.length === 0) {
       err.line('hopgate: the configuration names no engine that keeps state: see engines.');
       return 1;
