@@ -208,6 +208,9 @@ export class SpendJournal {
   }
 
   async #flushAll(): Promise<void> {
+    // Once for a flush: looked at for each slice, it would never end where the time between two looks is short.
+    const every = this.#options.takeOverEveryMs ?? TAKE_OVER_EVERY_MS;
+    this.#takingOver ||= performance.now() - this.#tookOver >= every;
     while (!this.#closed && this.#writeSlice()) await othersTurn();
     if (this.#young.size > 0) this.#schedule();
   }
@@ -230,12 +233,8 @@ export class SpendJournal {
   }
 
   #work(file: SpendStore): boolean {
-    const now = performance.now();
-    this.#takingOver ||=
-      !this.#closed &&
-      now - this.#tookOver >= (this.#options.takeOverEveryMs ?? TAKE_OVER_EVERY_MS);
     if (this.#takingOver) {
-      this.#tookOver = now;
+      this.#tookOver = performance.now();
       this.#takingOver = file.takeOver(TAKEN_AT_ONCE);
       return true;
     }

@@ -176,6 +176,16 @@ CREATE TABLE hopgate.limits_name (
 );
 INSERT INTO hopgate.limits_name (name) VALUES (md5(random()::text || clock_timestamp()::text || pg_backend_pid()));
 `,
+  // The only replica there is may come back after its time: nobody is live then.
+  `
+DO $$
+BEGIN
+  EXECUTE replace(
+    pg_get_functiondef('hopgate.draw(text, bigint, int, jsonb, jsonb, boolean)'::regprocedure),
+    '/ 10 / replicas', '/ 10 / greatest(1, replicas)');
+END;
+$$;
+`,
 ];
 
 /** Held by whoever changes windows. */

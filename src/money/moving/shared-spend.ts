@@ -11,6 +11,7 @@ import { BEYOND, type DayCount, DIFFERS, type RowPlace } from './spend-file-stor
 const READ_MS = 60_000;
 const WRITE_MS = 20_000;
 const LOCK_MS = 5000;
+const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 
 /** How far the file of a machine is moved. */
@@ -182,31 +183,31 @@ export class SharedSpendRows {
     }
   }
 
-  /** Days, from the one of this time on, whose totals count other tries than there are rows. */
-  async daysWithoutRows(from: number): Promise<readonly number[]> {
+  /** Hours whose totals count other tries than there are rows, in order. */
+  async hoursWithoutRows(from: number, to: number): Promise<readonly number[]> {
     if (!this.#has.has('spend_rows')) return [];
-    const rows = await this.#database.query<{ day: number }>(
-      `SELECT t.start AS day FROM (SELECT start, sum(tries) AS tries FROM hopgate.spend_totals
-          WHERE span = 1 AND start >= $1 GROUP BY 1) t
-        LEFT JOIN (SELECT time - time % ${DAY_MS} AS start, count(*) AS tries FROM hopgate.spend_rows
-          WHERE time >= $1 GROUP BY 1) r ON r.start = t.start
+    const rows = await this.#database.query<{ hour: number }>(
+      `SELECT t.start AS hour FROM (SELECT start, sum(tries) AS tries FROM hopgate.spend_totals
+          WHERE span = 0 AND start >= $1 AND start < $2 GROUP BY 1) t
+        LEFT JOIN (SELECT time - time % ${HOUR_MS} AS start, count(*) AS tries FROM hopgate.spend_rows
+          WHERE time >= $1 AND time < $2 GROUP BY 1) r ON r.start = t.start
         WHERE t.tries <> coalesce(r.tries, 0) ORDER BY 1`,
-      [from - (from % DAY_MS)],
+      [from, to],
       READ_MS,
     );
-    return rows.map(({ day }) => day);
+    return rows.map(({ hour }) => hour);
   }
 
-  /** What totals of these hours count beyond the rows. */
-  totalsWithoutRows(from: number, to: number): Promise<readonly HourTotals[]> {
+  /** What the totals of an hour count beyond the rows. */
+  totalsWithoutRows(hour: number): Promise<readonly HourTotals[]> {
     return this.#database.query<HourTotals>(
       `SELECT t.start, t.key, l.text AS labels, t.model, t.target, ${BEYOND}
         FROM hopgate.spend_totals t JOIN hopgate.spend_texts l ON l.id = t.labels
-        LEFT JOIN (SELECT time - time % 3600000 AS start, key, labels, model, target, ${SUMMED}
-          FROM hopgate.spend_rows WHERE time >= $1 AND time < $2 GROUP BY 1, 2, 3, 4, 5) r
-          ON r.start = t.start AND r.key = t.key AND r.labels = t.labels AND r.model = t.model AND r.target = t.target
-        WHERE t.span = 0 AND t.start >= $1 AND t.start < $2 AND (${DIFFERS})`,
-      [from, to],
+        LEFT JOIN (SELECT key, labels, model, target, ${SUMMED} FROM hopgate.spend_rows
+          WHERE time >= $1 AND time < $2 GROUP BY 1, 2, 3, 4) r
+          ON r.key = t.key AND r.labels = t.labels AND r.model = t.model AND r.target = t.target
+        WHERE t.span = 0 AND t.start = $1 AND (${DIFFERS})`,
+      [hour, hour + HOUR_MS],
       READ_MS,
     );
   }

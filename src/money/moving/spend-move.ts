@@ -48,9 +48,10 @@ function toEngines(options: SpendMoveOptions): StateMove {
         const { id } = file.placeFrom(mark ?? BEGINNING);
         const isFirst = mark?.totals !== true && !file.hasImports(shared.name);
         const totals = isFirst ? countOf(file.totals(since)) : 0;
-        const items = file.count(0, since, isFirst) + totals;
+        const rows = file.count(0, since, isFirst);
+        const news = id === 0 ? rows : file.count(id, since, isFirst);
         const notes = file.unsent > 0 ? [WAITING(file.unsent)] : [];
-        return { items, missing: file.count(id, since, isFirst) + totals, conflicts: 0, notes };
+        return { items: rows + totals, missing: news + totals, conflicts: 0, notes };
       } finally {
         file.close();
       }
@@ -157,8 +158,7 @@ function toFile({ database, path }: SpendMoveOptions): StateMove {
       try {
         const shared = await SharedSpendRows.open(database, false);
         const { items, days } = await lacking(file, shared);
-        let totals = 0;
-        for await (const { hours } of withoutRows(file, shared)) totals += hours.length;
+        const totals = (await withoutRows(file, shared)).hours.length;
         const missing = days.reduce((sum, day) => sum + day.missing, totals);
         return { items: items + totals, missing, conflicts: 0 };
       } finally {
@@ -186,11 +186,16 @@ function toFile({ database, path }: SpendMoveOptions): StateMove {
             onProgress(done, Math.max(done, all));
           }
         }
-        for await (const { hours, sessions, through } of withoutRows(file, shared)) {
-          store.takeTotals(shared.name!, through, hours, sessions);
-          written += hours.length;
+        const { from, hours } = await withoutRows(file, shared);
+        let sessionsOf = from - 1;
+        for (const hour of hours) {
+          const totals = await shared.totalsWithoutRows(hour);
+          const day = hour - (hour % DAY_MS);
+          const sessions = day > sessionsOf ? await shared.sessionsWithoutRows(day) : [];
+          store.takeTotals(shared.name!, hour, totals, sessions);
+          sessionsOf = Math.max(sessionsOf, day);
         }
-        return written;
+        return written + hours.length;
       } finally {
         store.close();
         file.close();
@@ -200,22 +205,18 @@ function toFile({ database, path }: SpendMoveOptions): StateMove {
 }
 
 /**
- * Totals of rows that the database has deleted after their time, day by day. Those of hours in which this file counted
- * alone are left out: its own part is among them. So are hours that were taken before.
+ * Hours of which the database has deleted rows after their time, and only totals are left. Those in which this file
+ * counted alone are left out: its own part is among them. So are hours that were taken before. The sessions of a day
+ * go with its first hour.
  */
-async function* withoutRows(file: SpendFile | undefined, shared: SharedSpendRows) {
+async function withoutRows(file: SpendFile | undefined, shared: SharedSpendRows) {
   const mark = await shared.mark(file?.origin);
   const taken = file?.takenThrough(shared.name);
   const known = Math.max(mark?.time ?? Number.NEGATIVE_INFINITY, taken ?? Number.NEGATIVE_INFINITY);
   const from = known === Number.NEGATIVE_INFINITY ? 0 : known - (known % HOUR_MS) + HOUR_MS;
   // The present hour is not over.
   const to = Date.now() - (Date.now() % HOUR_MS);
-  for (const day of await shared.daysWithoutRows(from)) {
-    const end = Math.min(day + DAY_MS, to);
-    const hours = await shared.totalsWithoutRows(Math.max(day, from), end);
-    const sessions = day >= from ? await shared.sessionsWithoutRows(day) : [];
-    if (hours.length > 0) yield { hours, sessions, through: end - HOUR_MS };
-  }
+  return { from, hours: await shared.hoursWithoutRows(from, to) };
 }
 
 const nameOf = ({ at, writer, n, rev }: SharedRow) => ({ at, writer, n, rev });
