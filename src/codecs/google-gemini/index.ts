@@ -1,6 +1,6 @@
 /** The codec of Google's Gemini protocol (`generateContent`). */
 
-import { type ByteList, wholeBytes } from '../../lib/bytes/byte-list.ts';
+import type { ByteList } from '../../lib/bytes/byte-list.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
 import type { AddressedRequest, Codec, ModelEntry } from '../codec.ts';
 import { bareModel, withoutAddress } from './address.ts';
@@ -51,7 +51,7 @@ function addressed(
   return {
     path: pathOf(model, method),
     query: kind === 'stream' ? 'alt=sse' : '',
-    body: withoutAddress(wholeBytes(body)),
+    body: withoutAddress(body),
   };
 }
 

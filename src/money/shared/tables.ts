@@ -2,8 +2,8 @@
 
 import { SUM_COLUMNS } from '../schema.ts';
 
-const COUNTS = SUM_COLUMNS.map((name) => `${name} bigint NOT NULL`).join(', ');
-const ADDED = SUM_COLUMNS.map((name) => `${name} = t.${name} + excluded.${name}`).join(', ');
+export const COUNTS = SUM_COLUMNS.map((name) => `${name} bigint NOT NULL`).join(', ');
+export const ADDED = SUM_COLUMNS.map((name) => `${name} = t.${name} + excluded.${name}`).join(', ');
 
 /** What is summed of a row `r` that counts `sign` times. */
 const SUMMED = SUM_COLUMNS.map((name) => {
@@ -221,4 +221,32 @@ END;
 $$;
 `;
 
-export const SHARED_SPEND: readonly string[] = [FIRST];
+/**
+ * Of moves, by the file of a machine (`origin`):
+ *
+ * - `spend_moves`: rows up to this id are here, as far as they are not older than `since`; `totals`: and so is what the
+ *   file had counted without having the rows any more
+ * - `spend_name`: by which files know this database
+ * - `spend_moved_totals`, `spend_moved_sessions`: the latter, as it was added
+ */
+const MOVES = `
+CREATE TABLE hopgate.spend_moves (
+  origin text PRIMARY KEY, since bigint NOT NULL, id bigint NOT NULL, time bigint NOT NULL,
+  totals boolean NOT NULL DEFAULT false
+);
+CREATE TABLE hopgate.spend_name (one boolean PRIMARY KEY DEFAULT true CHECK (one), name text NOT NULL);
+INSERT INTO hopgate.spend_name (name) VALUES (md5(random()::text || clock_timestamp()::text || pg_backend_pid()));
+CREATE TABLE hopgate.spend_moved_totals (
+  origin text NOT NULL, start bigint NOT NULL, key text NOT NULL, labels int NOT NULL, model text NOT NULL,
+  target text NOT NULL, ${COUNTS}, PRIMARY KEY (origin, start, key, labels, model, target)
+);
+CREATE TABLE hopgate.spend_moved_sessions (
+  origin text NOT NULL, start bigint NOT NULL, session text NOT NULL, key text NOT NULL, ${COUNTS},
+  PRIMARY KEY (origin, start, session, key)
+);
+`;
+
+export const SHARED_SPEND: readonly string[] = [FIRST, MOVES];
+
+/** Of the entries of one machine. */
+export const SPOOL_LOCK = 7_496_232;

@@ -100,7 +100,12 @@ async function examine(invocation: Invocation): Promise<readonly Finding[]> {
   const names = selectedProviders(invocation, Object.keys(config.providers));
   const [port, engines, ...providers] = await Promise.all([
     checkPort(config.listen, io.fetch),
-    checkEngines(config, version.version),
+    checkEngines({
+      config,
+      home: io.environment.home,
+      version: version.version,
+      stateMoves: deps.stateMoves,
+    }),
     ...names.map((name) => {
       const provider = config.providers[name]!;
       return probeProvider(provider, {

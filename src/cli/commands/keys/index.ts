@@ -3,7 +3,7 @@
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import { type CommandSpec, type Invocation, type OptionSpec, UsageError } from '../../command.ts';
 import { jsonOption } from '../../shared-options.ts';
-import { fittingTable, plural } from '../../terminal.ts';
+import { fittingTable } from '../../terminal.ts';
 import { KEY_OPTIONS, settingsOf } from './key-options.ts';
 import { type KeysAccess, KeysProblem, openKeysAccess } from './keys-access.ts';
 
@@ -38,12 +38,6 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     printIssued(await access.rotate(only(rest, 'rotate ID'), body), invocation);
   },
   revoke: async (access, rest, { out }) => print(await access.revoke(only(rest, 'revoke ID')), out),
-  import: async (access, rest, { out, flag }) => {
-    if (rest.length > 0) throw new UsageError('Usage: hopgate keys import');
-    const { taken, all } = await access.takeOver();
-    if (flag('json')) print({ taken, all }, out);
-    else out.line(`${taken} of ${plural(all, 'key')} taken over; the others were there already.`);
-  },
 };
 
 export const URL_OPTION: OptionSpec = {
@@ -60,7 +54,6 @@ export const KEYS: CommandSpec = {
   description: [
     'A key is shown once, when it is made; only its digest is stored. What is spent, and limits, belong to its id: rotation changes the secret alone.',
     'With HOPGATE_ADMIN_KEY set (one of auth.admin_keys) a running gateway is asked. Without it, the file of this machine is changed, or with engines.database the database; gateways that run on it see the change within five seconds.',
-    'import takes the keys of the file of this machine over into the database: they keep their ids and their secrets.',
     'Keys are only looked at if the configuration asks for any: it needs auth.admin_keys, auth.keys or auth.jwt.',
   ],
   arguments: [
