@@ -2,14 +2,14 @@
 
 /** Meanings of keys: English, as the schema has them, and Chinese. */
 export const MEANINGS: Readonly<Record<string, string>> = {
-  'The version of this file\'s format; the newest is 1. An older file is read as what it would be today, and "hopgate migrate" rewrites it; a newer one is refused.':
-    '本文件的格式版本，最新为 1。旧版本的文件按今天的含义读取，"hopgate migrate" 可以改写它；更新的版本会被拒绝。',
-  'Address and port, "127.0.0.1:5520"; a port alone means loopback. Or a mapping, where there is more to say.':
-    '地址和端口，例如 "127.0.0.1:5520"；只写端口表示回环地址。需要更多设置时写成映射。',
+  'The version of this file\'s format; the newest is 1. Older formats are still read, and "hopgate migrate" rewrites them; a newer one is refused.':
+    '本文件的格式版本，最新为 1。旧格式仍可读取，"hopgate migrate" 会改写成新格式；比程序更新的格式会被拒绝。',
+  'Address and port, "127.0.0.1:5520"; a port alone means loopback. Use a mapping to add TLS or trusted proxies.':
+    '地址和端口，例如 "127.0.0.1:5520"；只写端口表示回环地址。要设置 TLS 或受信任的代理时写成映射。',
   'Address and port; a port alone means loopback.': '地址和端口；只写端口表示回环地址。',
-  'Serve HTTPS and WSS. Both files are watched, and read again on SIGHUP; connections that are open keep their certificate.':
+  'Serve HTTPS and WSS. Both files are watched, and read again on SIGHUP; open connections keep their certificate.':
     '提供 HTTPS 和 WSS。两个文件都受到监视，收到 SIGHUP 时也会重新读取；已打开的连接继续使用原来的证书。',
-  'PEM file with the certificate, followed by the certificates that lead to its authority.':
+  'PEM file with the certificate, followed by any intermediate certificates.':
     'PEM 文件：证书，以及其后通向证书颁发机构的各个证书。',
   "PEM file with the certificate's key, without a passphrase.": 'PEM 文件：证书的密钥，不带口令。',
   "Addresses and blocks of the reverse proxies in front of this server, 10.0.0.0/8. Only their Forwarded and X-Forwarded-* headers are believed: the client's address, protocol and host.":
@@ -32,15 +32,15 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'Keys, used in turn.': '密钥，轮流使用。',
   'The header that carries the key.': '携带密钥的头部。',
   'Vendor quirks by name; none = an unknown vendor.': '厂商特性的名称；none 表示未知的厂商。',
-  'Names that this provider serves, as the vendor spells them; with facts if necessary.':
+  'Models that this provider serves, as the vendor spells them; with their facts if necessary.':
     '提供方提供的模型名称，按厂商的写法；必要时附上模型的信息。',
   'A model name.': '模型名称。',
-  'Tokens of its window.': '上下文窗口的令牌数。',
-  'Tokens that an answer may have.': '一个回答最多的令牌数。',
+  'Size of its context window in tokens.': '上下文窗口的令牌数。',
+  'The most tokens of an answer.': '一个回答最多的令牌数。',
   'It can call tools.': '能够调用工具。',
   'It can reason.': '能够推理。',
-  'What it takes.': '接受的输入。',
-  'Prices by model name or glob. An exact name comes before globs; globs are tried in the order of the file. They come before the prices that hopgate knows.':
+  'Kinds of input that it accepts.': '接受的输入类型。',
+  'Prices by model name or glob. An exact name takes precedence over globs; globs are tried in the order of the file. They override the prices that hopgate knows.':
     '价格，按模型名称或通配符列出。完整的名称优先于通配符，通配符按文件中的顺序匹配。这里的价格优先于 hopgate 已知的价格。',
   'USD per million prompt tokens.': '每百万提示词令牌的美元价格。',
   'USD per million generated tokens, reasoning included.': '每百万生成令牌的美元价格，包括推理。',
@@ -53,13 +53,13 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   "USD per thousand searches that the vendor's own tool made.":
     '厂商自己的工具每搜索一千次的美元价格。',
   'USD per thousand requests that were answered.': '每一千个得到回答的请求的美元价格。',
-  'Other prices for some requests. The last tier that fits counts.':
+  'Other prices for some requests. The last tier that applies is used.':
     '某些请求的不同价格。以最后一个符合的为准。',
   'Only for requests with more prompt tokens than this, cached ones included.':
     '仅用于提示词令牌数超过此值的请求，包括缓存的令牌。',
   'Only for requests that ask for this `service_tier`.': '仅用于要求这个 `service_tier` 的请求。',
   'USD per million generated tokens.': '每百万生成令牌的美元价格。',
-  'The day (UTC) from which this price counts.': '价格开始生效的日期（UTC）。',
+  'The day (UTC) from which this price applies.': '价格开始生效的日期（UTC）。',
   'Header name → value, sent with every request.': '头部名称 → 值，随每个请求发送。',
   'Parameter → value, appended to the URL.': '参数 → 值，附加在 URL 之后。',
   'Send traceparent, tracestate and baggage to this upstream, so that its spans join the trace of the exchange.':
@@ -74,7 +74,7 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'Seconds for the whole exchange with the upstream; 0 = no limit.':
     '与上游的整个请求的秒数；0 表示不限。',
   'Retries of this upstream.': '对这个上游的重试。',
-  'Tries on one target before the next target, the first try included.':
+  'Tries on one target before the next target, including the first.':
     '换到下一个目标之前，对一个目标的尝试次数，包括第一次。',
   'Seconds before the second try; doubles with each further one, with jitter.':
     '第二次尝试之前的秒数；之后每次加倍，并有随机浮动。',
@@ -85,7 +85,7 @@ export const MEANINGS: Readonly<Record<string, string>> = {
     '某个流的开始时间比 100 个流中的 95 个都慢时，向另一个密钥或目标再发一个请求，由较快的一个回答。100 个请求中最多 5 个，两个请求都会计费。',
   'An HTTP proxy for this upstream.': '连接这个上游所用的 HTTP 代理。',
   'Speak HTTP/2 to this upstream.': '对这个上游使用 HTTP/2。',
-  "Ask on the upstream's WebSocket where a stream is wanted; only with openai-responses. Where its handshake fails, HTTP is used, with a note.":
+  "Use the upstream's WebSocket for streams; only with openai-responses. If its handshake fails, HTTP is used, with a note.":
     '需要流式回答时，通过上游的 WebSocket 请求；仅用于 openai-responses。握手失败时改用 HTTP，并带有标记。',
   'Requests at the same time; 0 = no limit. Further requests go to another target of their route that has room, or else wait.':
     '同时进行的请求数；0 表示不限。超出的请求发给路由中另一个有空余的目标，没有时等待。',
@@ -97,7 +97,7 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'Rules; the first one that matches decides.': '路由规则；第一条匹配的规则生效。',
   'A name for logs and explanations.': '名称，用于日志和解释。',
   'Conditions; all that are given must hold.': '条件；写出的条件必须全部满足。',
-  'The model name that the client asked for, aliases followed.':
+  'The model name that the client asked for, after aliases.':
     '客户端请求的模型名称，已按别名替换。',
   'What the client speaks.': '客户端使用的协议。',
   'The category that the classifier finds.': '分类器得出的类别。',
@@ -122,7 +122,7 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'The text of the last user turn ("*urgent*").': '最后一轮用户消息的文本（"*urgent*"）。',
   'The time of day, "22:00-06:00", or hours, days and zone.':
     '一天中的时间，"22:00-06:00"，或者小时、日期和时区。',
-  'From-to, "22:00-06:00"; the end is not part of it.': '起止时间，"22:00-06:00"；不含结束的时刻。',
+  'From-to, "22:00-06:00"; the end is excluded.': '起止时间，"22:00-06:00"；不含结束的时刻。',
   'Days on which the window begins.': '时间段从哪几天开始。',
   'IANA time zone, "Europe/Berlin".': 'IANA 时区，"Europe/Berlin"。',
   'Targets in fallback order.': '目标，按备用的顺序。',
@@ -138,10 +138,10 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'Settings of the classifier behind `when: { category: … }`.':
     '`when: { category: … }` 所用分类器的设置。',
   'Tokens above which a prompt is longcontext.': '提示词超过这个令牌数时，类别为 longcontext。',
-  'Model names that agents use for small side jobs.': '编程代理用于小型辅助任务的模型名称。',
+  'Model names that agents use for small side jobs.': '编程智能体用于小型辅助任务的模型名称。',
   'Names of tools that only an agent that edits code has; case does not matter.':
     '只有编辑代码的代理才有的工具名称；不区分大小写。',
-  'Vendor quirks by name, laid over the built-in ones.':
+  'Vendor quirks by name; they override the built-in ones.':
     '厂商特性，按名称列出，叠加在内置的特性之上。',
   'The profile that this one starts from.': '以哪个特性为基础。',
   'Top-level body keys that the vendor refuses.': '厂商拒绝的请求体顶层字段。',
@@ -243,7 +243,8 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'The key.': '密钥。',
   'Which recorded exchanges the key shows in the browser: those made with it, or all.':
     '这个密钥在浏览器中能看到哪些记录的请求：用它发送的，或者全部。',
-  'Free names and values: budgets choose keys by them.': '自由的名称和值：预算按标签选择密钥。',
+  'Names and values of your choice; budgets select keys by them.':
+    '自由的名称和值：预算按标签选择密钥。',
   'Models that the key may use: names as clients ask for them, or provider/model for targets.':
     '密钥可以使用的模型：客户端请求的名称，或者表示目标的 provider/model。',
   'Server tools that the key may use, by name: web_search, or that of an HTTP or MCP tool.':
@@ -252,19 +253,19 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'Memory spaces that the key may use.': '密钥可以使用的记忆空间。',
   'A date (its first moment in UTC) or a time with its zone, "2027-01-01T00:00:00Z".':
     '日期（UTC 当天零点）或带时区的时间，"2027-01-01T00:00:00Z"。',
-  'What the key may use up.': '密钥可以用多少。',
-  'Requests in a minute, evenly.': '每分钟的请求数，匀速恢复。',
-  'Tokens in a minute, evenly.': '每分钟的令牌数，匀速恢复。',
+  'How much the key may use.': '密钥可以用多少。',
+  'Requests per minute, spread evenly.': '每分钟的请求数，匀速恢复。',
+  'Tokens per minute, spread evenly.': '每分钟的令牌数，匀速恢复。',
   'Requests at the same time, streams included.': '同时进行的请求数，包括流。',
-  'Amounts of money, all of which apply.': '金额预算，全部有效。',
-  'A name for messages. What was spent belongs to it.':
+  'Amounts of money; all of them apply.': '金额预算，全部有效。',
+  'A name for messages. Spend is counted under it.':
     '用于各种信息的名称。已花费的金额属于这个名称。',
   'The amount in USD.': '金额，单位为美元。',
-  'The calendar period for which the amount is; a new one begins at zero. `total` never ends.':
+  'The calendar period of the amount; each period starts at zero. `total` never ends.':
     '金额对应的日历周期；新的周期从零开始。`total` 没有结束。',
   'The IANA time zone in which periods begin, "Europe/Berlin".':
     '周期开始所依据的 IANA 时区，"Europe/Berlin"。',
-  'Shares of the amount at which a warning is sent, each once in a period.':
+  'Shares of the amount at which a warning is sent, each once per period.':
     '花费达到金额的这些比例时发出警告，每个周期各一次。',
   'What happens when the amount is spent: `refuse`, `warn`, or the name of a route.':
     '金额用完之后怎么办：`refuse`、`warn` 或路由的名称。',
@@ -272,7 +273,7 @@ export const MEANINGS: Readonly<Record<string, string>> = {
     '每次警告时，以及金额用完时，向这个地址发送 POST。',
   'Keys for the admin API (/admin/v1), never for model requests; none = it is switched off. With one, clients need a key: one of auth.keys, or one made at run time.':
     '管理 API（/admin/v1）的密钥，绝不能用于模型请求；无 = 管理 API 关闭。设置之后，客户端需要密钥：auth.keys 中的一个，或者运行时新建的一个。',
-  'People with a token of an identity provider. What is said here of a key applies to each of them.':
+  'People with a token from an identity provider. The settings of a key given here apply to each of them.':
     '持有身份提供方令牌的人。这里关于密钥的设置适用于每个人。',
   'The `iss` that a token must have.': '令牌必须具有的 `iss`。',
   'The `aud` that a token must have; of a list, one is enough.':
@@ -282,7 +283,7 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'Algorithms that are accepted; those with shared secrets never are.':
     '接受的算法；使用共享密钥的算法一概不接受。',
   "Seconds by which the issuer's clock may differ.": '签发方的时钟允许相差的秒数。',
-  'What is taken from the claims of a token.': '从令牌的声明（claim）中取得什么。',
+  'Settings that are taken from the claims of a token.': '从令牌的声明（claim）中取得什么。',
   'The claim that holds the name for logs: its name, or a JSON pointer ("/org/team").':
     '含有日志所用名称的声明：它的名称，或 JSON 指针（"/org/team"）。',
   'Labels, and the claims that give them.': '标签，以及给出标签的声明。',
@@ -294,20 +295,20 @@ export const MEANINGS: Readonly<Record<string, string>> = {
     '含有路由列表的声明：它的名称，或 JSON 指针（"/org/team"）。',
   'The claim that holds a list of memory spaces: its name, or a JSON pointer ("/org/team").':
     '含有记忆空间列表的声明：它的名称，或 JSON 指针（"/org/team"）。',
-  'Amounts of money that keys share. Without `keys`, all requests share one.':
+  'Amounts of money that keys share. A budget without `keys` is shared by all requests.':
     '多个密钥共用的金额。没有 `keys` 时，所有请求共用。',
   'The keys that share the budget: those that have each of these labels.':
     '共用这个预算的密钥：具有其中每个标签的密钥。',
   'How long an upstream may take.': '上游的各项时限。',
-  'What happens when a try fails before the first byte reached the client.':
+  'What happens when a try fails before the client has received anything.':
     '一次尝试在客户端收到首字节之前失败时怎么办。',
-  'Limits.': '各项限制。',
-  'Follow-up hops of server tools; the last one goes out without them.':
+  'Limits on sizes, concurrency and waiting times.': '对大小、并发和等待时间的限制。',
+  'The most follow-up hops of server tools; the last one is sent without them.':
     '服务端工具的后续跳数；最后一跳发送时不带这些工具。',
   'The largest request body.': '请求体的最大大小。',
-  'The largest form (multipart/form-data): audio and images to endpoints.':
+  'The largest form (multipart/form-data), for audio and images.':
     '表单（multipart/form-data）的最大大小：发给各端点的音频和图片。',
-  'Bytes of a form that are kept, in a temporary file where need be, until the request is over. A form up to this size is read and checked before anything is sent, and can be sent again; in a larger one, the field model must be within them.':
+  'Bytes of a form that are kept until the request is over, in a temporary file if necessary. A form up to this size is read and checked before anything is sent, and can be sent again; in a larger form, the field model must be within these bytes.':
     '请求结束之前保留的表单字节数，必要时放在临时文件中。不超过此大小的表单先读入并检查，然后才发送，也可以再次发送；更大的表单，model 字段必须在这个范围之内。',
   'The most messages, content blocks and tools of a request that the gateway has to decode. A larger one gets a 400; 0 = no limit.':
     '需要网关解码的请求中，消息、内容块和工具的最大数量。超出时返回 400；0 表示不限。',
@@ -327,41 +328,41 @@ export const MEANINGS: Readonly<Record<string, string>> = {
     '请求体的下一个 64 KB（或结尾）必须在多少秒之内到达。否则关闭连接，最多再晚八秒；0 表示不限。',
   'Bytes of request bodies that are still arriving or being decompressed, of all clients together. A request beyond that gets a 503; 0 = no limit.':
     '所有客户端合计，仍在接收或解压的请求体的字节数。超出的请求返回 503；0 表示不限。',
-  'Bytes of request bodies of 256 KB or more whose requests run, of all clients together. A request beyond that gets a 503; 0 = no limit.':
+  'Bytes of request bodies of 256 KB or more whose requests are in progress, of all clients together. A request beyond that gets a 503; 0 = no limit.':
     '所有客户端合计，正在处理的请求中，256 KB 以上的请求体的字节数。超出的请求返回 503；0 表示不限。',
-  'Memory for the last turn of each session whose requests have 64 KB or more, so that the next turn costs what it adds: the body, its values, and what was sent. The oldest go first. A body of more than an eighth of it is not kept; 0 = nothing is kept.':
+  'Memory for the last turn of each session whose requests have 64 KB or more, so that only what the next turn adds has to be processed. The oldest are removed first. A body larger than an eighth of this is not kept; 0 = nothing is kept.':
     '用于保留各会话最近一轮的内存，仅限请求达到 64 KB 的会话，使下一轮的开销只取决于新增的内容：保留请求体、解析出的值和发送的内容。最早的先删除。超过它八分之一的请求体不保留；0 表示什么都不保留。',
-  'Minutes after which a WebSocket of the Responses API is closed, with an error frame before; 0 = never.':
+  'Minutes after which a WebSocket of the Responses API is closed, after an error frame; 0 = never.':
     'Responses API 的 WebSocket 过多少分钟关闭，关闭前发送一个错误帧；0 表示不关闭。',
-  'Seconds for which a stopping server still takes requests while /readyz says 503, so that a load balancer notices.':
+  'Seconds for which a stopping server still takes requests while /readyz answers 503, so that a load balancer notices it.':
     '停止时，在 /readyz 返回 503 的同时继续接收请求的秒数，让负载均衡器有时间察觉。',
   'Seconds that a stopping server waits for open streams.': '停止时，等待已打开的流的秒数。',
   "Seconds of silence on a client's stream after which a ping is sent; 0 = never.":
     '客户端的流没有数据多少秒之后发送 ping；0 表示不发送。',
   'Processes that share the port.': '共用端口的进程数。',
-  'Which streams are checked against their protocol as clients get them: none, one in twenty, or all. A violation is logged and counted, never repaired.':
+  'Which streams to clients are checked against their protocol: none, one in twenty, or all. A violation is logged and counted, never repaired.':
     '哪些流在发给客户端时按协议检查：都不检查、二十个中检查一个，或者全部检查。违反之处记入日志并计数，绝不修复。',
-  'Models without a price: count = they are used, their cost is unknown and no budget counts it; refuse = they are not used.':
+  'Models without a price: count = they are used, but their cost is unknown and no budget counts it; refuse = they are not used.':
     '没有价格的模型：count = 可以使用，费用未知，任何预算都不计入；refuse = 不使用。',
   'What requests cost: one row for each try at an upstream, in `$HOPGATE_HOME/state/spend.db`, and in `engines.database` where there is one.':
     '请求的费用：对上游的每次尝试一条记录，在 `$HOPGATE_HOME/state/spend.db` 中；配置了 `engines.database` 时也在其中。',
-  'Days after which the rows of single tries are deleted; 0 = never. In a shared database they go by whole months. Totals stay.':
+  'Days after which the rows of single tries are deleted; 0 = never. In a shared database they are deleted by whole months. Totals stay.':
     '单次尝试的记录过多少天删除；0 表示不删除。共享数据库中按整月删除。总计保留。',
   'Days after which totals by hour, day and month are deleted; 0 = never.':
     '按小时、天和月的总计过多少天删除；0 表示不删除。',
-  'Engines that several gateways share. Each is optional and by itself; what has no engine stays on each machine.':
+  'Engines that several gateways share. Each is optional and independent; state without an engine stays on each machine.':
     '多个网关共用的引擎。每个引擎都是可选的，彼此独立；没有引擎的状态留在各自的机器上。',
-  'Valkey or Redis, for rates and concurrent requests of keys, the state of turns, and the health of vendors: `redis://user:password@host:6379/0`, `rediss://…` for TLS, `redis+sentinel://host1:26379,host2:26379/primary-name/0`, `redis+cluster://host1:6379,host2:6379`. `?ca_file=PATH` trusts a certificate of your own, `?sentinel_password=…` is the password of the sentinels, where they have one.':
+  'Valkey or Redis, for rates and concurrent requests of keys, the state of turns, and the health of vendors: `redis://user:password@host:6379/0`, `rediss://…` for TLS, `redis+sentinel://host1:26379,host2:26379/primary-name/0`, `redis+cluster://host1:6379,host2:6379`. `?ca_file=PATH` trusts your own certificate authority, `?sentinel_password=…` is the password of the sentinels, if they have one.':
     'Valkey 或 Redis，用于密钥的速率和并发数、轮次的状态和厂商的健康状态：`redis://user:password@host:6379/0`；`rediss://…` 使用 TLS；`redis+sentinel://host1:26379,host2:26379/primary-name/0`；`redis+cluster://host1:6379,host2:6379`。`?ca_file=PATH` 表示信任你自己的证书；哨兵有密码时用 `?sentinel_password=…` 给出。',
   'Postgres, for keys made at run time, budgets, spend, stored responses, memory, and the list of recorded exchanges: `postgres://user:password@host:5432/database`. The usual parameters apply, e.g. `?sslmode=verify-full&sslrootcert=PATH`.':
     'Postgres，用于运行时新建的密钥、预算、费用、保存的响应、记忆，以及请求记录的列表：`postgres://user:password@host:5432/database`。可以使用通常的参数，例如 `?sslmode=verify-full&sslrootcert=PATH`。',
-  'A store that speaks S3, for bodies of recorded exchanges; it needs `database` beside it: `s3://bucket/prefix?region=eu-central-1`, with `&endpoint=https://host` for one of your own. Its key is in `s3://KEY:SECRET@bucket/…` or in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.':
+  'A store with the S3 API, for bodies of recorded exchanges; it also needs `database`: `s3://bucket/prefix?region=eu-central-1`, with `&endpoint=https://host` for your own store. Its key is in `s3://KEY:SECRET@bucket/…` or in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.':
     '兼容 S3 的存储，用于记录的请求体和回答；还需要 `database`：`s3://bucket/prefix?region=eu-central-1`，自己的存储加上 `&endpoint=https://host`。密钥写在 `s3://KEY:SECRET@bucket/…` 中，或者取自 AWS_ACCESS_KEY_ID 和 AWS_SECRET_ACCESS_KEY。',
   'Secrets with which texts (conversations, tool results, memory, recorded exchanges) are encrypted before they are stored in an engine. The first one encrypts, all of them decrypt: to change it, put the new one first, and remove the old one when what it encrypted has expired. Empty: texts are stored as they are.':
     '文本（对话、工具结果、记忆、请求记录）写入共享引擎之前用来加密的密钥。第一个用于加密，全部都可解密：更换时把新密钥放在最前面，等旧密钥加密的内容过期后再删去旧密钥。留空：文本按原样存储。',
-  'Rates and concurrent requests while the cache is away: local = each replica applies its share of each limit, open = they are not limited, closed = keys with such limits are refused.':
+  'Rates and concurrent requests while the cache is away: local = each replica applies its share of each limit, open = no limit applies, closed = keys with such limits are refused.':
     '缓存不可用时的速率和并发数：local = 每个副本执行每项限额中自己的份额，open = 不限制，closed = 拒绝有此类限额的密钥。',
-  'Recorded exchanges.': '记录的请求。',
+  'Recording of exchanges.': '请求的记录。',
   'Which exchanges are kept on disk, credentials masked.': '哪些请求保留在磁盘上，凭据已屏蔽。',
   'The folder.': '目录。',
   'Days after which a sample is deleted; 0 = never.': '样本过多少天删除；0 表示不删除。',
@@ -369,13 +370,13 @@ export const MEANINGS: Readonly<Record<string, string>> = {
     '同上，针对有失败的请求；0 表示不删除。',
   'Above this size the oldest are deleted, failed ones last. When very many arrive at once, the size may be exceeded by a tenth and by what is being written. 0 = no limit.':
     '超过此大小时删除最早的，失败的最后删除。短时间内到达很多时，可能超出十分之一以及正在写入的部分。0 表示不限。',
-  'Above this number the oldest are deleted, failed ones counted apart. When very many arrive at once, the number may be exceeded by a tenth and a few hundred. 0 = no limit.':
+  'Above this number the oldest are deleted; failed ones are counted separately. When very many arrive at once, the number may be exceeded by a tenth and a few hundred. 0 = no limit.':
     '超过此数量时删除最早的，失败的另行计数。短时间内到达很多时，可能超出十分之一再加几百个。0 表示不限。',
-  'Content that is blanked in kept bodies; structure and lengths stay.':
+  'Content that is blanked in recorded bodies; structure and lengths stay.':
     '在保留的内容中清空什么；结构和长度不变。',
   'Tools that the gateway runs itself.': '网关自己执行的工具。',
   'Web search for models that have none.': '为没有网页搜索的模型提供搜索。',
-  'When the tool is offered: always, where the request seems to need it, or where the client declared it.':
+  'When the tool is offered: always, if the request seems to need it, or if the client declared it.':
     '何时提供这个工具：总是，请求看来需要时，或者客户端声明了它时。',
   'Engines in fallback order.': '搜索引擎，按备用的顺序。',
   'What kind of engine; docs = this manual.': '引擎的类型；docs 表示本手册。',
@@ -390,15 +391,15 @@ export const MEANINGS: Readonly<Record<string, string>> = {
     '为文本模型描述图片的 provider/model。',
   'The instruction for it.': '给它的指令。',
   'Seconds for one image.': '一张图片的秒数。',
-  'Reading of web pages for models that cannot.': '为不能读取网页的模型读取网页。',
-  'When the tool is offered: always, where the user wrote a URL, or where the client declared it.':
+  'Reading web pages for models that cannot do it themselves.': '为不能读取网页的模型读取网页。',
+  'When the tool is offered: always, if the user wrote a URL, or if the client declared it.':
     '何时提供这个工具：总是，用户写了 URL 时，或者客户端声明了它时。',
   'Seconds for one page, redirects included.': '一个网页的秒数，包括重定向。',
   'Bytes read of one page.': '一个网页读取的字节数。',
   'Characters handed to the model at a time.': '一次交给模型的字符数。',
   'Redirects followed.': '最多跟随的重定向次数。',
   'Pages for one request.': '一个请求可以读取的网页数。',
-  'What may be fetched although it is not on the public internet.':
+  'Addresses that may be fetched although they are not on the public internet.':
     '不在公网上、但允许读取的地址。',
   'Tools that are HTTP requests, by name.': '以 HTTP 请求实现的工具，按名称列出。',
   'The description that the model gets: what the tool does.': '模型得到的说明：工具做什么。',
@@ -409,7 +410,7 @@ export const MEANINGS: Readonly<Record<string, string>> = {
     '参数的 JSON Schema。不在 URL 中的参数放入查询字符串（GET、DELETE）或 JSON 请求体；属性上的 x-in: query 或 body 可以另行指定，x-name 可以改名。',
   'Headers; may hold keys.': '头部；可以含有密钥。',
   'Query parameters of every call; may hold keys.': '每次调用的查询参数；可以含有密钥。',
-  'Offered only where the latest text of the user contains one of these.':
+  'Offered only if the latest message of the user contains one of these.':
     '只在用户最近的文本含有其中之一时提供。',
   'Seconds for one call.': '一次调用的秒数。',
   'Bytes of the response that the model gets.': '模型得到的响应的字节数。',
@@ -424,8 +425,8 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'Headers sent to its address; may hold keys.': '发送到该地址的头部；可以含有密钥。',
   'Tools that are offered.': '提供的工具。',
   'Seconds for one call, and for its start.': '一次调用的秒数，也用于启动。',
-  'Memory of events.': '事件的记忆。',
-  'Whether there is a memory: its API, and what conversations recall.':
+  'The memory, which stores events that conversations recall.': '记忆：保存事件，供对话检索。',
+  'Whether the memory is on: its API, and recalls in conversations.':
     '是否启用记忆：它的 API，以及对话中的检索。',
   'The database file.': '数据库文件。',
   'Seconds within which the same text from the same source is stored once.':
@@ -449,9 +450,9 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   "The external store's key, sent as a bearer token.": '外部存储的密钥，作为 bearer 令牌发送。',
   'Seconds that the external store may take.': '外部存储的时限，单位为秒。',
   'Conversation tools of chat apps.': '聊天应用的对话工具。',
-  'The language of the texts about conversation tools that models read; auto: that of the conversation.':
+  'The language of the texts of tools that models read; auto: that of the conversation.':
     '模型读到的对话工具文字所用的语言；auto 表示与对话相同。',
-  'Texts of your own in place of single ones.': '用你自己的文字替换个别文字。',
+  'Your own texts in place of the built-in ones.': '用你自己的文字替换个别文字。',
   'is_mentioned, when the model was mentioned.': 'is_mentioned：模型被提及时。',
   'is_mentioned, when it was not.': 'is_mentioned：模型未被提及时。',
   'get_other_members_messages, when there are none.': 'get_other_members_messages：没有消息时。',
@@ -459,20 +460,20 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'The description of its query.': '它的 query 参数的说明。',
   'The description of get_other_members_messages.': 'get_other_members_messages 的说明。',
   'The description of is_mentioned.': 'is_mentioned 的说明。',
-  'The limit of recalls; {max} is the number.': '检索次数的限制；{max} 是次数。',
-  'Traces and metrics for a collector of OpenTelemetry.': '发给 OpenTelemetry 采集器的追踪和指标。',
+  'The sentence about the limit of recalls; {max} is the number.': '检索次数的限制；{max} 是次数。',
+  'Traces and metrics for an OpenTelemetry collector.': '发给 OpenTelemetry 采集器的追踪和指标。',
   'OpenTelemetry.': 'OpenTelemetry。',
   'The base URL of a collector that takes OTLP over HTTP (protobuf), e.g. http://127.0.0.1:4318; /v1/traces and /v1/metrics are appended.':
     '采集器的基础地址，接收基于 HTTP 的 OTLP（protobuf），例如 http://127.0.0.1:4318；自动补上 /v1/traces 和 /v1/metrics。',
   'Header name → value, sent to the collector. Added to those of $OTEL_EXPORTER_OTLP_HEADERS.':
     '头部名称 → 值，发送给采集器。与 $OTEL_EXPORTER_OTLP_HEADERS 中的合并。',
-  'The part of exchanges whose trace is sent: 1 = all, 0.1 = every tenth.':
+  'The share of exchanges whose trace is sent: 1 = all, 0.1 = every tenth.':
     '发送追踪的请求的比例：1 = 全部，0.1 = 每十个取一个。',
-  "The sampled flag of a caller's traceparent decides. Otherwise a caller's trace id is taken over, and `traces` decides.":
+  "The sampled flag of a caller's traceparent decides. Otherwise the caller's trace id is used, and `traces` decides.":
     '由调用方 traceparent 的采样标志决定。否则只采用调用方的追踪 id，由 `traces` 决定。',
   'Send metrics too: the same numbers as GET /metrics.':
     '同时发送指标：与 GET /metrics 相同的数字。',
-  'Names of gen_ai attributes and metrics: those of today, or those of semantic conventions 1.36 (gen_ai.system, gen_ai.client.token.usage).':
+  'Names of gen_ai attributes and metrics: the current ones, or those of semantic conventions 1.36 (gen_ai.system, gen_ai.client.token.usage).':
     'gen_ai 属性和指标的名称：现行的名称，或者语义约定 1.36 的名称（gen_ai.system、gen_ai.client.token.usage）。',
   'Logs, on stderr.': '日志，写到 stderr。',
   'What is logged.': '记录哪些日志。',
@@ -516,7 +517,6 @@ export const DEFAULTS: Readonly<Record<string, string>> = {
   'a direct connection': '直接连接',
   "the system's": '系统的证书颁发机构',
   '"route N"': '"route N"',
-  'not looked at': '不检查',
   'every day': '每天',
   "the machine's": '本机的时区',
   '1 where another target of the route has a weight': '路由中有其他目标设了权重时为 1',
@@ -542,7 +542,7 @@ export const DEFAULTS: Readonly<Record<string, string>> = {
   "the vendor's address; searxng needs one": '厂商的地址；searxng 必须写明',
   'the usual environment variable of the engine': '该引擎常用的环境变量',
   'asks for a description of the image': '要求描述图片',
-  'no limit but the tool rounds': '不限，只受工具轮数限制',
+  'limited by the tool rounds only': '不限，只受工具轮数限制',
   'no arguments': '没有参数',
   'offered always': '总是提供',
   url: 'url',

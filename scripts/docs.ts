@@ -204,13 +204,13 @@ const HEAD = `# Configuration
 
 <!-- Written by scripts/docs.ts from the schema; changes here are lost. -->
 
-The file is YAML. The first of these files is used: \`--config FILE\`, \`$HOPGATE_CONFIG\`, \`$XDG_CONFIG_HOME/hopgate/hopgate.yaml\` (usually \`~/.config\`), \`/etc/hopgate/hopgate.yaml\`. A file in the working directory is ignored. Without a file, or with one that names no provider, hopgate uses the vendors whose keys are in the environment and the model servers that answer on their usual ports; if there are none, the built-in demo model.
+The file is YAML. The first of these files is used: \`--config FILE\`, \`$HOPGATE_CONFIG\`, \`$XDG_CONFIG_HOME/hopgate/hopgate.yaml\` (usually \`~/.config\`), \`/etc/hopgate/hopgate.yaml\`. A file in the working directory is ignored. Without a file, or if it names no provider, hopgate uses the vendors whose keys are in the environment and the model servers that answer on their usual ports. If there are none, it uses the built-in demo model.
 
-\`hopgate check\` names every problem with line and column. An unknown key is a problem and is never ignored. A file of more than 1 MB, or with more than 100 levels, is refused. \`hopgate check --schema\` prints a JSON Schema for your editor.
+\`hopgate check\` names every problem with line and column. An unknown key is reported as a problem, never ignored. A file of more than 1 MB, or with more than 100 levels, is refused. \`hopgate check --schema\` prints a JSON Schema for your editor.
 
-Text values may refer to the environment: \`\${NAME}\`, \`\${NAME:-default}\`, and \`\${file:/path}\` for the content of a file. Times are in seconds, fractions allowed. A running server loads a changed file by itself, at once or, where the file is a link into another folder, within seconds; the address in \`listen\` and \`workers\` need a restart, and the log line \`config.reloaded\` says so.
+Text values may refer to the environment: \`\${NAME}\`, \`\${NAME:-default}\`, and \`\${file:/path}\` for the content of a file. Times are in seconds, fractions allowed. A running gateway loads a changed file by itself, at once or, if the file is a link into another folder, within seconds. A change of the address in \`listen\` or of \`workers\` needs a restart; the log line \`config.reloaded\` says so.
 
-Each section begins with an example that shows all of its keys; you need only those that differ from their default. In the tables, \`NAME\` stands for a name of your choice and \`[]\` for an item of a list.`;
+Each section begins with an example that shows all of its keys; write only those that differ from their defaults. In the tables, \`NAME\` stands for a name of your choice and \`[]\` for an item of a list.`;
 
 /** Literals have no plural: `a` or `b`. */
 const plural = (type: string) =>

@@ -11,6 +11,7 @@ import { startToolServers, toolsOf } from '../test/support/tool-servers.ts';
 const FOLDER = join(import.meta.dir, '../docs/img');
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const SIZE = { width: 1280, height: 620 };
+const PHONE = { width: 390, height: 700 };
 
 const upstream = await startFakeUpstream();
 const tools = await startToolServers();
@@ -175,7 +176,11 @@ try {
   await picture(page, `#/x/${hops}`, 'page-conversation');
   await picture(page, '#/s/tides', 'page-session');
   await picture(page, `#/x/${hops}/diff`, 'page-diff');
+  await picture(page, `#/x/${hops}/stream`, 'page-stream');
+  await picture(page, '#/?q=tide', 'page-search');
   await picture(page, `#/x/${hops}/replay?job=${await replayed(hops)}`, 'page-replay', '.bench');
+  const phone = await (await browser.newContext({ viewport: PHONE })).newPage();
+  await picture(phone, `#/x/${hops}`, 'page-phone');
 } finally {
   await browser.close();
   await gateway.stop();

@@ -29,7 +29,6 @@ import type { ClientRequest } from '../gateway/client-request.ts';
 import type { Policy, Principal } from '../keys/principal.ts';
 import type { Json, JsonObject } from '../lib/json/json.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
-import { docsIndex } from '../manual/index.ts';
 import { event, type Log } from '../telemetry/log.ts';
 import { scopedKeys, turnLedger } from './chat-apps.ts';
 import type { ExchangeSetup, FeaturesOptions } from './exchange-setup.ts';
@@ -56,7 +55,13 @@ export function configuredTools(
     }));
     const options = {
       fetch: (url: string | URL | Request, init?: RequestInit) => fetch(url, init),
-      docs: docsIndex(listen),
+      docs: {
+        // The manual is loaded with the first search in it.
+        async search(query: string, count: number) {
+          const { docsIndex } = await import('../manual/index.ts');
+          return docsIndex(listen).search(query, count);
+        },
+      },
       askModel: ({ target }: { target?: string | undefined }) =>
         target === undefined
           ? undefined

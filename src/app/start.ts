@@ -8,6 +8,7 @@ import { fitTurnOrder } from '../features/vendor-fit/index.ts';
 import { serve } from '../server/process/run.ts';
 import { sampleServices } from './in-process.ts';
 import { LINT } from './linters.ts';
+import { stateMoves } from './operations/moving.ts';
 
 /** Runs one command; the exit code. */
 export function start(
@@ -21,6 +22,7 @@ export function start(
     pairing: { mend: repairBody, repair: repairHistory, fitTurns: fitTurnOrder },
     program,
     lint: LINT,
+    stateMoves,
     serve: (options) =>
       serve({
         ...options,

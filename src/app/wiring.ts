@@ -14,6 +14,7 @@ import { repairBody } from '../features/tool-pairing/index.ts';
 import { createTokenCounter } from '../gateway/count-tokens/count-tokens.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { Histories } from '../gateway/histories/histories.ts';
+import { AnswerSessions } from '../gateway/tries/answer-sessions.ts';
 import type { FailedOutcome, Gateway, Summary } from '../gateway/types.ts';
 import { JwtTokens } from '../keys/jwt-tokens.ts';
 import { ClientAddresses } from '../lib/http/client-address.ts';
@@ -125,7 +126,8 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   );
 
   const responsesStore = openResponses({ home: environment.home, log, metrics, shared, engines });
-  const stateOf = responseState(responsesStore);
+  const continued = new AnswerSessions();
+  const stateOf = responseState({ ...responsesStore, sessions: continued });
   const logNoDamage = logDamage(log);
   const sharing = sharedSamples({
     engines,
@@ -177,6 +179,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     services,
     histories: new Histories(() => config().limits.historyBytes),
     accounts: money.accounts,
+    continued,
     onRetry: ({ target, error }: Pick<FailedOutcome, 'target' | 'error'>) => {
       metrics.retries.add(1, target?.provider ?? '', error.kind);
       const tooLarge = error.kind === 'context_overflow' || error.kind === 'too_large';

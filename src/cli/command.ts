@@ -7,7 +7,9 @@ import type { LoadOptions } from '../config/load.ts';
 import type { Notes } from '../conversation/notes.ts';
 import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
+import type { Engines } from '../engines/open-engines.ts';
 import type { Json } from '../lib/json/json.ts';
+import type { MoveDirection, StateMove } from '../lib/store/state-move.ts';
 import type { SampleServices } from '../samples/in-process-gateway.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -119,6 +121,17 @@ export interface CommandServices extends Omit<SampleServices, 'environment'> {
   readonly platform?: string;
   /** Strict validators of the three protocols. */
   readonly lint: Lint;
+  /** What can be moved between the files of this machine and the engines. */
+  stateMoves(options: StateMoveOptions): readonly StateMove[];
+}
+
+/** What a move works between. */
+export interface StateMoveOptions {
+  /** The directory of the program's files. */
+  readonly home: string;
+  readonly config: Config;
+  readonly engines: Engines;
+  readonly to: MoveDirection;
 }
 
 /** What `lint` needs. */

@@ -20,6 +20,7 @@ import { SAMPLES } from './commands/samples/index.ts';
 import { SERVE } from './commands/serve.ts';
 import { SERVICE } from './commands/service/index.ts';
 import { SETUP } from './commands/setup/index.ts';
+import { STATE } from './commands/state/index.ts';
 import { STATUS } from './commands/status.ts';
 import { UI } from './commands/ui.ts';
 import { USAGE } from './commands/usage.ts';
@@ -37,6 +38,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   MODELS,
   KEYS,
   AUDIT,
+  STATE,
   REPAIR,
   LINT,
   COMPLETIONS,

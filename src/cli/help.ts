@@ -78,10 +78,10 @@ export function generalHelp(commands: readonly CommandSpec[], terminal: Terminal
     ['-V, --version', 'same as "hopgate version"'],
   ]);
   section(terminal, 'First steps', [
-    ['hopgate', 'serve with what the environment offers'],
+    ['hopgate', 'serve with the keys and servers that it finds'],
     ['hopgate init', 'write a configuration by answering a few questions'],
     ['hopgate setup claude', 'point Claude Code at it; --revert undoes that'],
-    ['hopgate doctor', 'when something does not work'],
+    ['hopgate doctor', 'find out why something does not work'],
   ]);
   terminal.line();
   terminal.line('"hopgate COMMAND --help" tells more about each command.');

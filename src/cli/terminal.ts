@@ -161,4 +161,4 @@ export function definitions(
 
 /** `1 model`, `3 models`. */
 export const plural = (count: number, word: string): string =>
-  `${count} ${word}${count === 1 ? '' : 's'}`;
+  `${count} ${count === 1 ? word : `${word.replace(/([^aeiou])y$/, '$1ie')}s`}`;

@@ -87,7 +87,7 @@ export interface AddressedRequest {
   readonly path: string;
   /** What the protocol itself puts into the query, without `?`; '' for nothing. */
   readonly query: string;
-  readonly body: Uint8Array;
+  readonly body: Uint8Array | ByteList;
 }
 
 export interface HttpError {
@@ -136,6 +136,8 @@ export interface Codec {
 
   decodeReply(body: Json, context: UpstreamContext): Reply;
   encodeReply(reply: Reply, context: ClientContext): JsonObject;
+  /** The JSON text of {@link encodeReply}, where a codec has it cheaper. */
+  encodeReplyText?(reply: Reply, context: ClientContext): string;
 
   decodeStream(context: UpstreamContext): StreamDecoder;
   encodeStream(context: ClientContext): StreamEncoder;

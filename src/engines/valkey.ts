@@ -10,6 +10,14 @@ import type {
   KeyValue,
   Script,
 } from '../lib/store/engines.ts';
+import {
+  evictionFinding,
+  infoOf,
+  persistenceFinding,
+  rightsFinding,
+  snapshotRule,
+  versionFinding,
+} from './cache-findings.ts';
 import { clockFinding, latencyFinding } from './findings.ts';
 import { EngineWatch } from './watch.ts';
 
@@ -123,6 +131,7 @@ export class ValkeyCache implements KeyValue {
         versionFinding(facts),
         await rightsFinding(client),
         evictionFinding(facts),
+        persistenceFinding(facts, await snapshotRule(client)),
         clockFinding(skewMs, 1000),
         latencyFinding(times),
       ];
@@ -252,57 +261,4 @@ const NOT_SERVING =
 function isAway(thrown: unknown): boolean {
   if (!(thrown instanceof Error)) return true;
   return thrown.name !== 'ReplyError' || NOT_SERVING.test(thrown.message);
-}
-
-/** The lines `name:value` of INFO. */
-function infoOf(text: string): ReadonlyMap<string, string> {
-  const found = new Map<string, string>();
-  for (const line of text.split('\r\n')) {
-    const at = line.indexOf(':');
-    if (at > 0) found.set(line.slice(0, at), line.slice(at + 1));
-  }
-  return found;
-}
-
-const OLDEST_MAJOR = 6;
-
-function versionFinding(facts: ReadonlyMap<string, string>): EngineFinding {
-  const valkey = facts.get('valkey_version');
-  const version = valkey ?? facts.get('redis_version') ?? 'unknown';
-  const message = `${valkey === undefined ? 'Redis' : 'Valkey'} ${version}`;
-  return Number.parseInt(version, 10) >= OLDEST_MAJOR
-    ? { status: 'ok', message }
-    : { status: 'fail', message, hint: `Use Valkey, or Redis ${OLDEST_MAJOR} or newer.` };
-}
-
-async function rightsFinding(client: Client): Promise<EngineFinding> {
-  const key = `{hopgate}:doctor:${crypto.randomUUID()}`;
-  try {
-    await client.eval(
-      "redis.call('SET', KEYS[1], '1', 'PX', 1000); return redis.call('DEL', KEYS[1])",
-      1,
-      key,
-    );
-    return { status: 'ok', message: 'scripts may read and write keys {hopgate}:*' };
-  } catch (thrown) {
-    const why = thrown instanceof Error ? thrown.message : String(thrown);
-    return {
-      status: 'fail',
-      message: `a script cannot write: ${why}`,
-      hint: 'Allow this user: +@all -@dangerous +info ~{hopgate}:* &{hopgate}:*',
-    };
-  }
-}
-
-function evictionFinding(facts: ReadonlyMap<string, string>): EngineFinding {
-  const policy = facts.get('maxmemory_policy') ?? 'unknown';
-  const message = `evicts by ${policy}`;
-  const keepsCounts = policy.startsWith('volatile-') && policy !== 'volatile-ttl';
-  return policy === 'noeviction' || keepsCounts
-    ? { status: 'ok', message }
-    : {
-        status: 'warn',
-        message: `${message}: counts of limits may vanish`,
-        hint: 'Set maxmemory-policy to volatile-lru.',
-      };
 }

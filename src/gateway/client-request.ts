@@ -4,6 +4,7 @@ import type { Codec } from '../codecs/codec.ts';
 import { GatewayError, invalid } from '../conversation/errors.ts';
 import { type Note, Notes } from '../conversation/notes.ts';
 import type { Conversation, ProtocolName, Settings } from '../conversation/types.ts';
+import { ByteList, wholeBytes } from '../lib/bytes/byte-list.ts';
 import { asBuffer, containsAny, needles } from '../lib/bytes/bytes.ts';
 import {
   isObject,
@@ -227,15 +228,23 @@ export class ClientRequest {
     }
   }
 
+  /** The body as JSON. @throws GatewayError invalid_request: not UTF-8, not JSON, nested too deeply */
+  get value(): Json {
+    return this.#parsed;
+  }
+
   /** The client's bytes with another model name, or the very bytes when it is the same. */
-  bytesFor(model: string): Uint8Array {
+  bytesFor(model: string): Uint8Array | ByteList {
     if (model === this.model) return this.bytes;
     if (this.#modelAt === undefined) {
       const member = topLevel(this.bytes)?.get('model');
       if (member === undefined) throw notAnObject(this.bytes);
       this.#modelAt = [member.valueStart, member.valueEnd];
     }
-    return splice(this.bytes, this.#modelAt[0], this.#modelAt[1], JSON.stringify(model));
+    const [from, to] = this.#modelAt;
+    const name = Buffer.from(JSON.stringify(model));
+    const list = new ByteList([this.bytes.subarray(0, from), name, this.bytes.subarray(to)]);
+    return this.bytes.length < PARSE_AT_ONCE ? wholeBytes(list) : list;
   }
 }
 

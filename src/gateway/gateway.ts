@@ -17,7 +17,7 @@ import { finishWhole } from './follow-ups.ts';
 import type { Services } from './reloadable.ts';
 import { errorOf, failedResponse, streamResponse, wholeResponse } from './responses.ts';
 import { type RunningExchange, runHop } from './run-hop.ts';
-import { ExchangeSession } from './tries/exchange-session.ts';
+import { type ContinuedSessions, ExchangeSession } from './tries/exchange-session.ts';
 import { accountOf } from './tries/open-account.ts';
 import type {
   Exchange,
@@ -38,6 +38,8 @@ export interface GatewayOptions {
   readonly repairBody?: RepairBody;
   /** Left out: every turn is read anew. */
   readonly histories?: ReadOptions['histories'];
+  /** Left out: a request that continues an answer is a session by itself, unless the client names one. */
+  readonly continued?: ContinuedSessions;
   /** @throws GatewayError what the client gets instead of an answer */
   readonly featuresFor: (
     exchange: Exchange,
@@ -84,7 +86,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         exchange,
         request,
         services,
-        session: new ExchangeSession(exchange, request.bytes),
+        session: new ExchangeSession(exchange, request.bytes, options.continued),
         features,
         account,
         summary,

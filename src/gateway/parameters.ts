@@ -3,14 +3,14 @@
 import type { Notes } from '../conversation/notes.ts';
 import { TURN_STATE } from '../conversation/session/turn-state.ts';
 import type { Profile, Target } from '../conversation/target.ts';
-import { asBuffer } from '../lib/bytes/bytes.ts';
+import { type ByteList, wholeBytes } from '../lib/bytes/byte-list.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
-import { isObject, type Json, type JsonObject, parseJson, topLevel } from '../lib/json/json.ts';
+import { isObject, type Json, type JsonObject, topLevel } from '../lib/json/json.ts';
 import { mayHoldRefusedBetas, withoutRefusedBetaFields, withoutRefusedBetas } from './betas.ts';
+import type { ClientRequest } from './client-request.ts';
 import { targetText } from './response-headers.ts';
 import type { TurnState } from './stream/client-lane.ts';
 
-const utf8 = new TextDecoder();
 const encoder = new TextEncoder();
 
 /** The body as the vendor takes it; the same reference when there is nothing to do. */
@@ -36,22 +36,37 @@ export function shapeBody(given: JsonObject, profile: Profile, notes: Notes): Js
   return shaped;
 }
 
-/** The same for raw bytes, which are parsed only when one of the parameters is really there. */
-export function shapeBytes(bytes: Uint8Array, profile: Profile, notes: Notes): Uint8Array {
+/**
+ * The client's bytes for this target: the model name spliced in. Where a parameter has to go, what is written of the
+ * values that are left.
+ */
+export function shapeBytes(
+  request: ClientRequest,
+  { model, profile }: Pick<Target, 'model' | 'profile'>,
+  notes: Notes,
+): Uint8Array | ByteList {
   const { dropParams, renameParams, betas } = profile;
-  if (dropParams === undefined && renameParams === undefined && betas === undefined) return bytes;
-  if (!mayNeedShape(bytes, profile)) return bytes;
-  const value = parseJson(utf8.decode(bytes));
-  if (!isObject(value)) return bytes;
+  const hasRules = dropParams !== undefined || renameParams !== undefined || betas !== undefined;
+  if (!hasRules || !mayNeedShape(request, profile)) return request.bytesFor(model);
+  const { value, history, protocol } = request;
+  if (!isObject(value)) return request.bytesFor(model);
   const shaped = shapeBody(value, profile, notes);
-  return shaped === value ? bytes : encoder.encode(JSON.stringify(shaped));
+  if (shaped === value) return request.bytesFor(model);
+  const body = { ...shaped, model };
+  return history?.write(protocol.name, body) ?? encoder.encode(JSON.stringify(body));
 }
 
-function mayNeedShape(bytes: Uint8Array, profile: Profile): boolean {
-  const body = asBuffer(bytes);
-  if (mayHoldRefusedBetas(body, profile)) return true;
+/** {@link shapeBytes} in one piece. */
+export const shapedWhole = (...asked: Parameters<typeof shapeBytes>): Uint8Array =>
+  wholeBytes(shapeBytes(...asked));
+
+function mayNeedShape(request: ClientRequest, profile: Profile): boolean {
+  const { bytes } = request;
+  if (mayHoldRefusedBetas(bytes, profile)) return true;
   const keys = [...(profile.dropParams ?? []), ...Object.keys(profile.renameParams ?? {})];
-  if (!keys.some((key) => body.includes(`"${key}"`))) return false;
+  const given = request.members;
+  if (given !== undefined) return keys.some((key) => given.has(key));
+  if (!keys.some((key) => bytes.includes(`"${key}"`))) return false;
   const members = topLevel(bytes);
   return members !== undefined && keys.some((key) => members.has(key));
 }

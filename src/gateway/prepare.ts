@@ -165,7 +165,7 @@ function asItCame(
   const same = protocol === request.protocol;
   const asItIs = same && asAsked && repairs.length === 0 && preparation.refusal === undefined;
   if (!asItIs || mayHoldEnvelope(request.bytes)) return undefined;
-  const body = shapeBytes(request.bytesFor(target.model), target.profile, notes);
+  const body = shapeBytes(request, target, notes);
   return { body, interceptors, context: upstream };
 }
 

@@ -9,9 +9,9 @@ export interface AuditEntry {
   readonly time: number;
   /** Who: `admin:key-1a2b3c`, or with its address `admin:key-1a2b3c@203.0.113.7`; `local:<user>`. */
   readonly actor: string;
-  /** What: `key.create`, `key.update`, `key.rotate`, `key.revoke`, `key.import`. */
+  /** What: `key.create`, `key.update`, `key.rotate`, `key.revoke`, `key.import`; `audit.import`. */
   readonly action: string;
-  /** The id of the key. */
+  /** The id of the key; of `audit.import`, the name of the other chain. */
   readonly target: string;
   /** What was there before and after, without secrets; null for nothing. */
   readonly before: JsonObject | null;

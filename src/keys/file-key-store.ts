@@ -1,18 +1,20 @@
 /** Keys made at run time in SQLite: their settings, digests of their secrets, and the audit entry of each change. */
 
 import type { Database } from 'bun:sqlite';
+import { openSource } from '../lib/store/moving/source-store.ts';
 import { openStateFile } from '../lib/store/versioned-store.ts';
 import { type AuditEntry, ChainCheck, type ChainedEntry, hashOf } from './audit-chain.ts';
 import { type AuditRow, auditValues, entryOf, type KeyRow, recordOf } from './key-rows.ts';
 import {
   type AuditFilter,
+  type AuditNote,
   type AuditReport,
   type ChangedKey,
   type ChangePlan,
   type KeyChange,
   type KeyPage,
   type KeyRecord,
-  type KeyStore,
+  type MovableKeys,
   type PlannedChange,
   REQUEST_MS,
   type RequestMark,
@@ -47,6 +49,8 @@ CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit BEGIN SELECT RAISE(ABORT, 
 CREATE TRIGGER audit_no_delete BEFORE DELETE ON audit BEGIN SELECT RAISE(ABORT, 'audit entries are never removed'); END;
 `;
 
+const MIGRATIONS = [SCHEMA];
+
 interface ChangeRow extends KeyRow {
   readonly change: number;
 }
@@ -64,12 +68,17 @@ const KEY_COLUMNS = 'id, name, version, created, updated, blocked, revoked, sett
 const AUDIT_COLUMNS = 'seq, time, actor, action, target, before, after, previous, hash';
 
 /** @throws SQLiteError, or an Error with a message for people when the file cannot be used */
-export class FileKeyStore implements KeyStore {
+export class FileKeyStore implements MovableKeys {
   readonly form = 'file';
   readonly #db: Database;
 
-  constructor(path: string) {
-    this.#db = openStateFile({ path, migrations: [SCHEMA], busy: BUSY_MS });
+  /** @param file its path, or a file that is open for reading */
+  constructor(file: string | Database) {
+    if (typeof file !== 'string') {
+      this.#db = file;
+      return;
+    }
+    this.#db = openStateFile({ path: file, migrations: MIGRATIONS, busy: BUSY_MS });
     // A key that was revoked must not come back with a power cut.
     this.#db.run('PRAGMA synchronous = FULL');
   }
@@ -113,6 +122,24 @@ export class FileKeyStore implements KeyStore {
     return { record: recordOf(row), secrets: secrets.map(secretOf) };
   }
 
+  get count(): number {
+    return this.#db.query<{ count: number }, []>('SELECT count(*) AS count FROM keys').get()!.count;
+  }
+
+  page(after: string, limit: number): readonly KeyChange[] {
+    const rows = this.#db
+      .query<{ id: string }, [string, number]>(
+        'SELECT id FROM keys WHERE id > ? ORDER BY id LIMIT ?',
+      )
+      .all(after, limit);
+    return this.many(rows.map(({ id }) => id));
+  }
+
+  /** In one snapshot of the file. */
+  many(ids: readonly string[]): readonly KeyChange[] {
+    return this.#db.transaction(() => ids.flatMap((id) => this.get(id) ?? []))();
+  }
+
   list(page: KeyPage): readonly KeyRecord[] {
     const after = page.after === undefined ? undefined : this.get(page.after)?.record;
     return this.#db
@@ -141,6 +168,10 @@ export class FileKeyStore implements KeyStore {
         return { ...this.get(id)!, repeated: false };
       })
       .immediate();
+  }
+
+  note(said: AuditNote): void {
+    this.#db.transaction(() => this.#append(said)).immediate();
   }
 
   audit({ before, target, limit }: AuditFilter): readonly ChainedEntry[] {
@@ -204,7 +235,7 @@ export class FileKeyStore implements KeyStore {
     this.#append({ ...audit, target: id });
   }
 
-  #append(said: Omit<AuditEntry, 'seq'>): void {
+  #append(said: AuditNote): void {
     const head = this.#head();
     const entry: AuditEntry = { ...said, seq: head.seq + 1 };
     const hash = hashOf(entry, head.hash);
@@ -240,3 +271,9 @@ const secretOf = ({ digest, key, created, until }: SecretRow): SecretRecord => (
   created,
   until: until ?? undefined,
 });
+
+/** The file to look at, which stays as it is; undefined: there is none. @throws Error with a message for people */
+export function openKeysToRead(path: string): FileKeyStore | undefined {
+  const source = openSource(path, MIGRATIONS.length);
+  return source && new FileKeyStore(source.db);
+}

@@ -218,21 +218,6 @@ export class KeyChanges {
     return viewOf(changed, true);
   }
 
-  /**
-   * Takes a key over from another store as it is, with its id and its secrets.
-   * @returns false: it is here already, and stays as it is here
-   */
-  async takeOver({ record, secrets }: KeyChange, request: ChangeRequest): Promise<boolean> {
-    const there = await this.#read((store) => store.get(record.id));
-    if (there !== undefined) return false;
-    const audit = { time: this.#now(), actor: actorOf(request), action: 'key.import' };
-    await this.#change(record.id, (found) => {
-      if (found !== undefined) throw new GatewayError('conflict', 'The key is here already.');
-      return { record, secrets, audit: { ...audit, before: null, after: auditView(record) } };
-    });
-    return true;
-  }
-
   audit(filter: AuditFilter): Promise<readonly ChainedEntry[]> {
     return this.#read((store) => store.audit(filter));
   }
@@ -385,7 +370,14 @@ const actorOf = ({ actor, address }: ChangeRequest): string =>
 
 const isoTime = (time: number) => new Date(time).toISOString();
 
-const auditView = ({ name, blocked, revoked, version, settings }: KeyRecord): JsonObject => ({
+/** A key as the audit has it. */
+export const auditView = ({
+  name,
+  blocked,
+  revoked,
+  version,
+  settings,
+}: KeyRecord): JsonObject => ({
   name,
   version,
   blocked,

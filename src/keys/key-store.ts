@@ -86,7 +86,10 @@ export type ChangedKey = KeyChange & {
   readonly repeated: boolean;
 };
 
-type Later<T> = T | Promise<T>;
+/** An entry of the audit before it has its place in the chain. */
+export type AuditNote = Omit<AuditEntry, 'seq'>;
+
+export type Later<T> = T | Promise<T>;
 
 /** Every call throws, or rejects, when the keys cannot be used. */
 export interface KeyStore {
@@ -104,6 +107,17 @@ export interface KeyStore {
   audit(filter: AuditFilter): Later<readonly ChainedEntry[]>;
   /** Reads the whole chain. */
   verifyAudit(): Later<AuditReport>;
+}
+
+/** What a move needs of a store beside. */
+export interface MovableKeys extends KeyStore {
+  readonly count: Later<number>;
+  /** Keys behind this id, in the order of ids. */
+  page(after: string, limit: number): Later<readonly KeyChange[]>;
+  /** Those of these keys that are there, in any order. */
+  many(ids: readonly string[]): Later<readonly KeyChange[]>;
+  /** Writes an entry of the audit that belongs to no key. */
+  note(said: AuditNote): Later<void>;
 }
 
 /** How long a repeated request is recognised. */

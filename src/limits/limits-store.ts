@@ -5,7 +5,8 @@ import { fileAt, isDamage, openStateFile, setAside } from '../lib/store/versione
 import type { Bank, Draw } from './engine/bank.ts';
 import type { Clock, Reached } from './engine/local-limits.ts';
 
-const MIGRATIONS = [
+/** Of the file. */
+export const LIMITS_SCHEMA = [
   `
 CREATE TABLE windows (law TEXT NOT NULL, start INTEGER NOT NULL, used INTEGER NOT NULL, keep_until INTEGER NOT NULL,
   PRIMARY KEY (law, start));
@@ -186,7 +187,7 @@ export class LimitsStore implements Bank {
     if (this.#closed || now < this.#awayUntil) return otherwise;
     try {
       if (this.#db === undefined) {
-        this.#db = openStateFile({ path, migrations: MIGRATIONS, busy: BUSY_MS });
+        this.#db = openStateFile({ path, migrations: LIMITS_SCHEMA, busy: BUSY_MS });
         this.#file = fileAt(path);
       }
       const result = work(this.#db);

@@ -3,6 +3,7 @@
 import { frame, POLICY, ROOT } from './frame.ts';
 import { renderMarkdown } from './markdown.ts';
 import { PAGES, type Page, PHOTOS, PICTURES } from './pages.ts';
+import { languageOf } from './search.ts';
 import { searchResults } from './search-page.ts';
 
 const SAFE = {
@@ -29,13 +30,20 @@ const rendered = new Map<string, string>();
  * @param path the path of the request's URL, without a query
  * @param query the search terms of `/docs?q=…`
  * @param version of the program, shown on every page
+ * @param wanted the language of the search page, `/docs?q=…&lang=zh-CN`; by default that of the query
  */
-export function docsPage(path: string, query?: string, version = ''): Response | undefined {
+export function docsPage(
+  path: string,
+  query?: string,
+  version = '',
+  wanted?: string,
+): Response | undefined {
   if (path === ROOT || path === `${ROOT}/`) {
     const words = query?.trim() ?? '';
     if (words === '') return page(PAGES[0]!, version);
-    const body = searchResults(words, ROOT);
-    return respond(frame({ title: words, body, query: words, version }), 'text/html');
+    const language = wanted === 'zh-CN' ? wanted : languageOf(words);
+    const body = searchResults(words, ROOT, language);
+    return respond(frame({ title: words, body, query: words, version, language }), 'text/html');
   }
   if (!path.startsWith(`${ROOT}/`)) return undefined;
   const name = path.slice(ROOT.length + 1);

@@ -54,6 +54,8 @@ export interface Framed {
   readonly version: string;
   /** Undefined for the page of search results. */
   readonly page?: Page;
+  /** Of a page of search results. */
+  readonly language?: Language;
   readonly query?: string;
 }
 
@@ -91,9 +93,12 @@ function neighbours(page: Page): string {
 }
 
 /** The whole HTML document. */
-export function frame({ title, body, version, page, query = '' }: Framed): string {
-  const language = page?.language ?? 'en';
+export function frame(framed: Framed): string {
+  const { title, body, version, page, query = '' } = framed;
+  const language = page?.language ?? framed.language ?? 'en';
   const texts = TEXTS[language];
+  // A search in a Chinese page leads to Chinese pages, in whatever language it is asked.
+  const asks = language === 'en' ? '' : `<input type="hidden" name="lang" value="${language}">`;
   const other = page === undefined ? undefined : counterpartOf(page);
   const toOther =
     other === undefined
@@ -112,7 +117,7 @@ export function frame({ title, body, version, page, query = '' }: Framed): strin
 <a class="skip" href="#content">${texts.skip}</a>
 <header>
 <a class="brand" href="${ROOT}">hopgate <small>${escapeHtml(version)}</small></a>
-<form action="${ROOT}" role="search"><input type="search" name="q" value="${escapeHtml(query)}" placeholder="${texts.search}" aria-label="${texts.searchLabel}" maxlength="200"></form>
+<form action="${ROOT}" role="search"><input type="search" name="q" value="${escapeHtml(query)}" placeholder="${texts.search}" aria-label="${texts.searchLabel}" maxlength="200">${asks}</form>
 <a class="to-contents" href="#contents">${texts.contents}</a>
 <a href="/ui">${texts.exchanges}</a>
 ${toOther}

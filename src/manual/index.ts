@@ -26,7 +26,7 @@ function baseUrl({ host, port, tls }: ListenAddress): string {
 }
 
 /** The manual as a search engine: one item is one section of a page. */
-export function docsIndex(listen: ListenAddress): FullText<DocsHit> {
+export function docsIndex(listen: ListenAddress): Pick<FullText<DocsHit>, 'search'> {
   const base = baseUrl(listen);
   return {
     search: (query, count) =>

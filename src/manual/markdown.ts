@@ -155,11 +155,27 @@ function cells(row: string): readonly string[] {
   return out.map((cell) => cell.trim());
 }
 
+/** From so many columns on, a row of a table is a block on a phone, with the headings before the cells. */
+const STACKED = 3;
+
 function table(rows: readonly string[], resolve: Resolve): string {
-  const row = (line: string, tag: string) =>
-    `<tr>${cells(line)
-      .map((cell) => `<${tag}>${inline(cell, resolve)}</${tag}>`)
+  const headings = cells(rows[0]!);
+  const stacked = headings.length >= STACKED;
+  const labels = headings.map((heading) => escapeHtml(plainText(heading)));
+  const cell = (text: string, tag: string, label = '') =>
+    `<${tag}${label === '' ? '' : ` data-label="${label}"`}>${inline(text, resolve)}</${tag}>`;
+  const head = headings.map((text) => cell(text, 'th')).join('');
+  const body = rows.slice(2).map((line) => {
+    // The first cell is the heading of its block.
+    const label = (at: number) => (stacked && at > 0 ? labels[at] : '');
+    return `<tr>${cells(line)
+      .map((text, at) => cell(text, 'td', label(at)))
       .join('')}</tr>`;
-  const body = rows.slice(2).map((line) => row(line, 'td'));
-  return `<div class="table" tabindex="0"><table>\n<thead>${row(rows[0]!, 'th')}</thead>\n<tbody>\n${body.join('\n')}\n</tbody></table></div>`;
+  });
+  const open = stacked ? '<table class="stacked">' : '<table>';
+  return `<div class="table" tabindex="0">${open}\n<thead><tr>${head}</tr></thead>\n<tbody>\n${body.join('\n')}\n</tbody></table></div>`;
 }
+
+/** Without marks of code, emphasis and links. */
+const plainText = (markdown: string) =>
+  markdown.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/[`*]/g, '');

@@ -28,12 +28,22 @@ import howItWorks from '../../docs/how-it-works.md' with { type: 'text' };
 import howItWorksChinese from '../../docs/how-it-works.zh-CN.md' with { type: 'text' };
 import conversationDark from '../../docs/img/page-conversation-dark.png' with { type: 'file' };
 import conversationLight from '../../docs/img/page-conversation-light.png' with { type: 'file' };
+import diffDark from '../../docs/img/page-diff-dark.png' with { type: 'file' };
+import diffLight from '../../docs/img/page-diff-light.png' with { type: 'file' };
 import exchangeDark from '../../docs/img/page-exchange-dark.png' with { type: 'file' };
 import exchangeLight from '../../docs/img/page-exchange-light.png' with { type: 'file' };
 import listDark from '../../docs/img/page-list-dark.png' with { type: 'file' };
 import listLight from '../../docs/img/page-list-light.png' with { type: 'file' };
+import phoneDark from '../../docs/img/page-phone-dark.png' with { type: 'file' };
+import phoneLight from '../../docs/img/page-phone-light.png' with { type: 'file' };
+import replayDark from '../../docs/img/page-replay-dark.png' with { type: 'file' };
+import replayLight from '../../docs/img/page-replay-light.png' with { type: 'file' };
+import searchDark from '../../docs/img/page-search-dark.png' with { type: 'file' };
+import searchLight from '../../docs/img/page-search-light.png' with { type: 'file' };
 import sessionDark from '../../docs/img/page-session-dark.png' with { type: 'file' };
 import sessionLight from '../../docs/img/page-session-light.png' with { type: 'file' };
+import streamDark from '../../docs/img/page-stream-dark.png' with { type: 'file' };
+import streamLight from '../../docs/img/page-stream-light.png' with { type: 'file' };
 import requestPicture from '../../docs/img/request.svg' with { type: 'text' };
 import roomsPicture from '../../docs/img/rooms.svg' with { type: 'text' };
 import install from '../../docs/install.md' with { type: 'text' };
@@ -66,6 +76,8 @@ import serverTools from '../../docs/server-tools.md' with { type: 'text' };
 import serverToolsChinese from '../../docs/server-tools.zh-CN.md' with { type: 'text' };
 import telemetry from '../../docs/telemetry.md' with { type: 'text' };
 import telemetryChinese from '../../docs/telemetry.zh-CN.md' with { type: 'text' };
+import troubleshooting from '../../docs/troubleshooting.md' with { type: 'text' };
+import troubleshootingChinese from '../../docs/troubleshooting.zh-CN.md' with { type: 'text' };
 import twoKeys from '../../docs/two-keys.md' with { type: 'text' };
 import twoKeysChinese from '../../docs/two-keys.zh-CN.md' with { type: 'text' };
 import websocket from '../../docs/websocket.md' with { type: 'text' };
@@ -92,6 +104,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   'changed-requests': changedRequests,
   'claude-code-on-glm': claudeCodeOnGlm,
   docker,
+  troubleshooting,
   'two-keys': twoKeys,
   configuration,
   endpoints,
@@ -121,6 +134,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   'changed-requests.zh-CN': changedRequestsChinese,
   'claude-code-on-glm.zh-CN': claudeCodeOnGlmChinese,
   'docker.zh-CN': dockerChinese,
+  'troubleshooting.zh-CN': troubleshootingChinese,
   'two-keys.zh-CN': twoKeysChinese,
   'agents.zh-CN': agentsChinese,
   'keys.zh-CN': keysChinese,
@@ -172,7 +186,13 @@ export const GROUPS: readonly PageGroup[] = [
   },
   {
     title: { en: 'Tasks', 'zh-CN': '常见任务' },
-    pages: ['claude-code-on-glm', 'two-keys', 'changed-requests', 'behind-nginx'],
+    pages: [
+      'claude-code-on-glm',
+      'two-keys',
+      'behind-nginx',
+      'changed-requests',
+      'troubleshooting',
+    ],
   },
   {
     title: { en: 'Use', 'zh-CN': '使用' },
@@ -232,6 +252,16 @@ export const PHOTOS: Readonly<Record<string, string>> = {
   'page-session-light.png': sessionLight,
   'page-list-dark.png': listDark,
   'page-list-light.png': listLight,
+  'page-diff-dark.png': diffDark,
+  'page-diff-light.png': diffLight,
+  'page-phone-dark.png': phoneDark,
+  'page-phone-light.png': phoneLight,
+  'page-replay-dark.png': replayDark,
+  'page-replay-light.png': replayLight,
+  'page-search-dark.png': searchDark,
+  'page-search-light.png': searchLight,
+  'page-stream-dark.png': streamDark,
+  'page-stream-light.png': streamLight,
 };
 
 /** The text without its `<picture>`: that is HTML for code hosts, and the program carries no such image. */

@@ -14,7 +14,12 @@ export function manualPlugin({ version, noPage }: ManualOptions) {
   const page = ({ request }: { request: Request }) => {
     const { pathname, searchParams } = new URL(request.url);
     return (
-      docsPage(pathname, searchParams.get('q') ?? undefined, version) ?? noPage(request, pathname)
+      docsPage(
+        pathname,
+        searchParams.get('q') ?? undefined,
+        version,
+        searchParams.get('lang') ?? undefined,
+      ) ?? noPage(request, pathname)
     );
   };
   return new Elysia({ name: 'manual' }).get('/docs', page).get('/docs/*', page);

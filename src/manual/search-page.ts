@@ -2,20 +2,40 @@
 
 import { searchWords, termOf } from '../lib/text/full-text.ts';
 import { escapeHtml } from './escape.ts';
-import { searchManual, sectionPath } from './search.ts';
+import type { Language } from './pages.ts';
+import { searchManual, sectionPath, spelt } from './search.ts';
 
 const HITS = 30;
 /** The most characters of a query; every word costs a pass over the index. */
 const LONGEST = 200;
 const AROUND = 110;
 
+const TEXTS = {
+  en: {
+    nothing: 'Nothing found',
+    why: (shown: string) =>
+      `No page of the manual contains “${shown}” or a similar word. Names of notes, events, keys and errors can be searched as they are.`,
+    found: (shown: string) => `Found for “${shown}”`,
+    instead: (shown: string) => `Nothing was found for “${shown}”.`,
+  },
+  'zh-CN': {
+    nothing: '没有找到',
+    why: (shown: string) =>
+      `手册中没有“${shown}”或相近的词。标记、日志事件、配置项和错误的名称可以直接搜索。`,
+    found: (shown: string) => `“${shown}”的搜索结果`,
+    instead: (shown: string) => `没有找到“${shown}”。`,
+  },
+} as const;
+
 /** The body of the results page. @param root the path of the manual */
-export function searchResults(text: string, root: string): string {
-  const query = text.slice(0, LONGEST);
-  const shown = escapeHtml(query);
-  const hits = searchManual(query, HITS);
+export function searchResults(text: string, root: string, language: Language): string {
+  const texts = TEXTS[language];
+  const typed = text.slice(0, LONGEST);
+  const query = spelt(typed);
+  const shown = escapeHtml(typed);
+  const hits = searchManual(query, HITS, language);
   if (hits.length === 0) {
-    return `<h1>Nothing found</h1>\n<p>No page of the manual contains “${shown}” or a similar word. Names of notes, events, keys and errors can be searched as they are.</p>`;
+    return `<h1>${texts.nothing}</h1>\n<p>${texts.why(shown)}</p>`;
   }
   // As beginnings of words: `configuring` marks `configuration`.
   const words = searchWords(query).map((word) => termOf(word).replace(/(?<=...)i$/, ''));
@@ -23,7 +43,8 @@ export function searchResults(text: string, root: string): string {
     (hit) =>
       `<li><a href="${escapeHtml(root + sectionPath(hit))}">${escapeHtml(hit.title)}</a><p>${excerpt(hit.text, words)}</p></li>`,
   );
-  return `<h1>Found for “${shown}”</h1>\n<ol class="hits">\n${items.join('\n')}\n</ol>`;
+  const instead = query === typed ? '' : `<p>${texts.instead(shown)}</p>\n`;
+  return `<h1>${texts.found(escapeHtml(query))}</h1>\n${instead}<ol class="hits">\n${items.join('\n')}\n</ol>`;
 }
 
 /** The text around the first match, with all matches marked. */
@@ -49,7 +70,10 @@ function atBlank(text: string, from: number, last = text.length): number {
   return blank === 0 || blank > last ? from : blank;
 }
 
-/** The ranges of matches in order, without overlaps. A term matches at the beginning of a word, in Han anywhere. */
+// A shorter term marks only words that are the same to the search: `rat`, of `rate`, does not mark `ratio`.
+const BEGINNING = 5;
+
+/** The whole words that match in order, without overlaps. In Han a term matches anywhere. */
 function matchRanges(
   text: string,
   words: readonly string[],
@@ -58,10 +82,16 @@ function matchRanges(
   const lower = text.toLowerCase();
   if (lower.length !== text.length) return [];
   const found: (readonly [number, number])[] = [];
-  for (const word of new Set(words)) {
-    for (let at = lower.indexOf(word); at >= 0; at = lower.indexOf(word, at + word.length)) {
-      const inside = /[a-z0-9]/.test(word[0]!) && /[a-z0-9]/.test(lower[at - 1] ?? '');
-      if (!inside) found.push([at, at + word.length]);
+  for (const term of new Set(words)) {
+    const latin = /[a-z0-9]/.test(term[0]!);
+    for (let at = lower.indexOf(term); at >= 0; at = lower.indexOf(term, at + term.length)) {
+      if (latin && /[a-z0-9]/.test(lower[at - 1] ?? '')) continue;
+      const rest = latin ? /^[a-z0-9]*/.exec(lower.slice(at + term.length, at + 40))![0] : '';
+      const word = term + rest;
+      const same = rest === '' || term.length >= BEGINNING;
+      if (same || searchWords(word).some((one) => termOf(one) === term)) {
+        found.push([at, at + word.length]);
+      }
     }
   }
   found.sort((a, b) => a[0] - b[0] || b[1] - a[1]);

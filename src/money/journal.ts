@@ -22,6 +22,8 @@ const MOST_GROUPS = 20_000;
 const TAKEN_AT_ONCE = 100;
 const RUNNING_AT_ONCE = 100;
 const DROPPED_AT_ONCE = 200;
+/** Each of them changes totals. */
+const SENT_DROPPED_AT_ONCE = 40;
 const DROP_EVERY_MS = 600_000;
 const SEEN_EVERY_MS = 10_000;
 /** A process that is killed while this one runs: a restart without a gap, or another worker. */
@@ -50,6 +52,8 @@ export interface JournalOptions {
   readonly path: string;
   /** Days; 0 = for ever. */
   readonly keepDays: () => number;
+  /** As `keepDays`, of rows that a shared database has; left out: as all others. */
+  readonly keepSentDays?: () => number;
   /** As `keepDays`, of the totals; left out: for ever. */
   readonly keepTotalsDays?: () => number;
   /** Rows go to a shared database, too; called when some have been written. */
@@ -204,6 +208,9 @@ export class SpendJournal {
   }
 
   async #flushAll(): Promise<void> {
+    // Once for a flush: looked at for each slice, it would never end where the time between two looks is short.
+    const every = this.#options.takeOverEveryMs ?? TAKE_OVER_EVERY_MS;
+    this.#takingOver ||= performance.now() - this.#tookOver >= every;
     while (!this.#closed && this.#writeSlice()) await othersTurn();
     if (this.#young.size > 0) this.#schedule();
   }
@@ -226,12 +233,8 @@ export class SpendJournal {
   }
 
   #work(file: SpendStore): boolean {
-    const now = performance.now();
-    this.#takingOver ||=
-      !this.#closed &&
-      now - this.#tookOver >= (this.#options.takeOverEveryMs ?? TAKE_OVER_EVERY_MS);
     if (this.#takingOver) {
-      this.#tookOver = now;
+      this.#tookOver = performance.now();
       this.#takingOver = file.takeOver(TAKEN_AT_ONCE);
       return true;
     }
@@ -304,11 +307,16 @@ export class SpendJournal {
   }
 
   #drop(file: SpendStore): boolean {
-    const { keepDays, keepTotalsDays } = this.#options;
+    const { keepDays, keepSentDays, keepTotalsDays } = this.#options;
     const days = keepDays();
+    const sentDays = keepSentDays?.() ?? 0;
     const totalsDays = keepTotalsDays?.() ?? 0;
     const now = Date.now();
-    if (days + totalsDays === 0 || Math.abs(now - this.#dropped) < DROP_EVERY_MS) return false;
+    if (days + sentDays + totalsDays === 0 || Math.abs(now - this.#dropped) < DROP_EVERY_MS)
+      return false;
+    if (sentDays > 0 && file.dropSentBefore(now - sentDays * DAY_MS, SENT_DROPPED_AT_ONCE)) {
+      return true;
+    }
     if (days > 0 && file.dropBefore(now - days * DAY_MS, DROPPED_AT_ONCE)) return true;
     if (totalsDays > 0 && file.dropTotalsBefore(now - totalsDays * DAY_MS, DROPPED_AT_ONCE)) {
       return true;

@@ -82,19 +82,57 @@ async function* scan(reader: SpendReader, query: RowsQuery): AsyncGenerator<read
   const select = `SELECT spend.*, texts.text AS labels_text, prices.text AS price_text FROM spend
     JOIN texts ON texts.id = spend.labels LEFT JOIN texts AS prices ON prices.id = spend.price`;
   const sql = `${select} WHERE spend.id >= $least AND spend.id < $before AND ${where} ORDER BY spend.id DESC`;
-  for (const [first, last] of await rangesOf(reader, filters.session)) {
+  const ranges = await rangesOf(reader, filters.session);
+  const imports = await importsOf(reader);
+  for (const [first, last, inOrder] of splitAt(ranges, imports)) {
     for (let below = Math.min(before, last + 1); below > first; ) {
       const least = Math.max(first, below - LOOKED_AT_ONCE);
       yield await reader.all<StoredRow>(sql, { from, to, ...filters, least, before: below });
       below = least;
+      if (!inOrder) {
+        await othersTurn();
+        continue;
+      }
       const [older] = await reader.all<{ time: number }>(
         'SELECT time FROM spend WHERE id <= $least ORDER BY id DESC LIMIT 1',
         { least },
       );
-      if (older !== undefined && older.time < from - CLOCK_MS) return;
+      if (older !== undefined && older.time < from - CLOCK_MS) {
+        if (imports.length === 0) return;
+        break;
+      }
       await othersTurn();
     }
   }
+}
+
+/** Ids of rows that a move wrote: they stand behind rows that are newer. The newest ids first. */
+async function importsOf(reader: SpendReader): Promise<readonly IdRange[]> {
+  const there = await reader.all("SELECT 1 FROM sqlite_master WHERE name = 'imports'");
+  if (there.length === 0) return [];
+  const found = await reader.all<{ readonly first: number; readonly last: number }>(
+    'SELECT first, last FROM imports ORDER BY first DESC',
+  );
+  return found.map(({ first, last }) => [first, last]);
+}
+
+/** Ranges, cut where imported rows begin and end; those between are in the order of time. */
+function splitAt(
+  ranges: readonly IdRange[],
+  imports: readonly IdRange[],
+): readonly (readonly [...IdRange, inOrder: boolean])[] {
+  return ranges.flatMap(([first, last]) => {
+    const parts: (readonly [...IdRange, inOrder: boolean])[] = [];
+    let top = last;
+    for (const [from, to] of imports) {
+      if (from > top || to < first) continue;
+      if (to < top) parts.push([to + 1, top, true]);
+      parts.push([Math.max(from, first), Math.min(to, top), false]);
+      top = from - 1;
+    }
+    if (top >= first) parts.push([first, top, true]);
+    return parts;
+  });
 }
 
 type IdRange = readonly [first: number, last: number];

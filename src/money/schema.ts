@@ -83,6 +83,25 @@ export interface Sums {
   estimated: number;
 }
 
+/** Totals of one hour. */
+export interface HourTotals extends Sums {
+  /** Milliseconds since 1970. */
+  readonly start: number;
+  readonly key: string;
+  /** JSON. */
+  readonly labels: string;
+  readonly model: string;
+  readonly target: string;
+}
+
+/** Totals of a session on one day. */
+export interface SessionTotals extends Sums {
+  /** Milliseconds since 1970. */
+  readonly start: number;
+  readonly session: string;
+  readonly key: string;
+}
+
 export const SUM_COLUMNS = [
   'tries',
   'input',

@@ -7,13 +7,15 @@ import {
   DAY,
   FILE_NAMES,
   HOUR,
+  type HourTotals,
   MIGRATIONS,
   MONTH,
+  type SessionTotals,
   type SpendReader,
   SUM_COLUMNS,
   type Sums,
 } from './schema.ts';
-import { ENDED, Spool, TAKEN_OVER } from './shared/spool-store.ts';
+import { ENDED, type RowName, Spool, TAKEN_OVER } from './shared/spool-store.ts';
 import type { SpendRow } from './spend.ts';
 import { labelsText, monthOf, RowTotals } from './totals.ts';
 
@@ -46,6 +48,8 @@ export interface WaitingRow {
 export interface SpendStoreOptions {
   /** Rows go to a shared database, too. */
   readonly shared?: boolean;
+  /** Milliseconds that a write may wait for another process. */
+  readonly busy?: number;
 }
 
 export class SpendStore implements SpendReader {
@@ -60,8 +64,12 @@ export class SpendStore implements SpendReader {
   #logPages = 0;
 
   /** @throws SQLiteError, or the file system's error */
-  constructor(path: string, writer: string, { shared = false }: SpendStoreOptions = {}) {
-    this.#db = openStateFile({ path, migrations: MIGRATIONS, busy: BUSY_MS });
+  constructor(
+    path: string,
+    writer: string,
+    { shared = false, busy = BUSY_MS }: SpendStoreOptions = {},
+  ) {
+    this.#db = openStateFile({ path, migrations: MIGRATIONS, busy });
     this.#writer = writer;
     this.#sql = statements(this.#db);
     this.spool = shared ? new Spool(this.#db) : undefined;
@@ -89,7 +97,7 @@ export class SpendStore implements SpendReader {
       for (const { row, running, n, at } of rows) {
         if (running > 0) this.#endRunning(running);
         const id = this.#insert(row);
-        this.spool?.ended(this.#writer, n, ENDED, at, id);
+        this.spool?.ended({ writer: this.#writer, n, rev: ENDED, at }, id, row.time);
         totals.add(row, id);
         done++;
         if (totals.size >= MOST_GROUPS) break;
@@ -180,7 +188,8 @@ export class SpendStore implements SpendReader {
         const spend = JSON.parse(row) as SpendRow;
         const id = this.#insert(spend);
         totals.add(spend, id);
-        this.spool?.ended(writer, seq, TAKEN_OVER, spend.time, id);
+        const name = { writer, n: seq, rev: TAKEN_OVER, at: spend.time };
+        this.spool?.ended(name, id, spend.time);
         if (dead) {
           this.#db.query('DELETE FROM running WHERE writer = ? AND seq = ?').run(writer, seq);
         } else {
@@ -194,10 +203,75 @@ export class SpendStore implements SpendReader {
     });
   }
 
-  /** Deletes some of the rows from before a time, and none that a shared database has not. True: there are more. */
+  /** Deletes some of the rows from before a time, and none that this gateway wrote for a shared database. True: there are more. */
   dropBefore(time: number, most: number): boolean {
     const drop = this.spool === undefined ? this.#sql.dropRows : this.spool.dropRows;
     return drop.run(time, most).changes === most;
+  }
+
+  /**
+   * Deletes some of the rows from before a time that the shared database has, and takes them off the totals, which
+   * count what this file answers for. True: there are more.
+   */
+  dropSentBefore(time: number, most: number): boolean {
+    const { spool } = this;
+    if (spool === undefined) return false;
+    return this.#transaction(() => {
+      const ids = spool.sentBefore(time, most);
+      this.#takeBack(ids);
+      return ids.length === most;
+    });
+  }
+
+  /**
+   * Writes rows of the shared database that this file has not, or in an older version. A try that runs here is left to
+   * its process.
+   * @param database its name
+   * @returns how many were written
+   */
+  takeIn(rows: readonly (RowName & { readonly row: SpendRow })[], database: string): number {
+    const spool = this.spool!;
+    return this.#transaction(() => {
+      const totals = new RowTotals();
+      const written: number[] = [];
+      for (const { row, ...name } of rows) {
+        const known = spool.rowOf(name);
+        if ((known !== undefined && known.rev >= name.rev) || spool.isOpen(name)) continue;
+        if (known !== undefined) this.#takeBack([known.spend], known.time);
+        const id = this.#insert(row);
+        spool.known(name, id, row.time);
+        totals.add(row, id);
+        written.push(id);
+      }
+      this.#writeTotals(totals);
+      if (written.length > 0) spool.imported(written[0]!, written.at(-1)!, database);
+      return written.length;
+    });
+  }
+
+  /**
+   * Adds totals of a shared database that has no rows for them any more.
+   * @param database its name
+   * @param through the last hour of which these are all
+   */
+  takeTotals(
+    database: string,
+    through: number,
+    hours: readonly HourTotals[],
+    sessions: readonly SessionTotals[],
+  ): void {
+    this.#transaction(() => {
+      const totals = new RowTotals();
+      for (const [n, group] of hours.entries()) {
+        totals.groups.set(`${n}`, { ...group, hour: group.start });
+      }
+      const noRows = { labels: '{}', firstRow: null, lastRow: null };
+      for (const [n, group] of sessions.entries()) {
+        totals.sessions.set(`${n}`, { ...group, ...noRows, hour: group.start });
+      }
+      this.#writeTotals(totals);
+      this.spool!.tookTotals(database, through);
+    });
   }
 
   /** Deletes some of the totals from before a time. True: there are more. */
@@ -245,27 +319,34 @@ export class SpendStore implements SpendReader {
   #endRunning(seq: number): void {
     const ended = this.#sql.endRunning.get(this.#writer, seq);
     if (ended === null || ended.spend === null) return;
-    const row = this.#db
-      .query<StoredRow, [number]>(
-        'SELECT spend.*, texts.text AS labels_text FROM spend JOIN texts ON texts.id = spend.labels WHERE spend.id = ?',
-      )
-      .get(ended.spend);
-    if (row === null) return;
-    this.#db.query('DELETE FROM spend WHERE id = ?').run(row.id);
-    const minus: Record<string, number> = { tries: -1, estimated: -row.estimated };
-    for (const name of SUM_COLUMNS) minus[name] ??= -Number(row[name as keyof StoredRow] ?? 0);
-    minus.unpriced = row.cost === null ? -1 : 0;
+    this.#takeBack([ended.spend]);
+  }
+
+  /**
+   * Rows go, and their part of the totals with them.
+   * @param time of a single row; another one under its id stays
+   */
+  #takeBack(ids: readonly number[], time?: number): void {
     const totals = new RowTotals();
-    const { key, model, target, session, labels_text: labels } = row;
-    const common = {
-      hour: row.time - (row.time % 3_600_000),
-      key,
-      labels,
-      ...(minus as never as Sums),
-    };
-    totals.groups.set('', { ...common, model, target });
-    if (session !== null) {
-      totals.sessions.set('', { ...common, session, firstRow: row.id, lastRow: row.id });
+    for (const id of ids) {
+      const row = this.#sql.stored.get(id);
+      if (row === null || (time !== undefined && row.time !== time)) continue;
+      this.#sql.dropRow.run(id);
+      this.spool?.forget(id, row.time);
+      const minus: Record<string, number> = { tries: -1, estimated: -row.estimated };
+      for (const name of SUM_COLUMNS) minus[name] ??= -Number(row[name as keyof StoredRow] ?? 0);
+      minus.unpriced = row.cost === null ? -1 : 0;
+      const { key, model, target, session, labels_text: labels } = row;
+      const common = {
+        hour: row.time - (row.time % 3_600_000),
+        key,
+        labels,
+        ...(minus as never as Sums),
+      };
+      totals.groups.set(`${id}`, { ...common, model, target });
+      if (session !== null) {
+        totals.sessions.set(`${id}`, { ...common, session, firstRow: id, lastRow: id });
+      }
     }
     this.#writeTotals(totals);
   }
@@ -347,6 +428,10 @@ function statements(db: Database) {
         status, ended, input, output, cache_read, cache_write, cache_write_1h, reasoning, searches, estimated, cost,
         price, trace) VALUES (${Array.from({ length: 24 }, () => '?').join(', ')})`,
     ),
+    stored: db.query<StoredRow, [number]>(
+      'SELECT spend.*, texts.text AS labels_text FROM spend JOIN texts ON texts.id = spend.labels WHERE spend.id = ?',
+    ),
+    dropRow: db.query<unknown, [number]>('DELETE FROM spend WHERE id = ?'),
     addTotals: db.query(
       `INSERT INTO totals VALUES (?, ?, ?, ?, ?, ?, ${SUM_PLACES}) ON CONFLICT DO UPDATE SET ${ADDED}`,
     ),

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { sampleServices } from '../../src/app/in-process.ts';
 import { LINT } from '../../src/app/linters.ts';
+import { stateMoves } from '../../src/app/operations/moving.ts';
 import { createApp } from '../../src/app.ts';
 import { type CommandServices, type Io, run, type ServeOptions } from '../../src/cli/index.ts';
 import { environmentFrom } from '../../src/config/index.ts';
@@ -82,6 +83,7 @@ export function createWorld(): World {
         program: world.program,
         platform: world.platform,
         lint: LINT,
+        stateMoves,
         ...sampleServices(createApp, io.environment, 'test'),
       };
       return { code: await run(argv, io, deps), out, err };

@@ -1,17 +1,17 @@
 /** What clients send wrong: each mistake gets a clear error in the client's protocol, and the process goes on serving. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
+import { allProviders, type Gateway, startGateway } from '../support/binary.ts';
 import { type FakeUpstream, say, startFakeUpstream } from '../support/fake-upstream/index.ts';
-import { PROTOCOLS, plainRequest, post, VIA } from './clients.ts';
+import { ALL_PROTOCOLS, PROTOCOLS, plainRequest, post, VIA } from './clients.ts';
 
 let upstream: FakeUpstream;
 let gateway: Gateway;
 const LIMIT = 2_000_000;
 
 beforeAll(async () => {
-  upstream = await startFakeUpstream({ models: ['m1'] });
-  gateway = await startGateway(threeProviders(upstream, { limits: { body_bytes: LIMIT } }));
+  upstream = await startFakeUpstream({ models: ['m1', 'gemini-3-m1'] });
+  gateway = await startGateway(allProviders(upstream, { limits: { body_bytes: LIMIT } }));
 }, 120_000);
 afterEach(() => upstream.clear());
 afterAll(async () => {
@@ -119,7 +119,7 @@ for (const protocol of PROTOCOLS) {
       expect(JSON.parse(await response.text())).toHaveProperty('error');
     });
 
-    for (const vendor of PROTOCOLS) {
+    for (const vendor of ALL_PROTOCOLS) {
       test(`ten thousand messages reach ${vendor}`, async () => {
         upstream.enqueue(say('counted'));
         const many = Array.from({ length: 10_000 }, (_, i) => ({
@@ -178,7 +178,7 @@ describe('histories that strict vendors refuse', () => {
     ['a call in the last message', [user('x'), calls('and now', 'a')]],
     ['a long id', [user('x'), calls(null, 'i'.repeat(90)), tool('i'.repeat(90))]],
   ];
-  for (const vendor of PROTOCOLS) {
+  for (const vendor of ALL_PROTOCOLS) {
     test.each(histories)(`%s is repaired for ${vendor}`, async (_name, messages) => {
       upstream.enqueue(say('taken'));
       const body = { model: VIA[vendor], messages, tools };

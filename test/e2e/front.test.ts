@@ -31,6 +31,18 @@ const chat = plainRequest('openai-chat', 'via-chat', false);
 const as = (key: string) => ({ headers: { authorization: `Bearer ${key}` } });
 const metricsOf = async (url: string) => (await fetch(`${url}/metrics`)).text();
 
+/** What each API says of a path that it does not have. */
+const UNKNOWN_PATH: Readonly<Record<string, object>> = {
+  openai: { error: { type: 'invalid_request_error', code: 'unknown_path' } },
+  anthropic: {
+    type: 'error',
+    error: { type: 'not_found_error', details: { code: 'unknown_path' } },
+  },
+  google: {
+    error: { code: 404, status: 'NOT_FOUND', details: [{ reason: 'UNKNOWN_PATH' }] },
+  },
+};
+
 describe('the caller', () => {
   test('log and metrics name the caller, and never show the key', async () => {
     upstream.clear();
@@ -132,6 +144,10 @@ describe('request paths', () => {
     ['POST', '/v1/messages/batches', {}, 'anthropic'],
     ['POST', '/v1/responses/a/b/c', {}, 'openai'],
     ['GET', '/v1/memories', {}, 'openai'],
+    ['GET', '/v1beta/files', {}, 'google'],
+    ['POST', '/v1beta/interactions', {}, 'google'],
+    ['POST', '/v1/projects/p/locations/l/endpoints/e:predict', {}, 'google'],
+    ['GET', '/v1/nope', { 'x-goog-api-key': 'sk-ann-0001' }, 'google'],
   ])(
     'an unknown path gets an error in the shape of its API: %s %s',
     async (method, path, headers, shape) => {
@@ -141,14 +157,7 @@ describe('request paths', () => {
       });
       expect(answer.status).toBe(404);
       const response = (await answer.json()) as object;
-      expect(response).toMatchObject(
-        shape === 'openai'
-          ? { error: { type: 'invalid_request_error', code: 'unknown_path' } }
-          : {
-              type: 'error',
-              error: { type: 'not_found_error', details: { code: 'unknown_path' } },
-            },
-      );
+      expect(response).toMatchObject(UNKNOWN_PATH[shape]!);
       expect(JSON.stringify(response)).toContain('POST /v1/messages');
     },
   );

@@ -422,6 +422,11 @@ describe('how Google’s answer ended', () => {
   });
 });
 
+const partOf = (part: object) => JSON.stringify({ contents: [{ parts: [part] }] });
+const TWO_CONTENTS = partOf({ text: 'Look.', functionCall: { name: 'look', args: {} } });
+const BAD_SIGNATURE = partOf({ text: 'Look.', thoughtSignature: '*' });
+const DEEP = `{"contents":${'['.repeat(8000)}`;
+
 describe('what the gateway itself refuses is in Google’s shape', () => {
   const url = (method: string, model = 'via-gemini') =>
     `${locked.url}/v1beta/models/${model}:${method}`;
@@ -435,6 +440,10 @@ describe('what the gateway itself refuses is in Google’s shape', () => {
       ['bad JSON', '{"contents": [', own, 'via-gemini', 400, 'INVALID_ARGUMENT'],
       ['no body', '', own, 'via-gemini', 400, 'INVALID_ARGUMENT'],
       ['a wrong field', '{"contents":7}', own, 'via-chat', 400, 'INVALID_ARGUMENT'],
+      ['a list', '[]', own, 'via-chat', 400, 'INVALID_ARGUMENT'],
+      ['nesting without end', DEEP, own, 'via-chat', 400, 'INVALID_ARGUMENT'],
+      ['two contents in one part', TWO_CONTENTS, own, 'via-chat', 400, 'INVALID_ARGUMENT'],
+      ['a signature that is none', BAD_SIGNATURE, own, 'via-gemini', 400, 'INVALID_ARGUMENT'],
       ['a large body', big, own, 'via-gemini', 413, 'INVALID_ARGUMENT'],
       ['an unknown model', HI, own, 'nowhere', 404, 'NOT_FOUND'],
     ])(`%s (${method})`, async (_name, body, headers, model, status, name) => {

@@ -9,7 +9,7 @@ import { Readable } from 'node:stream';
 import OpenAI from 'openai';
 import { ResponsesWS } from 'openai/resources/responses/ws';
 import type { JsonObject } from '../../src/lib/json/json.ts';
-import { type Gateway, startGateway, threeProviders } from '../support/binary.ts';
+import { allProviders, type Gateway, startGateway, threeProviders } from '../support/binary.ts';
 import {
   call,
   type FakeUpstream,
@@ -21,7 +21,7 @@ import { idOf, ResponsesSocket, textOf } from '../support/responses-socket.ts';
 import { startToolServers, stopAll, toolsOf } from '../support/tool-servers.ts';
 import { until } from '../support/until.ts';
 
-const PROTOCOLS = ['chat', 'responses', 'messages'] as const;
+const PROTOCOLS = ['chat', 'responses', 'messages', 'gemini'] as const;
 const TOOL = {
   type: 'function',
   name: 'get_weather',
@@ -34,8 +34,8 @@ let gateway: Gateway;
 const opened: ResponsesSocket[] = [];
 
 beforeAll(async () => {
-  upstream = await startFakeUpstream({ keys: ['sk-upstream'], models: ['m1'] });
-  gateway = await startGateway(threeProviders(upstream));
+  upstream = await startFakeUpstream({ keys: ['sk-upstream'], models: ['m1', 'gemini-3-m1'] });
+  gateway = await startGateway(allProviders(upstream));
 });
 afterEach(() => {
   for (const socket of opened.splice(0)) socket.close();
@@ -151,12 +151,7 @@ describe('an answer', () => {
       socket.create({ model: 'via-chat', input: 'Hello.' });
       const id = idOf(await socket.last());
       socket.close();
-      const texts = await until(async () => {
-        if (!existsSync(dir)) return false;
-        const files = [...new Bun.Glob('**/*').scanSync({ cwd: dir })];
-        const all = await Promise.all(files.map((file) => Bun.file(join(dir, file)).text()));
-        return all.some((text) => text.includes('response.completed')) && all;
-      });
+      const texts = await recordedIn(dir, 'response.completed');
       expect(texts.some((text) => text.includes(id))).toBe(true);
     } finally {
       await own.stop();
@@ -383,6 +378,48 @@ describe('the connection', () => {
     expect(line).toMatchObject({ stream: true, websocket: true });
   });
 
+  test('of a client that leaves midway: what it got is recorded, and what the vendor made is billed', async () => {
+    const dir = join(gateway.home, 'samples-of-leavers');
+    const auth = {
+      keys: [{ name: 'ci', key: 'key-of-this-client' }],
+      admin_keys: ['key-of-the-admin'],
+    };
+    const priced = {
+      protocol: 'openai-chat',
+      base_url: upstream.baseUrl('openai-chat'),
+      keys: ['sk-upstream'],
+      models: ['m1'],
+      prices: { m1: { input: 1, output: 2 } },
+    };
+    const own = await startGateway({
+      providers: { priced },
+      auth,
+      samples: { mode: 'all', dir },
+    });
+    try {
+      upstream.answerWith(() => ({ ...say('word '.repeat(1000)), delivery: { paceMs: 20 } }));
+      const socket = await ResponsesSocket.open(own.url, {
+        authorization: 'Bearer key-of-this-client',
+      });
+      socket.create({ model: 'm1', input: 'A question of one who leaves.' });
+      await until(() => socket.frames.some(({ type }) => type === 'response.output_text.delta'));
+      socket.close();
+      const row = await until(async () => {
+        const headers = { authorization: 'Bearer key-of-the-admin' };
+        const answer = await fetch(`${own.url}/admin/v1/spend`, { headers });
+        const { data } = (await answer.json()) as { data: JsonObject[] };
+        return data[0];
+      });
+      expect(row).toMatchObject({ key: 'ci', ended: 'client_gone', estimated: true });
+      expect(Number(row.cost_nano_usd)).toBeGreaterThan(0);
+      const texts = await recordedIn(dir, 'response.output_text.delta');
+      expect(texts.some((text) => text.includes('A question of one who leaves.'))).toBe(true);
+      expect(texts.some((text) => text.includes('response.completed'))).toBe(false);
+    } finally {
+      await own.stop();
+    }
+  });
+
   test('of a client that leaves before its answer begins stops the vendor, and what waits is not asked', async () => {
     upstream.answerWith(() => ({ ...say('Never.'), delivery: { before: 'hang' } }));
     const socket = await open();
@@ -513,6 +550,21 @@ describe('the end of a connection', () => {
     }
   });
 });
+
+/** The texts of all files of samples, once one of them holds the mark; files come and go while they are written. */
+const recordedIn = (dir: string, mark: string): Promise<readonly string[]> =>
+  until(async () => {
+    if (!existsSync(dir)) return false;
+    const files = [...new Bun.Glob('**/*').scanSync({ cwd: dir })];
+    const texts = await Promise.all(
+      files.map((file) =>
+        Bun.file(join(dir, file))
+          .text()
+          .catch(() => ''),
+      ),
+    );
+    return texts.some((text) => text.includes(mark)) && texts;
+  });
 
 const sse = (event: JsonObject) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 

@@ -73,7 +73,7 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('doctor', () => {
       database: database.url,
     });
     expect(found.map(({ about, status }) => [about, status])).toEqual([
-      ...Array.from({ length: 5 }, () => ['engine cache', 'ok']),
+      ...Array.from({ length: 6 }, () => ['engine cache', 'ok']),
       ...Array.from({ length: 4 }, () => ['engine database', 'ok']),
     ]);
     expect(found.find(({ message }) => /^(Redis|Valkey) \d/.test(message))).toBeDefined();
@@ -161,24 +161,31 @@ describe.skipIf(!HAS_POSTGRES)('the replicas that run', () => {
     world.remove();
   });
 
-  test('commands work on the keys of all replicas, and import those of a file once', async () => {
+  test('commands work on the keys of all replicas, and those of a file are moved once', async () => {
     const world = createWorld();
     const alone = world.write('alone.yaml', JSON.stringify({ providers: { p: provider } }));
     const shared = world.write(
       'shared.yaml',
       JSON.stringify({ providers: { p: provider }, engines: { database: database.url } }),
     );
+    const move = async (config: string) => {
+      const ran = await world.run([
+        ...['state', 'move', '--to', 'engines', '--only', 'keys'],
+        ...['--config', config],
+      ]);
+      return { code: ran.code, row: ran.out.split('\n')[1]?.split(/ +/) };
+    };
     const old = await world.run(['keys', 'create', 'old', '--config', alone]);
-    expect((await world.run(['keys', 'import', '--config', alone])).code).toBe(1);
+    expect((await move(alone)).code).toBe(1);
     const made = await world.run(['keys', 'create', 'new', '--config', shared]);
     expect(made.out.trim()).toMatch(/^hk_\w{22}_\w{44}$/);
-    expect((await world.run(['keys', 'import', '--config', shared])).out).toStartWith('1 of 1 key');
-    expect((await world.run(['keys', 'import', '--config', shared])).out).toStartWith('0 of 1 key');
+    expect(await move(shared)).toEqual({ code: 0, row: ['keys', '1', '1', '0'] });
+    expect(await move(shared)).toEqual({ code: 0, row: ['keys', '1', '0', '0'] });
     const listed = await world.run(['keys', 'list', '--config', shared]);
     expect(listed.out).toContain(old.out.slice(0, 25));
     expect(listed.out).toContain(made.out.slice(0, 25));
     const verified = await world.run(['audit', 'verify', '--config', shared]);
-    expect(verified.out).toStartWith('2 entries, whole.');
+    expect(verified.out).toStartWith('2 entries, intact.');
     world.remove();
   });
 });

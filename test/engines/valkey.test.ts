@@ -1,6 +1,9 @@
 /** The cache on real servers: every call ends at its deadline, and the cache comes back by itself. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Secret } from '../../src/config/secret.ts';
 import type { CacheAddress } from '../../src/config/sections/operations/engines.ts';
 import { ValkeyCache } from '../../src/engines/valkey.ts';
@@ -151,7 +154,7 @@ describe.skipIf(!HAS_CACHE)('one server', () => {
   test('doctor’s findings, also where the user may do little', async () => {
     const { cache } = open(single(server.port));
     const findings = await cache.examine();
-    expect(findings.map(({ status }) => status)).toEqual(['ok', 'ok', 'ok', 'ok', 'ok']);
+    expect(findings.map(({ status }) => status)).toEqual(['ok', 'ok', 'ok', 'ok', 'ok', 'ok']);
     cacheCommand(server.port, 'config', 'set', 'maxmemory-policy', 'allkeys-lru');
     cacheCommand(
       server.port,
@@ -171,7 +174,38 @@ describe.skipIf(!HAS_CACHE)('one server', () => {
     });
     const found = await little.cache.examine();
     cacheCommand(server.port, 'config', 'set', 'maxmemory-policy', 'noeviction');
-    expect(found.map(({ status }) => status)).toEqual(['ok', 'fail', 'warn', 'ok', 'ok']);
+    expect(found.map(({ status }) => status)).toEqual(['ok', 'fail', 'warn', 'ok', 'ok', 'ok']);
+  });
+
+  test('doctor’s finding of what is kept over a restart: nothing, snapshots, a log, or what fails', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hopgate-cache-'));
+    const said = async (port: number, address: Partial<CacheAddress> = {}) => {
+      const { cache } = open({ ...single(port), ...address });
+      const findings = await cache.examine();
+      return findings[3];
+    };
+    expect((await said(server.port))?.message).toStartWith('keeps nothing over a restart');
+    cacheCommand(server.port, 'acl', 'setuser', 'few', 'on', '>secret', '+@all', '-config', '~*');
+    const few = { username: 'few', password: new Secret('secret') };
+    expect((await said(server.port, few))?.message).toContain('has no append-only file');
+    const snapshots = await startCache([
+      ...['--save', '3600 1', '--dir', folder],
+      ...['--stop-writes-on-bgsave-error', 'no'],
+    ]);
+    expect((await said(snapshots.port))?.message).toEndWith('up to its last snapshot');
+    rmSync(folder, { recursive: true });
+    cacheCommand(snapshots.port, 'bgsave');
+    await until(() => cacheCommand(snapshots.port, 'info').includes('bgsave_status:err'));
+    expect(await said(snapshots.port)).toMatchObject({
+      status: 'warn',
+      message: 'its last snapshot failed',
+    });
+    const log = await startCache(['--appendonly', 'yes']);
+    expect(await said(log.port)).toEqual({
+      status: 'ok',
+      message: 'keeps what it holds over a restart',
+    });
+    await Promise.all([snapshots.stop(), log.stop()]);
   });
 });
 

@@ -257,7 +257,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
 );
 
 const talk: fc.Arbitrary<Talk> = fc.record({
-  steps: fc.array(step, { minLength: 1, maxLength: 4 }),
+  steps: fc.array(step, { minLength: 1, maxLength: 14 }),
   tools: fc.nat(3),
   marked: fc.nat(3),
   first: fc.constantFrom('find out why', 'other words'),

@@ -94,6 +94,19 @@ describe('pages', () => {
     );
   });
 
+  test('every picture of a page is shown, and every picture in the program is in a page', async () => {
+    const shown = new Set<string>();
+    for (const { name, text } of PAGES) {
+      const page = await html(`/docs/${name}`);
+      for (const [, file] of text.matchAll(/!\[[^\]]*\]\((?:docs\/)?img\/([^)]+)\)/g)) {
+        expect([name, file, page.includes(`src="/docs/img/${file}"`)]).toEqual([name, file, true]);
+        shown.add(file!).add(file!.replace('-light.', '-dark.'));
+      }
+    }
+    const carried = [...Object.keys(PHOTOS), ...Object.keys(PICTURES)];
+    expect(carried.filter((name) => !shown.has(name))).toEqual([]);
+  });
+
   test('the Markdown itself and the pictures are served too', async () => {
     expect(docsPage('/docs/notes.md')!.headers.get('content-type')).toStartWith('text/markdown');
     for (const name of Object.keys(PHOTOS)) {
@@ -150,6 +163,14 @@ describe('Markdown', () => {
     expect(out).toContain('<a href="notes.md">here</a> <img src="img/a.svg" alt="pic">');
     expect(out).toContain('<li>inner</li>');
     expect(out).toContain('<ol>');
+  });
+
+  test('a cell of a wide table names its column, for phones', () => {
+    const out = renderMarkdown('| `a` | [b](x.md) "q" | c |\n|---|---|---|\n| 1 | 2 | |', same);
+    expect(out).toContain('<table class="stacked">');
+    expect(out).toContain(
+      '<tr><td>1</td><td data-label="b &quot;q&quot;">2</td><td data-label="c"></td></tr>',
+    );
   });
 
   test('no HTML and no scheme of a page gets through', () => {

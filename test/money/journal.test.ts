@@ -271,6 +271,18 @@ const timer = setInterval(() => { if (places.every((place) => place.seq > 0)) { 
     expect(count(TOTALS)).toEqual(count(ROWS));
   });
 
+  test('without a pause between two looks for killed processes a flush ends, and finds them', async () => {
+    await killedProcess();
+    const { journal, spend } = journalAt({ takeOverEveryMs: 0 });
+    for (let round = 0; round < 3; round++) {
+      spend(rowOf());
+      await journal.flush();
+    }
+    expect(count('SELECT count(*) AS n FROM running').n).toBe(0);
+    expect(count(ROWS)).toMatchObject({ tries: 203, cost: 3000 + 200 * 7777 });
+    journal.close();
+  });
+
   test('of a process that only seemed dead get their true row all the same', async () => {
     const { journal } = journalAt();
     const place = journal.begin({ reservedRow: () => reserved });

@@ -70,7 +70,7 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
     for (const close of closing.splice(0).toReversed()) await close();
     await database.query(
       `TRUNCATE hopgate.spend_rows, hopgate.spend_open, hopgate.spend_totals, hopgate.spend_session_totals,
-        hopgate.spend_spools`,
+        hopgate.spend_spools, hopgate.spend_kept`,
       [],
       LONG,
     );
@@ -278,6 +278,8 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
       LONG,
     );
     await until(async () => (await stored()).lost === 1);
+    // The database has it before the watcher has the answer.
+    await until(() => lost.length > 0);
     expect(lost).toEqual([1]);
     expect(await stored()).toMatchObject({ tries: 1, cost: 900 });
     expect(await openRows()).toBe(0);
@@ -477,6 +479,48 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
     expect(await totals()).toBe(2);
     await prune(0, 100, 0);
     expect(await totals()).toBe(1);
+  });
+
+  test('a try that was booked as lost, whose month is gone, and that ends after all counts once', async () => {
+    const gone = replica('gone-with-its-month');
+    const time = Date.now() - 200 * DAY;
+    const reserved = rowOf({ time, cost: 900, session: 's', estimated: true, ended: 'cut' });
+    const places = [begin(gone, reserved), begin(gone, rowOf({ ...reserved, request: 'other' }))];
+    await until(async () => {
+      await gone.read(() => {});
+      return (await openRows()) === 2;
+    });
+    const lapse = () => database.query('SELECT hopgate.spend_lapse(-1000, 500)', [], LONG);
+    await lapse();
+    expect(await stored()).toMatchObject({ tries: 2, cost: 1800, lost: 2 });
+    const prune = () => database.query('SELECT hopgate.spend_prune(90, 0, 0, 500)', [], LONG);
+    const sums = async () => {
+      const found = await database.query<Record<string, number>>(
+        `SELECT 'span ' || span AS what, sum(tries)::int AS tries, sum(cost)::bigint AS cost, sum(estimated)::int AS estimated
+          FROM hopgate.spend_totals GROUP BY 1
+          UNION SELECT 'session', sum(tries)::int, sum(cost)::bigint, sum(estimated)::int FROM hopgate.spend_session_totals
+          ORDER BY 1`,
+        [],
+        LONG,
+      );
+      return found.map(({ tries, cost, estimated }) => [tries, cost, estimated]);
+    };
+    const everywhere = (...values: number[]) => [values, values, values, values];
+    for (let i = 0; i < 10; i++) await prune();
+    expect(await stored()).toMatchObject({ tries: 0 });
+    expect(await sums()).toEqual(everywhere(2, 1800, 2));
+
+    gone.journal.end(places[0]!, { ...reserved, ended: 'done', cost: 250, estimated: false });
+    await gone.read(() => {});
+    expect(await stored()).toMatchObject({ tries: 1, cost: 250 });
+    expect(await sums()).toEqual(everywhere(2, 1150, 1));
+    // The month is dropped again, and the other one ends then.
+    for (let i = 0; i < 10; i++) await prune();
+    gone.journal.end(places[1]!, { ...reserved, ended: 'done', cost: 50, estimated: false });
+    await gone.read(() => {});
+    expect(await sums()).toEqual(everywhere(2, 300, 0));
+    const [kept] = await database.query('SELECT count(*) AS n FROM hopgate.spend_kept', [], LONG);
+    expect(kept).toEqual({ n: 0 });
   });
 
   test('the file keeps what the database has not, however old it is', async () => {

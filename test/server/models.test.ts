@@ -277,6 +277,23 @@ describe('what the list says about a model', () => {
     });
   });
 
+  test('to clients of Google', async () => {
+    const { body } = await ask('/v1beta/models', { 'x-goog-api-key': 'k' });
+    const { models } = body as unknown as { models: Record<string, unknown>[] };
+    expect(named(models, 'models/claude-sonnet-4-5', 'name')).toMatchObject({
+      inputTokenLimit: 200_000,
+      outputTokenLimit: 64_000,
+      thinking: true,
+      supportedGenerationMethods: ['generateContent', 'streamGenerateContent', 'countTokens'],
+    });
+    const own = named(models, 'models/own', 'name')!;
+    expect(own).toMatchObject({ displayName: 'own', inputTokenLimit: 4096 });
+    expect(own).not.toHaveProperty('outputTokenLimit');
+    expect(own).not.toHaveProperty('thinking');
+    const one = (await ask('/v1beta/models/claude-sonnet-4-5')).body;
+    expect(one).toMatchObject({ inputTokenLimit: 200_000 });
+  });
+
   test('to Codex, with a tag', async () => {
     const { response, body } = await ask('/v1/models?client_version=0.131.0');
     const { models } = body as unknown as { models: Record<string, unknown>[] };

@@ -76,6 +76,8 @@ export interface GatewayOptions {
   patience?: number;
   /** The limit of file descriptors; the system's default when absent. */
   descriptors?: number;
+  /** Another program than that of these sources: of an older version. */
+  program?: string;
 }
 
 const running = new Set<Bun.Subprocess>();
@@ -165,7 +167,7 @@ export async function startOneGateway(
   const { descriptors } = options;
   const limited =
     descriptors === undefined ? [] : ['sh', '-c', `ulimit -n ${descriptors}; exec "$@"`, 'sh'];
-  const child = Bun.spawn([...limited, await binary(), ...args], {
+  const child = Bun.spawn([...limited, options.program ?? (await binary()), ...args], {
     cwd: options.cwd ?? home,
     env: cleanEnv(home, options.env),
     stdin: 'ignore',

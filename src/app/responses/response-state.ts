@@ -29,6 +29,7 @@ import {
 import type { ClientRequest } from '../../gateway/client-request.ts';
 import type { ConnectionMemory, RememberedChain } from '../../gateway/stream/client-lane.ts';
 import type { FinalAnswer, FrameContent } from '../../gateway/stream/pipeline.ts';
+import type { AnswerSessions } from '../../gateway/tries/answer-sessions.ts';
 import type { Exchange, ExchangeFeatures } from '../../gateway/types.ts';
 import { containsAny, needles } from '../../lib/bytes/bytes.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
@@ -51,6 +52,7 @@ export interface ResponseStateOptions {
   readonly store: ResponseStore;
   /** Other processes answer requests, too. */
   readonly shared: boolean;
+  readonly sessions: AnswerSessions;
 }
 
 /** What was found out before a try. */
@@ -88,7 +90,7 @@ export async function patiently<T>(
  * this owner did not create here is not found, and the vendor is not asked. Without keys, what is not
  * known goes to a vendor of the same protocol, which may know it.
  */
-export function responseState({ store, shared }: ResponseStateOptions) {
+export function responseState({ store, shared, sessions }: ResponseStateOptions) {
   return (
     exchange: Exchange,
     ask: ClientRequest,
@@ -244,6 +246,7 @@ export function responseState({ store, shared }: ResponseStateOptions) {
       const id = said?.response.id;
       if (said === undefined || before === undefined || typeof id !== 'string') return;
       const asked = inputItems(found?.body ?? bodyOf(ask));
+      sessions.learn(id, exchange, ask.bytes);
       memory.remember(id, before, [...asked, ...said.output]);
     }
     /** A background job goes on at the vendor after the client leaves; the client fetches it later by its id. */
@@ -261,6 +264,7 @@ export function responseState({ store, shared }: ResponseStateOptions) {
       if (lane !== undefined) remember(lane, told);
       if (told === undefined) return undefined;
       const { response, output } = told;
+      if (typeof response.id === 'string') sessions.learn(response.id, exchange, ask.bytes);
       const stored = record(store, {
         body: bodyOf(ask),
         response,

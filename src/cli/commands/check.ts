@@ -11,20 +11,23 @@ import { plural } from '../terminal.ts';
 export const CHECK: CommandSpec = {
   name: 'check',
   group: 'Look',
-  summary: 'say whether the configuration is right',
+  summary: 'check the configuration and show every mistake',
   description: [
-    'Each problem is printed as FILE:LINE:COLUMN, with a suggestion where there is one. --schema prints the JSON Schema of the file, for editors.',
+    'Each problem is printed as FILE:LINE:COLUMN, with a suggestion if there is one. --schema prints the JSON Schema of the file, for editors.',
   ],
   options: [jsonOption(), { name: 'schema', summary: 'print the JSON Schema of hopgate.yaml' }],
   examples: [
     {
       line: 'hopgate check --config ./hopgate.yaml',
-      summary: 'Checks a file before it is used.',
+      summary: 'Checks a file before you use it.',
     },
-    { line: 'hopgate check --schema > hopgate.schema.json', summary: 'Completion in an editor.' },
+    {
+      line: 'hopgate check --schema > hopgate.schema.json',
+      summary: 'Writes the schema, for completion in an editor.',
+    },
   ],
   exits: [
-    [0, 'it can be used'],
+    [0, 'the configuration can be used'],
     [1, 'it cannot'],
   ],
   run: runCheck,

@@ -11,29 +11,32 @@ import { type Installation, installationFor, thisMachine } from './service/insta
 export const LOGS: CommandSpec = {
   name: 'logs',
   group: 'Look',
-  summary: 'print the log of the service, or a log file, in readable lines',
+  summary: "print the service's log, or a log file, in readable form",
   description: [
-    'Without FILE: the log of the service that "hopgate service install" or a package installed, from the journal of systemd or from the log file of launchd. A gateway that runs in a terminal logs there.',
-    'With FILE: JSON log lines of that file; "-" reads them from the standard input.',
+    'Without FILE, prints the log of the service that "hopgate service install" or a package installed, from the journal of systemd or from the log file of launchd. A gateway that runs in a terminal writes its log there.',
+    'With FILE, prints the JSON log lines of that file; "-" reads standard input.',
   ],
   arguments: [{ name: 'file', summary: 'a file with JSON log lines, or -' }],
   options: [
-    { name: 'follow', short: 'f', summary: 'go on with new lines; of the service only' },
+    { name: 'follow', short: 'f', summary: 'keep printing new lines; service only' },
     {
       name: 'lines',
       short: 'n',
       value: 'N',
-      summary: 'how many of the last lines; of the service only',
+      summary: 'how many lines to show from the end; service only',
       default: '50',
       range: [1, 1_000_000],
     },
-    { name: 'user', summary: "the service of this user, where there is the machine's as well" },
-    { name: 'system', summary: "the machine's service, where there is the user's as well" },
-    jsonOption('the lines as they were written'),
+    { name: 'user', summary: "the user's service, if there is also a system service" },
+    { name: 'system', summary: "the system service, if there is also a user's service" },
+    jsonOption('print the lines as they were written'),
   ],
   examples: [
-    { line: 'hopgate logs --follow', summary: 'What the service does, as it happens.' },
-    { line: 'docker logs hopgate 2>&1 | hopgate logs -', summary: 'The log of a container.' },
+    { line: 'hopgate logs --follow', summary: "Follows the service's log." },
+    {
+      line: 'docker logs hopgate 2>&1 | hopgate logs -',
+      summary: 'Prints the log of a container.',
+    },
   ],
   exits: [
     [0, 'printed'],

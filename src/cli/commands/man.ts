@@ -8,8 +8,10 @@ export const MAN: CommandSpec = {
   name: 'man',
   group: 'Look',
   summary: 'print the manual page',
-  description: ['In the form that man reads: everything --help tells of every command, in one.'],
-  examples: [{ line: 'hopgate man > hopgate.1', summary: 'A file; "man ./hopgate.1" shows it.' }],
+  description: ['Prints everything that --help says about every command, in the format of man.'],
+  examples: [
+    { line: 'hopgate man > hopgate.1', summary: 'Writes a file; "man ./hopgate.1" shows it.' },
+  ],
   exits: [[0, 'printed']],
   run: runMan,
 };
@@ -74,8 +76,8 @@ function command(spec: CommandSpec): string[] {
 }
 
 const ENVIRONMENT: readonly (readonly [name: string, words: string])[] = [
-  ['HOPGATE_CONFIG', 'the configuration file, where --config does not name one'],
-  ['HOPGATE_HOME', 'where state is kept; ~/.hopgate when unset'],
+  ['HOPGATE_CONFIG', 'the configuration file, if --config does not name one'],
+  ['HOPGATE_HOME', 'the folder for state; ~/.hopgate when unset'],
   ['OPENAI_API_KEY, ANTHROPIC_API_KEY, ...', 'keys of vendors, found without a configuration'],
   ['NO_COLOR, FORCE_COLOR', 'colours off, colours on'],
 ];
@@ -83,26 +85,26 @@ const ENVIRONMENT: readonly (readonly [name: string, words: string])[] = [
 const FILES: readonly (readonly [name: string, words: string])[] = [
   ['~/.config/hopgate/hopgate.yaml', "a user's configuration"],
   ['/etc/hopgate/hopgate.yaml', 'the configuration of the machine'],
-  ['/etc/hopgate/hopgate.env', 'variables for the system service, one NAME=value a line'],
+  ['/etc/hopgate/hopgate.env', 'variables for the system service, one NAME=value per line'],
   ['~/.hopgate, /var/lib/hopgate', 'state, of a user and of the system service'],
 ];
 
 const SIGNALS: readonly (readonly [name: string, words: string])[] = [
-  ['SIGTERM, SIGINT', 'take no new connections, let open streams finish, end; twice: end at once'],
-  ['SIGHUP', 'load the configuration again'],
   [
-    'SIGUSR2',
-    'under systemd: start the program that is on disk now on the same port, then end as by SIGTERM',
+    'SIGTERM, SIGINT',
+    'accept no new connections, let open streams finish, then exit; a second one exits immediately',
   ],
+  ['SIGHUP', 'load the configuration again'],
+  ['SIGUSR2', 'start the program that is now on disk on the same port, then exit as with SIGTERM'],
 ];
 
 const EXAMPLES: readonly (readonly [line: string, words: string])[] = [
-  ['hopgate', 'Serves on 127.0.0.1:5520 with what the environment offers.'],
+  ['hopgate', 'Serves on 127.0.0.1:5520 with the keys and servers that it finds.'],
   ['hopgate init', 'Writes a configuration by answering a few questions.'],
-  ['hopgate check --config ./hopgate.yaml', 'Says what is wrong with a file, and where.'],
+  ['hopgate check --config ./hopgate.yaml', 'Shows what is wrong with a file, and where.'],
   ['hopgate setup claude', 'Points Claude Code at the gateway; --revert undoes that.'],
-  ['hopgate models --explain claude-sonnet-4-5', 'Says where a name goes, and why.'],
-  ['hopgate status', 'Says whether the gateway runs, and which targets serve.'],
+  ['hopgate models --explain claude-sonnet-4-5', 'Shows where a model name goes, and why.'],
+  ['hopgate status', 'Shows whether the gateway is running and which targets are available.'],
   ['hopgate logs --follow', 'Prints the log of the service as it is written.'],
   ['hopgate samples --status failed --since 1d', 'Lists what went wrong since yesterday.'],
   ['hopgate samples show ID client-request', 'Prints a recorded request.'],
@@ -121,7 +123,7 @@ export function manPage(commands: readonly CommandSpec[], release: string): stri
     '.SH SYNOPSIS',
     `${bold('hopgate')} [${italic('COMMAND')}] [${italic('options')}]`,
     '.SH DESCRIPTION',
-    'hopgate speaks OpenAI Chat Completions, OpenAI Responses and Anthropic Messages on both sides.',
+    'hopgate speaks OpenAI Chat Completions, OpenAI Responses, Anthropic Messages and Google Gemini on both sides.',
     escaped(
       `Without a command it does what "hopgate ${commands[0]!.name}" does; without a configuration it uses the API keys of the environment.`,
     ),

@@ -13,15 +13,15 @@ import { readText, writeWhole } from '../whole-file.ts';
 export const MIGRATE: CommandSpec = {
   name: 'migrate',
   group: 'Set up',
-  summary: 'bring a configuration of an older hopgate up to date',
+  summary: 'update a configuration written for an older hopgate',
   description: [
-    'A file of an older form is read all the same, as what it would be today; check and serve say so. This writes it: comments stay, the file as it was is kept beside it, as hopgate.yaml.v1.bak.',
-    'A file that a newer hopgate wrote is refused, here and everywhere.',
+    'hopgate still reads files in an older format, and check and serve say so. This command rewrites the file in the current format. Comments are kept, and the old file is saved beside it as hopgate.yaml.v1.bak.',
+    'A file in a newer format than this hopgate knows is refused, here and by every other command.',
   ],
   options: [{ name: 'dry-run', short: 'n', summary: 'only show what would change' }],
   examples: [
-    { line: 'hopgate migrate --dry-run', summary: 'What would change.' },
-    { line: 'hopgate migrate', summary: 'Changes it.' },
+    { line: 'hopgate migrate --dry-run', summary: 'Shows what would change.' },
+    { line: 'hopgate migrate', summary: 'Rewrites the file.' },
   ],
   exits: [
     [0, 'written, or nothing to do'],

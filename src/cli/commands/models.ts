@@ -28,10 +28,10 @@ import { fittingTable } from '../terminal.ts';
 export const MODELS: CommandSpec = {
   name: 'models',
   group: 'Look',
-  summary: 'list models and where they go, or explain a request',
+  summary: 'list models and their targets, or explain where a request goes',
   description: [
-    'Where a provider takes names by pattern, its vendor is asked what it serves; one that does not answer within two seconds is listed as the configuration names it.',
-    '--explain takes the name of a model, a request body as JSON, or @FILE with one, and tells which rule decides and why; if the gateway runs, also which of the targets rest at the moment.',
+    'If a provider takes names by pattern, its vendor is asked for its model list. A vendor that does not answer within two seconds is listed as in the configuration.',
+    '--explain takes a model name, a request body as JSON, or @FILE, and shows which rule decides and why. If the gateway is running, it also shows which targets are resting.',
   ],
   options: [
     { name: 'explain', value: 'REQUEST', summary: 'a model name, a JSON body, or @FILE' },
@@ -42,17 +42,26 @@ export const MODELS: CommandSpec = {
       choices: PROTOCOL_NAMES,
       default: 'guessed from the body',
     },
-    { name: 'offline', summary: 'ask no vendor and no running gateway: only the configuration' },
+    {
+      name: 'offline',
+      summary: 'use only the configuration; contact no vendor and no running gateway',
+    },
     jsonOption(),
   ],
   examples: [
-    { line: 'hopgate models', summary: 'A table.' },
-    { line: 'hopgate models --explain claude-sonnet-4-5', summary: 'Where a name goes.' },
-    { line: 'hopgate models --explain @request.json', summary: 'Where a recorded request goes.' },
+    { line: 'hopgate models', summary: 'Prints a table.' },
+    {
+      line: 'hopgate models --explain claude-sonnet-4-5',
+      summary: 'Shows where a model name goes.',
+    },
+    {
+      line: 'hopgate models --explain @request.json',
+      summary: 'Shows where a recorded request goes.',
+    },
   ],
   exits: [
     [0, 'printed'],
-    [1, 'the configuration cannot be used, or nothing takes the request'],
+    [1, 'the configuration cannot be used, or no target takes the request'],
   ],
   run: runModels,
 };

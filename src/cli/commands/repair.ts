@@ -29,34 +29,34 @@ export interface RepairOptions {
 export const REPAIR: CommandSpec = {
   name: 'repair',
   group: 'Look',
-  summary: 'make tool histories valid for an API, offline',
+  summary: 'repair tool-call histories so that an API accepts them, offline',
   description: [
-    'Reads request bodies from stdin, one a line, and writes {"body":…,"notes":[…]} for each: what the gateway would send, and what it changed. A body that needs nothing comes back as the very text it was; a line that is no request becomes {"error":…}.',
-    'A body is taken to be of the protocol of --to, unless it can only be of another: then it is converted.',
+    'Reads request bodies from stdin, one per line, and writes {"body":…,"notes":[…]} for each: what the gateway would send, and what it changed. A body that needs no repair is returned unchanged; a line that is not a request becomes {"error":…}.',
+    'Bodies are assumed to use the protocol of --to. A body that can only be in another protocol is converted.',
   ],
   options: [
     {
       name: 'to',
       value: 'PROTOCOL',
-      summary: 'the API that shall take it',
+      summary: 'the API to repair for',
       choices: PROTOCOL_NAMES,
     },
-    { name: 'profile', value: 'NAME', summary: 'the vendor that shall take it', default: 'none' },
+    { name: 'profile', value: 'NAME', summary: 'the vendor to repair for', default: 'none' },
     {
       name: 'from',
       value: 'PROFILE',
-      summary: 'the vendor whose answers are in the history; others do not take its signatures',
+      summary: 'the vendor whose answers are in the history; other vendors refuse its signatures',
       default: 'recognized by the signatures',
     },
-    { name: 'jsonl', summary: 'a JSON body a line, the only form there is' },
+    { name: 'jsonl', summary: 'one JSON body per line (the only format)' },
   ],
   examples: [
     {
       line: 'hopgate repair --to anthropic-messages --jsonl < bodies.jsonl',
-      summary: 'What Anthropic would refuse of these, made valid.',
+      summary: 'Repairs what Anthropic would refuse.',
     },
   ],
-  exits: [[0, 'every line was answered']],
+  exits: [[0, 'every line was processed']],
   run: runRepair,
 };
 

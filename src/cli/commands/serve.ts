@@ -33,7 +33,7 @@ export const SERVE: CommandSpec = {
   group: 'Run',
   summary: 'run the gateway',
   description: [
-    'Listens where the configuration says and prints one line on stdout once it can answer: "hopgate listening on http://HOST:PORT". Logs go to stderr.',
+    'Listens on the configured address and prints one line to stdout when it is ready: "hopgate listening on http://HOST:PORT". Logs go to stderr.',
     'SIGTERM and SIGINT let open streams finish, SIGHUP loads the configuration again.',
   ],
   options: [
@@ -42,14 +42,14 @@ export const SERVE: CommandSpec = {
       short: 'p',
       value: 'N',
       summary: 'port to listen on; 0 picks a free one',
-      default: 'that of the configuration, else 5520',
+      default: 'from the configuration, else 5520',
       range: [0, 65_535],
     },
     {
       name: 'host',
       value: 'ADDRESS',
       summary: 'address to listen on',
-      default: 'that of the configuration, else 127.0.0.1',
+      default: 'from the configuration, else 127.0.0.1',
     },
     {
       name: 'drain',
@@ -85,13 +85,13 @@ export const SERVE: CommandSpec = {
     },
     {
       line: 'hopgate serve --config ./hopgate.yaml --port 0',
-      summary: 'A file of your own, and any free port.',
+      summary: 'Uses your own file and any free port.',
     },
   ],
   exits: [
-    [0, 'stopped as asked'],
+    [0, 'stopped on request'],
     [1, 'the configuration cannot be used, or the port is taken'],
-    [130, 'a second signal ended it at once'],
+    [130, 'a second signal ended it immediately'],
   ],
   run: runServe,
 };

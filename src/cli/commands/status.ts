@@ -13,16 +13,18 @@ import { fittingTable, wrap } from '../terminal.ts';
 export const STATUS: CommandSpec = {
   name: 'status',
   group: 'Look',
-  summary: 'say whether the gateway runs, and which targets serve',
+  summary: 'show whether the gateway is running and which targets are available',
   description: [
-    'Asks the gateway at the address of the configuration. Only targets that were used since it started are listed. With a shared database, all live replicas are listed. A resting target is not used until the given time, because its vendor refused, failed or limited requests.',
+    'Asks the gateway at the configured address. It lists the targets used since the gateway started and, with a shared database, all live replicas. A resting target is not used until the time shown, because its vendor refused, failed or limited requests.',
   ],
   options: [jsonOption()],
-  examples: [{ line: 'hopgate status', summary: 'Is it running, and how is it?' }],
+  examples: [
+    { line: 'hopgate status', summary: 'Shows whether the gateway is running and healthy.' },
+  ],
   exits: [
-    [0, 'it runs and takes requests'],
+    [0, 'it is running and takes requests'],
     [1, 'the configuration cannot be used, or another program answers there'],
-    [3, 'it does not run, or takes no requests at the moment'],
+    [3, 'it is not running, or takes no requests at the moment'],
   ],
   run: runStatus,
 };

@@ -12,16 +12,16 @@ export const UI: CommandSpec = {
   group: 'Look',
   summary: 'open the page with the recorded exchanges in a browser',
   description: [
-    'Prints the address of the page, and opens it where there is a browser. The gateway must be running.',
-    'The page of a gateway on another machine is reachable through a tunnel: ssh -L 5520:127.0.0.1:5520 SERVER.',
+    "Prints the page's address and opens it in a browser if there is one. The gateway must be running.",
+    'To reach the page of a gateway on another machine, use a tunnel: ssh -L 5520:127.0.0.1:5520 SERVER.',
   ],
   options: [{ name: 'print', summary: 'only print the address' }],
   examples: [
-    { line: 'hopgate ui', summary: 'The exchanges, in the browser.' },
-    { line: 'hopgate ui --print', summary: 'The address alone, for a script.' },
+    { line: 'hopgate ui', summary: 'Opens the page.' },
+    { line: 'hopgate ui --print', summary: 'Prints only the address, for a script.' },
   ],
   exits: [
-    [0, 'opened, or printed'],
+    [0, 'opened or printed'],
     [1, 'no gateway answers, or the configuration cannot be used'],
   ],
   run: runUi,

@@ -19,10 +19,10 @@ import { fittingTable } from '../terminal.ts';
 export const USAGE: CommandSpec = {
   name: 'usage',
   group: 'Look',
-  summary: 'show what was used and spent',
+  summary: 'report usage and spend',
   description: [
-    'Reads the totals, whether the gateway runs or not: those of all replicas where engines.database is configured, else those on this machine. Times are UTC and count in whole hours, sessions in whole days.',
-    '--csv prints the single tries at upstreams instead, one row each.',
+    'Reads the totals, even if the gateway is not running: of all replicas if engines.database is configured, else of this machine. Times are in UTC. Usage is counted in whole hours, sessions in whole days.',
+    '--csv prints every single request to a vendor instead, one row each.',
   ],
   options: [
     {
@@ -34,25 +34,28 @@ export const USAGE: CommandSpec = {
     {
       name: 'since',
       value: 'TIME',
-      summary: 'a length such as 24h or 30d, or a time',
+      summary: 'a period such as 24h or 30d, or a time',
       default: '30d',
     },
-    { name: 'until', value: 'TIME', summary: 'the end; the same forms', default: 'now' },
-    { name: 'step', value: 'STEP', summary: 'a row for each', choices: ['hour', 'day', 'month'] },
+    { name: 'until', value: 'TIME', summary: 'the end, in the same form', default: 'now' },
+    { name: 'step', value: 'STEP', summary: 'one row per', choices: ['hour', 'day', 'month'] },
     { name: 'key', value: 'ID', summary: 'only this key' },
-    { name: 'csv', summary: 'print single tries as CSV' },
+    { name: 'csv', summary: 'print single requests to vendors as CSV' },
     jsonOption(),
   ],
   examples: [
-    { line: 'hopgate usage', summary: 'The last 30 days by key.' },
+    { line: 'hopgate usage', summary: 'The last 30 days, by key.' },
     {
       line: 'hopgate usage --by label.team --since 7d --step day',
-      summary: 'A week by team and day.',
+      summary: 'The last week, by team and day.',
     },
-    { line: 'hopgate usage --since 24h --csv > spend.csv', summary: 'The tries of a day.' },
+    {
+      line: 'hopgate usage --since 24h --csv > spend.csv',
+      summary: 'Every request of the last day, as CSV.',
+    },
   ],
   exits: [
-    [0, 'shown, also when there is nothing'],
+    [0, 'shown, even if there is nothing'],
     [1, 'the configuration, the file or the database cannot be read'],
   ],
   run: runUsage,

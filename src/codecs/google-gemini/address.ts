@@ -1,8 +1,9 @@
 /** What a Gemini request says outside its body: model and method in the path, form and key in the query. */
 
+import { ByteList, firstBytes, piecesFrom, wholeBytes } from '../../lib/bytes/byte-list.ts';
 import { asBuffer, needles } from '../../lib/bytes/bytes.ts';
 import { nextFilled, withFirstMembers, withoutMembers } from '../../lib/json/body-members.ts';
-import { BRACE_OPEN, stringEnd } from '../../lib/json/scan-values.ts';
+import { stringEnd } from '../../lib/json/scan-values.ts';
 
 export type Method = 'generateContent' | 'streamGenerateContent' | 'countTokens';
 
@@ -94,7 +95,8 @@ const COLON = 0x3a;
  */
 export function withAddress(given: Uint8Array, model: string, stream: boolean): Uint8Array {
   const buffer = asBuffer(given);
-  const body = mayName(buffer, MODEL) || mayName(buffer, STREAM) ? withoutAddress(given) : given;
+  const bare = mayName(buffer, MODEL) || mayName(buffer, STREAM) ? withoutAddress(given) : given;
+  const body = wholeBytes(bare);
   return withFirstMembers(body, `"model":${JSON.stringify(model)},"stream":${stream}`);
 }
 
@@ -106,17 +108,28 @@ function mayName(body: Buffer, key: Buffer): boolean {
   return false;
 }
 
+const BRACE = Buffer.from('{');
+/** Longer than any; a name has at most 512 characters. */
+const MOST_OF_ADDRESS = 8192;
+/** A list of pieces costs more than the copy of a smaller body. */
+const LARGE = 64 * 1024;
+
 /** The body as the API takes it: without `model` and `stream`. */
-export function withoutAddress(body: Uint8Array): Uint8Array {
+export function withoutAddress(body: Uint8Array | ByteList): Uint8Array | ByteList {
+  if (body instanceof ByteList) {
+    // Written here, so each of these members is there once.
+    const from = behindAddress(asBuffer(firstBytes(body, MOST_OF_ADDRESS)));
+    return from < 0
+      ? withoutAddress(wholeBytes(body))
+      : new ByteList([BRACE, ...piecesFrom(body, from)]);
+  }
   const buffer = asBuffer(body);
   const from = behindAddress(buffer);
   if (from < 0) return withoutMembers(body, OWN);
   const rest = buffer.subarray(from);
   if (mayName(rest, MODEL) || mayName(rest, STREAM)) return withoutMembers(body, OWN);
-  const bare = Buffer.allocUnsafeSlow(rest.length + 1);
-  bare[0] = BRACE_OPEN;
-  bare.set(rest, 1);
-  return bare;
+  const bare = new ByteList([BRACE, rest]);
+  return rest.length < LARGE ? wholeBytes(bare) : bare;
 }
 
 const [HEAD] = needles('{"model":"') as [Buffer];

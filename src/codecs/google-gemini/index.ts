@@ -1,6 +1,6 @@
 /** The codec of Google's Gemini protocol (`generateContent`). */
 
-import { type ByteList, wholeBytes } from '../../lib/bytes/byte-list.ts';
+import type { ByteList } from '../../lib/bytes/byte-list.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
 import type { AddressedRequest, Codec, ModelEntry } from '../codec.ts';
 import { bareModel, withoutAddress } from './address.ts';
@@ -16,15 +16,18 @@ import { PROTOCOL } from './wire.ts';
 
 const METHODS = ['generateContent', 'streamGenerateContent', 'countTokens'];
 
-/** `GET /v1beta/models`: `{models: [{name, displayName, …}]}`. */
+/** `GET /v1beta/models`: `{models: [{name, displayName, inputTokenLimit, …}]}`; what is not known is left out. */
 function encodeModels(models: readonly ModelEntry[]): JsonObject {
   return {
-    models: models.map(({ id, provider }) => ({
+    models: models.map(({ id, provider, facts }) => ({
       name: `models/${id}`,
       version: '001',
-      displayName: id,
-      description: `Served by ${provider}.`,
+      displayName: facts?.name ?? id,
+      description: `Served by ${provider === '' ? 'this gateway' : provider}.`,
+      ...(facts?.context !== undefined && { inputTokenLimit: facts.context }),
+      ...(facts?.output !== undefined && { outputTokenLimit: facts.output }),
       supportedGenerationMethods: METHODS,
+      ...(facts?.reasoning !== undefined && { thinking: facts.reasoning }),
     })),
   };
 }
@@ -51,7 +54,7 @@ function addressed(
   return {
     path: pathOf(model, method),
     query: kind === 'stream' ? 'alt=sse' : '',
-    body: withoutAddress(wholeBytes(body)),
+    body: withoutAddress(body),
   };
 }
 

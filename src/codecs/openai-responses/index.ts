@@ -4,7 +4,7 @@ import { openaiModels } from '../../conversation/models/model-entry.ts';
 import type { Codec } from '../codec.ts';
 import { decodeReply } from './reply/decode-reply.ts';
 import { carriesItemIds, digestReply, digestStream, terminalPrefixes } from './reply/digest.ts';
-import { encodeReply } from './reply/encode-reply.ts';
+import { encodeReply, encodeReplyText } from './reply/encode-reply.ts';
 import { decodeError, encodeError } from './reply/errors.ts';
 import { decodeRequest } from './request/decode-request.ts';
 import { encodeRequest } from './request/encode-request.ts';
@@ -20,6 +20,7 @@ export const openaiResponses = {
   encodeRequest,
   decodeReply,
   encodeReply,
+  encodeReplyText,
   decodeStream,
   encodeStream,
   decodeError,

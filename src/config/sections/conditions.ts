@@ -17,7 +17,7 @@ import {
 } from '../file/schema-types.ts';
 import { CATEGORIES, type Category } from './categories.ts';
 
-const anything = 'not looked at';
+const anything = 'any';
 const RANGE =
   '^\\s*(?:[<>]=?\\s*|=\\s*)?\\d+(\\.\\d+)?[kKmM]?\\s*(\\.\\.\\s*\\d+(\\.\\d+)?[kKmM]?\\s*)?$';
 
@@ -31,7 +31,7 @@ const howMany = (what: string) =>
 const HOURS = '^\\s*\\d{1,2}:\\d{2}\\s*-\\s*\\d{1,2}:\\d{2}\\s*$';
 const hours = Type.String({
   pattern: HOURS,
-  description: 'From-to, "22:00-06:00"; the end is not part of it.',
+  description: 'From-to, "22:00-06:00"; the end is excluded.',
 });
 
 const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const;
@@ -41,7 +41,7 @@ export const when = closed(
     model: optional(
       oneOrMore(
         text('A glob ("claude-*"; case does not matter) or a "/regular expression/".'),
-        'The model name that the client asked for, aliases followed.',
+        'The model name that the client asked for, after aliases.',
       ),
       anything,
     ),

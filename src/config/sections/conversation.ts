@@ -11,7 +11,7 @@ const TEXTS = {
   query_description: 'The description of its query.',
   messages_description: 'The description of get_other_members_messages.',
   mention_description: 'The description of is_mentioned.',
-  recall_limit: 'The limit of recalls; {max} is the number.',
+  recall_limit: 'The sentence about the limit of recalls; {max} is the number.',
 };
 
 const replacement = (description: string) => optional(text(description), "the locale's text");
@@ -21,7 +21,7 @@ export const conversation = closed(
     locale: byDefault(
       choice(
         ['auto', 'zh', 'en'],
-        'The language of the texts about conversation tools that models read; auto: that of the conversation.',
+        'The language of the texts of tools that models read; auto: that of the conversation.',
       ),
       'auto',
     ),
@@ -30,7 +30,7 @@ export const conversation = closed(
         Object.fromEntries(
           Object.entries(TEXTS).map(([key, description]) => [key, replacement(description)]),
         ) as Record<keyof typeof TEXTS, ReturnType<typeof replacement>>,
-        'Texts of your own in place of single ones.',
+        'Your own texts in place of the built-in ones.',
       ),
       {},
     ),

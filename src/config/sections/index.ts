@@ -24,7 +24,7 @@ import { timeouts } from './timeouts.ts';
 
 const version = Type.Integer({
   minimum: OLDEST_VERSION,
-  description: `The version of this file's format; the newest is ${CONFIG_VERSION}. An older file is read as what it would be today, and "hopgate migrate" rewrites it; a newer one is refused.`,
+  description: `The version of this file's format; the newest is ${CONFIG_VERSION}. Older formats are still read, and "hopgate migrate" rewrites them; a newer one is refused.`,
 });
 
 const log = closed(

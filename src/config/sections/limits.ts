@@ -16,17 +16,17 @@ const connectionSeconds = (description: string) =>
 export const limits = closed(
   {
     tool_rounds: byDefault(
-      count('Follow-up hops of server tools; the last one goes out without them.'),
+      count('The most follow-up hops of server tools; the last one is sent without them.'),
       8,
     ),
     body_bytes: byDefault(count('The largest request body.', 1024), DEFAULT_BODY_BYTES),
     form_bytes: byDefault(
-      count('The largest form (multipart/form-data): audio and images to endpoints.', 1024),
+      count('The largest form (multipart/form-data), for audio and images.', 1024),
       536_870_912,
     ),
     form_spool_bytes: byDefault(
       count(
-        'Bytes of a form that are kept, in a temporary file where need be, until the request is over. A form up to this size is read and checked before anything is sent, and can be sent again; in a larger one, the field model must be within them.',
+        'Bytes of a form that are kept until the request is over, in a temporary file if necessary. A form up to this size is read and checked before anything is sent, and can be sent again; in a larger form, the field model must be within these bytes.',
         1024,
       ),
       33_554_432,
@@ -78,13 +78,13 @@ export const limits = closed(
     ),
     running_bytes: byDefault(
       count(
-        'Bytes of request bodies of 256 KB or more whose requests run, of all clients together. A request beyond that gets a 503; 0 = no limit.',
+        'Bytes of request bodies of 256 KB or more whose requests are in progress, of all clients together. A request beyond that gets a 503; 0 = no limit.',
       ),
       1_073_741_824,
     ),
     history_bytes: byDefault(
       count(
-        'Memory for the last turn of each session whose requests have 64 KB or more, so that the next turn costs what it adds: the body, its values, and what was sent. The oldest go first. A body of more than an eighth of it is not kept; 0 = nothing is kept.',
+        'Memory for the last turn of each session whose requests have 64 KB or more, so that only what the next turn adds has to be processed. The oldest are removed first. A body larger than an eighth of this is not kept; 0 = nothing is kept.',
       ),
       268_435_456,
     ),
@@ -93,19 +93,19 @@ export const limits = closed(
         minimum: 0,
         maximum: 10_000,
         description:
-          'Minutes after which a WebSocket of the Responses API is closed, with an error frame before; 0 = never.',
+          'Minutes after which a WebSocket of the Responses API is closed, after an error frame; 0 = never.',
       }),
       60,
     ),
     drain_delay: byDefault(
       seconds(
-        'Seconds for which a stopping server still takes requests while /readyz says 503, so that a load balancer notices.',
+        'Seconds for which a stopping server still takes requests while /readyz answers 503, so that a load balancer notices it.',
       ),
       0,
     ),
     drain: byDefault(seconds('Seconds that a stopping server waits for open streams.'), 30),
   },
-  'Limits.',
+  'Limits on sizes, concurrency and waiting times.',
 );
 
 export interface LimitsConfig {

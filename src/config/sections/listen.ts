@@ -16,12 +16,10 @@ const address = [
 
 const tls = closed(
   {
-    cert_file: text(
-      'PEM file with the certificate, followed by the certificates that lead to its authority.',
-    ),
+    cert_file: text('PEM file with the certificate, followed by any intermediate certificates.'),
     key_file: text("PEM file with the certificate's key, without a passphrase."),
   },
-  'Serve HTTPS and WSS. Both files are watched, and read again on SIGHUP; connections that are open keep their certificate.',
+  'Serve HTTPS and WSS. Both files are watched, and read again on SIGHUP; open connections keep their certificate.',
 );
 
 export const listen = byDefault(
@@ -50,7 +48,7 @@ export const listen = byDefault(
     ],
     {
       description:
-        'Address and port, "127.0.0.1:5520"; a port alone means loopback. Or a mapping, where there is more to say.',
+        'Address and port, "127.0.0.1:5520"; a port alone means loopback. Use a mapping to add TLS or trusted proxies.',
     },
   ),
   DEFAULT_LISTEN,
@@ -69,7 +67,7 @@ export const workers = byDefault(
 export const validate = byDefault(
   choice(
     ['off', 'sample', 'all'],
-    'Which streams are checked against their protocol as clients get them: none, one in twenty, or all. A violation is logged and counted, never repaired.',
+    'Which streams to clients are checked against their protocol: none, one in twenty, or all. A violation is logged and counted, never repaired.',
   ),
   'off',
 );

@@ -55,7 +55,7 @@ const memoryLimits = closed(
 export const memory = closed(
   {
     enabled: byDefault(
-      flag('Whether there is a memory: its API, and what conversations recall.'),
+      flag('Whether the memory is on: its API, and recalls in conversations.'),
       true,
     ),
     path: optional(text('The database file.'), '$HOPGATE_HOME/memory.db'),
@@ -78,7 +78,7 @@ export const memory = closed(
     key: optional(credential("The external store's key, sent as a bearer token."), 'none'),
     timeout: byDefault(seconds('Seconds that the external store may take.'), 5),
   },
-  'Memory of events.',
+  'The memory, which stores events that conversations recall.',
 );
 
 export interface MemoryConfig {

@@ -51,11 +51,11 @@ const price = closed(
     ...KINDS,
     tiers: optional(
       Type.Array(tier, {
-        description: 'Other prices for some requests. The last tier that fits counts.',
+        description: 'Other prices for some requests. The last tier that applies is used.',
       }),
       'none',
     ),
-    effective_from: optional(date('The day (UTC) from which this price counts.'), 'always'),
+    effective_from: optional(date('The day (UTC) from which this price applies.'), 'always'),
   },
   'What a model costs.',
 );
@@ -92,7 +92,7 @@ export const prices = Type.Unsafe<FilePrices>(
       price,
       'A price, or a list of prices of which each counts from its `effective_from`.',
     ),
-    'Prices by model name or glob. An exact name comes before globs; globs are tried in the order of the file. They come before the prices that hopgate knows.',
+    'Prices by model name or glob. An exact name takes precedence over globs; globs are tried in the order of the file. They override the prices that hopgate knows.',
   ),
 );
 

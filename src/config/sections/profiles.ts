@@ -26,7 +26,7 @@ export const profiles = named(
     },
     'Facts about a vendor.',
   ),
-  'Vendor quirks by name, laid over the built-in ones.',
+  'Vendor quirks by name; they override the built-in ones.',
 );
 
 /** Vendor facts by profile name. */

@@ -23,13 +23,13 @@ const CATALOGUE = "the vendor's list, or the model catalogue";
 const model = closed(
   {
     name: text('A model name.'),
-    context: optional(count('Tokens of its window.', 1), CATALOGUE),
-    output: optional(count('Tokens that an answer may have.', 1), CATALOGUE),
+    context: optional(count('Size of its context window in tokens.', 1), CATALOGUE),
+    output: optional(count('The most tokens of an answer.', 1), CATALOGUE),
     tools: optional(flag('It can call tools.'), CATALOGUE),
     reasoning: optional(flag('It can reason.'), CATALOGUE),
     input: optional(
       Type.Array(choice(['text', 'image', 'pdf', 'audio', 'video'], 'A kind of input.'), {
-        description: 'What it takes.',
+        description: 'Kinds of input that it accepts.',
       }),
       CATALOGUE,
     ),
@@ -42,7 +42,7 @@ type FileModel = string | Static<typeof model>;
 export const models = optional(
   oneOrMore(
     Type.Union([text('A model name or a glob; "*" = any.'), model]),
-    'Names that this provider serves, as the vendor spells them; with facts if necessary.',
+    'Models that this provider serves, as the vendor spells them; with their facts if necessary.',
   ),
   "the preset's, else none (reachable through routes and as provider/model)",
 );

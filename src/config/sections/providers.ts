@@ -114,7 +114,7 @@ const provider = closed(
     http2: byDefault(flag('Speak HTTP/2 to this upstream.'), false),
     websocket: byDefault(
       flag(
-        "Ask on the upstream's WebSocket where a stream is wanted; only with openai-responses. Where its handshake fails, HTTP is used, with a note.",
+        "Use the upstream's WebSocket for streams; only with openai-responses. If its handshake fails, HTTP is used, with a note.",
       ),
       false,
     ),

@@ -4,7 +4,7 @@ import type { Static } from '@sinclair/typebox';
 import { byDefault, closed, count, flag, ms, optional, seconds } from '../file/schema-types.ts';
 
 const keys = {
-  attempts: count('Tries on one target before the next target, the first try included.', 1),
+  attempts: count('Tries on one target before the next target, including the first.', 1),
   base_delay: seconds('Seconds before the second try; doubles with each further one, with jitter.'),
   max_delay: seconds('The longest pause between two tries, in seconds.'),
   max_cooldown: seconds(
@@ -23,7 +23,7 @@ export const retry = closed(
     max_cooldown: optional(keys.max_cooldown, '300, and 3600 for a key that is refused'),
     hedge: byDefault(keys.hedge, false),
   },
-  'What happens when a try fails before the first byte reached the client.',
+  'What happens when a try fails before the client has received anything.',
 );
 
 const inherited = 'that of the top level';

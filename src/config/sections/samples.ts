@@ -27,18 +27,18 @@ export const samples = closed(
     ),
     max_count: byDefault(
       count(
-        'Above this number the oldest are deleted, failed ones counted apart. When very many arrive at once, the number may be exceeded by a tenth and a few hundred. 0 = no limit.',
+        'Above this number the oldest are deleted; failed ones are counted separately. When very many arrive at once, the number may be exceeded by a tenth and a few hundred. 0 = no limit.',
       ),
       20_000,
     ),
     redact: byDefault(
       Type.Array(choice(['texts', 'images'], 'A kind of content.'), {
-        description: 'Content that is blanked in kept bodies; structure and lengths stay.',
+        description: 'Content that is blanked in recorded bodies; structure and lengths stay.',
       }),
       [],
     ),
   },
-  'Recorded exchanges.',
+  'Recording of exchanges.',
 );
 
 export interface SamplesConfig {

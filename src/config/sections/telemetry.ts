@@ -36,13 +36,13 @@ const otlp = closed(
       Type.Number({
         minimum: 0,
         maximum: 1,
-        description: 'The part of exchanges whose trace is sent: 1 = all, 0.1 = every tenth.',
+        description: 'The share of exchanges whose trace is sent: 1 = all, 0.1 = every tenth.',
       }),
       '$OTEL_TRACES_SAMPLER and $OTEL_TRACES_SAMPLER_ARG, else 1',
     ),
     trust_sampled: optional(
       flag(
-        "The sampled flag of a caller's traceparent decides. Otherwise a caller's trace id is taken over, and `traces` decides.",
+        "The sampled flag of a caller's traceparent decides. Otherwise the caller's trace id is used, and `traces` decides.",
       ),
       'true for the samplers of $OTEL_TRACES_SAMPLER that begin with parentbased_, else false',
     ),
@@ -53,7 +53,7 @@ const otlp = closed(
     names: byDefault(
       choice(
         ['current', 'older'],
-        'Names of gen_ai attributes and metrics: those of today, or those of semantic conventions 1.36 (gen_ai.system, gen_ai.client.token.usage).',
+        'Names of gen_ai attributes and metrics: the current ones, or those of semantic conventions 1.36 (gen_ai.system, gen_ai.client.token.usage).',
       ),
       'current',
     ),
@@ -63,7 +63,7 @@ const otlp = closed(
 
 export const telemetry = closed(
   { otlp: byDefault(otlp, {}) },
-  'Traces and metrics for a collector of OpenTelemetry.',
+  'Traces and metrics for an OpenTelemetry collector.',
 );
 
 /** One of the two signals: where it goes, and what is sent with it. */

@@ -2,6 +2,7 @@
 
 import type { Database, Statement } from 'bun:sqlite';
 import { ERASURES_KEPT_MS } from '../../lib/store/erasures.ts';
+import { movedInFile } from '../../lib/store/moving/moved-store.ts';
 import { openStateFile } from '../../lib/store/versioned-store.ts';
 import {
   type ChainLink,
@@ -53,6 +54,17 @@ CREATE TABLE IF NOT EXISTS erasures (space TEXT PRIMARY KEY, at REAL NOT NULL) W
 
 // Each migration leads to the next version of the file; released ones never change.
 const MIGRATIONS = [SCHEMA, SPACES, KEEPERS];
+/** Of the newest schema. */
+export const VERSION = MIGRATIONS.length;
+
+/** A row of another store. */
+export interface TakenRow {
+  readonly row: PackedRow;
+  /** A number for its conversation, where nothing that it continues is here. */
+  readonly thread: number;
+  /** When that was used last, in milliseconds since 1970. */
+  readonly used: number;
+}
 
 /** One queued change. `touch`: a request continued the conversation from here. */
 export type QueuedChange =
@@ -71,6 +83,11 @@ export interface ResponseFile {
   responseOf(owner: string, item: string): string | undefined;
   /** Applies all changes or none, in order. `now` is in milliseconds since 1970. */
   apply(changes: readonly QueuedChange[], now: number): void;
+  /**
+   * Takes in rows of another store, all or none, but not what is there, was taken in before, or was erased.
+   * @returns how many are new
+   */
+  take(rows: readonly TakenRow[]): number;
   /**
    * Removes everything made with this memory space and overwrites its pages; the number of rows.
    * @param at as of `instant`: rows whose request came before are not stored any more
@@ -114,6 +131,9 @@ function fileOf(db: Database): ResponseFile {
   );
   const newThread = of<{ id: number }, [number]>(
     'INSERT INTO threads (used) VALUES (?) RETURNING id',
+  );
+  const makeThread = of<unknown, [number, number]>(
+    'INSERT INTO threads (id, used) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET used = max(used, excluded.used)',
   );
   const useThread = of<unknown, [number, number]>(
     'UPDATE threads SET used = max(used, ?) WHERE id = ?',
@@ -161,6 +181,10 @@ function fileOf(db: Database): ResponseFile {
     const before = row.previous === null ? null : threadOf.get(row.owner, row.previous);
     const thread = before?.thread ?? newThread.get(now)!.id;
     if (before) useThread.run(now, thread);
+    add(row, thread);
+  };
+
+  const add = (row: PackedRow, thread: number) => {
     insert.run(
       row.owner,
       row.id,
@@ -188,6 +212,23 @@ function fileOf(db: Database): ResponseFile {
         if (thread) useThread.run(tick(now), thread.thread);
       }
     }
+  });
+
+  const takeAll = db.transaction((rows: readonly TakenRow[]): number => {
+    const moved = movedInFile(db, true);
+    let count = 0;
+    for (const { row, thread: number, used } of rows) {
+      const { owner, id, previous } = row;
+      const isKnown = threadOf.get(owner, id) !== null || moved.form(owner, id) !== undefined;
+      if (isKnown || isErased(row)) continue;
+      const before = previous === null ? null : threadOf.get(owner, previous);
+      const thread = before?.thread ?? number;
+      makeThread.run(thread, used);
+      add(row, thread);
+      moved.note(owner, id, '');
+      count++;
+    }
+    return count;
   });
 
   const pruneSome = db.transaction((limits: ResponseLimits, now: number, step: number) => {
@@ -224,6 +265,7 @@ function fileOf(db: Database): ResponseFile {
     },
     responseOf: (owner, item) => itemOf.get(owner, item)?.response,
     apply: (changes, now) => applyAll.immediate(changes, now),
+    take: (rows) => takeAll.immediate(rows),
     eraseSpace(space, at) {
       dropErasures.run(at - ERASURES_KEPT_MS);
       noteErasure.run(space, at);

@@ -4,15 +4,10 @@ import { withParts } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import { targetAfterRefusal } from '../../conversation/refusal.ts';
 import type { Target } from '../../conversation/target.ts';
-import type {
-  Conversation,
-  ToolCallBlock,
-  ToolResultBlock,
-  Turn,
-} from '../../conversation/types.ts';
+import type { Conversation, Turn } from '../../conversation/types.ts';
 import { runAtOnce, type Steps } from '../../lib/loop/steps.ts';
 import type { Feature } from '../feature.ts';
-import { clean, mapTurns, withChanges } from './clean.ts';
+import { mapTurns, withChanges } from './clean.ts';
 import {
   fillEmpty,
   fitThinking,
@@ -20,23 +15,13 @@ import {
   placeThinking,
   trimPrefill,
 } from './messages/index.ts';
-import { dropLoneReasoning, parsableInputs } from './openai/index.ts';
-import {
-  type CallTable,
-  indexCalls,
-  newIds,
-  runsOf,
-  sanityPass,
-  settleServerTools,
-  splitRoles,
-  writeBack,
-} from './pairs/index.ts';
+import { dropLoneReasoning } from './openai/index.ts';
+import { noCounts, paired } from './paired.ts';
 import { mayNeedRepair } from './prefilter.ts';
 import { isBlank, NO_CONTENT } from './replacements.ts';
-import { isContinued, mustPair, type PairingRules, type RepairCounts, rulesFor } from './rules.ts';
+import { type PairingRules, type RepairCounts, rulesFor } from './rules.ts';
 
 export { repairBody } from './body-repair/index.ts';
-export { sanityPass } from './pairs/index.ts';
 
 /**
  * Enabled for every provider. Applies the target's rules, whichever client wrote the history. Never throws;
@@ -70,17 +55,12 @@ function* repairSteps(
   madeBy?: string,
 ): Steps<Conversation> {
   const rules = rulesFor(conversation, target);
-  const counts: RepairCounts = { blank: 0, thinking: 0, foreign: 0, cache: 0 };
+  const counts = noCounts();
   const unchecked = target.profile.anySignature === true;
   const sealContext = { provider: target.provider, madeBy, unchecked };
-  const cleaned = clean(conversation, rules, sealContext, notes, counts);
+  const sound = yield* paired(conversation, target, rules, sealContext, notes, counts);
   yield;
-  const matched = yield* pairUp(cleaned, conversation, rules, notes, counts);
-  yield;
-  // After pairing, which turns some of the vendor's calls into the client's.
-  const paired = withParsableInputs(matched, rules, notes);
-  yield;
-  const finished = yield* finish(paired, rules, unchecked, notes, counts);
+  const finished = yield* finish(sound, rules, unchecked, notes, counts);
   noteCounts(counts, notes);
   const silent = rules.sameProtocol ? finished.turns.length === 0 : finished.turns.every(isSilent);
   if (!silent || conversation.turns.length === 0) return finished;
@@ -88,43 +68,6 @@ function* repairSteps(
   notes.add('empty_content_removed', '/', 'all of the history');
   const blocks = [{ type: 'text', text: NO_CONTENT } as const];
   return withParts(finished, { turns: [{ role: 'user', blocks }] });
-}
-
-/** Makes the arguments of calls parsable. The Messages codec writes objects itself. */
-function withParsableInputs(
-  conversation: Conversation,
-  rules: PairingRules,
-  notes: Notes,
-): Conversation {
-  if (rules.protocol === 'anthropic-messages') return conversation;
-  return withChanges(conversation, {
-    turns: parsableInputs(conversation.turns, rules.where, notes),
-  });
-}
-
-/** Pairs calls with results: index and write-back, then the final check. */
-function* pairUp(
-  conversation: Conversation,
-  original: Conversation,
-  rules: PairingRules,
-  notes: Notes,
-  counts: RepairCounts,
-): Steps<Conversation> {
-  const split = splitRoles(conversation.turns, counts);
-  const { turns, renamed } = settleServerTools(split, conversation.tools, notes);
-  yield;
-  const runs = runsOf(turns, rules);
-  const isPaired = (block: ToolCallBlock | ToolResultBlock, turn: Turn) =>
-    mustPair(block, turn, rules);
-  const all = yield* indexCalls(turns, runs, isPaired);
-  // The server knows the calls of results that have none here.
-  const table = rules.sameProtocol && isContinued(original) ? withoutStrays(all) : all;
-  const ids = newIds(table, rules, renamed);
-  yield;
-  if (ids.size > 0) notes.add(`rewritten_${ids.size}_srvtoolu_ids`, rules.where);
-  const written = yield* writeBack({ turns, runs, table, ids, rules, notes });
-  yield;
-  return withChanges(conversation, { turns: sanityPass(written, rules, isPaired, notes) });
 }
 
 /** After pairing: repairs what depends on final positions. */
@@ -168,9 +111,4 @@ function noteCounts(counts: RepairCounts, notes: Notes): void {
   if (foreign > 0) notes.add(`removed_${foreign}_vendor_blocks`, '/messages');
   if (blank > 0) notes.add('empty_content_removed', '/messages', `${blank} blocks`);
   if (cache > 0) notes.add(`removed_${cache}_cache_control_fields`);
-}
-
-function withoutStrays(table: CallTable): CallTable {
-  const results = table.results.filter((result) => result.call !== undefined);
-  return { ...table, results, resultOf: new Map(results.map((result) => [result.block, result])) };
 }

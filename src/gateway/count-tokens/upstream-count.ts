@@ -12,7 +12,7 @@ import { isRedirect } from '../../upstream/classify.ts';
 import type { SendOptions, Sent, Upstream } from '../../upstream/upstream.ts';
 import { aboutOurKey, maskedError, vendorError } from '../../upstream/vendor-error.ts';
 import type { ClientRequest } from '../client-request.ts';
-import { shapeBytes, shapeHeaders } from '../parameters.ts';
+import { shapedWhole, shapeHeaders } from '../parameters.ts';
 import { decoded } from '../response-body.ts';
 import type { Exchange } from '../types.ts';
 
@@ -41,7 +41,7 @@ export async function nativeCount(
   const { protocol } = exchange;
   if (target.protocol !== protocol.name || target.profile.countTokens === false) return undefined;
   try {
-    const asked = shapeBytes(request.bytesFor(target.model), target.profile, new Notes());
+    const asked = shapedWhole(request, target, new Notes());
     const address = protocol.addressed?.(asked, target.model, 'count') ?? {
       path: `${protocol.upstreamPath}/${COUNTS[protocol.name] ?? 'count_tokens'}`,
       body: withoutOutputCap(asked),

@@ -5,19 +5,27 @@ import { hashOf } from '../../lib/text/rendezvous.ts';
 import type { Session } from '../../upstream/key-ring.ts';
 import type { Exchange } from '../types.ts';
 
+/** What is known of the answers that requests continue. */
+export interface ContinuedSessions {
+  /** The session of the answer that a request continues; undefined where it is not known. */
+  continuedBy(exchange: Exchange, body: Uint8Array): string | undefined;
+}
+
 export class ExchangeSession implements Session {
   readonly #exchange: Exchange;
   readonly #bytes: Uint8Array;
+  readonly #continued: ContinuedSessions | undefined;
   #affinity: string | undefined;
   #hash: number | undefined;
 
   /** @param bytes the client's body */
-  constructor(exchange: Exchange, bytes: Uint8Array) {
+  constructor(exchange: Exchange, bytes: Uint8Array, continued?: ContinuedSessions) {
     this.#exchange = exchange;
     this.#bytes = bytes;
+    this.#continued = continued;
   }
 
-  /** The client's session id, else its first messages, else the id of the exchange. */
+  /** The client's session id, else that of the answer it continues, else its first messages, else the id of the exchange. */
   get affinity(): string {
     this.#affinity ??= this.#find();
     return this.#affinity;
@@ -31,7 +39,9 @@ export class ExchangeSession implements Session {
   #find(): string {
     const { id, sessionId, protocol } = this.#exchange;
     if (sessionId !== '') return sessionId;
+    const continued = this.#continued?.continuedBy(this.#exchange, this.#bytes);
+    if (continued !== undefined) return continued;
     const first = firstMessages(protocol.name, this.#bytes);
-    return first === '' ? id : first;
+    return first === '' ? id : `first ${hashOf(first)}`;
   }
 }

@@ -116,7 +116,10 @@ function finished(
   const fold = new ReplyBuilder();
   for (const event of events) fold.push(event);
   const { reply } = fold;
-  const body = JSON.stringify(attempt.request.protocol.encodeReply(reply, client));
+  const { protocol } = attempt.request;
+  const body =
+    protocol.encodeReplyText?.(reply, client) ??
+    JSON.stringify(protocol.encodeReply(reply, client));
   const digest = { ...asIs.digest, usage: reply.usage };
   return { ...asIs, same: false, status: 200, body, digest };
 }

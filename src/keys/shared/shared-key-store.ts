@@ -6,13 +6,14 @@ import { type AuditEntry, ChainCheck, type ChainedEntry, hashOf } from '../audit
 import { type AuditRow, auditValues, entryOf, type KeyRow, recordOf } from '../key-rows.ts';
 import {
   type AuditFilter,
+  type AuditNote,
   type AuditReport,
   type ChangedKey,
   type ChangePlan,
   type KeyChange,
   type KeyPage,
   type KeyRecord,
-  type KeyStore,
+  type MovableKeys,
   type PlannedChange,
   REQUEST_MS,
   type RequestMark,
@@ -97,16 +98,17 @@ class Refused extends Error {
   override readonly name = 'Refused';
 }
 
-export class SharedKeyStore implements KeyStore {
+export class SharedKeyStore implements MovableKeys {
   readonly form = 'database';
   readonly #database: Sql;
   readonly #prepared: Prepared;
   /** The changes of this process go one after the other: they would only wait for each other in the database. */
   #changes: Promise<unknown> = Promise.resolve();
 
-  constructor(database: Sql) {
+  /** @param ready brings the tables up to date; left out: as they are needed */
+  constructor(database: Sql, ready: Prepared = prepared(database, 'keys', MIGRATIONS)) {
     this.#database = database;
-    this.#prepared = prepared(database, 'keys', MIGRATIONS);
+    this.#prepared = ready;
   }
 
   /**
@@ -124,10 +126,11 @@ export class SharedKeyStore implements KeyStore {
     if (head!.seq === seq && head!.hash === hash) return undefined;
     // A backup that was restored, or another database: what was known of another history is void.
     const whole = seq > 0 && head!.known !== hash;
-    return { ...(await this.#since(whole ? BEGINNING : { seq, hash })), whole };
+    return { ...(await this.#since(whole ? BEGINNING : { seq, hash }, head!)), whole };
   }
 
-  async #since(from: Position): Promise<Omit<News, 'whole'>> {
+  /** @param head the end of the history before this call: not every entry is about a key */
+  async #since(from: Position, head: Position): Promise<Omit<News, 'whole'>> {
     const keys: KeyChange[] = [];
     for (let { seq } = from; ; ) {
       const rows = await this.#database.query<SharedKeyRow & { readonly change: number }>(
@@ -138,6 +141,7 @@ export class SharedKeyStore implements KeyStore {
       for (const row of rows) keys.push(changeOf(row));
       seq = rows.at(-1)?.change ?? seq;
       if (rows.length === PAGE) continue;
+      if (seq <= head.seq) return { keys, position: { seq: head.seq, hash: head.hash } };
       const [entry] = await this.#database.query<Pick<Position, 'hash'>>(
         'SELECT hash FROM hopgate.audit WHERE seq = $1',
         [seq],
@@ -161,6 +165,37 @@ export class SharedKeyStore implements KeyStore {
     return row && changeOf(row);
   }
 
+  get count(): Promise<number> {
+    return this.#prepared().then(async () => {
+      const [row] = await this.#database.query<{ count: number }>(
+        'SELECT count(*) AS count FROM hopgate.keys',
+        [],
+        LOAD_MS,
+      );
+      return row!.count;
+    });
+  }
+
+  async page(after: string, limit: number): Promise<readonly KeyChange[]> {
+    await this.#prepared();
+    const rows = await this.#database.query<SharedKeyRow>(
+      `SELECT ${KEY_COLUMNS} FROM hopgate.keys k WHERE id > $1 ORDER BY id LIMIT $2`,
+      [after, limit],
+      LOAD_MS,
+    );
+    return rows.map(changeOf);
+  }
+
+  async many(ids: readonly string[]): Promise<readonly KeyChange[]> {
+    await this.#prepared();
+    const rows = await this.#database.query<SharedKeyRow>(
+      `SELECT ${KEY_COLUMNS} FROM hopgate.keys k WHERE id = ANY($1::text[])`,
+      [ids],
+      LOAD_MS,
+    );
+    return rows.map(changeOf);
+  }
+
   async list({ after, limit, revoked, search }: KeyPage): Promise<readonly KeyRecord[]> {
     await this.#prepared();
     const rows = await this.#database.query<SharedKeyRow>(
@@ -182,15 +217,8 @@ export class SharedKeyStore implements KeyStore {
   }
 
   async #changed(id: string, plan: ChangePlan, request?: RequestMark): Promise<ChangedKey> {
-    await this.#prepared();
     try {
-      return await this.#database.transaction(async ({ query }) => {
-        await query(
-          `SELECT set_config('lock_timeout', $1, true),
-             set_config('idle_in_transaction_session_timeout', $2, true)`,
-          [`${LOCK_MS}`, `${IDLE_MS}`],
-        );
-        await query('SELECT pg_advisory_xact_lock($1)', [LOCK]);
+      return await this.#locked(async (query) => {
         const earlier = request === undefined ? undefined : await earlierOf(request, query);
         if (earlier !== undefined) {
           return { ...(await this.#get(earlier, query))!, repeated: true };
@@ -199,10 +227,37 @@ export class SharedKeyStore implements KeyStore {
         await write(planned, query);
         if (request !== undefined) await mark(request, id, planned.audit.time, query);
         return { ...(await this.#get(id, query))!, repeated: false };
-      }, CHANGE_MS);
+      });
     } catch (thrown) {
       throw thrown instanceof Refused ? thrown.cause : thrown;
     }
+  }
+
+  async note(said: AuditNote): Promise<void> {
+    await this.#locked(async (query) => {
+      const values = await nextEntry(said, query);
+      await query(
+        `WITH noted AS (
+           INSERT INTO hopgate.audit (${AUDIT_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+         )
+         UPDATE hopgate.audit_head SET seq = $1, hash = $9`,
+        values,
+      );
+    });
+  }
+
+  /** One change at a time, over all replicas. */
+  async #locked<T>(work: (query: SqlReader['query']) => Promise<T>): Promise<T> {
+    await this.#prepared();
+    return this.#database.transaction(async ({ query }) => {
+      await query(
+        `SELECT set_config('lock_timeout', $1, true),
+           set_config('idle_in_transaction_session_timeout', $2, true)`,
+        [`${LOCK_MS}`, `${IDLE_MS}`],
+      );
+      await query('SELECT pg_advisory_xact_lock($1)', [LOCK]);
+      return work(query);
+    }, CHANGE_MS);
   }
 
   async audit({ before, target, limit }: AuditFilter): Promise<readonly ChainedEntry[]> {
@@ -288,15 +343,20 @@ function planOf(plan: ChangePlan, now: KeyChange | undefined): PlannedChange {
   }
 }
 
+/** The entry as it follows the last one, as values of its columns. */
+async function nextEntry(said: AuditNote, query: SqlReader['query']) {
+  const [head] = await query<Position>('SELECT seq, hash FROM hopgate.audit_head', []);
+  const entry: AuditEntry = { ...said, seq: head!.seq + 1 };
+  return auditValues(entry, head!.hash, hashOf(entry, head!.hash));
+}
+
 /** The key, its audit entry and the end of the chain, in one trip. */
 async function write(
   { record, secrets, audit }: PlannedChange,
   query: SqlReader['query'],
 ): Promise<void> {
-  const [head] = await query<Position>('SELECT seq, hash FROM hopgate.audit_head', []);
   const { id, name, version, created, updated, blocked, revoked, settings } = record;
-  const entry: AuditEntry = { ...audit, target: id, seq: head!.seq + 1 };
-  const hash = hashOf(entry, head!.hash);
+  const entry = await nextEntry({ ...audit, target: id }, query);
   await query(
     `WITH noted AS (
        INSERT INTO hopgate.audit (${AUDIT_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
@@ -311,7 +371,7 @@ async function write(
      )
      UPDATE hopgate.audit_head SET seq = $1, hash = $9`,
     [
-      ...auditValues(entry, head!.hash, hash),
+      ...entry,
       name,
       version,
       created,

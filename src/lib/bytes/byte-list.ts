@@ -33,3 +33,26 @@ export function wholeBytes(bytes: Uint8Array | ByteList): Uint8Array {
 /** In order, as they are. */
 export const bytePieces = (bytes: Uint8Array | ByteList): readonly Uint8Array[] =>
   bytes instanceof ByteList ? bytes.pieces : [bytes];
+
+/** A copy of the first bytes, at most so many. */
+export function firstBytes({ pieces }: ByteList, most: number): Uint8Array {
+  const first: Uint8Array[] = [];
+  let left = most;
+  for (let i = 0; i < pieces.length && left > 0; i++) {
+    const part = pieces[i]!.subarray(0, left);
+    first.push(part);
+    left -= part.length;
+  }
+  return wholeBytes(new ByteList(first));
+}
+
+/** What stands from this byte on. */
+export function piecesFrom({ pieces }: ByteList, from: number): readonly Uint8Array[] {
+  let left = from;
+  const rest: Uint8Array[] = [];
+  for (const piece of pieces) {
+    if (left < piece.length) rest.push(piece.subarray(left));
+    left = Math.max(0, left - piece.length);
+  }
+  return rest;
+}

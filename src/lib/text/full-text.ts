@@ -8,8 +8,13 @@ export interface Searchable {
 }
 
 export interface FullText<T extends Searchable> {
-  /** The best `count` items that hold a word of the query, best first. */
-  search(query: string, count: number): readonly T[];
+  /**
+   * The best `count` items that hold a word of the query or of `related`, best first.
+   * @param related other words for those of the query; they weigh less
+   */
+  search(query: string, count: number, related?: string): readonly T[];
+  /** Each term of the items, as {@link termOf} gives it, with the number of items that have it. */
+  readonly terms: ReadonlyMap<string, number>;
 }
 
 const HAN = /\p{Script=Han}/u;
@@ -55,13 +60,20 @@ export const termOf = (word: string): string => {
 const K = 1.2;
 const B = 0.75;
 const TITLE = 3;
+const RELATED = 0.3;
 
 /** An index over a fixed set of items. */
 export function fullText<T extends Searchable>(items: readonly T[]): FullText<T> {
+  // Few words of a text are new.
+  const stems = new Map<string, string>();
   const counts = items.map(({ title, text }) => {
     const found = new Map<string, number>();
     const add = (word: string, weight: number) => {
-      const term = termOf(word);
+      let term = stems.get(word);
+      if (term === undefined) {
+        term = termOf(word);
+        stems.set(word, term);
+      }
       found.set(term, (found.get(term) ?? 0) + weight);
     };
     for (const word of searchWords(title)) add(word, TITLE);
@@ -70,19 +82,27 @@ export function fullText<T extends Searchable>(items: readonly T[]): FullText<T>
   });
   const lengths = counts.map((found) => [...found.values()].reduce((sum, n) => sum + n, 0));
   const mean = lengths.reduce((sum, n) => sum + n, 0) / Math.max(1, items.length);
+  const holding = new Map<string, number>();
+  for (const found of counts) {
+    for (const term of found.keys()) holding.set(term, (holding.get(term) ?? 0) + 1);
+  }
   return {
-    search(query, count) {
+    terms: holding,
+    search(query, count, related = '') {
       const scores = items.map(() => 0);
-      for (const word of queryWords(query)) {
-        const having = counts.filter((found) => found.has(word)).length;
-        if (having === 0) continue;
-        const rarity = Math.log(1 + (items.length - having + 0.5) / (having + 0.5));
+      const add = (word: string, weight: number) => {
+        const having = holding.get(word) ?? 0;
+        if (having === 0) return;
+        const rarity = weight * Math.log(1 + (items.length - having + 0.5) / (having + 0.5));
         counts.forEach((found, at) => {
           const often = found.get(word) ?? 0;
           const norm = K * (1 - B + (B * lengths[at]!) / mean);
           scores[at]! += (rarity * often * (K + 1)) / (often + norm);
         });
-      }
+      };
+      const asked = queryWords(query);
+      for (const word of asked) add(word, 1);
+      for (const word of queryWords(related)) if (!asked.has(word)) add(word, RELATED);
       return items
         .map((item, at) => ({ item, score: scores[at]! }))
         .filter(({ score }) => score > 0)

@@ -165,7 +165,34 @@ BEGIN
 END;
 $$;
 `,
+  // Of moves: what of the file of a machine is in the windows here, and the name by which files know this database.
+  `
+CREATE TABLE hopgate.moved_windows (
+  origin text NOT NULL, law text NOT NULL, start bigint NOT NULL, used bigint NOT NULL, keep_until bigint NOT NULL,
+  PRIMARY KEY (origin, law, start)
+);
+CREATE TABLE hopgate.limits_name (
+  one boolean PRIMARY KEY DEFAULT true CHECK (one), name text NOT NULL
+);
+INSERT INTO hopgate.limits_name (name) VALUES (md5(random()::text || clock_timestamp()::text || pg_backend_pid()));
+`,
+  // The only replica there is may come back after its time: nobody is live then.
+  `
+DO $$
+BEGIN
+  EXECUTE replace(
+    pg_get_functiondef('hopgate.draw(text, bigint, int, jsonb, jsonb, boolean)'::regprocedure),
+    '/ 10 / replicas', '/ 10 / greatest(1, replicas)');
+END;
+$$;
+`,
 ];
+
+/** Held by whoever changes windows. */
+export const WINDOWS_LOCK = 7_496_231;
+
+/** Brings the tables up to date. */
+export const limitsTables = (database: Sql): Prepared => prepared(database, 'limits', MIGRATIONS);
 
 export class Bank {
   readonly #database: Sql;
@@ -174,7 +201,7 @@ export class Bank {
 
   constructor(database: Sql, sessionMs: number) {
     this.#database = database;
-    this.#prepared = prepared(database, 'limits', MIGRATIONS);
+    this.#prepared = limitsTables(database);
     this.#sessionMs = sessionMs;
   }
 

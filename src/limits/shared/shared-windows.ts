@@ -48,6 +48,8 @@ const REFUSED_MS = 100;
 /** Charges like the present one, and the part of a window, that are drawn ahead. */
 const CHARGES_AHEAD = 8;
 const SHARE_AHEAD = 0.01;
+/** Of what is left, all replicas together hold so much ahead: the rest is there for whoever needs it. */
+const HELD_AHEAD = 0.1;
 const ALL_UNITS = Number.MAX_SAFE_INTEGER;
 
 /** What a session has of one window. */
@@ -58,6 +60,8 @@ class Lease {
   /** Drawn and not used; reserved units are among them. Below 0: more was used than was drawn. */
   drawn = 0;
   reserved = 0;
+  /** Wanted by requests that wait for a draw, which asks only for what is missing: nobody else takes it meanwhile. */
+  promised = 0;
   /** For the next draw. */
   used = 0;
   freed = 0;
@@ -81,6 +85,21 @@ class Lease {
 
   get free(): number {
     return this.drawn - this.reserved;
+  }
+
+  /** What this replica should hold beyond what is reserved. */
+  target(replicas: number): number {
+    const { law, spent, used, others, reserved, ahead } = this;
+    const left = Math.max(0, law.amount - spent - used - others - reserved);
+    return Math.floor(Math.min(ahead, (left * HELD_AHEAD) / replicas));
+  }
+
+  /** With the next draw. @param but what stays */
+  giveBack(but: number): void {
+    const units = this.free - this.promised - but;
+    if (units <= 0) return;
+    this.freed += units;
+    this.drawn -= units;
   }
 
   get place(): WindowPlace {
@@ -177,6 +196,8 @@ export class SharedWindows implements Limits {
   /** Sessions whose time is over, with tickets that are not settled. */
   readonly #former = new Set<Session>();
   #sessions = 0;
+  /** As last heard. */
+  #replicas = 1;
   #waiting: Waiting[] = [];
   #running = false;
   #timer: ReturnType<typeof setInterval> | undefined;
@@ -202,11 +223,12 @@ export class SharedWindows implements Limits {
     });
     if (refusal !== undefined) return refusal;
     const enough = charges.every(
-      ({ amount, soft }, i) => soft === true || leases[i]!.free >= Math.max(1, amount),
+      ({ amount, soft }, i) =>
+        soft === true || leases[i]!.free - leases[i]!.promised >= Math.max(1, amount),
     );
     if (enough) {
       const ticket = this.#taken(charges, session, leases);
-      if (leases.some((lease) => lease.free < lease.ahead / 2)) this.#run();
+      if (leases.some((lease) => lease.free < lease.target(this.#replicas) / 2)) this.#run();
       return ticket;
     }
     const { promise, resolve, reject } = Promise.withResolvers<Admission>();
@@ -311,8 +333,7 @@ export class SharedWindows implements Limits {
       const isOver = wall >= lease.end || now - lease.lastUse > IDLE_MS;
       if (!isOver) continue;
       if (lease.free > 0) {
-        lease.freed += lease.free;
-        lease.drawn -= lease.free;
+        lease.giveBack(0);
         lease.ahead = 0;
         idle = true;
       } else if (lease.open === 0 && lease.used === 0 && lease.freed === 0 && wall >= lease.end) {
@@ -351,9 +372,12 @@ export class SharedWindows implements Limits {
       }
     }
     for (const lease of session.leases.values()) {
-      if (lease.free < lease.ahead / 2 && !wanting.has(lease)) wanting.set(lease, 0);
+      if (lease.free < lease.target(this.#replicas) / 2 && !wanting.has(lease))
+        wanting.set(lease, 0);
     }
+    for (const [lease, units] of wanting) lease.promised = units;
     const isAnswered = await this.#draw(session, [...wanting.keys()], false, wanting);
+    for (const lease of wanting.keys()) lease.promised = 0;
     if (isAnswered && session.over) {
       // Its time was over: a new session draws for them.
       this.#waiting.unshift(...waiting);
@@ -419,6 +443,8 @@ export class SharedWindows implements Limits {
     const settled: Settlement[] = [];
     const leases = new Set(wanted);
     for (const lease of session.leases.values()) {
+      // Near the limit, what is held here may be what another replica is refused for.
+      if (needs?.has(lease) !== true) lease.giveBack(2 * lease.target(this.#replicas));
       const { used, freed } = lease;
       if (used === 0 && freed === 0) continue;
       settled.push({ ...lease.place, used, freed });
@@ -431,7 +457,7 @@ export class SharedWindows implements Limits {
     const all = [...leases];
     const wants = all.map((lease) => {
       const need = Math.max(0, (needs?.get(lease) ?? 0) - Math.max(0, lease.free));
-      const ahead = needs?.has(lease) ? Math.max(0, Math.ceil(lease.ahead - lease.free)) : 0;
+      const ahead = needs?.has(lease) ? Math.max(0, lease.target(this.#replicas) - lease.free) : 0;
       return { ...lease.place, most: lease.law.amount, need, ahead };
     });
     return { number: ++session.number, settled, wanted: wants, leases: all, closes };
@@ -452,6 +478,7 @@ export class SharedWindows implements Limits {
     }
     session.pending = undefined;
     session.lastDraw = now;
+    this.#replicas = Math.max(1, drawn.replicas);
     if (drawn.lapsed) session.over = true;
     else {
       session.validWall = wall + this.#validMs;

@@ -32,7 +32,7 @@ export function openSharedSpend(options: SharedSpendOptions): SharedSpend {
   const ready = prepared(database, 'spend', SHARED_SPEND);
   const journal = new SpendJournal({
     ...options,
-    keepDays: () => (keepDays() === 0 ? OWN_DAYS : Math.min(OWN_DAYS, keepDays())),
+    keepSentDays: () => (keepDays() === 0 ? OWN_DAYS : Math.min(OWN_DAYS, keepDays())),
     onWritten: () => forwarder.kick(),
   });
   const forwarder = new SpendForwarder({ ...options, journal, ready });

@@ -1,4 +1,4 @@
-/** What of the file of spend is not in the shared database yet: an entry for each row and each try that runs. */
+/** What of the file of spend is not in the shared database yet, and which of its rows that database knows. */
 
 import type { Database } from 'bun:sqlite';
 import { randomBase36 } from '../../lib/text/ids.ts';
@@ -17,22 +17,35 @@ const LEASE_MS = 5000;
 
 /**
  * `unsent`: entries by process and number; `spend` is the row in the file, null: it is in `running`. `refused`: the
- * database does not take it. `spool`: this file's name among all machines, and which process sends.
+ * database does not take it. `spool`: this file's name among all machines, and which process sends. `shared_rows`: rows
+ * of the file that the shared database knows by `at`, `writer` and `n`, or will know. Ids of rows that are gone may be
+ * used again: the time tells such rows apart. `imports`: ids of rows that a move wrote, not in the order of time, and
+ * from which database. `taken_totals`: up to which hour a move took totals of rows that the database has no more.
  */
 const TABLES = [
   `CREATE TABLE IF NOT EXISTS unsent (
     writer TEXT NOT NULL, n INTEGER NOT NULL, rev INTEGER NOT NULL, at INTEGER NOT NULL, written INTEGER NOT NULL,
     spend INTEGER, refused INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (writer, n, rev)) WITHOUT ROWID`,
   'CREATE INDEX IF NOT EXISTS unsent_spend ON unsent (spend)',
+  'CREATE TABLE IF NOT EXISTS taken_totals (database TEXT PRIMARY KEY, through INTEGER NOT NULL) WITHOUT ROWID',
+  `CREATE TABLE IF NOT EXISTS shared_rows (
+    writer TEXT NOT NULL, n INTEGER NOT NULL, at INTEGER NOT NULL, rev INTEGER NOT NULL, spend INTEGER NOT NULL,
+    time INTEGER NOT NULL, PRIMARY KEY (writer, n, at)) WITHOUT ROWID`,
+  'CREATE INDEX IF NOT EXISTS shared_rows_time ON shared_rows (time, spend)',
+  'CREATE TABLE IF NOT EXISTS imports (first INTEGER PRIMARY KEY, last INTEGER NOT NULL, database TEXT NOT NULL)',
   'CREATE TABLE IF NOT EXISTS spool (id TEXT PRIMARY KEY, sender TEXT, until INTEGER NOT NULL) WITHOUT ROWID',
 ];
 
-/** One row as the database takes it; it is known by `at`, `writer` and `n`. */
-export interface SpoolEntry {
+/** Of a row in the shared database. */
+export interface RowName {
   readonly at: number;
   readonly writer: string;
   readonly n: number;
   readonly rev: number;
+}
+
+/** One row as the database takes it; it is known by `at`, `writer` and `n`. */
+export interface SpoolEntry extends RowName {
   /** Columns of the row; undefined: there is none any more, and nothing to send. */
   readonly row: Readonly<Record<string, string | number | null>> | undefined;
 }
@@ -65,9 +78,48 @@ export class Spool {
   }
 
   /** A try has its row in the file. */
-  ended(writer: string, n: number, rev: number, at: number, spend: number): void {
+  ended(name: RowName, spend: number, time: number): void {
+    const { writer, n, rev, at } = name;
     this.#sql.removeOlder.run(writer, n, rev);
     this.#sql.add.run(writer, n, rev, at, Date.now(), spend);
+    this.known(name, spend, time);
+  }
+
+  /** The database has this row of the file, or gets it. Part of the caller's transaction, as the next ones. */
+  known({ writer, n, at, rev }: RowName, spend: number, time: number): void {
+    this.#sql.know.run(writer, n, at, rev, spend, time);
+  }
+
+  /** The row of the file that the database knows by this name; undefined: there is none. */
+  rowOf({ writer, n, at }: RowName): KnownRow | undefined {
+    return this.#sql.rowOf.get(writer, n, at) ?? undefined;
+  }
+
+  /** The try is in this file as one that runs. */
+  isOpen({ writer, n }: RowName): boolean {
+    return this.#sql.isOpen.get(writer, n) !== null;
+  }
+
+  /** Ids of rows from before a time, some of the oldest, that the database has. Imported ones may be of another one. */
+  sentBefore(time: number, most: number): readonly number[] {
+    return this.#sql.sentBefore.all(time, most).map(({ id }) => id);
+  }
+
+  /** The row is gone from the file. */
+  forget(spend: number, time: number): void {
+    this.#sql.forget.run(time, spend);
+  }
+
+  /** Rows with these ids, as a move has written them. */
+  imported(first: number, last: number, database: string): void {
+    const before = this.#sql.lastImport.get();
+    const goesOn = before?.last === first - 1 && before.database === database;
+    this.#sql.imported.run(goesOn ? before.first : first, last, database);
+  }
+
+  /** Totals up to this hour were taken from a database, without their rows. Part of the caller's transaction. */
+  tookTotals(database: string, through: number): void {
+    this.#sql.tookTotals.run(database, through);
   }
 
   /**
@@ -101,7 +153,7 @@ export class Spool {
       .immediate();
   }
 
-  /** Deletes rows from before a time, some of the oldest, that the database has. */
+  /** Deletes rows from before a time, some of the oldest, that this gateway did not write for the database. */
   get dropRows() {
     return this.#sql.dropRows;
   }
@@ -122,8 +174,29 @@ function statements(db: Database) {
     refuse: db.query('UPDATE unsent SET refused = 1 WHERE writer = ? AND n = ? AND rev = ?'),
     dropRows: db.query<unknown, [number, number]>(
       `DELETE FROM spend WHERE time < ?1 AND id IN (SELECT id FROM spend ORDER BY id LIMIT ?2)
-        AND NOT EXISTS (SELECT 1 FROM unsent WHERE unsent.spend = spend.id)`,
+        AND (NOT EXISTS (SELECT 1 FROM shared_rows s WHERE s.time = spend.time AND s.spend = spend.id)
+          OR EXISTS (SELECT 1 FROM imports i WHERE spend.id BETWEEN i.first AND i.last))`,
     ),
+    know: db.query('INSERT OR REPLACE INTO shared_rows VALUES (?, ?, ?, ?, ?, ?)'),
+    rowOf: db.query<KnownRow, [string, number, number]>(
+      'SELECT rev, spend, time FROM shared_rows WHERE writer = ? AND n = ? AND at = ?',
+    ),
+    isOpen: db.query<unknown, [string, number]>(
+      `SELECT 1 FROM unsent WHERE writer = ? AND n = ? AND rev = ${OPEN}`,
+    ),
+    sentBefore: db.query<{ id: number }, [number, number]>(
+      `SELECT s.spend AS id FROM shared_rows s JOIN spend ON spend.id = s.spend AND spend.time = s.time
+        WHERE s.time < ?1 AND NOT EXISTS (SELECT 1 FROM unsent u WHERE u.spend = s.spend)
+          AND NOT EXISTS (SELECT 1 FROM imports i WHERE s.spend BETWEEN i.first AND i.last)
+        ORDER BY s.time LIMIT ?2`,
+    ),
+    forget: db.query('DELETE FROM shared_rows WHERE time = ? AND spend = ?'),
+    tookTotals: db.query('INSERT OR REPLACE INTO taken_totals VALUES (?, ?)'),
+    lastImport: db.query<
+      { readonly first: number; readonly last: number; readonly database: string },
+      []
+    >('SELECT * FROM imports ORDER BY first DESC LIMIT 1'),
+    imported: db.query('INSERT OR REPLACE INTO imports VALUES (?, ?, ?)'),
     lease: db.query<{ sender: string | null; until: number }, []>(
       'SELECT sender, until FROM spool',
     ),
@@ -140,6 +213,12 @@ function statements(db: Database) {
   };
 }
 
+interface KnownRow {
+  readonly rev: number;
+  readonly spend: number;
+  readonly time: number;
+}
+
 interface TakenRow {
   readonly writer: string;
   readonly n: number;
@@ -154,7 +233,7 @@ interface TakenRow {
 }
 
 /** Columns that the file and the database have alike. */
-const SAME = [
+export const SAME = [
   ...['time', 'request', 'key', 'session', 'client', 'model', 'target', 'upstream_key', 'hop'],
   ...['attempt', 'status', 'ended', 'input', 'output', 'cache_read', 'cache_write'],
   ...['cache_write_1h', 'reasoning', 'searches', 'estimated', 'cost', 'trace'],
@@ -167,10 +246,17 @@ function entryOf(taken: TakenRow): SpoolEntry {
     return { writer, n, rev, at, row };
   }
   if (taken.id === null) return { writer, n, rev, at, row: undefined };
-  const stored = taken as unknown as Readonly<Record<string, string | number | null>>;
+  return { writer, n, rev, at, row: storedColumns(taken) };
+}
+
+/** A row of the file, with its texts, as the database takes it. */
+export function storedColumns(
+  row: Pick<TakenRow, 'labels_text' | 'price_text'>,
+): NonNullable<SpoolEntry['row']> {
+  const stored = row as unknown as Readonly<Record<string, string | number | null>>;
   const columns = Object.fromEntries(SAME.map((name) => [name, storable(stored[name]!)]));
-  const { labels_text: labels, price_text: price } = taken;
-  return { writer, n, rev, at, row: { ...columns, labels: storable(labels), price } };
+  const { labels_text: labels, price_text: price } = row;
+  return { ...columns, labels: storable(labels), price };
 }
 
 const columnsOf = ({ tokens, ...row }: SpendRow): SpoolEntry['row'] => ({

@@ -2,8 +2,8 @@
 
 import { SUM_COLUMNS } from '../schema.ts';
 
-const COUNTS = SUM_COLUMNS.map((name) => `${name} bigint NOT NULL`).join(', ');
-const ADDED = SUM_COLUMNS.map((name) => `${name} = t.${name} + excluded.${name}`).join(', ');
+export const COUNTS = SUM_COLUMNS.map((name) => `${name} bigint NOT NULL`).join(', ');
+export const ADDED = SUM_COLUMNS.map((name) => `${name} = t.${name} + excluded.${name}`).join(', ');
 
 /** What is summed of a row `r` that counts `sign` times. */
 const SUMMED = SUM_COLUMNS.map((name) => {
@@ -221,4 +221,120 @@ END;
 $$;
 `;
 
-export const SHARED_SPEND: readonly string[] = [FIRST];
+/**
+ * Of moves, by the file of a machine (`origin`):
+ *
+ * - `spend_moves`: rows up to this id are here, as far as they are not older than `since`; `totals`: and so is what the
+ *   file had counted without having the rows any more
+ * - `spend_name`: by which files know this database
+ * - `spend_moved_totals`, `spend_moved_sessions`: the latter, as it was added
+ */
+const MOVES = `
+CREATE TABLE hopgate.spend_moves (
+  origin text PRIMARY KEY, since bigint NOT NULL, id bigint NOT NULL, time bigint NOT NULL,
+  totals boolean NOT NULL DEFAULT false
+);
+CREATE TABLE hopgate.spend_name (one boolean PRIMARY KEY DEFAULT true CHECK (one), name text NOT NULL);
+INSERT INTO hopgate.spend_name (name) VALUES (md5(random()::text || clock_timestamp()::text || pg_backend_pid()));
+CREATE TABLE hopgate.spend_moved_totals (
+  origin text NOT NULL, start bigint NOT NULL, key text NOT NULL, labels int NOT NULL, model text NOT NULL,
+  target text NOT NULL, ${COUNTS}, PRIMARY KEY (origin, start, key, labels, model, target)
+);
+CREATE TABLE hopgate.spend_moved_sessions (
+  origin text NOT NULL, start bigint NOT NULL, session text NOT NULL, key text NOT NULL, ${COUNTS},
+  PRIMARY KEY (origin, start, session, key)
+);
+`;
+
+/**
+ * `spend_kept`: rows of months that are gone whose true row may still come (lost, or taken over), for a year or as
+ * long as totals. The true row takes off what they counted, whenever it comes.
+ */
+const KEPT = `
+CREATE TABLE hopgate.spend_kept (LIKE hopgate.spend_rows, PRIMARY KEY (at, writer, n));
+
+CREATE OR REPLACE FUNCTION hopgate.spend_apply(batch jsonb) RETURNS void LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+  came hopgate.spend_entry[];
+  gone hopgate.spend_rows[];
+  made hopgate.spend_rows[];
+  month bigint;
+BEGIN
+  SELECT array_agg(ROW(e.*)::hopgate.spend_entry) INTO came FROM (
+    SELECT DISTINCT ON (at, writer, n) * FROM jsonb_populate_recordset(NULL::hopgate.spend_entry, batch)
+    WHERE rev > 0 ORDER BY at, writer, n, rev DESC) e;
+  IF came IS NULL THEN RETURN; END IF;
+  FOR month IN SELECT DISTINCT hopgate.spend_month_of(at) FROM unnest(came) ORDER BY 1 LOOP
+    PERFORM hopgate.spend_make_month(month);
+  END LOOP;
+  INSERT INTO hopgate.spend_texts (text)
+    SELECT text FROM (SELECT labels AS text FROM unnest(came) UNION SELECT price FROM unnest(came)) used
+    WHERE text IS NOT NULL AND NOT EXISTS (SELECT 1 FROM hopgate.spend_texts t WHERE md5(t.text) = md5(used.text))
+    ORDER BY text ON CONFLICT DO NOTHING;
+  WITH old AS (DELETE FROM hopgate.spend_rows s USING unnest(came) c
+    WHERE s.at = c.at AND s.writer = c.writer AND s.n = c.n AND s.rev < c.rev RETURNING s.*)
+    SELECT array_agg(ROW(old.*)::hopgate.spend_rows) INTO gone FROM old;
+  WITH old AS (DELETE FROM hopgate.spend_kept s USING unnest(came) c
+    WHERE s.at = c.at AND s.writer = c.writer AND s.n = c.n AND s.rev < c.rev RETURNING s.*)
+    SELECT gone || array_agg(ROW(old.*)::hopgate.spend_rows) INTO gone FROM old;
+  WITH new AS (INSERT INTO hopgate.spend_rows (at, writer, n, rev, labels, price, ${NAMES.join(', ')})
+    SELECT c.at, c.writer, c.n, c.rev, l.id, p.id, ${NAMES.join(', ')}
+    FROM unnest(came) c JOIN hopgate.spend_texts l ON md5(l.text) = md5(c.labels)
+      LEFT JOIN hopgate.spend_texts p ON md5(p.text) = md5(c.price)
+    WHERE NOT EXISTS (SELECT 1 FROM hopgate.spend_kept k WHERE k.at = c.at AND k.writer = c.writer AND k.n = c.n)
+    ORDER BY time, n ON CONFLICT DO NOTHING RETURNING *)
+    SELECT array_agg(ROW(new.*)::hopgate.spend_rows) INTO made FROM new;
+  IF made IS NOT NULL OR gone IS NOT NULL THEN PERFORM hopgate.spend_count(made, gone); END IF;
+  DELETE FROM hopgate.spend_open o USING unnest(came) c WHERE o.at = c.at AND o.writer = c.writer AND o.n = c.n;
+END;
+$$;
+
+CREATE OR REPLACE FUNCTION hopgate.spend_prune(row_days int, total_days int, settled_ms bigint, most int) RETURNS int
+LANGUAGE plpgsql AS $$
+DECLARE
+  now_ms bigint := extract(epoch FROM clock_timestamp()) * 1000;
+  month bigint;
+  deleted int := 0;
+  part int;
+BEGIN
+  PERFORM set_config('lock_timeout', '2000', true);
+  IF NOT pg_try_advisory_xact_lock(7496235) THEN RETURN 0; END IF;
+  IF row_days > 0 THEN
+    PERFORM pg_advisory_xact_lock(7496233);
+    SELECT start INTO month FROM hopgate.spend_months WHERE until <= now_ms - row_days * 86400000::bigint
+      AND made < clock_timestamp() - settled_ms * interval '1 millisecond' ORDER BY start LIMIT 1;
+    IF month IS NOT NULL THEN
+      EXECUTE format('INSERT INTO hopgate.spend_kept SELECT * FROM hopgate.%I WHERE rev < 3 ON CONFLICT DO NOTHING',
+        hopgate.spend_part_of(month));
+      EXECUTE format('DROP TABLE hopgate.%I', hopgate.spend_part_of(month));
+      DELETE FROM hopgate.spend_months WHERE start = month;
+      deleted := most;
+    END IF;
+  END IF;
+  IF total_days > 0 THEN
+    FOR span_of IN 0..2 LOOP
+      DELETE FROM hopgate.spend_totals WHERE ctid = ANY (ARRAY(SELECT ctid FROM hopgate.spend_totals
+        WHERE span = span_of AND start < now_ms - (total_days + (ARRAY[1, 1, 31])[span_of + 1]) * 86400000::bigint
+        LIMIT most));
+      GET DIAGNOSTICS part = ROW_COUNT;
+      deleted := deleted + part;
+    END LOOP;
+    DELETE FROM hopgate.spend_session_totals WHERE ctid = ANY (ARRAY(SELECT ctid FROM hopgate.spend_session_totals
+      WHERE start < now_ms - (total_days + 1) * 86400000::bigint LIMIT most));
+    GET DIAGNOSTICS part = ROW_COUNT;
+    deleted := deleted + part;
+  END IF;
+  DELETE FROM hopgate.spend_kept WHERE ctid = ANY (ARRAY(SELECT ctid FROM hopgate.spend_kept
+    WHERE at < now_ms - least(366, coalesce(nullif(total_days, 0), 366)) * 86400000::bigint LIMIT most));
+  DELETE FROM hopgate.spend_spools s WHERE seen < clock_timestamp() - interval '30 days'
+    AND NOT EXISTS (SELECT 1 FROM hopgate.spend_open o WHERE o.spool = s.id);
+  RETURN deleted;
+END;
+$$;
+`;
+
+export const SHARED_SPEND: readonly string[] = [FIRST, MOVES, KEPT];
+
+/** Of the entries of one machine. */
+export const SPOOL_LOCK = 7_496_232;

@@ -98,9 +98,13 @@ export class LocalFolder {
     }
   }
 
-  close(): void {
+  closeIndex(): void {
     this.#index?.close();
     this.#index = undefined;
+  }
+
+  close(): void {
+    this.closeIndex();
     this.store.close();
   }
 }

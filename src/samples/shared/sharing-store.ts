@@ -16,6 +16,9 @@ CREATE TABLE known (
 CREATE INDEX known_held ON known (used) WHERE held > 0;`,
 ];
 
+/** Of the newest schema of `shared.db`. */
+export const SHARING_VERSION = MIGRATIONS.length;
+
 export interface KnownSample {
   readonly id: string;
   readonly entry: EntryName;

@@ -194,5 +194,5 @@ function newSample({ meta, bodies }: Upload) {
 }
 
 /** A space whose name was masked is in the meta as its hash already. */
-const spaceHash = (space: string) =>
+export const spaceHash = (space: string) =>
   nameHash(/^sha256:[0-9a-f]{64}$/.test(space) ? new HashedName(space.slice(7)) : space);

@@ -15,7 +15,7 @@ const IDLE_SECONDS = 50;
 // Routers forget silent connections after some minutes, and models think for longer.
 const KEEP_ALIVE_MS = 30_000;
 // A system call copies this much in some 50 µs.
-const TURN_BYTES = 128 * 1024;
+const TURN_BYTES = 512 * 1024;
 // As a URL leaves it: IPv4 in four numbers, IPv6 with colons.
 const ADDRESS = /^[\d.]+$|:/;
 // The protocol list of ALPN: each name behind its length (RFC 7301 §3.1).

@@ -54,7 +54,7 @@ test('an audit that was changed exits with 1 and names the entry', async () => {
   await world.run(['keys', 'create', 'b']);
   expect(await world.run(['audit', 'verify'])).toMatchObject({
     code: 0,
-    out: expect.stringMatching(/^2 entries, whole\. Last hash: [0-9a-f]{64}\n$/),
+    out: expect.stringMatching(/^2 entries, intact\. Last hash: [0-9a-f]{64}\n$/),
   });
   const file = new Database(join(world.home, '.hopgate', 'state', 'keys.db'));
   file.run('DROP TRIGGER audit_no_update');

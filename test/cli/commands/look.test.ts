@@ -149,8 +149,10 @@ describe('ui', () => {
     Object.assign(world.variables, { PATH: join(world.home, 'bin'), DISPLAY: ':0' });
     world.platform = 'linux';
     expect((await world.run(['ui'])).code).toBe(0);
-    for (let i = 0; i < 500 && !(await Bun.file(seen).exists()); i++) await Bun.sleep(10);
-    expect(await Bun.file(seen).text()).toBe('http://127.0.0.1:5520/ui\n');
+    // The shell makes the file before it writes.
+    const text = async () => ((await Bun.file(seen).exists()) ? Bun.file(seen).text() : '');
+    for (let i = 0; i < 500 && (await text()) === ''; i++) await Bun.sleep(10);
+    expect(await text()).toBe('http://127.0.0.1:5520/ui\n');
   });
 
   test('no gateway: exit 1', async () => {

@@ -10,9 +10,11 @@ import {
   withoutAddress,
 } from '../../../src/codecs/google-gemini/address.ts';
 import { googleGemini } from '../../../src/codecs/google-gemini/index.ts';
+import { ByteList, wholeBytes } from '../../../src/lib/bytes/byte-list.ts';
 
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 const bytes = (value: string) => new TextEncoder().encode(value);
+const bareBody = (body: Uint8Array | ByteList) => wholeBytes(withoutAddress(body));
 
 test.each([
   ['/v1beta/models/gemini-2.5-pro:generateContent', 'gemini-2.5-pro', 'generateContent'],
@@ -53,7 +55,7 @@ describe('the body', () => {
     const given = ' {\n "contents" : [ ] }\n';
     const said = withAddress(bytes(given), 'g', true);
     expect(JSON.parse(text(said))).toEqual({ model: 'g', stream: true, contents: [] });
-    expect(text(withoutAddress(said))).toBe(given);
+    expect(text(bareBody(said))).toBe(given);
   });
 
   test('comes out the same wherever the address stands, and however it is written', () => {
@@ -70,7 +72,7 @@ describe('the body', () => {
       fc.property(body, ([members, model, streamed, first]) => {
         const own = `"model":${JSON.stringify(model)}${streamed}`;
         const whole = first ? `{${own},${members}}` : `{${members},${own}}`;
-        const bare = text(withoutAddress(bytes(whole)));
+        const bare = text(bareBody(bytes(whole)));
         const { model: _, stream: __, ...others } = JSON.parse(whole);
         expect(JSON.parse(bare)).toEqual(others);
         // White space of the address may stay; without any, the rest is what it was.
@@ -93,6 +95,27 @@ describe('the body', () => {
       expect(text(withAddress(bytes(given), 'g', false))).toBe(given);
   });
 
+  test('comes out the same in one piece and in any pieces, with a name as long as may be', () => {
+    const name = fc.oneof(
+      fc.string({ minLength: 1, maxLength: 512 }),
+      fc.constantFrom('g', '\u0001'.repeat(512)),
+    );
+    const cuts = fc.array(fc.nat(), { maxLength: 6 });
+    const rest = fc.nat(20).map((n) => ({ contents: ['x'.repeat(n)], last: { of: n } }));
+    fc.assert(
+      fc.property(name, fc.boolean(), cuts, rest, (model, stream, places, members) => {
+        const whole = bytes(JSON.stringify({ model, ...(stream && { stream }), ...members }));
+        const borders = [...new Set(places.map((place) => place % whole.length))].sort(
+          (a, b) => a - b,
+        );
+        const pieces = [...borders, whole.length]
+          .map((end, i) => whole.subarray(borders[i - 1] ?? 0, end))
+          .filter((piece) => piece.length > 0);
+        expect(text(bareBody(new ByteList(pieces)))).toBe(JSON.stringify(members));
+      }),
+    );
+  });
+
   test('law: without the address it is the body that came', () => {
     const member = fc.dictionary(
       fc.string().filter((key) => key !== 'model' && key !== 'stream'),
@@ -108,7 +131,7 @@ describe('the body', () => {
           const given = JSON.stringify(body, null, indent);
           const said = withAddress(bytes(given), model, stream);
           expect(JSON.parse(text(said))).toMatchObject({ model, stream });
-          expect(text(withoutAddress(said))).toBe(given);
+          expect(text(bareBody(said))).toBe(given);
         },
       ),
     );

@@ -380,7 +380,67 @@ describe('what a client of this protocol may write', () => {
       { contents: [{ parts: [{ functionResponse: { name: 'f', response: [] } }] }] },
       'contents[0].parts[0].function_response.response',
     ],
-    [{ contents: [{ parts: [{ inlineData: 'x' }] }] }, 'contents[0].parts[0].inlineData'],
+    [{ contents: [{ parts: [{ inlineData: 'x' }] }] }, 'contents[0].parts[0].inline_data'],
+    [
+      { contents: [{ parts: [{ inline_data: { mime_type: 7, data: '' } }] }] },
+      'contents[0].parts[0].inline_data.mime_type',
+    ],
+    [
+      { contents: [{ parts: [{ fileData: { fileUri: [] } }] }] },
+      'contents[0].parts[0].file_data.file_uri',
+    ],
+    [
+      { contents: [{ parts: [{ functionCall: { name: 'f', id: 7 } }] }] },
+      'contents[0].parts[0].function_call.id',
+    ],
+    [
+      { contents: [{ parts: [{ functionResponse: { name: 'f', response: {}, parts: 'x' } }] }] },
+      'contents[0].parts[0].function_response.parts',
+    ],
+    [
+      { contents: [{ parts: [{ executableCode: { code: 7 } }] }] },
+      'contents[0].parts[0].executable_code.code',
+    ],
+    [
+      { contents: [{ parts: [{ codeExecutionResult: 'x' }] }] },
+      'contents[0].parts[0].code_execution_result',
+    ],
+    [
+      { contents: [{ parts: [{ toolCall: { toolType: 7 } }] }] },
+      'contents[0].parts[0].tool_call.tool_type',
+    ],
+    [{ contents: [{ parts: [{ toolResponse: [] }] }] }, 'contents[0].parts[0].tool_response'],
+    [
+      { contents: [{ parts: [{ text: 'x', functionCall: { name: 'f' } }] }] },
+      'contents[0].parts[0]',
+    ],
+    [{ contents: [{ parts: [{ inlineData: {}, file_data: {} }] }] }, 'contents[0].parts[0]'],
+    [
+      { contents: [{ parts: [{ text: 'x', thoughtSignature: 7 }] }] },
+      'contents[0].parts[0].thought_signature',
+    ],
+    [
+      { contents: [{ parts: [{ functionCall: { name: 'f' }, thought_signature: 'no base64!' }] }] },
+      'contents[0].parts[0].thought_signature',
+    ],
+    // What Google takes: an absent value, base64 of either alphabet, and the words for foreign calls.
+    [
+      { contents: [{ parts: [{ text: 'x', functionCall: null, thoughtSignature: null }] }] },
+      'accepted',
+    ],
+    [{ contents: [{ parts: [{ text: 'x', thoughtSignature: 'a+/-_A==' }] }] }, 'accepted'],
+    [
+      {
+        contents: [
+          {
+            parts: [
+              { functionCall: { name: 'f' }, thoughtSignature: 'skip_thought_signature_validator' },
+            ],
+          },
+        ],
+      },
+      'accepted',
+    ],
     [{ contents: [{ parts: [{ text: 'x' }] }], tools: [7] }, 'tools[0]'],
     [
       { contents: [{ parts: [{ text: 'x' }] }], tools: [{ functionDeclarations: [{}] }] },

@@ -121,8 +121,11 @@ describe('any stream of any upstream', () => {
         );
         const fold = new ReplyBuilder();
         for (const event of events) fold.push(event);
-        const whole = openaiResponses.encodeReply(fold.reply, client(conversation(request)));
+        const asker = client(conversation(request));
+        const whole = openaiResponses.encodeReply(fold.reply, asker);
         expect(meaning(whole)).toEqual(meaning(last));
+        const wholeText = openaiResponses.encodeReplyText(fold.reply, asker);
+        expect(meaning(JSON.parse(wholeText))).toEqual(meaning(whole));
       }),
       { numRuns: 200 },
     );

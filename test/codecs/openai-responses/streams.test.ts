@@ -169,6 +169,8 @@ describe.skipIf(!hasFixtures)('recorded streams', () => {
       for (const event of events) fold.push(event);
       const whole = openaiResponses.encodeReply(fold.reply, client(request));
       expect(meaning(whole), row.file).toEqual(meaning(last));
+      const wholeText = openaiResponses.encodeReplyText(fold.reply, client(request));
+      expect(wholeText, row.file).toBe(JSON.stringify(whole));
       read++;
     }
     expect(read).toBeGreaterThan(150);

@@ -28,8 +28,12 @@ export interface DatabaseServer extends Server {
 /**
  * An empty database; what it writes need not outlive the machine.
  * @param certificate also speaks TLS, with this one of the test certificates
+ * @param more settings of the server
  */
-export async function startPostgres(certificate?: string): Promise<DatabaseServer> {
+export async function startPostgres(
+  certificate?: string,
+  more: Readonly<Record<string, string>> = {},
+): Promise<DatabaseServer> {
   const folder = await scratchFolder(true);
   const data = join(folder, 'data');
   const made = Bun.spawnSync(
@@ -58,6 +62,7 @@ export async function startPostgres(certificate?: string): Promise<DatabaseServe
     full_page_writes: 'off',
     max_connections: 200,
     ...(await tlsOf(certificate, folder)),
+    ...more,
   };
   const server = await startServer({
     port,

@@ -23,10 +23,10 @@ import { printResult } from './result.ts';
 export const BISECT: CommandSpec = {
   name: 'bisect',
   group: 'Investigate',
-  summary: 'find the smallest request that still fails in the same way',
+  summary: 'find the smallest request that still fails the same way',
   description: [
-    'Leaves out messages, tools, fields, parts and halves of texts, keeping every candidate valid for its protocol, until nothing more can go; then says what the smallest failing request holds that the nearest passing one does not. Works for errors, for streams that break off, and for answers with nothing in them.',
-    'Failures that come and go are asked for more often. Every probe is a request that the vendor may charge for; --budget bounds them. Ctrl-C ends it with what is known; the same command later goes on from there. Both requests become samples.',
+    'Leaves out messages, tools, fields and parts of texts, keeping every candidate valid for its protocol, until nothing more can be removed. Then it shows what the smallest failing request contains that the closest passing one does not. Works for errors, for streams that break off, and for empty answers.',
+    'Failures that come and go are tried several times. Every probe is a request that the vendor may charge for; --budget limits their number. Ctrl-C stops and shows what is known so far; the same command continues from there later. Both requests become samples.',
   ],
   arguments: [
     {
@@ -40,7 +40,7 @@ export const BISECT: CommandSpec = {
     {
       name: 'budget',
       value: 'N',
-      summary: 'requests that may be sent',
+      summary: 'the most requests to send',
       default: '100',
       range: [1, 100_000],
     },
@@ -48,8 +48,8 @@ export const BISECT: CommandSpec = {
     STAGE,
     NO_REPAIR,
     YES,
-    { name: 'full', summary: 'print the smallest request whole, also a large one' },
-    { name: 'fresh', summary: 'forget what an earlier run of the same found' },
+    { name: 'full', summary: 'print the smallest request in full, even if it is large' },
+    { name: 'fresh', summary: 'start over instead of continuing an earlier run' },
     BODY_PROTOCOL,
     SAMPLES_DIR,
     jsonOption(),
@@ -58,17 +58,17 @@ export const BISECT: CommandSpec = {
     { line: 'hopgate bisect s7i9w6', summary: 'What in this request makes the vendor fail?' },
     {
       line: 'hopgate bisect s7i9w6 --stage provider-request --budget 40',
-      summary: 'The request as the vendor got it, in at most 40 probes.',
+      summary: 'Bisects the request as the vendor got it, with at most 40 probes.',
     },
-    { line: 'hopgate bisect ./request.json --to glm/glm-4.7', summary: 'Any request in a file.' },
+    {
+      line: 'hopgate bisect ./request.json --to glm/glm-4.7',
+      summary: 'Bisects a request in a file.',
+    },
   ],
   exits: [
     [0, 'found'],
-    [
-      1,
-      'it does not fail (any more), the question was not answered with yes, or the configuration cannot be used',
-    ],
-    [3, 'the budget was spent before anything was found'],
+    [1, 'it does not fail (any more), you did not answer yes, or the configuration cannot be used'],
+    [3, 'the budget was used up before anything was found'],
   ],
   run: runBisect,
 };

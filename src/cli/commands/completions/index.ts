@@ -15,19 +15,19 @@ export const SCRIPTS: Readonly<Record<string, (commands: readonly CommandSpec[])
 export const COMPLETIONS: CommandSpec = {
   name: 'completions',
   group: 'Set up',
-  summary: 'print what a shell needs to complete hopgate command lines',
-  description: ['Made from the same table as this help, so it knows every command and option.'],
+  summary: 'print a completion script for your shell',
+  description: ['It knows every command and option.'],
   arguments: [
     { name: 'shell', summary: 'which one', required: true, choices: Object.keys(SCRIPTS) },
   ],
   examples: [
     {
       line: 'hopgate completions bash > ~/.local/share/bash-completion/completions/hopgate',
-      summary: 'For every bash from now on; "source" takes it for one.',
+      summary: 'Installs completions for bash; "source" loads them into the current shell.',
     },
     {
       line: 'hopgate completions fish > ~/.config/fish/completions/hopgate.fish',
-      summary: 'For every fish from now on.',
+      summary: 'Installs completions for fish.',
     },
   ],
   exits: [[0, 'printed']],

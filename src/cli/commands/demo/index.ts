@@ -18,28 +18,28 @@ import { GROUP_CHATS, type Language } from './group-chats.ts';
 export const DEMO: CommandSpec = {
   name: 'demo',
   group: 'Run',
-  summary: 'play a chat app: three characters that remember',
+  summary: 'play a chat app: a group chat with three characters that remember',
   description: [
-    'A group chat in the terminal. Each character has a memory space of its own, is made to recall before it speaks, and may recall more; what is said becomes a memory. A line marked ⚙ names the tools that ran in a turn; an app gets each as an event.',
-    'Needs no configuration, no key and no network: the built-in model plays all three. With --model the models of your configuration do. Nothing is kept: the memory lies in a temporary folder.',
+    'A group chat in the terminal. Each character has its own memory space. It recalls before it speaks, may recall more, and remembers what is said. A line marked ⚙ names the tools that ran in a turn; an app gets each as an event.',
+    'Needs no configuration, key or network: the built-in model plays all three characters. With --model, a model of your configuration does. Nothing is kept; the memory is in a temporary folder.',
   ],
-  arguments: [{ name: 'which', summary: 'what is played', choices: ['group-chat'] }],
+  arguments: [{ name: 'which', summary: 'what to play', choices: ['group-chat'] }],
   options: [
     {
       name: 'model',
       short: 'm',
       value: 'NAME',
-      summary: 'let this model of your configuration play',
+      summary: 'the model to use, from your configuration',
       default: 'the built-in demo model',
     },
     {
       name: 'lang',
       value: 'LANGUAGE',
-      summary: 'in which they talk',
+      summary: 'the language they speak',
       choices: ['zh', 'en'],
       default: 'zh where $LANG says so, else en',
     },
-    { name: 'script', summary: 'end after the script, without asking you to join in' },
+    { name: 'script', summary: 'stop after the script, without asking you to join' },
   ],
   examples: [
     { line: 'hopgate demo group-chat', summary: 'Watch them talk, then join in.' },
@@ -49,7 +49,7 @@ export const DEMO: CommandSpec = {
     },
   ],
   exits: [
-    [0, 'it was played'],
+    [0, 'done'],
     [1, 'the model could not answer, or the configuration cannot be used'],
   ],
   run: runDemo,

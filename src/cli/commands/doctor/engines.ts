@@ -7,8 +7,10 @@ import { liveReplicas } from '../../../engines/replicas.ts';
 import type { Sql } from '../../../lib/store/engines.ts';
 import { printableLine } from '../../../lib/text/printable-text.ts';
 import { redactText } from '../../../lib/text/redact.ts';
+import type { CommandServices } from '../../command.ts';
 import { plural } from '../../terminal.ts';
 import { type Finding, finding } from './finding.ts';
+import { checkMoves } from './moves.ts';
 
 const HINTS = {
   cache:
@@ -17,14 +19,30 @@ const HINTS = {
   objects: 'Check engines.objects: endpoint, bucket, region and key.',
 } as const;
 
+/** Milliseconds to look for what the engines lack of this machine. */
+const STATE_MS = 5000;
+
 /** The list of what the store holds is in the database. */
 const ALONE = [
   'nothing is stored in it without a database: recorded exchanges stay on each machine',
   'Set engines.database, or remove engines.objects.',
 ] as const;
 
-/** @param version of this program */
-export async function checkEngines(config: Config, version: string): Promise<readonly Finding[]> {
+export interface CheckEnginesOptions {
+  readonly config: Config;
+  /** The directory of the program's files. */
+  readonly home: string;
+  /** Of this program. */
+  readonly version: string;
+  readonly stateMoves: CommandServices['stateMoves'];
+}
+
+export async function checkEngines({
+  config,
+  home,
+  version,
+  stateMoves,
+}: CheckEnginesOptions): Promise<readonly Finding[]> {
   const engines = openEngines(config.engines, () => {});
   try {
     const found = await Promise.all(
@@ -46,11 +64,20 @@ export async function checkEngines(config: Config, version: string): Promise<rea
       engines.database === undefined
         ? []
         : await checkReplicas(engines.database, configFingerprint(config), version);
+    const up = new Set(
+      engines.all.filter(({ state }) => state.status === 'up').map(({ state }) => state.name),
+    );
+    const moves = stateMoves({ home, config, engines, to: 'engines' });
+    const state = await checkMoves(
+      moves.filter(({ engine, byItself }) => up.has(engine) && byItself !== true),
+      STATE_MS,
+    );
     const alone = engines.objects !== undefined && engines.database === undefined;
     return [
       ...found.flat(),
       ...(alone ? [finding('engine objects', 'warn', ...ALONE)] : []),
       ...replicas,
+      ...state,
     ];
   } finally {
     await engines.close();

@@ -19,7 +19,7 @@ import { probeProvider } from './provider.ts';
 export const DOCTOR: CommandSpec = {
   name: 'doctor',
   group: 'Look',
-  summary: 'try everything that can be wrong, and say what to do',
+  summary: 'test the configuration, this machine and every provider, and say what to do',
   description: [
     'Checks the configuration, this machine, the engines, and every provider: its name, the connection, each key, the model list, and an answer of one token (which the vendor may charge for). No secret is printed.',
   ],
@@ -32,26 +32,26 @@ export const DOCTOR: CommandSpec = {
       summary: 'try this model',
       default: 'the first that the provider names',
     },
-    { name: 'no-completion', summary: 'do not ask for an answer' },
+    { name: 'no-completion', summary: 'do not request an answer' },
     {
       name: 'timeout',
       value: 'SECONDS',
-      summary: 'patience with each request',
+      summary: 'how long to wait for each request',
       default: '20',
       range: [1, 600],
     },
     jsonOption(),
   ],
   examples: [
-    { line: 'hopgate doctor', summary: 'Everything.' },
+    { line: 'hopgate doctor', summary: 'Tests everything.' },
     {
       line: 'hopgate doctor --provider glm --model glm-4.7',
-      summary: 'One model of one provider.',
+      summary: 'Tests one model of one provider.',
     },
   ],
   exits: [
-    [0, 'nothing failed'],
-    [1, 'something did'],
+    [0, 'everything passed'],
+    [1, 'something failed'],
   ],
   run: runDoctor,
 };
@@ -85,7 +85,7 @@ async function examine(invocation: Invocation): Promise<readonly Finding[]> {
     return [...problems, ...warnings, ...machine];
   }
   const { config } = result;
-  const source = `${describeSource(config.source)}${config.source.kind === 'file' ? ' is right' : ''}`;
+  const source = `${describeSource(config.source)}${config.source.kind === 'file' ? ' is valid' : ''}`;
   const hint =
     config.source.kind === 'demo'
       ? config.source.path === undefined
@@ -100,7 +100,12 @@ async function examine(invocation: Invocation): Promise<readonly Finding[]> {
   const names = selectedProviders(invocation, Object.keys(config.providers));
   const [port, engines, ...providers] = await Promise.all([
     checkPort(config.listen, io.fetch),
-    checkEngines(config, version.version),
+    checkEngines({
+      config,
+      home: io.environment.home,
+      version: version.version,
+      stateMoves: deps.stateMoves,
+    }),
     ...names.map((name) => {
       const provider = config.providers[name]!;
       return probeProvider(provider, {
@@ -181,7 +186,9 @@ function printFindings({ out }: Invocation, findings: readonly Finding[]): void 
   const failed = count('fail');
   const warned = count('warn');
   if (failed === 0) {
-    out.line(warned === 0 ? 'Everything is fine.' : `Fine, with ${plural(warned, 'warning')}.`);
+    out.line(
+      warned === 0 ? 'Everything is fine.' : `Everything works, with ${plural(warned, 'warning')}.`,
+    );
   } else out.line(`${failed} ${failed === 1 ? 'thing needs' : 'things need'} attention.`);
 }
 

@@ -16,7 +16,7 @@ import { type Finding, finding } from './finding.ts';
 
 /** Free, or taken by a gateway that is running already. */
 export async function checkPort(listen: Listen, fetch: typeof globalThis.fetch): Promise<Finding> {
-  if (listen.port === 0) return finding('port', 'ok', 'any free port will be taken');
+  if (listen.port === 0) return finding('port', 'ok', 'any free port will be used');
   const at = `${listen.host}:${listen.port}`;
   const code = await tryListen(listen);
   if (code === undefined) return finding('port', 'ok', `${at} is free`);

@@ -87,7 +87,7 @@ export async function probeProvider(
       listed === undefined
         ? `no model list (${status})`
         : `${plural(listed.length, 'model')} listed`;
-    const who = key === undefined ? '' : `, ${nameOf(key)} taken`;
+    const who = key === undefined ? '' : `, ${nameOf(key)} accepted`;
     found.push(finding(about, 'ok', `${url.host} answered in ${list.ms} ms${who}, ${what}`));
   }
   if (good === undefined) return found;

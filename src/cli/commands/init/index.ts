@@ -36,11 +36,11 @@ export const INIT: CommandSpec = {
   group: 'Set up',
   summary: 'write a configuration by answering a few questions',
   description: [
-    'Vendors whose keys stand in the environment are preselected; keys are referred to, not copied. A file that exists is never written over without --force.',
+    'Vendors whose keys are in the environment are preselected. The file refers to keys by their variables and never contains them. An existing file is not overwritten without --force.',
   ],
   options: [
-    { ...YES, summary: 'ask nothing; take what the environment offers' },
-    { name: 'force', summary: 'write over a file that exists' },
+    { ...YES, summary: 'ask no questions; use the keys and servers that are found' },
+    { name: 'force', summary: 'overwrite an existing file' },
     { name: 'providers', value: 'NAMES', summary: 'vendors, separated by commas' },
     {
       name: 'listen',
@@ -48,18 +48,18 @@ export const INIT: CommandSpec = {
       summary: 'address and port',
       default: '127.0.0.1:5520',
     },
-    { name: 'auth', summary: 'make up a key that clients must send' },
+    { name: 'auth', summary: 'generate a key that clients must send' },
   ],
   examples: [
-    { line: 'hopgate init', summary: 'Asks, and writes ~/.config/hopgate/hopgate.yaml.' },
+    { line: 'hopgate init', summary: 'Asks questions and writes ~/.config/hopgate/hopgate.yaml.' },
     {
       line: 'hopgate init --yes --providers glm,deepseek --config ./hopgate.yaml',
-      summary: 'For scripts: two vendors, a file of your own.',
+      summary: 'For scripts: two vendors, and your own file.',
     },
   ],
   exits: [
     [0, 'written'],
-    [1, 'not written: the file exists, or it was cancelled'],
+    [1, 'not written: the file exists, or you cancelled'],
   ],
   run: runInit,
 };

@@ -3,7 +3,7 @@
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import { type CommandSpec, type Invocation, type OptionSpec, UsageError } from '../../command.ts';
 import { jsonOption } from '../../shared-options.ts';
-import { fittingTable, plural } from '../../terminal.ts';
+import { fittingTable } from '../../terminal.ts';
 import { KEY_OPTIONS, settingsOf } from './key-options.ts';
 import { type KeysAccess, KeysProblem, openKeysAccess } from './keys-access.ts';
 
@@ -38,12 +38,6 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     printIssued(await access.rotate(only(rest, 'rotate ID'), body), invocation);
   },
   revoke: async (access, rest, { out }) => print(await access.revoke(only(rest, 'revoke ID')), out),
-  import: async (access, rest, { out, flag }) => {
-    if (rest.length > 0) throw new UsageError('Usage: hopgate keys import');
-    const { taken, all } = await access.takeOver();
-    if (flag('json')) print({ taken, all }, out);
-    else out.line(`${taken} of ${plural(all, 'key')} taken over; the others were there already.`);
-  },
 };
 
 export const URL_OPTION: OptionSpec = {
@@ -56,17 +50,16 @@ export const URL_OPTION: OptionSpec = {
 export const KEYS: CommandSpec = {
   name: 'keys',
   group: 'Run',
-  summary: 'make, list, rotate and revoke keys of clients',
+  summary: 'create, list, rotate and revoke keys for clients',
   description: [
-    'A key is shown once, when it is made; only its digest is stored. What is spent, and limits, belong to its id: rotation changes the secret alone.',
+    "A key is shown once, when it is created; only its digest is stored. Limits and spend belong to the key's id, so rotating it changes only the secret.",
     'With HOPGATE_ADMIN_KEY set (one of auth.admin_keys) a running gateway is asked. Without it, the file of this machine is changed, or with engines.database the database; gateways that run on it see the change within five seconds.',
-    'import takes the keys of the file of this machine over into the database: they keep their ids and their secrets.',
-    'Keys are only looked at if the configuration asks for any: it needs auth.admin_keys, auth.keys or auth.jwt.',
+    'Clients need a key only if the configuration has auth.admin_keys, auth.keys or auth.jwt.',
   ],
   arguments: [
     {
       name: 'action',
-      summary: 'what to do, and with which name or id',
+      summary: 'what to do, followed by a name or an id',
       choices: Object.keys(ACTIONS),
       many: true,
     },
@@ -76,25 +69,28 @@ export const KEYS: CommandSpec = {
     {
       name: 'grace',
       value: 'SECONDS',
-      summary: 'rotate: how long the old secret works',
+      summary: 'rotate: seconds for which the old secret still works',
       default: '86400',
       range: [0, 90 * 24 * 3600],
     },
-    { name: 'revoked', summary: 'list: also keys that were revoked' },
+    { name: 'revoked', summary: 'list: include revoked keys' },
     URL_OPTION,
     jsonOption(),
   ],
   examples: [
     {
       line: 'hopgate keys create ci --labels team=web --budgets 20/day',
-      summary: 'Prints the key.',
+      summary: 'Creates a key and prints it.',
     },
-    { line: 'hopgate keys list', summary: 'A table.' },
-    { line: 'hopgate keys rotate ID --grace 3600', summary: 'The old secret works for an hour.' },
+    { line: 'hopgate keys list', summary: 'Prints a table.' },
+    {
+      line: 'hopgate keys rotate ID --grace 3600',
+      summary: 'Gives the key a new secret; the old one works for another hour.',
+    },
   ],
   exits: [
     [0, 'done'],
-    [1, 'refused, or the gateway, the file or the database could not be used'],
+    [1, 'refused, or the gateway, file or database could not be used'],
   ],
   run: runKeys,
 };
@@ -142,7 +138,7 @@ function printIssued(issued: JsonObject, { out, err, flag }: Invocation): void {
     return;
   }
   err.line(`${String(issued.name)}: ${String(issued.id)}`);
-  err.line('The key is shown this once:');
+  err.line('The key is shown only once:');
   out.line(String(issued.key));
 }
 

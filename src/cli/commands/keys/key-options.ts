@@ -8,22 +8,22 @@ const LISTS = ['models', 'tools', 'routes', 'spaces'] as const;
 const NUMBERS = ['requests-per-minute', 'tokens-per-minute', 'concurrent'] as const;
 
 export const KEY_OPTIONS: readonly OptionSpec[] = [
-  { name: 'labels', value: 'NAME=VALUE,…', summary: 'labels, by which budgets choose keys' },
-  { name: 'models', value: 'GLOB,…', summary: 'models that the key may use' },
-  { name: 'tools', value: 'GLOB,…', summary: 'server tools that it may use' },
-  { name: 'routes', value: 'GLOB,…', summary: 'routes that may serve it' },
-  { name: 'spaces', value: 'GLOB,…', summary: 'memory spaces that it may use' },
-  { name: 'expires', value: 'TIME', summary: 'a date, or a time with its zone' },
+  { name: 'labels', value: 'NAME=VALUE,…', summary: 'labels, which budgets use to select keys' },
+  { name: 'models', value: 'GLOB,…', summary: 'models the key may use' },
+  { name: 'tools', value: 'GLOB,…', summary: 'server tools the key may use' },
+  { name: 'routes', value: 'GLOB,…', summary: 'routes the key may use' },
+  { name: 'spaces', value: 'GLOB,…', summary: 'memory spaces the key may use' },
+  { name: 'expires', value: 'TIME', summary: 'a date, or a time with its time zone' },
   {
     name: 'requests-per-minute',
     value: 'N',
-    summary: 'requests in a minute',
+    summary: 'requests per minute',
     range: [1, Number.MAX_SAFE_INTEGER],
   },
   {
     name: 'tokens-per-minute',
     value: 'N',
-    summary: 'tokens in a minute',
+    summary: 'tokens per minute',
     range: [1, Number.MAX_SAFE_INTEGER],
   },
   {

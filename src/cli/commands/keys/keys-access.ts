@@ -1,7 +1,5 @@
 /** Where `hopgate keys` and `hopgate audit` work: at a running gateway with an admin key, else on the file or database itself. */
 
-import { existsSync } from 'node:fs';
-import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '../../../config/config.ts';
 import { GatewayError } from '../../../conversation/errors.ts';
@@ -9,6 +7,7 @@ import { openEngines } from '../../../engines/open-engines.ts';
 import { FileKeyStore } from '../../../keys/file-key-store.ts';
 import { type IssuedKey, KeyChanges, type KeysPlace } from '../../../keys/key-changes.ts';
 import type { AuditReport } from '../../../keys/key-store.ts';
+import { localActor } from '../../../keys/local-actor.ts';
 import { SharedKeyStore } from '../../../keys/shared/shared-key-store.ts';
 import { KEYS_CHANNEL } from '../../../keys/shared/shared-keys.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
@@ -25,8 +24,6 @@ export interface KeysAccess {
   update(id: string, body: JsonObject): Promise<JsonObject>;
   rotate(id: string, body: JsonObject): Promise<JsonObject>;
   revoke(id: string): Promise<JsonObject>;
-  /** Takes over the keys of this machine's file; how many were new, and how many there are. */
-  takeOver(): Promise<{ readonly taken: number; readonly all: number }>;
   verifyAudit(): Promise<Pick<AuditReport, 'count' | 'head'> & { readonly fault: string | null }>;
   close(): void | Promise<void>;
 }
@@ -52,7 +49,7 @@ export async function openKeysAccess(invocation: Invocation): Promise<KeysAccess
   if (url !== undefined) throw new UsageError('--url needs an admin key in HOPGATE_ADMIN_KEY.');
   return config.engines.database === undefined
     ? onFile(join(environment.home, 'state', 'keys.db'), config)
-    : onDatabase(config, join(environment.home, 'state', 'keys.db'));
+    : onDatabase(config);
 }
 
 /** Entries that one request asks for. */
@@ -66,8 +63,7 @@ function onFile(path: string, config: Config): KeysAccess {
 }
 
 /** Replicas that run hear of a change by the cache, if there is one. */
-/** @param path the file of this machine, whose keys can be taken over */
-function onDatabase(config: Config, path: string): KeysAccess {
+function onDatabase(config: Config): KeysAccess {
   const { cache, database, close } = openEngines(config.engines, () => {});
   const place: KeysPlace = {
     store: new SharedKeyStore(database!),
@@ -75,17 +71,12 @@ function onDatabase(config: Config, path: string): KeysAccess {
       await cache?.publish(KEYS_CHANNEL, '', HINT_MS).catch(() => {});
     },
   };
-  return onPlace(place, config, close, path);
+  return onPlace(place, config, close);
 }
 
-function onPlace(
-  place: KeysPlace,
-  config: Config,
-  close: KeysAccess['close'],
-  other?: string,
-): KeysAccess {
+function onPlace(place: KeysPlace, config: Config, close: KeysAccess['close']): KeysAccess {
   const keys = new KeyChanges({ place, routes: () => config.routes.map(({ name }) => name) });
-  const request = { actor: `local:${userName()}` };
+  const request = { actor: localActor() };
   const inWords = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work();
@@ -116,19 +107,6 @@ function onPlace(
     update: (id, body) => inWords(() => keys.update(id, body, request)),
     rotate: (id, body) => inWords(() => issued(keys.rotate(id, body, request))),
     revoke: (id) => inWords(() => keys.revoke(id, request)),
-    takeOver: () =>
-      inWords(async () => {
-        if (other === undefined || !existsSync(other)) throw nothingToTake(other);
-        const file = opened(other);
-        try {
-          const all = file.changesSince(0).keys;
-          let taken = 0;
-          for (const one of all) if (await keys.takeOver(one, request)) taken++;
-          return { taken, all: all.length };
-        } finally {
-          file.close();
-        }
-      }),
     verifyAudit: () =>
       inWords(async () => {
         const { count, head, fault } = await keys.verifyAudit();
@@ -138,28 +116,12 @@ function onPlace(
   };
 }
 
-const nothingToTake = (path: string | undefined) =>
-  new KeysProblem(
-    path === undefined
-      ? 'import needs engines.database in the configuration, and no HOPGATE_ADMIN_KEY: it reads the file of this machine.'
-      : `There is no file ${path}.`,
-  );
-
 function opened(path: string): FileKeyStore {
   try {
     return new FileKeyStore(path);
   } catch (thrown) {
     const why = thrown instanceof Error ? thrown.message : String(thrown);
     throw new KeysProblem(`${path} cannot be used: ${why}`, { cause: thrown });
-  }
-}
-
-function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    // A container may have no name for its user.
-    return String(process.getuid?.() ?? 'unknown');
   }
 }
 
@@ -204,7 +166,6 @@ function overApi(base: string, key: string, fetch: Invocation['io']['fetch']): K
     update: (id, body) => ask('PATCH', path(id), body),
     rotate: (id, body) => ask('POST', `${path(id)}/rotate`, body),
     revoke: (id) => ask('DELETE', path(id)),
-    takeOver: () => Promise.reject(nothingToTake(undefined)),
     async verifyAudit() {
       const { entries, head, fault } = await ask('GET', '/audit/verify');
       return {

@@ -18,15 +18,15 @@ import { agreed, planText } from './spend.ts';
 export const REPLAY: CommandSpec = {
   name: 'replay',
   group: 'Investigate',
-  summary: 'send recorded requests again and compare what comes of it',
+  summary: 'send recorded requests again and compare the results',
   description: [
-    'Sends through a gateway in this process, with the configuration as it is now: no server need run. Every request is sent once, without retries, so that failures count as what they are.',
-    '--compare sends every request under both settings by turns, and says whether their failure rates differ by more than chance. Settings: profile.FACT=VALUE, profile=NAME, to=PROVIDER/MODEL, repair=on|off, body.MEMBER=VALUE, or a key of the configuration.',
+    'Sends requests through a gateway in this process, with the current configuration; no server needs to run. Every request is sent once, without retries, so that every failure is seen.',
+    '--compare sends every request alternately with both settings, and says whether their failure rates differ by more than chance. Settings: profile.FACT=VALUE, profile=NAME, to=PROVIDER/MODEL, repair=on|off, body.MEMBER=VALUE, or a key of the configuration.',
   ],
   arguments: [
     {
       name: 'what',
-      summary: 'ids, files, folders of samples; with --compare the second setting',
+      summary: 'ids, files or folders of samples; with --compare, the second setting',
       many: true,
       offers: 'samples',
     },
@@ -38,20 +38,26 @@ export const REPLAY: CommandSpec = {
       value: 'CONDITIONS',
       summary: 'with --last: "status=5xx model=glm* note=… since=2h"',
     },
-    { ...TO, summary: 'where it is sent; several with commas are compared' },
+    { ...TO, summary: 'the target; several, separated by commas, are compared' },
     {
       name: 'edit',
       value: 'MEMBER=VALUE',
       summary:
         'change the request first: temperature=0, model=…, "messages[0].content=…"; more may follow',
     },
-    { name: 'full', summary: 'several answers, too, are printed in full' },
+    { name: 'full', summary: 'print all answers in full, even if there are several' },
     YES,
-    { name: 'repeat', value: 'N', summary: 'how often each', default: '1', range: [1, 1000] },
+    {
+      name: 'repeat',
+      value: 'N',
+      summary: 'how many times to send each request',
+      default: '1',
+      range: [1, 1000],
+    },
     {
       name: 'compare',
       value: 'SETTING',
-      summary: 'compare this setting with the one that follows',
+      summary: 'compare this setting with the next one',
     },
     STAGE,
     NO_REPAIR,
@@ -66,7 +72,7 @@ export const REPLAY: CommandSpec = {
     },
     {
       line: 'hopgate replay s7i9w6 --to glm/glm-4.6 --repeat 10',
-      summary: 'Does another model take it?',
+      summary: 'Does another model accept it?',
     },
     {
       line: 'hopgate replay s7i9w6 --to glm/glm-4.6,deepseek/deepseek-chat --edit temperature=0',
@@ -78,8 +84,8 @@ export const REPLAY: CommandSpec = {
     },
   ],
   exits: [
-    [0, 'sent; what came of it is in the table'],
-    [1, 'the configuration cannot be used, or the question was not answered with yes'],
+    [0, 'sent; the table shows the results'],
+    [1, 'the configuration cannot be used, or you did not answer yes'],
   ],
   run: runReplay,
 };

@@ -22,16 +22,16 @@ const ACTIONS = {
 export const SAMPLES: CommandSpec = {
   name: 'samples',
   group: 'Investigate',
-  summary: 'list recorded exchanges, show one, compare its stages',
+  summary: 'list, show, compare, export and import recorded exchanges',
   description: [
-    'samples.mode of the configuration decides what is recorded: errors (the default), all, or off. Credentials are masked, at equal length, before anything is written.',
-    'samples list (or no action) prints a table. show ID prints the timeline of one exchange, show ID STAGE the body of one stage. diff ID [A] [B] prints what changed between two stages, and which rule changed it; between two protocols, what both say is compared, and what they only write differently is one line for each part. export ID and import FILE move single exchanges between machines. The beginning of an id is enough.',
-    'On a terminal long values are cut; --full prints them whole. In a pipe nothing is cut, and bodies are written byte for byte.',
+    'samples.mode in the configuration decides what is recorded: errors (the default), all, or off. Credentials are masked, at equal length, before anything is written.',
+    'samples list (or no action) prints a table. show ID prints the timeline of one exchange, show ID STAGE the body of one stage. diff ID [A] [B] prints what changed between two stages, and which rule changed it. Between two protocols it compares by meaning and prints one line for each part that says the same in another form. export ID and import FILE move single exchanges between machines. The beginning of an id is enough.',
+    'On a terminal, long values are shortened; --full prints them in full. In a pipe, nothing is shortened, and bodies are written byte for byte.',
   ],
   arguments: [
     {
       name: 'action',
-      summary: 'what to do; without it: list',
+      summary: 'what to do; list if left out',
       choices: ['list', 'show', 'diff', 'export', 'import'],
     },
     { name: 'id', summary: 'the exchange; import: a file', offers: 'samples' },
@@ -43,8 +43,8 @@ export const SAMPLES: CommandSpec = {
     },
   ],
   options: [
-    { name: 'since', value: 'TIME', summary: 'not older: 30m, 2h, 7d, or a date' },
-    { name: 'until', value: 'TIME', summary: 'older than this' },
+    { name: 'since', value: 'TIME', summary: 'only newer than this: 30m, 2h, 7d, or a date' },
+    { name: 'until', value: 'TIME', summary: 'only older than this' },
     {
       name: 'status',
       value: 'STATUS',
@@ -57,7 +57,7 @@ export const SAMPLES: CommandSpec = {
       value: 'NAME',
       summary: 'part of the name of the model or target; * and ? as in globs',
     },
-    { name: 'note', value: 'NAME', summary: 'something was changed by this rule' },
+    { name: 'note', value: 'NAME', summary: 'changed by this rule' },
     {
       name: 'session',
       value: 'ID',
@@ -66,13 +66,13 @@ export const SAMPLES: CommandSpec = {
     {
       name: 'entry',
       value: 'NAME',
-      summary: 'what the client spoke: a protocol, or another endpoint',
+      summary: "the client's protocol, or another endpoint",
       choices: [...PROTOCOL_NAMES, ...ENDPOINT_NAMES],
     },
     {
       name: 'made',
       value: 'BY',
-      summary: 'traffic: of clients; bisect: stored by this command',
+      summary: 'traffic: from clients; bisect: stored by hopgate bisect',
       choices: ['traffic', 'bisect'],
     },
     { name: 'error', value: 'KIND', summary: 'kind of error: rate_limit, upstream, timeout, …' },
@@ -80,13 +80,13 @@ export const SAMPLES: CommandSpec = {
       name: 'limit',
       short: 'n',
       value: 'N',
-      summary: 'so many at most',
+      summary: 'at most this many',
       default: '50',
       range: [1, 1_000_000],
     },
-    { name: 'full', summary: 'show, diff: print long values whole, also on a terminal' },
-    { name: 'raw', summary: 'diff: the differences of the JSON, also between two protocols' },
-    { name: 'ids', summary: 'list: only the ids, one on each line' },
+    { name: 'full', summary: 'show, diff: print long values in full on a terminal, too' },
+    { name: 'raw', summary: 'diff: compare the JSON, even between two protocols' },
+    { name: 'ids', summary: 'list: print only ids, one per line' },
     { name: 'redact', summary: 'export: blank texts and images, lengths and structure kept' },
     {
       name: 'output',
@@ -101,31 +101,31 @@ export const SAMPLES: CommandSpec = {
   examples: [
     {
       line: 'hopgate samples --status failed --since 1d',
-      summary: 'What went wrong since yesterday.',
+      summary: 'Lists what has failed since yesterday.',
     },
     {
       line: 'hopgate samples show s7i9w6',
-      summary: 'One exchange: its hops, sizes, times and notes.',
+      summary: 'Shows one exchange: its hops, sizes, times and notes.',
     },
     {
       line: 'hopgate samples show s7i9w6 client-request --full',
-      summary: 'The request as the client sent it.',
+      summary: 'Prints the request as the client sent it.',
     },
     {
       line: 'hopgate samples show s7i9w6 provider-request | jq .messages[-1]',
-      summary: 'The last message that the vendor got.',
+      summary: 'Prints the last message that the vendor got.',
     },
     {
       line: 'hopgate samples diff s7i9w6',
-      summary: 'What the gateway changed in the request, and why.',
+      summary: 'Shows what the gateway changed in the request, and why.',
     },
     {
       line: 'hopgate samples export s7i9w6 --redact -o report.json',
-      summary: 'One file for a bug report.',
+      summary: 'Writes one file for a bug report.',
     },
   ],
   exits: [
-    [0, 'printed, also when nothing matches'],
+    [0, 'printed, even if nothing matches'],
     [1, 'the configuration or a file cannot be used'],
   ],
   run: runSamples,

@@ -13,14 +13,14 @@ export const SAMPLES_DIR: OptionSpec = {
 export const TO: OptionSpec = {
   name: 'to',
   value: 'PROVIDER/MODEL',
-  summary: 'where it is sent',
+  summary: 'the target',
 };
 
 export const STAGE: OptionSpec = {
   name: 'stage',
   aliases: ['edge'],
   value: 'STAGE',
-  summary: 'which request of the sample; one that went to a vendor goes there as it is',
+  summary: 'which request of the sample; one that was sent to a vendor is sent there unchanged',
   default: 'client-request',
 };
 
@@ -38,7 +38,7 @@ export const NO_REPAIR: OptionSpec = {
 export const BODY_PROTOCOL: OptionSpec = {
   name: 'protocol',
   value: 'NAME',
-  summary: 'how a body in a file speaks',
+  summary: 'the protocol of a body in a file',
   choices: PROTOCOL_NAMES,
   default: 'guessed from the body',
 };

@@ -81,50 +81,52 @@ function baseOf(
 export const SETUP: CommandSpec = {
   name: 'setup',
   group: 'Set up',
-  summary: 'point a client at this gateway, or back',
+  summary: 'configure a client to use this gateway, or undo it',
   description: [
-    'Shows what would change in the settings of the client, asks, and writes. Everything else in the file stays; the bytes of before are kept, and --revert puts them back.',
+    "Shows what would change in the client's settings, asks, and writes it. Everything else in the file stays as it is. --revert restores the file byte for byte.",
     'claude: the env block of ~/.claude/settings.json. codex: a provider in ~/.codex/config.toml. opencode: a provider in ~/.config/opencode/opencode.json. gemini: ~/.gemini/.env and settings.json. qwen: a provider in ~/.qwen/settings.json. cline: ~/.cline/data/settings/providers.json. aider: ~/.aider.conf.yml and ~/.aider.model.metadata.json. zed: a provider in ~/.config/zed/settings.json. continue: models in ~/.continue/config.yaml.',
-    'Context windows come from the catalogue, so they need not be named.',
+    'Context windows come from the model catalogue.',
   ],
-  arguments: [{ name: 'client', summary: 'what to set up', required: true, choices: CLIENT_NAMES }],
+  arguments: [
+    { name: 'client', summary: 'the client to configure', required: true, choices: CLIENT_NAMES },
+  ],
   options: [
     {
       name: 'model',
       short: 'm',
       value: 'NAME',
-      summary: 'the model to ask for',
+      summary: 'the model to use',
       default: 'claude: none where a route takes claude-*; else the first of the configuration',
     },
     { name: 'small-model', value: 'NAME', summary: 'claude: the model for small side jobs' },
     {
       name: 'context',
       value: 'N',
-      summary: 'context window of the model in tokens, where it is not known here',
+      summary: "the model's context window in tokens, if hopgate does not know it",
       range: [1000, 100_000_000],
     },
     {
       name: 'protocol',
       value: 'NAME',
-      summary: 'opencode: what it should speak',
+      summary: 'opencode: the protocol to use',
       choices: PROTOCOL_NAMES,
       default: 'openai-chat',
     },
-    { name: 'url', value: 'URL', summary: 'where the gateway is, when not on this machine' },
+    { name: 'url', value: 'URL', summary: "the gateway's URL, if it is on another machine" },
     { name: 'key', value: 'KEY', summary: 'the key to send', default: 'the first of auth.keys' },
     { name: 'show', summary: 'only show what would be written' },
     { name: 'dry-run', summary: 'the same as --show' },
     jsonOption('with --show: print JSON'),
-    { name: 'revert', summary: 'put back what was there before' },
+    { name: 'revert', summary: 'restore the previous settings' },
     YES,
   ],
   examples: [
-    { line: 'hopgate setup claude', summary: 'Claude Code asks this gateway from now on.' },
+    { line: 'hopgate setup claude', summary: 'Configures Claude Code to use this gateway.' },
     {
       line: 'hopgate setup codex --model glm-4.7 --yes',
-      summary: 'Codex, with one model, unasked.',
+      summary: 'Configures Codex with one model, without asking.',
     },
-    { line: 'hopgate setup claude --revert', summary: 'Takes it back.' },
+    { line: 'hopgate setup claude --revert', summary: 'Restores the settings from before.' },
   ],
   exits: [
     [0, 'written, or nothing to do'],
@@ -194,7 +196,7 @@ async function apply(
     if (job.base === undefined) continue;
     out.line(`The file as it was: ${backupPath(job.folder, job.file)}`);
   }
-  out.line(`Take it back with: hopgate setup ${client.name} --revert`);
+  out.line(`Undo it with: hopgate setup ${client.name} --revert`);
   for (const hint of hints) err.line(hint);
   if (!(await gatewayAnswers(plan.url, invocation))) {
     err.line(`No gateway answers at ${plan.url} yet: "hopgate" starts one.`);
@@ -264,8 +266,9 @@ function reverted(job: SetupJob, out: Invocation['out']): string {
     forgetEntry(folder);
   }
   const word = out.paint('green', 'Reverted.');
-  if (!exact) return `${word} What hopgate had written is out of ${file}; later changes stay.`;
-  return `${word} ${file} is ${gone ? 'gone again' : 'as it was, byte for byte'}.`;
+  if (!exact)
+    return `${word} Only what hopgate wrote was removed from ${file}; later changes stay.`;
+  return `${word} ${file} ${gone ? 'was removed' : 'is as it was, byte for byte'}.`;
 }
 
 const isEmpty = (text: string) => /^\s*(\{\s*\}\s*)?$/.test(text);

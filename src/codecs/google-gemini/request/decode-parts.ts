@@ -6,6 +6,8 @@ import type { Block, MediaBlock, MediaSource, Sealed } from '../../../conversati
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { field, flag, kindOf, object, objects, PROTOCOL, text, wireOf } from '../wire.ts';
 import type { CallIds } from './call-ids.ts';
+import { checkPart } from './check-part.ts';
+import { hostedBlock } from './hosted-parts.ts';
 
 /**
  * The signatures that Google documents for calls which no Gemini model made
@@ -47,6 +49,7 @@ export function decodePart(part: Json, where: string, ids: CallIds): Block {
       where,
     );
   }
+  checkPart(part, where);
   const wire = wireOf(part);
   const value = part.text;
   if (value !== undefined && value !== null) {
@@ -60,14 +63,12 @@ export function decodePart(part: Json, where: string, ids: CallIds): Block {
   if (call !== undefined) return decodeCall(call, part, `${where}.function_call`, ids);
   const result = field(part, 'functionResponse');
   if (result !== undefined) return decodeResult(result, part, `${where}.function_response`, ids);
-  for (const name of ['inlineData', 'fileData'] as const) {
-    const data = field(part, name);
-    if (data === undefined) continue;
-    if (!isObject(data)) throw wrongType(`${where}.${name}`, data, 'object');
-    return mediaOf(part) ?? { type: 'opaque', name, wire };
-  }
-  return codeBlock(part, ids) ?? opaque(part);
+  return otherBlock(part, ids);
 }
+
+/** A part of a request or an answer that is neither text nor a function's call or result. */
+export const otherBlock = (part: JsonObject, ids: CallIds): Block =>
+  mediaOf(part) ?? hostedBlock(part, ids) ?? opaque(part);
 
 const wrongType = (where: string, value: Json, wanted: string) =>
   invalid(`Invalid value at '${where}' (${wanted}), ${JSON.stringify(value).slice(0, 200)}`, where);
@@ -101,7 +102,11 @@ function decodeResult(result: Json, part: JsonObject, where: string, ids: CallId
   if (response !== undefined && response !== null && !isObject(response)) {
     throw wrongType(`${where}.response`, response, 'google.protobuf.Struct');
   }
-  const media = objects(result.parts).flatMap((one) => mediaOf(one) ?? []);
+  const { parts } = result;
+  if (parts !== undefined && parts !== null && !Array.isArray(parts)) {
+    throw wrongType(`${where}.parts`, parts, 'list');
+  }
+  const media = objects(parts).flatMap((one) => mediaOf(one) ?? []);
   const { text: said, isError } = resultText(object(response) ?? {});
   return {
     type: 'tool-result',
@@ -136,7 +141,7 @@ const asText = (value: Json): string => (typeof value === 'string' ? value : JSO
 const GOOGLE_FILE = /^(?:gs:|https:\/\/generativelanguage\.googleapis\.com\/)/;
 
 /** The media of a part with `inlineData` or `fileData`; undefined for other parts, and for kinds without a common meaning. */
-export function mediaOf(part: JsonObject): MediaBlock | undefined {
+function mediaOf(part: JsonObject): MediaBlock | undefined {
   const inline = object(field(part, 'inlineData'));
   const file = inline === undefined ? object(field(part, 'fileData')) : undefined;
   const from = inline ?? file;
@@ -168,40 +173,6 @@ function fileSource(file: JsonObject): MediaSource | undefined {
   return GOOGLE_FILE.test(uri) ? { type: 'file-id', id: uri } : { type: 'url', url: uri };
 }
 
-/** The hosted tool behind `executableCode` and `codeExecutionResult`. */
-export const CODE_TOOL = 'code_execution';
-
-/** Code that Google ran, as a call of a hosted tool, and its result; undefined for other parts. */
-export function codeBlock(part: JsonObject, ids: CallIds): Block | undefined {
-  const code = object(field(part, 'executableCode'));
-  const wire = wireOf(part);
-  if (code !== undefined) {
-    const input = JSON.stringify({ code: text(code.code) ?? '' });
-    const id = ids.ofCall(text(code.id), CODE_TOOL);
-    return {
-      type: 'tool-call',
-      id,
-      name: CODE_TOOL,
-      kind: 'function',
-      input,
-      by: 'provider',
-      wire,
-    };
-  }
-  const result = object(field(part, 'codeExecutionResult'));
-  if (result === undefined) return undefined;
-  const outcome = text(result.outcome);
-  return {
-    type: 'tool-result',
-    callId: ids.ofResult(text(result.id), CODE_TOOL),
-    kind: 'function',
-    content: [textBlock(text(result.output) ?? '')],
-    isError: outcome !== undefined && outcome !== 'OUTCOME_OK',
-    by: 'provider',
-    wire,
-  };
-}
-
 /** Members beside the content of a part. */
 const BESIDE = new Set([
   'thought',
@@ -212,7 +183,7 @@ const BESIDE = new Set([
 ]);
 
 /** A part without a common meaning, named after its content. */
-export function opaque(part: JsonObject): Block {
+function opaque(part: JsonObject): Block {
   const name = Object.keys(part).find((key) => !BESIDE.has(key)) ?? 'part';
   return { type: 'opaque', name, wire: wireOf(part) };
 }

@@ -10,7 +10,7 @@ import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
 import { geminiNames } from '../names.ts';
 import { inBandError } from '../reply/errors.ts';
 import { AnswerCallIds } from '../request/call-ids.ts';
-import { codeBlock, mediaOf, opaque, sealOf } from '../request/decode-parts.ts';
+import { otherBlock, sealOf } from '../request/decode-parts.ts';
 import { field, flag, list, number, object, objects, text, wireOf, without } from '../wire.ts';
 import { AnswerEnd } from './answer-end.ts';
 import { PartialArguments } from './partial-arguments.ts';
@@ -158,18 +158,19 @@ export class GeminiStreamDecoder implements StreamDecoder {
 
   #part(part: JsonObject, out: StreamEvent[]): void {
     const value = text(part.text);
-    if (value !== undefined) {
+    const call = object(field(part, 'functionCall'));
+    // Some relays put an empty text beside a call.
+    if (value !== undefined && (value !== '' || call === undefined)) {
       const sealed = sealOf(part, this.#context.target.provider);
       if (flag(part.thought) === true) this.#thought(value, sealed, out);
       else this.#text(value, sealed, part, out);
       return;
     }
-    const call = object(field(part, 'functionCall'));
     if (call !== undefined) {
       this.#call(call, part, out);
       return;
     }
-    const block = mediaOf(part) ?? codeBlock(part, this.#ids) ?? opaque(part);
+    const block = otherBlock(part, this.#ids);
     this.#close(out);
     if (block.type === 'tool-call') {
       const { input, ...head } = block;

@@ -19,9 +19,20 @@ export function encodeReply(reply: Reply, context: ClientContext): JsonObject {
       ? wire
       : { ...wire, previous_response_id: earlier };
   }
-  const encoder = new ResponsesStreamEncoder(context);
+  return { ...encoded(reply, context).response(), ...toolEventMembers(reply) };
+}
+
+/** {@link encodeReply} as JSON text. */
+export function encodeReplyText(reply: Reply, context: ClientContext): string {
+  const more = JSON.stringify(toolEventMembers(reply)).slice(1, -1);
+  if (isObject(ownWire(reply)) || more !== '') return JSON.stringify(encodeReply(reply, context));
+  return encoded(reply, context).responseText();
+}
+
+function encoded(reply: Reply, context: ClientContext): ResponsesStreamEncoder {
+  const encoder = new ResponsesStreamEncoder(context, 'object');
   for (const event of eventsOf(reply)) encoder.event(event);
-  return { ...encoder.response(), ...toolEventMembers(reply) };
+  return encoder;
 }
 
 /** The events of a reply, with hosted calls of this protocol as whole items. */

@@ -66,6 +66,23 @@ export function echoRequest(context: ClientContext, rest: JsonObject | undefined
   };
 }
 
+/** By the list of tools, which is one object for as long as its session is kept, and is echoed with every answer. */
+const toolsTexts = new WeakMap<object, string>();
+
+/** What {@link echoRequest} gives as JSON text without braces. */
+export function echoedText(echo: JsonObject): string {
+  const { tools } = echo;
+  if (!Array.isArray(tools) || tools.length === 0) return JSON.stringify(echo).slice(1, -1);
+  let text = toolsTexts.get(tools);
+  if (text === undefined) {
+    text = JSON.stringify(tools);
+    toolsTexts.set(tools, text);
+  }
+  return Object.entries(echo)
+    .map(([name, value]) => `"${name}":${value === tools ? text : JSON.stringify(value)}`)
+    .join(',');
+}
+
 /** The members before the echoed fields. */
 export function head(identity: ResponseIdentity, outcome: ResponseStatus): JsonObject {
   const completed = outcome.status === 'completed';

@@ -16,6 +16,7 @@ import type { ClientContext, StreamEncoder } from '../../codec.ts';
 import { errorEvent } from '../reply/errors.ts';
 import { encodeFinish, type ResponseStatus } from '../reply/finish-reason.ts';
 import {
+  echoedText,
   echoRequest,
   head,
   type ResponseIdentity,
@@ -42,13 +43,15 @@ export function encodeStream(context: ClientContext): ResponsesStreamEncoder {
 export class ResponsesStreamEncoder implements StreamEncoder {
   readonly #context: ClientContext;
   readonly #stream: ItemStream;
+  /** Nobody reads the events: only the response object is wanted. */
+  readonly #silent: boolean;
   /** Text of events that are not returned yet. */
   #pending = '';
   #sequence = 0;
   #identity: ResponseIdentity | undefined;
-  /** The echoed request fields, as an object and as JSON text without braces. */
+  /** The echoed request fields, as an object and, once it is needed, as JSON text without braces. */
   #echo: JsonObject = {};
-  #echoText = '';
+  #echoText: string | undefined;
   #usage: UsageEvent['usage'] | undefined;
   #finish: FinishReason | undefined;
   #status: ResponseStatus = { status: 'in_progress' };
@@ -58,8 +61,9 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   #items = 0;
   readonly #output: JsonObject[] = [];
 
-  constructor(context: ClientContext) {
+  constructor(context: ClientContext, use: 'stream' | 'object' = 'stream') {
     this.#context = context;
+    this.#silent = use === 'object';
     this.#stream = {
       context,
       send: (type, members) => this.#send(type, members),
@@ -69,6 +73,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
       },
       done: (index, item) => {
         this.#output.push(item);
+        if (this.#silent) return;
         this.#send(
           'response.output_item.done',
           `"output_index":${index},"item":${JSON.stringify(item)}`,
@@ -142,13 +147,17 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     return { ...head(identity, this.#status), ...this.#echo, ...tail(this.#output, this.#usage) };
   }
 
+  /** {@link response} as JSON text. */
+  responseText(): string {
+    return this.#textOf(this.#usage);
+  }
+
   #start(event?: StartEvent): ResponseIdentity {
     if (this.#identity !== undefined) return this.#identity;
     const identity = responseIdentity(event, this.#context);
     this.#identity = identity;
     this.#usage = event?.usage ?? this.#usage;
     this.#echo = echoRequest(this.#context, event?.rest);
-    this.#echoText = JSON.stringify(this.#echo).slice(1, -1);
     this.#sendResponse('response.created', undefined);
     this.#sendResponse('response.in_progress', undefined);
     return identity;
@@ -216,12 +225,18 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   }
 
   #sendResponse(type: string, usage: UsageEvent['usage'] | undefined): void {
+    if (!this.#silent) this.#send(type, `"response":${this.#textOf(usage)}`);
+  }
+
+  #textOf(usage: UsageEvent['usage'] | undefined): string {
     const before = JSON.stringify(head(this.#start(), this.#status)).slice(0, -1);
+    this.#echoText ??= echoedText(this.#echo);
     const after = JSON.stringify(tail(this.#output, usage)).slice(1);
-    this.#send(type, `"response":${before},${this.#echoText},${after}`);
+    return `${before},${this.#echoText},${after}`;
   }
 
   #send(type: string, members: string): void {
+    if (this.#silent) return;
     this.#pending += `event: ${type}\ndata: {"type":"${type}","sequence_number":${this.#sequence++},${members}}\n\n`;
   }
 

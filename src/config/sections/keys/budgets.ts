@@ -37,12 +37,12 @@ const amount = {
   usd: Type.Number({ minimum: 0, maximum: MOST_USD, description: 'The amount in USD.' }),
   per: choice(
     PERIODS,
-    'The calendar period for which the amount is; a new one begins at zero. `total` never ends.',
+    'The calendar period of the amount; each period starts at zero. `total` never ends.',
   ),
   time_zone: byDefault(text('The IANA time zone in which periods begin, "Europe/Berlin".'), 'UTC'),
   warn: byDefault(
     Type.Array(Type.Number({ minimum: 0, maximum: 1 }), {
-      description: 'Shares of the amount at which a warning is sent, each once in a period.',
+      description: 'Shares of the amount at which a warning is sent, each once per period.',
     }),
     [0.5, 0.8],
   ),
@@ -59,7 +59,7 @@ const amount = {
 /** A budget of one key. */
 export const keyBudget = closed(
   {
-    name: optional(shortText('A name for messages. What was spent belongs to it.'), 'its period'),
+    name: optional(shortText('A name for messages. Spend is counted under it.'), 'its period'),
     ...amount,
   },
   'An amount of money for a period.',
@@ -68,7 +68,7 @@ export const keyBudget = closed(
 export const budgets = Type.Array(
   closed(
     {
-      name: shortText('A name for messages. What was spent belongs to it.'),
+      name: shortText('A name for messages. Spend is counted under it.'),
       keys: byDefault(
         labelMap('The keys that share the budget: those that have each of these labels.'),
         {},
@@ -77,7 +77,10 @@ export const budgets = Type.Array(
     },
     'An amount of money that several keys share.',
   ),
-  { description: 'Amounts of money that keys share. Without `keys`, all requests share one.' },
+  {
+    description:
+      'Amounts of money that keys share. A budget without `keys` is shared by all requests.',
+  },
 );
 
 /** An amount of money for one period. */

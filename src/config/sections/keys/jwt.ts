@@ -60,13 +60,13 @@ export const jwt = closed(
           routes: optional(claim('a list of routes'), 'no such limit'),
           spaces: optional(claim('a list of memory spaces'), 'no such limit'),
         },
-        'What is taken from the claims of a token.',
+        'Settings that are taken from the claims of a token.',
       ),
       {},
     ),
     ...keySettings,
   },
-  'People with a token of an identity provider. What is said here of a key applies to each of them.',
+  'People with a token from an identity provider. The settings of a key given here apply to each of them.',
 );
 
 export interface JwtConfig {

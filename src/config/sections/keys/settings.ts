@@ -16,7 +16,7 @@ const patterns = (item: string, description: string) =>
 
 /** The members of a key, as the file and the admin API have them. */
 export const keySettings = {
-  labels: byDefault(labelMap('Free names and values: budgets choose keys by them.'), {}),
+  labels: byDefault(labelMap('Names and values of your choice; budgets select keys by them.'), {}),
   models: patterns(
     'A glob; upper and lower case differ.',
     'Models that the key may use: names as clients ask for them, or provider/model for targets.',
@@ -34,16 +34,16 @@ export const keySettings = {
   limits: byDefault(
     closed(
       {
-        requests_per_minute: optional(count('Requests in a minute, evenly.', 1), 'no limit'),
-        tokens_per_minute: optional(count('Tokens in a minute, evenly.', 1), 'no limit'),
+        requests_per_minute: optional(count('Requests per minute, spread evenly.', 1), 'no limit'),
+        tokens_per_minute: optional(count('Tokens per minute, spread evenly.', 1), 'no limit'),
         concurrent: optional(count('Requests at the same time, streams included.', 1), 'no limit'),
       },
-      'What the key may use up.',
+      'How much the key may use.',
     ),
     {},
   ),
   budgets: byDefault(
-    Type.Array(keyBudget, { description: 'Amounts of money, all of which apply.' }),
+    Type.Array(keyBudget, { description: 'Amounts of money; all of them apply.' }),
     [],
   ),
 };

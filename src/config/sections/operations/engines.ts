@@ -12,13 +12,13 @@ const address = (description: string) =>
 export const engines = closed(
   {
     cache: address(
-      'Valkey or Redis, for rates and concurrent requests of keys, the state of turns, and the health of vendors: `redis://user:password@host:6379/0`, `rediss://…` for TLS, `redis+sentinel://host1:26379,host2:26379/primary-name/0`, `redis+cluster://host1:6379,host2:6379`. `?ca_file=PATH` trusts a certificate of your own, `?sentinel_password=…` is the password of the sentinels, where they have one.',
+      'Valkey or Redis, for rates and concurrent requests of keys, the state of turns, and the health of vendors: `redis://user:password@host:6379/0`, `rediss://…` for TLS, `redis+sentinel://host1:26379,host2:26379/primary-name/0`, `redis+cluster://host1:6379,host2:6379`. `?ca_file=PATH` trusts your own certificate authority, `?sentinel_password=…` is the password of the sentinels, if they have one.',
     ),
     database: address(
       'Postgres, for keys made at run time, budgets, spend, stored responses, memory, and the list of recorded exchanges: `postgres://user:password@host:5432/database`. The usual parameters apply, e.g. `?sslmode=verify-full&sslrootcert=PATH`.',
     ),
     objects: address(
-      'A store that speaks S3, for bodies of recorded exchanges; it needs `database` beside it: `s3://bucket/prefix?region=eu-central-1`, with `&endpoint=https://host` for one of your own. Its key is in `s3://KEY:SECRET@bucket/…` or in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.',
+      'A store with the S3 API, for bodies of recorded exchanges; it also needs `database`: `s3://bucket/prefix?region=eu-central-1`, with `&endpoint=https://host` for your own store. Its key is in `s3://KEY:SECRET@bucket/…` or in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.',
     ),
     seal: byDefault(
       Type.Array(
@@ -37,12 +37,12 @@ export const engines = closed(
     on_error: byDefault(
       choice(
         ['local', 'open', 'closed'],
-        'Rates and concurrent requests while the cache is away: local = each replica applies its share of each limit, open = they are not limited, closed = keys with such limits are refused.',
+        'Rates and concurrent requests while the cache is away: local = each replica applies its share of each limit, open = no limit applies, closed = keys with such limits are refused.',
       ),
       'local',
     ),
   },
-  'Engines that several gateways share. Each is optional and by itself; what has no engine stays on each machine.',
+  'Engines that several gateways share. Each is optional and independent; state without an engine stays on each machine.',
 );
 
 export interface CacheAddress {

@@ -6,7 +6,7 @@ import { byDefault, choice, closed, count } from '../../file/schema-types.ts';
 export const unpriced = byDefault(
   choice(
     ['count', 'refuse'],
-    'Models without a price: count = they are used, their cost is unknown and no budget counts it; refuse = they are not used.',
+    'Models without a price: count = they are used, but their cost is unknown and no budget counts it; refuse = they are not used.',
   ),
   'count',
 );
@@ -15,7 +15,7 @@ export const spend = closed(
   {
     keep_days: byDefault(
       count(
-        'Days after which the rows of single tries are deleted; 0 = never. In a shared database they go by whole months. Totals stay.',
+        'Days after which the rows of single tries are deleted; 0 = never. In a shared database they are deleted by whole months. Totals stay.',
       ),
       90,
     ),

@@ -11,7 +11,7 @@ export const toolTimeout = (description: string) =>
 export const keywords = optional(
   Type.Array(text('A word or phrase; case does not matter.'), {
     minItems: 1,
-    description: 'Offered only where the latest text of the user contains one of these.',
+    description: 'Offered only if the latest message of the user contains one of these.',
   }),
   'offered always',
 );

@@ -9,7 +9,7 @@ export const webFetch = closed(
     inject: byDefault(
       choice(
         ['force', 'selective', 'declared'],
-        'When the tool is offered: always, where the user wrote a URL, or where the client declared it.',
+        'When the tool is offered: always, if the user wrote a URL, or if the client declared it.',
       ),
       'declared',
     ),
@@ -17,15 +17,15 @@ export const webFetch = closed(
     max_bytes: byDefault(count('Bytes read of one page.', 1024), 5_000_000),
     max_text: byDefault(count('Characters handed to the model at a time.', 100), 40_000),
     max_redirects: byDefault(count('Redirects followed.'), 5),
-    max_uses: optional(count('Pages for one request.', 1), 'no limit but the tool rounds'),
+    max_uses: optional(count('Pages for one request.', 1), 'limited by the tool rounds only'),
     allow: byDefault(
       Type.Array(text('A host, *.domain, address or block; with :port or without.'), {
-        description: 'What may be fetched although it is not on the public internet.',
+        description: 'Addresses that may be fetched although they are not on the public internet.',
       }),
       [],
     ),
   },
-  'Reading of web pages for models that cannot.',
+  'Reading web pages for models that cannot do it themselves.',
 );
 
 export interface WebFetchConfig {

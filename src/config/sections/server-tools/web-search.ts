@@ -69,7 +69,7 @@ export const webSearch = closed(
     inject: byDefault(
       choice(
         ['force', 'selective', 'declared'],
-        'When the tool is offered: always, where the request seems to need it, or where the client declared it.',
+        'When the tool is offered: always, if the request seems to need it, or if the client declared it.',
       ),
       'declared',
     ),

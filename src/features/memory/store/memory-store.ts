@@ -1,6 +1,6 @@
 /** The database file of the embedded memory: events by space, with their terms and vectors. */
 
-import type { SQLQueryBindings, Statement } from 'bun:sqlite';
+import type { Database, SQLQueryBindings, Statement } from 'bun:sqlite';
 import type { GatewayError } from '../../../conversation/errors.ts';
 import type { MemoryEvent } from '../../../conversation/memory.ts';
 import { ERASURES_KEPT_MS } from '../../../lib/store/erasures.ts';
@@ -51,6 +51,10 @@ END;
 -- Recent erasures, by a hash of the space's name: events that another process queued before are dropped.
 CREATE TABLE erasures (space BLOB PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
 ${TERMS_SCHEMA}${VECTORS_SCHEMA}`;
+
+const MIGRATIONS = [SCHEMA];
+/** Of the newest schema. */
+export const VERSION = MIGRATIONS.length;
 
 /** Events of a turn that began at a time (ms since 1970, with fractions). */
 export interface CapturedEvent {
@@ -103,6 +107,8 @@ export interface MemoryStore {
     space: StoredSpace,
     rows: readonly number[],
   ): readonly (MemoryEvent & { readonly row: number })[];
+  /** Calls of this store and queries of its file, all or none: what a move writes. */
+  inOne<T>(work: (db: Database) => T): T;
   /** Hides the space at once; {@link sweep} removes it. Returns its number of events. */
   forget(space: string, at: number): number;
   /** Removes a part of the hidden spaces; false when nothing is left. */
@@ -116,6 +122,8 @@ export interface MemoryStoreOptions {
   /** Made 0600, its directory 0700. */
   readonly path: string;
   readonly limits: () => MemoryLimits;
+  /** Milliseconds to wait for another process that writes. */
+  readonly busy?: number;
 }
 
 const SWEEP_ROWS = 200;
@@ -124,8 +132,14 @@ const hashOf = (space: string): Uint8Array =>
   new Uint8Array(new Bun.CryptoHasher('sha256').update(space).digest());
 
 /** @throws SQLiteError, or an Error where a newer version made the file */
-export function openMemoryStore({ path, limits }: MemoryStoreOptions): MemoryStore {
-  const db = openStateFile({ path, migrations: [SCHEMA], pragmas: ['auto_vacuum = INCREMENTAL'] });
+export function openMemoryStore({ path, limits, busy }: MemoryStoreOptions): MemoryStore {
+  const pragmas = ['auto_vacuum = INCREMENTAL'];
+  const db = openStateFile({
+    path,
+    migrations: MIGRATIONS,
+    pragmas,
+    ...(busy !== undefined && { busy }),
+  });
   db.run('PRAGMA secure_delete = ON');
   db.run('PRAGMA cache_size = -16000');
   db.run('PRAGMA journal_size_limit = 16777216');
@@ -287,6 +301,7 @@ export function openMemoryStore({ path, limits }: MemoryStoreOptions): MemorySto
       byRows
         .all(space.id, JSON.stringify(rows))
         .map((row) => ({ ...eventOfRow(row), row: row.row })),
+    inOne: (work) => db.transaction(() => work(db)).immediate(),
     forget: (name, at) => forget.immediate(name, at),
     sweep: () => sweep.immediate(),
     flush() {

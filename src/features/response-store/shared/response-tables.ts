@@ -145,9 +145,7 @@ export class ResponseTables {
    * @throws EngineAway, or the database's error
    */
   async write(rows: readonly SharedRow[], threads: readonly string[]): Promise<readonly RowKey[]> {
-    await this.#prepared();
-    return this.#database.transaction(async (inside) => {
-      await this.#locked(inside, 'pg_advisory_xact_lock_shared');
+    return this.writing(WRITE_MS, async (inside) => {
       const column = <Key extends keyof SharedRow>(key: Key) => rows.map((row) => row[key]);
       await inside.query(WRITE, [
         column('owner'),
@@ -171,7 +169,20 @@ export class ResponseTables {
         later.map(({ owner }) => owner),
         later.map(({ previous }) => previous),
       ]);
-    }, WRITE_MS);
+    });
+  }
+
+  /**
+   * A transaction that writes responses: any deletion and erasure sees what it wrote, or is seen by it. The clock of the
+   * database is known in it.
+   * @throws EngineAway, or the database's error
+   */
+  async writing<T>(deadlineMs: number, work: (inside: SqlReader) => Promise<T>): Promise<T> {
+    await this.#prepared();
+    return this.#database.transaction(async (inside) => {
+      await this.#locked(inside, 'pg_advisory_xact_lock_shared');
+      return work(inside);
+    }, deadlineMs);
   }
 
   /** One trip. The rows of a chain that are not named come without their response object. @throws EngineAway */

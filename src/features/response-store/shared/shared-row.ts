@@ -30,7 +30,8 @@ export interface SharedRow {
 /** A longer id fits into no index. */
 const MOST_ID = 512;
 
-const isUsable = (id: string): boolean => id.length <= MOST_ID && !id.includes('\0');
+/** Can it be an id in the database? */
+export const isUsable = (id: string): boolean => id.length <= MOST_ID && !id.includes('\0');
 
 /** Undefined: its id cannot be stored. */
 export function sharedRow(

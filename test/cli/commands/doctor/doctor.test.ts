@@ -221,7 +221,7 @@ describe('what is wrong is said in words, with advice, exit 1', () => {
     const { code, of, out } = await doctor({ base_url: base });
     expect(of.at(-1)).toMatchObject({ status: 'warn' });
     expect(code).toBe(0);
-    expect(out).toContain('Fine, with 1 warning.');
+    expect(out).toContain('Everything works, with 1 warning.');
   });
 
   test('a reasoning model that wants more than one token is there', async () => {

@@ -9,7 +9,7 @@ import type {
   ProtocolName,
   Turn,
 } from '../../../../src/conversation/types.ts';
-import { sanityPass } from '../../../../src/features/tool-pairing/index.ts';
+import { sanityPass } from '../../../../src/features/tool-pairing/pairs/index.ts';
 import { rulesFor } from '../../../../src/features/tool-pairing/rules.ts';
 
 const call = (id: string): Block => ({

@@ -11,12 +11,16 @@ export interface DocsPage {
 
 /** Anything that finds pages: the manual, {@link memoryIndex}, or a database. */
 export interface DocsIndex {
-  search(query: string, count: number): readonly DocsPage[];
+  search(query: string, count: number): readonly DocsPage[] | Promise<readonly DocsPage[]>;
 }
 
-export function searchDocs(index: DocsIndex, { query, count }: SearchQuery): SearchResults {
+export async function searchDocs(
+  index: DocsIndex,
+  { query, count }: SearchQuery,
+): Promise<SearchResults> {
   const words = searchWords(query);
-  const hits = index.search(query, count).map(({ url, title, text }) => ({
+  const found = await index.search(query, count);
+  const hits = found.map(({ url, title, text }) => ({
     url,
     title,
     snippet: passage(text, words),

@@ -1,0 +1,49 @@
+/** Which kinds of state can be moved between the files of a machine and the shared engines. */
+
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import type { StateMoveOptions } from '../../cli/command.ts';
+import { memoryMove } from '../../features/memory/moving/memory-move.ts';
+import { responsesMove } from '../../features/response-store/moving/responses-move.ts';
+import { localActor } from '../../keys/local-actor.ts';
+import { auditMove } from '../../keys/moving/audit-move.ts';
+import { keysMove } from '../../keys/moving/keys-move.ts';
+import type { StateMove } from '../../lib/store/state-move.ts';
+import { budgetsMove } from '../../limits/moving/budgets-move.ts';
+import { spendMove } from '../../money/moving/spend-move.ts';
+import { samplesMove } from '../../samples/moving/samples-move.ts';
+
+/** Those whose engines are configured, in the order in which they are moved. */
+export function stateMoves(options: StateMoveOptions): readonly StateMove[] {
+  return [...moneyMoves(options), ...conversationMoves(options), ...recordingMoves(options)];
+}
+
+/** Who may ask, and what was used. */
+function moneyMoves({ home, config, engines, to }: StateMoveOptions): readonly StateMove[] {
+  const { cache, database } = engines;
+  if (database === undefined) return [];
+  const path = (name: string) => join(home, 'state', name);
+  const keys = { database, cache, path: path('keys.db'), to, actor: localActor() };
+  const budgets = { database, path: path('limits.db'), to };
+  const { keepDays } = config.spend;
+  const spend = { database, path: path('spend.db'), to, keepDays, replica: hostname() };
+  return [keysMove(keys), auditMove(keys), budgetsMove(budgets), spendMove(spend)];
+}
+
+/** What conversations left behind. */
+function conversationMoves({ home, config, engines, to }: StateMoveOptions): readonly StateMove[] {
+  const { database, seal } = engines;
+  if (database === undefined) return [];
+  const { enabled, external, limits, path } = config.memory;
+  const own = { database, seal, to };
+  return [
+    responsesMove({ ...own, path: join(home, 'state', 'responses.db') }),
+    ...(enabled && external === undefined ? [memoryMove({ ...own, limits, path })] : []),
+  ];
+}
+
+function recordingMoves({ config, engines, to }: StateMoveOptions): readonly StateMove[] {
+  const { database, objects, seal } = engines;
+  if (database === undefined || objects === undefined) return [];
+  return [samplesMove({ database, objects, seal, root: config.samples.dir, to })];
+}

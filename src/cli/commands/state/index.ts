@@ -1,0 +1,155 @@
+/** `hopgate state move`: copies what was kept before into the shared engines, or back into the files of this machine. */
+
+import { openEngines } from '../../../engines/open-engines.ts';
+import type { MoveComparison, MoveDirection, StateMove } from '../../../lib/store/state-move.ts';
+import { redactText } from '../../../lib/text/redact.ts';
+import { type CommandSpec, errorMessage, type Invocation, UsageError } from '../../command.ts';
+import { loadOrReport } from '../../load-config.ts';
+import { jsonOption } from '../../shared-options.ts';
+import { plural, table } from '../../terminal.ts';
+
+const DIRECTIONS: readonly MoveDirection[] = ['engines', 'embedded'];
+const USAGE = 'Usage: hopgate state move --to engines|embedded [--dry-run]';
+
+export const STATE: CommandSpec = {
+  name: 'state',
+  group: 'Run',
+  summary: 'move keys, budgets, spend, memory and more to shared engines, or back',
+  description: [
+    'With engines in the configuration, replicas keep their state there. move copies what this machine had kept in its files before: keys with their secrets, what budgets have counted, spend rows, stored responses, memory, recorded exchanges. --to embedded copies what the engines hold into the files of this machine.',
+    'The source stays as it is. The command can run while gateways run, and can be stopped and begun again: nothing is written twice, and what counts is added once. Run it before the restart that changes where state is kept, and once more after it, for what came in between.',
+    'When all is copied, both sides are read again and compared.',
+    'Several machines can move to the same engines: each adds what it has.',
+  ],
+  arguments: [{ name: 'action', summary: 'what to do', choices: ['move'], required: true }],
+  options: [
+    {
+      name: 'to',
+      value: 'SIDE',
+      summary: 'where to: the engines of the configuration, or the files of this machine',
+      choices: DIRECTIONS,
+    },
+    { name: 'dry-run', short: 'n', summary: 'only compare both sides' },
+    {
+      name: 'only',
+      value: 'KINDS',
+      summary: 'move only these, separated by commas, such as keys,budgets',
+    },
+    jsonOption(),
+  ],
+  examples: [
+    { line: 'hopgate state move --to engines --dry-run', summary: 'What would be copied.' },
+    { line: 'hopgate state move --to engines', summary: 'Copies it, and compares.' },
+    { line: 'hopgate state move --to embedded', summary: 'The way back.' },
+  ],
+  exits: [
+    [0, 'all is on both sides; with --dry-run: both sides could be read'],
+    [1, 'something could not be read or written, or is not on the other side'],
+  ],
+  run: runState,
+};
+
+/** How one kind of state stands; `problem`: it could not be read or written. */
+interface Standing {
+  readonly move: StateMove;
+  readonly before?: MoveComparison;
+  readonly copied?: number;
+  readonly after?: MoveComparison;
+  readonly problem?: string;
+}
+
+async function runState(invocation: Invocation): Promise<number> {
+  const { io, err, deps, flag, text } = invocation;
+  const to = DIRECTIONS.find((one) => one === text('to'));
+  if (invocation.arguments[0] !== 'move' || invocation.arguments.length > 1 || to === undefined) {
+    throw new UsageError(USAGE);
+  }
+  const config = await loadOrReport(invocation);
+  if (config === undefined) return 1;
+  const engines = openEngines(config.engines, () => {});
+  try {
+    const moves = deps.stateMoves({ home: io.environment.home, config, engines, to });
+    if (moves.length === 0) {
+      err.line('hopgate: the configuration names no engine that keeps state: see engines.');
+      return 1;
+    }
+    const standings: Standing[] = [];
+    for (const move of chosen(moves, text('only'))) {
+      standings.push(await moved(move, flag('dry-run'), invocation));
+    }
+    report(standings, to, invocation);
+    return standings.every((one) => isWell(one, flag('dry-run'))) ? 0 : 1;
+  } finally {
+    await engines.close();
+  }
+}
+
+function chosen(moves: readonly StateMove[], only: string | undefined): readonly StateMove[] {
+  if (only === undefined) return moves;
+  const names = only.split(',').map((name) => name.trim());
+  const known = moves.map(({ name }) => name);
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown !== undefined) {
+    throw new UsageError(`--only: there is no "${unknown}" to move, but ${known.join(', ')}.`);
+  }
+  return moves.filter(({ name }) => names.includes(name));
+}
+
+async function moved(move: StateMove, dry: boolean, { err }: Invocation): Promise<Standing> {
+  let standing: Standing = { move };
+  try {
+    const before = await move.compare();
+    standing = { move, before };
+    if (dry || before.missing === 0) return { ...standing, after: before, copied: 0 };
+    let shown = 0;
+    const copied = await move.copy((done, all) => {
+      const now = Date.now();
+      if (now - shown < PROGRESS_MS) return;
+      // The first line comes only where a copy takes long.
+      if (shown > 0) err.line(`${move.name}: ${done} of ${all}`);
+      shown = now;
+    });
+    return { ...standing, copied, after: await move.compare() };
+  } catch (thrown) {
+    return { ...standing, problem: redactText(errorMessage(thrown)).text };
+  }
+}
+
+/** Between two lines about the same copy. */
+const PROGRESS_MS = 5000;
+
+const isWell = ({ after, problem }: Standing, dry: boolean): boolean =>
+  problem === undefined && after !== undefined && (dry || after.missing === 0);
+
+function report(
+  standings: readonly Standing[],
+  to: MoveDirection,
+  { out, err, flag }: Invocation,
+): void {
+  const dry = flag('dry-run');
+  if (flag('json')) {
+    const all = standings.map(({ move: { name }, ...rest }) => ({ name, ...rest }));
+    out.line(JSON.stringify({ to, dry_run: dry, state: all }, null, 2));
+    return;
+  }
+  const rows = standings.map(({ move, before, copied, after }) => {
+    const number = (value: number | undefined) => (value === undefined ? '?' : String(value));
+    return [
+      move.name,
+      number(before?.items),
+      number(dry ? before?.missing : copied),
+      number(after?.conflicts),
+    ];
+  });
+  const head = ['state', 'there', dry ? 'to copy' : 'copied', 'differ'];
+  for (const line of table(rows, head)) out.line(line);
+  for (const { move, after, problem } of standings) {
+    for (const note of after?.notes ?? []) out.line(`${move.name}: ${note}`);
+    if (problem !== undefined) err.line(`hopgate: ${move.name}: ${problem}`);
+    else if (!dry && after !== undefined && after.missing > 0) {
+      err.line(
+        `hopgate: ${move.name}: ${plural(after.missing, move.item)} came meanwhile: run the command again.`,
+      );
+    }
+  }
+}

@@ -1,0 +1,154 @@
+/** Moves the memory between the file of a machine and the database of all replicas. */
+
+import type { Sql } from '../../../lib/store/engines.ts';
+import { batchesOf, originOf } from '../../../lib/store/moving/moved-items.ts';
+import { type MovePass, pagedMove, tallyOf } from '../../../lib/store/moving/paged-move.ts';
+import type { MoveDirection, StateMove } from '../../../lib/store/state-move.ts';
+import type { TextSeal } from '../../../lib/store/text-seal.ts';
+import { printableLine } from '../../../lib/text/printable-text.ts';
+import type { MemoryLimits } from '../event.ts';
+import { EngineEvents, vectorKey } from './engine-events.ts';
+import { FileEvents, fileEventWriter } from './file-events-store.ts';
+import type { MovedEvent } from './moved-event.ts';
+
+export interface MemoryMoveOptions {
+  readonly database: Sql;
+  readonly seal: TextSeal;
+  readonly limits: MemoryLimits;
+  /** The file of this machine. */
+  readonly path: string;
+  readonly to: MoveDirection;
+}
+
+// Of one transaction: all of it is indexed.
+const BATCH = 100;
+const BATCH_BYTES = 64_000;
+
+export function memoryMove(options: MemoryMoveOptions): StateMove {
+  return pagedMove<MovedEvent>({
+    name: 'memory',
+    item: 'memory event',
+    engine: 'database',
+    open: (writes) =>
+      options.to === 'engines' ? toEngines(options, writes) : toFile(options, writes),
+  });
+}
+
+async function toEngines(
+  { path, ...rest }: MemoryMoveOptions,
+  writes: boolean,
+): Promise<MovePass<MovedEvent>> {
+  const file = FileEvents.open(path);
+  const own = { ...rest, origin: originOf(path) };
+  const engines = await EngineEvents.open(own, writes && file !== undefined);
+  return {
+    count: () => file?.count() ?? 0,
+    pages: () => file?.pages() ?? [],
+    standings: (page) => engines.standings(page),
+    async write(missing) {
+      let written = 0;
+      for (const batch of batchesOf(missing, BATCH, BATCH_BYTES)) {
+        const given = batch.map((one) => ({ ...one, vector: file!.vector(one) }));
+        written += await engines.write(given);
+      }
+      return written;
+    },
+    async notes({ removed, erased }) {
+      return [
+        ...(removed > 0 ? [`${removed} were removed there, and are not copied again.`] : []),
+        ...(erased > 0 ? [`${erased} are not copied: their space was erased there.`] : []),
+        ...(file === undefined ? [] : await leftThere(file, engines)),
+      ];
+    },
+    close: () => file?.close(),
+  };
+}
+
+/** Names of spaces that are told. */
+const MOST_NAMES = 5;
+
+/** What is still in the engines of what was copied one way or the other, and removed from the file. */
+async function leftThere(file: FileEvents, engines: EngineEvents): Promise<readonly string[]> {
+  let count = 0;
+  const names = new Set<string>();
+  const add = (found: Awaited<ReturnType<EngineEvents['have']>>) => {
+    for (const one of found) {
+      count += one.count;
+      if (names.size <= MOST_NAMES) names.add(printableLine(one.space, 100));
+    }
+  };
+  for await (const page of engines.moved()) {
+    add(await engines.have(page.filter((one) => !file.has(one))));
+  }
+  for (const page of file.removed()) add(await engines.have(page, 'not moved'));
+  if (count === 0) return [];
+  const told = [...names].slice(0, MOST_NAMES).join(', ');
+  const more = names.size > MOST_NAMES ? ' and more' : '';
+  return [
+    `${count} that were on both sides were removed on this machine, and are still there, in ${told}${more}: delete there what must not stay.`,
+  ];
+}
+
+async function toFile(options: MemoryMoveOptions, writes: boolean): Promise<MovePass<MovedEvent>> {
+  const { path, limits, ...rest } = options;
+  const own = { ...rest, limits, origin: originOf(path) };
+  const engines = await EngineEvents.open(own, false);
+  const writer = writes ? fileEventWriter(path, limits) : undefined;
+  const file = FileEvents.open(path);
+  return {
+    count: () => engines.count(),
+    pages: () => engines.pages(),
+    standings: (page) => page.map((one) => file?.standing(one) ?? 'missing'),
+    async write(missing) {
+      let written = 0;
+      for (const batch of batchesOf(missing, BATCH, BATCH_BYTES)) {
+        const vectors = await engines.vectors(batch);
+        written += writer!.write(
+          batch.map((one) => ({
+            ...one,
+            vector: vectors.get(vectorKey(one.space, one.event.id)),
+          })),
+        );
+      }
+      return written;
+    },
+    finish() {
+      if (engines.unreadable > 0) throw new Error(sealedElsewhere(engines.unreadable));
+    },
+    async notes({ removed, erased }) {
+      return [
+        ...(removed > 0
+          ? [`${removed} were removed on this machine, and are not copied again.`]
+          : []),
+        ...(erased > 0
+          ? [`${erased} are not copied: their space was erased on this machine.`]
+          : []),
+        ...(engines.unreadable > 0 ? [sealedElsewhere(engines.unreadable)] : []),
+        ...(await outdated(options)),
+      ];
+    },
+    close() {
+      file?.close();
+      writer?.close();
+    },
+  };
+}
+
+const sealedElsewhere = (count: number): string =>
+  `${count} cannot be opened: is the secret that sealed them in engines.seal?`;
+
+/** What the file still has of what was removed in the engines. */
+async function outdated(options: MemoryMoveOptions): Promise<readonly string[]> {
+  const back = await toEngines({ ...options, to: 'engines' }, false);
+  try {
+    const { removed, erased } = await tallyOf(back);
+    const count = removed + erased;
+    return count === 0
+      ? []
+      : [
+          `${count} of the file of this machine were removed in the engines: put ${options.path} away before the copy, so that they do not come back.`,
+        ];
+  } finally {
+    await back.close();
+  }
+}

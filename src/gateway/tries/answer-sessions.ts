@@ -1,0 +1,42 @@
+/** Which session an answer belongs to: a request that continues it (`previous_response_id`) says nothing else of its session. */
+
+import { asBuffer } from '../../lib/bytes/bytes.ts';
+import { tryParse } from '../../lib/json/json.ts';
+import { memberStart, valueEnd } from '../../lib/json/scan-values.ts';
+import type { Exchange } from '../types.ts';
+import { ExchangeSession } from './exchange-session.ts';
+
+/** A few megabytes at most; a conversation whose last answer is further back gets a place anew. */
+const MOST = 20_000;
+const LONGEST_ID = 200;
+
+/** Remembers the sessions of the last answers. Another process does not know them. */
+export class AnswerSessions {
+  /** By owner and id of the answer, the oldest first. */
+  readonly #known = new Map<string, string>();
+
+  /** This answer was given to a request that may be continued. */
+  learn(id: string, exchange: Exchange, body: Uint8Array): void {
+    if (id.length > LONGEST_ID) return;
+    const key = keyOf(exchange.owner, id);
+    this.#known.delete(key);
+    this.#known.set(key, new ExchangeSession(exchange, body, this).affinity);
+    for (const oldest of this.#known.keys()) {
+      if (this.#known.size <= MOST) break;
+      this.#known.delete(oldest);
+    }
+  }
+
+  /** The session of the answer that a request continues; undefined where it is not known. */
+  continuedBy({ owner, protocol }: Exchange, body: Uint8Array): string | undefined {
+    if (this.#known.size === 0 || protocol.name !== 'openai-responses') return undefined;
+    const bytes = asBuffer(body);
+    const start = memberStart(bytes, 'previous_response_id');
+    if (start < 0) return undefined;
+    const end = Math.min(valueEnd(bytes, start), start + LONGEST_ID * 2);
+    const id = tryParse(bytes.toString('utf8', start, end));
+    return typeof id === 'string' ? this.#known.get(keyOf(owner, id)) : undefined;
+  }
+}
+
+const keyOf = (owner: string, id: string): string => `${owner}\n${id}`;

@@ -1,0 +1,244 @@
+/** The file of spend as one side of a move: its rows, and what its totals count beyond them. */
+
+import type { Database } from 'bun:sqlite';
+import { openSource } from '../../lib/store/moving/source-store.ts';
+import { openStateFile } from '../../lib/store/versioned-store.ts';
+import {
+  type HourTotals,
+  MIGRATIONS,
+  type SessionTotals,
+  type StoredRow,
+  SUM_COLUMNS,
+} from '../schema.ts';
+import { OPEN, type RowName, Spool } from '../shared/spool-store.ts';
+
+/** Milliseconds to wait for a gateway that writes. */
+export const BUSY_MS = 5000;
+
+/** How many rows of a day there are, and the sum of their versions. */
+export interface DayCount {
+  readonly day: number;
+  readonly rows: number;
+  readonly revs: number;
+}
+
+/** Behind the last row that was moved. */
+export interface RowPlace {
+  readonly id: number;
+  readonly time: number;
+}
+
+type Values = Readonly<Record<string, number>>;
+
+const SUMMED = SUM_COLUMNS.map((name) => {
+  if (name === 'tries') return 'count(*) AS tries';
+  if (name === 'unpriced') return 'sum(cost IS NULL) AS unpriced';
+  return `sum(coalesce(${name}, 0)) AS ${name}`;
+}).join(', ');
+/** SQL: what totals `t` count beyond the rows of `r`. */
+export const BEYOND = SUM_COLUMNS.map(
+  (name) => `t.${name} - coalesce(r.${name}, 0) AS ${name}`,
+).join(', ');
+export const DIFFERS = SUM_COLUMNS.map((name) => `t.${name} <> coalesce(r.${name}, 0)`).join(
+  ' OR ',
+);
+
+const NAMED =
+  'EXISTS (SELECT 1 FROM shared_rows s WHERE s.time = spend.time AND s.spend = spend.id)';
+const REFUSED = 'spend.id IN (SELECT spend FROM unsent WHERE refused = 1)';
+/** Tries that a killed process left, and which a process that only seemed dead may take back: their rows come later. */
+const OPEN_ROWS =
+  'SELECT spend FROM running WHERE spend IS NOT NULL AND writer IN (SELECT id FROM writers)';
+
+/** A row of the file; with the name by which a shared database knows it, if one does. */
+export interface FileRow extends StoredRow {
+  readonly writer: string | null;
+  readonly n: number;
+  readonly at: number;
+  readonly rev: number;
+}
+
+export class SpendFile {
+  readonly #db: Database;
+  /** A gateway with a shared database, or a move, has written here. */
+  readonly #isNamed: boolean;
+
+  private constructor(db: Database) {
+    this.#db = db;
+    this.#isNamed =
+      db.query("SELECT 1 FROM sqlite_master WHERE name = 'shared_rows'").get() !== null;
+  }
+
+  /** To be looked at; undefined: there is none. @throws Error with a message for people */
+  static open(path: string): SpendFile | undefined {
+    const source = openSource(path, MIGRATIONS.length);
+    return source && new SpendFile(source.db);
+  }
+
+  /** Gives a file a name among all machines, if it has none; makes it if there is none. */
+  static name(path: string): string {
+    const db = openStateFile({ path, migrations: MIGRATIONS, busy: BUSY_MS });
+    try {
+      return new Spool(db).id;
+    } finally {
+      db.close();
+    }
+  }
+
+  /** Undefined: it has none yet. */
+  get origin(): string | undefined {
+    if (!this.#isNamed) return undefined;
+    return this.#db.query<{ id: string }, []>('SELECT id FROM spool').get()?.id;
+  }
+
+  /** Rows or totals came from this database, by a move. */
+  hasImports(database: string | undefined): boolean {
+    if (!this.#isNamed || database === undefined) return false;
+    const rows = this.#db.query<unknown, [string]>(
+      'SELECT 1 FROM imports WHERE database = ? LIMIT 1',
+    );
+    return rows.get(database) !== null || this.takenThrough(database) !== undefined;
+  }
+
+  /** The hour up to which totals were taken from this database; undefined: none were. */
+  takenThrough(database: string | undefined): number | undefined {
+    if (!this.#isNamed || database === undefined) return undefined;
+    return this.#db
+      .query<{ through: number }, [string]>('SELECT through FROM taken_totals WHERE database = ?')
+      .get(database)?.through;
+  }
+
+  /** The row behind which the next one is not moved yet. A file that begins anew uses its ids again. */
+  placeFrom(last: RowPlace): RowPlace {
+    const row = this.#db
+      .query<{ time: number }, [number]>('SELECT time FROM spend WHERE id = ?')
+      .get(last.id);
+    const first = this.#db
+      .query<{ id: number | null }, []>('SELECT min(id) AS id FROM spend')
+      .get()!;
+    const goesOn = row === null ? first.id === null || first.id > last.id : row.time === last.time;
+    return goesOn ? last : { id: 0, time: 0 };
+  }
+
+  /**
+   * SQL: the row is to be moved if it ended at the time of the value `since` or later. Rows that a shared database
+   * knows are moved, under the name that they have there, as long as nothing tells that it is this one.
+   */
+  #movable(named: boolean): string {
+    const others = this.#isNamed ? ` AND NOT ${named ? REFUSED : NAMED}` : '';
+    return `spend.time >= $since AND spend.id NOT IN (${OPEN_ROWS})${others}`;
+  }
+
+  /** @param named also rows that a shared database knows */
+  count(after: number, since: number, named: boolean): number {
+    return this.#db
+      .query<{ rows: number }, [Values]>(
+        `SELECT count(*) AS rows FROM spend WHERE id > $after AND ${this.#movable(named)}`,
+      )
+      .get({ after, since })!.rows;
+  }
+
+  /** Those rows, the oldest first, in pages. With each, up to where all are moved when it is. */
+  *pages(
+    after: number,
+    since: number,
+    named: boolean,
+    most: number,
+  ): Iterable<{ readonly rows: readonly FileRow[]; readonly upTo: RowPlace }> {
+    const [names, join] = this.#isNamed
+      ? [
+          's.writer, s.n, s.at, s.rev',
+          'LEFT JOIN shared_rows s ON s.time = spend.time AND s.spend = spend.id',
+        ]
+      : ['NULL AS writer, 0 AS n, 0 AS at, 0 AS rev', ''];
+    const query = this.#db.query<FileRow, [Values]>(
+      `SELECT spend.*, texts.text AS labels_text, prices.text AS price_text, ${names} FROM spend
+        JOIN texts ON texts.id = spend.labels LEFT JOIN texts AS prices ON prices.id = spend.price ${join}
+        WHERE spend.id > $after AND ${this.#movable(named)} ORDER BY spend.id LIMIT $most`,
+    );
+    const before = this.#db.query<RowPlace, [number]>(
+      `SELECT id, time FROM spend WHERE id < (SELECT min(spend) FROM (${OPEN_ROWS})) AND id <= ?
+        ORDER BY id DESC LIMIT 1`,
+    );
+    const isOpen = this.#db.query<unknown, [number]>(
+      `SELECT 1 FROM (${OPEN_ROWS}) WHERE spend <= ?`,
+    );
+    for (let last = after; ; ) {
+      const rows = query.all({ after: last, since, most });
+      if (rows.length === 0) return;
+      const { id, time } = rows.at(-1)!;
+      const upTo = isOpen.get(id) === null ? { id, time } : (before.get(id) ?? { id: 0, time: 0 });
+      yield { rows, upTo };
+      last = id;
+    }
+  }
+
+  /** What totals count beyond the rows that are moved: rows that were deleted after their time. In one snapshot. */
+  *totals(since: number): Iterable<HourTotals> {
+    if (!this.#hasMore('totals WHERE span = 0', 'true', since)) return;
+    yield* this.#db
+      .query<HourTotals, [number]>(
+        `SELECT t.start, t.key, texts.text AS labels, t.model, t.target, ${BEYOND}
+          FROM totals t JOIN texts ON texts.id = t.labels
+          LEFT JOIN (SELECT time - time % 3600000 AS start, key, labels, model, target, ${SUMMED} FROM spend
+            WHERE time >= ? GROUP BY 1, 2, 3, 4, 5) r
+            ON r.start = t.start AND r.key = t.key AND r.labels = t.labels AND r.model = t.model AND r.target = t.target
+          WHERE t.span = 0 AND (${DIFFERS})`,
+      )
+      .iterate(since);
+  }
+
+  /** The same of sessions. */
+  *sessions(since: number): Iterable<SessionTotals> {
+    if (!this.#hasMore('session_totals', 'session IS NOT NULL', since)) return;
+    yield* this.#db
+      .query<SessionTotals, [number]>(
+        `SELECT t.start, t.session, t.key, ${BEYOND} FROM session_totals t
+          LEFT JOIN (SELECT time - time % 86400000 AS start, session, key, ${SUMMED} FROM spend
+            WHERE session IS NOT NULL AND time >= ? GROUP BY 1, 2, 3) r
+            ON r.start = t.start AND r.session = t.session AND r.key = t.key
+          WHERE ${DIFFERS}`,
+      )
+      .iterate(since);
+  }
+
+  /** Totals count other tries than the rows: to add up groups of rows takes long where there are many. */
+  #hasMore(totals: string, rows: string, since: number): boolean {
+    const { counted, there } = this.#db
+      .query<{ counted: number; there: number }, [number]>(
+        `SELECT (SELECT coalesce(sum(tries), 0) FROM ${totals}) AS counted,
+          (SELECT count(*) FROM spend WHERE time >= ? AND ${rows}) AS there`,
+      )
+      .get(since)!;
+    return counted !== there;
+  }
+
+  /** Rows that the shared database knows, and rows that came from it, without those that wait to be sent. */
+  days(): readonly DayCount[] {
+    if (!this.#isNamed) return [];
+    return this.#db
+      .query<DayCount, []>(
+        `SELECT at - at % 86400000 AS day, count(*) AS rows, sum(rev) AS revs FROM shared_rows s
+          WHERE NOT EXISTS (SELECT 1 FROM unsent u WHERE u.writer = s.writer AND u.n = s.n) GROUP BY 1`,
+      )
+      .all();
+  }
+
+  /** Tries that run here. Their rows come from here. */
+  running(): readonly Pick<RowName, 'writer' | 'n'>[] {
+    if (!this.#isNamed) return [];
+    return this.#db
+      .query<Pick<RowName, 'writer' | 'n'>, []>(`SELECT writer, n FROM unsent WHERE rev = ${OPEN}`)
+      .all();
+  }
+
+  /** Rows and tries that the gateway sends by itself. */
+  get unsent(): number {
+    if (!this.#isNamed) return 0;
+    return this.#db.query<{ rows: number }, []>('SELECT count(*) AS rows FROM unsent').get()!.rows;
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+}

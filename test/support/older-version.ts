@@ -1,0 +1,48 @@
+/** The program as it was before the newest change of the shared tables, built from the history of this clone. */
+
+import { existsSync } from 'node:fs';
+import { mkdir, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const ROOT = join(import.meta.dir, '../..');
+/** Every file with migrations of shared tables. */
+const TABLES = [
+  'src/limits/shared/bank.ts',
+  'src/money/shared/tables.ts',
+  'src/engines/replicas.ts',
+  'src/features/response-store/shared/response-tables.ts',
+  'src/features/memory/shared/tables.ts',
+  'src/lib/store/shared-erasures.ts',
+  'src/keys/shared/shared-key-store.ts',
+  'src/samples/shared/shared-table.ts',
+];
+
+function git(...args: readonly string[]): string | undefined {
+  const { success, stdout } = Bun.spawnSync(['git', ...args], { cwd: ROOT });
+  return success ? stdout.toString().trim() : undefined;
+}
+
+/** Undefined where the clone has no such commit: it is shallow, or no clone. */
+export function olderCommit(): string | undefined {
+  const newest = git('rev-list', '-1', 'HEAD', '--', ...TABLES);
+  const older = newest && git('rev-parse', '--verify', '--quiet', `${newest}^`);
+  // In a shallow clone the oldest commit seems to bring everything.
+  return older && git('cat-file', '-e', `${older}:${TABLES[0]}`) !== undefined ? older : undefined;
+}
+
+/** The path of its binary; built once for each commit of this machine. */
+export async function olderBinary(commit: string): Promise<string> {
+  const folder = join(tmpdir(), `hopgate-${commit.slice(0, 12)}`);
+  const { platform, arch } = process;
+  const path = join(folder, 'dist', `${platform}-${arch}`, 'hopgate');
+  if (existsSync(path)) return path;
+  await mkdir(folder, { recursive: true });
+  const archive = Bun.spawn(['git', 'archive', commit], { cwd: ROOT, stdout: 'pipe' });
+  const files = Bun.spawn(['tar', 'x', '-C', folder], { stdin: archive.stdout });
+  if ((await files.exited) !== 0) throw new Error(`commit ${commit} cannot be unpacked`);
+  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules')).catch(() => {});
+  const built = Bun.spawnSync([process.execPath, 'build.ts'], { cwd: folder });
+  if (!built.success) throw new Error(`commit ${commit} cannot be built: ${built.stderr}`);
+  return path;
+}
