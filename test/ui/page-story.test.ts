@@ -65,7 +65,9 @@ browserSuite('the story of an exchange', (browser) => {
         user('Mend the parser.'),
         {
           role: 'assistant',
-          content: [{ type: 'tool_use', id: 'toolu_1', name: 'read_file', input: { path: 'p.ts' } }],
+          content: [
+            { type: 'tool_use', id: 'toolu_1', name: 'read_file', input: { path: 'p.ts' } },
+          ],
         },
         user([
           { type: 'tool_result', tool_use_id: 'toolu_1', content: 'const parser = broken();' },
@@ -117,9 +119,9 @@ browserSuite('the story of an exchange', (browser) => {
     expect(all).toContain('max tokens 77');
     expect(all).not.toMatch(/maxTokens|toolChoice|rest \{|context_management/);
     // Both halves are on one screen.
-    const [left, right] = await page.locator('.speaker').evaluateAll((halves) =>
-      halves.map((half) => half.getBoundingClientRect()),
-    );
+    const [left, right] = await page
+      .locator('.speaker')
+      .evaluateAll((halves) => halves.map((half) => half.getBoundingClientRect()));
     expect(left!.right).toBeLessThanOrEqual(right!.left);
     expect(right!.top).toBe(left!.top);
   });
@@ -213,7 +215,7 @@ browserSuite('the story of an exchange', (browser) => {
     const now = Date.now();
     for (const [query, chip, expected] of [
       ['key=apps', 'key apps', apps],
-      ['client=Claude+Code&until=' + (now - 1), 'client Claude Code', undefined],
+      [`client=Claude+Code&until=${now - 1}`, 'client Claude Code', undefined],
       ['session=session-of-the-story&model=via-chat&slower=0', 'session', undefined],
       ['model=via-responses', 'model via-responses', apps],
       ['target=responses', 'target responses', apps],
