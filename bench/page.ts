@@ -267,7 +267,7 @@ try {
 
 - Machine: ${machine}; gateway, vendor and browser share the cores; loopback only
 - ${browser.browserType().name()} ${browser.version()}, headless, without a GPU; Bun ${Bun.version}
-- ${COUNT.toLocaleString('en')} exchanges: half of them turns of agents' sessions with their history, a third in Chinese; all read for the search in ${(readIn / 1000).toFixed(1)} s
+- ${COUNT.toLocaleString('en')} exchanges: half of them turns of agents' sessions with their history, a third in Chinese${KEPT === undefined ? `; all read for the search in ${(readIn / 1000).toFixed(1)} s` : ''}
 - Command: \`bun bench/page.ts\`; ${ROUNDS} rounds, ${new Date().toISOString().slice(0, 10)}
 
 Milliseconds. What is typed is searched for 200 ms after the last letter, or at once with Enter.
