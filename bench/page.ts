@@ -1,7 +1,4 @@
-/**
- * Measures the page in a real browser over 10,000 recorded exchanges: first rows, search, typing. Writes
- * `bench/PAGE.md`. `bun bench/page.ts [EXCHANGES [ROUNDS [FOLDER]]]`: a folder is kept, and filled up the next time.
- */
+/** Measures the page in a real browser over 10,000 recorded exchanges, into `bench/PAGE.md`: first rows, search, typing. */
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
@@ -13,6 +10,7 @@ import { RARE, type Request, traffic } from './page-traffic.ts';
 const COUNT = Number(process.argv[2] ?? 10_000);
 const ROUNDS = Number(process.argv[3] ?? 7);
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
+/** A folder that is kept, and filled up the next time. */
 const KEPT = process.argv[4];
 const TOGETHER = 4;
 /** Requests after which the recorder is waited for: it drops exchanges rather than fill the memory. */
