@@ -1,7 +1,6 @@
 /** A disk that hangs: no call of an exchange waits for a write, others are written meanwhile, and the memory is bounded. */
 
 import { afterEach, beforeEach, expect, test } from 'bun:test';
-import { spawnSync } from 'node:child_process';
 import { closeSync, constants, mkdirSync, openSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { openRecorder, type Recorder, type RecorderOptions } from '../../../src/samples/index.ts';
@@ -33,7 +32,7 @@ const open = (more: Partial<RecorderOptions> = {}) => {
 function hanging() {
   const given = exchange({ body: BODY });
   const path = join(disk.root, 'openai-chat', `${given.id}_client-request.json`);
-  expect(spawnSync('mkfifo', [path]).status).toBe(0);
+  expect(Bun.spawnSync(['mkfifo', path]).exitCode).toBe(0);
   return { given, path };
 }
 
