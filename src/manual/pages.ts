@@ -32,6 +32,8 @@ import diffDark from '../../docs/img/page-diff-dark.png' with { type: 'file' };
 import diffLight from '../../docs/img/page-diff-light.png' with { type: 'file' };
 import exchangeDark from '../../docs/img/page-exchange-dark.png' with { type: 'file' };
 import exchangeLight from '../../docs/img/page-exchange-light.png' with { type: 'file' };
+import keysDark from '../../docs/img/page-keys-dark.png' with { type: 'file' };
+import keysLight from '../../docs/img/page-keys-light.png' with { type: 'file' };
 import listDark from '../../docs/img/page-list-dark.png' with { type: 'file' };
 import listLight from '../../docs/img/page-list-light.png' with { type: 'file' };
 import phoneDark from '../../docs/img/page-phone-dark.png' with { type: 'file' };
@@ -44,6 +46,8 @@ import sessionDark from '../../docs/img/page-session-dark.png' with { type: 'fil
 import sessionLight from '../../docs/img/page-session-light.png' with { type: 'file' };
 import streamDark from '../../docs/img/page-stream-dark.png' with { type: 'file' };
 import streamLight from '../../docs/img/page-stream-light.png' with { type: 'file' };
+import usageDark from '../../docs/img/page-usage-dark.png' with { type: 'file' };
+import usageLight from '../../docs/img/page-usage-light.png' with { type: 'file' };
 import requestPicture from '../../docs/img/request.svg' with { type: 'text' };
 import roomsPicture from '../../docs/img/rooms.svg' with { type: 'text' };
 import install from '../../docs/install.md' with { type: 'text' };
@@ -250,6 +254,8 @@ export const PHOTOS: Readonly<Record<string, string>> = {
   'page-conversation-light.png': conversationLight,
   'page-session-dark.png': sessionDark,
   'page-session-light.png': sessionLight,
+  'page-keys-dark.png': keysDark,
+  'page-keys-light.png': keysLight,
   'page-list-dark.png': listDark,
   'page-list-light.png': listLight,
   'page-diff-dark.png': diffDark,
@@ -262,6 +268,8 @@ export const PHOTOS: Readonly<Record<string, string>> = {
   'page-search-light.png': searchLight,
   'page-stream-dark.png': streamDark,
   'page-stream-light.png': streamLight,
+  'page-usage-dark.png': usageDark,
+  'page-usage-light.png': usageLight,
 };
 
 /** The text without its `<picture>`: that is HTML for code hosts, and the program carries no such image. */
