@@ -33,9 +33,10 @@ export async function runChecks(
   options: CheckOptions,
 ): Promise<Checks> {
   const found: Checks = {};
-  // What recording and tracing cost is read off the scenarios.
+  // What recording, limits and tracing cost is read off the scenarios.
   const spared = (name: TargetName) =>
-    ['direct', 'hopgate-recording', 'hopgate-traced'].includes(name) || speaksGemini(name);
+    ['direct', 'hopgate-recording', 'hopgate-limited', 'hopgate-traced'].includes(name) ||
+    speaksGemini(name);
   const gateways = targets.filter(({ name }) => !isPeer(name) && !spared(name));
   const product = gateways.filter((target) => target.name.startsWith('hopgate'));
   const attempt = async (what: string, work: () => Promise<void>) => {

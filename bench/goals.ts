@@ -115,6 +115,35 @@ function cpuGoals(cells: readonly Cell[]): Verdict[] {
   ];
 }
 
+/** What teams switch on, beside the same without it. */
+function operationsGoals(cells: readonly Cell[]): Verdict[] {
+  const against = (target: TargetName) => {
+    const [whole, streams] = (['J50', 'S50'] as const).map((scenario) =>
+      medianRatio(cells, scenario, target, 'hopgate'),
+    );
+    return [
+      worse(whole!, streams!),
+      `J50 ${whole!.toFixed(2)}, S50 ${streams!.toFixed(2)}`,
+    ] as const;
+  };
+  return [
+    judge(
+      'Seven limits and budgets of a key, prices: CPU, × the same without',
+      { atMost: 1.05 },
+      '1.03',
+      '×',
+      ...against('hopgate-limited'),
+    ),
+    judge(
+      'Every tenth exchange traced, metrics sent: CPU, × the same without',
+      { atMost: 1.1 },
+      '1.05',
+      '×',
+      ...against('hopgate-traced'),
+    ),
+  ];
+}
+
 function pacedGoals(cells: readonly Cell[]): Verdict[] {
   const all = ['hopgate', 'hopgate-armed', ...CONVERTING] as const;
   const present = all.filter((t) => cells.some((c) => c.target === t && c.scenario === 'P500'));
@@ -371,6 +400,7 @@ export function verdicts(rounds: Rounds, checks: Checks): Verdict[] {
   const { cells } = rounds;
   return [
     ...cpuGoals(cells),
+    ...operationsGoals(cells),
     ...pacedGoals(cells),
     ...peerGoals(cells),
     ...checkGoals(checks),

@@ -18,6 +18,8 @@ export interface ProductOptions {
   readonly arguments?: readonly string[];
   /** Every exchange becomes a sample. */
   readonly records?: boolean;
+  /** The key has seven limits and budgets, and what is used has a price. */
+  readonly limited?: boolean;
   /** The port of a collector that gets the trace of every tenth exchange, and the metrics. */
   readonly collector?: number;
 }
@@ -30,8 +32,24 @@ const BASE_PATH: Readonly<Record<ProtocolName, string>> = {
   'google-gemini': '/v1beta',
 };
 
+const PRICED = '    prices: { "*": { input: 0.1, output: 0.4 } }';
+/** More than any run uses: what counting costs is measured. */
+const LIMITED = `auth:
+  keys:
+    - name: bench
+      key: "${CLIENT_KEY}"
+      labels: { team: bench }
+      limits: { requests_per_minute: 100000000, tokens_per_minute: 1000000000000, concurrent: 100000 }
+      budgets: [{ usd: 1000000, per: hour }, { usd: 1000000, per: day }, { usd: 1000000, per: month }]
+budgets:
+  - { name: shared, keys: { team: bench }, usd: 1000000, per: month, time_zone: Europe/Berlin }
+`;
+
 // A first route that does not match and one that does: a request pays for walking the table.
-const configuration = ({ upstream, records, collector }: ProductOptions, mockPort: number) => `
+const configuration = (
+  { upstream, records, limited, collector }: ProductOptions,
+  mockPort: number,
+) => `
 listen: 127.0.0.1:0
 providers:
   mock:
@@ -39,11 +57,12 @@ providers:
     base_url: http://127.0.0.1:${mockPort}${BASE_PATH[upstream]}
     keys: ["sk-bench-upstream-0123456789abcdef"]
     models: ["*"]
+${limited === true ? PRICED : ''}
 routes:
   - when: { model: "claude-*" }
     to: [mock/never-asked]
   - to: [mock/*]
-auth: { keys: ["${CLIENT_KEY}"] }
+${limited === true ? LIMITED : `auth: { keys: ["${CLIENT_KEY}"] }`}
 samples: { mode: "${records === true ? 'all' : 'off'}" }
 ${collector === undefined ? '' : `telemetry: { otlp: { endpoint: "http://127.0.0.1:${collector}", traces: 0.1 } }`}
 `;
@@ -110,6 +129,7 @@ export async function gatewayTarget(name: TargetName, bench: Bench): Promise<Tar
     upstream,
     name,
     records: name === 'hopgate-recording',
+    limited: name === 'hopgate-limited',
     collector: name === 'hopgate-traced' ? await startCollector(bench) : undefined,
   });
   const version = Bun.spawnSync([BINARY, '--version']).stdout.toString().trim();

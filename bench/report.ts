@@ -97,7 +97,7 @@ const CAVEATS = `## How to read this
 - The blocking check asks /healthz without pause and takes the longest wait during each 2 MB request, eight of them at each target in turn, six times over; most of it is reading 2 MB from a socket, which the relay pays too and which is subtracted.
 - The soak reads the resident memory at rest, 14 s after each fifth of its requests: under load it rises and falls by some forty megabytes with the collector's long rounds.
 - The peers run on Node and saturate far below the rest; they are spared B50 and P500.
-- The product runs with client authentication, routing, metrics, usage and its exchange log on; samples are recorded by \`hopgate-recording\` alone, which is the cost of that; traces and metrics are sent by \`hopgate-traced\` alone.`;
+- The product runs with client authentication, routing, metrics, usage and its exchange log on; samples are recorded by \`hopgate-recording\` alone, which is the cost of that; the key has limits, budgets and prices at \`hopgate-limited\` alone; traces and metrics are sent by \`hopgate-traced\` alone.`;
 
 /** The whole report. */
 export function report(run: Run): string {

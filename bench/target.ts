@@ -10,6 +10,7 @@ export const TARGET_NAMES = [
   'hopgate',
   'hopgate-armed',
   'hopgate-recording',
+  'hopgate-limited',
   'hopgate-traced',
   'hopgate-m2c',
   'hopgate-c2m',

@@ -13,6 +13,7 @@ export const TARGET_ABOUT: Readonly<Record<TargetName, string>> = {
   hopgate: 'chat to chat, no tools declared',
   'hopgate-armed': 'chat to chat, tools declared: leaked calls are looked for',
   'hopgate-recording': 'chat to chat, every exchange recorded as a sample',
+  'hopgate-limited': 'chat to chat, prices, and a key with seven limits and budgets',
   'hopgate-traced':
     'chat to chat, every tenth exchange traced, metrics sent, trace context to the vendor',
   'hopgate-m2c': 'converting: Messages client, Chat upstream',
@@ -147,6 +148,7 @@ function startTarget(name: TargetName, bench: Bench): Promise<Target> {
     case 'hopgate':
     case 'hopgate-armed':
     case 'hopgate-recording':
+    case 'hopgate-limited':
     case 'hopgate-traced':
     case 'hopgate-m2c':
     case 'hopgate-c2m':

@@ -124,6 +124,8 @@ export function commandHelp(command: CommandSpec, terminal: Terminal): void {
   section(
     terminal,
     'Exit codes',
-    [...command.exits, [2, 'wrong usage'] as const].map(([code, words]) => [String(code), words]),
+    [...command.exits, [2, 'wrong usage'] as const]
+      .toSorted(([one], [other]) => one - other)
+      .map(([code, words]) => [String(code), words]),
   );
 }

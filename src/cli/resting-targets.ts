@@ -15,8 +15,11 @@ export async function restingTargets(
   return answer?.status === 200 ? restsIn(answer.body) : [];
 }
 
-/** @param answer that of `GET /health/targets` */
-export function restsIn(answer: Json | undefined): readonly RestingTarget[] {
+/**
+ * @param answer that of `GET /health/targets`
+ * @param now milliseconds since 1970
+ */
+export function restsIn(answer: Json | undefined, now = Date.now()): readonly RestingTarget[] {
   if (!isObject(answer)) return [];
   const rests = objectsOf(answer.rests);
   return objectsOf(answer.targets).flatMap(({ target, state }) => {
@@ -27,15 +30,22 @@ export function restsIn(answer: Json | undefined): readonly RestingTarget[] {
         (model === undefined && target.startsWith(`${provider}/`)),
     );
     if (own.length === 0) return [];
-    return [{ target, passedOver: state === 'resting', rests: own.map(words) }];
+    return [
+      { target, passedOver: state === 'resting', rests: own.map((rest) => words(rest, now)) },
+    ];
   });
 }
 
 const objectsOf = (value: Json | undefined) =>
   (Array.isArray(value) ? (value as readonly Json[]) : []).filter(isObject);
 
-function words({ model, key, reason, status, until }: Readonly<Record<string, Json | undefined>>) {
+function words(
+  { model, key, reason, status, until }: Readonly<Record<string, Json | undefined>>,
+  now: number,
+) {
   const what = [key ?? 'all keys', model === undefined ? ', every model' : ''].join('');
   const why = status === 0 ? reason : `${reason}, status ${status}`;
-  return printableLine(`${what} (${why}) until ${until}`, 200);
+  const isOver = typeof until === 'string' && Date.parse(until) <= now;
+  const when = isOver ? 'until the next request has tried it' : `until ${until}`;
+  return printableLine(`${what} (${why}) ${when}`, 200);
 }

@@ -116,9 +116,11 @@ export class LimitGuard {
 
   /** How the laws stand, of the latest admission each. */
   standings(): readonly Standing[] {
-    const latest = this.#latest?.standings() ?? [];
-    const fresher = new Set(latest.map(({ law }) => law.id));
-    return [...this.#opening.standings().filter(({ law }) => !fresher.has(law.id)), ...latest];
+    const opening = this.#opening.standings();
+    if (this.#latest === undefined) return opening;
+    // A try is charged for tokens and budgets, which are the last laws of the opening.
+    const latest = this.#latest.standings();
+    return opening.slice(0, opening.length - latest.length).concat(latest);
   }
 
   addHeaders(headers: FlatHeaders): void {

@@ -9,28 +9,34 @@ import type { Standing } from './limits.ts';
  * `x-hopgate-budget-remaining-usd`. With several laws of a unit, the one of which least is left.
  */
 export function addLimitHeaders(headers: FlatHeaders, standings: readonly Standing[]): void {
-  for (const unit of ['requests', 'tokens'] as const) {
-    const tightest = leastLeft(
-      standings.filter(({ law }) => law.kind === 'rate' && law.unit === unit),
-    );
-    if (tightest === undefined) continue;
-    headers.set(`x-ratelimit-limit-${unit}`, String(tightest.law.amount));
-    headers.set(`x-ratelimit-remaining-${unit}`, String(tightest.remaining));
-    headers.set(`x-ratelimit-reset-${unit}`, durationText(tightest.resetMs ?? 0));
+  // With each answer: one pass, and no lists in between.
+  let requests: Standing | undefined;
+  let tokens: Standing | undefined;
+  let budget: Standing | undefined;
+  for (const one of standings) {
+    const { law } = one;
+    if (law.unit === 'nano_usd') budget = tighter(budget, one);
+    else if (law.kind !== 'rate') continue;
+    else if (law.unit === 'requests') requests = tighter(requests, one);
+    else tokens = tighter(tokens, one);
   }
-  const budget = leastLeft(standings.filter(({ law }) => law.unit === 'nano_usd'));
+  if (requests !== undefined) {
+    headers.set('x-ratelimit-limit-requests', String(requests.law.amount));
+    headers.set('x-ratelimit-remaining-requests', String(requests.remaining));
+    headers.set('x-ratelimit-reset-requests', durationText(requests.resetMs ?? 0));
+  }
+  if (tokens !== undefined) {
+    headers.set('x-ratelimit-limit-tokens', String(tokens.law.amount));
+    headers.set('x-ratelimit-remaining-tokens', String(tokens.remaining));
+    headers.set('x-ratelimit-reset-tokens', durationText(tokens.resetMs ?? 0));
+  }
   if (budget !== undefined) {
     headers.set('x-hopgate-budget-remaining-usd', usdText(budget.remaining));
   }
 }
 
-function leastLeft(standings: readonly Standing[]): Standing | undefined {
-  let least: Standing | undefined;
-  for (const one of standings) {
-    if (least === undefined || one.remaining < least.remaining) least = one;
-  }
-  return least;
-}
+const tighter = (known: Standing | undefined, one: Standing): Standing =>
+  known === undefined || one.remaining < known.remaining ? one : known;
 
 /** As OpenAI writes it: `120ms`, `1.5s`, `6m0s`. */
 export function durationText(ms: number): string {

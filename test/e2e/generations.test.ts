@@ -304,3 +304,29 @@ test.each([1, 2])('killed and started again; processes: %i', async (workers) => 
   expect(done + broken).toBe(5 + through);
   if (workers === 1) expect(broken).toBe(2);
 });
+
+test.each([1, 2])(
+  'killed under 200 streams: each is paid for once; processes: %i',
+  async (workers) => {
+    const first = await start(500, workers);
+    expect(await passed(first, 3)).toBe(3);
+    await Promise.all(Array.from({ length: 200 }, () => held(first)));
+    await until(() => rows().done === 3 && rows().running === 200);
+    first.signal('SIGKILL');
+    await first.exited;
+    const second = await start(500, workers);
+    // A part that was set aside may count as used: eight requests at most.
+    const used = await spent(second);
+    expect(used).toBeGreaterThanOrEqual(203);
+    expect(used).toBeLessThanOrEqual(211);
+    // A worker that outlives the first process finishes its streams.
+    vendor.release();
+    await until(
+      () => rows().running === 0,
+      () => JSON.stringify(rows()),
+    );
+    const { done, broken, usd } = rows();
+    expect([done + broken, usd, vendor.requests]).toEqual([203, 203, 203]);
+    if (workers === 1) expect(broken).toBe(200);
+  },
+);

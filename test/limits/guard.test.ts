@@ -2,9 +2,11 @@
 
 import { describe, expect, test } from 'bun:test';
 import Anthropic from '@anthropic-ai/sdk';
+import { ApiError, GoogleGenAI } from '@google/genai';
 import OpenAI from 'openai';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
 import type { Codec } from '../../src/codecs/codec.ts';
+import { googleGemini } from '../../src/codecs/google-gemini/index.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import { GatewayError } from '../../src/conversation/errors.ts';
@@ -341,4 +343,28 @@ describe('the official SDKs', () => {
     expect(thrown.headers.get('retry-after')).toBe('1');
     expect(requests).toBe(3);
   }, 20_000);
+
+  test('Gemini: a budget and a limit are an ApiError RESOURCE_EXHAUSTED; the limit alone says when to come back', async () => {
+    const gemini = (url: string) =>
+      new GoogleGenAI({ apiKey: 'k', httpOptions: { baseUrl: url } }).models.generateContent({
+        model: 'm',
+        contents: 'hi',
+      });
+    for (const [error, words, wait] of [
+      [budgetError(), 'is used up', undefined],
+      [limitError(), 'limits.requests_per_minute', '60s'],
+    ] as const) {
+      const { thrown, requests } = await asked(googleGemini, error, gemini);
+      expect(thrown).toBeInstanceOf(ApiError);
+      expect(thrown.status).toBe(429);
+      const told = JSON.parse(thrown.message) as {
+        error: { status: string; message: string; details?: { retryDelay?: string }[] };
+      };
+      expect(told.error.status).toBe('RESOURCE_EXHAUSTED');
+      expect(told.error.message).toContain(words);
+      const waits = (told.error.details ?? []).flatMap(({ retryDelay }) => retryDelay ?? []);
+      expect(waits).toEqual(wait === undefined ? [] : [wait]);
+      expect(requests).toBe(1);
+    }
+  });
 });

@@ -16,7 +16,12 @@ import {
   type Vendor,
 } from './vendor.ts';
 
-const PROTOCOLS: readonly Spoken[] = ['openai-chat', 'openai-responses', 'anthropic-messages'];
+const PROTOCOLS: readonly Spoken[] = [
+  'openai-chat',
+  'openai-responses',
+  'anthropic-messages',
+  'google-gemini',
+];
 /** Words of an answer. */
 const WORDS = 150;
 // The vendor counts what it says: answers that came whole show how many bytes make a token.
@@ -42,7 +47,7 @@ beforeAll(async () => {
   vendor = startVendor();
   const provider = (protocol: Spoken) => ({
     protocol,
-    base_url: protocol === 'anthropic-messages' ? vendor.url : `${vendor.url}/v1`,
+    base_url: vendor.url + VERSIONS[protocol],
     keys: ['k'],
     models: ['*'],
     prices: { m: PRICE },
@@ -60,15 +65,24 @@ afterAll(async () => {
   vendor.stop();
 });
 
-const PATHS: Readonly<Record<Spoken, string>> = {
-  'openai-chat': '/v1/chat/completions',
-  'openai-responses': '/v1/responses',
-  'anthropic-messages': '/v1/messages',
+const VERSIONS: Readonly<Record<Spoken, string>> = {
+  'openai-chat': '/v1',
+  'openai-responses': '/v1',
+  'anthropic-messages': '',
+  'google-gemini': '/v1beta',
 };
+
+function pathOf(client: Spoken, model: string, stream: boolean): string {
+  if (client === 'openai-chat') return '/v1/chat/completions';
+  if (client === 'openai-responses') return '/v1/responses';
+  if (client === 'anthropic-messages') return '/v1/messages';
+  return `/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`;
+}
 
 function bodyOf(client: Spoken, model: string, stream: boolean) {
   const text = 'Write something.';
   if (client === 'openai-responses') return { model, stream, input: text };
+  if (client === 'google-gemini') return { contents: [{ role: 'user', parts: [{ text }] }] };
   const messages = [{ role: 'user', content: text }];
   const options =
     client === 'openai-chat' && stream ? { stream_options: { include_usage: true } } : {};
@@ -85,7 +99,7 @@ async function ask(
 ): Promise<{ rows: readonly Row[]; headers: Headers; text: string }> {
   vendor.script(...scripts);
   const leave = new AbortController();
-  const response = await fetch(gateway.url + PATHS[client], {
+  const response = await fetch(gateway.url + pathOf(client, `${upstream}/m`, stream), {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'anthropic-version': '2023-06-01' },
     body: JSON.stringify(bodyOf(client, `${upstream}/m`, stream)),
@@ -190,8 +204,8 @@ describe.each(pairs)('%s → %s', (client, upstream) => {
     else expect(Math.abs(row!.output / TOKENS - 1)).toBeLessThan(0.1);
     const prompt = row!.input * 3000 + row!.cache_read * 300;
     expect(row!.cost).toBe(prompt + row!.output * 15_000);
-    // Messages reports prompt tokens at the start of the answer.
-    if (upstream === 'anthropic-messages') {
+    // Messages and Gemini report prompt tokens at the start of the answer.
+    if (upstream === 'anthropic-messages' || upstream === 'google-gemini') {
       expect(row).toMatchObject({ input: 234, cache_read: 1000 });
     } else expect(row!.input).toBeGreaterThan(0);
   });

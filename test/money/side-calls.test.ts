@@ -1,4 +1,4 @@
-/** Calls that an exchange makes besides its own are rows of that exchange and of its key: hops of tools, images, searches. */
+/** Calls that an exchange makes besides its own are rows of that exchange and of its key: hops of tools, images, searches, vectors. */
 
 import { Database } from 'bun:sqlite';
 import { afterAll, beforeAll, expect, test } from 'bun:test';
@@ -140,4 +140,64 @@ test('the model that describes images', async () => {
     ['up/eyes', 1],
     ['blind/m', 1],
   ]);
+});
+
+test('the vector of a recall is paid for by who recalls, those of stored events by the gateway', async () => {
+  const vectors = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    async fetch(request) {
+      const { input } = (await request.json()) as { input: readonly string[] };
+      const data = input.map((_, index) => ({ index, embedding: [1, 0.5, 0.1] }));
+      return Response.json({ data, usage: { prompt_tokens: 100, total_tokens: 100 } });
+    },
+  });
+  const own = await startInProcess({
+    providers: {
+      up: {
+        protocol: 'openai-chat',
+        base_url: `http://127.0.0.1:${vectors.port}/v1`,
+        models: ['*'],
+        prices: { '*': { input: 1, output: 2 } },
+      },
+    },
+    auth: { keys: [{ name: 'ann', key: KEY }] },
+    memory: { embeddings: { provider: 'up', model: 'e5' } },
+    samples: { mode: 'off' },
+  });
+  try {
+    const post = async (path: string, body: object) => {
+      const response = await fetch(`${own.url}/v1/memory/s/${path}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      expect([response.ok, await response.text()]).toEqual([true, expect.any(String)]);
+    };
+    const rows = () => {
+      try {
+        const db = new Database(join(own.home, 'state', 'spend.db'), { readonly: true });
+        const found = db
+          .query<{ key: string; target: string; cost: number }, []>(
+            'SELECT key, target, cost FROM spend ORDER BY id',
+          )
+          .all();
+        db.close();
+        return found;
+      } catch {
+        // Not there yet.
+        return [];
+      }
+    };
+    await post('events', { events: [{ text: 'ordered a used Kia' }] });
+    const [stored] = await until(() => rows().length === 1 && rows());
+    expect(stored).toMatchObject({ target: 'up/e5', cost: 100_000 });
+    expect(stored!.key).not.toBe('ann');
+    await post('recall', { query: 'Which vehicle?' });
+    const [, recalled] = await until(() => rows().length === 2 && rows());
+    expect(recalled).toEqual({ key: 'ann', target: 'up/e5', cost: 100_000 });
+  } finally {
+    await own.stop();
+    vectors.stop(true);
+  }
 });

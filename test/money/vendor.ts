@@ -1,6 +1,6 @@
-/** A scripted vendor that speaks the three protocols, ends its answers as a test asks, and keeps its own bill. */
+/** A scripted vendor that speaks the four protocols, ends its answers as a test asks, and keeps its own bill. */
 
-export type Spoken = 'openai-chat' | 'openai-responses' | 'anthropic-messages';
+export type Spoken = 'openai-chat' | 'openai-responses' | 'anthropic-messages' | 'google-gemini';
 
 /** What the vendor counts for one answer: the prompt with its cached part, and the output with its reasoning. */
 export interface Counted {
@@ -66,12 +66,9 @@ export function startVendor(): Vendor {
       const { pathname } = new URL(request.url);
       const body = (await request.json()) as { readonly stream?: boolean };
       const script = scripts.length > 1 ? scripts.shift()! : scripts[0]!;
-      const protocol: Spoken = pathname.endsWith('/messages')
-        ? 'anthropic-messages'
-        : pathname.endsWith('/responses')
-          ? 'openai-responses'
-          : 'openai-chat';
-      return answer(protocol, script, body.stream === true);
+      const protocol = protocolOf(pathname);
+      const stream = body.stream === true || pathname.endsWith(':streamGenerateContent');
+      return answer(protocol, script, stream);
     },
   });
   return {
@@ -84,6 +81,12 @@ export function startVendor(): Vendor {
     },
     stop: () => void server.stop(true),
   };
+}
+
+function protocolOf(path: string): Spoken {
+  if (path.includes('/models/')) return 'google-gemini';
+  if (path.endsWith('/messages')) return 'anthropic-messages';
+  return path.endsWith('/responses') ? 'openai-responses' : 'openai-chat';
 }
 
 function answer(
@@ -159,6 +162,33 @@ const responsesUsage = (usage: Counted | undefined) =>
     total_tokens: usage.input + usage.output + usage.reasoning,
   };
 
+const geminiUsage = (usage: Counted | undefined) =>
+  usage && {
+    promptTokenCount: usage.input,
+    cachedContentTokenCount: usage.cached,
+    candidatesTokenCount: usage.output,
+    thoughtsTokenCount: usage.reasoning,
+    totalTokenCount: usage.input + usage.output + usage.reasoning,
+  };
+
+/** An answer of Gemini's, or a piece of one. */
+const geminiAnswer = (
+  text: string,
+  finishReason: string | undefined,
+  usage: object | undefined,
+) => ({
+  candidates: [
+    {
+      content: { parts: [{ text }], role: 'model' },
+      ...(finishReason && { finishReason }),
+      index: 0,
+    },
+  ],
+  ...(usage && { usageMetadata: usage }),
+  modelVersion: 'm',
+  responseId: 'r1',
+});
+
 const WHOLE: Readonly<Record<Spoken, (text: string, usage: Counted | undefined) => object>> = {
   'openai-chat': (text, usage) => ({
     id: 'c1',
@@ -195,6 +225,7 @@ const WHOLE: Readonly<Record<Spoken, (text: string, usage: Counted | undefined) 
     stop_sequence: null,
     ...(usage && { usage: messagesUsage(usage) }),
   }),
+  'google-gemini': (text, usage) => geminiAnswer(text, 'STOP', geminiUsage(usage)),
 };
 
 const messagesUsage = (usage: Counted) => ({
@@ -317,6 +348,21 @@ const EVENTS: Readonly<Record<Spoken, (words: number, usage: Counted | undefined
         event('message_stop'),
       ],
       error: event('error', { error: { type: 'overloaded_error', message: 'overloaded' } }),
+    };
+  },
+  'google-gemini': (words, usage) => {
+    // The vendor counts the prompt in each event. Here the first alone does: estimates go by the size of events, and
+    // those of an answer without usage must have the same.
+    const early = usage && {
+      promptTokenCount: usage.input,
+      cachedContentTokenCount: usage.cached,
+      totalTokenCount: usage.input,
+    };
+    return {
+      head: [sse(geminiAnswer('', undefined, early))],
+      text: Array.from({ length: words }, () => sse(geminiAnswer(WORD, undefined, undefined))),
+      end: [sse(geminiAnswer('', 'STOP', geminiUsage(usage)))],
+      error: sse({ error: { code: 503, message: 'overloaded', status: 'UNAVAILABLE' } }),
     };
   },
 };

@@ -148,9 +148,8 @@ function tableOf(
     String(sums.unpriced),
     String(sums.estimated),
   ]);
-  return fittingTable(rows, steps ? ['FROM', ...head] : head, columns, [
-    'ESTIMATED',
-    'UNPRICED',
-    'CACHED',
-  ]);
+  return fittingTable(rows, steps ? ['FROM', ...head] : head, columns, {
+    spare: ['ESTIMATED', 'UNPRICED', 'CACHED'],
+    cut: { NAME: 20 },
+  });
 }

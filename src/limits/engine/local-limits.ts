@@ -335,8 +335,10 @@ export class LocalLimits implements OwnLimits {
   }
 
   /** For tickets alone. */
-  standingNow(state: State): Standing {
-    return standingOf(state, this.#clock.wall(), this.#clock.monotonic());
+  standingsNow(states: readonly State[]): readonly Standing[] {
+    const wall = this.#clock.wall();
+    const now = this.#clock.monotonic();
+    return states.map((state) => standingOf(state, wall, now));
   }
 
   #late(period: Period, state: WindowState): void {
@@ -401,7 +403,7 @@ class LocalTicket implements Ticket {
   }
 
   standings(): readonly Standing[] {
-    return this.#states.map((state) => this.#read.standingNow(state));
+    return this.#read.standingsNow(this.#states);
   }
 }
 

@@ -63,6 +63,26 @@ describe('status', () => {
     expect(json).toMatchObject({ running: true, ready: true, version: '9.8.7' });
   });
 
+  test('a rest whose time is over does not show a time that has passed', async () => {
+    const rest = { provider: 'glm', model: 'm', key: 'key-1', reason: 'rate_limit', status: 429 };
+    const status = async (until: number) => {
+      answers({
+        '/': ABOUT,
+        '/readyz': [200, { status: 'ready' }],
+        '/health/targets': [
+          200,
+          {
+            targets: [{ target: 'glm/m', state: 'serving' }],
+            rests: [{ ...rest, until: new Date(until).toISOString() }],
+          },
+        ],
+      });
+      return (await world.run(['status'])).out;
+    };
+    expect(await status(Date.now() - 1000)).toContain('until the next request has tried it');
+    expect(await status(Date.now() + 60_000)).toContain('until 20');
+  });
+
   test('one that drains is not ready: exit 3 and the reason', async () => {
     answers({ '/': ABOUT, '/readyz': [503, { status: 'not ready', reason: 'draining' }] });
     const { code, out } = await world.run(['status']);

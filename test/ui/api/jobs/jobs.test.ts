@@ -169,6 +169,45 @@ describe('a replay', () => {
     }
   });
 
+  test('a replay is paid for by the key that asks for it, and ends where its budget does', async () => {
+    const headers = { authorization: 'Bearer ann-secret-key' };
+    const own = await startApiSetup(
+      {
+        auth: {
+          admin_keys: ['key-of-the-admin'],
+          keys: [{ name: 'ann', key: 'ann-secret-key', budgets: [{ usd: 3, per: 'total' }] }],
+        },
+      },
+      { prices: { '*': { input: 0, output: 0, request: 1000 } } },
+    );
+    try {
+      asGlm(own);
+      const messages = [{ role: 'user', content: 'Hi.' }];
+      const id = await own.post(CHAT, { messages, model: 'via-chat' }, headers);
+      await until(async () => {
+        const response = await own.api(`samples/${id}`, { headers });
+        return response.ok && ((await response.json()) as SampleDetail).meta.state === 'done';
+      });
+      const job = await begin(own, 'replay', { id, repeat: 4 }, headers);
+      const { runs } = replayed(await follow(own, job, headers));
+      expect(runs.map(({ status }) => status)).toEqual([200, 200, 429, 429]);
+      expect(own.upstream.modelRequests).toHaveLength(3);
+      const admin = { authorization: 'Bearer key-of-the-admin' };
+      const spend = await until(async () => {
+        const answer = await fetch(`${own.gateway.url}/admin/v1/spend`, { headers: admin });
+        const { data } = (await answer.json()) as {
+          data: readonly { key: string; cost_nano_usd: number }[];
+        };
+        return data.length >= 3 && data;
+      });
+      expect(spend.map(({ key, cost_nano_usd }) => [key, cost_nano_usd])).toEqual(
+        Array(3).fill(['ann', 1e9]),
+      );
+    } finally {
+      await own.stop();
+    }
+  });
+
   test('an unknown job is not found', async () => {
     expect((await gatewaySetup.api('jobs/job_1_x')).status).toBe(404);
     expect((await gatewaySetup.send('DELETE', 'jobs/job_1_x')).status).toBe(404);
