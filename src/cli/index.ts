@@ -5,7 +5,7 @@ import { type CommandServices, type CommandSpec, type Io, UsageError } from './c
 import { COMMANDS } from './commands.ts';
 import { commandHelp, generalHelp } from './help.ts';
 import { type ParsedLine, parseLine } from './parse.ts';
-import { createTerminal } from './terminal.ts';
+import { createTerminal, prose } from './terminal.ts';
 
 export { banner } from './banner.ts';
 export type { CommandServices, Io, ServeOptions } from './command.ts';
@@ -39,7 +39,7 @@ export async function run(
     return await command.run({ ...access(parsed), io, deps, commands, out, err });
   } catch (thrown) {
     if (thrown instanceof UsageError || isRefusal(thrown)) {
-      err.line(`hopgate: ${thrown.message}`);
+      for (const line of prose(`hopgate: ${thrown.message}`, err)) err.line(line);
       return 2;
     }
     // EX_SOFTWARE of sysexits.h: an error of the program. A bug report needs the stack.

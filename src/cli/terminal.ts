@@ -64,29 +64,70 @@ export function table(rows: readonly (readonly string[])[], head?: readonly stri
   );
 }
 
+/** How a table becomes narrower. */
+export interface Narrowing {
+  /** Columns that are left out, in this order, until the rest fits. */
+  readonly spare: readonly string[];
+  /** Columns whose cells are cut before another one is left out, and the characters that stay at least. */
+  readonly cut?: Readonly<Record<string, number>>;
+}
+
 /**
- * A {@link table} that fits a terminal: the columns of `spare` are left out, in this order, until it fits; then
- * lines are cut. Without a terminal nothing is left out.
+ * A {@link table} that fits a terminal: cells are cut and columns left out until it fits; then lines are cut.
+ * Without a terminal nothing is.
  */
 export function fittingTable(
   rows: readonly (readonly string[])[],
   head: readonly string[],
   columns: number | undefined,
-  spare: readonly string[],
+  { spare, cut = {} }: Narrowing,
 ): string[] {
-  const whole = table(rows, head);
-  const widest = (lines: readonly string[]) => Math.max(0, ...lines.map(widthOf));
-  if (columns === undefined || widest(whole) <= columns) return whole;
+  if (columns === undefined) return table(rows, head);
   let shown = head.map((_, i) => i);
-  let lines = whole;
-  for (const name of spare) {
-    shown = shown.filter((i) => head[i] !== name);
+  for (const name of [undefined, ...spare]) {
+    shown = shown.filter((i) => name === undefined || head[i] !== name);
     const of = (row: readonly string[]) => shown.map((i) => row[i] ?? '');
-    lines = table(rows.map(of), of(head));
-    if (widest(lines) <= columns) return lines;
+    const lines = cutTable(rows.map(of), of(head), columns, cut);
+    if (lines.every((line) => widthOf(line) <= columns)) return lines;
+    if (name === spare.at(-1)) return lines.map((line) => cutWith(line, columns, '…'));
   }
-  return lines.map((line) => (widthOf(line) <= columns ? line : `${cutTo(line, columns - 1)}…`));
+  return [];
 }
+
+/** A {@link table} whose widest cells are cut, as far as it needs and `least` allows. */
+function cutTable(
+  rows: readonly (readonly string[])[],
+  head: readonly string[],
+  columns: number,
+  least: Readonly<Record<string, number>>,
+): string[] {
+  const widths = head.map((title, i) =>
+    Math.max(...[title, ...rows.map((row) => row[i] ?? '')].map(widthOf)),
+  );
+  const ends = head.map((title, i) => Math.max(widthOf(title), least[title] ?? widths[i]!));
+  for (;;) {
+    const over = widths.reduce((sum, width) => sum + width + 2, -2) - columns;
+    const [widest, next] = widths
+      .map((width, i) => ({ i, width }))
+      .filter(({ i, width }) => width > ends[i]!)
+      .toSorted((a, b) => b.width - a.width);
+    if (over <= 0 || widest === undefined) break;
+    const to = Math.max(ends[widest.i]!, widest.width - over, next?.width ?? 0);
+    widths[widest.i] = Math.min(to, widest.width - 1);
+  }
+  return table(
+    rows.map((row) => row.map((cell, i) => cutWith(cell, widths[i]!, '…'))),
+    head,
+  );
+}
+
+/** A text of at most so many columns; where it is cut, it ends with the mark. */
+export const cutWith = (text: string, columns: number, mark: string): string =>
+  widthOf(text) <= columns ? text : cutTo(text, Math.max(0, columns - widthOf(mark))) + mark;
+
+/** Sentences as lines of a terminal; elsewhere each line stays whole. */
+export const prose = (text: string, { columns, width }: Terminal): string[] =>
+  text.split('\n').flatMap((line) => (columns === undefined ? [line] : wrap(line, width)));
 
 /** The beginning of a text, of so many columns. */
 function cutTo(text: string, columns: number): string {

@@ -2,6 +2,7 @@
 
 import { printableLine } from '../lib/text/printable-text.ts';
 import { diffText } from '../lib/text/text-diff.ts';
+import { cutWith } from './terminal.ts';
 
 export interface WordLine {
   readonly kind: 'removed' | 'added';
@@ -13,7 +14,8 @@ const AROUND = 24;
 
 /**
  * The changes from `before` to `after`, each as `- …` and `+ …` with its surroundings; where there is only one
- * text, that text. `columns`: of a terminal, where long parts are cut; undefined: nothing is cut.
+ * text, that text. The end of a line is shown as `↵`. `columns`: of a terminal without the indentation, where long
+ * parts are cut; undefined: nothing is cut.
  */
 export function wordLines(
   both: boolean,
@@ -21,11 +23,10 @@ export function wordLines(
   after: string | undefined,
   columns: number | undefined,
 ): readonly WordLine[] {
-  const most = columns === undefined ? Number.POSITIVE_INFINITY : Math.max(40, columns - 12);
+  const most = columns === undefined ? Number.POSITIVE_INFINITY : Math.max(30, columns - 2);
   const line = (kind: WordLine['kind'], text: string): WordLine => {
-    const shown = printableLine(text, Number.POSITIVE_INFINITY);
-    const cut =
-      shown.length > most ? `${shown.slice(0, most)}… (${text.length} characters)` : shown;
+    const shown = printableLine(text.replace(/\r?\n/g, '↵'), Number.POSITIVE_INFINITY);
+    const cut = cutWith(shown, most, `… (${text.length} characters)`);
     return { kind, text: `${kind === 'removed' ? '-' : '+'} ${cut}` };
   };
   if (!both) {

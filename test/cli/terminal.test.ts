@@ -3,7 +3,15 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { lineDiff } from '../../src/cli/line-diff.ts';
-import { definitions, fittingTable, table, widthOf, wrap } from '../../src/cli/terminal.ts';
+import {
+  createTerminal,
+  definitions,
+  fittingTable,
+  prose,
+  table,
+  widthOf,
+  wrap,
+} from '../../src/cli/terminal.ts';
 
 test('wrap: no line is wider than asked unless one word is, and no word is lost', () => {
   fc.assert(
@@ -32,12 +40,47 @@ test('table: columns line up with wide characters and colours in them', () => {
 test('a table fits its terminal by leaving columns out, and is whole where there is none', () => {
   const head = ['ID', 'NAME', 'NOTES'];
   const rows = [['1', 'some-model', 'orphaned_tool_use, tool_results_merged']];
-  const fit = (columns: number | undefined) => fittingTable(rows, head, columns, ['NOTES', 'NAME']);
+  const fit = (columns: number | undefined) =>
+    fittingTable(rows, head, columns, { spare: ['NOTES', 'NAME'] });
   expect(fit(undefined)).toEqual(table(rows, head));
   expect(fit(200)).toEqual(table(rows, head));
   expect(fit(20)).toEqual(['ID  NAME', '1   some-model']);
   expect(fit(5)).toEqual(['ID', '1']);
-  expect(fittingTable([['模型模型']], ['A'], 5, [])).toEqual(['A', '模型…']);
+  expect(fittingTable([['模型模型']], ['A'], 5, { spare: [] })).toEqual(['A', '模型…']);
+});
+
+test('a table cuts long cells before it leaves a column out, the longest first, and never an id', () => {
+  const head = ['ID', 'MODEL', 'NOTES'];
+  const rows = [
+    ['req_1795596099045', 'a-model-of-a-very-long-name', 'one,two,three,four,five,six,seven'],
+    ['req_1795596099018', 'short', ''],
+  ];
+  const narrower = { spare: ['NOTES', 'MODEL'], cut: { MODEL: 8, NOTES: 10 } };
+  const whole = Math.max(...table(rows, head).map(widthOf));
+  for (let columns = 20; columns < 120; columns++) {
+    const lines = fittingTable(rows, head, columns, narrower);
+    expect(Math.max(...lines.map(widthOf))).toBeLessThanOrEqual(columns);
+    expect(lines[1]).toContain('req_1795596099045');
+    expect(lines[0]!.includes('MODEL')).toBe(columns >= 17 + 2 + 8);
+    expect(lines[0]!.includes('NOTES')).toBe(columns >= 17 + 2 + 8 + 2 + 10);
+    if (columns >= whole) expect(lines).toEqual(table(rows, head));
+  }
+  expect(fittingTable(rows, head, 50, narrower)).toEqual([
+    'ID                 MODEL           NOTES',
+    'req_1795596099045  a-model-of-a-…  one,two,three,…',
+    'req_1795596099018  short',
+  ]);
+});
+
+test('sentences are wrapped on a terminal only', () => {
+  const terminal = (tty: boolean) => createTerminal(() => {}, { colour: false, columns: 30, tty });
+  const long = 'hopgate: there is nothing of this name here.\nTry another one.';
+  expect(prose(long, terminal(false))).toEqual(long.split('\n'));
+  expect(prose(long, terminal(true))).toEqual([
+    'hopgate: there is nothing of',
+    'this name here.',
+    'Try another one.',
+  ]);
 });
 
 test('texts of any length are compared in time', () => {

@@ -430,3 +430,32 @@ describe('diffs are bounded', () => {
     expect(performance.now() - before).toBeLessThan(2000);
   });
 });
+
+test('an exchange is found by its id without a look through the folders of all others', async () => {
+  const id = 'req_1800000000000_found';
+  const one = open().begin(exchange({ id, protocol: 'anthropic-messages' }))!;
+  play(one, { answer: ['{}'] });
+  one.end(told());
+  await recorder!.flush();
+  const others = join(disk.root, 'openai-chat');
+  mkdirSync(others);
+  let there = 0;
+  const store = openSampleStore(disk.root, true);
+  await expectLinear({
+    name: 'as many ids as there are files',
+    input: (size) => {
+      for (; there < size; there++) {
+        writeFileSync(join(others, `req_1800000000000_o${there}_client-request.json`), '{}');
+      }
+      for (; there > size; there--) {
+        rmSync(join(others, `req_1800000000000_o${there - 1}_client-request.json`));
+      }
+      return size / 32;
+    },
+    run: (times) => {
+      for (let i = 0; i < times; i++) expect(store.find(id)?.id).toBe(id);
+    },
+    most: 16_384,
+  });
+  store.close();
+});

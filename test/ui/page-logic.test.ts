@@ -372,6 +372,41 @@ describe('the sources of the page', () => {
     );
   });
 
+  test('every class of the styles is given to an element: no style is left behind', () => {
+    const styles = files
+      .filter((name) => name.endsWith('.css'))
+      .map((name) => readFileSync(join(FOLDER, name), 'utf8'))
+      .join('\n')
+      .replace(/\/\*[\s\S]*?\*\/|^@import.*$/gm, '')
+      .replace(/\{[^{}]*\}/g, '{}');
+    const classes = new Set([...styles.matchAll(/\.([a-z][\w-]*)/g)].map(([, name]) => name!));
+    const code = sources
+      .map(([, text]) => text)
+      .join('\n')
+      .replace(/^\s*(?:\/\/|\/?\*).*$/gm, '');
+    // Words of sentences are none: a list of classes has small letters alone.
+    const wordsIn = (text: string) =>
+      [...text.matchAll(/'([^'\n]*)'/g), ...text.matchAll(/`([^`\n]*)`/g)]
+        .map(([, one]) => one!)
+        .filter((one) => /^[a-z* ][\w* -]*$/.test(one))
+        .flatMap((one) => one.split(' '));
+    const words = [...wordsIn(code), ...wordsIn(code.replace(/\$\{[^{}`]*\}/g, '*'))];
+    // The kinds of JSON values give the last one.
+    const given = new Set([...words, 'boolean']);
+    // `hue-*`; a beginning that is handed over is a word of its own: `err`.
+    const built = words
+      .filter((word) => /\*-\w|\w-\*/.test(word))
+      .map((word) => new RegExp(`^${word.replaceAll('*', '.+')}$`));
+    const left = [...classes].filter(
+      (name) =>
+        !given.has(name) &&
+        !given.has(name.replace(/-\d$/, '')) &&
+        !built.some((pattern) => pattern.test(name)),
+    );
+    expect(classes.size).toBeGreaterThan(200);
+    expect(left).toEqual([]);
+  });
+
   test('the page loads nothing from elsewhere', () => {
     const styles = files.filter((name) => /\.(css|html)$/.test(name));
     const texts = styles.map((name) => readFileSync(join(FOLDER, name), 'utf8')).join('\n');

@@ -101,7 +101,7 @@ async function runModels(invocation: Invocation): Promise<number> {
     kind,
   ]);
   const names = ['MODEL', 'GOES TO', 'SPEAKS', 'FROM'];
-  const [head, ...lines] = fittingTable(rows, names, out.columns, ['SPEAKS', 'FROM']);
+  const [head, ...lines] = fittingTable(rows, names, out.columns, { spare: ['SPEAKS', 'FROM'] });
   out.line(out.paint('bold', head!));
   for (const line of lines) out.line(line);
   if (open.length > 0) {

@@ -8,7 +8,7 @@ import { restsIn } from '../resting-targets.ts';
 import { askGateway } from '../running-gateway.ts';
 import { reachableUrl } from '../served-models.ts';
 import { jsonOption } from '../shared-options.ts';
-import { fittingTable } from '../terminal.ts';
+import { fittingTable, wrap } from '../terminal.ts';
 
 export const STATUS: CommandSpec = {
   name: 'status',
@@ -91,7 +91,8 @@ function print(
   if (!running) {
     out.line(out.paint('red', `No gateway answers at ${url}.`));
     out.line(`  configuration  ${config}`);
-    out.line('  "hopgate serve" starts one here, "hopgate service install" one in the background.');
+    const how = '"hopgate serve" starts one here, "hopgate service install" one in the background.';
+    for (const line of wrap(how, out.width, 2)) out.line(line);
     return;
   }
   const state = ready ? out.paint('green', 'ready') : out.paint('yellow', reason ?? 'not ready');
@@ -103,7 +104,8 @@ function print(
     out.line();
     const rows = replicas.map((one) => [one.host, one.version, one.config, one.started]);
     const head = ['REPLICA', 'VERSION', 'CONFIGURATION', 'STARTED'];
-    const [first, ...lines] = fittingTable(rows, head, out.columns, []);
+    const narrower = { spare: ['STARTED', 'CONFIGURATION'] };
+    const [first, ...lines] = fittingTable(rows, head, out.columns, narrower);
     out.line(out.paint('bold', first!));
     for (const line of lines) out.line(line);
   }
@@ -111,7 +113,9 @@ function print(
   out.line();
   const why = new Map(rests.map(({ target, rests: all }) => [target, all.join('; ')]));
   const rows = targets.map(({ target, state: word }) => [target, word, why.get(target) ?? '']);
-  const [head, ...lines] = fittingTable(rows, ['TARGET', 'STATE', 'RESTS'], out.columns, []);
+  const [head, ...lines] = fittingTable(rows, ['TARGET', 'STATE', 'RESTS'], out.columns, {
+    spare: [],
+  });
   out.line(out.paint('bold', head!));
   lines.forEach((line, i) => {
     out.line(targets[i]!.state === 'serving' ? line : out.paint('yellow', line));

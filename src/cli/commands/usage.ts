@@ -118,5 +118,8 @@ function tableOf(
     String(sums.estimated),
   ]);
   const head = [...(steps ? ['FROM'] : []), 'NAME', ...(named ? ['KEY'] : []), ...sums];
-  return fittingTable(rows, head, columns, ['ESTIMATED', 'UNPRICED', 'CACHED']);
+  return fittingTable(rows, head, columns, {
+    spare: ['ESTIMATED', 'UNPRICED', 'CACHED', 'KEY'],
+    cut: { NAME: 20 },
+  });
 }

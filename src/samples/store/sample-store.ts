@@ -45,11 +45,19 @@ export function openSampleStore(
     return index;
   };
 
-  const meta = (entry: EntryName, id: string): SampleMeta | undefined => {
-    const whole = readWhole(root, entry, id);
-    if (whole !== undefined) return whole;
+  /** From the files of a sample whose meta file is missing: this lists all names of the entry. */
+  const gathered = (entry: EntryName, id: string): SampleMeta | undefined => {
     const files = filesOf(root, entry, id);
     return files.length === 0 ? undefined : readMeta(root, entry, id, files);
+  };
+  const among = (entries: readonly EntryName[], id: string): SampleMeta | undefined => {
+    for (const look of [readWhole.bind(undefined, root), gathered]) {
+      for (const entry of entries) {
+        const found = look(entry, id);
+        if (found !== undefined) return found;
+      }
+    }
+    return undefined;
   };
 
   const stageInfoOf = (of: SampleMeta, stage: string) =>
@@ -68,15 +76,11 @@ export function openSampleStore(
     },
     statistics: (filter, bucketMs) => ready().statistics(filter, bucketMs),
     find(id) {
-      if (isId(id)) {
-        for (const entry of ENTRIES) {
-          const found = meta(entry, id);
-          if (found !== undefined) return found;
-        }
-      }
+      const found = isId(id) ? among(ENTRIES, id) : undefined;
+      if (found !== undefined) return found;
       // A part of an id is enough where only one id has it.
       const [only, other] = store.matching(id, 2);
-      return only === undefined || other !== undefined ? undefined : meta(only.entry, only.id);
+      return only === undefined || other !== undefined ? undefined : among([only.entry], only.id);
     },
     matching: (part, limit) => (part === '' ? [] : ready().matching(part, limit)),
     fetch: async (of) => fetch?.(of),

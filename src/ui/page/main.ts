@@ -123,8 +123,9 @@ function open(info: Info | undefined): { close(): void } {
       was?.view.close();
       exchange = undefined;
       shell.detail.replaceChildren();
-      // After an exchange is closed, the list gets the keys again.
-      if (was !== undefined && route.name === 'list') {
+      // After an exchange is closed, the list gets the keys again, unless its search was reached meanwhile.
+      const inList = list?.node.contains(document.activeElement) === true;
+      if (was !== undefined && route.name === 'list' && !inList) {
         list?.node.querySelector<HTMLElement>('.scroller')?.focus({ preventScroll: true });
       }
       return;

@@ -167,7 +167,10 @@ function printList(keys: readonly JsonObject[], { out, err, flag }: Invocation):
     String(key.expires ?? ''),
   ]);
   const head = ['ID', 'NAME', 'STATE', 'LABELS', 'MODELS', 'EXPIRES'];
-  const [first, ...lines] = fittingTable(rows, head, out.columns, ['MODELS', 'LABELS', 'EXPIRES']);
+  const [first, ...lines] = fittingTable(rows, head, out.columns, {
+    spare: ['MODELS', 'LABELS', 'EXPIRES'],
+    cut: { MODELS: 12, LABELS: 12, NAME: 16 },
+  });
   out.line(out.paint('bold', first!));
   for (const line of lines) out.line(line);
 }

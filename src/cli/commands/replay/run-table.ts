@@ -15,8 +15,6 @@ const resultText = ({ status, failure }: RequestOutcome) =>
   failure === undefined
     ? String(status)
     : `${status} ${failure.how === 'error' ? failure.kind : failure.how}`;
-const shorter = (text: string) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
-
 export function printRuns(
   out: Terminal,
   runs: readonly ReplayedRequest[],
@@ -42,9 +40,7 @@ export function printRuns(
     ...(compared ? [setting] : []),
     before === undefined ? '' : resultText(before),
     String(sent.status),
-    out.columns === undefined
-      ? (sent.failure?.message ?? '').replace(/\s+/g, ' ')
-      : shorter(sent.failure?.message ?? ''),
+    (sent.failure?.message ?? '').replace(/\s+/g, ' '),
     String(sent.promptTokens ?? ''),
     String(sent.outputTokens ?? ''),
     cost === null ? '' : usd(cost),
@@ -52,13 +48,10 @@ export function printRuns(
     millis(sent.total),
     sent.target,
   ]);
-  const [first, ...lines] = fittingTable(rows, head, out.columns, [
-    'FIRST',
-    'PROMPT',
-    'OUTPUT',
-    'COST',
-    'ERROR',
-  ]);
+  const [first, ...lines] = fittingTable(rows, head, out.columns, {
+    spare: ['FIRST', 'PROMPT', 'OUTPUT', 'COST', 'ERROR'],
+    cut: { ERROR: 16, TARGET: 16 },
+  });
   out.line(out.paint('bold', first!));
   lines.forEach((line, i) => {
     out.line(runs[i]!.sent.failure === undefined ? line : out.paint('red', line));

@@ -7,7 +7,7 @@ import type { MeaningDiff } from '../../../samples/compare/types.ts';
 import { compareStages, stagesToCompare } from '../../../samples/replay/compare-stages.ts';
 import type { ExplainedChange, SampleStore } from '../../../samples/sample.ts';
 import type { Invocation } from '../../command.ts';
-import type { Terminal } from '../../terminal.ts';
+import { cutWith, type Terminal, widthOf } from '../../terminal.ts';
 import { wordLines } from '../../word-lines.ts';
 import { sampleNamed } from './open-samples.ts';
 
@@ -46,7 +46,7 @@ export async function runDiff(
 const STYLES = { added: 'green', removed: 'red', changed: 'yellow' } as const;
 
 function printMeaning({ parts, otherRules }: MeaningDiff, out: Terminal, full: boolean): void {
-  const columns = full ? undefined : out.columns;
+  const columns = full || out.columns === undefined ? undefined : out.columns - INDENT.length;
   for (const { title, changes } of parts) {
     out.line(
       changes.length === 0 ? out.paint('dim', `= ${title}`) : out.paint('bold', `≠ ${title}`),
@@ -55,13 +55,14 @@ function printMeaning({ parts, otherRules }: MeaningDiff, out: Terminal, full: b
       const by = rules.length === 0 ? '' : out.paint('dim', `  by ${rules.join(', ')}`);
       out.line(`  ${out.paint(STYLES[kind], `${SIGNS[kind]} ${what}`)}${by}`);
       for (const line of wordLines(kind === 'changed', before, after, columns)) {
-        out.line(`      ${out.paint(line.kind === 'removed' ? 'red' : 'green', line.text)}`);
+        out.line(`${INDENT}${out.paint(line.kind === 'removed' ? 'red' : 'green', line.text)}`);
       }
     }
   }
   if (otherRules.length > 0) out.line(out.paint('dim', `also noted: ${otherRules.join(', ')}`));
 }
 
+const INDENT = '      ';
 const SIGNS = { added: '+', removed: '-', changed: '~' } as const;
 
 /** One change on one line. `columns`: of a terminal, where long values are cut; undefined: nothing is cut. */
@@ -69,13 +70,14 @@ function changeText(
   { kind, at, to, before, after }: ExplainedChange,
   columns: number | undefined,
 ): string {
+  const place = `${SIGNS[kind]} ${at || '/'}${to === undefined ? '' : ` → ${to}`}`;
   const short = (value: Json | undefined) => {
     const text = printableLine(JSON.stringify(value) ?? '', Number.POSITIVE_INFINITY);
     if (columns === undefined) return text;
-    const most = Math.max(30, Math.floor(columns / 2) - 10);
-    return text.length > most ? `${text.slice(0, most)}… (${text.length} characters)` : text;
+    const room = columns - widthOf(place) - 2;
+    const most = Math.max(30, kind === 'changed' ? Math.floor((room - 3) / 2) : room);
+    return cutWith(text, most, `… (${text.length} characters)`);
   };
-  const place = `${SIGNS[kind]} ${at || '/'}${to === undefined ? '' : ` → ${to}`}`;
   if (kind === 'changed') return `${place}: ${short(before)} → ${short(after)}`;
   return `${place}: ${short(kind === 'added' ? after : before)}`;
 }

@@ -3,7 +3,7 @@
 import { suggest } from '../../../lib/text/did-you-mean.ts';
 import type { SampleRow, SampleStore } from '../../../samples/sample.ts';
 import type { Invocation } from '../../command.ts';
-import { fittingTable } from '../../terminal.ts';
+import { fittingTable, prose } from '../../terminal.ts';
 import { filterOf } from './open-samples.ts';
 import { bytes, clock, millis } from './units.ts';
 
@@ -26,7 +26,8 @@ export async function runList(
   if (rows.length === 0) {
     const hint = await noteHint(store, filter.note);
     if (hint !== undefined) err.line(hint);
-    err.line(`No samples in ${store.root} match. samples.mode decides what is recorded.`);
+    const none = `No samples in ${store.root} match. samples.mode decides what is recorded.`;
+    for (const line of prose(none, err)) err.line(line);
     return 0;
   }
   const head = [
@@ -42,16 +43,19 @@ export async function runList(
     'SIZE',
     'NOTES',
   ];
-  const spare = ['SIZE', 'IN', 'OUT', 'NOTES', 'TARGET', 'ERROR', 'MODEL'];
-  const onScreen = out.columns !== undefined;
-  const shown = rows.map((row) => cells(row, onScreen));
-  const [first, ...lines] = fittingTable(shown, head, out.columns, spare);
+  const shown = rows.map(cells);
+  const [first, ...lines] = fittingTable(shown, head, out.columns, NARROWER);
   out.line(out.paint('bold', first!));
   lines.forEach((line, i) => {
     out.line(rows[i]!.failed ? out.paint('red', line) : line);
   });
   return 0;
 }
+
+const NARROWER = {
+  spare: ['SIZE', 'IN', 'OUT', 'NOTES', 'TARGET', 'ERROR', 'MODEL'],
+  cut: { MODEL: 12, TARGET: 14, NOTES: 20, ERROR: 10 },
+};
 
 /** A hint for a note name that is in neither the manual nor a sample; undefined for a known one. */
 async function noteHint(store: SampleStore, note: string | undefined): Promise<string | undefined> {
@@ -68,26 +72,21 @@ async function noteHint(store: SampleStore, note: string | undefined): Promise<s
   return `There is no note "${note}"${meant === undefined ? '.' : `: did you mean "${meant}"?`}`;
 }
 
-const shorter = (text: string, most: number) =>
-  text.length > most ? `${text.slice(0, most - 1)}…` : text;
-
 const stateWord = (state: SampleRow['state']) => (state === 'cut' ? 'unfinished' : state);
 
-/** `onScreen`: long names are cut, so that more columns have room. */
-function cells(row: SampleRow, onScreen: boolean): readonly string[] {
-  const short = (text: string, most: number) => (onScreen ? shorter(text, most) : text);
+function cells(row: SampleRow): readonly string[] {
   const status = row.state === 'done' ? String(row.status || '–') : stateWord(row.state);
   return [
     clock(row.time),
     row.id,
     row.made_by === '' ? status : `${status} (${row.made_by})`,
     row.error || (row.failed && row.state === 'done' ? 'retried' : ''),
-    short(row.model, 28),
-    short(row.target, 32),
+    row.model,
+    row.target,
     row.input_tokens === null ? '' : String(row.input_tokens),
     row.output_tokens === null ? '' : String(row.output_tokens),
     millis(row.total_ms),
     bytes(row.bytes),
-    short(row.notes, 40),
+    row.notes,
   ];
 }

@@ -43,7 +43,7 @@ export async function runShow(
     rows,
     ['AT', 'STAGE', 'STATUS', 'SIZE', 'TOOK', 'WHERE'],
     out.columns,
-    ['AT', 'WHERE', 'SIZE'],
+    { spare: ['AT', 'WHERE', 'SIZE'], cut: { WHERE: 16 } },
   );
   out.line(out.paint('bold', head!));
   lines.forEach((line, i) => {
@@ -75,7 +75,7 @@ function facts(meta: SampleMeta, cost: number | null): readonly (readonly [strin
   const { error, usage } = meta;
   const all: (readonly [string, string | undefined])[] = [
     ['about', meta.about],
-    ['time', clock(meta.time)],
+    ['time', `${new Date(meta.time).getFullYear()}-${clock(meta.time)}`],
     ['entry', meta.entry + (meta.stream === true ? ', streamed' : '')],
     ['model', meta.model],
     ['target', meta.target],

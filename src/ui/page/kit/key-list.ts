@@ -19,8 +19,10 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
       ['j  k', 'next, previous exchange'],
       ['Enter', 'open the exchange'],
       ['Home  End', 'newest, oldest loaded'],
+      ['↓', 'from the search to the exchanges'],
     ],
   ],
+  ['Sessions', [['j  k', 'next, previous session; next, previous exchange of a session']]],
   [
     'Exchange',
     [

@@ -1,7 +1,4 @@
-/** The columns of the list: their widths, which of them are chosen, and what a click on a heading sorts by. */
-
-import { type Child, h } from '../kit/dom.ts';
-import { keepSetting, listSetting, setting } from '../kit/settings.ts';
+/** The columns of the list: their widths, and which of them a window holds. */
 
 export interface Column {
   readonly name: string;
@@ -41,31 +38,11 @@ export const COLUMNS: readonly Column[] = [
   { name: 'total', title: 'Total', width: '150px', sort: 'total', fixed: true },
 ];
 
-const usual = COLUMNS.filter(({ extra }) => extra !== true).map(({ name }) => name);
-
 /** How the list looks. */
 export interface Look {
   readonly columns: readonly Column[];
   readonly compact: boolean;
 }
-
-export function chosenLook(): Look {
-  const names = listSetting('columns') ?? usual;
-  return {
-    columns: COLUMNS.filter(({ name, fixed }) => fixed === true || names.includes(name)),
-    compact: setting('density') === 'compact',
-  };
-}
-
-export function chooseColumn(name: string, shown: boolean): void {
-  const names = new Set(chosenLook().columns.map((column) => column.name));
-  if (shown) names.add(name);
-  else names.delete(name);
-  keepSetting('columns', JSON.stringify([...names]));
-}
-
-export const chooseDensity = (compact: boolean): void =>
-  keepSetting('density', compact ? 'compact' : undefined);
 
 /** Columns that a window without room for all of them leaves out, the first of them first. */
 const SPARED = ['first', 'hops', 'entry', 'out', 'size', 'cached', 'session', 'notes'];
@@ -96,43 +73,3 @@ export const widthsOf = ({ columns, compact }: Look): string =>
       compact && name === 'route' ? [width, `minmax(${ASKED}px, 5fr)`] : [width],
     )
     .join(' ');
-
-/** The headings. @param sort as in the URL: `cost`, `cost:up`; '' for the newest first */
-export function headings(
-  { columns, compact }: Look,
-  sort: string,
-  choose: (sort: string) => void,
-): Child {
-  const [by, direction] = sort === '' ? ['time', undefined] : sort.split(':');
-  return columns.map((column) => {
-    const here = column.sort === by;
-    const mark = here ? (direction === 'up' ? ' ↑' : ' ↓') : '';
-    const cls = `cell ${column.name}`;
-    const heading =
-      column.sort === undefined
-        ? h('span', { class: cls }, column.title)
-        : h(
-            'span',
-            { class: cls },
-            h(
-              'button',
-              {
-                type: 'button',
-                'aria-pressed': String(here),
-                'aria-label': `Sort by ${column.title}${here ? (direction === 'up' ? ', smallest first' : ', largest first') : ''}`,
-                on: {
-                  click: () => {
-                    if (!here) choose(column.sort === 'time' ? '' : column.sort!);
-                    else if (direction === 'up') choose('');
-                    else choose(`${column.sort}:up`);
-                  },
-                },
-              },
-              column.title + mark,
-            ),
-          );
-    return compact && column.name === 'route'
-      ? [heading, h('span', { class: 'cell about' }, 'Asked')]
-      : heading;
-  });
-}

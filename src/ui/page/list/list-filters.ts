@@ -47,11 +47,19 @@ const NAMES: Readonly<Partial<Record<FilterName, string>>> = {
   cost: 'at least',
 };
 
+/** The list below the filters. */
+export interface FilteredList {
+  /** Columns or density were chosen. */
+  looks(): void;
+  /** The reader goes from the search to the rows. */
+  enter(): void;
+}
+
 /**
  * @param change called with changed filters; '' removes one
- * @param looks called when columns or density of a list were chosen; left out: there is none
+ * @param list left out: there is none
  */
-export function createFilters(change: (query: Query) => void, looks?: () => void): Filters {
+export function createFilters(change: (query: Query) => void, list?: FilteredList): Filters {
   let timer = 0;
   const put = (name: FilterName, value: string) => {
     clearTimeout(timer);
@@ -73,6 +81,13 @@ export function createFilters(change: (query: Query) => void, looks?: () => void
       },
       keydown: (event) => {
         if (event.key === 'Enter') put('q', search.value);
+        if (event.key === 'ArrowDown' && list !== undefined) {
+          event.preventDefault();
+          // Not a move in the list as well.
+          event.stopPropagation();
+          put('q', search.value);
+          list.enter();
+        }
         if (event.key !== 'Escape') return;
         // Escape empties the search field without an input event: the filter is removed here.
         event.preventDefault();
@@ -106,7 +121,7 @@ export function createFilters(change: (query: Query) => void, looks?: () => void
     h('div', { class: 'fields' }, fields.node),
     saved.node,
   );
-  const view = looks && menu('View', 'Columns and density', viewMenu(looks));
+  const view = list && menu('View', 'Columns and density', viewMenu(list.looks));
   const chips = h('div', { class: 'chips' });
   const remark = h('p', { class: 'remark', role: 'status' });
   const node = h(

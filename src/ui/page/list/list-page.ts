@@ -39,7 +39,13 @@ export function createListPage(start: Info, events: ListPageEvents): View {
     const query: Query = { ...route.query, ...changes };
     go({ ...route, query: clean(query) } as Route, true);
   };
-  const bar = createFilters(refine, () => view.look());
+  const bar = createFilters(refine, {
+    looks: () => view.look(),
+    enter: () => {
+      view.focus();
+      view.move(0);
+    },
+  });
   const keeps = createKeepLine((next) => {
     info = next;
     keeps.show(info);

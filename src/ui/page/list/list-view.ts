@@ -3,7 +3,9 @@
 import type { Hit, Story, UiRow } from '../../api/api.ts';
 import { attribute, button, h, replace } from '../kit/dom.ts';
 import { several } from '../kit/format.ts';
-import { chosenLook, fitting, headings, type Look, widthsOf } from './columns.ts';
+import { chosenLook } from './chosen-look.ts';
+import { fitting, type Look, widthsOf } from './columns.ts';
+import { headings } from './headings.ts';
 import { rowElement } from './row-cells.ts';
 import type { Rows } from './rows.ts';
 import { createStoryShelf } from './stories.ts';

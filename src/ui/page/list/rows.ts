@@ -148,6 +148,8 @@ export function openRows(query: Query, changed: Changed): Rows {
       await new Promise((done) => setTimeout(done, pause));
     }
   }
+  // The first rows do not wait for the feed, which loads them again for what came meanwhile. A search does: it costs more.
+  if (!query.q) void load(undefined);
   void listen();
 
   return {

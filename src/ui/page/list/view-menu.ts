@@ -1,7 +1,8 @@
 /** The menu of the list's look: columns, and compact or comfortable rows. */
 
 import { type Child, h } from '../kit/dom.ts';
-import { COLUMNS, chooseColumn, chooseDensity, chosenLook } from './columns.ts';
+import { chooseColumn, chooseDensity, chosenLook } from './chosen-look.ts';
+import { COLUMNS } from './columns.ts';
 
 /** @param changed called after a choice */
 export function viewMenu(changed: () => void): Child {

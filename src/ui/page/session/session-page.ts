@@ -8,6 +8,7 @@ import { copyButton } from '../kit/copy.ts';
 import { button, type Child, h, replace } from '../kit/dom.ts';
 import { failureText } from '../kit/fetching.ts';
 import { clock, count, day, millis, percent, several, short } from '../kit/format.ts';
+import { moveFocus } from './move-focus.ts';
 import { hashOf } from '../kit/route.ts';
 import type { View } from '../kit/view.ts';
 import { statusLabel, toneOf } from '../list/row-cells.ts';
@@ -120,6 +121,7 @@ export function createSessionPage(id: string): View {
   return {
     node,
     show: () => {},
+    press: ({ key }) => moveFocus(node.querySelectorAll<HTMLElement>('.step'), key),
     close: () => {
       stop.abort();
       clearTimeout(timer);

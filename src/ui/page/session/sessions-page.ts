@@ -6,6 +6,7 @@ import { getSessions, getStories } from '../kit/api-calls.ts';
 import { h, replace } from '../kit/dom.ts';
 import { failureText } from '../kit/fetching.ts';
 import { clock, count, day, millis, percent, short } from '../kit/format.ts';
+import { moveFocus } from './move-focus.ts';
 import { hashOf } from '../kit/route.ts';
 import type { View } from '../kit/view.ts';
 
@@ -32,7 +33,12 @@ export function createSessionsPage(): View {
     body.removeAttribute('aria-busy');
   };
   void load();
-  return { node, show: () => {}, close: () => stop.abort() };
+  return {
+    node,
+    show: () => {},
+    press: ({ key }) => moveFocus(node.querySelectorAll<HTMLElement>('.session-card'), key),
+    close: () => stop.abort(),
+  };
 }
 
 const none = () =>
