@@ -1,168 +1,123 @@
-/** Makes the pictures of the page for README and manual, from the real page: `npm run build && bun scripts/pictures.ts`. */
+/**
+ * Makes the pictures of the page from the real page: `npm run build`, then `npx bun scripts/pictures.ts` for README and
+ * manual, or `npx bun scripts/pictures.ts --every FOLDER` for every view and some pages of the manual at three widths.
+ */
 
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { chromium, type Page } from 'playwright-core';
-import { startGateway } from '../test/support/binary.ts';
-import { call, say, startFakeUpstream } from '../test/support/fake-upstream/index.ts';
-import { startToolServers, toolsOf } from '../test/support/tool-servers.ts';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { ADMIN, CLIENT, gateway, replayed, stop, teams, traffic } from './pictures/world.ts';
 
-const FOLDER = join(import.meta.dir, '../docs/img');
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const SIZE = { width: 1280, height: 620 };
 const PHONE = { width: 390, height: 700 };
+/** A phone, a laptop, a 4K screen. */
+const SIZES = [
+  { width: 360, height: 780 },
+  { width: 1300, height: 850 },
+  { width: 3840, height: 2160 },
+];
 
-const upstream = await startFakeUpstream();
-const tools = await startToolServers();
-const samples = mkdtempSync(join(tmpdir(), 'hopgate-pictures-'));
-const keys = ['sk-upstream'];
-const prices = { input: 0.6, cached: 0.11, output: 2.2 };
-const gateway = await startGateway({
-  providers: {
-    glm: {
-      protocol: 'openai-chat',
-      base_url: upstream.baseUrl('openai-chat'),
-      keys,
-      models: ['glm-4.7'],
-      prices: { 'glm-4.7': prices },
-    },
-    deepseek: {
-      protocol: 'anthropic-messages',
-      base_url: upstream.baseUrl('anthropic-messages'),
-      keys,
-      models: ['deepseek-v3.2'],
-    },
-  },
-  routes: [
-    { when: { model: 'claude-*' }, to: ['glm/glm-4.7', 'deepseek/deepseek-v3.2'] },
-    { to: ['deepseek/deepseek-v3.2'] },
-  ],
-  server_tools: toolsOf(tools),
-  samples: { mode: 'all', dir: samples },
-});
-
-async function post(path: string, body: unknown, headers: Record<string, string> = {}) {
-  const response = await fetch(gateway.url + path, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...headers },
-    body: JSON.stringify(body),
-  });
-  await response.text();
-  return response.headers.get('x-hopgate-request-id') ?? '';
+interface View {
+  readonly path: string;
+  readonly name: string;
+  /** An element that is scrolled to the top. */
+  readonly at?: string;
 }
 
-const claude = (content: string, more: object = {}) =>
-  post(
-    '/v1/messages',
-    {
-      model: 'claude-opus-4-6',
-      max_tokens: 1000,
-      stream: true,
-      system: [{ type: 'text', text: 'Be brief.', cache_control: { type: 'ephemeral' } }],
-      messages: [{ role: 'user', content }],
-      ...more,
-    },
-    {
-      'anthropic-version': '2023-06-01',
-      'user-agent': 'claude-cli/2.1.14 (external, cli)',
-      'x-claude-code-session-id': 'tides',
-    },
+/** A page that has both keys, as after the forms that ask for them. */
+async function openPage(browser: Browser, viewport: typeof SIZE): Promise<Page> {
+  const page = await (await browser.newContext({ viewport })).newPage();
+  const kept = Object.entries({ 'hopgate-key': CLIENT, 'hopgate-admin-key': ADMIN });
+  await page.addInitScript(
+    `if (location.protocol === 'http:') for (const [name, value] of ${JSON.stringify(kept)}) sessionStorage.setItem(name, value)`,
   );
-
-const paced = (firstByteMs: number, paceMs: number) => ({
-  delivery: { firstByteMs, paceMs, piece: 6 },
-});
-const used = (input: number, cached: number, output: number, reasoning = 0) => ({
-  usage: { input, cached, output, reasoning },
-});
-
-/** Exchanges as an agent and a chat app make them. Resolves with the id of the one in three hops. */
-async function traffic(): Promise<string> {
-  const declared = { tools: [{ name: 'read_file', input_schema: { type: 'object' } }] };
-  upstream.enqueue({
-    ...call({ name: 'read_file', arguments: { path: 'src/tides.ts' } }),
-    ...used(8200, 0, 61),
-    ...paced(310, 20),
-  });
-  const question = { role: 'user', content: 'Why does the build fail?' };
-  await claude('', { ...declared, messages: [question] });
-  upstream.enqueue(
-    say('The import of the tide table names a file that is gone.', {
-      ...used(9100, 8200, 212),
-      ...paced(180, 30),
-    }),
-  );
-  const id = 'toolu_01';
-  const called = { type: 'tool_use', id, name: 'read_file', input: { path: 'src/tides.ts' } };
-  const lines = "import { table } from './tide-table.ts';";
-  await claude('', {
-    ...declared,
-    messages: [
-      question,
-      { role: 'assistant', content: [called] },
-      { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: lines }] },
-    ],
-  });
-  upstream.enqueue(say('Noon.', { ...used(420, 0, 12), ...paced(90, 10) }));
-  await post('/v1/chat/completions', {
-    model: 'deepseek-v3.2',
-    messages: [{ role: 'user', content: 'When is high tide at Brest?' }],
-  });
-  await post('/v1/chat/completions', { model: 'deepseek-v3.2', messages: 'none' });
-  tools.slow(60);
-  upstream.enqueue(
-    {
-      ...call({ name: 'web_search', arguments: { query: 'high tide Brest' } }),
-      ...used(900, 0, 60, 20),
-      ...paced(120, 15),
-    },
-    {
-      ...call({ name: 'stock_price', arguments: { symbol: 'TIDE' } }),
-      ...used(1300, 800, 60, 20),
-      ...paced(90, 15),
-    },
-    say('High water at Brest is at noon, and the share stands at 41.5.', {
-      ...used(1700, 1200, 60, 20),
-      ...paced(150, 25),
-    }),
-  );
-  return claude('When is high tide at Brest, and what does TIDE cost?');
+  return page;
 }
 
-/** Replays an exchange at both targets; resolves with the id of the job. */
-async function replayed(id: string): Promise<string> {
-  const answer = (time: string) =>
-    say(`High water at Brest is at ${time}, and the share stands at 41.5.`, {
-      ...used(1700, 1200, 61, 20),
-      ...paced(120, 20),
-    });
-  upstream.enqueue(answer('noon'), answer('a quarter past twelve'));
-  const response = await fetch(`${gateway.url}/ui/api/replay`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', 'x-hopgate-ui': '1' },
-    body: JSON.stringify({ id, targets: ['glm/glm-4.7', 'deepseek/deepseek-v3.2'] }),
-  });
-  const { job } = (await response.json()) as { job: string };
-  // The stream of its events ends with it.
-  await (await fetch(`${gateway.url}/ui/api/jobs/${job}`)).text();
-  return job;
-}
-
-/** @param at an element that is scrolled to the top */
-async function picture(page: Page, hash: string, name: string, at?: string): Promise<void> {
+/** A view in both themes. */
+async function picture(page: Page, folder: string, { path, name, at }: View): Promise<void> {
   for (const theme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
-    await page.goto(`${gateway.url}/ui${hash}`, { waitUntil: 'domcontentloaded' });
+    await page.goto('about:blank');
+    await page.goto(gateway.url + path, { waitUntil: 'domcontentloaded' });
     await page.waitForTimeout(1500);
     if (at !== undefined) await page.locator(at).evaluate((found) => found.scrollIntoView());
-    const path = join(FOLDER, `${name}-${theme}.png`);
-    await page.screenshot({ path });
-    console.log(path);
+    const file = join(folder, `${name}-${theme}.png`);
+    await page.screenshot({ path: file });
+    console.log(file);
   }
 }
 
-mkdirSync(FOLDER, { recursive: true });
+async function ofTheManual(browser: Browser, hops: string): Promise<void> {
+  const folder = join(import.meta.dir, '../docs/img');
+  const page = await openPage(browser, SIZE);
+  const job = await replayed(hops);
+  const views: readonly View[] = [
+    { path: '/ui', name: 'page-list' },
+    { path: `/ui#/x/${hops}/timeline`, name: 'page-exchange' },
+    { path: `/ui#/x/${hops}`, name: 'page-conversation' },
+    { path: '/ui#/s/tides', name: 'page-session' },
+    { path: `/ui#/x/${hops}/diff`, name: 'page-diff' },
+    { path: `/ui#/x/${hops}/stream`, name: 'page-stream' },
+    { path: '/ui#/?q=tide', name: 'page-search' },
+    { path: `/ui#/x/${hops}/replay?job=${job}`, name: 'page-replay', at: '.bench' },
+  ];
+  for (const view of views) await picture(page, folder, view);
+  await picture(await openPage(browser, PHONE), folder, {
+    path: `/ui#/x/${hops}`,
+    name: 'page-phone',
+  });
+  await teams();
+  await picture(page, folder, { path: '/ui#/keys', name: 'page-keys' });
+  await picture(page, folder, { path: '/ui#/usage', name: 'page-usage' });
+}
+
+async function everyView(browser: Browser, hops: string, folder: string): Promise<void> {
+  await teams();
+  const job = await replayed(hops);
+  const views = {
+    list: '/ui',
+    search: '/ui#/?q=tide',
+    sessions: '/ui#/sessions',
+    session: '/ui#/s/tides',
+    conversation: `/ui#/x/${hops}`,
+    timeline: `/ui#/x/${hops}/timeline`,
+    messages: `/ui#/x/${hops}/messages`,
+    json: `/ui#/x/${hops}/messages?as=json`,
+    diff: `/ui#/x/${hops}/diff`,
+    side: `/ui#/x/${hops}/diff?as=side`,
+    changes: `/ui#/x/${hops}/diff?as=list`,
+    stream: `/ui#/x/${hops}/stream?n=9`,
+    replay: `/ui#/x/${hops}/replay?job=${job}`,
+    bisect: `/ui#/x/${hops}/bisect`,
+    missing: '/ui#/x/req_1_none',
+    charts: '/ui#/charts',
+    keys: '/ui#/keys',
+    'new-key': '/ui#/keys/new',
+    'one-key': '/ui#/keys/laptop',
+    budgets: '/ui#/budgets',
+    usage: '/ui#/usage',
+    health: '/ui#/health',
+    audit: '/ui#/audit',
+    manual: '/docs/browser',
+    'manual-configuration': '/docs/configuration',
+    'manual-search': '/docs?q=streaming',
+    'manual-chinese': '/docs/browser.zh-CN',
+    'manual-chinese-start': '/docs/getting-started.zh-CN',
+  };
+  for (const size of SIZES) {
+    const page = await openPage(browser, size);
+    for (const [name, path] of Object.entries(views)) {
+      await picture(page, folder, { path, name: `${name}-${size.width}` });
+    }
+  }
+}
+
+const [flag, folder] = process.argv.slice(2);
+if (flag !== undefined && (flag !== '--every' || folder === undefined)) {
+  throw new Error('usage: npx bun scripts/pictures.ts [--every FOLDER]');
+}
 const browser = await chromium.launch({
   executablePath: CHROMIUM,
   headless: true,
@@ -170,21 +125,12 @@ const browser = await chromium.launch({
 });
 try {
   const hops = await traffic();
-  const page = await (await browser.newContext({ viewport: SIZE })).newPage();
-  await picture(page, '', 'page-list');
-  await picture(page, `#/x/${hops}/timeline`, 'page-exchange');
-  await picture(page, `#/x/${hops}`, 'page-conversation');
-  await picture(page, '#/s/tides', 'page-session');
-  await picture(page, `#/x/${hops}/diff`, 'page-diff');
-  await picture(page, `#/x/${hops}/stream`, 'page-stream');
-  await picture(page, '#/?q=tide', 'page-search');
-  await picture(page, `#/x/${hops}/replay?job=${await replayed(hops)}`, 'page-replay', '.bench');
-  const phone = await (await browser.newContext({ viewport: PHONE })).newPage();
-  await picture(phone, `#/x/${hops}`, 'page-phone');
+  if (folder === undefined) await ofTheManual(browser, hops);
+  else {
+    mkdirSync(folder, { recursive: true });
+    await everyView(browser, hops, folder);
+  }
 } finally {
   await browser.close();
-  await gateway.stop();
-  await upstream.stop();
-  await tools.stop();
-  rmSync(samples, { recursive: true, force: true });
+  await stop();
 }

@@ -19,7 +19,7 @@ nav li{margin:4px 0}nav a{text-decoration:none}nav a[aria-current]{font-weight:6
 main{flex:1 1 0;min-width:0;max-width:880px}
 h1{font-size:28px;line-height:1.25;margin:0 0 16px}main h2{font-size:21px;margin:36px 0 8px}h3{font-size:17px;margin:28px 0 4px}
 h1,h2,h3{text-wrap:balance}main h2 a,h3 a{color:inherit;text-decoration:none}main h2 a:hover,h3 a:hover{text-decoration:underline}
-.hits{padding-left:22px}.hits li{margin:14px 0}.hits p{margin:2px 0;font-size:15px;color:var(--soft)}mark{background:var(--mark);color:var(--ink);border-radius:2px}
+.hits{padding-left:22px}.hits li{margin:14px 0}.hits p{max-width:46em;margin:2px 0;font-size:15px;color:var(--soft)}mark{background:var(--mark);color:var(--ink);border-radius:2px}
 a{color:var(--link)}p,ul,ol{margin:10px 0}li{margin:3px 0}
 code{font:0.88em ui-monospace,monospace;background:var(--tint);border-radius:3px;padding:1px 4px}
 .code{position:relative}pre{background:var(--tint);border:1px solid var(--line);border-radius:6px;padding:12px 14px;overflow-x:auto;line-height:1.45}

@@ -3,6 +3,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import { widthOf } from '../../src/cli/terminal.ts';
 import { GatewayError } from '../../src/conversation/errors.ts';
 import { openRecorder } from '../../src/samples/index.ts';
 import { exchange, play, told } from '../samples/record/support.ts';
@@ -64,6 +66,30 @@ describe('samples', () => {
     expect(none).toMatchObject({ code: 0, out: '' });
     expect(none.err).toContain('No samples');
   });
+
+  test.each([72, 80, 100, 120])(
+    'a terminal of %d columns: a failed row keeps its error, whatever else is left out',
+    async (columns) => {
+      const recorder = openRecorder({ root: join(world.home, '.hopgate/samples'), mode: 'all' });
+      const error = new GatewayError('rate_limit', 'Too many requests.');
+      const [failed, made, died] = [exchange(), exchange(), exchange()];
+      const model = 'a-model-with-a-name-that-is-much-too-long-for-the-table';
+      recorder.begin(failed)!.end(told({ status: 429, model, error, total: 12_345 }));
+      recorder.begin(made)!.end(told({ status: 200, model, notes: [{ name: 'stripped_system' }] }));
+      recorder.begin(died);
+      await Bun.sleep(300);
+      await recorder.close();
+      Object.assign(world, { tty: true, columns });
+      const { out } = await world.run(['samples', '--no-color']);
+      const lines = stripVTControlCharacters(out).trimEnd().split('\n');
+      expect(lines).toHaveLength(5);
+      expect(Math.max(...lines.map(widthOf))).toBeLessThanOrEqual(columns);
+      const row = lines.find((line) => line.includes(failed.id))!;
+      expect(row).toMatch(/ 429 +rate_limit/);
+      if (columns >= 80) expect(row).toMatch(/ a-model-wit/);
+      expect(lines.find((line) => line.includes(died.id))).toContain('unfin');
+    },
+  );
 
   test('a folder that is not there is empty, and is not made', async () => {
     const missing = join(world.home, 'nowhere');

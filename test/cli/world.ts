@@ -29,6 +29,8 @@ export interface World {
   readonly served: ServeOptions[];
   fetch: typeof globalThis.fetch;
   tty: boolean;
+  /** The width of the terminal; it counts where there is one (`tty`). */
+  columns: number;
   /** How the program is started, and the system it runs on; undefined: as they are. */
   program?: readonly string[];
   platform?: string;
@@ -46,6 +48,7 @@ export function createWorld(): World {
     served: [],
     fetch: offline,
     tty: false,
+    columns: 100,
     write(path, content) {
       const file = join(home, path);
       mkdirSync(dirname(file), { recursive: true });
@@ -59,7 +62,7 @@ export function createWorld(): World {
       const output = (add: (text: string) => void) => ({
         write: add,
         isTTY: world.tty,
-        columns: 100,
+        columns: world.columns,
       });
       const io: Io = {
         stdout: output((text) => {

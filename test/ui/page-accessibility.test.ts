@@ -3,7 +3,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import type { BrowserContextOptions, Page } from 'playwright-core';
+import { say } from '../support/fake-upstream/index.ts';
 import { browserSuite } from './page-browser.ts';
+import { longLines } from './page-prose.ts';
 import { type PageSetup, startPageSetup } from './page-setup.ts';
 
 const ADMIN = 'an-admin-key-of-the-accessibility-tests';
@@ -29,6 +31,7 @@ browserSuite('the page and the manual for everybody', (browser) => {
   let setup: PageSetup;
   let tides: string;
   let refused: string;
+  let told: string;
 
   beforeAll(async () => {
     setup = await startPageSetup(
@@ -45,6 +48,18 @@ browserSuite('the page and the manual for everybody', (browser) => {
       model: 'via-chat',
       messages: [{ role: 'user', content: 'Hello' }],
     });
+    const prose = 'The tide turns, and the water that was so far out comes back over the flats. ';
+    setup.upstream.enqueue(say(`${prose.repeat(40)}\n\n- ${prose.repeat(20)}`));
+    told = await setup.post(
+      '/v1/messages',
+      {
+        model: 'via-chat',
+        max_tokens: 100,
+        system: prose.repeat(20),
+        messages: [{ role: 'user', content: prose.repeat(40) }],
+      },
+      { 'anthropic-version': '2023-06-01', 'x-claude-code-session-id': 'session-of-the-prose' },
+    );
   }, 180_000);
   afterAll(async () => {
     await setup?.stop();
@@ -114,6 +129,32 @@ browserSuite('the page and the manual for everybody', (browser) => {
       });
     }
   }
+
+  test('a 4K screen: nothing scrolls sideways, and prose stays as narrow as it is read', async () => {
+    browser.tolerate(/Failed to load resource/);
+    const page = await visit({ viewport: { width: 3840, height: 2160 } });
+    const all: unknown[] = [];
+    const long = [
+      [`/ui#/x/${told}`, '.answer .text'],
+      ['/ui#/s/session-of-the-prose', '.step .turn'],
+      [`/ui#/x/${told}/messages`, '.talk'],
+    ] as const;
+    for (const [path, ready] of [...views(), ...long]) {
+      await page.goto('about:blank');
+      await page.goto(setup.gateway.url + path);
+      await page.locator(ready).first().waitFor();
+      const wide = await page
+        .locator('html, main, .page-pane, .tab-body, .charts-pane, .filters, .exchange')
+        .evaluateAll((boxes) =>
+          boxes
+            .filter((box) => box.scrollWidth > box.clientWidth + 1 && box.clientWidth > 0)
+            .map((box) => `${box.className || box.tagName} ${box.scrollWidth}`),
+        );
+      const lines = await page.locator('body').evaluate(longLines);
+      if (wide.length + lines.length > 0) all.push([path, wide, lines]);
+    }
+    expect(all).toEqual([]);
+  });
 
   test('axe finds nothing in open menus, folds and the dialog of the keys', async () => {
     const page = await visit({});

@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { readdirSync } from 'node:fs';
+import { networkInterfaces } from 'node:os';
 import type { ConversationView, Info, LiveEvent, SampleDetail } from '../../../src/ui/api/api.ts';
 import { say } from '../../support/fake-upstream/index.ts';
 import { type ApiSetup, eventsIn, eventsUntil, startApiSetup } from '../api-setup.ts';
@@ -165,6 +166,52 @@ describe('with keys', () => {
     const operator = as('key-of-the-operator-01');
     expect((await world.send('POST', 'recording', { mode: 'errors' }, operator)).status).toBe(200);
     expect((await world.json<Info>('info', operator)).samples.dir).toBeDefined();
+  });
+});
+
+describe('on every address of the machine', () => {
+  const open = { listen: '0.0.0.0:0', samples: { mode: 'off' } };
+
+  test('without keys nothing is served, so nobody from elsewhere sees what was said', async () => {
+    const started = startApiSetup(open).then((world) => world.stop());
+    await expect(started).rejects.toThrow('refusing to listen on 0.0.0.0 without gateway keys');
+  });
+
+  test('with keys, a reader without one sees nothing by any address; one with a key sees its own', async () => {
+    const keys = [
+      { name: 'ann', key: 'key-of-ann-0123456789' },
+      { name: 'ben', key: 'key-of-ben-0123456789' },
+    ];
+    const world = await startApiSetup({ ...open, auth: { keys } });
+    try {
+      const ann = as('key-of-ann-0123456789');
+      world.upstream.enqueue(say('For Ann alone.'));
+      const id = await world.post(CHAT, ask('Ann asks.'), ann);
+      const { port } = new URL(world.gateway.url);
+      const addresses = Object.values(networkInterfaces()).flatMap((all = []) =>
+        all.filter(({ family }) => family === 'IPv4').map(({ address }) => address),
+      );
+      expect(addresses).toContain('127.0.0.1');
+      for (const address of addresses) {
+        const api = `http://${address}:${port}/ui/api`;
+        for (const path of ['info', 'samples', 'live', 'stats', `samples/${id}`]) {
+          const refused = await fetch(`${api}/${path}`);
+          expect([address, path, refused.status]).toEqual([address, path, 401]);
+          expect(await refused.text()).not.toContain('Ann');
+        }
+        const seen = async (headers: Record<string, string>) => {
+          const { rows } = (await (await fetch(`${api}/samples`, { headers })).json()) as {
+            rows: { id: string; in_memory?: boolean }[];
+          };
+          return rows.map((row) => [row.id, row.in_memory]);
+        };
+        expect(await seen(ann)).toEqual([[id, true]]);
+        expect(await seen(as('key-of-ben-0123456789'))).toEqual([]);
+      }
+      expect(sampleFiles(world)).toEqual([]);
+    } finally {
+      await world.stop();
+    }
   });
 });
 

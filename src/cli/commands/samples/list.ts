@@ -52,9 +52,10 @@ export async function runList(
   return 0;
 }
 
+/** Time, id, status and error stay to the last: they say which exchange failed, and why. */
 const NARROWER = {
-  spare: ['SIZE', 'IN', 'OUT', 'NOTES', 'TARGET', 'ERROR', 'MODEL'],
-  cut: { MODEL: 12, TARGET: 14, NOTES: 20, ERROR: 10 },
+  spare: ['SIZE', 'IN', 'OUT', 'NOTES', 'TARGET', 'TOTAL', 'MODEL'],
+  cut: { STATUS: 7, MODEL: 12, TARGET: 14, NOTES: 20, ERROR: 10 },
 };
 
 /** A hint for a note name that is in neither the manual nor a sample; undefined for a known one. */

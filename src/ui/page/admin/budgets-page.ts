@@ -62,7 +62,7 @@ export function createBudgetsPage(): View {
         { class: 'figures' },
         figure('Budgets', data.length),
         figure('Past a warning', warned, 'warn'),
-        figure('Spent', spent, 'bad'),
+        figure('Used up', spent, 'bad'),
       ),
       table(data),
       has_more &&

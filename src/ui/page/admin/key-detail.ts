@@ -3,7 +3,7 @@
 import { announce, copyButton } from '../kit/copy.ts';
 import { button, type Child, h, replace } from '../kit/dom.ts';
 import { failureText, Refused } from '../kit/fetching.ts';
-import { count } from '../kit/format.ts';
+import { count, several } from '../kit/format.ts';
 import { go, hashOf } from '../kit/route.ts';
 import type { View } from '../kit/view.ts';
 import { when } from '../kit/when.ts';
@@ -334,7 +334,7 @@ function usagePanel(key: KeyView, usage: readonly UsageGroup[]): Child {
           'dl',
           { class: 'fact-list' },
           usage.map(({ name, cost_usd, tries }) =>
-            fact(name || '(no model)', `${usd(cost_usd)}, ${count(tries)} tries`),
+            fact(name || '(no model)', `${usd(cost_usd)}, ${several(tries, 'try', 'tries')}`),
           ),
         ),
     h(

@@ -290,7 +290,14 @@ function costCell({ cost_usd, unpriced, tries }: UsageGroup): Child {
   return [
     usd(cost_usd),
     unpriced > 0 &&
-      h('span', { class: 'soft', title: `${count(unpriced)} tries have no price` }, ' +'),
+      h(
+        'span',
+        {
+          class: 'soft',
+          title: unpriced === 1 ? '1 try has no price' : `${count(unpriced)} tries have no price`,
+        },
+        ' +',
+      ),
   ];
 }
 

@@ -71,9 +71,9 @@ function facts(detail: SampleDetail, info: Info, statusText: string): Child[] {
         ),
       ),
     meta.route !== undefined && fact('Route', meta.route),
+    info.sees === 'all' && meta.owner !== undefined && fact('Key', meta.owner),
     meta.masked > 0 && fact('Masked', several(meta.masked, 'credential')),
     (meta.redacted?.length ?? 0) > 0 && fact('Blanked', meta.redacted!.join(', ')),
-    info.sees === 'all' && meta.owner !== undefined && fact('Key', meta.owner),
   ];
 }
 

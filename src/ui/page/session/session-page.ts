@@ -8,10 +8,10 @@ import { copyButton } from '../kit/copy.ts';
 import { button, type Child, h, replace } from '../kit/dom.ts';
 import { failureText } from '../kit/fetching.ts';
 import { clock, count, day, millis, percent, several, short } from '../kit/format.ts';
-import { moveFocus } from './move-focus.ts';
 import { hashOf } from '../kit/route.ts';
 import type { View } from '../kit/view.ts';
 import { statusLabel, toneOf } from '../list/row-cells.ts';
+import { moveFocus } from './move-focus.ts';
 import { timeLine } from './time-line.ts';
 
 /** Milliseconds between two loads while an exchange of the session runs. */

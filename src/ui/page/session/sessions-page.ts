@@ -6,9 +6,9 @@ import { getSessions, getStories } from '../kit/api-calls.ts';
 import { h, replace } from '../kit/dom.ts';
 import { failureText } from '../kit/fetching.ts';
 import { clock, count, day, millis, percent, short } from '../kit/format.ts';
-import { moveFocus } from './move-focus.ts';
 import { hashOf } from '../kit/route.ts';
 import type { View } from '../kit/view.ts';
+import { moveFocus } from './move-focus.ts';
 
 export function createSessionsPage(): View {
   const stop = new AbortController();
