@@ -21,7 +21,8 @@ const dir = mkdtempSync(join(tmpdir(), 'hopgate-shared-spend-'));
 /** Rows of a month, in the order of time; 20 in a row are of one session. */
 function rowAt(i: number, time = now - MONTH_MS + Math.floor((i / ROWS) * MONTH_MS)): SpendRow {
   const session = Math.floor(i / 20);
-  const model = MODELS[session % MODELS.length]!;
+  // Each key uses each model.
+  const model = MODELS[Math.floor(session / 7) % MODELS.length]!;
   return {
     request: `req_${i}`,
     time,

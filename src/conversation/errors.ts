@@ -53,6 +53,8 @@ export interface ErrorDetails {
   readonly fromUpstream?: boolean;
   /** The client should (not) try again; undefined leaves it to the status. */
   readonly retryable?: boolean;
+  /** Of the error answer, in each protocol, beside those of the protocol itself. Lower case. */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
 }
 
@@ -67,6 +69,7 @@ export class GatewayError extends Error {
   readonly details: unknown;
   readonly fromUpstream: boolean;
   readonly retryable: boolean | undefined;
+  readonly headers: Readonly<Record<string, string>> | undefined;
 
   constructor(kind: ErrorKind, message: string, more: ErrorDetails = {}) {
     super(message, more.cause === undefined ? undefined : { cause: more.cause });
@@ -78,6 +81,7 @@ export class GatewayError extends Error {
     this.details = more.details;
     this.fromUpstream = more.fromUpstream ?? false;
     this.retryable = more.retryable;
+    this.headers = more.headers;
   }
 }
 

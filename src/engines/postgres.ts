@@ -43,8 +43,13 @@ export class PostgresDatabase implements Sql {
     sql: string,
     values: readonly SqlValue[],
     deadlineMs: number,
+    stopMs?: number,
   ): Promise<readonly Row[]> {
-    return this.#watch.use(deadlineMs, () => this.#once<Row>(sql, values, deadlineMs));
+    return this.#watch.use(deadlineMs, () =>
+      stopMs === undefined
+        ? this.#once<Row>(sql, values, deadlineMs)
+        : this.#with((client) => stoppedRowsOf<Row>(client, sql, values, deadlineMs, stopMs)),
+    );
   }
 
   transaction<T>(work: (inside: SqlReader) => Promise<T>, deadlineMs: number): Promise<T> {
@@ -54,12 +59,7 @@ export class PostgresDatabase implements Sql {
           query: async (sql, values) => rowsOf(client, sql, values, deadlineMs),
         };
         // The server gives up too: a connection that is lost must not hold locks for ever.
-        await rowsOf(
-          client,
-          `BEGIN; SET LOCAL statement_timeout = ${Math.ceil(deadlineMs)}`,
-          undefined,
-          deadlineMs,
-        );
+        await rowsOf(client, beginOf(deadlineMs), undefined, deadlineMs);
         let result: T;
         try {
           result = await work(inside);
@@ -160,6 +160,31 @@ async function rowsOf<Row>(
   return rows as readonly Row[];
 }
 
+const beginOf = (stopMs: number) => `BEGIN; SET LOCAL statement_timeout = ${Math.ceil(stopMs)}`;
+
+/**
+ * A transaction in one trip: nothing in it waits for an answer. PgBouncer gives connections away between transactions,
+ * so a time to stop can be set in no other way.
+ */
+async function stoppedRowsOf<Row>(
+  client: PoolClient,
+  sql: string,
+  values: readonly SqlValue[],
+  deadlineMs: number,
+  stopMs: number,
+): Promise<readonly Row[]> {
+  const sent = [
+    rowsOf(client, beginOf(stopMs), undefined, deadlineMs),
+    rowsOf<Row>(client, sql, values, deadlineMs),
+    // After an error it undoes.
+    rowsOf(client, 'COMMIT', undefined, deadlineMs),
+  ] as const;
+  // All answers are read before the connection is used again.
+  await Promise.allSettled(sent);
+  const [, rows] = await Promise.all(sent);
+  return rows;
+}
+
 async function open({ url }: DatabaseAddress): Promise<Pool> {
   const { default: pg } = await import('pg');
   const types = {
@@ -169,6 +194,8 @@ async function open({ url }: DatabaseAddress): Promise<Pool> {
   const pool = new pg.Pool({
     connectionString: url.reveal(),
     max: CONNECTIONS,
+    // Queries that do not wait for each other go out together.
+    pipeline: true,
     connectionTimeoutMillis: CONNECT_MS,
     idleTimeoutMillis: 30_000,
     keepAlive: true,

@@ -12,7 +12,7 @@ export function errorParts(
   own: OwnHeaders,
 ): { status: number; headers: FlatHeaders; body: string } {
   const { status, headers, body } = protocol.encodeError(error, own.requestId);
-  const all = FlatHeaders.of(headers);
+  const all = FlatHeaders.of({ ...error.headers, ...headers });
   all.set('content-type', 'application/json');
   return { status, headers: ownHeaders(all, own), body: JSON.stringify(body) };
 }

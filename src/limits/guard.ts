@@ -73,7 +73,8 @@ export class LimitGuard {
   readonly #principal: Principal;
   readonly #laws: PrincipalLaws;
   readonly #opening: Ticket;
-  #latest: Ticket | undefined;
+  /** Of the latest try, admitted or refused. */
+  #latest: Admission | undefined;
 
   constructor(
     options: GuardOptions,
@@ -99,8 +100,8 @@ export class LimitGuard {
     const charges = tryCharges(laws, expected.tokens, expected.nanoUsd ?? 0);
     const admission = this.#options.limits.admit(charges);
     const decide = (found: Admission): LimitHold => {
-      if (!found.admitted) throw refuse(this.#options, this.#principal, laws, found);
       this.#latest = found;
+      if (!found.admitted) throw refuse(this.#options, this.#principal, laws, found);
       return new LimitHold(found, laws);
     };
     return admission instanceof Promise ? admission.then(decide) : decide(admission);

@@ -72,6 +72,8 @@ export interface Refusal {
   readonly asked: number;
   /** Every law that refuses, in the order of the charges. */
   readonly refusedBy: readonly Law[];
+  /** As {@link Ticket.standings}; in a worker as of the refusal. */
+  standings(): readonly Standing[];
 }
 
 /** How a law stands now. */

@@ -1,8 +1,10 @@
 /** A refusal as the error that a client gets: which limit or budget, what is used, and when it is free again. */
 
 import { GatewayError } from '../conversation/errors.ts';
+import { FlatHeaders } from '../lib/http/headers.ts';
 import { cutText } from '../lib/text/printable-text.ts';
 import { usdText } from '../lib/text/usd.ts';
+import { addLimitHeaders } from './headers.ts';
 import type { PrincipalLaws } from './laws-of.ts';
 import type { Refusal, Standing } from './limits.ts';
 
@@ -17,17 +19,21 @@ export function limitName(laws: PrincipalLaws, { law }: Pick<Refusal, 'law'>): s
 /**
  * The error for a refusal. A limit: 429 with `retry-after`. A budget: kind `budget`, which each codec writes in
  * its protocol (429 `insufficient_quota`, 402 `billing_error`), and which no client should try again by itself.
+ * Both have the headers that say what is left.
  */
 export function refusalError(laws: PrincipalLaws, refusal: Refusal): GatewayError {
   const { law, retryAfterMs, standing, asked } = refusal;
   const name = cutText(limitName(laws, refusal), 200);
-  if (law.kind === 'window') return budgetError(name, refusal);
+  const left = new FlatHeaders();
+  addLimitHeaders(left, refusal.standings());
+  const headers = left.record();
+  if (law.kind === 'window') return budgetError(name, refusal, headers);
   const seconds =
     retryAfterMs === undefined ? undefined : Math.max(1, Math.ceil(retryAfterMs / 1000));
   const more =
     seconds === undefined
-      ? { code: 'rate_limit_exceeded', retryable: false }
-      : { code: 'rate_limit_exceeded', retryAfter: seconds };
+      ? { code: 'rate_limit_exceeded', retryable: false, headers }
+      : { code: 'rate_limit_exceeded', retryAfter: seconds, headers };
   return new GatewayError('rate_limit', limitMessage(name, standing, asked, seconds), more);
 }
 
@@ -46,7 +52,11 @@ function limitMessage(
   return `This key may use ${law.amount} ${law.unit} per minute and has used ${used} (limits.${name}). Try again in ${seconds} s.`;
 }
 
-function budgetError(name: string, { law, standing, asked }: Refusal): GatewayError {
+function budgetError(
+  name: string,
+  { law, standing, asked }: Refusal,
+  headers: Readonly<Record<string, string>>,
+): GatewayError {
   const { used, held, resetAt } = standing;
   const spent = `$${usdText(used - held)} of $${usdText(law.amount)} is spent`;
   const reserved = held === 0 ? '' : `, $${usdText(held)} is reserved by requests that still run`;
@@ -56,5 +66,6 @@ function budgetError(name: string, { law, standing, asked }: Refusal): GatewayEr
       ? 'It does not reset.'
       : `It resets at ${new Date(resetAt).toISOString().replace(/\.\d+Z$/, 'Z')}.`;
   const message = `The budget "${name}" is used up: ${spent}${reserved}${needs}. ${reset}`;
-  return new GatewayError('budget', message, { code: 'insufficient_quota', retryable: false });
+  const code = 'insufficient_quota';
+  return new GatewayError('budget', message, { code, retryable: false, headers });
 }

@@ -39,7 +39,7 @@ export interface LimitsAnswer {
       readonly law: number;
       readonly refusedBy: readonly number[];
       readonly retryAfterMs: number | null;
-      readonly standing: WireStanding;
+      readonly standings: readonly WireStanding[];
       readonly asked: number;
     },
   ])[];
@@ -95,7 +95,7 @@ export class WorkerLimits {
         admitted.push([number, admission.standings().map(toWire)]);
         continue;
       }
-      const { law, refusedBy, retryAfterMs, standing, asked } = admission;
+      const { law, refusedBy, retryAfterMs, asked } = admission;
       const place = (one: Law) => charges.findIndex((charge) => charge.law === one);
       refused.push([
         number,
@@ -103,7 +103,7 @@ export class WorkerLimits {
           law: place(law),
           refusedBy: refusedBy.map(place),
           retryAfterMs: retryAfterMs ?? null,
-          standing: toWire(standing),
+          standings: admission.standings().map(toWire),
           asked,
         },
       ]);
@@ -287,16 +287,17 @@ const lost = () =>
 
 function refusalOf(
   charges: readonly Charge[],
-  { law, refusedBy, retryAfterMs, standing, asked }: LimitsAnswer['refused'][number][1],
+  { law, refusedBy, retryAfterMs, standings: wire, asked }: LimitsAnswer['refused'][number][1],
 ): Refusal {
-  const refusing = charges[law]!.law;
+  const standings = wire.map((one, place) => fromWire(charges[place]!.law, one));
   return {
     admitted: false,
-    law: refusing,
+    law: charges[law]!.law,
     retryAfterMs: retryAfterMs ?? undefined,
-    standing: fromWire(refusing, standing),
+    standing: standings[law]!,
     asked,
     refusedBy: refusedBy.map((place) => charges[place]!.law),
+    standings: () => standings,
   };
 }
 

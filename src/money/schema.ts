@@ -178,6 +178,8 @@ export interface SpendNames {
 /** What reads what was spent. Values are named as in the SQL, without `$`. */
 export interface SpendReader {
   readonly names: SpendNames;
+  /** True: each question is a trip, and holds up nothing here. Left out: long answers are read in pieces. */
+  readonly remote?: true;
   /** @throws SQLiteError, or GatewayError where the shared database is away */
   all<Row>(
     sql: string,

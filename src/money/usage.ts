@@ -261,10 +261,13 @@ async function addTotals(reader: SpendReader, query: UsageQuery, groups: Groups)
   const labels = typeof by === 'object' ? await labelValues(reader, by.label) : undefined;
   const column = labels === undefined ? (by as string) : 'labels';
   // What was taken back leaves groups of nothing.
-  const sql = `SELECT ${column} AS name, ${bucketOf(step, names)} AS bucket, ${SUMS} FROM ${names.totals} WHERE span = $span AND start >= $from AND start < $to${mineOf(query)} GROUP BY bucket, ${column} HAVING sum(tries) <> 0`;
+  const sql = (where: string) =>
+    `SELECT ${column} AS name, ${bucketOf(step, names)} AS bucket, ${SUMS} FROM ${names.totals} WHERE (${where})${mineOf(query)} GROUP BY bucket, ${column} HAVING sum(tries) <> 0`;
   const largest = step === 'hour' ? HOUR : step === 'day' ? DAY : MONTH;
-  for (const part of segments(from, to, largest)) {
-    for (const row of await reader.all<Summed>(sql, { ...part, ...valuesOf(query) })) {
+  const parts = segments(from, to, largest);
+  for (const asked of reader.remote ? [parts] : parts.map((part) => [part])) {
+    const { where, values } = withinParts(asked);
+    for (const row of await reader.all<Summed>(sql(where), { ...values, ...valuesOf(query) })) {
       const { name, bucket } = row;
       groups.add(
         labels === undefined ? String(name) : (labels.get(Number(name)) ?? null),
@@ -274,6 +277,20 @@ async function addTotals(reader: SpendReader, query: UsageQuery, groups: Groups)
     }
     await rests.rest();
   }
+}
+
+/** The rows of these parts of the time, in SQL. */
+function withinParts(parts: readonly Segment[]) {
+  const where = parts.map((_, i) => `span = $span${i} AND start >= $from${i} AND start < $to${i}`);
+  const values = parts.flatMap(({ span, from, to }, i) => [
+    [`span${i}`, span],
+    [`from${i}`, from],
+    [`to${i}`, to],
+  ]);
+  return {
+    where: where.join(' OR '),
+    values: Object.fromEntries(values) as Readonly<Record<string, number>>,
+  };
 }
 
 /**

@@ -70,7 +70,6 @@ function copied(
   words: string,
   more: ErrorDetails,
 ): GatewayError {
-  const { status, param, code, retryAfter, details, fromUpstream, retryable, cause } = error;
-  const fields = { status, param, code, retryAfter, details, fromUpstream, retryable, cause };
-  return new GatewayError(kind, words, { ...fields, ...more });
+  // Of an error, the cause alone is no member that a spread takes along.
+  return new GatewayError(kind, words, { ...error, cause: error.cause, ...more });
 }

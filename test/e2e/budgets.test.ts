@@ -108,6 +108,7 @@ for (const workers of [1, 2]) {
             for (const { answer, text } of refused) {
               expect(answer.status).toBe(status);
               expect(answer.headers.get('x-should-retry')).toBe(isGemini ? null : 'false');
+              expect(answer.headers.get('x-hopgate-budget-remaining-usd')).toBe('0');
               expect(JSON.parse(text)).toMatchObject({
                 error: isGemini ? { status: type } : { type },
               });

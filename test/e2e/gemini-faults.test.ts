@@ -13,6 +13,7 @@ import {
   say,
   startFakeUpstream,
 } from '../support/fake-upstream/index.ts';
+import { type RawAnswer, rawPost } from '../support/raw-http.ts';
 import { ALL_PROTOCOLS, PROTOCOLS, plainRequest, VIA } from './clients.ts';
 
 const KEY = 'sk-door-0123456789';
@@ -58,36 +59,18 @@ const formsOf = (client: FakeProtocol): readonly Form[] =>
   client === 'google-gemini' ? FORMS : ['whole', 'sse'];
 const HI = JSON.stringify({ contents: [{ role: 'user', parts: [{ text: 'hi' }] }] });
 
-interface Seen {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly text: string;
-  /** The connection was reset. */
-  readonly broken: boolean;
-}
-
-async function send(
+const send = (
   url: string,
   body: string,
-  headers: Record<string, string> = {},
-): Promise<Seen> {
-  const response = await fetch(url, {
-    method: 'POST',
-    body,
-    headers: { 'content-type': 'application/json', 'anthropic-version': '2023-06-01', ...headers },
+  headers: Readonly<Record<string, string>> = {},
+): Promise<RawAnswer> =>
+  rawPost(url, body, {
+    'content-type': 'application/json',
+    'anthropic-version': '2023-06-01',
+    ...headers,
   });
-  let text = '';
-  let broken = false;
-  try {
-    const decoder = new TextDecoder();
-    for await (const chunk of response.body ?? []) text += decoder.decode(chunk, { stream: true });
-  } catch {
-    broken = true;
-  }
-  return { status: response.status, headers: response.headers, text, broken };
-}
 
-function ask(client: FakeProtocol, vendor: FakeProtocol, form: Form): Promise<Seen> {
+function ask(client: FakeProtocol, vendor: FakeProtocol, form: Form): Promise<RawAnswer> {
   if (client === 'google-gemini') {
     return send(`${gateway.url}/v1beta/models/${VIA[vendor]}:${METHODS[form]}`, HI);
   }
@@ -103,7 +86,7 @@ interface GoogleError {
 }
 
 /** The error of a whole answer, whose shape is that of the client's protocol. */
-function errorOf(client: FakeProtocol, { text, status }: Seen): { message: string } {
+function errorOf(client: FakeProtocol, { text, status }: RawAnswer): { message: string } {
   const body = JSON.parse(text) as { type?: string; error: Record<string, unknown> };
   const { error } = body;
   expect(typeof error.message).toBe('string');

@@ -2,8 +2,9 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import type { UsageReport } from '../../src/limits/usage-report.ts';
-import { startGateway, threeProviders } from '../support/binary.ts';
-import { type FakeUpstream, startFakeUpstream } from '../support/fake-upstream/index.ts';
+import { allProviders, startGateway, threeProviders } from '../support/binary.ts';
+import { type FakeUpstream, say, startFakeUpstream } from '../support/fake-upstream/index.ts';
+import { ResponsesSocket } from '../support/responses-socket.ts';
 
 setDefaultTimeout(60_000);
 
@@ -14,6 +15,22 @@ beforeAll(async () => {
 afterAll(() => upstream.stop());
 
 const KEY = 'key-of-the-build-server';
+
+const messages = [{ role: 'user', content: 'hi' }];
+const contents = [{ role: 'user', parts: [{ text: 'hi' }] }];
+const SURFACES = [false, true].flatMap((stream) => {
+  const call = stream ? 'streamGenerateContent?alt=sse' : 'generateContent';
+  return [
+    ['chat', '/v1/chat/completions', { messages, stream }],
+    ['responses', '/v1/responses', { input: 'hi', stream }],
+    ['messages', '/v1/messages', { messages, max_tokens: 50, stream }],
+    ['gemini', `/v1beta/models/via-chat:${call}`, { contents }],
+  ].map(([name, path, body]) => ({
+    name: `${name}${stream ? '-stream' : ''}`,
+    path: path as string,
+    body: { model: 'via-chat', ...(body as object) },
+  }));
+});
 
 const config = (workers: number) =>
   threeProviders(upstream, {
@@ -73,5 +90,69 @@ for (const workers of [1, 2]) {
         expect(await gateway.stop()).toBe(0);
       }
     });
+
+    test('a refusal says what is left, in each protocol, whole, streamed and over WebSocket', async () => {
+      upstream.answerWith(() => say('hello'));
+      const keyOf = (surface: string) => `key-of-the-${surface}`;
+      const gateway = await startGateway({
+        ...allProviders(upstream),
+        workers,
+        auth: {
+          keys: [...SURFACES.map(({ name }) => name), 'socket'].map((name) => ({
+            name,
+            key: keyOf(name),
+            limits: { requests_per_minute: 1, tokens_per_minute: 1_000_000 },
+            budgets: [{ usd: 5, per: 'day' }],
+          })),
+        },
+      });
+      try {
+        for (const { name, path, body } of SURFACES) {
+          const ask = () =>
+            fetch(gateway.url + path, {
+              method: 'POST',
+              headers: {
+                authorization: `Bearer ${keyOf(name)}`,
+                'content-type': 'application/json',
+                connection: 'close',
+              },
+              body: JSON.stringify(body),
+            });
+          const first = await ask();
+          expect([name, first.status, await first.text()]).toEqual([
+            name,
+            200,
+            expect.stringContaining('hello'),
+          ]);
+          const { status, headers } = await ask();
+          expect([name, status]).toEqual([name, 429]);
+          expectLeft(Object.fromEntries(headers));
+        }
+        const socket = await ResponsesSocket.open(gateway.url, {
+          authorization: `Bearer ${keyOf('socket')}`,
+        });
+        socket.create({ model: 'via-chat', input: 'hi' });
+        expect((await socket.last()).type).toBe('response.completed');
+        socket.create({ model: 'via-chat', input: 'hi' });
+        const frame = await socket.last(1);
+        expect(frame).toMatchObject({ type: 'error', status: 429 });
+        expectLeft(frame.headers as Record<string, string>);
+        socket.close();
+      } finally {
+        expect(await gateway.stop()).toBe(0);
+      }
+    });
+  });
+}
+
+function expectLeft(headers: Readonly<Record<string, string>>): void {
+  expect(headers).toMatchObject({
+    'retry-after': expect.stringMatching(/^[1-6]?\d$/),
+    'x-ratelimit-limit-requests': '1',
+    'x-ratelimit-remaining-requests': '0',
+    'x-ratelimit-reset-requests': expect.stringMatching(/^([1-5]?\d(\.\d+)?s|1m0s)$/),
+    'x-ratelimit-limit-tokens': '1000000',
+    'x-ratelimit-remaining-tokens': expect.stringMatching(/^(999\d{3}|1000000)$/),
+    'x-hopgate-budget-remaining-usd': '5',
   });
 }

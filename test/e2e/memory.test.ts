@@ -326,7 +326,9 @@ test('after kill -9, every acknowledged event is stored whole and the file is so
         answered.add(own);
       }
     });
-    await Bun.sleep(150 + round * 100);
+    const before = answered.size;
+    while (answered.size < before + 5) await Bun.sleep(5);
+    await Bun.sleep(round * 100);
     gateway.signal('SIGKILL');
     await dead;
     await Promise.all(writers);

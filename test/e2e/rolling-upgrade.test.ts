@@ -170,6 +170,13 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('two versions at once', () => {
 
     if (objects === undefined) return;
     await until(async () => {
+      // The table is made with the first upload.
+      const [table] = await reader.query<{ there: boolean }>(
+        "SELECT to_regclass('hopgate.samples') IS NOT NULL AS there",
+        [],
+        LONG,
+      );
+      if (table?.there !== true) return false;
       const rows = await reader.query<{ count: number }>(
         'SELECT count(*) AS count FROM hopgate.samples',
         [],

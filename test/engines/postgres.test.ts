@@ -111,6 +111,44 @@ describe.skipIf(!HAS_POSTGRES)('Postgres', () => {
     expect(rows.map(([row]) => row!.n)).toEqual(Array.from({ length: 20 }, (_, i) => i));
   });
 
+  test.each(HAS_BOUNCER ? ['Postgres', 'PgBouncer'] : ['Postgres'])(
+    'a query that %s ends at its time is the caller’s, and the connection is as before',
+    async (name) => {
+      const bouncer = name === 'PgBouncer' ? await startBouncer(server) : undefined;
+      const { database } = open(bouncer?.url);
+      const slow = () => failure(database.query('SELECT pg_sleep($1)', [60], LONG, 50));
+      const limit = async (stopMs?: number) =>
+        (
+          await database.query<{ n: string }>(
+            "SELECT current_setting('statement_timeout') AS n",
+            [],
+            LONG,
+            stopMs,
+          )
+        )[0]!.n;
+      const others = Array.from({ length: 20 }, (_unused, i) =>
+        database.query<{ n: number }>('SELECT $1::int AS n', [i], LONG, LONG),
+      );
+      expect(await slow()).toMatchObject({ code: '57014' });
+      expect((await Promise.all(others)).map(([row]) => row!.n)).toEqual(
+        Array.from({ length: 20 }, (_unused, i) => i),
+      );
+      expect(database.state.status).toBe('up');
+      const { trips } = database.state;
+      expect(await limit(4000.5)).toBe('4001ms');
+      expect(database.state.trips).toBe(trips + 1);
+      for (let i = 0; i < 20; i++) expect(await limit()).toBe('0');
+      const [{ open: left }] = (await database.query<{ open: number }>(
+        "SELECT count(*) AS open FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'",
+        [],
+        LONG,
+      )) as [{ open: number }];
+      expect(left).toBe(0);
+      await database.close();
+      await bouncer?.stop();
+    },
+  );
+
   test('backends that are ended, a server that is killed and comes back', async () => {
     const { database } = open();
     await number(database);
@@ -131,12 +169,15 @@ describe.skipIf(!HAS_POSTGRES)('Postgres', () => {
   test('a network that swallows everything, and connections that are cut', async () => {
     const { database } = open(`postgres://hopgate@127.0.0.1:${proxy.port}/postgres`);
     await number(database);
-    proxy.silent = true;
-    expect(await failure(number(database, 200))).toBeInstanceOf(EngineAway);
-    proxy.silent = false;
-    proxy.cut();
-    await until(() => database.state.status === 'up');
-    expect(await number(database)).toBe(7);
+    for (const stopMs of [undefined, 200]) {
+      proxy.silent = true;
+      const asked = database.query('SELECT 7 AS n', [], 200, stopMs);
+      expect(await failure(asked)).toBeInstanceOf(EngineAway);
+      proxy.silent = false;
+      proxy.cut();
+      await until(() => database.state.status === 'up');
+      expect(await number(database)).toBe(7);
+    }
   });
 
   test('a server that only reads is away until it writes again', async () => {

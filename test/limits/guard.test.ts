@@ -19,6 +19,7 @@ import { durationText } from '../../src/limits/headers.ts';
 import { lawsOf } from '../../src/limits/laws-of.ts';
 import { budgetsReport, usageReport } from '../../src/limits/usage-report.ts';
 import { remedyForError } from '../../src/upstream/classify.ts';
+import { maskedError } from '../../src/upstream/vendor-error.ts';
 
 const NOW = Date.parse('2026-06-10T10:00:00Z');
 
@@ -137,6 +138,68 @@ describe('an exchange under limits', () => {
       'ci tokens_per_minute',
       'ci requests_per_minute',
     ]);
+  });
+
+  test('a refusal says what is left of every law, as an answer does', () => {
+    const { open } = gate();
+    const principal = key({
+      limits: { requestsPerMinute: 2, tokensPerMinute: 1000 },
+      budgets: [budget()],
+    });
+    const first = open(principal)!;
+    first.reserve({ tokens: 800, nanoUsd: 4e9 });
+    // Of a try: what it asked for is more than is left, and all that is left stays.
+    const tokens = errorOf(() => first.reserve({ tokens: 300, nanoUsd: 1e9 }));
+    expect(tokens.headers).toEqual({
+      'x-ratelimit-limit-tokens': '1000',
+      'x-ratelimit-remaining-tokens': '200',
+      'x-ratelimit-reset-tokens': '48s',
+      'x-hopgate-budget-remaining-usd': '6',
+    });
+    expect(headersOf(first)).toEqual({
+      'x-ratelimit-limit-requests': '2',
+      'x-ratelimit-remaining-requests': '1',
+      'x-ratelimit-reset-requests': '30s',
+      ...tokens.headers,
+    });
+    open(principal);
+    const requests = errorOf(() => open(principal));
+    expect(requests.headers).toEqual({
+      ...tokens.headers,
+      'x-ratelimit-limit-requests': '2',
+      'x-ratelimit-remaining-requests': '0',
+      'x-ratelimit-reset-requests': '1m0s',
+    });
+    first.reserve({ tokens: 1, nanoUsd: 6e9 });
+    const spent = errorOf(() => open(principal));
+    expect(spent.headers).toMatchObject({
+      'x-ratelimit-remaining-tokens': '199',
+      'x-hopgate-budget-remaining-usd': '0',
+    });
+  });
+
+  test.each([
+    ['Chat Completions', openaiChat],
+    ['Responses', openaiResponses],
+    ['Messages', anthropicMessages],
+    ['Gemini', googleGemini],
+  ] as const)('%s: what is left stands beside the headers of the protocol', (_name, codec) => {
+    const { open } = gate();
+    const principal = key({ limits: { requestsPerMinute: 1 }, budgets: [budget()] });
+    open(principal);
+    const error = errorOf(() => open(principal));
+    const own = { requestId: 'req_1', target: undefined, notes: undefined };
+    // Secrets are masked in a copy.
+    for (const one of [error, maskedError(error, ['minute'])]) {
+      const { headers } = errorResponse(codec, one, own);
+      expect(Object.fromEntries([...headers])).toMatchObject({
+        'retry-after': '60',
+        'x-ratelimit-limit-requests': '1',
+        'x-ratelimit-remaining-requests': '0',
+        'x-ratelimit-reset-requests': '1m0s',
+        'x-hopgate-budget-remaining-usd': '10',
+      });
+    }
   });
 
   test('a budget: reserved, settled, refused with what is spent and when it resets', () => {

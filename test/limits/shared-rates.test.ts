@@ -96,7 +96,13 @@ describe.skipIf(!HAS_CACHE)('shared rates', () => {
       { law: narrow, amount: 1 },
     ];
     expect((await rates.admit(both)).admitted).toBe(true);
-    expect((await replica().rates.admit(both)).admitted).toBe(false);
+    const refused = await replica().rates.admit(both);
+    expect(refused.admitted).toBe(false);
+    // Of each law, also of the one that has plenty.
+    const left = refused.standings();
+    expect(left.map(({ law }) => law)).toEqual([wide, narrow]);
+    expect(left[1]!.remaining).toBe(0);
+    expect(left[0]!.remaining).toBeGreaterThan(0);
     const [standing] = await rates.standing([wide]);
     expect(standing!.used).toBe(1);
   });

@@ -75,6 +75,10 @@ describe('limits asked for over a channel', () => {
     const refused = all.find((one) => !one.admitted)!;
     expect(refused).toMatchObject({ asked: 10, standing: { used: 100, held: 100, remaining: 0 } });
     expect((refused as { law: Law }).law.id).toBe('w');
+    expect(refused.standings()).toMatchObject([
+      { law: { id: 'r' }, used: 10, remaining: 990 },
+      { law: { id: 'w' }, used: 100, remaining: 0 },
+    ]);
     // One turn of the event loop is one message.
     expect(channels.map(({ messages }) => messages)).toEqual([1, 1]);
     expect(local.standing([rate])[0]!.used).toBe(10);

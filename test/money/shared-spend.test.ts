@@ -16,8 +16,10 @@ import {
   openSharedSpend,
   type SharedSpend,
   type SharedSpendOptions,
+  sharedSpendReader,
 } from '../../src/money/shared/open-shared.ts';
 import { NO_TOKENS, type SpendRow } from '../../src/money/spend.ts';
+import { readUsageQuery, usageBy } from '../../src/money/usage.ts';
 import {
   type DatabaseServer,
   HAS_POSTGRES,
@@ -439,6 +441,25 @@ describe.skipIf(!HAS_POSTGRES)('shared spend', () => {
     const lines = csv.trimEnd().split('\r\n');
     expect(lines[0]).toEndWith(',trace_id,replica');
     expect(lines).toHaveLength(61);
+  });
+
+  test('totals over hours, days and months are one trip, and whole', async () => {
+    const one = replica('trips');
+    const from = Date.UTC(2026, 8, 20, 5);
+    for (let time = from; time < NOW; time += 5 * 3_600_000) spend(one, rowOf({ time }));
+    await one.read(() => {});
+    const tries = Math.ceil((NOW - from) / (5 * 3_600_000));
+    const reader = sharedSpendReader(database);
+    await reader.all('SELECT 1');
+    for (const step of [undefined, 'month', 'day']) {
+      const all: Record<string, string | undefined> = { from: new Date(from).toISOString(), step };
+      const query = readUsageQuery((name) => all[name], NOW);
+      const { trips } = database.state;
+      const groups = await usageBy(reader, query);
+      expect(database.state.trips).toBe(trips + 1);
+      const found = groups.reduce((sum, { sums }) => sum + sums.tries, 0);
+      expect([step, found]).toEqual([step, tries]);
+    }
   });
 
   test('a cursor of a file is refused, and none of a page is lost by it', async () => {

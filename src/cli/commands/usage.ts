@@ -1,19 +1,12 @@
 /** `hopgate usage`: what was used and spent, by key, model, target, session or label, from the file of spend. */
 
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import { readConfigFile } from '../../config/load.ts';
 import { GatewayError } from '../../conversation/errors.ts';
-import { openEngines } from '../../engines/open-engines.ts';
 import { usdText } from '../../lib/text/usd.ts';
 import { readRowsQuery, spendCsv } from '../../money/rows.ts';
-import type { SpendReader } from '../../money/schema.ts';
-import { sharedSpendReader } from '../../money/shared/open-shared.ts';
-import { openSpendReader } from '../../money/spend-store.ts';
 import { readUsageQuery, type UsageGroup, usageBy, usageJson } from '../../money/usage.ts';
 import type { CommandSpec, Invocation } from '../command.ts';
-import { loadForCommand, reportProblems } from '../load-config.ts';
 import { jsonOption } from '../shared-options.ts';
+import { openSpend } from '../spend-to-read.ts';
 import { fittingTable } from '../terminal.ts';
 
 export const USAGE: CommandSpec = {
@@ -61,8 +54,6 @@ export const USAGE: CommandSpec = {
   run: runUsage,
 };
 
-type Opened = SpendReader & { close(): void | Promise<void> };
-
 async function runUsage(invocation: Invocation): Promise<number> {
   const { text, flag, io, out, err } = invocation;
   const parameters: Readonly<Record<string, string | undefined>> = {
@@ -74,7 +65,7 @@ async function runUsage(invocation: Invocation): Promise<number> {
   };
   const now = Date.now();
   const query = readUsageQuery((name) => parameters[name], now);
-  const reader = await openReader(invocation);
+  const reader = await openSpend(invocation);
   if (typeof reader === 'number') return reader;
   try {
     if (flag('csv')) {
@@ -84,9 +75,17 @@ async function runUsage(invocation: Invocation): Promise<number> {
       return 0;
     }
     const groups = await usageBy(reader, query);
-    if (flag('json')) out.line(JSON.stringify(usageJson(query, groups), null, 2));
-    else if (groups.length === 0) err.line('Nothing was used in this time.');
-    else for (const line of tableOf(groups, query.step !== undefined, out.columns)) out.line(line);
+    const ids = query.by === 'key' ? groups.flatMap(({ name }) => name ?? []) : [];
+    const names = await reader.keyNames(ids);
+    if (flag('json')) {
+      const nameOf = (id: string) => names.get(id);
+      out.line(JSON.stringify(usageJson(query, groups, { nameOf }), null, 2));
+    } else if (groups.length === 0) {
+      err.line('Nothing was used in this time.');
+    } else {
+      const lines = tableOf(groups, query.step !== undefined, names, out.columns);
+      for (const line of lines) out.line(line);
+    }
     return 0;
   } catch (thrown) {
     if (!(thrown instanceof GatewayError)) throw thrown;
@@ -97,49 +96,19 @@ async function runUsage(invocation: Invocation): Promise<number> {
   }
 }
 
-/** What is read: the shared database or the file. A number: the exit code, and why was said. */
-async function openReader(invocation: Invocation): Promise<Opened | number> {
-  const { io, err } = invocation;
-  const loaded = await loadForCommand(invocation);
-  // Without knowing where spend is, the file of this machine would pass for all of it.
-  if (!loaded.ok && mentionsDatabase(loaded.file)) {
-    reportProblems(invocation, loaded);
-    return 1;
-  }
-  if (loaded.ok && loaded.config.engines.database !== undefined) {
-    const { database } = loaded.config.engines;
-    const engines = openEngines({ database, onError: 'local', seal: [] }, () => {});
-    return { ...sharedSpendReader(engines.database!), close: () => engines.close() };
-  }
-  const path = join(io.environment.home, 'state', 'spend.db');
-  if (!existsSync(path)) {
-    err.line(`Nothing was spent yet: there is no ${path}.`);
-    return 0;
-  }
-  try {
-    return openSpendReader(path);
-  } catch (thrown) {
-    const why = thrown instanceof Error ? thrown.message : String(thrown);
-    err.line(`${path} cannot be read: ${why}`);
-    return 1;
-  }
-}
-
-/** Without one, a configuration with problems (a key that only the service has) keeps nobody from the file. */
-function mentionsDatabase(file: string | undefined): boolean {
-  const text = file === undefined ? undefined : readConfigFile(file);
-  return typeof text === 'string' && /\bdatabase\b/.test(text);
-}
-
 function tableOf(
   groups: readonly UsageGroup[],
   steps: boolean,
+  names: ReadonlyMap<string, string>,
   columns: number | undefined,
 ): readonly string[] {
-  const head = ['NAME', 'TRIES', 'INPUT', 'CACHED', 'OUTPUT', 'COST USD', 'UNPRICED', 'ESTIMATED'];
+  const sums = ['TRIES', 'INPUT', 'CACHED', 'OUTPUT', 'COST USD', 'UNPRICED', 'ESTIMATED'];
+  const named = names.size > 0;
+  const shown = (name: string | null) => (name === null || name === '' ? '–' : name);
   const rows = groups.map(({ name, start, sums }) => [
     ...(steps ? [new Date(start!).toISOString().slice(0, 16)] : []),
-    name === null || name === '' ? '–' : name,
+    shown(names.get(name ?? '') ?? name),
+    ...(named ? [shown(name)] : []),
     String(sums.tries),
     String(sums.input + sums.cache_write),
     String(sums.cache_read),
@@ -148,8 +117,9 @@ function tableOf(
     String(sums.unpriced),
     String(sums.estimated),
   ]);
-  return fittingTable(rows, steps ? ['FROM', ...head] : head, columns, {
-    spare: ['ESTIMATED', 'UNPRICED', 'CACHED'],
+  const head = [...(steps ? ['FROM'] : []), 'NAME', ...(named ? ['KEY'] : []), ...sums];
+  return fittingTable(rows, head, columns, {
+    spare: ['ESTIMATED', 'UNPRICED', 'CACHED', 'KEY'],
     cut: { NAME: 20 },
   });
 }

@@ -102,7 +102,16 @@ export interface SqlReader {
 }
 
 export interface Sql extends Engine {
-  query<Row>(sql: string, values: readonly SqlValue[], deadlineMs: number): Promise<readonly Row[]>;
+  /**
+   * One trip.
+   * @param stopMs the server ends the query after so long (`57014`), which is no sign that it is away
+   */
+  query<Row>(
+    sql: string,
+    values: readonly SqlValue[],
+    deadlineMs: number,
+    stopMs?: number,
+  ): Promise<readonly Row[]>;
   /** All of it or nothing. What `work` throws undoes everything. */
   transaction<T>(work: (inside: SqlReader) => Promise<T>, deadlineMs: number): Promise<T>;
 }

@@ -94,7 +94,7 @@ export class LocalLimits implements OwnLimits {
     const states: State[] = [];
     for (const { law } of charges) states.push(this.#stateOf(law, now));
     if (this.#bank !== undefined) this.#drawFor(charges, states, wall, now);
-    let refusal: Refusal | undefined;
+    let refusal: Omit<Refusal, 'standings'> | undefined;
     let longest = 0;
     for (let i = 0; i < charges.length; i++) {
       const charge = charges[i]!;
@@ -111,7 +111,8 @@ export class LocalLimits implements OwnLimits {
         refusal = refused(state, charge, wait, wall, now, refusedBy);
       } else refusal = { ...refusal, refusedBy };
     }
-    return refusal ?? this.#taken(charges, states, wall, now);
+    if (refusal === undefined) return this.#taken(charges, states, wall, now);
+    return { ...refusal, standings: () => this.standingsNow(states) };
   }
 
   standing(laws: readonly Law[]): readonly Standing[] {
@@ -334,7 +335,7 @@ export class LocalLimits implements OwnLimits {
     if (reached > 0) this.#report(law, period, reached);
   }
 
-  /** For tickets alone. */
+  /** For tickets and refusals alone. */
   standingsNow(states: readonly State[]): readonly Standing[] {
     const wall = this.#clock.wall();
     const now = this.#clock.monotonic();
@@ -440,7 +441,7 @@ const refused = (
   wall: number,
   now: number,
   refusedBy: readonly Law[],
-): Refusal => ({
+): Omit<Refusal, 'standings'> => ({
   admitted: false,
   law,
   retryAfterMs: Number.isFinite(wait) ? wait : undefined,

@@ -78,7 +78,26 @@ function joined(
   giveBack(admissions);
   const wait = ({ retryAfterMs }: Refusal) => retryAfterMs ?? Number.POSITIVE_INFINITY;
   const [longest] = refusals.toSorted((a, b) => wait(b) - wait(a));
-  return { ...longest!, refusedBy: refusals.flatMap(({ refusedBy }) => refusedBy) };
+  return {
+    ...longest!,
+    refusedBy: refusals.flatMap(({ refusedBy }) => refusedBy),
+    standings: () => standingsOf(admissions, positions),
+  };
+}
+
+/** The standings of all parts, each at its place. */
+function standingsOf(
+  parts: readonly Admission[],
+  positions: readonly (readonly number[])[],
+): readonly Standing[] {
+  const all: Standing[] = [];
+  parts.forEach((part, i) => {
+    const found = part.standings();
+    positions[i]!.forEach((position, j) => {
+      all[position] = found[j]!;
+    });
+  });
+  return all;
 }
 
 class JoinedTicket implements Ticket {
@@ -104,13 +123,6 @@ class JoinedTicket implements Ticket {
   }
 
   standings(): readonly Standing[] {
-    const all: Standing[] = [];
-    this.#tickets.forEach((ticket, i) => {
-      const found = ticket.standings();
-      this.#positions[i]!.forEach((position, j) => {
-        all[position] = found[j]!;
-      });
-    });
-    return all;
+    return standingsOf(this.#tickets, this.#positions);
   }
 }

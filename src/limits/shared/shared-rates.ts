@@ -492,13 +492,16 @@ function refusalOf(
   if (longest === 0) return undefined;
   const place = waits.indexOf(longest);
   const { law, amount } = charges[place]!;
+  const standingOf = (i: number) =>
+    states[i]!.standing(waits[i]! > 0 ? Math.max(1, charges[i]!.amount) - 1 : undefined);
   return {
     admitted: false,
     law,
     retryAfterMs: Number.isFinite(longest) ? longest : undefined,
-    standing: states[place]!.standing(Math.max(1, amount) - 1),
+    standing: standingOf(place),
     asked: amount,
     refusedBy: charges.filter((_, i) => waits[i]! > 0).map((charge) => charge.law),
+    standings: () => charges.map((_, i) => standingOf(i)),
   };
 }
 

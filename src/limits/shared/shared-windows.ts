@@ -554,6 +554,7 @@ function refusalOf(
     standing: leases[place]!.standing(wall),
     asked: charges[place]!.amount,
     refusedBy: refusing.map((i) => charges[i]!.law),
+    standings: () => leases.map((lease) => lease.standing(wall)),
   };
 }
 

@@ -31,16 +31,14 @@ export function sharedReader(database: Sql, ready: () => Promise<void>): Require
     const { text, values } = numbered(sql, named);
     try {
       await ready();
-      return await database.transaction(async (inside) => {
-        await inside.query(`SET LOCAL statement_timeout = ${STATEMENT_MS}`, []);
-        return inside.query<Row>(text, values);
-      }, DEADLINE_MS);
+      return await database.query<Row>(text, values, DEADLINE_MS, STATEMENT_MS);
     } catch (thrown) {
       throw asUnavailable(thrown);
     }
   }
   return {
     names: NAMES,
+    remote: true,
     all,
     async *scan({ from, to, filters, before, beforeTime = to, limit }: RowsQuery) {
       const conditions = Object.keys(filters).map((name) => ` AND s.${name} = $${name}`);
@@ -64,7 +62,7 @@ export function sharedReader(database: Sql, ready: () => Promise<void>): Require
 /** `$name` becomes `$1`; each name is one value. */
 function numbered(sql: string, named: Readonly<Record<string, string | number>>) {
   const places = new Map<string, number>();
-  const text = sql.replaceAll(/\$([a-z_]+)/g, (_, name: string) => {
+  const text = sql.replaceAll(/\$([a-z_]\w*)/g, (_, name: string) => {
     const place = places.get(name) ?? places.size + 1;
     places.set(name, place);
     return `$${place}`;

@@ -334,7 +334,12 @@ END;
 $$;
 `;
 
-export const SHARED_SPEND: readonly string[] = [FIRST, MOVES, KEPT];
+/** A report of a month takes as long as starting processes for it, and other queries need the cores. */
+const SERIAL = `
+ALTER TABLE hopgate.spend_totals SET (parallel_workers = 0);
+`;
+
+export const SHARED_SPEND: readonly string[] = [FIRST, MOVES, KEPT, SERIAL];
 
 /** Of the entries of one machine. */
 export const SPOOL_LOCK = 7_496_232;

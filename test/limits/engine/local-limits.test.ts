@@ -237,7 +237,9 @@ describe('a window', () => {
     };
     expect(ticket.standings()).toEqual([standing]);
     expect(limits.standing([law])).toEqual([standing]);
-    expect(refused(limits, { law, amount: 36 })).toEqual({
+    const { standings, ...refusal } = refused(limits, { law, amount: 36 });
+    expect(standings()).toEqual([standing]);
+    expect(refusal).toEqual({
       admitted: false,
       law,
       retryAfterMs: 11 * 3_600_000,

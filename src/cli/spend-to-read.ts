@@ -1,0 +1,92 @@
+/** What commands read about spend, and the names of its keys: of the shared database, or of the files of this machine. */
+
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { readConfigFile } from '../config/load.ts';
+import { openEngines } from '../engines/open-engines.ts';
+import { openKeysToRead } from '../keys/file-key-store.ts';
+import type { KeyChange } from '../keys/key-store.ts';
+import { SharedKeyStore } from '../keys/shared/shared-key-store.ts';
+import { redactText } from '../lib/text/redact.ts';
+import type { SpendReader } from '../money/schema.ts';
+import { sharedSpendReader } from '../money/shared/open-shared.ts';
+import { openSpendReader } from '../money/spend-store.ts';
+import type { Invocation } from './command.ts';
+import { loadForCommand, reportProblems } from './load-config.ts';
+
+export interface SpendToRead extends SpendReader {
+  /**
+   * Names by id of those of these keys that were made at run time, revoked ones too. None where the keys cannot be
+   * read, which is said on stderr: a report is complete without them.
+   */
+  keyNames(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  close(): void | Promise<void>;
+}
+
+/** What is read: the shared database or the file. A number: the exit code, and why was said. */
+export async function openSpend(invocation: Invocation): Promise<SpendToRead | number> {
+  const { io, err } = invocation;
+  const loaded = await loadForCommand(invocation);
+  // Without knowing where spend is, the file of this machine would pass for all of it.
+  if (!loaded.ok && mentionsDatabase(loaded.file)) {
+    reportProblems(invocation, loaded);
+    return 1;
+  }
+  if (loaded.ok && loaded.config.engines.database !== undefined) {
+    const { database } = loaded.config.engines;
+    const engines = openEngines({ database, onError: 'local', seal: [] }, () => {});
+    return {
+      ...sharedSpendReader(engines.database!),
+      keyNames: namesFrom((ids) => new SharedKeyStore(engines.database!).many(ids), err),
+      close: () => engines.close(),
+    };
+  }
+  const { home } = io.environment;
+  const path = join(home, 'state', 'spend.db');
+  if (!existsSync(path)) {
+    err.line(`Nothing was spent yet: there is no ${path}.`);
+    return 0;
+  }
+  try {
+    const keyNames = namesFrom((ids) => keysOfFile(join(home, 'state', 'keys.db'), ids), err);
+    return { ...openSpendReader(path), keyNames };
+  } catch (thrown) {
+    const why = thrown instanceof Error ? thrown.message : String(thrown);
+    err.line(`${path} cannot be read: ${why}`);
+    return 1;
+  }
+}
+
+function keysOfFile(path: string, ids: readonly string[]): readonly KeyChange[] {
+  const file = openKeysToRead(path);
+  try {
+    return file?.many(ids) ?? [];
+  } finally {
+    file?.close();
+  }
+}
+
+/** A key of the configuration has its name for an id, and a person has no other name. */
+const namesFrom =
+  (
+    many: (ids: readonly string[]) => readonly KeyChange[] | Promise<readonly KeyChange[]>,
+    err: Invocation['err'],
+  ): SpendToRead['keyNames'] =>
+  async (ids) => {
+    const made = new Set(ids.filter((id) => id.startsWith('hk_')));
+    if (made.size === 0) return new Map();
+    try {
+      const found = await many([...made]);
+      return new Map(found.map(({ record }) => [record.id, record.name]));
+    } catch (thrown) {
+      const why = thrown instanceof Error ? thrown.message : String(thrown);
+      err.line(`Keys are shown by their ids alone: ${redactText(why).text}`);
+      return new Map();
+    }
+  };
+
+/** Without one, a configuration with problems (a key that only the service has) keeps nobody from the file. */
+function mentionsDatabase(file: string | undefined): boolean {
+  const text = file === undefined ? undefined : readConfigFile(file);
+  return typeof text === 'string' && /\bdatabase\b/.test(text);
+}
