@@ -1,7 +1,4 @@
-/**
- * Makes the pictures of the page from the real page: `npm run build`, then `npx bun scripts/pictures.ts` for README and
- * manual, or `npx bun scripts/pictures.ts --every FOLDER` for every view and some pages of the manual at three widths.
- */
+/** Makes the pictures of the page from the real page: those of the manual, or with `--every FOLDER` every view at three widths. */
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
