@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Secret } from '../../src/config/secret.ts';
 import { PostgresDatabase } from '../../src/engines/postgres.ts';
+import type { Clock } from '../../src/limits/engine/local-limits.ts';
 import { SYSTEM_CLOCK } from '../../src/limits/kept-limits.ts';
 import type { Admission, Ticket, WindowLaw } from '../../src/limits/limits.ts';
 import { SharedWindows } from '../../src/limits/shared/shared-windows.ts';
@@ -32,13 +33,21 @@ describe.skipIf(!HAS_POSTGRES)('shared windows', () => {
     await server.stop();
   });
 
-  function replica({ port = server.port, sessionMs }: { port?: number; sessionMs?: number } = {}) {
+  function replica({
+    port = server.port,
+    sessionMs,
+    clock = SYSTEM_CLOCK,
+  }: {
+    port?: number;
+    sessionMs?: number;
+    clock?: Clock;
+  } = {}) {
     const url = `postgres://hopgate@127.0.0.1:${port}/postgres`;
     const database = new PostgresDatabase({ url: new Secret(url) }, () => {});
     const windows = new SharedWindows({
       database,
       replica: crypto.randomUUID(),
-      clock: SYSTEM_CLOCK,
+      clock,
       onReached: ({ mark }) => reached.push(mark),
       ...(sessionMs !== undefined && { sessionMs }),
     });
@@ -90,6 +99,27 @@ describe.skipIf(!HAS_POSTGRES)('shared windows', () => {
     await until(async () => (await counted(law)).spent === 100);
     const refused = await replicas[0]!.windows.admit([{ law, amount: 1 }]);
     expect(refused).toMatchObject({ admitted: false, refusedBy: [law] });
+  });
+
+  test('what is enough for one more request is not split among replicas that all refuse', async () => {
+    let now = 1_000_000;
+    const clock = { wall: () => Date.now(), monotonic: () => now };
+    const [one, other] = [replica({ clock }), replica({ clock })];
+    const law = budget(1000);
+    // Each keeps a part of what its request did not need.
+    ticketOf(await one.windows.admit([{ law, amount: 600 }])).abandon();
+    ticketOf(await other.windows.admit([{ law, amount: 400 }])).abandon();
+    await until(async () => (await counted(law)).held < 600);
+    const ask = ({ windows }: typeof one) => windows.admit([{ law, amount: 1000 }]);
+    let admitted = 0;
+    // Both are asked all the time, for less than the ten seconds after which a lease is given back.
+    for (let round = 0; round < 40 && admitted === 0; round++) {
+      now += 150;
+      const answers = await Promise.all([ask(one), ask(other)]);
+      admitted = answers.filter((answer) => answer.admitted).length;
+      await Bun.sleep(10);
+    }
+    expect(admitted).toBe(1);
   });
 
   test('where there is plenty, requests wait for nothing', async () => {

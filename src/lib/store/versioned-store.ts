@@ -100,6 +100,26 @@ export function openToRead(path: string, busy = 2000): Database {
   return db;
 }
 
+/**
+ * A database as {@link openToRead} opens it, of which a log that was left behind stays as it is: closing a connection
+ * that may write would move it into the file.
+ */
+export function openUnchanged(path: string, busy: number): Database {
+  if (!existsSync(`${path}-wal`)) return openToRead(path, busy);
+  let db: Database | undefined;
+  try {
+    db = new Database(path, { readonly: true, strict: true });
+    db.run(`PRAGMA busy_timeout = ${busy}`);
+    // The first query is what needs the other files.
+    db.query('SELECT 1 FROM sqlite_master LIMIT 1').get();
+    return db;
+  } catch (thrown) {
+    db?.close();
+    if (/CANTOPEN|READONLY/.test(codeOf(thrown))) return openToRead(path, busy);
+    throw thrown;
+  }
+}
+
 /** Is the path a link to a file outside the link's own directory? */
 function leadsOut(path: string): boolean {
   if (!lstatSync(path).isSymbolicLink()) return false;

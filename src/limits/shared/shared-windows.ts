@@ -73,6 +73,8 @@ class Lease {
   others = 0;
   reported = 0;
   ahead = 0;
+  /** What the last request asked for. */
+  charge = 1;
   lastUse = 0;
   refusedAt = Number.NEGATIVE_INFINITY;
   refusedUnits = 0;
@@ -91,7 +93,9 @@ class Lease {
   target(replicas: number): number {
     const { law, spent, used, others, reserved, ahead } = this;
     const left = Math.max(0, law.amount - spent - used - others - reserved);
-    return Math.floor(Math.min(ahead, (left * HELD_AHEAD) / replicas));
+    const most = Math.min(ahead, (left * HELD_AHEAD) / replicas);
+    // A part of a request serves none here, and another replica may lack it.
+    return Math.floor(most / this.charge) * this.charge;
   }
 
   /** With the next draw. @param but what stays */
@@ -292,6 +296,7 @@ export class SharedWindows implements Limits {
       lease.open++;
       lease.lastUse = now;
       lease.ahead = Math.max(lease.ahead * 0.9, aheadOf(lease.law, amount));
+      lease.charge = Math.max(1, amount);
     });
     return new WindowsTicket(this, charges, session, leases);
   }
@@ -369,6 +374,7 @@ export class SharedWindows implements Limits {
         const need = soft === true ? 0 : Math.max(1, amount);
         wanting.set(lease, (wanting.get(lease) ?? 0) + need);
         lease.ahead = Math.max(lease.ahead, aheadOf(lease.law, amount));
+        lease.charge = Math.max(1, amount);
       }
     }
     for (const lease of session.leases.values()) {
@@ -383,14 +389,24 @@ export class SharedWindows implements Limits {
       this.#waiting.unshift(...waiting);
       return;
     }
+    const refusing = new Set<Lease>();
     for (const one of waiting) {
-      if (isAnswered) this.#decide(one);
+      if (isAnswered) this.#decide(one, refusing);
       else one.reject(unavailable());
+    }
+    // Replicas that each hold a part of what is left would all refuse.
+    for (const lease of refusing) {
+      lease.ahead = 0;
+      lease.giveBack(0);
+      if (lease.freed > 0) this.#flushSoon(0);
     }
   }
 
-  /** After a draw: what cannot be admitted now is refused. */
-  #decide({ charges, resolve }: Waiting): void {
+  /**
+   * After a draw: what cannot be admitted now is refused.
+   * @param refusing takes the leases that do not have enough
+   */
+  #decide({ charges, resolve }: Waiting, refusing: Set<Lease>): void {
     const { clock } = this.#options;
     const wall = clock.wall();
     const session = this.#current();
@@ -403,6 +419,7 @@ export class SharedWindows implements Limits {
     charges.forEach(({ amount }, i) => {
       const lease = leases[i]!;
       if (!refusal.refusedBy.includes(lease.law)) return;
+      refusing.add(lease);
       lease.refusedAt = clock.monotonic();
       lease.refusedUnits = Math.max(1, amount);
       if (amount <= lease.law.amount) this.#report(lease, lease.law.amount);
