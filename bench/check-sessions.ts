@@ -100,7 +100,7 @@ async function runSession(
 
 const COMPILER = 'JITWorker';
 const CALM_SHARE = 0.04;
-const MOST_WARM_UPS = 60;
+const MOST_WARM_UPS = 40;
 
 /** Runs sessions until in two of them hardly anything was compiled. */
 async function warmUp(server: Server, dialect: SessionDialect): Promise<void> {

@@ -31,6 +31,8 @@ const COUNTED_MS = 12;
 const MOST_TIMES = 60;
 /** Linear work measures up to 1.2 on a busy machine, n log n up to 1.3, quadratic work 1.7 and more. */
 const LIMIT = 1.5;
+/** No cache makes linear work look like this. */
+const CLEARLY_MORE = 1.8;
 
 async function milliseconds<T>(one: GrowthCase<T>, size: number, runs: number): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
@@ -83,7 +85,7 @@ export async function expectLinear<T>(one: GrowthCase<T>): Promise<void> {
   if (growth.exponent <= LIMIT) return;
   // Where a larger input leaves the processor's cache behind, each byte costs more, once: the next step decides.
   const [, next] = growth.sizes;
-  if (next * STEP <= (one.most ?? MOST)) {
+  if (growth.exponent < CLEARLY_MORE && next * STEP <= (one.most ?? MOST)) {
     const further = await growthAt(one, next);
     if (further.exponent <= LIMIT) return;
     growth = further;
