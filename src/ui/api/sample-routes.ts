@@ -28,7 +28,7 @@ export const sampleRoutes = (context: ApiContext) =>
         const q = query.q?.trim() ?? '';
         const found = q === '' ? undefined : await context.texts.find(q);
         const page = samplesPage(context.store, query, viewer, context.prices, found);
-        return json(found === undefined ? page : { ...page, unread: context.texts.unread() });
+        return json(found === undefined ? page : { ...page, unread: found.unread });
       },
       queryOf(LIST_QUERY),
     )

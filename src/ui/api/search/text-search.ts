@@ -20,6 +20,8 @@ export interface Found {
   readonly ids: readonly string[];
   /** Only the newest texts were looked at: very many fit. */
   readonly partial: boolean;
+  /** Exchanges that were not read yet when the search began: it may have missed them. */
+  readonly unread: number;
   /** The place in the text of an exchange. */
   snippet(id: string): Hit | undefined;
 }
@@ -56,11 +58,6 @@ export class TextSearch {
     });
   }
 
-  /** Exchanges that are not read yet. */
-  unread(): number {
-    return this.#options.store().texts.progress().unread;
-  }
-
   /** Finds exchanges that said all words of `q` in one text; a part between quotes counts as one word. */
   find(q: string): Promise<Found> {
     const now = performance.now();
@@ -78,14 +75,19 @@ export class TextSearch {
   }
 
   async #find(words: readonly string[]): Promise<Found> {
-    if (words.length === 0) return { ids: [], partial: false, snippet: () => undefined };
+    if (words.length === 0) {
+      return { ids: [], partial: false, unread: 0, snippet: () => undefined };
+    }
     const { store } = this.#options;
     const { texts } = store();
+    // Not afterwards: what is read meanwhile is not among the hits.
+    const { unread } = texts.progress();
     const onDisk = await runInSlices(texts.find(words));
     const inMemory = await this.#findRecent(words);
     return {
       ids: [...onDisk.by.keys(), ...inMemory.keys()],
       partial: onDisk.partial,
+      unread,
       snippet(id) {
         const number = onDisk.by.get(id);
         const text = inMemory.get(id) ?? (number === undefined ? undefined : texts.text(number));
