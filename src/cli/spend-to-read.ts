@@ -85,7 +85,7 @@ const namesFrom =
     }
   };
 
-/** Without one, a configuration with problems (a key that only the service has) keeps nobody from the file. */
+/** A configuration with problems (a key that only the service has) does not matter here: the file can be read without it. */
 function mentionsDatabase(file: string | undefined): boolean {
   const text = file === undefined ? undefined : readConfigFile(file);
   return typeof text === 'string' && /\bdatabase\b/.test(text);

@@ -30,7 +30,7 @@ export async function checkMoves(
       else if (compared.missing > 0) missing.push(plural(compared.missing, move.item));
       items += compared?.items ?? 0;
     } catch (thrown) {
-      // That is told of the engine itself.
+      // The check of the engine itself reports it.
       if (thrown instanceof EngineAway) continue;
       const why = redactText(thrown instanceof Error ? thrown.message : String(thrown)).text;
       found.push(finding(ABOUT, 'warn', `${move.name}: ${why}`, COMPARE));

@@ -43,7 +43,7 @@ export function encodeStream(context: ClientContext): ResponsesStreamEncoder {
 export class ResponsesStreamEncoder implements StreamEncoder {
   readonly #context: ClientContext;
   readonly #stream: ItemStream;
-  /** Nobody reads the events: only the response object is wanted. */
+  /** The caller wants only the response object, and no events. */
   readonly #silent: boolean;
   /** Text of events that are not returned yet. */
   #pending = '';

@@ -35,7 +35,7 @@ const TABLES = ['memory_events', 'moved_items', 'erasures'] as const;
 const PAGE = 200;
 const READ_MS = 10_000;
 const WRITE_MS = 20_000;
-/** Events that are written before the planner is told of them the first time; then after twice as many. */
+/** After so many written events the statistics of the planner are renewed, and then each time their number has doubled. */
 const ANALYZE_FIRST = 1000;
 
 /** An event of the source, and what is known of it there. */

@@ -64,7 +64,7 @@ async function toEngines(
   };
 }
 
-/** Names of spaces that are told. */
+/** A message names at most so many spaces. */
 const MOST_NAMES = 5;
 
 /** What is still in the engines of what was copied one way or the other, and removed from the file. */
