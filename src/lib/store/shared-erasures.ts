@@ -36,6 +36,10 @@ CREATE TABLE hopgate.erasures (
 CREATE INDEX erasures_by_seq ON hopgate.erasures (seq)`,
 ];
 
+/** Tables that others write with {@link isErased} need this one. */
+export const erasureTables = (database: Sql): Prepared =>
+  prepared(database, 'erasures', MIGRATIONS);
+
 /** What the database's clock says, in milliseconds since 1970. */
 export const DATABASE_NOW = 'extract(epoch FROM clock_timestamp()) * 1000';
 
@@ -62,7 +66,7 @@ const KEPT_DAYS = 400;
 export class SharedErasures {
   readonly #options: SharedErasuresOptions;
   readonly #listeners = new Set<ErasureListener>();
-  /** Tables that others write with {@link isErased} need this one. */
+  /** {@link erasureTables} */
   readonly prepared: Prepared;
   #position: number;
   readonly #following: Repeating;
@@ -72,7 +76,7 @@ export class SharedErasures {
 
   constructor(options: SharedErasuresOptions) {
     this.#options = options;
-    this.prepared = prepared(options.database, 'erasures', MIGRATIONS);
+    this.prepared = erasureTables(options.database);
     this.#position = readPosition(options.positionPath);
     this.#following = new Repeating({
       work: () => this.#follow(),

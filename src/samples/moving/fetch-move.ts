@@ -5,7 +5,13 @@ import { join } from 'node:path';
 import { isObject, tryParse } from '../../lib/json/json.ts';
 import type { Objects, Sql } from '../../lib/store/engines.ts';
 import { tablesThere } from '../../lib/store/moving/moved-items.ts';
-import { type MovePass, pagedMove, type Standing } from '../../lib/store/moving/paged-move.ts';
+import {
+  type MovePass,
+  pagedMove,
+  removedHere,
+  type Standing,
+  sealedElsewhere,
+} from '../../lib/store/moving/paged-move.ts';
 import { isErased } from '../../lib/store/shared-erasures.ts';
 import type { StateMove } from '../../lib/store/state-move.ts';
 import type { TextSeal } from '../../lib/store/text-seal.ts';
@@ -107,12 +113,7 @@ async function opened(options: FetchMoveOptions, writes: boolean): Promise<MoveP
         );
       if (sealed > 0) throw new Error(sealedElsewhere(sealed));
     },
-    notes: ({ removed }) => [
-      ...(removed > 0
-        ? [`${removed} were removed on this machine, and are not copied again.`]
-        : []),
-      ...(sealed > 0 ? [sealedElsewhere(sealed)] : []),
-    ],
+    notes: (tally) => [...removedHere(tally), ...(sealed > 0 ? [sealedElsewhere(sealed)] : [])],
     close() {
       known.close();
       folder?.close();
@@ -122,9 +123,6 @@ async function opened(options: FetchMoveOptions, writes: boolean): Promise<MoveP
 
 /** Of the shared list: what was erased leaves it a moment later. */
 const LISTED = `state = 'done' AND meta IS NOT NULL AND NOT (space IS NOT NULL AND ${isErased('space', 'began')})`;
-
-const sealedElsewhere = (count: number): string =>
-  `${count} cannot be opened: is the secret that sealed them in engines.seal?`;
 
 function metaOf(seal: TextSeal, id: string, stored: Uint8Array): SampleMeta | undefined {
   const text = seal.open(stored, metaPlace(id));

@@ -3,8 +3,13 @@
 import { existsSync } from 'node:fs';
 import type { Objects, Sql } from '../../lib/store/engines.ts';
 import { clockAhead, tablesThere } from '../../lib/store/moving/moved-items.ts';
-import { pagedMove, type Standing } from '../../lib/store/moving/paged-move.ts';
-import { isErased, SharedErasures } from '../../lib/store/shared-erasures.ts';
+import {
+  erasedThere,
+  pagedMove,
+  removedThere,
+  type Standing,
+} from '../../lib/store/moving/paged-move.ts';
+import { erasureTables, isErased } from '../../lib/store/shared-erasures.ts';
 import type { StateMove } from '../../lib/store/state-move.ts';
 import type { TextSeal } from '../../lib/store/text-seal.ts';
 import { Follower } from '../shared/follower.ts';
@@ -44,10 +49,7 @@ export function uploadMove(options: UploadMoveOptions): StateMove {
         pages: () => folderSamples(root, known, until),
         standings,
         write: () => Promise.reject(new Error('samples are uploaded, not written')),
-        notes: ({ removed, erased }) => [
-          ...(removed > 0 ? [`${removed} were removed there, and are not copied again.`] : []),
-          ...(erased > 0 ? [`${erased} are not copied: their memory space was erased there.`] : []),
-        ],
+        notes: (tally) => [...removedThere(tally), ...erasedThere(tally, 'memory space')],
         close: () => known.close(),
       };
     },
@@ -137,13 +139,7 @@ async function uploaded(
   const local = openSampleStore(root);
   local.list({ limit: 1 });
   local.close();
-  const erasures = new SharedErasures({
-    database,
-    cache: undefined,
-    positionPath: '',
-    onProblem() {},
-  });
-  const table = new SharedTable(database, erasures);
+  const table = new SharedTable(database, { prepared: erasureTables(database) });
   const folder = new LocalFolder(root, store);
   let problem: unknown;
   let done = 0;

@@ -76,12 +76,12 @@ const TOLD = "interval '7 days'";
 
 export class SharedTable {
   readonly #database: Sql;
-  readonly #erasures: SharedErasures;
+  readonly #erasures: Pick<SharedErasures, 'prepared'>;
   readonly #prepared: () => Promise<void>;
   /** How much the clock of this process is ahead of the database's, at least. */
   #ahead = 0;
 
-  constructor(database: Sql, erasures: SharedErasures) {
+  constructor(database: Sql, erasures: Pick<SharedErasures, 'prepared'>) {
     this.#database = database;
     this.#erasures = erasures;
     this.#prepared = prepared(database, 'samples', MIGRATIONS);

@@ -13,7 +13,7 @@ import {
   tablesThere,
 } from '../../../lib/store/moving/moved-items.ts';
 import type { Standing } from '../../../lib/store/moving/paged-move.ts';
-import { beforeErasures, isErased, SharedErasures } from '../../../lib/store/shared-erasures.ts';
+import { beforeErasures, erasureTables, isErased } from '../../../lib/store/shared-erasures.ts';
 import { prepared } from '../../../lib/store/shared-tables.ts';
 import type { TextSeal } from '../../../lib/store/text-seal.ts';
 import { type MemoryLimits, memoryIsFull, spaceIsFull } from '../event.ts';
@@ -70,8 +70,7 @@ export class EngineEvents {
   static async open(options: EngineEventsOptions, writes: boolean): Promise<EngineEvents> {
     const { database } = options;
     if (writes) {
-      const erasures = { database, cache: undefined, positionPath: '', onProblem() {} };
-      await new SharedErasures(erasures).prepared();
+      await erasureTables(database)();
       await prepared(database, 'memory', MEMORY_TABLES)();
       await movedItems(database)();
     }

@@ -2,7 +2,16 @@
 
 import type { Sql } from '../../../lib/store/engines.ts';
 import { batchesOf, originOf } from '../../../lib/store/moving/moved-items.ts';
-import { type MovePass, pagedMove, tallyOf } from '../../../lib/store/moving/paged-move.ts';
+import {
+  erasedHere,
+  erasedThere,
+  type MovePass,
+  outdatedFile,
+  pagedMove,
+  removedHere,
+  removedThere,
+  sealedElsewhere,
+} from '../../../lib/store/moving/paged-move.ts';
 import type { MoveDirection, StateMove } from '../../../lib/store/state-move.ts';
 import type { TextSeal } from '../../../lib/store/text-seal.ts';
 import { printableLine } from '../../../lib/text/printable-text.ts';
@@ -53,10 +62,10 @@ async function toEngines(
       }
       return written;
     },
-    async notes({ removed, erased }) {
+    async notes(tally) {
       return [
-        ...(removed > 0 ? [`${removed} were removed there, and are not copied again.`] : []),
-        ...(erased > 0 ? [`${erased} are not copied: their space was erased there.`] : []),
+        ...removedThere(tally),
+        ...erasedThere(tally, 'space'),
         ...(file === undefined ? [] : await leftThere(file, engines)),
       ];
     },
@@ -115,16 +124,13 @@ async function toFile(options: MemoryMoveOptions, writes: boolean): Promise<Move
     finish() {
       if (engines.unreadable > 0) throw new Error(sealedElsewhere(engines.unreadable));
     },
-    async notes({ removed, erased }) {
+    async notes(tally) {
+      const there = await toEngines({ ...options, to: 'engines' }, false);
       return [
-        ...(removed > 0
-          ? [`${removed} were removed on this machine, and are not copied again.`]
-          : []),
-        ...(erased > 0
-          ? [`${erased} are not copied: their space was erased on this machine.`]
-          : []),
+        ...removedHere(tally),
+        ...erasedHere(tally, 'space'),
         ...(engines.unreadable > 0 ? [sealedElsewhere(engines.unreadable)] : []),
-        ...(await outdated(options)),
+        ...(await outdatedFile(path, there)),
       ];
     },
     close() {
@@ -132,23 +138,4 @@ async function toFile(options: MemoryMoveOptions, writes: boolean): Promise<Move
       writer?.close();
     },
   };
-}
-
-const sealedElsewhere = (count: number): string =>
-  `${count} cannot be opened: is the secret that sealed them in engines.seal?`;
-
-/** What the file still has of what was removed in the engines. */
-async function outdated(options: MemoryMoveOptions): Promise<readonly string[]> {
-  const back = await toEngines({ ...options, to: 'engines' }, false);
-  try {
-    const { removed, erased } = await tallyOf(back);
-    const count = removed + erased;
-    return count === 0
-      ? []
-      : [
-          `${count} of the file of this machine were removed in the engines: put ${options.path} away before the copy, so that they do not come back.`,
-        ];
-  } finally {
-    await back.close();
-  }
 }

@@ -11,9 +11,9 @@ import {
   tablesThere,
 } from '../../../lib/store/moving/moved-items.ts';
 import type { Standing } from '../../../lib/store/moving/paged-move.ts';
-import { beforeErasures, isErased, SharedErasures } from '../../../lib/store/shared-erasures.ts';
+import { beforeErasures, erasureTables, isErased } from '../../../lib/store/shared-erasures.ts';
 import type { TextSeal } from '../../../lib/store/text-seal.ts';
-import { ResponseTables } from '../shared/response-tables.ts';
+import { columnsOf, ResponseTables } from '../shared/response-tables.ts';
 import { openRow, type SharedRow, sharedRow } from '../shared/shared-row.ts';
 import type { StoredResponse } from '../stored-response.ts';
 import type { FileRow, RowKey } from './file-rows-store.ts';
@@ -93,7 +93,7 @@ export class EngineRows {
     const { database } = options;
     const tables = new ResponseTables(database);
     if (writes) {
-      await erasuresOf(database).prepared();
+      await erasureTables(database)();
       await movedItems(database)();
       await tables.writing(WRITE_MS, async () => {});
     }
@@ -206,22 +206,10 @@ export class EngineRows {
         if (row !== undefined) rows.push({ ...row, used });
       }
       if (rows.length === 0) return 0;
-      const column = <Key extends keyof SharedRow>(key: Key) => rows.map((row) => row[key]);
+      const { least } = this.#ahead;
       const written = await inside.query<{ owner: string; id: string }>(TAKE, [
-        column('owner'),
-        column('id'),
-        column('thread'),
-        column('created'),
-        column('previous'),
-        column('model'),
-        column('space'),
-        column('keeper'),
-        rows.map(({ began }) => began + this.#ahead.least),
-        rows.map(({ items }) => Buffer.from(items)),
-        rows.map(({ response }) => Buffer.from(response)),
-        column('bytes'),
-        rows.map(({ itemIds }) => JSON.stringify(itemIds)),
-        rows.map(({ used }) => used + this.#ahead.least),
+        ...columnsOf(rows, (began) => began + least),
+        rows.map(({ used }) => used + least),
       ]);
       const moved = written.map((one) => ({ ...one, form: '' }));
       await noteMoved(inside, KIND, origin, moved);
@@ -274,7 +262,3 @@ async function threadsOf(
   );
   return new Map(found.map(({ owner, id, thread }) => [`${owner}\n${id}`, thread]));
 }
-
-/** Not followed: only its table is needed. */
-const erasuresOf = (database: Sql) =>
-  new SharedErasures({ database, cache: undefined, positionPath: '', onProblem() {} });

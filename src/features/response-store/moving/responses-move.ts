@@ -3,10 +3,14 @@
 import type { Sql } from '../../../lib/store/engines.ts';
 import { batchesOf, originOf } from '../../../lib/store/moving/moved-items.ts';
 import {
+  erasedHere,
+  erasedThere,
   type MovePass,
+  outdatedFile,
   pagedMove,
-  type Tally,
-  tallyOf,
+  removedHere,
+  removedThere,
+  sealedElsewhere,
 } from '../../../lib/store/moving/paged-move.ts';
 import type { MoveDirection, StateMove } from '../../../lib/store/state-move.ts';
 import type { TextSeal } from '../../../lib/store/text-seal.ts';
@@ -60,13 +64,13 @@ async function toEngines(
       }
       return written;
     },
-    async notes({ removed, erased }) {
+    async notes(tally) {
       const left = file === undefined ? 0 : await leftThere(file, engines);
       const unusable = file?.unusable ?? 0;
       return [
         ...(unusable > 0 ? [`${unusable} have ids that the database cannot hold.`] : []),
-        ...(removed > 0 ? [`${removed} were removed there, and are not copied again.`] : []),
-        ...(erased > 0 ? [`${erased} are not copied: their memory space was erased there.`] : []),
+        ...removedThere(tally),
+        ...erasedThere(tally, 'memory space'),
         ...(left > 0
           ? [
               `${left} that were on both sides are not on this machine any more, but still there: delete there what must not stay.`,
@@ -117,9 +121,16 @@ async function toFile(
       return written;
     },
     finish() {
-      if (sealed > 0) throw unreadable(sealed);
+      if (sealed > 0) throw new Error(sealedElsewhere(sealed));
     },
-    notes: async (tally) => [...removedHere(tally), ...(await outdated(options))],
+    async notes(tally) {
+      const there = await toEngines({ ...options, to: 'engines' }, false);
+      return [
+        ...removedHere(tally),
+        ...erasedHere(tally, 'memory space'),
+        ...(await outdatedFile(path, there)),
+      ];
+    },
     close() {
       file?.close();
       target?.close();
@@ -127,33 +138,7 @@ async function toFile(
   };
 }
 
-const removedHere = ({ removed, erased }: Tally): readonly string[] => [
-  ...(removed > 0 ? [`${removed} were removed on this machine, and are not copied again.`] : []),
-  ...(erased > 0
-    ? [`${erased} are not copied: their memory space was erased on this machine.`]
-    : []),
-];
-
-/** What the file still has of what was removed in the engines. */
-async function outdated(options: ResponsesMoveOptions): Promise<readonly string[]> {
-  const back = await toEngines({ ...options, to: 'engines' }, false);
-  try {
-    const { removed, erased } = await tallyOf(back);
-    const count = removed + erased;
-    return count === 0
-      ? []
-      : [
-          `${count} of the file of this machine were removed in the engines: put ${options.path} away before the copy, so that they do not come back.`,
-        ];
-  } finally {
-    await back.close();
-  }
-}
-
 /** The number of a conversation in a file: the same for the same name, and far from those that a file gives out. */
 const numberOf = (thread: string): number =>
   Number.parseInt(new Bun.CryptoHasher('sha256').update(thread).digest('hex').slice(0, 12), 16) +
   2 ** 32;
-
-const unreadable = (count: number): Error =>
-  new Error(`${count} cannot be opened: is the secret that sealed them in engines.seal?`);

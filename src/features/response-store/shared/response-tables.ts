@@ -116,6 +116,29 @@ DELETE FROM hopgate.responses r USING ranked k CROSS JOIN cut
 
 type RowKey = Pick<SharedRow, 'owner' | 'id'>;
 
+/**
+ * Rows as the values of one parameter for each column, in the order of statements that write them.
+ * @param timeOf the database's time of a row's `began`
+ */
+export function columnsOf(rows: readonly SharedRow[], timeOf: (began: number) => number) {
+  const column = <Key extends keyof SharedRow>(key: Key) => rows.map((row) => row[key]);
+  return [
+    column('owner'),
+    column('id'),
+    column('thread'),
+    column('created'),
+    column('previous'),
+    column('model'),
+    column('space'),
+    column('keeper'),
+    rows.map(({ began }) => timeOf(began)),
+    rows.map(({ items }) => Buffer.from(items)),
+    rows.map(({ response }) => Buffer.from(response)),
+    column('bytes'),
+    rows.map(({ itemIds }) => JSON.stringify(itemIds)),
+  ];
+}
+
 export class ResponseTables {
   readonly #database: Sql;
   readonly #prepared: Prepared;
@@ -146,23 +169,7 @@ export class ResponseTables {
    */
   async write(rows: readonly SharedRow[], threads: readonly string[]): Promise<readonly RowKey[]> {
     return this.writing(WRITE_MS, async (inside) => {
-      const column = <Key extends keyof SharedRow>(key: Key) => rows.map((row) => row[key]);
-      await inside.query(WRITE, [
-        column('owner'),
-        column('id'),
-        column('thread'),
-        column('created'),
-        column('previous'),
-        column('model'),
-        column('space'),
-        column('keeper'),
-        rows.map(({ began }) => this.timeOf(began)),
-        rows.map(({ items }) => Buffer.from(items)),
-        rows.map(({ response }) => Buffer.from(response)),
-        column('bytes'),
-        rows.map(({ itemIds }) => JSON.stringify(itemIds)),
-        threads,
-      ]);
+      await inside.query(WRITE, [...columnsOf(rows, (began) => this.timeOf(began)), threads]);
       const later = rows.filter(({ previous }) => previous !== null);
       if (later.length === 0) return [];
       return inside.query<RowKey>(LACKING, [

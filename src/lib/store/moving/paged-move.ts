@@ -89,3 +89,43 @@ export async function tallyOf<Key>(
   }
   return tally;
 }
+
+/** What a copy into the files of this machine leaves out. */
+export const removedHere = ({ removed }: Pick<Tally, 'removed'>): readonly string[] =>
+  removed > 0 ? [`${removed} were removed on this machine, and are not copied again.`] : [];
+
+/** @param whose what was erased: `memory space`, `space` */
+export const erasedHere = ({ erased }: Pick<Tally, 'erased'>, whose: string): readonly string[] =>
+  erased > 0 ? [`${erased} are not copied: their ${whose} was erased on this machine.`] : [];
+
+/** What a copy into the engines leaves out. */
+export const removedThere = ({ removed }: Pick<Tally, 'removed'>): readonly string[] =>
+  removed > 0 ? [`${removed} were removed there, and are not copied again.`] : [];
+
+/** @param whose as of {@link erasedHere} */
+export const erasedThere = ({ erased }: Pick<Tally, 'erased'>, whose: string): readonly string[] =>
+  erased > 0 ? [`${erased} are not copied: their ${whose} was erased there.`] : [];
+
+export const sealedElsewhere = (count: number): string =>
+  `${count} cannot be opened: is the secret that sealed them in engines.seal?`;
+
+/**
+ * What the file of this machine still has of what was removed in the engines.
+ * @param there the move into the engines, open to compare; it is closed here
+ */
+export async function outdatedFile<Key>(
+  path: string,
+  there: MovePass<Key>,
+): Promise<readonly string[]> {
+  try {
+    const { removed, erased } = await tallyOf(there);
+    const count = removed + erased;
+    return count === 0
+      ? []
+      : [
+          `${count} of the file of this machine were removed in the engines: put ${path} away before the copy, so that they do not come back.`,
+        ];
+  } finally {
+    await there.close();
+  }
+}
