@@ -65,7 +65,7 @@ function orderBy(sort: string | undefined): (a: UiRow, b: UiRow) => number {
 }
 
 const PAUSES = [500, 1000, 2000, 5000];
-/** Milliseconds after which a search is asked again while exchanges are still being read for it. */
+/** Milliseconds after which rows are asked for again: of a search while exchanges are still being read for it, of a list for what the feed has missed. */
 const AGAIN = 1000;
 
 /** Opens the list for one set of filters. */
@@ -84,6 +84,9 @@ export function openRows(query: Query, changed: Changed): Rows {
   const hits = new Map<string, Hit>();
   let remark = '';
   let again = 0;
+  let gap = 0;
+  /** The first rows do not wait for the feed. Those of a search do: they cost more, and are not asked for twice. */
+  let ahead = !query.q;
 
   const sorted = () => {
     all = [...known.values()].sort(order);
@@ -127,7 +130,12 @@ export function openRows(query: Query, changed: Changed): Rows {
           if (event.type === 'hello') {
             feed = 'live';
             lost = 0;
-            await load(undefined);
+            if (ahead) {
+              // What came between the first rows and the feed is asked for once they are drawn.
+              ahead = false;
+              gap = window.setTimeout(() => void load(undefined), AGAIN);
+              changed([]);
+            } else await load(undefined);
           } else if (event.type === 'row') {
             if (!known.has(event.row.id)) waiting.push(event.row.id);
             known.set(event.row.id, event.row);
@@ -148,8 +156,7 @@ export function openRows(query: Query, changed: Changed): Rows {
       await new Promise((done) => setTimeout(done, pause));
     }
   }
-  // The first rows do not wait for the feed, which loads them again for what came meanwhile. A search does: it costs more.
-  if (!query.q) void load(undefined);
+  if (ahead) void load(undefined);
   void listen();
 
   return {
@@ -180,6 +187,7 @@ export function openRows(query: Query, changed: Changed): Rows {
       stop.abort();
       clearTimeout(timer);
       clearTimeout(again);
+      clearTimeout(gap);
     },
   };
 }
