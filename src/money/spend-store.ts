@@ -2,6 +2,7 @@
 
 import type { Database } from 'bun:sqlite';
 import { openStateFile, openToRead } from '../lib/store/versioned-store.ts';
+import { BookedRows } from './booked-rows-store.ts';
 import type { LearnedAnswers } from './estimate.ts';
 import {
   DAY,
@@ -12,12 +13,10 @@ import {
   MONTH,
   type SessionTotals,
   type SpendReader,
-  SUM_COLUMNS,
-  type Sums,
 } from './schema.ts';
 import { ENDED, type RowName, Spool, TAKEN_OVER } from './shared/spool-store.ts';
 import type { SpendRow } from './spend.ts';
-import { labelsText, monthOf, RowTotals } from './totals.ts';
+import { RowTotals } from './totals.ts';
 
 /** Milliseconds that a write may wait for another process, on the event loop. */
 const BUSY_MS = 3;
@@ -26,7 +25,6 @@ const SLICE_MS = 1.5;
 const ROWS_BETWEEN_LOOKS = 8;
 /** Groups of totals in one transaction: each is up to three writes. */
 const MOST_GROUPS = 60;
-const MOST_TEXTS = 10_000;
 /** Targets that are remembered, the newest ones. */
 const MOST_LEARNED = 2000;
 /** Pages in the write-ahead log, as estimated, from which on they are brought into the file: in a step of its own. */
@@ -57,11 +55,9 @@ export class SpendStore implements SpendReader {
   readonly #db: Database;
   readonly #writer: string;
   readonly #sql: ReturnType<typeof statements>;
-  readonly #textIds = new Map<string, number>();
+  readonly #booked: BookedRows;
   /** Undefined: rows stay in this file. */
   readonly spool: Spool | undefined;
-  /** Written since the last checkpoint, at most. */
-  #logPages = 0;
 
   /** @throws SQLiteError, or the file system's error */
   constructor(
@@ -73,12 +69,13 @@ export class SpendStore implements SpendReader {
     this.#writer = writer;
     this.#sql = statements(this.#db);
     this.spool = shared ? new Spool(this.#db) : undefined;
+    this.#booked = new BookedRows(this.#db, (id, time) => this.spool?.forget(id, time));
   }
 
   /** Brings what was written into the file, if that is enough for one step of the event loop. False: it is not. */
   checkpoint(): boolean {
-    if (this.#logPages < CHECKPOINT_PAGES) return false;
-    this.#logPages = 0;
+    if (this.#booked.logPages < CHECKPOINT_PAGES) return false;
+    this.#booked.logPages = 0;
     this.#db.run('PRAGMA wal_checkpoint(PASSIVE)');
     return true;
   }
@@ -89,35 +86,35 @@ export class SpendStore implements SpendReader {
    * @throws SQLiteError and then nothing is written
    */
   write(rows: readonly WaitingRow[], first: RowTotals | undefined): number {
-    return this.#transaction(() => {
-      if (first !== undefined) this.#writeTotals(first);
+    return this.#booked.transaction(() => {
+      if (first !== undefined) this.#booked.add(first);
       const totals = new RowTotals();
       const began = performance.now();
       let done = 0;
       for (const { row, running, n, at } of rows) {
         if (running > 0) this.#endRunning(running);
-        const id = this.#insert(row);
+        const id = this.#booked.insert(row);
         this.spool?.ended({ writer: this.#writer, n, rev: ENDED, at }, id, row.time);
         totals.add(row, id);
         done++;
         if (totals.size >= MOST_GROUPS) break;
         if (done % ROWS_BETWEEN_LOOKS === 0 && performance.now() - began > SLICE_MS) break;
       }
-      this.#writeTotals(totals);
-      this.#logPages += done / ROWS_OF_A_PAGE;
+      this.#booked.add(totals);
+      this.#booked.logPages += done / ROWS_OF_A_PAGE;
       return done;
     });
   }
 
   /** Writes tries that run, as the rows that they are if this process is killed. */
   writeRunning(tries: readonly { readonly seq: number; readonly row: SpendRow }[]): void {
-    this.#transaction(() => {
+    this.#booked.transaction(() => {
       this.#sql.seen.run(this.#writer, process.pid, Date.now());
       for (const { seq, row } of tries) {
         this.#sql.addRunning.run(this.#writer, seq, JSON.stringify(row));
         this.spool?.opened(this.#writer, seq, row.time);
       }
-      this.#logPages += tries.length / 4;
+      this.#booked.logPages += tries.length / 4;
     });
   }
 
@@ -142,7 +139,7 @@ export class SpendStore implements SpendReader {
   /** Writes what was learned of some targets. */
   writeLearned(all: readonly LearnedAnswers[]): void {
     const now = Date.now();
-    this.#transaction(() => {
+    this.#booked.transaction(() => {
       for (const { target, stream, bytesPerToken, mean, spread } of all) {
         this.#sql.addLearned.run(target, stream ? 1 : 0, bytesPerToken, mean, spread, now);
       }
@@ -177,7 +174,7 @@ export class SpendStore implements SpendReader {
   }
 
   #takeOver(writer: string, dead: boolean, most: number): number {
-    return this.#transaction(() => {
+    return this.#booked.transaction(() => {
       const left = this.#db
         .query<{ seq: number; row: string }, [string, number]>(
           'SELECT seq, row FROM running WHERE writer = ? AND spend IS NULL LIMIT ?',
@@ -186,7 +183,7 @@ export class SpendStore implements SpendReader {
       const totals = new RowTotals();
       for (const { seq, row } of left) {
         const spend = JSON.parse(row) as SpendRow;
-        const id = this.#insert(spend);
+        const id = this.#booked.insert(spend);
         totals.add(spend, id);
         const name = { writer, n: seq, rev: TAKEN_OVER, at: spend.time };
         this.spool?.ended(name, id, spend.time);
@@ -198,7 +195,7 @@ export class SpendStore implements SpendReader {
             .run(id, writer, seq);
         }
       }
-      this.#writeTotals(totals);
+      this.#booked.add(totals);
       return left.length;
     });
   }
@@ -216,9 +213,9 @@ export class SpendStore implements SpendReader {
   dropSentBefore(time: number, most: number): boolean {
     const { spool } = this;
     if (spool === undefined) return false;
-    return this.#transaction(() => {
+    return this.#booked.transaction(() => {
       const ids = spool.sentBefore(time, most);
-      this.#takeBack(ids);
+      this.#booked.takeBack(ids);
       return ids.length === most;
     });
   }
@@ -231,19 +228,19 @@ export class SpendStore implements SpendReader {
    */
   takeIn(rows: readonly (RowName & { readonly row: SpendRow })[], database: string): number {
     const spool = this.spool!;
-    return this.#transaction(() => {
+    return this.#booked.transaction(() => {
       const totals = new RowTotals();
       const written: number[] = [];
       for (const { row, ...name } of rows) {
         const known = spool.rowOf(name);
         if ((known !== undefined && known.rev >= name.rev) || spool.isOpen(name)) continue;
-        if (known !== undefined) this.#takeBack([known.spend], known.time);
-        const id = this.#insert(row);
+        if (known !== undefined) this.#booked.takeBack([known.spend], known.time);
+        const id = this.#booked.insert(row);
         spool.known(name, id, row.time);
         totals.add(row, id);
         written.push(id);
       }
-      this.#writeTotals(totals);
+      this.#booked.add(totals);
       if (written.length > 0) spool.imported(written[0]!, written.at(-1)!, database);
       return written.length;
     });
@@ -260,7 +257,7 @@ export class SpendStore implements SpendReader {
     hours: readonly HourTotals[],
     sessions: readonly SessionTotals[],
   ): void {
-    this.#transaction(() => {
+    this.#booked.transaction(() => {
       const totals = new RowTotals();
       for (const [n, group] of hours.entries()) {
         totals.groups.set(`${n}`, { ...group, hour: group.start });
@@ -269,7 +266,7 @@ export class SpendStore implements SpendReader {
       for (const [n, group] of sessions.entries()) {
         totals.sessions.set(`${n}`, { ...group, ...noRows, hour: group.start });
       }
-      this.#writeTotals(totals);
+      this.#booked.add(totals);
       this.spool!.tookTotals(database, through);
     });
   }
@@ -305,141 +302,16 @@ export class SpendStore implements SpendReader {
     this.#db.close();
   }
 
-  #transaction<T>(work: () => T): T {
-    try {
-      return this.#db.transaction(work).immediate();
-    } catch (thrown) {
-      // Ids of texts whose insertion was taken back.
-      this.#textIds.clear();
-      throw thrown;
-    }
-  }
-
   /** A try that another process took for lost: its row goes, the true one follows. */
   #endRunning(seq: number): void {
     const ended = this.#sql.endRunning.get(this.#writer, seq);
     if (ended === null || ended.spend === null) return;
-    this.#takeBack([ended.spend]);
-  }
-
-  /**
-   * Rows go, and their part of the totals with them.
-   * @param time of a single row; another one under its id stays
-   */
-  #takeBack(ids: readonly number[], time?: number): void {
-    const totals = new RowTotals();
-    for (const id of ids) {
-      const row = this.#sql.stored.get(id);
-      if (row === null || (time !== undefined && row.time !== time)) continue;
-      this.#sql.dropRow.run(id);
-      this.spool?.forget(id, row.time);
-      const minus: Record<string, number> = { tries: -1, estimated: -row.estimated };
-      for (const name of SUM_COLUMNS) minus[name] ??= -Number(row[name as keyof StoredRow] ?? 0);
-      minus.unpriced = row.cost === null ? -1 : 0;
-      const { key, model, target, session, labels_text: labels } = row;
-      const common = {
-        hour: row.time - (row.time % 3_600_000),
-        key,
-        labels,
-        ...(minus as never as Sums),
-      };
-      totals.groups.set(`${id}`, { ...common, model, target });
-      if (session !== null) {
-        totals.sessions.set(`${id}`, { ...common, session, firstRow: id, lastRow: id });
-      }
-    }
-    this.#writeTotals(totals);
-  }
-
-  /** @returns the row's id */
-  #insert(row: SpendRow): number {
-    const { tokens } = row;
-    return Number(
-      this.#sql.addRow.run(
-        row.time,
-        row.request,
-        row.key,
-        this.#textId(labelsText(row.labels)),
-        row.session ?? null,
-        row.client,
-        row.model,
-        row.target,
-        row.upstreamKey ?? null,
-        row.hop,
-        row.attempt,
-        row.status ?? null,
-        row.ended,
-        tokens.input,
-        tokens.output,
-        tokens.cacheRead,
-        tokens.cacheWrite,
-        tokens.cacheWrite1h,
-        tokens.reasoning,
-        tokens.searches,
-        row.estimated ? 1 : 0,
-        row.cost ?? null,
-        row.price === undefined ? null : this.#textId(row.price),
-        row.trace ?? null,
-      ).lastInsertRowid,
-    );
-  }
-
-  #writeTotals({ groups, sessions }: RowTotals): void {
-    this.#logPages += 3 * groups.size + sessions.size + 1;
-    for (const group of groups.values()) {
-      const { hour, key, model, target } = group;
-      const labels = this.#textId(group.labels);
-      const sums = sumsOf(group);
-      for (const [span, start] of [
-        [HOUR, hour],
-        [DAY, hour - (hour % DAY_MS)],
-        [MONTH, monthOf(hour)],
-      ] as const) {
-        this.#sql.addTotals.run(span, start, key, labels, model, target, ...sums);
-      }
-    }
-    for (const group of sessions.values()) {
-      const day = group.hour - (group.hour % DAY_MS);
-      const { session, key, firstRow, lastRow } = group;
-      this.#sql.addSessionTotals.run(day, session, key, ...sumsOf(group), firstRow, lastRow);
-    }
-  }
-
-  #textId(text: string): number {
-    let id = this.#textIds.get(text);
-    if (id === undefined) {
-      id = this.#sql.textId.get(text)?.id ?? this.#sql.addText.get(text)!.id;
-      if (this.#textIds.size >= MOST_TEXTS) this.#textIds.clear();
-      this.#textIds.set(text, id);
-    }
-    return id;
+    this.#booked.takeBack([ended.spend]);
   }
 }
 
-const SUM_PLACES = SUM_COLUMNS.map(() => '?').join(', ');
-const ADDED = SUM_COLUMNS.map((name) => `${name} = ${name} + excluded.${name}`).join(', ');
-
 function statements(db: Database) {
   return {
-    textId: db.query<{ id: number }, [string]>('SELECT id FROM texts WHERE text = ?'),
-    addText: db.query<{ id: number }, [string]>('INSERT INTO texts (text) VALUES (?) RETURNING id'),
-    addRow: db.query(
-      `INSERT INTO spend (time, request, key, labels, session, client, model, target, upstream_key, hop, attempt,
-        status, ended, input, output, cache_read, cache_write, cache_write_1h, reasoning, searches, estimated, cost,
-        price, trace) VALUES (${Array.from({ length: 24 }, () => '?').join(', ')})`,
-    ),
-    stored: db.query<StoredRow, [number]>(
-      'SELECT spend.*, texts.text AS labels_text FROM spend JOIN texts ON texts.id = spend.labels WHERE spend.id = ?',
-    ),
-    dropRow: db.query<unknown, [number]>('DELETE FROM spend WHERE id = ?'),
-    addTotals: db.query(
-      `INSERT INTO totals VALUES (?, ?, ?, ?, ?, ?, ${SUM_PLACES}) ON CONFLICT DO UPDATE SET ${ADDED}`,
-    ),
-    addSessionTotals: db.query(
-      `INSERT INTO session_totals VALUES (?, ?, ?, ${SUM_PLACES}, ?, ?) ON CONFLICT DO UPDATE SET ${ADDED},
-        first_row = min(coalesce(first_row, excluded.first_row), coalesce(excluded.first_row, first_row)),
-        last_row = max(coalesce(last_row, excluded.last_row), coalesce(excluded.last_row, last_row))`,
-    ),
     addRunning: db.query<unknown, [string, number, string]>(
       'INSERT INTO running (writer, seq, row) VALUES (?, ?, ?)',
     ),
@@ -476,32 +348,6 @@ interface LearnedRow {
   readonly mean: number;
   readonly spread: number;
 }
-
-interface StoredRow {
-  readonly id: number;
-  readonly time: number;
-  readonly key: string;
-  readonly model: string;
-  readonly target: string;
-  readonly session: string | null;
-  readonly labels_text: string;
-  readonly estimated: number;
-  readonly cost: number | null;
-}
-
-const sumsOf = (sums: Sums): number[] => [
-  sums.tries,
-  sums.input,
-  sums.output,
-  sums.cache_read,
-  sums.cache_write,
-  sums.cache_write_1h,
-  sums.reasoning,
-  sums.searches,
-  sums.cost,
-  sums.unpriced,
-  sums.estimated,
-];
 
 function isAlive(pid: number): boolean {
   try {

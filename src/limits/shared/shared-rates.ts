@@ -3,18 +3,9 @@
 import { GatewayError } from '../../conversation/errors.ts';
 import { EngineAway, type KeyValue } from '../../lib/store/engines.ts';
 import { type Clock, LocalLimits } from '../engine/local-limits.ts';
-import type {
-  Admission,
-  Charge,
-  Law,
-  Limits,
-  RateLaw,
-  Refusal,
-  SlotsLaw,
-  Standing,
-  Ticket,
-} from '../limits.ts';
+import type { Admission, Charge, Law, Limits, Refusal, Standing, Ticket } from '../limits.ts';
 import { TAKE } from './rate-script.ts';
+import { AHEAD_MS, type CountedLaw, type Held, LawState, type Slice } from './taken-ahead.ts';
 
 export interface SharedRatesOptions {
   readonly cache: KeyValue;
@@ -32,126 +23,10 @@ const BACKGROUND_MS = 1000;
 const LEASE_MS = 30_000;
 /** Settlements wait for so long, for others that go with them. */
 const FLUSH_MS = 200;
-/** What is taken ahead of use is for so long. */
-const AHEAD_MS = 2000;
 /** What was refused is refused again without a question for so long. */
 const REFUSED_MS = 100;
 const FORGOTTEN_MS = 60_000;
 const REPLICAS = '{hopgate}:replicas';
-
-type CountedLaw = RateLaw | SlotsLaw;
-
-/** Units of a rate that were taken together. */
-interface Chunk {
-  readonly taken: number;
-  left: number;
-  /** As the cache answered them. */
-  readonly at: number;
-  readonly offset: number;
-  readonly refunded: number;
-  /** Monotonic milliseconds. */
-  readonly until: number;
-}
-
-/** A part of a chunk, given back or settled. */
-type Refund = readonly [units: number, used: number, at: number, offset: number, refunded: number];
-
-interface Slice {
-  readonly chunk: Chunk;
-  /** Units of the chunk that went before. */
-  readonly before: number;
-}
-
-/** What a request was granted and does not use yet: other answers that come meanwhile leave it alone. */
-interface Held {
-  readonly slice: Slice;
-  readonly units: number;
-}
-
-class LawState {
-  law: CountedLaw;
-  chunk: Chunk | undefined;
-  /** Slots that this replica has in the cache, used or not. */
-  leased = 0;
-  used = 0;
-  /** Calls under way that may change the slots. */
-  calls = 0;
-  /** For the next call. */
-  debt = 0;
-  refunds: Refund[] = [];
-  given = 0;
-  /** As last heard. */
-  remaining: number;
-  refusedAt = Number.NEGATIVE_INFINITY;
-  refusedUnits = 0;
-  refusedWait = 0;
-  lastUse = 0;
-  /** Units used in this span and in the one before, for what is taken ahead. */
-  spanStart = 0;
-  spanUnits = 0;
-  lastSpanUnits = 0;
-
-  constructor(law: CountedLaw) {
-    this.law = law;
-    this.remaining = law.amount;
-  }
-
-  get hasNews(): boolean {
-    return this.debt > 0 || this.refunds.length > 0 || this.given > 0;
-  }
-
-  count(units: number, now: number): void {
-    this.lastUse = now;
-    const passed = now - this.spanStart;
-    if (passed >= AHEAD_MS) {
-      this.lastSpanUnits = passed >= 2 * AHEAD_MS ? 0 : this.spanUnits;
-      this.spanUnits = 0;
-      this.spanStart = now;
-    }
-    this.spanUnits += units;
-  }
-
-  /** What is worth having beyond the present need. */
-  get ahead(): number {
-    return Math.max(this.lastSpanUnits, this.spanUnits);
-  }
-
-  has(units: number, now: number): boolean {
-    if (this.law.kind === 'slots') return this.leased - this.used >= units;
-    const { chunk } = this;
-    return chunk !== undefined && chunk.left >= units && now < chunk.until;
-  }
-
-  /** What is left of the chunk goes back. */
-  dropChunk(): void {
-    const { chunk } = this;
-    this.chunk = undefined;
-    if (chunk === undefined || chunk.left === 0) return;
-    this.refunds.push(this.#refund({ chunk, before: chunk.taken - chunk.left }, chunk.left, 0));
-    chunk.left = 0;
-  }
-
-  #refund({ chunk, before }: Slice, units: number, used: number): Refund {
-    const { periodMs } = this.law as RateLaw;
-    return [units, used, chunk.at, chunk.offset + before * periodMs, chunk.refunded];
-  }
-
-  settleRate(slice: Slice, units: number, used: number): void {
-    if (used > units) this.debt += used - units;
-    else if (used < units) this.refunds.push(this.#refund(slice, units, used));
-  }
-
-  /** @param most no more than this is told as left: other answers may have come since a request was refused */
-  standing(most = Number.POSITIVE_INFINITY): Standing {
-    const { law } = this;
-    const own = law.kind === 'slots' ? this.leased - this.used : (this.chunk?.left ?? 0);
-    const remaining = Math.max(0, Math.min(law.amount, this.remaining + own, most));
-    const used = law.amount - remaining;
-    return law.kind === 'slots'
-      ? { law, used, held: used, remaining, resetMs: undefined }
-      : { law, used, held: 0, remaining, resetMs: Math.ceil((used * law.periodMs) / law.amount) };
-  }
-}
 
 interface Take {
   readonly state: LawState;
