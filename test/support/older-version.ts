@@ -17,18 +17,33 @@ const TABLES = [
   'src/keys/shared/shared-key-store.ts',
   'src/samples/shared/shared-table.ts',
 ];
+/** The list of migrations in such a file. */
+const MIGRATIONS =
+  /^(?:export )?const (?:MIGRATIONS|MEMORY_TABLES|SHARED_SPEND)\b[^=]*= \[.*?\];$/ms;
 
 function git(...args: readonly string[]): string | undefined {
   const { success, stdout } = Bun.spawnSync(['git', ...args], { cwd: ROOT });
   return success ? stdout.toString().trim() : undefined;
 }
 
+/** The migrations of all tables, as a commit has them; undefined where it has none, or is not in this clone. */
+function migrationsAt(commit: string): string | undefined {
+  const lists = TABLES.map((path) => git('show', `${commit}:${path}`)?.match(MIGRATIONS)?.[0]);
+  return lists[0] && JSON.stringify(lists);
+}
+
 /** Undefined where the clone has no such commit: it is shallow, or no clone. */
 export function olderCommit(): string | undefined {
-  const newest = git('rev-list', '-1', 'HEAD', '--', ...TABLES);
-  const older = newest && git('rev-parse', '--verify', '--quiet', `${newest}^`);
-  // In a shallow clone the oldest commit seems to bring everything.
-  return older && git('cat-file', '-e', `${older}:${TABLES[0]}`) !== undefined ? older : undefined;
+  const changes = git('rev-list', 'HEAD', '--', ...TABLES)?.split('\n') ?? [];
+  // In a shallow clone the oldest commit seems to bring everything, and has no parent.
+  const before = (commit: string) => git('rev-parse', '--verify', '--quiet', `${commit}^`);
+  // Most changes of these files leave the tables as they are.
+  const newest = changes.find((commit) => {
+    const older = before(commit);
+    return older === undefined || migrationsAt(older) !== migrationsAt(commit);
+  });
+  const older = newest && before(newest);
+  return older && migrationsAt(older) !== undefined ? older : undefined;
 }
 
 /** The path of its binary; built once for each commit of this machine. */
