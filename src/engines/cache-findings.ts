@@ -26,21 +26,36 @@ export function versionFinding(facts: ReadonlyMap<string, string>): EngineFindin
     : { status: 'fail', message, hint: `Use Valkey, or Redis ${OLDEST_MAJOR} or newer.` };
 }
 
+/** Redis adds which script it was, by its digest; of no use to anyone who reads it. */
+export function withoutPlace(thrown: unknown): string {
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  return message.replace(/\s?script: [0-9a-f]{40}, on @user_script:\s?\d+\.$/, '');
+}
+
+/** Lua: writes the key and removes it. */
+export const WRITE =
+  "redis.call('SET', KEYS[1], '1', 'PX', 1000); return redis.call('DEL', KEYS[1])";
+
+/** What to do about an answer that a script cannot write, by its first word. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  OOM: 'Give it more memory (maxmemory), or set maxmemory-policy to volatile-lru.',
+  NOREPLICAS: 'Start its replicas, or lower min-replicas-to-write.',
+  READONLY: 'Name the primary; redis+sentinel:// finds it by itself.',
+  MISCONF: 'It cannot write its snapshot: look at its log and its disk.',
+};
+const ALLOW = 'Allow this user: +@all -@dangerous +info ~{hopgate}:* &{hopgate}:*';
+
 export async function rightsFinding(client: Client): Promise<EngineFinding> {
   const key = `{hopgate}:doctor:${crypto.randomUUID()}`;
   try {
-    await client.eval(
-      "redis.call('SET', KEYS[1], '1', 'PX', 1000); return redis.call('DEL', KEYS[1])",
-      1,
-      key,
-    );
+    await client.eval(WRITE, 1, key);
     return { status: 'ok', message: 'scripts may read and write keys {hopgate}:*' };
   } catch (thrown) {
-    const why = thrown instanceof Error ? thrown.message : String(thrown);
+    const why = withoutPlace(thrown);
     return {
       status: 'fail',
       message: `a script cannot write: ${why}`,
-      hint: 'Allow this user: +@all -@dangerous +info ~{hopgate}:* &{hopgate}:*',
+      hint: REMEDIES[why.split(' ', 1)[0]!] ?? ALLOW,
     };
   }
 }

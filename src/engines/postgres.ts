@@ -2,7 +2,14 @@
 
 import type { Pool, PoolClient } from 'pg';
 import type { DatabaseAddress } from '../config/sections/operations/engines.ts';
-import type { EngineFinding, EngineState, Sql, SqlReader, SqlValue } from '../lib/store/engines.ts';
+import {
+  EngineAway,
+  type EngineFinding,
+  type EngineState,
+  type Sql,
+  type SqlReader,
+  type SqlValue,
+} from '../lib/store/engines.ts';
 import { clockFinding, latencyFinding } from './findings.ts';
 import { EngineWatch } from './watch.ts';
 
@@ -22,14 +29,17 @@ export class PostgresDatabase implements Sql {
     this.#watch = new EngineWatch({
       name: 'database',
       // Reading is not enough: a primary that became a standby refuses every write.
-      ping: async () => {
-        const [row] = await this.#once<{ standby: boolean }>(
-          'SELECT pg_is_in_recovery() AS standby',
-          [],
-          CONNECT_MS,
-        );
-        if (row!.standby) throw new Error('the server only reads (it is a standby)');
-      },
+      ping: () =>
+        this.#with(async (client) => {
+          const [row] = await rowsOf<{ standby: boolean; readonly: boolean }>(
+            client,
+            "SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only') = 'on' AS readonly",
+            [],
+            CONNECT_MS,
+          );
+          if (row!.standby) throw new ReadsOnly('the server only reads (it is a standby)');
+          if (row!.readonly) throw new ReadsOnly('the server only reads (read-only transactions)');
+        }),
       isAway,
       onChange,
     });
@@ -132,7 +142,11 @@ export class PostgresDatabase implements Sql {
 
   async #with<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
     this.#pool ??= open(this.#address);
-    const client = await (await this.#pool).connect();
+    const opened = this.#pool;
+    const pool = await opened;
+    const client = await pool.connect().catch((thrown: unknown) => {
+      throw isLate(thrown) ? new Error(`no connection within ${CONNECT_MS} ms`) : thrown;
+    });
     try {
       const result = await work(client);
       client.release();
@@ -140,10 +154,31 @@ export class PostgresDatabase implements Sql {
     } catch (thrown) {
       // After a timeout, an answer may still be on its way: such a connection is not used again.
       client.release(isAway(thrown));
+      // All connections lead to a server that was the primary. New ones find the one that is it now.
+      if (codeOf(thrown) === READ_ONLY && this.#pool === opened) {
+        this.#pool = undefined;
+        void pool.end().catch(() => {});
+      }
       throw thrown;
     }
   }
 }
+
+const READ_ONLY = '25006';
+
+/** As the server says it when it is asked to write. */
+class ReadsOnly extends Error {
+  readonly code = READ_ONLY;
+}
+
+const codeOf = (thrown: unknown): unknown => (thrown as { code?: unknown } | null)?.code;
+
+/** The client has its own words for its deadlines. */
+const isLate = (thrown: unknown): boolean =>
+  thrown instanceof Error &&
+  /^(Query read timeout|Connection terminated due to connection timeout|timeout exceeded when trying to connect|timeout expired)$/.test(
+    thrown.message,
+  );
 
 async function rowsOf<Row>(
   client: PoolClient,
@@ -156,8 +191,12 @@ async function rowsOf<Row>(
     query_timeout: deadlineMs,
     ...(values !== undefined && { values: [...values] }),
   };
-  const { rows } = await client.query(config);
-  return rows as readonly Row[];
+  try {
+    const { rows } = await client.query(config);
+    return rows as readonly Row[];
+  } catch (thrown) {
+    throw isLate(thrown) ? new EngineAway('database', `no answer within ${deadlineMs} ms`) : thrown;
+  }
 }
 
 const beginOf = (stopMs: number) => `BEGIN; SET LOCAL statement_timeout = ${Math.ceil(stopMs)}`;
@@ -215,7 +254,8 @@ const NOT_SERVING = /^(08|57P|53|25006)/;
 
 /** An error of the server has a code of five characters; what has none is a broken or silent connection. */
 function isAway(thrown: unknown): boolean {
-  const code = (thrown as { code?: unknown } | null)?.code;
+  if (thrown instanceof EngineAway) return true;
+  const code = codeOf(thrown);
   if (typeof code !== 'string' || !/^[0-9A-Z]{5}$/.test(code)) {
     return !(thrown instanceof Error) || isConnection(thrown);
   }

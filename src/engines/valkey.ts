@@ -17,6 +17,8 @@ import {
   rightsFinding,
   snapshotRule,
   versionFinding,
+  WRITE,
+  withoutPlace,
 } from './cache-findings.ts';
 import { clockFinding, latencyFinding } from './findings.ts';
 import { EngineWatch } from './watch.ts';
@@ -41,7 +43,8 @@ export class ValkeyCache implements KeyValue {
     this.#address = address;
     this.#watch = new EngineWatch({
       name: 'cache',
-      ping: () => this.#ask((client) => client.ping()),
+      // PING is not enough: a server without memory or replicas answers it, and refuses every write.
+      ping: () => this.#ask(writeOnce),
       isAway,
       trouble: () => this.#lost,
       onChange,
@@ -158,7 +161,9 @@ export class ValkeyCache implements KeyValue {
       return await work(client);
     } catch (thrown) {
       if (hasGivenUp(thrown)) throw this.#lost ?? new Error(CLOSED, { cause: thrown });
-      throw isTimeout(thrown) ? (this.#lost ?? thrown) : thrown;
+      if (isTimeout(thrown)) throw this.#lost ?? new Error(`no answer within ${COMMAND_MS} ms`);
+      if (thrown instanceof Error) thrown.message = withoutPlace(thrown);
+      throw thrown;
     }
   }
 
@@ -257,6 +262,15 @@ const isSilent = (error: Error): boolean =>
 // What a server answers while it cannot serve; any other answer is an error of the call.
 const NOT_SERVING =
   /^(LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|TRYAGAIN|BUSY|MISCONF|OOM|NOREPLICAS)\b/;
+
+/** An error of this call alone, as for a user without the right to it, is none of the server. */
+async function writeOnce(client: Client): Promise<void> {
+  try {
+    await client.eval(WRITE, 1, `{hopgate}:ping:${crypto.randomUUID()}`);
+  } catch (thrown) {
+    if (isAway(thrown)) throw thrown;
+  }
+}
 
 function isAway(thrown: unknown): boolean {
   if (!(thrown instanceof Error)) return true;

@@ -10,13 +10,17 @@ export interface WatchOptions {
   readonly isAway: (thrown: unknown) => boolean;
   /** What is wrong with the connection now, where the client knows it. */
   readonly trouble?: () => Error | undefined;
-  /** It is away, or back. */
+  /** It is away, or back. Of an engine that is soon away again, only that it is away. */
   readonly onChange: (state: EngineState) => void;
   /** Milliseconds between two pings. */
   readonly pingMs?: number;
+  /** Milliseconds after which an engine that is back counts as well. */
+  readonly steadyMs?: number;
 }
 
 const PING_MS = 500;
+const LONGEST_PING_MS = 4000;
+const STEADY_MS = 10_000;
 const PING_DEADLINE_MS = 1000;
 /** The first call also connects; its deadline is no shorter. */
 const FIRST_MS = 2000;
@@ -29,6 +33,10 @@ export class EngineWatch {
   #trips = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #closed = false;
+  /** How often in a row it was away again soon after a ping: it answers pings, and serves no calls. */
+  #relapses = 0;
+  #wasDown = false;
+  #told: EngineState['status'] = 'connecting';
 
   constructor(options: WatchOptions) {
     this.#options = options;
@@ -42,6 +50,10 @@ export class EngineWatch {
       ...(this.#message !== undefined && { message: this.#message }),
       trips: this.#trips,
     };
+  }
+
+  get #steadyMs(): number {
+    return this.#options.steadyMs ?? STEADY_MS;
   }
 
   /** @throws EngineAway at the deadline, or at once while the engine is away; else what `work` throws */
@@ -97,12 +109,19 @@ export class EngineWatch {
 
   #up(): void {
     // A late answer says nothing about now: only the ping ends a time away.
-    if (this.#status === 'connecting') this.#change('up', undefined);
+    if (this.#status !== 'connecting') return;
+    this.#change('up', undefined);
+    this.#tell();
   }
 
   #down(message: string): void {
     if (this.#closed || this.#status === 'down') return;
+    clearTimeout(this.#timer);
+    const isRelapse = this.#wasDown && Date.now() - this.#since < this.#steadyMs;
+    this.#relapses = isRelapse ? this.#relapses + 1 : 0;
+    this.#wasDown = true;
     this.#change('down', message);
+    this.#tell();
     this.#schedule();
   }
 
@@ -110,11 +129,18 @@ export class EngineWatch {
     this.#status = status;
     this.#since = Date.now();
     this.#message = message;
+  }
+
+  #tell(): void {
+    if (this.#told === this.#status) return;
+    this.#told = this.#status;
     this.#options.onChange(this.state);
   }
 
   #schedule(): void {
-    this.#timer = setTimeout(() => void this.#ping(), this.#options.pingMs ?? PING_MS);
+    const usual = this.#options.pingMs ?? PING_MS;
+    const wait = Math.max(usual, Math.min(LONGEST_PING_MS, usual * 2 ** this.#relapses));
+    this.#timer = setTimeout(() => void this.#ping(), wait);
     this.#timer.unref();
   }
 
@@ -126,7 +152,12 @@ export class EngineWatch {
       if (!this.#closed) this.#schedule();
       return;
     }
-    if (!this.#closed) this.#change('up', undefined);
+    if (this.#closed) return;
+    this.#change('up', undefined);
+    if (this.#relapses === 0) return this.#tell();
+    // It was back before and did not serve: that it is back is told when it stays.
+    this.#timer = setTimeout(() => this.#tell(), this.#steadyMs);
+    this.#timer.unref();
   }
 }
 

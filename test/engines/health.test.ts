@@ -14,6 +14,7 @@ import {
 } from '../support/engines/database-servers.ts';
 import { freePort, type Server } from '../support/engines/processes.ts';
 import { startInProcess } from '../support/in-process.ts';
+import { until } from '../support/until.ts';
 
 const PASSWORD = 'a-long-password';
 const provider = { protocol: 'openai-chat', base_url: 'http://127.0.0.1:1/v1' };
@@ -27,7 +28,7 @@ test('without engines there is nothing to tell, and nothing in the metrics', asy
   await gateway.stop();
 });
 
-test('engines that are away keep no gateway from being ready', async () => {
+test('engines that are away keep no gateway from being ready, and status says that they are away', async () => {
   const cache = `redis://:${PASSWORD}@127.0.0.1:${await freePort()}`;
   const database = `postgres://u:${PASSWORD}@127.0.0.1:${await freePort()}/db`;
   const gateway = await startInProcess({
@@ -41,6 +42,27 @@ test('engines that are away keep no gateway from being ready', async () => {
   expect(Object.keys(engines)).toEqual(['cache', 'database']);
   const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
   expect(metrics).toContain('hopgate_engine_up{engine="cache"} 0');
+
+  const world = createWorld();
+  world.fetch = fetch;
+  const listen = new URL(gateway.url).host;
+  const file = world.write(
+    'hopgate.yaml',
+    JSON.stringify({ listen, providers: { p: provider }, engines: { cache, database } }),
+  );
+  const run = () => world.run(['status', '--config', file]);
+  await until(async () => !(await run()).out.includes('connecting'));
+  const status = await run();
+  expect(status.out).toMatch(/^cache +down .*ECONNREFUSED/m);
+  expect(status.out).toMatch(/^database +down .*ECONNREFUSED/m);
+  expect(status.out).not.toContain(PASSWORD);
+  const json = await world.run(['status', '--config', file, '--json']);
+  const told = JSON.parse(json.out) as { engines: { engine: string; state: string }[] };
+  expect(told.engines.map(({ engine, state }) => [engine, state])).toEqual([
+    ['cache', 'down'],
+    ['database', 'down'],
+  ]);
+  world.remove();
   await gateway.stop();
 });
 
@@ -138,6 +160,7 @@ describe.skipIf(!HAS_POSTGRES)('the replicas that run', () => {
     expect(listed.replicas.map((one) => one.id)).toEqual([id]);
     const table = await world.run(['status', '--config', file]);
     expect(table.out).toContain(digest);
+    expect(table.out).toMatch(/^database +(connecting|up) /m);
     await gateway.stop();
 
     const findingsFor = async (more: object) => {

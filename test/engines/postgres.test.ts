@@ -193,6 +193,53 @@ describe.skipIf(!HAS_POSTGRES)('Postgres', () => {
     await until(() => database.state.status === 'up');
   });
 
+  test('while new connections only read it is away and told once; those of before are not used when it writes again', async () => {
+    const { database, changes } = open();
+    const admin = open().database;
+    await database.query('CREATE TABLE noted (n int)', [], LONG);
+    const note = () => failure(database.query('INSERT INTO noted VALUES (1)', [], LONG));
+    const setting = (value: string) =>
+      admin.transaction(async ({ query }) => {
+        await query('SET TRANSACTION READ WRITE', []);
+        await query(`ALTER ROLE hopgate SET default_transaction_read_only = ${value}`, []);
+      }, LONG);
+    await setting('on');
+    try {
+      await admin.query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'hopgate' AND pid <> pg_backend_pid()",
+        [],
+        LONG,
+      );
+      // The broken connections first, then those that only read.
+      await until(async () => {
+        await note();
+        return database.state.message?.includes('only reads') === true;
+      });
+      const { trips } = database.state;
+      for (let i = 0; i < 20; i++) expect(await note()).toBeInstanceOf(EngineAway);
+      expect(database.state).toMatchObject({ status: 'down', trips });
+    } finally {
+      await setting('off');
+    }
+    await until(() => database.state.status === 'up');
+    for (let i = 0; i < 20; i++) expect(await note()).toBeUndefined();
+    expect(changes.at(-1)).toBe('up');
+    expect(changes.length).toBeLessThanOrEqual(5);
+  });
+
+  test('what is told of a frozen server is how long it was waited for, not the words of the client', async () => {
+    const { database } = open();
+    await number(database);
+    server.freeze();
+    try {
+      await failure(number(database, 200));
+      expect(database.state.message).toBe('no answer within 200 ms');
+    } finally {
+      server.thaw();
+    }
+    await until(() => database.state.status === 'up');
+  });
+
   test('doctor’s findings, also for a user that may make nothing', async () => {
     const { database } = open();
     const statuses = async (one: PostgresDatabase) =>

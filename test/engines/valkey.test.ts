@@ -43,6 +43,12 @@ afterAll(() => Promise.all(opened.map((one) => one.close())));
 const add = (cache: ValkeyCache, key: string, by: number, deadline = LONG) =>
   cache.run(ADD, [key], [by], deadline);
 
+const failureOf = (call: Promise<unknown>): Promise<unknown> =>
+  call.then(
+    () => undefined,
+    (thrown) => thrown,
+  );
+
 describe.skipIf(!HAS_CACHE)('one server', () => {
   let server: Server;
   let proxy: FaultProxy;
@@ -150,6 +156,35 @@ describe.skipIf(!HAS_CACHE)('one server', () => {
     await until(() => cache.state.status === 'up');
     await add(cache, '{hopgate}:cut', 1);
   });
+
+  test.each([
+    ['OOM', 'maxmemory', '1', '0', 'more memory'],
+    ['NOREPLICAS', 'min-replicas-to-write', '1', '0', 'replicas'],
+  ])(
+    'a server that answers pings and refuses writes (%s) is away until it takes them, and doctor says why',
+    async (code, name, wrong, right, remedy) => {
+      const { cache, changes } = open(single(server.port));
+      await add(cache, '{hopgate}:writes', 1);
+      cacheCommand(server.port, 'config', 'set', name, wrong);
+      try {
+        expect(await failureOf(add(cache, '{hopgate}:writes', 1))).toBeInstanceOf(EngineAway);
+        // The next pings say the same.
+        await Bun.sleep(1200);
+        expect(changes).toEqual(['up', 'down']);
+        expect(cache.state.message).toStartWith(code);
+        expect(cache.state.message).not.toContain('script:');
+        const found = await open(single(server.port)).cache.examine();
+        const [fault] = found.filter(({ status }) => status === 'fail');
+        expect(fault!.message).toContain(code);
+        expect(fault!.hint).toContain(remedy);
+      } finally {
+        cacheCommand(server.port, 'config', 'set', name, right);
+      }
+      await until(() => cache.state.status === 'up');
+      await add(cache, '{hopgate}:writes', 1);
+      expect(changes).toEqual(['up', 'down', 'up']);
+    },
+  );
 
   test('doctor’s findings, also where the user may do little', async () => {
     const { cache } = open(single(server.port));

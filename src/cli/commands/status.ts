@@ -15,7 +15,7 @@ export const STATUS: CommandSpec = {
   group: 'Look',
   summary: 'show whether the gateway is running and which targets are available',
   description: [
-    'Asks the gateway at the configured address. It lists the targets used since the gateway started and, with a shared database, all live replicas. A resting target is not used until the time shown, because its vendor refused, failed or limited requests.',
+    'Asks the gateway at the configured address. It lists the targets used since the gateway started and, with shared engines, their state and all live replicas. A resting target is not used until the time shown, because its vendor refused, failed or limited requests.',
   ],
   options: [jsonOption()],
   examples: [
@@ -41,6 +41,16 @@ interface Status {
   readonly targets: readonly { readonly target: string; readonly state: string }[];
   /** With a shared database: the live ones. */
   readonly replicas?: readonly StatusReplica[];
+  /** Those that are configured. */
+  readonly engines?: readonly StatusEngine[];
+}
+
+interface StatusEngine {
+  readonly engine: string;
+  readonly state: string;
+  readonly since: string;
+  /** Why it is away. */
+  readonly message?: string;
 }
 
 interface StatusReplica {
@@ -55,12 +65,14 @@ async function runStatus(invocation: Invocation): Promise<number> {
   const { out, err, flag, io } = invocation;
   const config = await loadOrReport(invocation);
   if (config === undefined) return 1;
+  const { cache, database, objects } = config.engines;
+  const hasEngines = cache !== undefined || database !== undefined || objects !== undefined;
   const ask = (path: string) => askGateway(config, io.fetch, path);
   const [about, readiness, health, engines] = await Promise.all([
     ask('/'),
     ask('/readyz'),
     ask('/health/targets'),
-    config.engines.database && ask('/health/engines'),
+    hasEngines ? ask('/health/engines') : undefined,
   ]);
   const url = reachableUrl(config.listen);
   if (about !== undefined && about.body?.name !== 'hopgate') {
@@ -76,7 +88,8 @@ async function runStatus(invocation: Invocation): Promise<number> {
     ...(typeof about?.body?.version === 'string' && { version: about.body.version }),
     ...(typeof readiness?.body?.reason === 'string' && { reason: readiness.body.reason }),
     targets: targetsIn(health?.body?.targets),
-    ...(engines !== undefined && { replicas: replicasIn(engines.body?.replicas) }),
+    ...(database !== undefined && { replicas: replicasIn(engines?.body?.replicas) }),
+    ...(hasEngines && { engines: enginesIn(engines?.body?.engines) }),
   };
   if (flag('json')) out.line(JSON.stringify(status, null, 2));
   else print(invocation, status, restsIn(health?.body));
@@ -85,7 +98,7 @@ async function runStatus(invocation: Invocation): Promise<number> {
 
 function print(
   { out }: Invocation,
-  { running, ready, url, config, version, reason, targets, replicas = [] }: Status,
+  { running, ready, url, config, version, reason, targets, replicas = [], engines = [] }: Status,
   rests: ReturnType<typeof restsIn>,
 ): void {
   if (!running) {
@@ -100,6 +113,20 @@ function print(
   out.line(`  configuration  ${config}`);
   out.line(`  exchanges      ${url}/ui`);
   out.line(`  manual         ${url}/docs`);
+  if (engines.length > 0) {
+    out.line();
+    const rows = engines.map((one) => [one.engine, one.state, one.since, one.message ?? '']);
+    const [first, ...lines] = fittingTable(
+      rows,
+      ['ENGINE', 'STATE', 'SINCE', 'REASON'],
+      out.columns,
+      { spare: ['SINCE'] },
+    );
+    out.line(out.paint('bold', first!));
+    lines.forEach((line, i) => {
+      out.line(engines[i]!.state === 'down' ? out.paint('red', line) : line);
+    });
+  }
   if (replicas.length > 0) {
     out.line();
     const rows = replicas.map((one) => [one.host, one.version, one.config, one.started]);
@@ -132,6 +159,20 @@ const replicasIn = (value: Json | undefined): readonly StatusReplica[] =>
       config: text(one.config),
       started: text(one.started),
     };
+  });
+
+const enginesIn = (value: Json | undefined): readonly StatusEngine[] =>
+  Object.entries(isObject(value) ? value : {}).flatMap(([engine, one]) => {
+    if (!isObject(one)) return [];
+    const { state, since, message } = one;
+    return [
+      {
+        engine: printableLine(engine, 40),
+        state: printableLine(String(state ?? ''), 40),
+        since: printableLine(String(since ?? ''), 40),
+        ...(typeof message === 'string' && { message: printableLine(message, 300) }),
+      },
+    ];
   });
 
 const targetsIn = (value: Json | undefined): Status['targets'] =>

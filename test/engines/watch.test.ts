@@ -1,0 +1,65 @@
+/** The watch of an engine that answers pings and serves nothing: it is told once, and asked less and less often. */
+
+import { afterEach, expect, test } from 'bun:test';
+import { EngineWatch } from '../../src/engines/watch.ts';
+import { EngineAway, type EngineState } from '../../src/lib/store/engines.ts';
+import { until } from '../support/until.ts';
+
+const LONG = 5000;
+const opened: EngineWatch[] = [];
+afterEach(() => {
+  for (const one of opened.splice(0)) one.close();
+});
+
+function watching(steadyMs: number) {
+  const told: EngineState['status'][] = [];
+  let pings = 0;
+  const watch = new EngineWatch({
+    name: 'database',
+    ping: async () => {
+      pings++;
+    },
+    isAway: () => true,
+    onChange: ({ status }) => told.push(status),
+    pingMs: 1,
+    steadyMs,
+  });
+  opened.push(watch);
+  const refused = () =>
+    watch.use(LONG, () => Promise.reject(new Error('full'))).catch((thrown: unknown) => thrown);
+  const served = () => watch.use(LONG, async () => {});
+  return { watch, told, refused, served, pings: () => pings };
+}
+
+test('an engine that answers pings and refuses every call is told as away twice at most, however often', async () => {
+  const { watch, told, refused, served, pings } = watching(LONG);
+  await served();
+  for (let i = 0; i < 8; i++) {
+    expect(await refused()).toBeInstanceOf(EngineAway);
+    await until(() => watch.state.status === 'up');
+  }
+  expect(pings()).toBe(8);
+  expect(told).toEqual(['up', 'down', 'up', 'down']);
+});
+
+test('one that serves again after that is told as back once it has stayed', async () => {
+  const { watch, told, refused, served } = watching(50);
+  await served();
+  await refused();
+  await until(() => watch.state.status === 'up');
+  await refused();
+  await until(() => told.length === 5);
+  expect(told).toEqual(['up', 'down', 'up', 'down', 'up']);
+  await served();
+});
+
+test('the state is always that of now, also of an engine of which nothing is told', async () => {
+  const { watch, refused, served } = watching(LONG);
+  await served();
+  for (let i = 0; i < 3; i++) {
+    await refused();
+    expect(watch.state).toMatchObject({ status: 'down', message: 'full' });
+    await until(() => watch.state.status === 'up');
+    expect(watch.state.message).toBeUndefined();
+  }
+});
