@@ -42,6 +42,11 @@ export async function run(
       for (const line of prose(`hopgate: ${thrown.message}`, err)) err.line(line);
       return 2;
     }
+    // An engine that does not answer is no error of the program.
+    if (thrown instanceof GatewayError && thrown.kind === 'overloaded') {
+      for (const line of prose(`hopgate: ${thrown.message}`, err)) err.line(line);
+      return 1;
+    }
     // EX_SOFTWARE of sysexits.h: an error of the program. A bug report needs the stack.
     const details = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
     err.line(`hopgate: internal error: ${details}`);

@@ -22,6 +22,10 @@ class ObjectsRefusal extends Error {
   }
 }
 
+/** What refuses every call until the configuration or the store is mended. */
+const UNUSABLE =
+  / (NoSuchBucket|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|InvalidToken|RequestTimeTooSkewed)$/;
+
 export class ObjectStore implements Objects {
   readonly #address: ObjectsAddress;
   readonly #watch: EngineWatch;
@@ -32,7 +36,10 @@ export class ObjectStore implements Objects {
     this.#watch = new EngineWatch({
       name: 'objects',
       ping: () => this.#list('', '', PING_MS),
-      isAway: (thrown) => !(thrown instanceof ObjectsRefusal) || thrown.status >= 500,
+      isAway: (thrown) =>
+        !(thrown instanceof ObjectsRefusal) ||
+        thrown.status >= 500 ||
+        UNUSABLE.test(thrown.message),
       onChange,
     });
   }

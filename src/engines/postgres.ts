@@ -145,7 +145,12 @@ export class PostgresDatabase implements Sql {
     const opened = this.#pool;
     const pool = await opened;
     const client = await pool.connect().catch((thrown: unknown) => {
-      throw isLate(thrown) ? new Error(`no connection within ${CONNECT_MS} ms`) : thrown;
+      // Also one that is refused, for a wrong password or database: nothing can be asked until that is mended.
+      const why = thrown instanceof Error ? thrown.message : String(thrown);
+      if (isLate(thrown)) throw new Error(`no connection within ${CONNECT_MS} ms`);
+      throw codeOf(thrown) === undefined
+        ? thrown
+        : new EngineAway('database', why === '' ? String(codeOf(thrown)) : why, { cause: thrown });
     });
     try {
       const result = await work(client);

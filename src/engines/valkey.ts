@@ -259,9 +259,9 @@ const isTimeout = (thrown: unknown): boolean =>
 const isSilent = (error: Error): boolean =>
   hasGivenUp(error) || error.message === 'Connection is closed.';
 
-// What a server answers while it cannot serve; any other answer is an error of the call.
+// What a server answers while it cannot serve, or not this user; any other answer is an error of the call.
 const NOT_SERVING =
-  /^(LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|TRYAGAIN|BUSY|MISCONF|OOM|NOREPLICAS)\b/;
+  /^(LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|TRYAGAIN|BUSY|MISCONF|OOM|NOREPLICAS|NOAUTH|WRONGPASS)\b/;
 
 /** An error of this call alone, as for a user without the right to it, is none of the server. */
 async function writeOnce(client: Client): Promise<void> {

@@ -50,11 +50,11 @@ describe.skipIf(!HAS_OBJECTS)('a store that speaks S3', () => {
   });
 
   test('a refusal is the caller’s; a frozen server ends calls at their deadline and comes back', async () => {
-    const missing = open('', 'no-such-bucket');
-    const refused = await missing.put('a', new Uint8Array(), LONG).catch((thrown) => thrown);
-    expect(refused).toMatchObject({ name: 'ObjectsRefusal', status: 404 });
     const store = open('frozen/');
     await store.put('a', new Uint8Array(), LONG);
+    const refused = await store.get('a', [50, 60], LONG).catch((thrown) => thrown);
+    expect(refused).toMatchObject({ name: 'ObjectsRefusal', status: 416 });
+    expect(store.state.status).toBe('up');
     server.freeze();
     try {
       const late = await store.get('a', undefined, 200).catch((thrown) => thrown);
@@ -65,6 +65,14 @@ describe.skipIf(!HAS_OBJECTS)('a store that speaks S3', () => {
     await until(() => store.state.status === 'up');
     expect((await store.get('a', undefined, LONG))!.length).toBe(0);
     await store.close();
+  });
+
+  test('a bucket that is not there counts as away, and not as an error of each call', async () => {
+    const missing = open('', 'no-such-bucket');
+    const refused = await missing.put('a', new Uint8Array(), LONG).catch((thrown) => thrown);
+    expect(refused).toBeInstanceOf(EngineAway);
+    expect(missing.state).toMatchObject({ status: 'down', message: 'HTTP 404 NoSuchBucket' });
+    await missing.close();
   });
 
   test('doctor’s findings', async () => {

@@ -227,6 +227,16 @@ describe.skipIf(!HAS_POSTGRES)('Postgres', () => {
     expect(changes.length).toBeLessThanOrEqual(5);
   });
 
+  test('a database that this user cannot open counts as away, and not as an error of each call', async () => {
+    const { database, changes } = open(server.url.replace(/\/[^/]*$/, '/no_such_database'));
+    expect(await failure(number(database))).toBeInstanceOf(EngineAway);
+    expect(changes).toEqual(['down']);
+    expect(database.state.message).toContain('no_such_database');
+    const { trips } = database.state;
+    await failure(number(database));
+    expect(database.state.trips).toBe(trips);
+  });
+
   test('what is told of a frozen server is how long it was waited for, not the words of the client', async () => {
     const { database } = open();
     await number(database);

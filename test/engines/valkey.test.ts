@@ -186,6 +186,20 @@ describe.skipIf(!HAS_CACHE)('one server', () => {
     },
   );
 
+  test('a server that wants a password counts as away, whether there is none or a wrong one', async () => {
+    const locked = await startCache(['--requirepass', 'another']);
+    try {
+      for (const more of [{}, { password: new Secret('wrong') }]) {
+        const { cache } = open({ ...single(locked.port), ...more });
+        expect(await failureOf(add(cache, '{hopgate}:a', 1))).toBeInstanceOf(EngineAway);
+        expect(cache.state.status).toBe('down');
+        expect(cache.state.message).toMatch(/NOAUTH|WRONGPASS/);
+      }
+    } finally {
+      await locked.stop();
+    }
+  });
+
   test('doctor’s findings, also where the user may do little', async () => {
     const { cache } = open(single(server.port));
     const findings = await cache.examine();
