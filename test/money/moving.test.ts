@@ -191,6 +191,21 @@ describe.skipIf(!HAS_POSTGRES)('moving spend', () => {
     expect(await inDatabase(database)).toEqual(await expected(first, second));
   });
 
+  test('of a machine that had this database from the beginning, nothing is missing there, and nothing is copied', async () => {
+    const database = await emptyDatabase();
+    const { path } = machine();
+    const rows = rowsOf(30);
+    await spendShared(database, path, rows);
+    const there = moveOf(database, path, 'engines');
+    expect(await there.compare()).toMatchObject({ missing: 0 });
+    expect(await there.copy(() => {})).toBe(0);
+    expect(await inDatabase(database)).toEqual(await expected(rows));
+    // Another database lacks them all.
+    expect(await moveOf(await emptyDatabase(), path, 'engines').compare()).toMatchObject({
+      missing: 30,
+    });
+  });
+
   test('what the gateway sends by itself, before a move and after it, is not sent by the move once more', async () => {
     const database = await emptyDatabase();
     const { path } = machine();

@@ -6,7 +6,13 @@ import { prepared } from '../../lib/store/shared-tables.ts';
 import { type HourTotals, type SessionTotals, SUM_COLUMNS } from '../schema.ts';
 import { type RowName, SAME, type SpoolEntry } from '../shared/spool-store.ts';
 import { ADDED, SHARED_SPEND, SPOOL_LOCK } from '../shared/tables.ts';
-import { BEYOND, type DayCount, DIFFERS, type RowPlace } from './spend-file-store.ts';
+import {
+  BEYOND,
+  type DayCount,
+  DIFFERS,
+  type RowPlace,
+  type SentRows,
+} from './spend-file-store.ts';
 
 const READ_MS = 60_000;
 const WRITE_MS = 20_000;
@@ -70,6 +76,24 @@ export class SharedSpendRows {
       READ_MS,
     );
     return row;
+  }
+
+  /** Whether it is this database that got them, and still has them all. */
+  async knows(sent: readonly SentRows[]): Promise<boolean> {
+    if (sent.length === 0) return true;
+    if (!this.#has.has('spend_rows')) return false;
+    const found = await this.#database.query<{ writer: string; rows: number }>(
+      `SELECT writer, count(*) AS rows FROM hopgate.spend_rows
+        WHERE at >= $1 AND at <= $2 AND writer = ANY($3) GROUP BY 1`,
+      [
+        Math.min(...sent.map(({ first }) => first)),
+        Math.max(...sent.map(({ last }) => last)),
+        sent.map(({ writer }) => writer),
+      ],
+      READ_MS,
+    );
+    const there = new Map(found.map(({ writer, rows }) => [writer, rows]));
+    return sent.every(({ writer, rows }) => (there.get(writer) ?? 0) >= rows);
   }
 
   async begin(origin: string, since: number): Promise<void> {

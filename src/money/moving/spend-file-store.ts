@@ -22,6 +22,14 @@ export interface DayCount {
   readonly revs: number;
 }
 
+/** How many rows of a process a database got, and between which times they lie. */
+export interface SentRows {
+  readonly writer: string;
+  readonly rows: number;
+  readonly first: number;
+  readonly last: number;
+}
+
 /** Behind the last row that was moved. */
 export interface RowPlace {
   readonly id: number;
@@ -211,6 +219,17 @@ export class SpendFile {
       )
       .get(since)!;
     return counted !== there;
+  }
+
+  /** What a shared database got from this file by itself, by process. */
+  sent(): readonly SentRows[] {
+    if (!this.#isNamed) return [];
+    return this.#db
+      .query<SentRows, []>(
+        `SELECT writer, count(*) AS rows, min(at) AS first, max(at) AS last FROM shared_rows s
+          WHERE NOT EXISTS (SELECT 1 FROM unsent u WHERE u.writer = s.writer AND u.n = s.n) GROUP BY 1`,
+      )
+      .all();
   }
 
   /** Rows that the shared database knows, and rows that came from it, without those that wait to be sent. */

@@ -48,8 +48,9 @@ function toEngines(options: SpendMoveOptions): StateMove {
         const { id } = file.placeFrom(mark ?? BEGINNING);
         const isFirst = mark?.totals !== true && !file.hasImports(shared.name);
         const totals = isFirst ? countOf(file.totals(since)) : 0;
-        const rows = file.count(0, since, isFirst);
-        const news = id === 0 ? rows : file.count(id, since, isFirst);
+        const isOther = isFirst && !(await shared.knows(file.sent()));
+        const rows = file.count(0, since, isOther);
+        const news = id === 0 ? rows : file.count(id, since, isOther);
         const notes = file.unsent > 0 ? [WAITING(file.unsent)] : [];
         return { items: rows + totals, missing: news + totals, conflicts: 0, notes };
       } finally {
@@ -67,9 +68,10 @@ function toEngines(options: SpendMoveOptions): StateMove {
         const { id } = file.placeFrom(mark);
         // What came from there and was deleted here since cannot be told from the rest, and is counted there already.
         const isFirst = !mark.totals && !file.hasImports(shared.name);
-        const all = file.count(id, mark.since, isFirst);
+        const isOther = isFirst && !(await shared.knows(file.sent()));
+        const all = file.count(id, mark.since, isOther);
         let done = 0;
-        for (const { rows, upTo } of file.pages(id, mark.since, isFirst, PAGE)) {
+        for (const { rows, upTo } of file.pages(id, mark.since, isOther, PAGE)) {
           await shared.putRows(
             origin,
             rows.map((row) => entryOf(row, origin, replica)),

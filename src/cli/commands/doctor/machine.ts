@@ -11,6 +11,7 @@ import {
   readKeyPair,
   UnusableKeyPair,
 } from '../../../lib/http/key-pair.ts';
+import { isObject, tryParse } from '../../../lib/json/json.ts';
 import { fetchOwn, reachableUrl } from '../../served-models.ts';
 import { type Finding, finding } from './finding.ts';
 
@@ -95,8 +96,13 @@ function tryListen({ host, port }: Listen): Promise<string | undefined> {
 
 async function isHopgate(url: string, fetch: typeof globalThis.fetch): Promise<boolean> {
   try {
-    const response = await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(2000) });
-    return (await response.text()).includes('hopgate_build_info');
+    // `/metrics` may want a key; this needs none.
+    const response = await fetch(url, {
+      headers: { accept: 'application/json' },
+      signal: AbortSignal.timeout(2000),
+    });
+    const about = tryParse(await response.text());
+    return isObject(about) && about.name === 'hopgate';
   } catch {
     return false;
   }

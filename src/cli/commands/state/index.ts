@@ -1,6 +1,7 @@
 /** `hopgate state move`: copies what was kept before into the shared engines, or back into the files of this machine. */
 
 import { openEngines } from '../../../engines/open-engines.ts';
+import { EngineAway } from '../../../lib/store/engines.ts';
 import type { MoveComparison, MoveDirection, StateMove } from '../../../lib/store/state-move.ts';
 import { redactText } from '../../../lib/text/redact.ts';
 import { type CommandSpec, errorMessage, type Invocation, UsageError } from '../../command.ts';
@@ -111,7 +112,9 @@ async function moved(move: StateMove, dry: boolean, { err }: Invocation): Promis
     });
     return { ...standing, copied, after: await move.compare() };
   } catch (thrown) {
-    return { ...standing, problem: redactText(errorMessage(thrown)).text };
+    const why = redactText(errorMessage(thrown)).text;
+    const problem = thrown instanceof EngineAway ? `the ${thrown.engine} is away: ${why}` : why;
+    return { ...standing, problem };
   }
 }
 

@@ -341,7 +341,7 @@ describe('the rest of the machine', () => {
       stops.push(() => server.stop(true));
       return { host: '127.0.0.1', port: server.port! };
     };
-    const ours = hold('hopgate_build_info{version="1"} 1\n');
+    const ours = hold('{"name":"hopgate","version":"1"}');
     expect(await checkPort(ours, fetch)).toMatchObject({ status: 'ok' });
     expect((await checkPort(ours, fetch)).message).toContain('hopgate is running');
     const other = hold('hello');
