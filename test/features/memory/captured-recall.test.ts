@@ -260,6 +260,7 @@ test('fillers are distinguished from replies that state something', () => {
     'OK, Rex it is.',
     'No, at 9.',
     '好的，周三见。',
+    '早上。',
     '你的狗很好。',
     'わかりました。',
     'はい、明日です。',
