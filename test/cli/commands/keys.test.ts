@@ -32,6 +32,28 @@ test('a key goes to stdout alone; list and show never have it', async () => {
   expect(JSON.parse(blocked.out)).toMatchObject({ blocked: true, version: 2 });
 });
 
+test('a name stands for its key as long as no other key has it', async () => {
+  const id = (await world.run(['keys', 'create', 'ci'])).out.slice(0, 25);
+  expect(JSON.parse((await world.run(['keys', 'block', 'ci'])).out)).toMatchObject({
+    id,
+    blocked: true,
+  });
+  expect(JSON.parse((await world.run(['keys', 'show', 'ci'])).out)).toMatchObject({
+    id,
+    name: 'ci',
+  });
+  expect((await world.run(['keys', 'rotate', 'ci'])).out).toStartWith(id);
+  const other = (await world.run(['keys', 'create', 'ci'])).out.slice(0, 25);
+  const both = await world.run(['keys', 'revoke', 'ci']);
+  expect(both.code).toBe(1);
+  expect(both.err).toContain('2 keys are named "ci"');
+  expect(both.err.replace(/\s+/g, ' ')).toContain(other);
+  // A revoked key no longer has the name.
+  await world.run(['keys', 'revoke', other]);
+  expect(JSON.parse((await world.run(['keys', 'show', 'ci'])).out)).toMatchObject({ id });
+  expect(await world.run(['keys', 'show', 'cj'])).toMatchObject({ code: 1 });
+});
+
 test.each([
   [['keys', 'create'], 2],
   [['keys', 'create', 'a', 'b'], 2],
