@@ -35,6 +35,29 @@ test.each(PAGES)('%s names files and folders that are there', (page) => {
   expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
 });
 
+test('test/README.md names helpers that are there', () => {
+  const named = [...prose(read('test/README.md')).matchAll(/`([a-z0-9-]+\/[\w/-]+\.ts)`/g)].map(
+    ([, path]) => path!,
+  );
+  expect(named.length).toBeGreaterThan(10);
+  expect(
+    named.filter((path) => !existsSync(join(ROOT, 'test', path.replace(/^test\//, '')))),
+  ).toEqual([]);
+});
+
+test('ARCHITECTURE.md lists every decision that the index lists', () => {
+  // Other mentions stand in the middle of a line.
+  const decisions = (page: string) =>
+    [...read(page).matchAll(/^(?:- |\| )\[\d{4}\]\((?:docs\/decisions\/)?([\w-]+\.md)\)/gm)].map(
+      ([, file]) => file!,
+    );
+  const index = decisions('docs/decisions/README.md');
+  expect(index.length).toBeGreaterThan(30);
+  expect(decisions('ARCHITECTURE.md')).toEqual(index);
+  const files = [...new Bun.Glob('0*.md').scanSync({ cwd: join(ROOT, 'docs/decisions') })];
+  expect(files.sort()).toEqual(index);
+});
+
 test('ARCHITECTURE.md names files of src that are there', () => {
   const rooms = [...new Bun.Glob('*/').scanSync({ cwd: join(ROOT, 'src'), onlyFiles: false })];
   expect(rooms).toContain('gateway');
