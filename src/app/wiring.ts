@@ -221,10 +221,10 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const gateway = createGateway({
     ...gatewayOptions,
     repairBody: options.repair === false ? undefined : repairBody,
-    featuresFor(exchange, request, recording, payer) {
+    featuresFor(exchange, request, recording, payer, session) {
       const found =
         options.repair === false ? NO_FEATURES : features.of(exchange, request, recording, payer);
-      const own = stateOf(exchange, request, found.space);
+      const own = stateOf(exchange, request, found.space, session);
       if (own === undefined) return found;
       return { ...found, ...own, features: [...own.features, ...found.features] };
     },

@@ -29,7 +29,7 @@ import {
 import type { ClientRequest } from '../../gateway/client-request.ts';
 import type { ConnectionMemory, RememberedChain } from '../../gateway/stream/client-lane.ts';
 import type { FinalAnswer, FrameContent } from '../../gateway/stream/pipeline.ts';
-import type { AnswerSessions } from '../../gateway/tries/answer-sessions.ts';
+import type { AnswerSession, AnswerSessions } from '../../gateway/tries/answer-sessions.ts';
 import type { Exchange, ExchangeFeatures } from '../../gateway/types.ts';
 import { containsAny, needles } from '../../lib/bytes/bytes.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
@@ -95,6 +95,7 @@ export function responseState({ store, shared, sessions }: ResponseStateOptions)
     exchange: Exchange,
     ask: ClientRequest,
     space: string | undefined,
+    session: AnswerSession,
   ): ExchangeFeatures | undefined => {
     if (ask.protocol !== openaiResponses) return undefined;
     const owner = ownerOf(exchange.owner);
@@ -234,19 +235,25 @@ export function responseState({ store, shared, sessions }: ResponseStateOptions)
       ...(storeOff(ask)
         ? lane === undefined
           ? {}
-          : { onAnswer: (answer) => remember(lane, toldBy(answer)) }
+          : { onAnswer: (answer) => remember(lane, learned(answer)) }
         : {
             onAnswer: keep,
             onPartialAnswer: keepJob,
             ...(store.sent !== undefined && { awaitsAnswer: true }),
           }),
     };
+    /** What the client got; a request that continues it belongs to this session. */
+    function learned(answer: Answer): Told | undefined {
+      const said = toldBy(answer);
+      const id = said?.response.id;
+      if (typeof id === 'string') sessions.learn(id, exchange.owner, session);
+      return said;
+    }
     /** The connection can go on from this answer, whether it is stored or not. */
     function remember(memory: ConnectionMemory, said: Told | undefined): void {
       const id = said?.response.id;
       if (said === undefined || before === undefined || typeof id !== 'string') return;
       const asked = inputItems(found?.body ?? bodyOf(ask));
-      sessions.learn(id, exchange, ask.bytes);
       memory.remember(id, before, [...asked, ...said.output]);
     }
     /** A background job goes on at the vendor after the client leaves; the client fetches it later by its id. */
@@ -257,14 +264,11 @@ export function responseState({ store, shared, sessions }: ResponseStateOptions)
       const body = bodyOf(ask);
       record(store, { body, response, owner, space, began, keeper, inputItems, outputItems });
     }
-    function keep(
-      answer: Parameters<NonNullable<ExchangeFeatures['onAnswer']>>[0],
-    ): Promise<void> | undefined {
-      const told = toldBy(answer);
+    function keep(answer: Answer): Promise<void> | undefined {
+      const told = learned(answer);
       if (lane !== undefined) remember(lane, told);
       if (told === undefined) return undefined;
       const { response, output } = told;
-      if (typeof response.id === 'string') sessions.learn(response.id, exchange, ask.bytes);
       const stored = record(store, {
         body: bodyOf(ask),
         response,
@@ -307,6 +311,8 @@ function isAmbiguous(bytes: Buffer): boolean {
   );
 }
 
+type Answer = Parameters<NonNullable<ExchangeFeatures['onAnswer']>>[0];
+
 /** The response object as the client got it, and its output as a later request may send it. */
 interface Told {
   readonly response: JsonObject;
@@ -314,9 +320,7 @@ interface Told {
 }
 
 /** Undefined if the answer holds no response object. */
-function toldBy(
-  answer: FinalAnswer | { readonly kind: 'json'; readonly text: string },
-): Told | undefined {
+function toldBy(answer: Answer): Told | undefined {
   if (answer.kind === 'json') return told(tryParse(answer.text));
   const last = responseIn(answer.frames, OVER);
   const done = itemsOf(answer.frames);
