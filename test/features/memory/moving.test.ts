@@ -1,9 +1,8 @@
 /** Moving the memory between a file and a real Postgres, both ways: all of it, once, and nothing that was erased. */
 
 import { Database } from 'bun:sqlite';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { beforeEach, describe, expect, test } from 'bun:test';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PostgresDatabase } from '../../../src/engines/postgres.ts';
 import { DEFAULT_LIMITS } from '../../../src/features/memory/event.ts';
@@ -14,37 +13,22 @@ import { type Embedder, embedder } from '../../../src/features/memory/store/embe
 import type { Sql } from '../../../src/lib/store/engines.ts';
 import type { MoveDirection } from '../../../src/lib/store/state-move.ts';
 import { textSeal } from '../../../src/lib/store/text-seal.ts';
-import {
-  type DatabaseServer,
-  HAS_POSTGRES,
-  newDatabase,
-  startPostgres,
-} from '../../support/engines/database-servers.ts';
-import { beforeNth, cutAt, dumpOf, filesIn } from '../../support/moves.ts';
+import { HAS_POSTGRES } from '../../support/engines/database-servers.ts';
+import { beforeNth, countsOf, cutAt, dumpOf, filesIn, moveSetup } from '../../support/moves.ts';
 import { until } from '../../support/until.ts';
 import { asked, inList, SECRET, watched } from './support.ts';
 
 const LONG = 20_000;
 
 describe.skipIf(!HAS_POSTGRES)('a memory that is moved', () => {
-  let server: DatabaseServer;
+  const setup = moveSetup();
   let database: PostgresDatabase;
   let folder: string;
   let path: string;
-  beforeAll(async () => {
-    server = await startPostgres();
-  });
-  afterAll(async () => {
-    await server.stop();
-  });
   beforeEach(async () => {
-    ({ database } = await newDatabase(server));
-    folder = mkdtempSync(join(tmpdir(), 'hopgate-move-'));
+    database = await setup.emptyDatabase();
+    folder = setup.newFolder();
     path = join(folder, 'memory.db');
-  });
-  afterEach(async () => {
-    await database.close();
-    rmSync(folder, { recursive: true, force: true });
   });
 
   const move = (
@@ -62,10 +46,7 @@ describe.skipIf(!HAS_POSTGRES)('a memory that is moved', () => {
     });
   const copy = (to: MoveDirection, through?: Sql, at?: string) =>
     move(to, through, at).copy(() => {});
-  const counts = async (to: MoveDirection, at = path) => {
-    const { items, missing, conflicts } = await move(to, database, at).compare();
-    return { items, missing, conflicts };
-  };
+  const counts = (to: MoveDirection, at = path) => countsOf(move(to, database, at));
   type Memory = ReturnType<typeof asked>;
   const options = (vectors?: Embedder) => {
     const observer = watched();
