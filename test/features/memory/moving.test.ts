@@ -2,7 +2,7 @@
 
 import { Database } from 'bun:sqlite';
 import { beforeEach, describe, expect, test } from 'bun:test';
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PostgresDatabase } from '../../../src/engines/postgres.ts';
 import { DEFAULT_LIMITS } from '../../../src/features/memory/event.ts';
@@ -262,6 +262,19 @@ describe.skipIf(!HAS_POSTGRES)('a memory that is moved', () => {
     expect(await copy('engines')).toBe(0);
     await there((memory) => memory.memory.erase('ann'));
     expect((await move('engines').compare()).notes).toBeUndefined();
+  });
+
+  test('what came back into a new file and was removed there is counted once', async () => {
+    await here(keep('ann', 'one', 'two'));
+    await copy('engines');
+    for (const file of readdirSync(folder)) rmSync(join(folder, file));
+    expect(await copy('embedded')).toBe(2);
+    await here(async (memory) => {
+      await memory.book.remove('ann', await idOf(memory, 'ann', 'one'));
+    });
+    expect((await move('engines').compare()).notes!.join()).toStartWith(
+      '1 that were on both sides',
+    );
   });
 
   test('the way back gives the file what the engines have, once, and what was erased here does not come again', async () => {

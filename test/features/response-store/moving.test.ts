@@ -2,7 +2,7 @@
 
 import { Database } from 'bun:sqlite';
 import { beforeEach, describe, expect, test } from 'bun:test';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PostgresDatabase } from '../../../src/engines/postgres.ts';
 import { openResponseStore, SharedResponses } from '../../../src/features/response-store/index.ts';
@@ -193,6 +193,17 @@ describe.skipIf(!HAS_POSTGRES)('responses that are moved', () => {
     expect(await copy('engines')).toBe(1);
     expect(await dumpOf(database)).not.toContain('of-ann');
     await erasures.close();
+  });
+
+  test('what came back into a new file and was removed there is counted once', async () => {
+    await keep(storedRow('one'), storedRow('two'));
+    await copy('engines');
+    rmSync(join(folder, 'state'), { recursive: true });
+    expect(await copy('embedded')).toBe(2);
+    await inFile((store) => store.delete('one', ''));
+    expect((await move('engines').compare()).notes!.join()).toStartWith(
+      '1 that were on both sides',
+    );
   });
 
   test('what was removed on this machine after a copy is told, and stays where it is', async () => {
