@@ -12,7 +12,7 @@ import { anchorOf } from '../../src/manual/markdown.ts';
 import { fences, prose, ROOT, read } from './files.ts';
 
 const GUIDE = 'CONTRIBUTING.md';
-const PAGES = [GUIDE, 'test/README.md', 'SECURITY.md', 'examples/README.md'];
+const PAGES = [GUIDE, 'test/README.md', 'bench/README.md', 'SECURITY.md', 'examples/README.md'];
 const folder = mkdtempSync(join(tmpdir(), 'hopgate-guide-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
