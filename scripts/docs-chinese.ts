@@ -4,7 +4,7 @@
 export const MEANINGS: Readonly<Record<string, string>> = {
   'The version of this file\'s format; the newest is 1. Older formats are still read, and "hopgate migrate" rewrites them; a newer one is refused.':
     '本文件的格式版本，最新为 1。旧格式仍可读取，可用 "hopgate migrate" 改写成新格式；比程序还新的格式会被拒绝。',
-  'Address and port, "127.0.0.1:5520"; a port alone means loopback. Use a mapping to add TLS or trusted proxies.':
+  'Address and port, such as "127.0.0.1:5520"; a port alone means loopback. Use a mapping to add TLS or trusted proxies.':
     '地址和端口，例如 "127.0.0.1:5520"；只写端口时监听回环地址。要设置 TLS 或受信任的代理，请写成映射。',
   'Address and port; a port alone means loopback.': '地址和端口；只写端口时监听回环地址。',
   'Serve HTTPS and WSS. Both files are watched, and read again on SIGHUP; open connections keep their certificate.':
@@ -12,12 +12,12 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'PEM file with the certificate, followed by any intermediate certificates.':
     'PEM 文件：先是证书，后面是中间证书（如果有）。',
   "PEM file with the certificate's key, without a passphrase.": 'PEM 文件：证书的私钥，不带口令。',
-  "Addresses and blocks of the reverse proxies in front of this server, 10.0.0.0/8. Only their Forwarded and X-Forwarded-* headers are believed: the client's address, protocol and host.":
+  "Addresses and blocks of the reverse proxies in front of this server, such as 10.0.0.0/8. Only their Forwarded and X-Forwarded-* headers are believed: the client's address, protocol and host.":
     '本服务前面各反向代理的地址和网段，例如 10.0.0.0/8。只采信它们发来的 Forwarded 和 X-Forwarded-* 头部，从中得知客户端的地址、协议和主机名。',
   'Upstreams by name.': '上游，按名称列出。',
   'A vendor that hopgate knows; fills in whatever is left out below.':
     'hopgate 已知的厂商；下面没有写的各项由它补全。',
-  'What the upstream speaks.': '上游使用的协议。',
+  'The protocol that the upstream speaks.': '上游使用的协议。',
   'The cloud that serves the models. vertex: Google Vertex AI, for anthropic-messages and google-gemini; bedrock: Amazon Bedrock, for anthropic-messages.':
     '提供模型的云平台。vertex：Google Vertex AI，用于 anthropic-messages 和 google-gemini；bedrock：Amazon Bedrock，用于 anthropic-messages。',
   'vertex: the Google Cloud project.': 'vertex：Google Cloud 项目。',
@@ -36,9 +36,9 @@ export const MEANINGS: Readonly<Record<string, string>> = {
     '这个提供方的模型，名称按厂商的写法；必要时附上模型的信息。',
   'A model name.': '模型名称。',
   'Size of its context window in tokens.': '上下文窗口的 token 数。',
-  'The most tokens of an answer.': '一个回答的最大 token 数。',
-  'It can call tools.': '能够调用工具。',
-  'It can reason.': '能够推理。',
+  'The most tokens that an answer can have.': '一个回答的最大 token 数。',
+  'Whether it can call tools.': '能否调用工具。',
+  'Whether it can reason.': '能否推理。',
   'Kinds of input that it accepts.': '接受的输入类型。',
   'Prices by model name or glob. An exact name takes precedence over globs; globs are tried in the order of the file. They override the prices that hopgate knows.':
     '价格，按模型名称或通配符列出。完整的名称优先于通配符，通配符按文件中的顺序匹配。这里的价格优先于 hopgate 自带的价格。',
@@ -77,14 +77,14 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'Seconds for the whole exchange with the upstream; 0 = no limit.':
     '对上游的整个请求的时限（秒）；0 表示不限。',
   'Retries of this upstream.': '对这个上游的重试。',
-  'Tries on one target before the next target, including the first.':
+  'Tries on one target before the next target is used, including the first try.':
     '在一个目标上尝试多少次才换下一个目标，包括第一次。',
   'Seconds before the second try; doubles with each further one, with jitter.':
     '第二次尝试之前等待的秒数；之后每次加倍，并有随机浮动。',
   'The longest pause between two tries, in seconds.': '两次尝试之间的最长间隔，单位为秒。',
   'The longest time in seconds that a key or a target rests after refusals or failures, whatever Retry-After says.':
     '密钥或目标在被拒绝或失败之后最多暂停多少秒，无论 Retry-After 是多少。',
-  'Send a second request, to another key or target, when a stream takes longer to begin than 95 of 100 others; the faster one answers. At most 5 of 100 requests, and the vendor is paid for both.':
+  'Send a second request, to another key or target, when a stream takes longer to begin than 95 of 100 others; the faster one answers. This happens for at most 5 of 100 requests, and the vendor charges for both.':
     '某个流迟迟不开始，比 100 个流中的 95 个都慢时，用另一个密钥或向另一个目标再发一个请求，采用先到的回答。100 个请求中最多 5 个这样做；厂商对两个请求都会计费。',
   'An HTTP proxy for this upstream.': '连接这个上游所用的 HTTP 代理。',
   'Speak HTTP/2 to this upstream.': '对这个上游使用 HTTP/2。',
@@ -102,7 +102,7 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'Conditions; all that are given must hold.': '条件；写出的必须全部满足。',
   'The model name that the client asked for, after aliases.':
     '客户端请求的模型名称，已按别名替换。',
-  'What the client speaks.': '客户端使用的协议。',
+  'The protocol that the client speaks.': '客户端使用的协议。',
   'The category that the classifier finds.': '分类器得出的类别。',
   'Size of the prompt, estimated: ">60000", "<=1000", "1k..5k" or a number; "<80%": less than this share of the context window of the first target in `to`.':
     '提示词的大小（估算值）：">60000"、"<=1000"、"1k..5k" 或一个数字；"<80%" 表示不到 `to` 中第一个目标的上下文窗口的 80%。',
@@ -123,11 +123,12 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'Header name → globs; true = present, false = absent.':
     '头部名称 → 通配符；true 表示存在，false 表示不存在。',
   'The text of the last user turn ("*urgent*").': '最后一轮用户消息的文本（"*urgent*"）。',
-  'The time of day, "22:00-06:00", or hours, days and zone.':
+  'A time of day such as "22:00-06:00", or a mapping with hours, days and zone.':
     '一天中的时间段，例如 "22:00-06:00"；也可以分别写出时间段、星期和时区。',
-  'From-to, "22:00-06:00"; the end is excluded.': '起止时间，例如 "22:00-06:00"；不含结束时刻。',
+  'Start and end, such as "22:00-06:00"; the end is excluded.':
+    '起止时间，例如 "22:00-06:00"；不含结束时刻。',
   'Days on which the window begins.': '时间段在星期几开始。',
-  'IANA time zone, "Europe/Berlin".': 'IANA 时区，例如 "Europe/Berlin"。',
+  'IANA time zone, such as "Europe/Berlin".': 'IANA 时区，例如 "Europe/Berlin"。',
   'Targets in fallback order.': '目标，按备用的顺序。',
   'provider/model; provider/* keeps the name that was requested.':
     'provider/model；provider/* 保留请求中的名称。',
@@ -237,7 +238,7 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'Responses: compacts conversations itself (input item compaction_trigger).':
     'Responses：自己会压缩对话（输入项 compaction_trigger）。',
   'Messages: has /v1/messages/count_tokens.': 'Messages：提供 /v1/messages/count_tokens。',
-  'Facts by glob of model names, later ones over earlier ones.':
+  'Facts about single models, by glob of their names. Later entries override earlier ones.':
     '个别模型的特性，按模型名称的通配符列出；后面的优先于前面的。',
   'Who may use the gateway.': '谁可以使用网关。',
   'Keys that clients may use; none = every client that reaches the port is served.':
@@ -254,19 +255,19 @@ export const MEANINGS: Readonly<Record<string, string>> = {
     '密钥可以使用的服务端工具的名称：web_search，或者某个 HTTP 或 MCP 工具的名称。',
   'Routes that may serve the key.': '可以为这个密钥服务的路由。',
   'Memory spaces that the key may use.': '密钥可以使用的记忆空间。',
-  'A date (its first moment in UTC) or a time with its zone, "2027-01-01T00:00:00Z".':
+  'A date (its first moment in UTC) or a time with its zone, such as "2027-01-01T00:00:00Z".':
     '日期（UTC 当天零点）或带时区的时间，例如 "2027-01-01T00:00:00Z"。',
   'How much the key may use.': '密钥可以用多少。',
   'Requests per minute, spread evenly.': '每分钟的请求数，匀速恢复。',
   'Tokens per minute, spread evenly.': '每分钟的 token 数，匀速恢复。',
   'Requests at the same time, streams included.': '同时进行的请求数，包括流。',
-  'Amounts of money; all of them apply.': '金额预算；全部同时有效。',
+  'Budgets in USD; all of them apply.': '美元预算；全部同时有效。',
   'A name for messages. Spend is counted under it.':
     '消息中使用的名称。已花费的金额记在这个名称之下。',
   'The amount in USD.': '金额，单位为美元。',
   'The calendar period of the amount; each period starts at zero. `total` never ends.':
     '金额所对应的日历周期；每个周期从零开始。`total` 永不结束。',
-  'The IANA time zone in which periods begin, "Europe/Berlin".':
+  'The IANA time zone in which periods begin, such as "Europe/Berlin".':
     '周期起点所用的 IANA 时区，例如 "Europe/Berlin"。',
   'Shares of the amount at which a warning is sent, each once per period.':
     '花费达到金额的这些比例时发出警告，每个周期各一次。',
@@ -298,7 +299,7 @@ export const MEANINGS: Readonly<Record<string, string>> = {
     '含有路由列表的声明：它的名称，或 JSON 指针（"/org/team"）。',
   'The claim that holds a list of memory spaces: its name, or a JSON pointer ("/org/team").':
     '含有记忆空间列表的声明：它的名称，或 JSON 指针（"/org/team"）。',
-  'Amounts of money that keys share. A budget without `keys` is shared by all requests.':
+  'Budgets that keys share. A budget without `keys` is shared by all requests.':
     '多个密钥共用的预算。没有 `keys` 的预算由所有请求共用。',
   'The keys that share the budget: those that have each of these labels.':
     '共用这个预算的密钥：带有这里每一个标签的密钥。',
@@ -306,27 +307,27 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'What happens when a try fails before the client has received anything.':
     '一次尝试在客户端收到任何内容之前失败时怎么办。',
   'Limits on sizes, concurrency and waiting times.': '对大小、并发和等待时间的限制。',
-  'The most follow-up hops of server tools; the last one is sent without them.':
+  'The largest number of follow-up hops of server tools; the last one is sent without them.':
     '服务端工具最多引起多少个后续跳；最后一跳发送时不带这些工具。',
   'The largest request body.': '请求体的大小上限。',
   'The largest form (multipart/form-data), for audio and images.':
     '表单（multipart/form-data）的大小上限，用于音频和图片。',
   'Bytes of a form that are kept until the request is over, in a temporary file if necessary. A form up to this size is read and checked before anything is sent, and can be sent again; in a larger form, the field model must be within these bytes.':
     '表单中保留到请求结束的字节数，必要时放在临时文件中。不超过此大小的表单先读入并检查，然后才发送，也可以再次发送；更大的表单中，model 字段必须位于这些字节之内。',
-  'The most messages, content blocks and tools of a request that the gateway has to decode. A larger one gets a 400; 0 = no limit.':
+  'The largest number of messages, content blocks and tools in a request that the gateway has to decode. A request with more gets a 400; 0 = no limit.':
     '需要网关解码的请求中，消息、内容块和工具的数量上限。超出时返回 400；0 表示不限。',
   'The largest upstream response that is read as a whole, and the most text of a stream that is translated. Counted after decompression. A larger one is cut off, and the client gets an error.':
     '整体读取的上游响应的大小上限，也是转换的流的文本量上限。按解压后计算。超出时切断，客户端得到一个错误。',
   "The largest single event of an upstream's stream, and the most bytes of a stream without content (comments, pings, empty frames).":
     '上游的流中单个事件的大小上限，也是流中没有内容的数据（注释、ping、空帧）的字节数上限。',
-  "The most bytes of an upstream's headers.": '上游响应头的字节数上限。',
-  "The most header lines of an upstream's response.": '上游响应头的行数上限。',
+  "The largest size of an upstream's headers in bytes.": '上游响应头的字节数上限。',
+  "The largest number of header lines in an upstream's response.": '上游响应头的行数上限。',
   "Characters of a tool result's text, for vendors that need it short; 0 = no limit.":
     '工具结果文本的字符数，用于只能处理短结果的厂商；0 表示不限。',
   'Requests at the same time over all providers; 0 = no limit.':
     '所有提供方合计同时进行的请求数；0 表示不限。',
-  "Seconds after which a client's connection without a request is closed, or up to eight later; 0 = never.":
-    '客户端的连接在没有请求多少秒之后关闭，最多再晚八秒；0 表示不关闭。',
+  'Seconds after which an idle connection of a client is closed; it can take up to eight seconds longer. 0 = never.':
+    '客户端的连接连续多少秒没有请求时关闭，最多再晚八秒；0 表示不关闭。',
   'Seconds within which the next 64 KB of a request body (or its end) must arrive. Otherwise the connection is closed, up to eight seconds later; 0 = no limit.':
     '请求体的下一个 64 KB（或结尾）必须在多少秒之内到达。否则关闭连接，最多再晚八秒；0 表示不限。',
   'Bytes of request bodies that are still arriving or being decompressed, of all clients together. A request beyond that gets a 503; 0 = no limit.':
@@ -384,7 +385,7 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'Engines in fallback order.': '搜索引擎，按备用的顺序。',
   'What kind of engine; docs = this manual.': '引擎的类型；docs 表示本手册。',
   'Its address.': '引擎的地址。',
-  'type model: the provider/model that searches with its own hosted tool.':
+  'For the type model: the provider/model that searches with its own hosted tool.':
     '类型为 model 时：由哪个 provider/model 用自己的托管工具搜索。',
   "Further parameters of the engine's API.": '引擎 API 的其他参数。',
   'Results handed to the model.': '交给模型的结果数。',
@@ -427,7 +428,7 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'Its address (streamable HTTP).': '服务器的地址（流式 HTTP）。',
   'Headers sent to its address; may hold keys.': '发送到该地址的头部；可以含有密钥。',
   'Tools that are offered.': '提供的工具。',
-  'Seconds for one call, and for its start.': '一次调用的秒数；也是启动的秒数。',
+  'Seconds for one call, and for the start of the server.': '一次调用的秒数，也用于服务器的启动。',
   'The memory, which stores events that conversations recall.': '记忆：保存事件，供对话检索。',
   'Whether the memory is on: its API, and recalls in conversations.':
     '是否启用记忆：它的 API，以及对话中的检索。',
@@ -448,7 +449,7 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'Bytes of all texts of all spaces together.': '所有空间的全部文本合计的字节数。',
   'An external store instead of the database. It gets POST {space, query, limit} and answers {events: […]}.':
     '用外部存储代替数据库。它接收 POST {space, query, limit}，返回 {events: […]}。',
-  'Where the external store takes POST {space, events: […]}.':
+  'The address at which the external store takes POST {space, events: […]}.':
     '外部存储接收 POST {space, events: […]} 的地址。',
   "The external store's key, sent as a bearer token.": '外部存储的密钥，作为 bearer 令牌发送。',
   'Seconds that the external store may take.': '外部存储的时限，单位为秒。',
@@ -456,9 +457,10 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'The language of the texts of tools that models read; auto: that of the conversation.':
     '对话工具给模型看的文字用哪种语言；auto 表示与对话相同。',
   'Your own texts in place of the built-in ones.': '用你自己的文字代替内置的文字。',
-  'is_mentioned, when the model was mentioned.': 'is_mentioned：模型被提及时。',
-  'is_mentioned, when it was not.': 'is_mentioned：模型未被提及时。',
-  'get_other_members_messages, when there are none.': 'get_other_members_messages：没有消息时。',
+  'What is_mentioned answers when the model was mentioned.': '模型被提及时，is_mentioned 的回答。',
+  'What is_mentioned answers when it was not.': '模型未被提及时，is_mentioned 的回答。',
+  'What get_other_members_messages answers when there are none.':
+    '没有消息时，get_other_members_messages 的回答。',
   'The description of recall_memory.': 'recall_memory 的说明。',
   'The description of its query.': '它的 query 参数的说明。',
   'The description of get_other_members_messages.': 'get_other_members_messages 的说明。',
@@ -480,7 +482,7 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   'Names of gen_ai attributes and metrics: the current ones, or those of semantic conventions 1.36 (gen_ai.system, gen_ai.client.token.usage).':
     'gen_ai 属性和指标的名称：现行的名称，或者语义约定 1.36 的名称（gen_ai.system、gen_ai.client.token.usage）。',
   'Logs, on stderr.': '日志，写到 stderr。',
-  'What is logged.': '记录哪些日志。',
+  'The lowest level that is logged.': '记录的最低级别。',
   'auto = pretty on a terminal, else JSON lines.':
     'auto = 在终端上用便于阅读的形式，否则用 JSON 行。',
 };
