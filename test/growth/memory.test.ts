@@ -90,6 +90,13 @@ describe('bodies', () => {
                 // Other tests check the output.
               }
             },
+            linear: (body) => {
+              try {
+                return JSON.parse(new TextDecoder().decode(body));
+              } catch {
+                return undefined;
+              }
+            },
           }),
         60_000,
       );

@@ -41,4 +41,25 @@ describe('growth', () => {
     const failure = await expectLinear({ name: 'a copy', input: text, run }).catch((e) => e);
     expect(failure).toBeInstanceOf(Error);
   });
+
+  test('what linear work grows by on the same input is no fault, and all beyond it is one', async () => {
+    // The busy loops stand for memory that costs more with each byte.
+    const busy = (rounds: number) => {
+      let sum = 0;
+      for (let i = 0; i < rounds; i++) sum = (sum * 31 + i) | 0;
+      return sum;
+    };
+    const memory = (input: string) => busy(input.length ** 1.65 / 16);
+    const square = (input: string) => busy(input.length ** 2 / 16);
+    const one = { name: 'a loop', input: text, most: 2 ** 16 };
+    await expectLinear({ ...one, run: memory, linear: memory });
+    const alone = await expectLinear({ ...one, run: memory }).catch((e) => e);
+    expect(String(alone)).toContain('more than linear');
+    const beside = await expectLinear({
+      ...one,
+      run: square,
+      linear: (input) => input.length,
+    }).catch((e) => e);
+    expect(String(beside)).toContain('more than linear');
+  });
 });

@@ -9,6 +9,11 @@ export interface GrowthCase<T> {
   readonly run: (input: T) => unknown;
   /** The largest input, in characters; 4 MiB by default. */
   readonly most?: number;
+  /**
+   * Linear work on the same input that asks as much of the memory, such as `JSON.parse`: a hundred thousand strings
+   * cost more each than ten thousand. What it grows by beyond its input does not count against `run`.
+   */
+  readonly linear?: (input: T) => unknown;
 }
 
 export interface Growth {
@@ -89,6 +94,10 @@ export async function expectLinear<T>(one: GrowthCase<T>): Promise<void> {
     const further = await growthAt(one, next);
     if (further.exponent <= LIMIT) return;
     growth = further;
+  }
+  if (one.linear !== undefined) {
+    const memory = await growthAt({ ...one, run: one.linear }, growth.sizes[0]);
+    if (growth.exponent - Math.max(0, memory.exponent - 1) <= LIMIT) return;
   }
   const [small, large] = growth.sizes;
   const [first, second] = growth.times;
