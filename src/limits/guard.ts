@@ -117,11 +117,10 @@ export class LimitGuard {
 
   /** How the laws stand, of the latest admission each. */
   standings(): readonly Standing[] {
-    const opening = this.#opening.standings();
-    if (this.#latest === undefined) return opening;
+    if (this.#latest === undefined) return this.#opening.standings();
     // A try is charged for tokens and budgets, which are the last laws of the opening.
     const latest = this.#latest.standings();
-    return opening.slice(0, opening.length - latest.length).concat(latest);
+    return this.#opening.standings(this.#laws.all.length - latest.length).concat(latest);
   }
 
   addHeaders(headers: FlatHeaders): void {

@@ -57,8 +57,11 @@ export interface Ticket {
   settle(used: readonly number[]): void;
   /** Nothing was done: everything is given back. */
   abandon(): void;
-  /** How the laws stand, in the order of the charges; in a worker as of the admission. */
-  standings(): readonly Standing[];
+  /**
+   * How the laws stand, in the order of the charges; in a worker as of the admission.
+   * @param count of the first so many charges alone; left out: of all
+   */
+  standings(count?: number): readonly Standing[];
 }
 
 export interface Refusal {

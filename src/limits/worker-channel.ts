@@ -330,7 +330,7 @@ class RemoteTicket implements Ticket {
     this.#limits = undefined;
   }
 
-  standings(): readonly Standing[] {
-    return this.#charges.map(({ law }, i) => fromWire(law, this.#wire[i]!));
+  standings(count?: number): readonly Standing[] {
+    return this.#charges.slice(0, count).map(({ law }, i) => fromWire(law, this.#wire[i]!));
   }
 }

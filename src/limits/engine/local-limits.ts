@@ -305,12 +305,11 @@ export class LocalLimits implements OwnLimits {
   }
 
   /** For tickets alone: one charge is over. */
-  settled(state: State, hold: Hold, reserved: number, used: number): void {
+  settled(state: State, hold: Hold, reserved: number, used: number, now: number): void {
     if (state instanceof SlotsState) {
       state.held -= reserved;
       return;
     }
-    const now = this.#clock.monotonic();
     if (state instanceof RateState) {
       state.open--;
       state.settle(hold as RateHold, used, now);
@@ -336,10 +335,17 @@ export class LocalLimits implements OwnLimits {
   }
 
   /** For tickets and refusals alone. */
-  standingsNow(states: readonly State[]): readonly Standing[] {
+  standingsNow(states: readonly State[], count = states.length): readonly Standing[] {
     const wall = this.#clock.wall();
     const now = this.#clock.monotonic();
-    return states.map((state) => standingOf(state, wall, now));
+    const standings: Standing[] = [];
+    for (let i = 0; i < count; i++) standings.push(standingOf(states[i]!, wall, now));
+    return standings;
+  }
+
+  /** For tickets alone: the clock of rates, in milliseconds. */
+  get now(): number {
+    return this.#clock.monotonic();
   }
 
   #late(period: Period, state: WindowState): void {
@@ -393,9 +399,10 @@ class LocalTicket implements Ticket {
     const engine = this.#engine;
     if (engine === undefined) return;
     this.#engine = undefined;
+    const { now } = engine;
     for (let i = 0; i < this.#states.length; i++) {
       const { amount } = this.#charges[i]!;
-      engine.settled(this.#states[i]!, this.#holds[i], amount, whole(used[i], amount));
+      engine.settled(this.#states[i]!, this.#holds[i], amount, whole(used[i], amount), now);
     }
   }
 
@@ -403,8 +410,8 @@ class LocalTicket implements Ticket {
     this.settle(this.#charges.map(() => 0));
   }
 
-  standings(): readonly Standing[] {
-    return this.#read.standingsNow(this.#states);
+  standings(count?: number): readonly Standing[] {
+    return this.#read.standingsNow(this.#states, count);
   }
 }
 

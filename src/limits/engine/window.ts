@@ -85,14 +85,9 @@ export class WindowState {
     const { law } = this;
     const period = this.at(instant);
     const used = period.others + period.used;
-    return {
-      law,
-      used,
-      held: period.held,
-      remaining: Math.max(0, law.amount - used),
-      ...(law.per === 'total'
-        ? { resetMs: undefined }
-        : { resetMs: period.end - instant, resetAt: period.end }),
-    };
+    const { held } = period;
+    const remaining = Math.max(0, law.amount - used);
+    if (law.per === 'total') return { law, used, held, remaining, resetMs: undefined };
+    return { law, used, held, remaining, resetMs: period.end - instant, resetAt: period.end };
   }
 }

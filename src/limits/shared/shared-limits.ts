@@ -122,7 +122,7 @@ class JoinedTicket implements Ticket {
     for (const ticket of this.#tickets) ticket.abandon();
   }
 
-  standings(): readonly Standing[] {
-    return standingsOf(this.#tickets, this.#positions);
+  standings(count?: number): readonly Standing[] {
+    return standingsOf(this.#tickets, this.#positions).slice(0, count);
   }
 }

@@ -411,8 +411,8 @@ class RatesTicket implements Ticket {
     this.settle(this.#charges.map(() => 0));
   }
 
-  standings(): readonly Standing[] {
-    return this.#states.map((state) => state.standing());
+  standings(count?: number): readonly Standing[] {
+    return this.#states.slice(0, count).map((state) => state.standing());
   }
 }
 
@@ -429,8 +429,8 @@ class OpenTicket implements Ticket {
 
   abandon(): void {}
 
-  standings(): readonly Standing[] {
-    return this.#charges.map(({ law }) => ({
+  standings(count?: number): readonly Standing[] {
+    return this.#charges.slice(0, count).map(({ law }) => ({
       law,
       used: 0,
       held: 0,

@@ -459,7 +459,7 @@ class WindowsTicket implements Ticket {
     this.settle(this.#charges.map(() => 0));
   }
 
-  standings(): readonly Standing[] {
-    return this.#leases.map((lease) => this.#read.standingNow(lease));
+  standings(count?: number): readonly Standing[] {
+    return this.#leases.slice(0, count).map((lease) => this.#read.standingNow(lease));
   }
 }
