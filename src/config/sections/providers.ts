@@ -57,7 +57,7 @@ const provider = closed(
       'the preset with the name of the provider, where base_url is left out',
     ),
     protocol: optional(
-      choice(PROTOCOL_NAMES, 'What the upstream speaks.'),
+      choice(PROTOCOL_NAMES, 'The protocol that the upstream speaks.'),
       "the preset's; needed without one",
     ),
     ...platformKeys,

@@ -58,7 +58,7 @@ export const KEYS: CommandSpec = {
   summary: 'create, list, rotate and revoke keys for clients',
   description: [
     "A key is shown once, when it is created; only its digest is stored. Limits and spend belong to the key's id, so rotating it changes only the secret.",
-    'With HOPGATE_ADMIN_KEY set (one of auth.admin_keys) a running gateway is asked. Without it, the file of this machine is changed, or with engines.database the database; gateways that run on it see the change within five seconds.',
+    'If HOPGATE_ADMIN_KEY holds one of auth.admin_keys, the command asks a running gateway. Otherwise it changes the file of this machine, or the database if engines.database is configured; gateways that use the same file or database see the change within five seconds.',
     'Clients need a key only if the configuration has auth.admin_keys, auth.keys or auth.jwt.',
   ],
   arguments: [
