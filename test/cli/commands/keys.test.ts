@@ -71,6 +71,19 @@ test.each([
   expect((await world.run(['keys', 'list', '--json'])).out).toContain('"keys": []');
 });
 
+test('a gateway that cannot write keys: the message says where the cause is', async () => {
+  const message = 'The file of the keys cannot be used now.';
+  let status = 503;
+  world.fetch = (async () =>
+    Response.json({ error: { message } }, { status })) as unknown as typeof fetch;
+  Object.assign(world.variables, { HOPGATE_ADMIN_KEY: 'admin-key-1234' });
+  const failed = await world.run(['keys', 'create', 'ci']);
+  expect(failed.code).toBe(1);
+  expect(failed.err).toContain(`${message} The log of the gateway says why`);
+  status = 409;
+  expect((await world.run(['keys', 'create', 'ci'])).err).toBe(`hopgate: ${message}\n`);
+});
+
 test('an audit that was changed exits with 1 and names the entry', async () => {
   await world.run(['keys', 'create', 'a']);
   await world.run(['keys', 'create', 'b']);
