@@ -5,17 +5,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FileKeyStore } from '../src/keys/file-key-store.ts';
 import { KeyChanges } from '../src/keys/key-changes.ts';
-import { NO_TOKENS, type SpendRow } from '../src/money/spend.ts';
 import { SpendStore } from '../src/money/spend-store.ts';
 import { startInProcess } from '../test/support/in-process.ts';
+import { type BenchKey, spendRows } from './spend-rows.ts';
 
 const ROWS = Number(process.argv[2] ?? 1_000_000);
 const KEYS = Number(process.argv[3] ?? 200);
 /** Milliseconds that a page may take. */
 const GOAL_MS = 300;
 const ADMIN = 'an-admin-key-of-the-bench';
-const MONTH_MS = 30 * 86_400_000;
-const MODELS = ['glm-4.7', 'qwen3-max', 'claude-sonnet-4-5', 'gpt-5', 'kimi-k2.5'];
 
 const home = mkdtempSync(join(tmpdir(), 'hopgate-admin-pages-'));
 mkdirSync(join(home, 'state'));
@@ -25,7 +23,7 @@ const changes = new KeyChanges({
   place: { store: keyStore, changed: () => {} },
   routes: () => [],
 });
-const keys: { readonly id: string; readonly labels: Readonly<Record<string, string>> }[] = [];
+const keys: BenchKey[] = [];
 for (let i = 0; i < KEYS; i++) {
   const labels = { team: `team-${i % 10}` };
   const budgets = [{ usd: 100, per: 'month' }];
@@ -34,32 +32,7 @@ for (let i = 0; i < KEYS; i++) {
 }
 keyStore.close();
 
-const now = Date.now();
-const rowAt = (i: number): SpendRow => {
-  const session = Math.floor(i / 20);
-  const model = MODELS[session % MODELS.length]!;
-  const { id, labels } = keys[(session * 7919) % KEYS]!;
-  return {
-    request: `req_${i}`,
-    time: now - MONTH_MS + Math.floor((i / ROWS) * MONTH_MS),
-    key: id,
-    labels,
-    session: `session-${session}`,
-    client: 'openai-chat bench',
-    model,
-    target: `vendor/${model}`,
-    upstreamKey: 'key-123456',
-    hop: 1,
-    attempt: 1,
-    status: 200,
-    ended: 'done',
-    tokens: { ...NO_TOKENS, input: 1000 + (i % 500), output: i % 300, cacheRead: i % 2000 },
-    estimated: i % 50 === 0,
-    cost: 123_456 + i,
-    price: '{"input":3,"output":15}',
-    trace: undefined,
-  };
-};
+const rowAt = spendRows(ROWS, keys, Date.now());
 const store = new SpendStore(join(home, 'state', 'spend.db'), 'bench');
 for (let at = 0; at < ROWS; ) {
   const batch = Array.from({ length: Math.min(200, ROWS - at) }, (_, n) => ({

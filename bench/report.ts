@@ -133,3 +133,13 @@ ${CAVEATS}
 function rounded(_key: string, value: unknown): unknown {
   return typeof value === 'number' ? Math.round(value * 100) / 100 : value;
 }
+
+const sectionsOf = (text: string) => text.split(/^(?=## )/m).slice(1);
+const headingOf = (section: string) => section.split('\n', 1)[0]!;
+
+/** A new report, and behind it the sections that only the earlier one has: people wrote them. */
+export function withEarlierSections(text: string, earlier: string): string {
+  const own = new Set(sectionsOf(text).map(headingOf));
+  const kept = sectionsOf(earlier).filter((section) => !own.has(headingOf(section)));
+  return `${[text, ...kept].map((part) => part.trimEnd()).join('\n\n')}\n`;
+}

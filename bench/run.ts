@@ -1,6 +1,6 @@
 /** `bun bench/run.ts`: measures the compiled product against a bare relay, nginx and peers; a full run writes RESULTS.md. */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -8,7 +8,7 @@ import { runChecks } from './checks.ts';
 import { stopChildren } from './children.ts';
 import { startGenerator } from './generator.ts';
 import { verdicts } from './goals.ts';
-import { type Run, report } from './report.ts';
+import { type Run, report, withEarlierSections } from './report.ts';
 import { runRounds } from './rounds.ts';
 import { SCENARIOS } from './scenarios.ts';
 import { type Bench, TARGET_NAMES } from './target.ts';
@@ -105,7 +105,7 @@ async function main(): Promise<number> {
   console.log(values.json ? JSON.stringify({ ...run, targets: names }) : text);
   const partial = quick || values.only !== undefined || values.targets !== undefined;
   const file = new URL('./RESULTS.md', import.meta.url).pathname;
-  if (!partial) writeFileSync(file, text);
+  if (!partial) writeFileSync(file, withEarlierSections(text, readFileSync(file, 'utf8')));
   say(partial ? 'a part of the whole: RESULTS.md stays as it is' : `written to ${file}`);
   rmSync(dir, { recursive: true, force: true });
   return run.verdicts.some((verdict) => verdict.pass === false) ? 1 : 0;

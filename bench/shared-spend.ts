@@ -5,45 +5,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SpendJournal } from '../src/money/journal.ts';
 import { openSharedSpend, type SharedSpend } from '../src/money/shared/open-shared.ts';
-import { NO_TOKENS, type SpendRow } from '../src/money/spend.ts';
+import type { SpendRow } from '../src/money/spend.ts';
 import { readUsageQuery, usageBy } from '../src/money/usage.ts';
 import { newDatabase, startPostgres } from '../test/support/engines/database-servers.ts';
+import { benchKeys, spendRows } from './spend-rows.ts';
 
 const ROWS = Number(process.argv[2] ?? 1_000_000);
 const KEYS = Number(process.argv[3] ?? 200);
 const LONG = 60_000;
-const MONTH_MS = 30 * 86_400_000;
-const MODELS = ['glm-4.7', 'qwen3-max', 'claude-sonnet-4-5', 'gpt-5', 'kimi-k2.5'];
-const LABELS = Array.from({ length: 10 }, (_, n) => ({ team: `team-${n}` }));
 const now = Date.now();
+const rowAt = spendRows(ROWS, benchKeys(KEYS), now);
 const dir = mkdtempSync(join(tmpdir(), 'hopgate-shared-spend-'));
-
-/** Rows of a month, in the order of time; 20 in a row are of one session. */
-function rowAt(i: number, time = now - MONTH_MS + Math.floor((i / ROWS) * MONTH_MS)): SpendRow {
-  const session = Math.floor(i / 20);
-  // Each key uses each model.
-  const model = MODELS[Math.floor(session / 7) % MODELS.length]!;
-  return {
-    request: `req_${i}`,
-    time,
-    key: `key-${(session * 7919) % KEYS}`,
-    labels: LABELS[(session * 7919) % 10]!,
-    session: `session-${session}`,
-    client: 'openai-chat bench',
-    model,
-    target: `vendor/${model}`,
-    upstreamKey: 'key-123456',
-    hop: 1,
-    attempt: 1,
-    status: 200,
-    ended: 'done',
-    tokens: { ...NO_TOKENS, input: 1000 + (i % 500), output: i % 300, cacheRead: i % 2000 },
-    estimated: i % 50 === 0,
-    cost: 123_456 + i,
-    price: '{"input":3,"output":15}',
-    trace: undefined,
-  };
-}
 const round = (ms: number) => Math.round(ms * 100) / 100;
 const at = (values: readonly number[], part: number) =>
   values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) * part)]!;

@@ -10,8 +10,9 @@ import { OutputEstimate } from '../src/money/estimate.ts';
 import { SpendJournal } from '../src/money/journal.ts';
 import { PriceBook } from '../src/money/price.ts';
 import { spendPage } from '../src/money/rows.ts';
-import { NO_TOKENS, type SpendRow } from '../src/money/spend.ts';
+import type { SpendRow } from '../src/money/spend.ts';
 import { readUsageQuery, usageBy } from '../src/money/usage.ts';
+import { benchKeys, spendRows } from './spend-rows.ts';
 
 const ROWS = Number(process.argv[2] ?? 1_000_000);
 const KEYS = Number(process.argv[3] ?? 200);
@@ -24,33 +25,8 @@ const journal = new SpendJournal({
   onRecovered: () => {},
 });
 
-const MONTH_MS = 30 * 86_400_000;
 const now = Date.now();
-const MODELS = ['glm-4.7', 'qwen3-max', 'claude-sonnet-4-5', 'gpt-5', 'kimi-k2.5'];
-const rowAt = (i: number): SpendRow => {
-  const model = MODELS[Math.floor(i / 20) % MODELS.length]!;
-  return {
-    request: `req_${i}`,
-    time: now - MONTH_MS + Math.floor((i / ROWS) * MONTH_MS),
-    key: `key-${(Math.floor(i / 20) * 7919) % KEYS}`,
-    labels: LABELS[(Math.floor(i / 20) * 7919) % 10]!,
-    session: `session-${Math.floor(i / 20)}`,
-    client: 'openai-chat bench',
-    model,
-    target: `vendor/${model}`,
-    upstreamKey: 'key-123456',
-    hop: 1,
-    attempt: 1,
-    status: 200,
-    ended: 'done',
-    tokens: { ...NO_TOKENS, input: 1000 + (i % 500), output: i % 300, cacheRead: i % 2000 },
-    estimated: i % 50 === 0,
-    cost: 123_456 + i,
-    price: '{"input":3,"output":15}',
-    trace: undefined,
-  };
-};
-const LABELS = Array.from({ length: 10 }, (_, n) => ({ team: `team-${n}` }));
+const rowAt = spendRows(ROWS, benchKeys(KEYS), now);
 
 /** The longest turn of the event loop while `work` ran, in milliseconds, by the clock and by CPU of its thread. */
 async function longestTurn(work: () => Promise<void>) {

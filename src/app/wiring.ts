@@ -23,6 +23,7 @@ import { isLoopback } from '../lib/http/local-address.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { atTickEnd } from '../lib/loop/tick-end.ts';
 import { nameHash } from '../lib/store/erasures.ts';
+import { secretBase36 } from '../lib/text/ids.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 import { openLimits } from '../limits/open-limits.ts';
 import { Connections } from '../server/connections.ts';
@@ -77,18 +78,20 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const metrics = createGatewayMetrics(version);
   const engines = engineServices(options.config, { log, metrics });
   const { keys: runTimeKeys, report: keysReport } = keyServices(environment.home, engines, log);
+  // The id of this process in the table of replicas, in leases and in the cache. 62 random bits: never used again.
+  const replica = secretBase36(12);
   // A gateway that only tries something (a replay, a bisection) is none of the replicas, and leaves nothing for them.
   const remembers = options.remembers !== false;
   const replicas =
     engines.database !== undefined && options.as === undefined && remembers
-      ? replicaServices(engines.database, options.config, { version, log })
+      ? replicaServices(engines.database, options.config, { id: replica, version, log })
       : undefined;
   const reportRest = restReports({
     rests: (change) => event(log, 'target.rests', { ...change }, 'warn'),
     back: (change) => event(log, 'target.back', { ...change }),
   });
   const sharedCache = remembers ? engines.cache : undefined;
-  const sharedHealth = sharedHealthOf(sharedCache, () => current.upstreams);
+  const sharedHealth = sharedHealthOf(sharedCache, replica, () => current.upstreams);
   const outliving = { runTimeKeys, tokens, ...restEvents(reportRest, sharedHealth) };
   let current = configured(options.config, environment, outliving);
   const health = {
@@ -118,7 +121,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     metrics,
     channel: options.limitsChannel,
     shared: options.limits,
-    engines: { ...engines, onError: options.config.engines.onError },
+    engines: { ...engines, replica, onError: options.config.engines.onError },
   });
   // A gateway that only tries something (a replay, a bisection) leaves nothing to look at.
   const recorder = recorderFor(options.config, log, options.remembers !== false, (ids) =>
@@ -221,10 +224,10 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
   const gateway = createGateway({
     ...gatewayOptions,
     repairBody: options.repair === false ? undefined : repairBody,
-    featuresFor(exchange, request, recording, payer) {
+    featuresFor(exchange, request, recording, payer, session) {
       const found =
         options.repair === false ? NO_FEATURES : features.of(exchange, request, recording, payer);
-      const own = stateOf(exchange, request, found.space);
+      const own = stateOf(exchange, request, found.space, session);
       if (own === undefined) return found;
       return { ...found, ...own, features: [...own.features, ...found.features] };
     },

@@ -22,7 +22,7 @@ import { SERVICE } from './commands/service/index.ts';
 import { SETUP } from './commands/setup/index.ts';
 import { STATE } from './commands/state/index.ts';
 import { STATUS } from './commands/status.ts';
-import { UI } from './commands/ui.ts';
+import { DOCS, UI } from './commands/ui.ts';
 import { USAGE } from './commands/usage.ts';
 import { VERSION } from './commands/version.ts';
 
@@ -46,6 +46,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   STATUS,
   LOGS,
   UI,
+  DOCS,
   SAMPLES,
   REPLAY,
   BISECT,

@@ -46,7 +46,7 @@ export interface Config {
   readonly unpriced: 'count' | 'refuse';
   readonly spend: SpendConfig;
   readonly engines: EnginesConfig;
-  /** Amounts of money that keys share. */
+  /** Budgets that keys share. */
   readonly budgets: readonly SharedBudget[];
   readonly samples: SamplesConfig;
   readonly serverTools: ServerToolsConfig;

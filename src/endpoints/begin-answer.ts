@@ -41,7 +41,7 @@ export async function beginAnswer(arrived: ArrivedAnswer): Promise<AnswerOutcome
     provider: target.provider,
     idleMs: upstream.config.timeouts.idleMs,
     abort,
-    lease: call,
+    call,
     recording: recorded && withoutMedia(recorded, headers),
   });
   const type = headers.get('content-type') ?? '';

@@ -52,6 +52,7 @@ export async function answered(
       attempt: (routed, loan, number) => attempt(running, routed, loan, number),
       mayHedge: false,
       onHedge: () => {},
+      discard: () => {},
       canRepair: () => false,
       onRetry: options.onRetry,
       onOutcome: (outcome, tries) => summary.hopEnded(outcome, tries),

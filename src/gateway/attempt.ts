@@ -13,8 +13,8 @@ import { shapeHeaders } from './parameters.ts';
 import { prepare } from './prepare.ts';
 import { readAnswer } from './read-answer.ts';
 import { readRefusal } from './read-refusal.ts';
-import { endFailedTry, endOf, endRefusedTry, StartOfTry } from './tries/try-account.ts';
-import type { Attempt, Outcome } from './types.ts';
+import { endFailedTry, endOf, endRefusedTry, endTry, StartOfTry } from './tries/try-account.ts';
+import type { Attempt, Outcome, StreamOutcome } from './types.ts';
 
 /** Never rejects: whatever goes wrong is a failed outcome that says what may be tried next. */
 export async function attempt(options: Attempt): Promise<Outcome> {
@@ -118,4 +118,11 @@ export async function attempt(options: Attempt): Promise<Outcome> {
     if (account !== undefined) endFailedTry(account, endOf(error));
     return { kind: 'failed', error, remedy: left ? 'never' : remedyForError(error), target, notes };
   }
+}
+
+/** Gives up an answer that nobody gets, since another try was faster. */
+export function discardStream({ account, pipeline, source, bytes = 0 }: StreamOutcome): void {
+  source?.cancel();
+  if (account === undefined) return;
+  endTry(account, 'hedge_lost', pipeline.digest, bytes - pipeline.terminalBytes);
 }

@@ -46,6 +46,7 @@ export interface GatewayOptions {
     request: ClientRequest,
     recording: Recording | undefined,
     account: Account | undefined,
+    session: ExchangeSession,
   ) => ExchangeFeatures | undefined;
   /** Where samples are wanted, the recording of this exchange. */
   readonly record: (exchange: Exchange) => Recording | undefined;
@@ -80,13 +81,14 @@ export function createGateway(options: GatewayOptions): Gateway {
       if (account !== undefined) summary.opened(account);
       const admission = services.slots.take(exchange);
       summary.admitted(typeof admission === 'function' ? admission : await admission);
-      const features = options.featuresFor(exchange, request, recording, account);
+      const session = new ExchangeSession(exchange, request.bytes, options.continued);
+      const features = options.featuresFor(exchange, request, recording, account, session);
       const { config } = services.table;
       const running: RunningExchange = {
         exchange,
         request,
         services,
-        session: new ExchangeSession(exchange, request.bytes, options.continued),
+        session,
         features,
         account,
         summary,

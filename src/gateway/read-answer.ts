@@ -37,7 +37,7 @@ export function readAnswer(arrived: ArrivedAnswer): Outcome | Promise<Outcome> {
     idleMs: upstream.config.timeouts.idleMs,
     mostBytes: upstream.config.answers.bytes,
     abort,
-    lease: call,
+    call,
     recording: recorded,
   });
   const client = new AttemptClientContext(attempt, notes);

@@ -14,7 +14,7 @@ import {
   withRoomFirst,
 } from '../routing/index.ts';
 import type { Upstream } from '../upstream/upstream.ts';
-import { attempt } from './attempt.ts';
+import { attempt, discardStream } from './attempt.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { ExchangeSummaryBuilder } from './exchange-summary.ts';
 import type { Services } from './reloadable.ts';
@@ -134,6 +134,10 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
 
   onHedge({ target }: RoutedTarget): void {
     this.#running.onHedge?.(target.provider);
+  }
+
+  discard(answer: Exclude<Outcome, FailedOutcome>): void {
+    if (answer.kind === 'stream') discardStream(answer);
   }
 
   attempt(...[routed, loan, number, refusal, abort]: Parameters<RetryContext['attempt']>) {

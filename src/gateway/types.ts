@@ -30,8 +30,9 @@ export interface ExchangeFeatures {
   /** The part of a stream that went out before it was cut, or before the client left. */
   readonly onPartialAnswer?: (answer: FinalAnswer) => void;
   /**
-   * Asked before the end of an answer that interceptors have seen goes to the client: what its next request needs may be on its way to where
-   * other replicas find it. Never rejects, and takes a moment at most. Undefined: nothing has to be waited for.
+   * Asked before the end of an answer that interceptors have seen goes to the client: what its next request needs may
+   * be on its way to where other replicas find it. Never rejects, and takes a moment at most. Undefined: nothing has
+   * to be waited for.
    */
   readonly beforeEnd?: () => Promise<void> | undefined;
 }
@@ -184,8 +185,6 @@ export interface FailedOutcome {
 /** What any answer is, of a protocol or of another endpoint: not a failure. */
 export interface Succeeded {
   readonly kind: 'stream' | 'whole' | 'answer';
-  /** What is still to come; left out: nothing. */
-  readonly source?: Pick<UpstreamBody, 'cancel'> | undefined;
 }
 
 /** What an attempt can end in. */

@@ -65,7 +65,9 @@ function budgetError(
     resetAt === undefined
       ? 'It does not reset.'
       : `It resets at ${new Date(resetAt).toISOString().replace(/\.\d+Z$/, 'Z')}.`;
-  const message = `The budget "${name}" is used up: ${spent}${reserved}${needs}. ${reset}`;
+  const isSpent = used >= law.amount;
+  const what = isSpent ? 'is used up' : 'has too little left for this request';
+  const message = `The budget "${name}" ${what}: ${spent}${reserved}${needs}. ${reset}`;
   const code = 'insufficient_quota';
   return new GatewayError('budget', message, { code, retryable: false, headers });
 }

@@ -4,7 +4,7 @@ import { frame, POLICY, ROOT } from './frame.ts';
 import { renderMarkdown } from './markdown.ts';
 import { PAGES, type Page, PHOTOS, PICTURES } from './pages.ts';
 import { languageOf } from './search.ts';
-import { searchResults } from './search-page.ts';
+import { missingBody, searchResults } from './search-page.ts';
 
 const SAFE = {
   'x-content-type-options': 'nosniff',
@@ -53,6 +53,24 @@ export function docsPage(
   const found = PAGES.find((one) => one.name === bare);
   if (found === undefined) return undefined;
   return name === bare ? page(found, version) : respond(found.text, 'text/markdown');
+}
+
+/** What a browser gets for a path of which {@link docsPage} knows nothing: 404, and what the path may mean. */
+export function missingPage(path: string, version: string): Response {
+  const name = readable(path.slice(ROOT.length + 1));
+  const language = name.includes('zh-CN') ? 'zh-CN' : languageOf(name);
+  const body = missingBody(name, ROOT, language);
+  const { headers } = respond('', 'text/html');
+  return new Response(frame({ title: '404', body, version, language }), { status: 404, headers });
+}
+
+/** Percent-encoding undone, where it is one. */
+function readable(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
 }
 
 function pictureNamed(name: string): Response | undefined {

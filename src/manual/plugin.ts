@@ -1,12 +1,12 @@
 /** The routes of the manual: `/docs` and its pages. */
 
 import { Elysia } from 'elysia';
-import { docsPage } from './docs-page.ts';
+import { docsPage, missingPage } from './docs-page.ts';
 
 export interface ManualOptions {
   /** Of the program. */
   readonly version: string;
-  /** The answer where there is no page at this path. */
+  /** The answer where there is no page at this path, for programs. A browser gets a page. */
   readonly noPage: (request: Request, pathname: string) => Response;
 }
 
@@ -19,7 +19,10 @@ export function manualPlugin({ version, noPage }: ManualOptions) {
         searchParams.get('q') ?? undefined,
         version,
         searchParams.get('lang') ?? undefined,
-      ) ?? noPage(request, pathname)
+      ) ??
+      (request.headers.get('accept')?.includes('text/html')
+        ? missingPage(pathname, version)
+        : noPage(request, pathname))
     );
   };
   return new Elysia({ name: 'manual' }).get('/docs', page).get('/docs/*', page);

@@ -3,7 +3,7 @@
 import { searchWords, termOf } from '../lib/text/full-text.ts';
 import { escapeHtml } from './escape.ts';
 import type { Language } from './pages.ts';
-import { searchManual, sectionPath, spelt } from './search.ts';
+import { meaning, searchManual, sectionPath, spelt } from './search.ts';
 
 const HITS = 30;
 /** The most characters of a query; every word costs a pass over the index. */
@@ -17,6 +17,8 @@ const TEXTS = {
       `No page of the manual contains “${shown}” or a similar word. Names of notes, events, keys and errors can be searched as they are.`,
     found: (shown: string) => `Found for “${shown}”`,
     instead: (shown: string) => `Nothing was found for “${shown}”.`,
+    missing: 'There is no such page',
+    noPage: (shown: string) => `The manual has no page ${shown}.`,
   },
   'zh-CN': {
     nothing: '没有找到',
@@ -24,6 +26,8 @@ const TEXTS = {
       `手册中没有“${shown}”或相近的词。标记、日志事件、配置项和错误的名称可以直接搜索。`,
     found: (shown: string) => `“${shown}”的搜索结果`,
     instead: (shown: string) => `没有找到“${shown}”。`,
+    missing: '没有这一页',
+    noPage: (shown: string) => `手册中没有 ${shown} 这一页。`,
   },
 } as const;
 
@@ -37,14 +41,23 @@ export function searchResults(text: string, root: string, language: Language): s
   if (hits.length === 0) {
     return `<h1>${texts.nothing}</h1>\n<p>${texts.why(shown)}</p>`;
   }
-  // As beginnings of words: `configuring` marks `configuration`.
-  const words = searchWords(query).map((word) => termOf(word).replace(/(?<=...)i$/, ''));
+  const words = searchWords(meaning(query)).map(termOf);
   const items = hits.map(
     (hit) =>
       `<li><a href="${escapeHtml(root + sectionPath(hit))}">${escapeHtml(hit.title)}</a><p>${excerpt(hit.text, words)}</p></li>`,
   );
   const instead = query === typed ? '' : `<p>${texts.instead(shown)}</p>\n`;
   return `<h1>${texts.found(escapeHtml(query))}</h1>\n${instead}<ol class="hits">\n${items.join('\n')}\n</ol>`;
+}
+
+/** The body of the page for a wrong address, with what a search for its words finds. @param name behind the root */
+export function missingBody(name: string, root: string, language: Language): string {
+  const texts = TEXTS[language];
+  const shown = escapeHtml(`${root}/${name}`.slice(0, LONGEST));
+  const head = `<h1>${texts.missing}</h1>\n<p>${texts.noPage(`<code>${shown}</code>`)}</p>`;
+  const words = name.replace(/\.(?:zh-CN|md|html)\b/g, '').replace(/[^\p{L}\p{N}]+/gu, ' ');
+  const found = searchResults(words.trim(), root, language);
+  return found.includes('<ol') ? `${head}\n${found.replace(/(<\/?)h1>/g, '$1h2>')}` : head;
 }
 
 /** The text around the first match, with all matches marked. */
@@ -73,7 +86,10 @@ function atBlank(text: string, from: number, last = text.length): number {
 // A shorter term marks only words that are the same to the search: `rat`, of `rate`, does not mark `ratio`.
 const BEGINNING = 5;
 
-/** The whole words that match in order, without overlaps. In Han a term matches anywhere. */
+/**
+ * The whole words that match in order, without overlaps. In Han a term matches anywhere.
+ * @param words as terms
+ */
 function matchRanges(
   text: string,
   words: readonly string[],
@@ -84,11 +100,13 @@ function matchRanges(
   const found: (readonly [number, number])[] = [];
   for (const term of new Set(words)) {
     const latin = /[a-z0-9]/.test(term[0]!);
-    for (let at = lower.indexOf(term); at >= 0; at = lower.indexOf(term, at + term.length)) {
+    // As the beginning of a word: `configuring` marks `configuration`, and the term of `key` is `kei`.
+    const start = latin ? term.replace(/(?<=..)i$/, '') : term;
+    for (let at = lower.indexOf(start); at >= 0; at = lower.indexOf(start, at + start.length)) {
       if (latin && /[a-z0-9]/.test(lower[at - 1] ?? '')) continue;
-      const rest = latin ? /^[a-z0-9]*/.exec(lower.slice(at + term.length, at + 40))![0] : '';
-      const word = term + rest;
-      const same = rest === '' || term.length >= BEGINNING;
+      const rest = latin ? /^[a-z0-9]*/.exec(lower.slice(at + start.length, at + 40))![0] : '';
+      const word = start + rest;
+      const same = word === term || start.length >= BEGINNING;
       if (same || searchWords(word).some((one) => termOf(one) === term)) {
         found.push([at, at + word.length]);
       }

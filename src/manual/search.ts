@@ -80,7 +80,7 @@ function entriesOf(page: Page): readonly Entry[] {
 const indexed = (): FullText<Entry> => (index ??= fullText(PAGES.flatMap(entriesOf)));
 
 /** The words of a query without those of questions, as long as others are left. */
-function meaning(query: string): string {
+export function meaning(query: string): string {
   const words = query.toLowerCase().split(/\s+/);
   const kept = words.filter((word) => !QUESTION.has(word));
   return (kept.length === 0 ? words : kept).join(' ');

@@ -68,7 +68,7 @@ export class KeyRing implements PlaceEvents {
    * The next key in turn that does not rest, for what is no matter of a model. When all rest, the one that is due
    * first: a rest is a guess about the vendor, and a refusal costs less than a request that is never tried.
    */
-  lease(): Loan {
+  lendAny(): Loan {
     const now = this.#clock();
     const keys = this.#keys;
     let chosen: Key | undefined;

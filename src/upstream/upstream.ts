@@ -208,11 +208,11 @@ export class Upstream {
   acquire(abort: Abort, loan?: Loan, session?: Session): UpstreamCall | Promise<UpstreamCall> {
     const taken = this.#slots.take(abort);
     if (typeof taken === 'function') {
-      return new UpstreamCall(this.config, loan ?? this.keys.lease(), abort, taken);
+      return new UpstreamCall(this.config, loan ?? this.keys.lendAny(), abort, taken);
     }
     return taken.then((release) => {
       if (loan !== undefined && session !== undefined) this.keys.renew(loan, session);
-      return new UpstreamCall(this.config, loan ?? this.keys.lease(), abort, release);
+      return new UpstreamCall(this.config, loan ?? this.keys.lendAny(), abort, release);
     });
   }
 

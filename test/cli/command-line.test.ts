@@ -6,6 +6,7 @@ import { COMMANDS } from '../../src/cli/commands.ts';
 import { commandHelp } from '../../src/cli/help.ts';
 import { parseLine } from '../../src/cli/parse.ts';
 import { createTerminal } from '../../src/cli/terminal.ts';
+import { GatewayError } from '../../src/conversation/errors.ts';
 import { createWorld, GLM_CONFIG, type World } from './world.ts';
 
 let world: World;
@@ -161,6 +162,18 @@ describe('serve', () => {
     const { code, err } = await world.run(['serve', '--config', file]);
     expect(code).toBe(70);
     expect(err).toContain('internal error: Error: boom');
+  });
+
+  test('an engine that does not answer is told in a sentence, without a stack', async () => {
+    const file = world.write('own.yaml', GLM_CONFIG);
+    Object.defineProperty(world.served, 'push', {
+      value: () => {
+        throw new GatewayError('overloaded', 'The store does not answer.');
+      },
+    });
+    const { code, err } = await world.run(['serve', '--config', file]);
+    expect(code).toBe(1);
+    expect(err).toBe('hopgate: The store does not answer.\n');
   });
 });
 

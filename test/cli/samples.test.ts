@@ -1,7 +1,7 @@
 /** The commands about samples, from the command line to what is printed, against the built-in model. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { widthOf } from '../../src/cli/terminal.ts';
@@ -65,6 +65,15 @@ describe('samples', () => {
     const none = await world.run(['samples', '--status', '5xx']);
     expect(none).toMatchObject({ code: 0, out: '' });
     expect(none.err).toContain('No samples');
+    // Without a filter, nothing can match: the words say what the configuration records.
+    rmSync(join(world.home, '.hopgate/samples'), { recursive: true });
+    world.write('.config/hopgate/hopgate.yaml', CONFIG.replace('mode: all', 'mode: errors'));
+    const empty = await world.run(['samples']);
+    expect(empty.err).toContain('There are no samples in');
+    expect(empty.err).not.toContain('match');
+    expect(empty.err.replace(/\s+/g, ' ')).toContain(
+      'Only failures are recorded (samples.mode: errors)',
+    );
   });
 
   test.each([72, 80, 100, 120])(

@@ -101,6 +101,16 @@ describe('a file with a mistake', () => {
       { path: 'providers.x.preset', line: 2, column: 16, suggestion: 'deepseek' },
     ],
     [
+      "a preset's name with an address of its own",
+      'providers:\n  glm: { base_url: "http://127.0.0.1:9/v1" }\n',
+      {
+        path: 'providers.glm',
+        message:
+          'needs the key "protocol"; the name "glm" does not choose its preset where base_url is set',
+        suggestion: 'preset: glm',
+      },
+    ],
+    [
       'a vendor without a common address',
       'providers:\n  azure:\n',
       { path: 'providers.azure', line: 2, column: 3 },

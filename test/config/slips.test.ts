@@ -103,6 +103,11 @@ describe('messages that say what to write', () => {
       'open.bigmodel.cn/api',
       'must begin with https:// or http:// (did you mean "https://open.bigmodel.cn/api"?)',
     ],
+    [
+      'localhost:11434/v1',
+      'must begin with https:// or http:// (did you mean "http://localhost:11434/v1"?)',
+    ],
+    ['127.0.0.1:8000', '(did you mean "http://127.0.0.1:8000"?)'],
     ['ftp://host/x', 'must begin with https://'],
     ['http://user:pass@host/v1', 'must hold no user name or password'],
     ['https://token@host/v1', 'must hold no user name or password'],

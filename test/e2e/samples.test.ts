@@ -491,7 +491,7 @@ describe('kill -9', () => {
         model: 'via-chat',
       });
       const show = await command(next, 'samples', 'show', begun[0]!);
-      expect(show.stdout).toContain('cut: it is incomplete');
+      expect(show.stdout).toContain('unfinished: it is incomplete');
     } finally {
       await next.stop();
       await gateway.stop();

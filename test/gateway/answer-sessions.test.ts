@@ -14,10 +14,11 @@ const next = (id: unknown) => bodyOf({ input: 'Go on.', previous_response_id: id
 
 test('a chain of any length is one session, and a fork of it too', () => {
   const sessions = new AnswerSessions();
-  const of = (body: Uint8Array) => new ExchangeSession(exchange('a'), body, sessions).affinity;
-  sessions.learn('resp_0', exchange('a'), FIRST);
+  const session = (body: Uint8Array) => new ExchangeSession(exchange('a'), body, sessions);
+  const of = (body: Uint8Array) => session(body).affinity;
+  sessions.learn('resp_0', 'a', session(FIRST));
   for (let turn = 1; turn < 50; turn++) {
-    sessions.learn(`resp_${turn}`, exchange('a'), next(`resp_${turn - 1}`));
+    sessions.learn(`resp_${turn}`, 'a', session(next(`resp_${turn - 1}`)));
   }
   expect(of(next('resp_49'))).toBe(of(FIRST));
   expect(of(next('resp_7'))).toBe(of(FIRST));
@@ -26,7 +27,7 @@ test('a chain of any length is one session, and a fork of it too', () => {
 
 test('another owner, an unknown id and what is no id say nothing', () => {
   const sessions = new AnswerSessions();
-  sessions.learn('resp_0', exchange('a', 'a session of a'), FIRST);
+  sessions.learn('resp_0', 'a', { affinity: 'a session of a' });
   expect(sessions.continuedBy(exchange('a'), next('resp_0'))).toBe('a session of a');
   expect(sessions.continuedBy(exchange('b'), next('resp_0'))).toBeUndefined();
   for (const id of ['resp_1', '', 7, null, {}, 'x'.repeat(100_000)]) {
@@ -37,14 +38,14 @@ test('another owner, an unknown id and what is no id say nothing', () => {
 
 test('the client’s own sign comes first', () => {
   const sessions = new AnswerSessions();
-  sessions.learn('resp_0', exchange('a'), FIRST);
+  sessions.learn('resp_0', 'a', { affinity: 'that of the answer' });
   const told = new ExchangeSession(exchange('a', 'mine'), next('resp_0'), sessions);
   expect(told.affinity).toBe('mine');
 });
 
 test('the oldest answers are forgotten', () => {
   const sessions = new AnswerSessions();
-  for (let i = 0; i <= 20_000; i++) sessions.learn(`resp_${i}`, exchange('a', `s${i}`), FIRST);
+  for (let i = 0; i <= 20_000; i++) sessions.learn(`resp_${i}`, 'a', { affinity: `s${i}` });
   expect(sessions.continuedBy(exchange('a'), next('resp_0'))).toBeUndefined();
   expect(sessions.continuedBy(exchange('a'), next('resp_1'))).toBe('s1');
 });

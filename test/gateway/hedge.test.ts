@@ -1,7 +1,10 @@
 /** A second request beside a slow one: when it is sent, whose answer counts, and what becomes of the other. */
 
 import { afterEach, describe, expect, test } from 'bun:test';
+import type { TryAt } from '../../src/gateway/tries/attempt-place.ts';
+import { hedged } from '../../src/gateway/tries/hedge.ts';
 import { Hedging } from '../../src/upstream/health/hedging.ts';
+import { until } from '../support/until.ts';
 import {
   type RawUpstream,
   rawUpstream,
@@ -189,4 +192,30 @@ describe('what is unusual, and how often', () => {
     while (hedging.take()) burst++;
     expect(burst).toBe(10);
   });
+});
+
+test('of two tries that begin to answer at the same moment, one is the answer and the other is given up', async () => {
+  const both = Promise.withResolvers<void>();
+  const at = (name: string) =>
+    ({ name, upstream: { keys: { now: 0 } }, loan: { settle: () => {} } }) as unknown as TryAt;
+  const names: string[] = [];
+  const discarded: unknown[] = [];
+  const decided = await hedged({
+    first: at('first'),
+    after: 1,
+    second: () => at('second'),
+    async run(place) {
+      const { name } = place as unknown as { name: string };
+      names.push(name);
+      if (name === 'second') both.resolve();
+      await both.promise;
+      return { kind: 'answer' as const, name };
+    },
+    onFailed: () => {},
+    discard: (answer) => discarded.push(answer.name),
+  });
+  expect(decided.answer).toHaveProperty('kind', 'answer');
+  const answered = (decided.answer as { name: string }).name;
+  await until(() => (discarded.length > 0 ? true : undefined));
+  expect([answered, ...discarded].sort()).toEqual(names.sort());
 });

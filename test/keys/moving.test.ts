@@ -1,9 +1,8 @@
 /** Keys and their audit between the file of a machine and a real Postgres: who wins, what is written, and what a cut leaves. */
 
 import { Database } from 'bun:sqlite';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { describe, expect, test } from 'bun:test';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { hexOf, sha256 } from '../../src/keys/directory.ts';
 import { FileKeyStore } from '../../src/keys/file-key-store.ts';
@@ -14,37 +13,18 @@ import { keysMove } from '../../src/keys/moving/keys-move.ts';
 import { SharedKeyStore } from '../../src/keys/shared/shared-key-store.ts';
 import type { Sql } from '../../src/lib/store/engines.ts';
 import type { MoveDirection } from '../../src/lib/store/state-move.ts';
-import {
-  type DatabaseServer,
-  HAS_POSTGRES,
-  newDatabase,
-  startPostgres,
-} from '../support/engines/database-servers.ts';
-import { cutAt, dumpOf, filesIn } from '../support/moves.ts';
+import { HAS_POSTGRES } from '../support/engines/database-servers.ts';
+import { cutAt, dumpOf, filesIn, moveSetup } from '../support/moves.ts';
 
 const actor = 'local:test';
 const by = { actor };
 
 describe.skipIf(!HAS_POSTGRES)('moving keys', () => {
-  let server: DatabaseServer;
-  const cleanups: (() => unknown)[] = [];
-  beforeAll(async () => {
-    server = await startPostgres();
-  });
-  afterEach(async () => {
-    for (const one of cleanups.splice(0).reverse()) await one();
-  });
-  afterAll(() => server.stop());
+  const { emptyDatabase, newFolder, afterTest } = moveSetup();
 
-  async function emptyDatabase() {
-    const { database } = await newDatabase(server);
-    cleanups.push(() => database.close());
-    return database;
-  }
   /** A machine with its file; nothing is there before the first change. */
   function machine() {
-    const folder = mkdtempSync(join(tmpdir(), 'hopgate-keys-move-'));
-    cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
+    const folder = newFolder();
     const path = join(folder, 'keys.db');
     let store: FileKeyStore | undefined;
     const opened = () => {
@@ -55,7 +35,7 @@ describe.skipIf(!HAS_POSTGRES)('moving keys', () => {
       store?.close();
       store = undefined;
     };
-    cleanups.push(close);
+    afterTest(close);
     return { folder, path, close, opened };
   }
   const changesOf = (store: MovableKeys) =>
@@ -239,7 +219,7 @@ describe.skipIf(!HAS_POSTGRES)('moving keys', () => {
     await run(database, first.path, 'engines');
     first.close();
     const raw = new Database(first.path);
-    cleanups.push(() => raw.close());
+    afterTest(() => raw.close());
     raw.run('DROP TRIGGER audit_no_update');
     raw.run('DROP TRIGGER audit_no_delete');
     const audit = moves(database, first.path, 'engines').audit;

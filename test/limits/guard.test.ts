@@ -210,7 +210,7 @@ describe('an exchange under limits', () => {
     const error = errorOf(() => guard.reserve({ tokens: 9, nanoUsd: 2e9 }));
     expect(error).toMatchObject({ kind: 'budget', status: 429, retryable: false });
     expect(error.message).toBe(
-      'The budget "web-team" is used up: $0 of $10 is spent, $9 is reserved by requests that still run, and this request may cost $2. It resets at 2026-06-11T00:00:00Z.',
+      'The budget "web-team" has too little left for this request: $0 of $10 is spent, $9 is reserved by requests that still run, and this request may cost $2. It resets at 2026-06-11T00:00:00Z.',
     );
     expect(remedyForError(error)).toBe('never');
     (hold as { settle(used: object): void }).settle({ tokens: 9, nanoUsd: 10e9 });

@@ -1,17 +1,8 @@
 /** What budgets have counted between files and a real Postgres: each unit once, however often and whichever way it is moved. */
 
 import { Database } from 'bun:sqlite';
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  describe,
-  expect,
-  setDefaultTimeout,
-  test,
-} from 'bun:test';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import type { Sql } from '../../src/lib/store/engines.ts';
@@ -23,13 +14,8 @@ import { LIMITS_SCHEMA } from '../../src/limits/limits-store.ts';
 import { budgetsMove } from '../../src/limits/moving/budgets-move.ts';
 import { limitsTables } from '../../src/limits/shared/bank.ts';
 import { SharedWindows } from '../../src/limits/shared/shared-windows.ts';
-import {
-  type DatabaseServer,
-  HAS_POSTGRES,
-  newDatabase,
-  startPostgres,
-} from '../support/engines/database-servers.ts';
-import { cutAt, dumpOf, filesIn } from '../support/moves.ts';
+import { HAS_POSTGRES } from '../support/engines/database-servers.ts';
+import { cutAt, dumpOf, filesIn, moveSetup } from '../support/moves.ts';
 
 setDefaultTimeout(120_000);
 
@@ -38,24 +24,10 @@ const FAR = Date.now() + 10 * 86_400_000;
 const START = 1_790_000_000_000;
 
 describe.skipIf(!HAS_POSTGRES)('moving budgets', () => {
-  let server: DatabaseServer;
-  const cleanups: (() => unknown)[] = [];
-  beforeAll(async () => {
-    server = await startPostgres();
-  });
-  afterEach(async () => {
-    for (const one of cleanups.splice(0).reverse()) await one();
-  });
-  afterAll(() => server.stop());
+  const { emptyDatabase, newFolder } = moveSetup();
 
-  async function emptyDatabase() {
-    const { database } = await newDatabase(server);
-    cleanups.push(() => database.close());
-    return database;
-  }
   function machine() {
-    const folder = mkdtempSync(join(tmpdir(), 'hopgate-budgets-move-'));
-    cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
+    const folder = newFolder();
     return { folder, path: join(folder, 'limits.db') };
   }
   const moveOf = (database: Sql, path: string, to: MoveDirection) =>

@@ -21,7 +21,6 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'npm run build': 'the tests of the executable build it',
   'hopgate serve': 'does not end; the other commands ask the server that this test starts with it',
   'hopgate setup claude': 'asks a person; its tests answer',
-  'hopgate setup claude --model glm/glm-4.7': 'asks a person; its tests answer',
   claude: 'is Claude Code itself',
   'hopgate doctor': 'asks the vendor; its tests have one of their own',
   'hopgate status': 'asks the port of the configuration; test/cli/commands/look.test.ts answers',

@@ -12,7 +12,7 @@ import { anchorOf } from '../../src/manual/markdown.ts';
 import { fences, prose, ROOT, read } from './files.ts';
 
 const GUIDE = 'CONTRIBUTING.md';
-const PAGES = [GUIDE, 'test/README.md', 'SECURITY.md', 'examples/README.md'];
+const PAGES = [GUIDE, 'test/README.md', 'bench/README.md', 'SECURITY.md', 'examples/README.md'];
 const folder = mkdtempSync(join(tmpdir(), 'hopgate-guide-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -33,6 +33,29 @@ test.each(PAGES)('%s names files and folders that are there', (page) => {
     // Capitals stand for a name that the reader chooses, `*` for several files.
     .filter((path) => !/[A-Z*…]/.test(path.replace('README.md', '')));
   expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+});
+
+test('test/README.md names helpers that are there', () => {
+  const named = [...prose(read('test/README.md')).matchAll(/`([a-z0-9-]+\/[\w/-]+\.ts)`/g)].map(
+    ([, path]) => path!,
+  );
+  expect(named.length).toBeGreaterThan(10);
+  expect(
+    named.filter((path) => !existsSync(join(ROOT, 'test', path.replace(/^test\//, '')))),
+  ).toEqual([]);
+});
+
+test('ARCHITECTURE.md lists every decision that the index lists', () => {
+  // Other mentions stand in the middle of a line.
+  const decisions = (page: string) =>
+    [...read(page).matchAll(/^(?:- |\| )\[\d{4}\]\((?:docs\/decisions\/)?([\w-]+\.md)\)/gm)].map(
+      ([, file]) => file!,
+    );
+  const index = decisions('docs/decisions/README.md');
+  expect(index.length).toBeGreaterThan(30);
+  expect(decisions('ARCHITECTURE.md')).toEqual(index);
+  const files = [...new Bun.Glob('0*.md').scanSync({ cwd: join(ROOT, 'docs/decisions') })];
+  expect(files.sort()).toEqual(index);
 });
 
 test('ARCHITECTURE.md names files of src that are there', () => {

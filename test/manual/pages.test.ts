@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { docsIndex, docsPage } from '../../src/manual/index.ts';
 import { anchorOf, renderMarkdown } from '../../src/manual/markdown.ts';
 import { counterpartOf, GROUPS, PAGES, PHOTOS, PICTURES } from '../../src/manual/pages.ts';
+import { manualPlugin } from '../../src/manual/plugin.ts';
 import { FILES } from './files.ts';
 
 const html = async (path: string) => (await docsPage(path)?.text()) ?? '';
@@ -254,6 +255,33 @@ describe('the search page', () => {
         hit,
         true,
       ]);
+    }
+  });
+
+  test('the words that matter are marked, whatever their endings, and those of every question are not', async () => {
+    const text = await found('how do I add a key');
+    expect(text).toMatch(/<mark>keys?<\/mark>/i);
+    expect(text).not.toMatch(/<mark>(?:how|do|i|a)<\/mark>/i);
+    expect(await found('retry')).toMatch(/<mark>retr(?:y|ies|ied)<\/mark>/i);
+  });
+
+  test('a browser with a wrong address gets a page with what it may mean, a program gets an error', async () => {
+    const other = new Response('{}', { status: 404 });
+    const manual = manualPlugin({ version: '1', noPage: () => other });
+    const ask = (path: string, accept: string) =>
+      manual.handle(new Request(`http://127.0.0.1${path}`, { headers: { accept } }));
+    expect(await ask('/docs/nothing', '*/*')).toBe(other);
+    const page = await ask('/docs/claude-code', 'text/html,*/*');
+    expect(page.status).toBe(404);
+    expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
+    const text = await page.text();
+    expect(text).toContain('The manual has no page <code>/docs/claude-code</code>');
+    expect(text).toContain('<a href="/docs/claude-code-on-glm');
+    const chinese = await (await ask('/docs/nothing.zh-CN', 'text/html')).text();
+    expect(chinese).toContain('<html lang="zh-CN">');
+    for (const evil of ['%3Cscript%3Ealert(1)%3C/script%3E', '%E0%A4%A', '__proto__', '']) {
+      const answer = await (await ask(`/docs/x${evil}`, 'text/html')).text();
+      expect(answer.match(/<script/gi)).toHaveLength(1);
     }
   });
 

@@ -115,7 +115,7 @@ describe('the try that loses', () => {
       });
       expect(rows).toMatchObject([
         { target: 'fast/m', status: 200, ended: 'done', cost: billFor(COUNTED) },
-        { target: 'slow/m', status, cost },
+        { target: 'slow/m', status, ended: 'hedge_lost', cost },
       ]);
       // A second charge would come with the end of the cancelled connection.
       await Bun.sleep(300);

@@ -1,17 +1,8 @@
 /** Spend between files and a real Postgres: every row once, and every report equal to the sum of both sides. */
 
 import { Database } from 'bun:sqlite';
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  describe,
-  expect,
-  setDefaultTimeout,
-  test,
-} from 'bun:test';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import type { Sql } from '../../src/lib/store/engines.ts';
@@ -23,13 +14,8 @@ import { openSharedSpend, sharedSpendReader } from '../../src/money/shared/open-
 import { NO_TOKENS, type SpendRow } from '../../src/money/spend.ts';
 import { openSpendReader, SpendStore } from '../../src/money/spend-store.ts';
 import { readUsageQuery, usageBy } from '../../src/money/usage.ts';
-import {
-  type DatabaseServer,
-  HAS_POSTGRES,
-  newDatabase,
-  startPostgres,
-} from '../support/engines/database-servers.ts';
-import { cutAt, dumpOf, filesIn } from '../support/moves.ts';
+import { HAS_POSTGRES, newDatabase } from '../support/engines/database-servers.ts';
+import { cutAt, dumpOf, filesIn, moveSetup } from '../support/moves.ts';
 
 setDefaultTimeout(120_000);
 
@@ -66,24 +52,11 @@ const rowsOf = (count: number, more: Partial<SpendRow> = {}) =>
   Array.from({ length: count }, () => rowOf(more)).toSorted((a, b) => a.time - b.time);
 
 describe.skipIf(!HAS_POSTGRES)('moving spend', () => {
-  let server: DatabaseServer;
-  const cleanups: (() => unknown)[] = [];
-  beforeAll(async () => {
-    server = await startPostgres();
-  });
-  afterEach(async () => {
-    for (const one of cleanups.splice(0).reverse()) await one();
-  });
-  afterAll(() => server.stop());
+  const setup = moveSetup();
+  const { emptyDatabase } = setup;
 
-  async function emptyDatabase() {
-    const { database } = await newDatabase(server);
-    cleanups.push(() => database.close());
-    return database;
-  }
   function machine() {
-    const folder = mkdtempSync(join(tmpdir(), 'hopgate-spend-move-'));
-    cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
+    const folder = setup.newFolder();
     return { folder, path: join(folder, 'spend.db') };
   }
   const moveOf = (database: Sql, path: string, to: MoveDirection, keepDays = 0) =>
@@ -441,7 +414,7 @@ describe.skipIf(!HAS_POSTGRES)('moving spend', () => {
     });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 9 }), async (steps) => {
-        const { database } = await newDatabase(server);
+        const { database } = await newDatabase(setup.server);
         const machines = [machine(), machine()];
         const all: SpendRow[] = [];
         for (const { what, machine: n, rows } of steps) {

@@ -1,10 +1,63 @@
-/** For tests of moves: what lies in a folder and in a database, and a database that is lost in the middle of a copy. */
+/** For tests of moves: a database and folders for each test, what lies in them, and a database that is lost in the middle of a copy. */
 
-import { readdirSync, readFileSync } from 'node:fs';
+import { afterAll, afterEach, beforeAll } from 'bun:test';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { PostgresDatabase } from '../../src/engines/postgres.ts';
 import type { Sql } from '../../src/lib/store/engines.ts';
+import type { StateMove } from '../../src/lib/store/state-move.ts';
+import { type DatabaseServer, newDatabase, startPostgres } from './engines/database-servers.ts';
 
 const LONG = 20_000;
+
+export interface MoveSetup {
+  /** The server of all tests; there once they run. */
+  readonly server: DatabaseServer;
+  /** A database without tables, closed after the test. */
+  emptyDatabase(): Promise<PostgresDatabase>;
+  /** The folder of a machine, removed after the test. */
+  newFolder(): string;
+  /** Does this after the test, the last first. */
+  afterTest(work: () => unknown): void;
+}
+
+/** A Postgres for the tests of a `describe`, in which this is called. */
+export function moveSetup(): MoveSetup {
+  let server: DatabaseServer;
+  const cleanups: (() => unknown)[] = [];
+  beforeAll(async () => {
+    server = await startPostgres();
+  });
+  afterEach(async () => {
+    for (const one of cleanups.splice(0).reverse()) await one();
+  });
+  afterAll(() => server.stop());
+  return {
+    get server() {
+      return server;
+    },
+    async emptyDatabase() {
+      const { database } = await newDatabase(server);
+      cleanups.push(() => database.close());
+      return database;
+    },
+    newFolder() {
+      const folder = mkdtempSync(join(tmpdir(), 'hopgate-move-'));
+      cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
+      return folder;
+    },
+    afterTest(work) {
+      cleanups.push(work);
+    },
+  };
+}
+
+/** What a look at both sides counts, without the sentences for people. */
+export async function countsOf(move: Pick<StateMove, 'compare'>) {
+  const { items, missing, conflicts } = await move.compare();
+  return { items, missing, conflicts };
+}
 
 /** Every file of a folder with a hash of its bytes. What processes share while a database is open is no content. */
 export const filesIn = (folder: string): Readonly<Record<string, string>> =>

@@ -5,7 +5,6 @@ import type { Config } from '../../config/config.ts';
 import { configFingerprint } from '../../config/fingerprint.ts';
 import { Replicas } from '../../engines/replicas.ts';
 import type { Sql } from '../../lib/store/engines.ts';
-import { secretBase36 } from '../../lib/text/ids.ts';
 import { event, type Log } from '../../telemetry/log.ts';
 
 /** A replica as `GET /health/engines` has it. */
@@ -32,10 +31,9 @@ export interface ReplicaServices {
 export function replicaServices(
   database: Sql,
   config: Config,
-  { version, log }: { readonly version: string; readonly log: Log },
+  { id, version, log }: { readonly id: string; readonly version: string; readonly log: Log },
 ): ReplicaServices {
-  // 62 random bits: an id is never used again.
-  const facts = { id: secretBase36(12), host: hostname(), version, started: Date.now() };
+  const facts = { id, host: hostname(), version, started: Date.now() };
   let fingerprint = configFingerprint(config);
   const replicas = new Replicas({
     database,

@@ -1,16 +1,15 @@
 /** Wires what rests at upstreams to its reports, and to the other replicas where there is a cache. */
 
 import type { KeyValue } from '../../lib/store/engines.ts';
-import { secretBase36 } from '../../lib/text/ids.ts';
 import { SharedHealth, type SharedHealthOptions } from '../../upstream/health/shared-health.ts';
 import type { PoolOptions } from '../../upstream/pool.ts';
 
 /** Undefined: there is no cache, each process learns by itself. */
 export const sharedHealthOf = (
   cache: KeyValue | undefined,
+  replica: string,
   upstreams: SharedHealthOptions['upstreams'],
-): SharedHealth | undefined =>
-  cache && new SharedHealth({ cache, replica: secretBase36(12), upstreams });
+): SharedHealth | undefined => cache && new SharedHealth({ cache, replica, upstreams });
 
 /** What a pool of upstreams tells. */
 export function restEvents(

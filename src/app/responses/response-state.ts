@@ -28,11 +28,17 @@ import {
 } from '../../features/response-store/index.ts';
 import type { ClientRequest } from '../../gateway/client-request.ts';
 import type { ConnectionMemory, RememberedChain } from '../../gateway/stream/client-lane.ts';
-import type { FinalAnswer, FrameContent } from '../../gateway/stream/pipeline.ts';
-import type { AnswerSessions } from '../../gateway/tries/answer-sessions.ts';
+import type { FinalAnswer } from '../../gateway/stream/pipeline.ts';
+import type { AnswerSession, AnswerSessions } from '../../gateway/tries/answer-sessions.ts';
 import type { Exchange, ExchangeFeatures } from '../../gateway/types.ts';
 import { containsAny, needles } from '../../lib/bytes/bytes.ts';
-import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
+import { isObject, type JsonObject } from '../../lib/json/json.ts';
+import {
+  type Answer,
+  type DeliveredResponse,
+  deliveredBy,
+  responseBegun,
+} from './delivered-response.ts';
 
 const PREVIOUS = Buffer.from('"previous_response_id"');
 const REFERENCE = Buffer.from('"item_reference"');
@@ -95,6 +101,7 @@ export function responseState({ store, shared, sessions }: ResponseStateOptions)
     exchange: Exchange,
     ask: ClientRequest,
     space: string | undefined,
+    session: AnswerSession,
   ): ExchangeFeatures | undefined => {
     if (ask.protocol !== openaiResponses) return undefined;
     const owner = ownerOf(exchange.owner);
@@ -234,37 +241,40 @@ export function responseState({ store, shared, sessions }: ResponseStateOptions)
       ...(storeOff(ask)
         ? lane === undefined
           ? {}
-          : { onAnswer: (answer) => remember(lane, toldBy(answer)) }
+          : { onAnswer: (answer) => remember(lane, learned(answer)) }
         : {
             onAnswer: keep,
             onPartialAnswer: keepJob,
             ...(store.sent !== undefined && { awaitsAnswer: true }),
           }),
     };
+    /** The response that the client got; a request that continues it belongs to this session. */
+    function learned(answer: Answer): DeliveredResponse | undefined {
+      const delivered = deliveredBy(answer);
+      const id = delivered?.response.id;
+      if (typeof id === 'string') sessions.learn(id, exchange.owner, session);
+      return delivered;
+    }
     /** The connection can go on from this answer, whether it is stored or not. */
-    function remember(memory: ConnectionMemory, said: Told | undefined): void {
-      const id = said?.response.id;
-      if (said === undefined || before === undefined || typeof id !== 'string') return;
+    function remember(memory: ConnectionMemory, delivered: DeliveredResponse | undefined): void {
+      const id = delivered?.response.id;
+      if (delivered === undefined || before === undefined || typeof id !== 'string') return;
       const asked = inputItems(found?.body ?? bodyOf(ask));
-      sessions.learn(id, exchange, ask.bytes);
-      memory.remember(id, before, [...asked, ...said.output]);
+      memory.remember(id, before, [...asked, ...delivered.output]);
     }
     /** A background job goes on at the vendor after the client leaves; the client fetches it later by its id. */
     function keepJob({ frames }: FinalAnswer): void {
       if (keeper === undefined || bodyOf(ask).background !== true) return;
-      const response = responseIn(frames, BEGUN);
+      const response = responseBegun(frames);
       if (response === undefined) return;
       const body = bodyOf(ask);
       record(store, { body, response, owner, space, began, keeper, inputItems, outputItems });
     }
-    function keep(
-      answer: Parameters<NonNullable<ExchangeFeatures['onAnswer']>>[0],
-    ): Promise<void> | undefined {
-      const told = toldBy(answer);
-      if (lane !== undefined) remember(lane, told);
-      if (told === undefined) return undefined;
-      const { response, output } = told;
-      if (typeof response.id === 'string') sessions.learn(response.id, exchange, ask.bytes);
+    function keep(answer: Answer): Promise<void> | undefined {
+      const delivered = learned(answer);
+      if (lane !== undefined) remember(lane, delivered);
+      if (delivered === undefined) return undefined;
+      const { response, output } = delivered;
       const stored = record(store, {
         body: bodyOf(ask),
         response,
@@ -305,94 +315,4 @@ function isAmbiguous(bytes: Buffer): boolean {
     twice(INPUT) ||
     containsAny(bytes, ESCAPED)
   );
-}
-
-/** The response object as the client got it, and its output as a later request may send it. */
-interface Told {
-  readonly response: JsonObject;
-  readonly output: readonly JsonObject[];
-}
-
-/** Undefined if the answer holds no response object. */
-function toldBy(
-  answer: FinalAnswer | { readonly kind: 'json'; readonly text: string },
-): Told | undefined {
-  if (answer.kind === 'json') return told(tryParse(answer.text));
-  const last = responseIn(answer.frames, OVER);
-  const done = itemsOf(answer.frames);
-  if (last !== undefined) return told(last, done);
-  if (answer.kind === 'frames') return undefined;
-  const made = told(openaiResponses.encodeReply(answer.reply, answer.client));
-  return made && { ...made, output: asFirstTold(made.output, done) };
-}
-
-/** @param done the items of the single events, for a vendor that leaves them out of the last one */
-function told(value: Json | undefined, done: readonly JsonObject[] = []): Told | undefined {
-  if (!isObject(value)) return undefined;
-  const response = withoutToolEvents(value);
-  const output = outputItems(response);
-  return output.length > 0 || done.length === 0
-    ? { response, output }
-    : { response: { ...response, output: done }, output: done };
-}
-
-const BEGUN = ['response.created'];
-const OVER = ['response.completed', 'response.incomplete'];
-
-/** The response object in the last event of these types. */
-function responseIn(
-  frames: readonly FrameContent[],
-  types: readonly string[],
-): JsonObject | undefined {
-  for (let at = frames.length - 1; at >= 0; at--) {
-    const event = parsed(frames[at]!);
-    if (!isObject(event?.response)) continue;
-    if (types.includes(String(event.type ?? frames[at]!.event))) return event.response;
-  }
-  return undefined;
-}
-
-const itemsOf = (frames: readonly FrameContent[]): readonly JsonObject[] =>
-  frames.flatMap((frame) => {
-    const event = parsed(frame);
-    const isDone = (event?.type ?? frame.event) === 'response.output_item.done';
-    return isDone && isObject(event?.item) ? [event.item] : [];
-  });
-
-const parsed = ({ data }: FrameContent): JsonObject | undefined => {
-  const value = data === undefined ? undefined : tryParse(data);
-  return isObject(value) ? value : undefined;
-};
-
-/**
- * A stream that had to be changed halfway: its first items went out as the vendor's bytes, under the
- * vendor's ids, and clients refer to the ids that they got first.
- * @param made all items of the last event
- * @param done the first ones as they came
- */
-function asFirstTold(
-  made: readonly JsonObject[],
-  done: readonly JsonObject[],
-): readonly JsonObject[] {
-  const output: JsonObject[] = [];
-  let at = 0;
-  for (const item of made) {
-    // Reasoning without text is not sent again.
-    while (at < done.length && done[at]!.type === 'reasoning' && item.type !== 'reasoning') {
-      output.push(done[at++]!);
-    }
-    const first = done[at];
-    if (first?.type === item.type && first?.call_id === item.call_id) {
-      output.push(first!);
-      at++;
-    } else output.push(item);
-  }
-  return output;
-}
-
-/** Results of tools, recalled memory included, go to the client once and are not stored. */
-function withoutToolEvents(response: JsonObject): JsonObject {
-  if (response.hopgate === undefined) return response;
-  const { hopgate: _, ...rest } = response;
-  return rest;
 }

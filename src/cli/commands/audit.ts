@@ -32,7 +32,7 @@ export const AUDIT: CommandSpec = {
     },
   ],
   exits: [
-    [0, 'whole'],
+    [0, 'the log is intact'],
     [1, 'an entry was changed, removed or moved, or the log could not be read'],
   ],
   run: runAudit,

@@ -37,7 +37,7 @@ export const LINT: CommandSpec = {
       value: 'PROTOCOL',
       summary: 'the protocol',
       choices: [...PROTOCOL_NAMES, ...Object.keys(SHORT_NAMES)],
-      default: 'recognized by its members',
+      default: 'recognised by its fields',
     },
     { name: 'stream', summary: 'the input is a stream' },
     { name: 'vendor', value: 'PROFILE', summary: 'also report what this vendor refuses' },

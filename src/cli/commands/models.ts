@@ -38,7 +38,7 @@ export const MODELS: CommandSpec = {
     {
       name: 'protocol',
       value: 'NAME',
-      summary: 'with --explain: what the client speaks',
+      summary: "with --explain: the client's protocol",
       choices: PROTOCOL_NAMES,
       default: 'guessed from the body',
     },

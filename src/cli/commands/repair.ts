@@ -46,7 +46,7 @@ export const REPAIR: CommandSpec = {
       name: 'from',
       value: 'PROFILE',
       summary: 'the vendor whose answers are in the history; other vendors refuse its signatures',
-      default: 'recognized by the signatures',
+      default: 'recognised by the signatures',
     },
     { name: 'jsonl', summary: 'one JSON body per line (the only format)' },
   ],

@@ -1,4 +1,4 @@
-/** `hopgate ui`: opens the page with the recorded exchanges in a browser, or prints its address. */
+/** `hopgate ui` and `hopgate docs`: open the page with the exchanges, or the manual, in a browser, or print its address. */
 
 import { needsKey } from '../../config/sections/auth.ts';
 import type { CommandSpec, Invocation } from '../command.ts';
@@ -24,21 +24,35 @@ export const UI: CommandSpec = {
     [0, 'opened or printed'],
     [1, 'no gateway answers, or the configuration cannot be used'],
   ],
-  run: runUi,
+  run: (invocation) => openPage(invocation, '/ui'),
 };
 
-async function runUi(invocation: Invocation): Promise<number> {
+export const DOCS: CommandSpec = {
+  name: 'docs',
+  group: 'Look',
+  summary: 'open the manual in a browser',
+  description: [
+    "Prints the manual's address and opens it in a browser if there is one. The running gateway serves the manual of its own version; it needs no key.",
+  ],
+  options: [{ name: 'print', summary: 'only print the address' }],
+  examples: [{ line: 'hopgate docs', summary: 'Opens the manual.' }],
+  exits: UI.exits,
+  run: (invocation) => openPage(invocation, '/docs'),
+};
+
+async function openPage(invocation: Invocation, path: '/ui' | '/docs'): Promise<number> {
   const { out, err, flag, io } = invocation;
   const config = await loadOrReport(invocation);
   if (config === undefined) return 1;
-  const url = `${reachableUrl(config.listen)}/ui`;
+  const url = reachableUrl(config.listen) + path;
   out.line(url);
   const about = await askGateway(config, io.fetch, '/');
   if (about?.body?.name !== 'hopgate') {
     err.line('hopgate: no gateway answers there. "hopgate serve" starts one.');
     return 1;
   }
-  if (needsKey(config.auth)) err.line('The page asks for a key of the gateway, once for each tab.');
+  if (path === '/ui' && needsKey(config.auth))
+    err.line('The page asks for a key of the gateway, once for each tab.');
   const opener = flag('print') ? undefined : openerOf(invocation);
   if (opener === undefined) return 0;
   // The opener may stay as long as the browser does.

@@ -31,7 +31,7 @@ export const USAGE: CommandSpec = {
       default: '30d',
     },
     { name: 'until', value: 'TIME', summary: 'the end, in the same form', default: 'now' },
-    { name: 'step', value: 'STEP', summary: 'one row per', choices: ['hour', 'day', 'month'] },
+    { name: 'step', value: 'STEP', summary: 'one row for each', choices: ['hour', 'day', 'month'] },
     { name: 'key', value: 'ID', summary: 'only this key' },
     { name: 'csv', summary: 'print single requests to vendors as CSV' },
     jsonOption(),
@@ -44,7 +44,7 @@ export const USAGE: CommandSpec = {
     },
     {
       line: 'hopgate usage --since 24h --csv > spend.csv',
-      summary: 'Every request of the last day, as CSV.',
+      summary: 'Every request to a vendor in the last 24 hours, as CSV.',
     },
   ],
   exits: [

@@ -30,7 +30,9 @@ export const VERSION: CommandSpec = {
   name: 'version',
   group: 'Look',
   summary: 'print the version',
-  description: ['Version, commit (of a build), bun and platform.'],
+  description: [
+    'Prints the version, the commit (in a build), the version of Bun, and the platform.',
+  ],
   options: [jsonOption()],
   examples: [{ line: 'hopgate version --json', summary: 'For scripts and bug reports.' }],
   exits: [[0, 'always']],

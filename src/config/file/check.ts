@@ -1,5 +1,6 @@
 /** Checks a value against the schema: fills in defaults, and says in a user's terms what does not fit. */
 
+import { isLoopback } from '../../lib/http/local-address.ts';
 import { put } from '../../lib/json/json-members.ts';
 import { isDay } from '../../lib/text/calendar-day.ts';
 import { suggest } from '../../lib/text/did-you-mean.ts';
@@ -171,7 +172,11 @@ function corrected(
   pattern: RegExp,
 ): string | undefined {
   if (template === undefined || !/^[\w.:/-]{1,200}$/.test(written)) return undefined;
-  const filled = template.replace('{}', () => written);
+  // A server of this machine rarely has a certificate.
+  const isLocal = isLoopback(/^[\w.-]+/.exec(written)?.[0] ?? '');
+  const filled = template
+    .replace('{}', () => written)
+    .replace(/^https:/, () => (isLocal ? 'http:' : 'https:'));
   return pattern.test(filled) ? filled : undefined;
 }
 

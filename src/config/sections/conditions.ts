@@ -31,7 +31,7 @@ const howMany = (what: string) =>
 const HOURS = '^\\s*\\d{1,2}:\\d{2}\\s*-\\s*\\d{1,2}:\\d{2}\\s*$';
 const hours = Type.String({
   pattern: HOURS,
-  description: 'From-to, "22:00-06:00"; the end is excluded.',
+  description: 'Start and end, such as "22:00-06:00"; the end is excluded.',
 });
 
 const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const;
@@ -46,7 +46,7 @@ export const when = closed(
       anything,
     ),
     protocol: optional(
-      oneOrMore(choice(PROTOCOL_NAMES, 'A protocol.'), 'What the client speaks.'),
+      oneOrMore(choice(PROTOCOL_NAMES, 'A protocol.'), 'The protocol that the client speaks.'),
       anything,
     ),
     category: optional(
@@ -106,12 +106,15 @@ export const when = closed(
                 oneOrMore(choice(DAYS, 'A day.'), 'Days on which the window begins.'),
                 'every day',
               ),
-              zone: optional(text('IANA time zone, "Europe/Berlin".'), "the machine's"),
+              zone: optional(text('IANA time zone, such as "Europe/Berlin".'), "the machine's"),
             },
             'A window of time.',
           ),
         ],
-        { description: 'The time of day, "22:00-06:00", or hours, days and zone.' },
+        {
+          description:
+            'A time of day such as "22:00-06:00", or a mapping with hours, days and zone.',
+        },
       ),
       anything,
     ),

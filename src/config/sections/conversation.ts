@@ -4,9 +4,9 @@ import { byDefault, choice, closed, optional, text } from '../file/schema-types.
 
 /** The texts that can be replaced. */
 const TEXTS = {
-  mentioned: 'is_mentioned, when the model was mentioned.',
-  not_mentioned: 'is_mentioned, when it was not.',
-  no_messages: 'get_other_members_messages, when there are none.',
+  mentioned: 'What is_mentioned answers when the model was mentioned.',
+  not_mentioned: 'What is_mentioned answers when it was not.',
+  no_messages: 'What get_other_members_messages answers when there are none.',
   recall_description: 'The description of recall_memory.',
   query_description: 'The description of its query.',
   messages_description: 'The description of get_other_members_messages.',

@@ -30,7 +30,10 @@ const version = Type.Integer({
 const log = closed(
   {
     level: byDefault(
-      choice(['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'What is logged.'),
+      choice(
+        ['trace', 'debug', 'info', 'warn', 'error', 'silent'],
+        'The lowest level that is logged.',
+      ),
       'info',
     ),
     format: byDefault(

@@ -16,7 +16,9 @@ const connectionSeconds = (description: string) =>
 export const limits = closed(
   {
     tool_rounds: byDefault(
-      count('The most follow-up hops of server tools; the last one is sent without them.'),
+      count(
+        'The largest number of follow-up hops of server tools; the last one is sent without them.',
+      ),
       8,
     ),
     body_bytes: byDefault(count('The largest request body.', 1024), DEFAULT_BODY_BYTES),
@@ -33,7 +35,7 @@ export const limits = closed(
     ),
     blocks: byDefault(
       count(
-        'The most messages, content blocks and tools of a request that the gateway has to decode. A larger one gets a 400; 0 = no limit.',
+        'The largest number of messages, content blocks and tools in a request that the gateway has to decode. A request with more gets a 400; 0 = no limit.',
       ),
       DEFAULT_BLOCKS,
     ),
@@ -51,8 +53,14 @@ export const limits = closed(
       ),
       33_554_432,
     ),
-    header_bytes: byDefault(count("The most bytes of an upstream's headers.", 1024), 65_536),
-    headers: byDefault(count("The most header lines of an upstream's response.", 16), 256),
+    header_bytes: byDefault(
+      count("The largest size of an upstream's headers in bytes.", 1024),
+      65_536,
+    ),
+    headers: byDefault(
+      count("The largest number of header lines in an upstream's response.", 16),
+      256,
+    ),
     tool_text: optional(
       count("Characters of a tool result's text, for vendors that need it short; 0 = no limit."),
       `$HOPGATE_TOOL_TEXT_LIMIT (or its older name $RCC_TOOL_TEXT_LIMIT), else ${DEFAULT_TOOL_TEXT}`,
@@ -60,7 +68,7 @@ export const limits = closed(
     concurrency: byDefault(count('Requests at the same time over all providers; 0 = no limit.'), 0),
     idle_connection: byDefault(
       connectionSeconds(
-        "Seconds after which a client's connection without a request is closed, or up to eight later; 0 = never.",
+        'Seconds after which an idle connection of a client is closed; it can take up to eight seconds longer. 0 = never.',
       ),
       75,
     ),

@@ -38,7 +38,7 @@ export const listen = byDefault(
           trusted_proxies: optional(
             Type.Array(Type.String({ minLength: 1 }), {
               description:
-                "Addresses and blocks of the reverse proxies in front of this server, 10.0.0.0/8. Only their Forwarded and X-Forwarded-* headers are believed: the client's address, protocol and host.",
+                "Addresses and blocks of the reverse proxies in front of this server, such as 10.0.0.0/8. Only their Forwarded and X-Forwarded-* headers are believed: the client's address, protocol and host.",
             }),
             'none',
           ),
@@ -48,7 +48,7 @@ export const listen = byDefault(
     ],
     {
       description:
-        'Address and port, "127.0.0.1:5520"; a port alone means loopback. Use a mapping to add TLS or trusted proxies.',
+        'Address and port, such as "127.0.0.1:5520"; a port alone means loopback. Use a mapping to add TLS or trusted proxies.',
     },
   ),
   DEFAULT_LISTEN,

@@ -72,7 +72,7 @@ export const memory = closed(
       'the database',
     ),
     capture_url: optional(
-      httpUrl('Where the external store takes POST {space, events: […]}.'),
+      httpUrl('The address at which the external store takes POST {space, events: […]}.'),
       'the same as url',
     ),
     key: optional(credential("The external store's key, sent as a bearer token."), 'none'),

@@ -19,7 +19,7 @@ export const profiles = named(
       models: optional(
         named(
           closed(profileFacts, 'Facts about these models.'),
-          'Facts by glob of model names, later ones over earlier ones.',
+          'Facts about single models, by glob of their names. Later entries override earlier ones.',
         ),
         'the same facts for all models',
       ),

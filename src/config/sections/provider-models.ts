@@ -24,9 +24,9 @@ const model = closed(
   {
     name: text('A model name.'),
     context: optional(count('Size of its context window in tokens.', 1), CATALOGUE),
-    output: optional(count('The most tokens of an answer.', 1), CATALOGUE),
-    tools: optional(flag('It can call tools.'), CATALOGUE),
-    reasoning: optional(flag('It can reason.'), CATALOGUE),
+    output: optional(count('The most tokens that an answer can have.', 1), CATALOGUE),
+    tools: optional(flag('Whether it can call tools.'), CATALOGUE),
+    reasoning: optional(flag('Whether it can reason.'), CATALOGUE),
     input: optional(
       Type.Array(choice(['text', 'image', 'pdf', 'audio', 'video'], 'A kind of input.'), {
         description: 'Kinds of input that it accepts.',

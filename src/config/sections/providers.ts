@@ -57,7 +57,7 @@ const provider = closed(
       'the preset with the name of the provider, where base_url is left out',
     ),
     protocol: optional(
-      choice(PROTOCOL_NAMES, 'What the upstream speaks.'),
+      choice(PROTOCOL_NAMES, 'The protocol that the upstream speaks.'),
       "the preset's; needed without one",
     ),
     ...platformKeys,
@@ -314,11 +314,15 @@ export const USUAL_AUTH: Readonly<Record<ProtocolName, AuthStyle>> = {
 };
 
 function missing(path: Path, key: string, name: string, preset?: Preset): Issue {
+  // With an address of its own, a provider's name chooses no preset.
+  const named = preset === undefined && presetOf(name) !== undefined;
   const near = preset === undefined ? suggest(name, presetNames()) : undefined;
   const protocols = Object.keys(preset?.endpoints ?? {}).join(', ');
   const why =
     preset === undefined
-      ? ' (or a preset, or the name of one)'
+      ? named
+        ? `; the name "${name}" does not choose its preset where base_url is set`
+        : ' (or a preset, or the name of one)'
       : protocols === ''
         ? ': this vendor has no common address'
         : `: the preset has addresses for ${protocols} only`;

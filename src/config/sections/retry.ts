@@ -4,14 +4,17 @@ import type { Static } from '@sinclair/typebox';
 import { byDefault, closed, count, flag, ms, optional, seconds } from '../file/schema-types.ts';
 
 const keys = {
-  attempts: count('Tries on one target before the next target, including the first.', 1),
+  attempts: count(
+    'Tries on one target before the next target is used, including the first try.',
+    1,
+  ),
   base_delay: seconds('Seconds before the second try; doubles with each further one, with jitter.'),
   max_delay: seconds('The longest pause between two tries, in seconds.'),
   max_cooldown: seconds(
     'The longest time in seconds that a key or a target rests after refusals or failures, whatever Retry-After says.',
   ),
   hedge: flag(
-    'Send a second request, to another key or target, when a stream takes longer to begin than 95 of 100 others; the faster one answers. At most 5 of 100 requests, and the vendor is paid for both.',
+    'Send a second request, to another key or target, when a stream takes longer to begin than 95 of 100 others; the faster one answers. This happens for at most 5 of 100 requests, and the vendor charges for both.',
   ),
 };
 

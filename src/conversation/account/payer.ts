@@ -29,8 +29,8 @@ export interface TryStart {
   readonly serviceTier: string | undefined;
 }
 
-/** How a try ended. */
-export type TryEnd = 'done' | 'client_gone' | 'cut' | 'error' | 'timeout';
+/** How a try ended. `hedge_lost`: it was cancelled, since another one beside it was faster. */
+export type TryEnd = 'done' | 'client_gone' | 'hedge_lost' | 'cut' | 'error' | 'timeout';
 
 export interface TryResult {
   readonly ended: TryEnd;

@@ -16,8 +16,8 @@ export interface UpstreamBodyOptions {
   readonly mostBytes?: number;
   /** Ends the upstream's connection; left alone once the body is done with. */
   readonly abort: Abort;
-  /** Given back once the body is done with, in whichever way. */
-  readonly lease: { release(): void };
+  /** The try: its slot is given back once the body is done with, in whichever way. */
+  readonly call: { release(): void };
   readonly recording?: HopRecording;
 }
 
@@ -140,11 +140,11 @@ export class UpstreamBody implements ChunkSink {
   #finish(error?: GatewayError): void {
     if (this.#over) return;
     this.#over = true;
-    const { abort, lease } = this.#options;
+    const { abort, call } = this.#options;
     this.#idleTimer?.stop();
     this.#recording?.end(error);
     abort.unfollow();
-    lease.release();
+    call.release();
   }
 
   #fail(thrown: unknown): never {

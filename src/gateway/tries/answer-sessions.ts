@@ -4,23 +4,26 @@ import { asBuffer } from '../../lib/bytes/bytes.ts';
 import { tryParse } from '../../lib/json/json.ts';
 import { memberStart, valueEnd } from '../../lib/json/scan-values.ts';
 import type { Exchange } from '../types.ts';
-import { ExchangeSession } from './exchange-session.ts';
+import type { ExchangeSession } from './exchange-session.ts';
 
 /** A few megabytes at most; a conversation whose last answer is further back gets a place anew. */
 const MOST = 20_000;
 const LONGEST_ID = 200;
+
+/** A session by what tells it from others. */
+export type AnswerSession = Pick<ExchangeSession, 'affinity'>;
 
 /** Remembers the sessions of the last answers. Another process does not know them. */
 export class AnswerSessions {
   /** By owner and id of the answer, the oldest first. */
   readonly #known = new Map<string, string>();
 
-  /** This answer was given to a request that may be continued. */
-  learn(id: string, exchange: Exchange, body: Uint8Array): void {
+  /** An answer that may be continued belongs to this session. */
+  learn(id: string, owner: string, { affinity }: AnswerSession): void {
     if (id.length > LONGEST_ID) return;
-    const key = keyOf(exchange.owner, id);
+    const key = keyOf(owner, id);
     this.#known.delete(key);
-    this.#known.set(key, new ExchangeSession(exchange, body, this).affinity);
+    this.#known.set(key, affinity);
     for (const oldest of this.#known.keys()) {
       if (this.#known.size <= MOST) break;
       this.#known.delete(oldest);

@@ -18,6 +18,8 @@ export interface HedgeOptions<A extends Succeeded> {
   run(at: TryAt, abort: Abort): Promise<A | FailedOutcome>;
   /** A try failed while the other one goes on. */
   onFailed(ended: EndedTry<A>): void;
+  /** An answer that nobody gets: another one began at the same moment. */
+  discard(answer: A): void;
 }
 
 interface RunningTry<A extends Succeeded> {
@@ -47,7 +49,7 @@ export async function hedged<A extends Succeeded>(options: HedgeOptions<A>): Pro
     options.onFailed(ended);
     return other.ended;
   }
-  cancel(other);
+  cancel(other, options);
   return ended;
 }
 
@@ -62,12 +64,26 @@ async function isOver(ended: Promise<unknown>, ms: number): Promise<boolean> {
   return over;
 }
 
-function cancel<A extends Succeeded>({ abort, ended }: RunningTry<A>): void {
-  const words = 'Another try was faster.';
-  abort.abort(new GatewayError('timeout', words, { status: 499, retryable: false }));
+function cancel<A extends Succeeded>(
+  { abort, ended }: RunningTry<A>,
+  { discard }: HedgeOptions<A>,
+): void {
+  abort.abort(hedgeLost());
   void ended.then(({ loan, upstream, answer }) => {
     loan.settle('neither', upstream.keys.now);
-    // It began at the same moment.
-    if (answer.kind !== 'failed') answer.source?.cancel();
+    if (answer.kind !== 'failed') discard(answer);
   });
 }
+
+const HEDGE_LOST = 'hedge_lost';
+
+const hedgeLost = (): GatewayError =>
+  new GatewayError('timeout', 'Another try was faster.', {
+    status: 499,
+    code: HEDGE_LOST,
+    retryable: false,
+  });
+
+/** Was the try cancelled because another one was faster? */
+export const isHedgeLost = ({ code, fromUpstream }: GatewayError): boolean =>
+  code === HEDGE_LOST && !fromUpstream;

@@ -28,6 +28,8 @@ export interface RetryContext<A extends Succeeded = Exclude<Outcome, FailedOutco
   ): Promise<A | FailedOutcome>;
   /** Two tries of this hop may run at the same time. */
   readonly mayHedge: boolean;
+  /** An answer that nobody gets: another one began at the same moment. */
+  discard(answer: A): void;
   /** Would the request be changed so that the target may take it? */
   canRepair(refusal: GatewayError, routed: RoutedTarget): boolean;
   onRetry(failed: FailedOutcome): void;
@@ -84,6 +86,7 @@ export async function retry<A extends Succeeded>(
           run: (at, abort) =>
             hop.attempt(at.routed, at.loan, at.loan === loan ? begun : ++tries, undefined, abort),
           onFailed: (failed) => settle(failed.upstream, failed.loan, failed.answer),
+          discard: (lost) => hop.discard(lost),
         });
         answeredBy = deciding.routed;
         answer = deciding.answer;

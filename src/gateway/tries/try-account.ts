@@ -8,6 +8,7 @@ import type { Usage } from '../../conversation/usage.ts';
 import { estimatedTokens } from '../../conversation/usage.ts';
 import { isObject, tryParse } from '../../lib/json/json.ts';
 import type { Attempt } from '../types.ts';
+import { isHedgeLost } from './hedge.ts';
 
 /** Estimates are made when they are read: most tries need none. */
 export class StartOfTry implements TryStart {
@@ -89,6 +90,7 @@ export function wholeEnd({ error, complete, pending }: Digest): TryEnd {
 
 /** How an answer ended that broke off. */
 export function endOf(error: GatewayError): TryEnd {
+  if (isHedgeLost(error)) return 'hedge_lost';
   if (error.status === 499) return 'client_gone';
   return error.kind === 'timeout' ? 'timeout' : 'cut';
 }

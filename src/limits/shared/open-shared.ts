@@ -1,7 +1,6 @@
 /** Puts the limits of this process and those of shared engines together. */
 
 import type { KeyValue, Sql } from '../../lib/store/engines.ts';
-import { secretBase36 } from '../../lib/text/ids.ts';
 import type { Reached } from '../engine/local-limits.ts';
 import { SYSTEM_CLOCK } from '../kept-limits.ts';
 import type { Limits } from '../limits.ts';
@@ -12,17 +11,18 @@ import { SharedWindows } from './shared-windows.ts';
 export interface LimitsEngines {
   readonly cache: KeyValue | undefined;
   readonly database: Sql | undefined;
+  /** The id of this process among the replicas. */
+  readonly replica: string;
   /** What holds of rates and slots while the cache is away. */
   readonly onError: 'local' | 'open' | 'closed';
 }
 
 /** @param own what has no engine */
 export function openShared(
-  { cache, database, onError }: LimitsEngines,
+  { cache, database, replica, onError }: LimitsEngines,
   own: Limits,
   onReached: (reached: Reached) => void,
 ): { readonly limits: Limits; close(): Promise<void> } {
-  const replica = secretBase36(12);
   const clock = SYSTEM_CLOCK;
   const rates = cache && new SharedRates({ cache, replica, clock, onError });
   const windows = database && new SharedWindows({ database, replica, clock, onReached });

@@ -30,6 +30,8 @@ const NAMES = FACTS.split(',')
  * - `spend_spools`: the machines that send, and when they were last heard
  * - `spend_months`: the parts of `spend_rows`, and when they were made
  * - `spend_put`: one batch of one machine; `spend_lapse`: what machines left that are gone; `spend_prune`: retention
+ *
+ * What is published stays as it is. `spend_apply` and `spend_prune` are in force as {@link KEPT} writes them anew.
  */
 const FIRST = `
 CREATE TABLE hopgate.spend_texts (

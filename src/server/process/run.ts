@@ -212,7 +212,12 @@ class ServerProcess {
       return;
     }
     if (!this.#sharesPort) {
-      event(this.#log, 'server.succession.refused', { why: 'the port is not shared' }, 'warn');
+      event(
+        this.#log,
+        'server.succession.refused',
+        { why: 'the port is not shared: that needs a systemd service, or workers above 1' },
+        'warn',
+      );
       return;
     }
     this.#restart = startSuccessor({

@@ -134,7 +134,7 @@ export class RunAnswer implements ClientLane, ByteSink {
     }
     this.#target = answer.headers.get('x-hopgate-target') ?? undefined;
     const state = answer.headers.get(TURN_STATE);
-    if (state !== null && answer.ok) await this.#put(this.#frames.push(told(state)));
+    if (state !== null && answer.ok) await this.#put(this.#frames.push(turnStateFrame(state)));
     if (this.#stream !== undefined) await this.#stream.pull(this);
     else if (answer.ok) await this.#put(this.#frames.push(await answer.text()));
     else {
@@ -169,7 +169,8 @@ export class RunAnswer implements ClientLane, ByteSink {
   }
 }
 
-const told = (state: string) => `data: ${turnStateEvent(state)}\n\n`;
+/** As a vendor sends it within a stream. */
+const turnStateFrame = (state: string) => `data: ${turnStateEvent(state)}\n\n`;
 
 const unended = () =>
   new GatewayError('upstream', 'The answer ended without its last event.', { retryable: true });

@@ -32,6 +32,28 @@ test('a key goes to stdout alone; list and show never have it', async () => {
   expect(JSON.parse(blocked.out)).toMatchObject({ blocked: true, version: 2 });
 });
 
+test('a name stands for its key as long as no other key has it', async () => {
+  const id = (await world.run(['keys', 'create', 'ci'])).out.slice(0, 25);
+  expect(JSON.parse((await world.run(['keys', 'block', 'ci'])).out)).toMatchObject({
+    id,
+    blocked: true,
+  });
+  expect(JSON.parse((await world.run(['keys', 'show', 'ci'])).out)).toMatchObject({
+    id,
+    name: 'ci',
+  });
+  expect((await world.run(['keys', 'rotate', 'ci'])).out).toStartWith(id);
+  const other = (await world.run(['keys', 'create', 'ci'])).out.slice(0, 25);
+  const both = await world.run(['keys', 'revoke', 'ci']);
+  expect(both.code).toBe(1);
+  expect(both.err).toContain('2 keys are named "ci"');
+  expect(both.err.replace(/\s+/g, ' ')).toContain(other);
+  // A revoked key no longer has the name.
+  await world.run(['keys', 'revoke', other]);
+  expect(JSON.parse((await world.run(['keys', 'show', 'ci'])).out)).toMatchObject({ id });
+  expect(await world.run(['keys', 'show', 'cj'])).toMatchObject({ code: 1 });
+});
+
 test.each([
   [['keys', 'create'], 2],
   [['keys', 'create', 'a', 'b'], 2],
@@ -47,6 +69,19 @@ test.each([
   const ran = await world.run(argv);
   expect([ran.code, ran.err === '']).toEqual([code, false]);
   expect((await world.run(['keys', 'list', '--json'])).out).toContain('"keys": []');
+});
+
+test('a gateway that cannot write keys: the message says where the cause is', async () => {
+  const message = 'The file of the keys cannot be used now.';
+  let status = 503;
+  world.fetch = (async () =>
+    Response.json({ error: { message } }, { status })) as unknown as typeof fetch;
+  Object.assign(world.variables, { HOPGATE_ADMIN_KEY: 'admin-key-1234' });
+  const failed = await world.run(['keys', 'create', 'ci']);
+  expect(failed.code).toBe(1);
+  expect(failed.err).toContain(`${message} The log of the gateway says why`);
+  status = 409;
+  expect((await world.run(['keys', 'create', 'ci'])).err).toBe(`hopgate: ${message}\n`);
 });
 
 test('an audit that was changed exits with 1 and names the entry', async () => {

@@ -161,6 +161,14 @@ describe('ui', () => {
     expect([code, out]).toEqual([0, 'http://127.0.0.1:5520/ui\n']);
   });
 
+  test('docs prints the address of the manual, which needs no key', async () => {
+    answers({ '/': ABOUT });
+    world.write('.config/hopgate/hopgate.yaml', 'auth: { keys: [key-of-a-client] }\n');
+    const { code, out, err } = await world.run(['docs', '--print']);
+    expect([code, out, err]).toEqual([0, 'http://127.0.0.1:5520/docs\n', '']);
+    expect((await world.run(['ui', '--print'])).err).toContain('asks for a key');
+  });
+
   test('opens it in the browser of a desktop', async () => {
     answers({ '/': ABOUT });
     const seen = join(world.home, 'opened');

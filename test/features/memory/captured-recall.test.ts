@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'bun:test';
 import { isQuestion, kindWeight } from '../../../src/features/memory/ranking/event-kinds.ts';
+import { isFiller } from '../../../src/features/memory/ranking/fillers.ts';
 import { formsOf } from '../../../src/features/memory/ranking/word-forms.ts';
 import { FORMS, memories } from './support.ts';
 
@@ -184,6 +185,29 @@ describe.each(FORMS)('facts that were asked about repeatedly, %s', (form) => {
     expect(missed).toEqual([]);
   });
 
+  test("the model's fillers are never recalled, what the user said in the same words is", async () => {
+    const { memory, recalled } = files.open({ path: files.path() });
+    const time = Date.now() - 86_400_000;
+    const turns = [
+      ['I feel fine in Oslo, the weather is good.', 'Fine.'],
+      ['Good coffee is served at the corner.', 'OK, noted. Sounds good!'],
+      ['好的咖啡馆在街角。', '好的，我记住了。'],
+      ['Fine, thanks.', 'Thanks, that is good to know.'],
+    ] as const;
+    for (const [at, [said, reply]] of turns.entries()) {
+      await memory.capture('s', [
+        { text: said, source: 'user', time: time + 2 * at },
+        { text: reply, source: 'assistant', time: time + 2 * at + 1 },
+      ]);
+    }
+    const fillers: readonly string[] = turns.map(([, reply]) => reply);
+    for (const query of ['fine', 'good', 'assistant noted', 'good to know', '好的', '记住']) {
+      const found = await recalled('s', query, 10);
+      expect([query, found.filter((text) => fillers.includes(text))]).toEqual([query, []]);
+    }
+    expect((await recalled('s', 'fine', 10)).toSorted()).toEqual(['Fine, thanks.', turns[0][0]]);
+  });
+
   test('three hundred questions do not displace a fact', async () => {
     const { book, recalled } = files.open({ path: files.path() });
     const questions = Array.from({ length: 300 }, (_, i) => ({
@@ -213,6 +237,37 @@ test('questions are distinguished from statements', () => {
   expect(isQuestion('Hey Anna, where do I live?')).toBe(true);
   expect(kindWeight({ text: 'Rex is a dog.', source: 'Luna' }, 'Luna')).toBeLessThan(1);
   expect(kindWeight({ text: 'Rex is a dog.', source: 'Luna' }, 'Max')).toBe(1);
+});
+
+test('fillers are distinguished from replies that state something', () => {
+  for (const filler of [
+    'Fine.',
+    'OK, noted!',
+    'Got it, thanks 👍',
+    "I'll keep that in mind.",
+    'Sounds good to me.',
+    'You’re very welcome!',
+    '好的，我记住了。',
+    '嗯嗯，明白！',
+    '…',
+  ]) {
+    expect([filler, isFiller(filler)]).toEqual([filler, true]);
+    expect(kindWeight({ text: filler, source: 'assistant' })).toBe(0);
+    expect(kindWeight({ text: filler, source: 'user' })).toBeGreaterThan(0);
+  }
+  for (const states of [
+    'Fine, see you on Monday.',
+    'OK, Rex it is.',
+    'No, at 9.',
+    '好的，周三见。',
+    '早上。',
+    '你的狗很好。',
+    'わかりました。',
+    'はい、明日です。',
+    ...PAIRS.flatMap(([fact, , , reply]) => [fact, reply]),
+  ]) {
+    expect([states, isFiller(states)]).toEqual([states, false]);
+  }
 });
 
 test('forms of a word are found together, different words are not', () => {

@@ -1,9 +1,8 @@
 /** Moving the memory between a file and a real Postgres, both ways: all of it, once, and nothing that was erased. */
 
 import { Database } from 'bun:sqlite';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { beforeEach, describe, expect, test } from 'bun:test';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PostgresDatabase } from '../../../src/engines/postgres.ts';
 import { DEFAULT_LIMITS } from '../../../src/features/memory/event.ts';
@@ -14,37 +13,22 @@ import { type Embedder, embedder } from '../../../src/features/memory/store/embe
 import type { Sql } from '../../../src/lib/store/engines.ts';
 import type { MoveDirection } from '../../../src/lib/store/state-move.ts';
 import { textSeal } from '../../../src/lib/store/text-seal.ts';
-import {
-  type DatabaseServer,
-  HAS_POSTGRES,
-  newDatabase,
-  startPostgres,
-} from '../../support/engines/database-servers.ts';
-import { beforeNth, cutAt, dumpOf, filesIn } from '../../support/moves.ts';
+import { HAS_POSTGRES } from '../../support/engines/database-servers.ts';
+import { beforeNth, countsOf, cutAt, dumpOf, filesIn, moveSetup } from '../../support/moves.ts';
 import { until } from '../../support/until.ts';
 import { asked, inList, SECRET, watched } from './support.ts';
 
 const LONG = 20_000;
 
 describe.skipIf(!HAS_POSTGRES)('a memory that is moved', () => {
-  let server: DatabaseServer;
+  const setup = moveSetup();
   let database: PostgresDatabase;
   let folder: string;
   let path: string;
-  beforeAll(async () => {
-    server = await startPostgres();
-  });
-  afterAll(async () => {
-    await server.stop();
-  });
   beforeEach(async () => {
-    ({ database } = await newDatabase(server));
-    folder = mkdtempSync(join(tmpdir(), 'hopgate-move-'));
+    database = await setup.emptyDatabase();
+    folder = setup.newFolder();
     path = join(folder, 'memory.db');
-  });
-  afterEach(async () => {
-    await database.close();
-    rmSync(folder, { recursive: true, force: true });
   });
 
   const move = (
@@ -62,10 +46,7 @@ describe.skipIf(!HAS_POSTGRES)('a memory that is moved', () => {
     });
   const copy = (to: MoveDirection, through?: Sql, at?: string) =>
     move(to, through, at).copy(() => {});
-  const counts = async (to: MoveDirection, at = path) => {
-    const { items, missing, conflicts } = await move(to, database, at).compare();
-    return { items, missing, conflicts };
-  };
+  const counts = (to: MoveDirection, at = path) => countsOf(move(to, database, at));
   type Memory = ReturnType<typeof asked>;
   const options = (vectors?: Embedder) => {
     const observer = watched();
@@ -281,6 +262,19 @@ describe.skipIf(!HAS_POSTGRES)('a memory that is moved', () => {
     expect(await copy('engines')).toBe(0);
     await there((memory) => memory.memory.erase('ann'));
     expect((await move('engines').compare()).notes).toBeUndefined();
+  });
+
+  test('what came back into a new file and was removed there is counted once', async () => {
+    await here(keep('ann', 'one', 'two'));
+    await copy('engines');
+    for (const file of readdirSync(folder)) rmSync(join(folder, file));
+    expect(await copy('embedded')).toBe(2);
+    await here(async (memory) => {
+      await memory.book.remove('ann', await idOf(memory, 'ann', 'one'));
+    });
+    expect((await move('engines').compare()).notes!.join()).toStartWith(
+      '1 that were on both sides',
+    );
   });
 
   test('the way back gives the file what the engines have, once, and what was erased here does not come again', async () => {

@@ -1,9 +1,8 @@
 /** Moving stored responses between a file and a real Postgres, both ways: all of it, once, and nothing that was removed. */
 
 import { Database } from 'bun:sqlite';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { beforeEach, describe, expect, test } from 'bun:test';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PostgresDatabase } from '../../../src/engines/postgres.ts';
 import { openResponseStore, SharedResponses } from '../../../src/features/response-store/index.ts';
@@ -14,15 +13,8 @@ import { nameHash } from '../../../src/lib/store/erasures.ts';
 import { SharedErasures } from '../../../src/lib/store/shared-erasures.ts';
 import type { MoveDirection } from '../../../src/lib/store/state-move.ts';
 import { textSeal } from '../../../src/lib/store/text-seal.ts';
-import {
-  type DatabaseServer,
-  HAS_BOUNCER,
-  HAS_POSTGRES,
-  newDatabase,
-  startBouncer,
-  startPostgres,
-} from '../../support/engines/database-servers.ts';
-import { cutAt, dumpOf, filesIn } from '../../support/moves.ts';
+import { HAS_BOUNCER, HAS_POSTGRES, startBouncer } from '../../support/engines/database-servers.ts';
+import { countsOf, cutAt, dumpOf, filesIn, moveSetup } from '../../support/moves.ts';
 import { databaseOn } from '../../support/shared-responses.ts';
 import { conversation, itemText, storedRow } from '../../support/stored-rows.ts';
 
@@ -30,24 +22,14 @@ const SECRET = 'a secret of the tests, long enough to seal texts';
 const LONG = 20_000;
 
 describe.skipIf(!HAS_POSTGRES)('responses that are moved', () => {
-  let server: DatabaseServer;
+  const setup = moveSetup();
   let database: PostgresDatabase;
   let folder: string;
   let path: string;
-  beforeAll(async () => {
-    server = await startPostgres();
-  });
-  afterAll(async () => {
-    await server.stop();
-  });
   beforeEach(async () => {
-    ({ database } = await newDatabase(server));
-    folder = mkdtempSync(join(tmpdir(), 'hopgate-move-'));
+    database = await setup.emptyDatabase();
+    folder = setup.newFolder();
     path = join(folder, 'state', 'responses.db');
-  });
-  afterEach(async () => {
-    await database.close();
-    rmSync(folder, { recursive: true, force: true });
   });
 
   const move = (to: MoveDirection, through: Sql = database, at = path, secret = SECRET) =>
@@ -82,10 +64,7 @@ describe.skipIf(!HAS_POSTGRES)('responses that are moved', () => {
     Array.from({ length: count }, (_, at) =>
       storedRow(`${name}${at}`, at % 3 === 0 ? undefined : `${name}${at - 1}`),
     );
-  const counts = async (to: MoveDirection, at = path) => {
-    const { items, missing, conflicts } = await move(to, database, at).compare();
-    return { items, missing, conflicts };
-  };
+  const counts = (to: MoveDirection, at = path) => countsOf(move(to, database, at));
   const NOTHING = { items: 0, missing: 0, conflicts: 0 };
 
   test('conversations and items of the file are found in the engines, by their owners alone', async () => {
@@ -214,6 +193,17 @@ describe.skipIf(!HAS_POSTGRES)('responses that are moved', () => {
     expect(await copy('engines')).toBe(1);
     expect(await dumpOf(database)).not.toContain('of-ann');
     await erasures.close();
+  });
+
+  test('what came back into a new file and was removed there is counted once', async () => {
+    await keep(storedRow('one'), storedRow('two'));
+    await copy('engines');
+    rmSync(join(folder, 'state'), { recursive: true });
+    expect(await copy('embedded')).toBe(2);
+    await inFile((store) => store.delete('one', ''));
+    expect((await move('engines').compare()).notes!.join()).toStartWith(
+      '1 that were on both sides',
+    );
   });
 
   test('what was removed on this machine after a copy is told, and stays where it is', async () => {
@@ -350,7 +340,7 @@ describe.skipIf(!HAS_POSTGRES)('responses that are moved', () => {
   });
 
   test.skipIf(!HAS_BOUNCER)('a copy goes through PgBouncer', async () => {
-    const bouncer = await startBouncer(server);
+    const bouncer = await startBouncer(setup.server);
     const pooled = databaseOn(bouncer.port);
     await keep(...many(70));
     expect(await copy('engines', pooled)).toBe(70);

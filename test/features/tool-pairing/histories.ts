@@ -1,4 +1,4 @@
-/** Valid agent sessions as bodies of all three protocols, growing turn by turn; seeded. */
+/** Valid agent sessions as bodies of Chat, Responses and Messages, growing turn by turn; seeded. */
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 

@@ -27,6 +27,22 @@ describe('a Messages client on another vendor', () => {
     expect(result.notes).toContain('parameter_mapped reasoning');
   });
 
+  test.each([
+    ['glm', 'glm-4.7', { thinking: { type: 'enabled' } }],
+    ['qwen', 'qwen-plus', { enable_thinking: true }],
+  ])('an effort that %s can only switch on leaves a note', (vendor, model, body) => {
+    const target = targetOf(vendor, model);
+    const thinking = { type: 'adaptive' };
+    const sent = (more: JsonObject) =>
+      vendorRequest(target, messages({ thinking, ...more }), 'anthropic-messages');
+    const lost = sent({ output_config: { effort: 'high' } });
+    expect(lost.body).toMatchObject(body);
+    expect(lost.body).not.toHaveProperty('reasoning_effort');
+    expect(lost.notes).toEqual(['parameter_mapped reasoning']);
+    // Without an effort nothing is lost.
+    expect(sent({}).notes).toEqual([]);
+  });
+
   test('answers get reasoning, one message per run', () => {
     const request = messages({
       messages: [

@@ -63,7 +63,7 @@ describe.each([
       provider: 'up',
       idleMs: IDLE_MS,
       abort,
-      lease: { release },
+      call: { release },
       ...(recorded ? { recording: recording as never } : {}),
     });
     return { upstream, bytes, released: () => released, seen: () => seen };

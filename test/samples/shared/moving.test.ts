@@ -23,7 +23,7 @@ import {
   type ObjectServer,
   startObjects,
 } from '../../support/engines/object-servers.ts';
-import { dumpOf, filesIn } from '../../support/moves.ts';
+import { countsOf, dumpOf, filesIn } from '../../support/moves.ts';
 import { until } from '../../support/until.ts';
 import { exchange, JSON_TYPE, play, told } from '../record/support.ts';
 import { openDatabase, openObjects, Replica, SEAL, type Servers } from './replica.ts';
@@ -63,10 +63,7 @@ describe.skipIf(!HAS_POSTGRES || !HAS_OBJECTS)('recorded exchanges that are move
     samplesMove({ database, objects: through, seal: textSeal(SEAL), root: at, to });
   const copy = (to: MoveDirection, through?: Objects, at?: string) =>
     move(to, through, at).copy(() => {});
-  const counts = async (to: MoveDirection, at = root) => {
-    const { items, missing, conflicts } = await move(to, objects, at).compare();
-    return { items, missing, conflicts };
-  };
+  const counts = (to: MoveDirection, at = root) => countsOf(move(to, objects, at));
   /** Records as a gateway without engines does. @returns the ids */
   async function record(...said: readonly (readonly [words: string, space?: string])[]) {
     const recorder = openRecorder({ root, mode: 'all', recent: {}, retention: DEFAULT_RETENTION });

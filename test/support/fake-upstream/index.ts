@@ -1,4 +1,4 @@
-/** A fake vendor for tests: three protocols, strict checks, scripted answers and faults, a record of every request. */
+/** A fake vendor for tests: four protocols, strict checks, scripted answers and faults, a record of every request. */
 
 export * from './answer.ts';
 export { toolNames, toolResults } from './reading.ts';

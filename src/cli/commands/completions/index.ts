@@ -16,7 +16,7 @@ export const COMPLETIONS: CommandSpec = {
   name: 'completions',
   group: 'Set up',
   summary: 'print a completion script for your shell',
-  description: ['It knows every command and option.'],
+  description: ['The script completes every command and option.'],
   arguments: [
     { name: 'shell', summary: 'which one', required: true, choices: Object.keys(SCRIPTS) },
   ],

@@ -21,7 +21,7 @@ export const DEMO: CommandSpec = {
   summary: 'play a chat app: a group chat with three characters that remember',
   description: [
     'A group chat in the terminal. Each character has its own memory space. It recalls before it speaks, may recall more, and remembers what is said. A line marked ⚙ names the tools that ran in a turn; an app gets each as an event.',
-    'Needs no configuration, key or network: the built-in model plays all three characters. With --model, a model of your configuration does. Nothing is kept; the memory is in a temporary folder.',
+    'Needs no configuration, key or network: the built-in model plays all three characters. With --model, a model of your configuration plays them. Nothing is kept; the memory is in a temporary folder.',
   ],
   arguments: [{ name: 'which', summary: 'what to play', choices: ['group-chat'] }],
   options: [

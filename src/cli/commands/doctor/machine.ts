@@ -1,6 +1,14 @@
 /** Checks of this machine: is the port free, can the folders be written, are enough open files allowed? */
 
-import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  readFileSync,
+  type StatsFs,
+  statfsSync,
+  statSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname } from 'node:path';
 import type { Listen } from '../../../config/sections/listen.ts';
@@ -117,6 +125,12 @@ export function checkWritable(about: string, path: string): Finding {
   }
   try {
     accessSync(at, constants.W_OK | constants.X_OK);
+    const room = diskRoom(statfsSync(at));
+    if (room !== undefined) {
+      const { level, free } = room;
+      const what = `${path} can be written, but ${free} free on its disk`;
+      return finding(about, level, what, 'Make room there, or move the folder to another disk.');
+    }
     return finding(about, 'ok', at === path ? `${path} can be written` : `${path} can be created`);
   } catch {
     return finding(
@@ -126,6 +140,27 @@ export function checkWritable(about: string, path: string): Finding {
       `Change the permissions of ${at}, or set HOPGATE_HOME.`,
     );
   }
+}
+
+/** Bytes free below which databases and samples soon fail, and below which they fail now. */
+const LITTLE_ROOM = 64 * 2 ** 20;
+const NO_ROOM = 2 ** 20;
+
+/** What is short on a disk; undefined where there is room. A file system that counts no files has 0 of them in all. */
+export function diskRoom({
+  bavail,
+  bsize,
+  files,
+  ffree,
+}: Pick<StatsFs, 'bavail' | 'bsize' | 'files' | 'ffree'>):
+  | { readonly level: 'fail' | 'warn'; readonly free: string }
+  | undefined {
+  if (files > 0 && ffree === 0) return { level: 'fail', free: 'no file entries (inodes) are' };
+  const free = bavail * bsize;
+  if (free >= LITTLE_ROOM) return undefined;
+  const amount =
+    free < NO_ROOM ? `${Math.floor(free / 1024)} KB` : `${Math.floor(free / NO_ROOM)} MB`;
+  return { level: free < NO_ROOM ? 'fail' : 'warn', free: `only ${amount} are` };
 }
 
 const ENOUGH_FILES = 2048;

@@ -22,22 +22,27 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     if (rest.length > 0) throw new UsageError('Usage: hopgate keys list');
     printList(await access.list(invocation.flag('revoked')), invocation);
   },
-  show: async (access, rest, { out }) => print(await access.show(only(rest, 'show ID')), out),
+  show: async (access, rest, { out }) =>
+    print(await access.show(await idOf(access, only(rest, 'show ID'))), out),
   update: async (access, rest, invocation) => {
     const body = settingsOf(invocation);
     if (Object.keys(body).length === 0) throw new UsageError('keys update: say what to change.');
-    print(await access.update(only(rest, 'update ID'), body), invocation.out);
+    print(await access.update(await idOf(access, only(rest, 'update ID')), body), invocation.out);
   },
   block: async (access, rest, { out }) =>
-    print(await access.update(only(rest, 'block ID'), { blocked: true }), out),
+    print(await access.update(await idOf(access, only(rest, 'block ID')), { blocked: true }), out),
   unblock: async (access, rest, { out }) =>
-    print(await access.update(only(rest, 'unblock ID'), { blocked: false }), out),
+    print(
+      await access.update(await idOf(access, only(rest, 'unblock ID')), { blocked: false }),
+      out,
+    ),
   rotate: async (access, rest, invocation) => {
     const grace = invocation.number('grace');
     const body = grace === undefined ? {} : { grace };
-    printIssued(await access.rotate(only(rest, 'rotate ID'), body), invocation);
+    printIssued(await access.rotate(await idOf(access, only(rest, 'rotate ID')), body), invocation);
   },
-  revoke: async (access, rest, { out }) => print(await access.revoke(only(rest, 'revoke ID')), out),
+  revoke: async (access, rest, { out }) =>
+    print(await access.revoke(await idOf(access, only(rest, 'revoke ID'))), out),
 };
 
 export const URL_OPTION: OptionSpec = {
@@ -53,7 +58,7 @@ export const KEYS: CommandSpec = {
   summary: 'create, list, rotate and revoke keys for clients',
   description: [
     "A key is shown once, when it is created; only its digest is stored. Limits and spend belong to the key's id, so rotating it changes only the secret.",
-    'With HOPGATE_ADMIN_KEY set (one of auth.admin_keys) a running gateway is asked. Without it, the file of this machine is changed, or with engines.database the database; gateways that run on it see the change within five seconds.',
+    'If HOPGATE_ADMIN_KEY holds one of auth.admin_keys, the command asks a running gateway. Otherwise it changes the file of this machine, or the database if engines.database is configured; gateways that use the same file or database see the change within five seconds.',
     'Clients need a key only if the configuration has auth.admin_keys, auth.keys or auth.jwt.',
   ],
   arguments: [
@@ -123,6 +128,21 @@ export async function withAccess(
     invocation.err.line(`hopgate: ${thrown.message}`);
     return 1;
   }
+}
+
+/**
+ * The id of a key that is named by its id, or by a name that no other key has.
+ * @throws KeysProblem where several keys have the name
+ */
+async function idOf(access: KeysAccess, named: string): Promise<string> {
+  if (/^hk_\w{22}$/.test(named)) return named;
+  const keys = await access.list(false);
+  const ids = keys.flatMap(({ id, name }) => (name === named ? [String(id)] : []));
+  // A key of the configuration has its name as its id.
+  if (ids.length === 0 || ids.includes(named)) return named;
+  if (ids.length === 1) return ids[0]!;
+  const listed = ids.slice(0, 10).join(', ');
+  throw new KeysProblem(`${ids.length} keys are named "${named}": ${listed}. Say which by its id.`);
 }
 
 function only(rest: readonly string[], usage: string): string {

@@ -147,7 +147,11 @@ function overApi(base: string, key: string, fetch: Invocation['io']['fetch']): K
     const { ok, status, value } = answer;
     if (ok && isObject(value)) return value;
     const error = isObject(value) && isObject(value.error) ? value.error.message : undefined;
-    throw new KeysProblem(typeof error === 'string' ? error : `The gateway answered ${status}.`);
+    // The cause stays in the gateway's log: it can name paths and servers.
+    const more =
+      status >= 500 ? ' The log of the gateway says why, and "hopgate doctor" looks for it.' : '';
+    const said = typeof error === 'string' ? error : `The gateway answered ${status}.`;
+    throw new KeysProblem(said + more);
   }
   const path = (id: string) => `/keys/${encodeURIComponent(id)}`;
   return {

@@ -57,7 +57,7 @@ export const SAMPLES: CommandSpec = {
       value: 'NAME',
       summary: 'part of the name of the model or target; * and ? as in globs',
     },
-    { name: 'note', value: 'NAME', summary: 'changed by this rule' },
+    { name: 'note', value: 'NAME', summary: 'changed by the rule of this name' },
     {
       name: 'session',
       value: 'ID',

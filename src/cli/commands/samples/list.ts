@@ -1,7 +1,8 @@
 /** `hopgate samples`: the newest exchanges as a table. */
 
+import type { Config } from '../../../config/config.ts';
 import { suggest } from '../../../lib/text/did-you-mean.ts';
-import type { SampleRow, SampleStore } from '../../../samples/sample.ts';
+import type { SampleFilter, SampleRow, SampleStore } from '../../../samples/sample.ts';
 import type { Invocation } from '../../command.ts';
 import { fittingTable, prose } from '../../terminal.ts';
 import { filterOf } from './open-samples.ts';
@@ -11,6 +12,7 @@ export async function runList(
   store: SampleStore,
   _rest: readonly string[],
   invocation: Invocation,
+  config?: Config,
 ): Promise<number> {
   const { out, err, flag, number } = invocation;
   const filter = { ...filterOf(invocation, Date.now()), limit: number('limit') ?? 50 };
@@ -26,8 +28,7 @@ export async function runList(
   if (rows.length === 0) {
     const hint = await noteHint(store, filter.note);
     if (hint !== undefined) err.line(hint);
-    const none = `No samples in ${store.root} match. samples.mode decides what is recorded.`;
-    for (const line of prose(none, err)) err.line(line);
+    for (const line of prose(nothingFound(store.root, filter, config), err)) err.line(line);
     return 0;
   }
   const head = [
@@ -50,6 +51,22 @@ export async function runList(
     out.line(rows[i]!.failed ? out.paint('red', line) : line);
   });
   return 0;
+}
+
+const RECORDED = {
+  errors:
+    'Only failures are recorded (samples.mode: errors); "samples: { mode: all }" in the configuration records every exchange. The page of a running gateway also shows the newest ones that are not on disk ("hopgate ui").',
+  all: 'Every exchange is recorded (samples.mode: all).',
+  off: 'Nothing is recorded (samples.mode: off).',
+};
+
+/** What an empty table means. @param config undefined where only the folder is known */
+function nothingFound(root: string, filter: SampleFilter, config: Config | undefined): string {
+  const isFiltered = Object.entries(filter).some(
+    ([name, value]) => name !== 'limit' && value !== undefined,
+  );
+  const none = isFiltered ? `No samples in ${root} match.` : `There are no samples in ${root}.`;
+  return config === undefined ? none : `${none} ${RECORDED[config.samples.mode]}`;
 }
 
 /** Time, id, status and error stay to the last: they say which exchange failed, and why. */

@@ -79,7 +79,12 @@ function facts(meta: SampleMeta, cost: number | null): readonly (readonly [strin
     ['entry', meta.entry + (meta.stream === true ? ', streamed' : '')],
     ['model', meta.model],
     ['target', meta.target],
-    ['status', meta.state === 'done' ? meta.status?.toString() : `${meta.state}: it is incomplete`],
+    [
+      'status',
+      meta.state === 'done'
+        ? meta.status?.toString()
+        : `${meta.state === 'cut' ? 'unfinished' : meta.state}: it is incomplete`,
+    ],
     ['error', error === undefined ? undefined : `${error.kind}: ${error.message}`],
     ['tries', (meta.tries ?? 1) > 1 ? `${meta.tries} in ${meta.hops} hops` : undefined],
     ['took', millis(meta.total_ms)],

@@ -96,7 +96,7 @@ export const SETUP: CommandSpec = {
       short: 'm',
       value: 'NAME',
       summary: 'the model to use',
-      default: 'claude: none where a route takes claude-*; else the first of the configuration',
+      default: 'claude: none if a route takes claude-*; otherwise the first of the configuration',
     },
     { name: 'small-model', value: 'NAME', summary: 'claude: the model for small side jobs' },
     {

@@ -17,8 +17,8 @@ export const STATE: CommandSpec = {
   group: 'Run',
   summary: 'move keys, budgets, spend, memory and more to shared engines, or back',
   description: [
-    'With engines in the configuration, replicas keep their state there. move copies what this machine had kept in its files before: keys with their secrets, what budgets have counted, spend rows, stored responses, memory, recorded exchanges. --to embedded copies what the engines hold into the files of this machine.',
-    'The source stays as it is. The command can run while gateways run, and can be stopped and begun again: nothing is written twice, and what counts is added once. Run it before the restart that changes where state is kept, and once more after it, for what came in between.',
+    'With engines in the configuration, replicas keep their state there. move copies what this machine kept in its files before that: keys with their secrets, what counts towards budgets, spend rows, stored responses, memory, recorded exchanges. --to embedded copies what the engines hold into the files of this machine.',
+    'The source stays as it is. The command can run while gateways run, and can be stopped and started again: nothing is written twice, and what counts towards budgets is added once. Run it before the restart that changes where state is kept, and once more after it, for what was added in between.',
     'When all is copied, both sides are read again and compared.',
     'Several machines can move to the same engines: each adds what it has.',
   ],
@@ -39,9 +39,9 @@ export const STATE: CommandSpec = {
     jsonOption(),
   ],
   examples: [
-    { line: 'hopgate state move --to engines --dry-run', summary: 'What would be copied.' },
-    { line: 'hopgate state move --to engines', summary: 'Copies it, and compares.' },
-    { line: 'hopgate state move --to embedded', summary: 'The way back.' },
+    { line: 'hopgate state move --to engines --dry-run', summary: 'Shows what would be copied.' },
+    { line: 'hopgate state move --to engines', summary: 'Copies it and compares both sides.' },
+    { line: 'hopgate state move --to embedded', summary: 'Copies the state back to this machine.' },
   ],
   exits: [
     [0, 'all is on both sides; with --dry-run: both sides could be read'],

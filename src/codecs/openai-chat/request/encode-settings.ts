@@ -146,6 +146,9 @@ function write(
     case 'reasoning':
       if (settings.reasoning !== undefined) {
         Object.assign(body, encodeReasoning(settings.reasoning, profile, notes));
+        if (losesEffort(settings.reasoning, profile)) {
+          notes.add('parameter_mapped', 'reasoning', `effort ${settings.reasoning.effort} as on`);
+        }
       }
       return;
     case 'format':
@@ -227,6 +230,16 @@ function encodeFormat(format: OutputFormat): JsonObject {
     type: 'json_schema',
     json_schema: compact({ name: name ?? 'response', description, schema, strict }),
   };
+}
+
+/** Is an effort lost, because the vendor's parameter can only turn reasoning on and off? */
+function losesEffort(
+  { enabled, effort, budget }: ReasoningSettings,
+  { reasoningParam, efforts }: Profile,
+): boolean {
+  if (effort === undefined || effort === 'none' || enabled === false) return false;
+  if (reasoningParam === 'thinking') return efforts === undefined;
+  return reasoningParam === 'enable_thinking' && budget === undefined;
 }
 
 /**

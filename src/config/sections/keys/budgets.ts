@@ -39,7 +39,10 @@ const amount = {
     PERIODS,
     'The calendar period of the amount; each period starts at zero. `total` never ends.',
   ),
-  time_zone: byDefault(text('The IANA time zone in which periods begin, "Europe/Berlin".'), 'UTC'),
+  time_zone: byDefault(
+    text('The IANA time zone in which periods begin, such as "Europe/Berlin".'),
+    'UTC',
+  ),
   warn: byDefault(
     Type.Array(Type.Number({ minimum: 0, maximum: 1 }), {
       description: 'Shares of the amount at which a warning is sent, each once per period.',
@@ -78,8 +81,7 @@ export const budgets = Type.Array(
     'An amount of money that several keys share.',
   ),
   {
-    description:
-      'Amounts of money that keys share. A budget without `keys` is shared by all requests.',
+    description: 'Budgets that keys share. A budget without `keys` is shared by all requests.',
   },
 );
 

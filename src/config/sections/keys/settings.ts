@@ -28,7 +28,9 @@ export const keySettings = {
   routes: patterns('A glob; upper and lower case differ.', 'Routes that may serve the key.'),
   spaces: patterns('A glob; upper and lower case differ.', 'Memory spaces that the key may use.'),
   expires: optional(
-    text('A date (its first moment in UTC) or a time with its zone, "2027-01-01T00:00:00Z".'),
+    text(
+      'A date (its first moment in UTC) or a time with its zone, such as "2027-01-01T00:00:00Z".',
+    ),
     'never',
   ),
   limits: byDefault(
@@ -43,7 +45,7 @@ export const keySettings = {
     {},
   ),
   budgets: byDefault(
-    Type.Array(keyBudget, { description: 'Amounts of money; all of them apply.' }),
+    Type.Array(keyBudget, { description: 'Budgets in USD; all of them apply.' }),
     [],
   ),
 };

@@ -34,7 +34,7 @@ const mcpServer = closed(
       'all of them',
     ),
     keywords,
-    timeout: byDefault(toolTimeout('Seconds for one call, and for its start.'), 60),
+    timeout: byDefault(toolTimeout('Seconds for one call, and for the start of the server.'), 60),
   },
   'An MCP server.',
 );

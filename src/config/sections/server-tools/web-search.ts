@@ -50,7 +50,7 @@ const engine = closed(
       'the usual environment variable of the engine',
     ),
     target: optional(
-      text('type model: the provider/model that searches with its own hosted tool.'),
+      text('For the type model: the provider/model that searches with its own hosted tool.'),
       'none',
     ),
     options: byDefault(

@@ -9,7 +9,9 @@ import {
   type MovedItem,
   movedFrom,
   movedItems,
+  NO_CONDITION,
   noteMoved,
+  notMovedFrom,
   tablesThere,
 } from '../../../lib/store/moving/moved-items.ts';
 import type { Standing } from '../../../lib/store/moving/paged-move.ts';
@@ -306,15 +308,14 @@ export class EngineEvents {
     const { database, origin } = this.#options;
     const elsewhere =
       only === undefined || !this.#there.has('moved_items')
-        ? ''
-        : `WHERE NOT EXISTS (SELECT 1 FROM hopgate.moved_items m
-             WHERE m.kind = '${KIND}' AND m.owner = g.owner AND m.id = g.id AND m.origin = '${origin}')`;
+        ? NO_CONDITION
+        : notMovedFrom(KIND, origin, 3);
     return database.query(
       `SELECT s.name AS space, count(*) AS count FROM unnest($1::text[], $2::text[]) AS g (owner, id)
          JOIN hopgate.memory_spaces s ON encode(sha256(convert_to(s.name, 'UTF8')), 'hex') = g.owner
-         CROSS JOIN LATERAL (SELECT 1 FROM hopgate.memory_events WHERE space = s.id AND id = g.id LIMIT 1) e
-         ${elsewhere} GROUP BY s.name ORDER BY s.name`,
-      [items.map(({ owner }) => owner), items.map(({ id }) => id)],
+         CROSS JOIN LATERAL (SELECT 1 FROM hopgate.memory_events WHERE space = s.id AND id = g.id LIMIT 1) e${elsewhere.sql}
+         GROUP BY s.name ORDER BY s.name`,
+      [items.map(({ owner }) => owner), items.map(({ id }) => id), ...elsewhere.values],
       READ_MS,
     );
   }

@@ -1,4 +1,6 @@
-/** Weighs events by kind: statements carry information, questions ask for it, replies repeat it. */
+/** Weighs events by kind: statements carry information, questions ask for it, replies repeat it, fillers have none. */
+
+import { isFiller } from './fillers.ts';
 
 /** The shares of relevance that questions and replies keep: a stored question is rarely an answer. */
 const QUESTION = 0.25;
@@ -41,14 +43,15 @@ export function isQuestion(text: string): boolean {
 }
 
 /**
- * The share of its relevance that an event keeps, 0 to 1.
+ * The share of its relevance that an event keeps, 0 to 1. A reply that is only a filler keeps nothing.
  * @param speaker the model's name in the chat, whose events are replies, as are those of `assistant`
  */
 export function kindWeight(
   { text, source }: { readonly text: string; readonly source?: string | undefined },
   speaker?: string,
 ): number {
-  if (isQuestion(text)) return QUESTION;
   const isReply = source !== undefined && (source === 'assistant' || source === speaker);
+  if (isReply && isFiller(text)) return 0;
+  if (isQuestion(text)) return QUESTION;
   return isReply ? REPLY : 1;
 }

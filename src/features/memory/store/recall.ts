@@ -68,6 +68,7 @@ export async function rankByTerms(
     const { relevance, held } = relevanceOf(text, knownTerms, statistics);
     if (relevance === 0) continue;
     const weight = kindWeight(event, speaker);
+    if (weight === 0) continue;
     found.push({ event, relevance: relevance * weight, isStatement: weight === 1, held });
   }
   const stated = new Set(found.flatMap(({ isStatement, held }) => (isStatement ? held : [])));
@@ -95,8 +96,9 @@ export function rankWithVectors(
 ): readonly RankedEvent[] {
   const first = byTerms.slice(0, FUSED).map(({ event }) => event.row);
   const shares = fuseRanks([first, nearest]);
-  return eventsOf([...shares.keys()]).map((event) => {
+  return eventsOf([...shares.keys()]).flatMap((event) => {
     const weight = kindWeight(event, speaker);
+    if (weight === 0) return [];
     return { event, relevance: shares.get(event.row)! * weight, isStatement: weight === 1 };
   });
 }

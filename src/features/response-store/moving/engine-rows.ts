@@ -7,7 +7,9 @@ import {
   type MovedItem,
   movedFrom,
   movedItems,
+  NO_CONDITION,
   noteMoved,
+  notMovedFrom,
   tablesThere,
 } from '../../../lib/store/moving/moved-items.ts';
 import type { Standing } from '../../../lib/store/moving/paged-move.ts';
@@ -232,13 +234,12 @@ export class EngineRows {
     const { database, origin } = this.#options;
     const elsewhere =
       only === undefined || !this.#there.has('moved_items')
-        ? ''
-        : `WHERE NOT EXISTS (SELECT 1 FROM hopgate.moved_items m
-             WHERE m.kind = '${KIND}' AND m.owner = g.owner AND m.id = g.id AND m.origin = '${origin}')`;
+        ? NO_CONDITION
+        : notMovedFrom(KIND, origin, 3);
     const [row] = await database.query<{ n: number }>(
       `SELECT count(*) AS n FROM unnest($1::text[], $2::text[]) AS g (owner, id)
-         CROSS JOIN LATERAL (SELECT 1 FROM hopgate.responses WHERE owner = g.owner AND id = g.id LIMIT 1) r ${elsewhere}`,
-      [items.map(({ owner }) => owner), items.map(({ id }) => id)],
+         CROSS JOIN LATERAL (SELECT 1 FROM hopgate.responses WHERE owner = g.owner AND id = g.id LIMIT 1) r${elsewhere.sql}`,
+      [items.map(({ owner }) => owner), items.map(({ id }) => id), ...elsewhere.values],
       READ_MS,
     );
     return row!.n;

@@ -44,6 +44,25 @@ export async function noteMoved(
   );
 }
 
+export interface SqlCondition {
+  /** ` WHERE …`, or nothing. */
+  readonly sql: string;
+  /** Of its parameters. */
+  readonly values: readonly string[];
+}
+
+export const NO_CONDITION: SqlCondition = { sql: '', values: [] };
+
+/**
+ * The item `g` (with owner and id) was not moved from this file. The table is there.
+ * @param first number of the first of its parameters
+ */
+export const notMovedFrom = (kind: string, origin: string, first: number): SqlCondition => ({
+  sql: ` WHERE NOT EXISTS (SELECT 1 FROM hopgate.moved_items m
+    WHERE m.kind = $${first} AND m.origin = $${first + 1} AND m.owner = g.owner AND m.id = g.id)`,
+  values: [kind, origin],
+});
+
 const PAGE = 1000;
 const READ_MS = 10_000;
 

@@ -79,7 +79,7 @@ function switchedOff(): HTMLElement {
     h(
       'p',
       null,
-      'Keys, budgets, usage and the audit are kept with an admin key. Set one in the configuration and start the gateway again:',
+      'Keys, budgets, usage, health and the audit need an admin key. Set the variable, add this to the configuration and restart the gateway:',
     ),
     h(
       'div',

@@ -19,8 +19,8 @@ export function meaningView({ parts, translated, otherRules }: MeaningDiff): HTM
       'p',
       { class: 'soft lead' },
       translated
-        ? 'Both bodies speak different protocols. What they only write differently is one line; '
-        : 'What both bodies say the same is one line; ',
+        ? 'The two bodies are in different protocols. A part that says the same in another form takes one line; '
+        : 'A part that is the same in both takes one line; ',
       'press ',
       h('kbd', null, 'v'),
       ' for their JSON.',

@@ -8,6 +8,7 @@ import {
   checkOpenFiles,
   checkPort,
   checkWritable,
+  diskRoom,
 } from '../../../../src/cli/commands/doctor/machine.ts';
 import { createWorld, type World } from '../../world.ts';
 
@@ -365,6 +366,16 @@ describe('the rest of the machine', () => {
     // Root may write anywhere.
     const expected = process.getuid?.() === 0 ? 'ok' : 'fail';
     expect(checkWritable('home', join(world.home, 'locked/x')).status).toBe(expected);
+  });
+
+  test('a full disk is a failure and a nearly full one a warning, though the folder can be written', () => {
+    const disk = { bavail: 1_000_000, bsize: 4096, files: 1000, ffree: 900 };
+    expect(diskRoom(disk)).toBeUndefined();
+    expect(diskRoom({ ...disk, bavail: 0 })).toEqual({ level: 'fail', free: 'only 0 KB are' });
+    expect(diskRoom({ ...disk, bavail: 2560 })).toEqual({ level: 'warn', free: 'only 10 MB are' });
+    expect(diskRoom({ ...disk, ffree: 0 })?.level).toBe('fail');
+    // A file system that counts no files.
+    expect(diskRoom({ ...disk, files: 0, ffree: 0 })).toBeUndefined();
   });
 
   test('open files: few are a warning with a number of streams', () => {

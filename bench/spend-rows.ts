@@ -1,0 +1,48 @@
+/** Rows of a month of spend for benchmarks: sessions of twenty requests, by keys of which each uses every model. */
+
+import { NO_TOKENS, type SpendRow } from '../src/money/spend.ts';
+
+const MONTH_MS = 30 * 86_400_000;
+const MODELS = ['glm-4.7', 'qwen3-max', 'claude-sonnet-4-5', 'gpt-5', 'kimi-k2.5'];
+
+export interface BenchKey {
+  readonly id: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** So many keys of ten teams. */
+export const benchKeys = (count: number): readonly BenchKey[] =>
+  Array.from({ length: count }, (_, n) => ({
+    id: `key-${n}`,
+    labels: { team: `team-${n % 10}` },
+  }));
+
+/** The i-th of `rows` rows, in the order of time; `time` left out: its place in the month that ends at `now`. */
+export function spendRows(rows: number, keys: readonly BenchKey[], now: number) {
+  return (i: number, time = now - MONTH_MS + Math.floor((i / rows) * MONTH_MS)): SpendRow => {
+    const session = Math.floor(i / 20);
+    // By sevenths, so that each key uses each model.
+    const model = MODELS[Math.floor(session / 7) % MODELS.length]!;
+    const { id, labels } = keys[(session * 7919) % keys.length]!;
+    return {
+      request: `req_${i}`,
+      time,
+      key: id,
+      labels,
+      session: `session-${session}`,
+      client: 'openai-chat bench',
+      model,
+      target: `vendor/${model}`,
+      upstreamKey: 'key-123456',
+      hop: 1,
+      attempt: 1,
+      status: 200,
+      ended: 'done',
+      tokens: { ...NO_TOKENS, input: 1000 + (i % 500), output: i % 300, cacheRead: i % 2000 },
+      estimated: i % 50 === 0,
+      cost: 123_456 + i,
+      price: '{"input":3,"output":15}',
+      trace: undefined,
+    };
+  };
+}
