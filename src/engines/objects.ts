@@ -158,16 +158,25 @@ export class ObjectStore implements Objects {
     const path =
       key === undefined ? '' : `/${(prefix + key).split('/').map(encodeURIComponent).join('/')}`;
     const client = await this.#client;
-    const answer = await client.fetch(`${endpoint}/${bucket}${path}${more.query ?? ''}`, {
-      method,
-      signal: AbortSignal.timeout(deadlineMs),
-      ...(more.headers !== undefined && { headers: more.headers }),
-      ...(more.body !== undefined && { body: more.body as Uint8Array<ArrayBuffer> }),
-    });
+    const answer = await client
+      .fetch(`${endpoint}/${bucket}${path}${more.query ?? ''}`, {
+        method,
+        signal: AbortSignal.timeout(deadlineMs),
+        ...(more.headers !== undefined && { headers: more.headers }),
+        ...(more.body !== undefined && { body: more.body as Uint8Array<ArrayBuffer> }),
+      })
+      .catch(refuseToConnect);
     if (answer.ok) return answer;
     const code = /<Code>([^<]{1,100})<\/Code>/.exec(await answer.text())?.[1] ?? '';
     throw new ObjectsRefusal(answer.status, code);
   }
+}
+
+/** The runtime asks in its message whether the computer can reach the URL; the code says more. */
+function refuseToConnect(thrown: unknown): never {
+  const { code } = thrown as { code?: unknown };
+  if (typeof code !== 'string') throw thrown;
+  throw new Error(`the object store cannot be reached (${code})`, { cause: thrown });
 }
 
 /** The objects of a list in XML. */

@@ -10,6 +10,26 @@ import { until } from '../support/until.ts';
 
 const LONG = 10_000;
 
+test('a store where nothing listens is named with the code, and asks nobody about the computer', async () => {
+  const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });
+  const { port } = listener;
+  listener.stop(true);
+  const address = {
+    bucket: 'b',
+    prefix: '',
+    endpoint: `http://127.0.0.1:${port}`,
+    region: 'us-east-1',
+    accessKeyId: 'key',
+    secretAccessKey: new Secret('secret'),
+  };
+  const store = new ObjectStore(address, () => {});
+  const thrown = await store.list('', '', LONG).catch((error) => error);
+  expect(thrown).toBeInstanceOf(EngineAway);
+  const message = /^the object store cannot be reached \(\w*refused\)$/i;
+  expect(store.state).toMatchObject({ status: 'down', message: expect.stringMatching(message) });
+  await store.close();
+});
+
 describe.skipIf(!HAS_OBJECTS)('a store that speaks S3', () => {
   let server: ObjectServer;
   const address = (prefix: string, bucket = server.bucket): ObjectsAddress => ({

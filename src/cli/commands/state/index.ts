@@ -10,6 +10,8 @@ import { jsonOption } from '../../shared-options.ts';
 import { plural, table } from '../../terminal.ts';
 
 const DIRECTIONS: readonly MoveDirection[] = ['engines', 'embedded'];
+/** What shells call an end by SIGINT. */
+const INTERRUPTED = 130;
 const USAGE = 'Usage: hopgate state move --to engines|embedded [--dry-run]';
 
 export const STATE: CommandSpec = {
@@ -46,6 +48,7 @@ export const STATE: CommandSpec = {
   exits: [
     [0, 'all is on both sides; with --dry-run: both sides could be read'],
     [1, 'something could not be read or written, or is not on the other side'],
+    [INTERRUPTED, 'it was stopped with Ctrl-C; run again, it continues'],
   ],
   run: runState,
 };
@@ -68,6 +71,11 @@ async function runState(invocation: Invocation): Promise<number> {
   const config = await loadOrReport(invocation);
   if (config === undefined) return 1;
   const engines = openEngines(config.engines, () => {});
+  const interrupt = () => {
+    err.line('hopgate: stopped. What was copied stays; run the same command again to continue.');
+    process.exit(INTERRUPTED);
+  };
+  process.once('SIGINT', interrupt);
   try {
     const moves = deps.stateMoves({ home: io.environment.home, config, engines, to });
     if (moves.length === 0) {
@@ -81,6 +89,7 @@ async function runState(invocation: Invocation): Promise<number> {
     report(standings, to, invocation);
     return standings.every((one) => isWell(one, flag('dry-run'))) ? 0 : 1;
   } finally {
+    process.off('SIGINT', interrupt);
     await engines.close();
   }
 }
