@@ -26,6 +26,7 @@ export interface Configured {
   readonly access: Access;
   /** Who is asking the admin API, as {@link Admins.check}. */
   readonly admin: (headers: ReadonlyHeaders) => string;
+  readonly isAdmin: (headers: ReadonlyHeaders) => boolean;
   readonly keys: KeyDirectory;
   readonly bodyBytes: number;
 }
@@ -101,7 +102,7 @@ function accessOf(
   config: Config,
   runTimeKeys: RunTimeKeys,
   tokens: JwtTokens,
-): Pick<Configured, 'access' | 'admin' | 'keys'> {
+): Pick<Configured, 'access' | 'admin' | 'isAdmin' | 'keys'> {
   const { auth, budgets, listen, routes } = config;
   const keys = new KeyDirectory(config, runTimeKeys);
   const admins = new Admins(auth.adminKeys);
@@ -113,7 +114,12 @@ function accessOf(
     tokens: auth.jwt === undefined ? undefined : tokens,
     admins,
   });
-  return { access, keys, admin: (headers) => admins.check(headers, keys) };
+  return {
+    access,
+    keys,
+    admin: (headers) => admins.check(headers, keys),
+    isAdmin: (headers) => admins.has(headers),
+  };
 }
 
 export const socketLimits = ({ limits, keepAliveMs }: Config): SocketLimits => ({

@@ -26,6 +26,7 @@ import { nameHash } from '../lib/store/erasures.ts';
 import { secretBase36 } from '../lib/text/ids.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 import { openLimits } from '../limits/open-limits.ts';
+import { isLocalRequest } from '../server/auth.ts';
 import { Connections } from '../server/connections.ts';
 import { ErrorResponses } from '../server/errors.ts';
 import { formSource, isForm } from '../server/form-source.ts';
@@ -371,7 +372,9 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       return options.metricsOfAll?.(own) ?? own;
     },
     // Prometheus on this machine needs no key; over a network it does.
-    metricsOpen: () => isLoopback(options.config.listen.host) && addresses.direct,
+    isOperator: (headers: Headers) =>
+      (isLoopback(options.config.listen.host) && addresses.direct && isLocalRequest(headers)) ||
+      current.isAdmin(headers),
     noPage(request: Request, pathname: string) {
       const message = `There is no page ${printableLine(pathname, 200)} in the manual.`;
       const error = new GatewayError('not_found', message, { code: 'not_found' });

@@ -99,6 +99,14 @@ export class Admins {
       : undefined;
   }
 
+  /** Do the headers present an admin key? */
+  has(headers: ReadonlyHeaders): boolean {
+    const presented = this.none ? undefined : presentedKey(headers);
+    if (presented === undefined) return false;
+    Bun.SHA256.hash(presented, presentedDigest);
+    return this.find(presentedDigest) !== undefined;
+  }
+
   /**
    * Who asks the admin API.
    * @throws GatewayError not_found while it is off, authentication, permission for a key of clients

@@ -2,7 +2,6 @@
 
 import { Elysia } from 'elysia';
 import type { HealthSnapshot } from '../upstream/health/snapshot.ts';
-import { isLocalRequest } from './auth.ts';
 import type { ErrorResponses } from './errors.ts';
 import { json } from './json.ts';
 
@@ -13,19 +12,15 @@ export interface TargetHealthOptions {
     /** The shared engines by name, and what they have: keys, and the replicas. */
     engines(): { readonly engines: Readonly<Record<string, object>> };
   };
-  /** As for `/metrics`: no key is needed of a client that names this machine as its host. */
-  readonly metricsOpen: () => boolean;
+  /** As for `/metrics`: no client's key is needed of an operator. */
+  readonly isOperator: (headers: Headers) => boolean;
 }
 
-export function targetHealthPlugin({ errors, health, metricsOpen }: TargetHealthOptions) {
+export function targetHealthPlugin({ errors, health, isOperator }: TargetHealthOptions) {
   const answer =
     (report: () => object) =>
     ({ request }: { readonly request: Request }) =>
-      errors.guarded(
-        request,
-        async () => json(report()),
-        metricsOpen() && isLocalRequest(request.headers),
-      );
+      errors.guarded(request, async () => json(report()), isOperator(request.headers));
   return new Elysia({ name: 'target-health' })
     .get('/health/targets', answer(health.snapshot))
     .get('/health/engines', answer(health.engines));

@@ -44,11 +44,11 @@ export const ALL_ROUTES: readonly Route[] = [
   endpointsPlugin({ serveEndpoint: never }),
   healthPlugin({ unready: never }),
   modelsPlugin({ errors: {} as ErrorResponses, models: never, codexModels: never, model: never }),
-  metricsPlugin({ errors: {} as ErrorResponses, metricsText: never, metricsOpen: () => false }),
+  metricsPlugin({ errors: {} as ErrorResponses, metricsText: never, isOperator: () => false }),
   targetHealthPlugin({
     errors: {} as ErrorResponses,
     health: { snapshot: never, engines: never },
-    metricsOpen: () => false,
+    isOperator: () => false,
   }),
   aboutPlugin({ version: '' }),
   memoryPlugin({

@@ -115,15 +115,23 @@ test('a rest outlasts a reload; an answer ends it, which the log says', async ()
 });
 
 describe('who may see it', () => {
-  test('with gateway keys only who has one, unless asked on this machine', async () => {
-    await gateway.stop();
-    gateway = await startInProcess(config({ auth: { keys: ['gateway-key-1'] } }));
-    const foreign = { host: 'gateway.example' };
-    const status = async (headers: Record<string, string>) =>
-      (await fetch(`${gateway.url}/health/targets`, { headers })).status;
-    expect(await status(foreign)).toBe(401);
-    expect(await status({ ...foreign, authorization: 'Bearer gateway-key-1' })).toBe(200);
-  });
+  test.each(['/health/targets', '/health/engines', '/metrics'])(
+    'with gateway keys only who has one, or an admin key, unless asked on this machine: %s',
+    async (path) => {
+      await gateway.stop();
+      const auth = { keys: ['gateway-key-1'], admin_keys: ['admin-key-of-an-operator'] };
+      gateway = await startInProcess(config({ auth }));
+      const foreign = { host: 'gateway.example' };
+      const status = async (headers: Record<string, string>) =>
+        (await fetch(`${gateway.url}${path}`, { headers })).status;
+      expect(await status({})).toBe(200);
+      expect(await status(foreign)).toBe(401);
+      for (const key of ['gateway-key-1', 'admin-key-of-an-operator']) {
+        expect(await status({ ...foreign, authorization: `Bearer ${key}` })).toBe(200);
+      }
+      expect(await status({ ...foreign, authorization: 'Bearer another-key' })).toBe(401);
+    },
+  );
 });
 
 describe('hopgate models --explain', () => {
