@@ -12,6 +12,7 @@ import { currentRoute, filtersOf, go, hashOf, type Route } from './kit/route.ts'
 import { applyTheme } from './kit/theme.ts';
 import type { ExchangeRoute, View } from './kit/view.ts';
 import { createListPage } from './list/list-page.ts';
+import { askFirstRows } from './list/rows.ts';
 import { createPage, pageName } from './pages.ts';
 import { createShell, type Shell } from './shell.ts';
 
@@ -61,6 +62,8 @@ function lock(why: Locked): void {
 
 function start(): void {
   close();
+  const route = currentRoute();
+  if (pageName(route) === undefined) askFirstRows(filtersOf(route.query));
   void getInfo().then(
     (info) => {
       running = open(info);

@@ -22,7 +22,7 @@ import type {
   Stats,
   Stories,
 } from '../../api/api.ts';
-import { ask, follow, json } from './fetching.ts';
+import { ask, follow, json, key, ROOT, send } from './fetching.ts';
 import type { Query } from './route.ts';
 
 const sample = (id: string) => `/samples/${encodeURIComponent(id)}`;
@@ -33,8 +33,25 @@ export const getInfo = () => json<Info>('/info');
 export const switchRecording = (mode: RecordingMode) =>
   json<Info>('/recording', { method: 'POST', body: { mode } satisfies RecordingRequest });
 
-export const getSamples = (query: SamplesQuery, signal: AbortSignal) =>
-  json<SamplesPage>('/samples', { query: { ...query }, signal });
+/** A page of the list that is under way before the list asks for it; undefined if the call fails. */
+let ahead: { readonly asked: string; readonly page: Promise<SamplesPage | undefined> } | undefined;
+
+/** Asks for a page of the list before {@link getSamples} does, which takes it if it asks for the same. */
+export function askAhead(query: SamplesQuery): void {
+  // If the key is refused, the call for the information says so.
+  const page = send(`${ROOT}/samples`, key.get(), { query: { ...query } }).then(
+    (response) => response.json() as Promise<SamplesPage>,
+  );
+  ahead = { asked: JSON.stringify(query), page: page.catch(() => undefined) };
+}
+
+export async function getSamples(query: SamplesQuery, signal: AbortSignal): Promise<SamplesPage> {
+  const early = ahead;
+  ahead = undefined;
+  const page = early?.asked === JSON.stringify(query) ? await early.page : undefined;
+  signal.throwIfAborted();
+  return page ?? json('/samples', { query: { ...query }, signal });
+}
 
 export const getStories = (ids: readonly string[], signal: AbortSignal) =>
   json<Stories>('/stories', { query: { ids: ids.join(',') }, signal });

@@ -2,7 +2,7 @@
 
 import type { ApiFailure } from '../../api/api.ts';
 
-const ROOT = '/ui/api';
+export const ROOT = '/ui/api';
 
 /** A failed request; `status` 0: the gateway could not be reached. */
 export class Refused extends Error {

@@ -103,11 +103,19 @@ export function createListView({ open, filter }: ListActions): ListView {
   const columns = h('div', { class: 'columns', role: 'group', 'aria-label': 'Sort by' });
   const node = h('div', { class: 'list' }, columns, scroller, pill, announcement);
 
-  new ResizeObserver(([entry]) => {
-    width = entry!.contentRect.width;
+  new ResizeObserver(() => {
+    if (!measured()) draw();
+  }).observe(node);
+
+  /** True: the width of the list has changed, and what depends on it is arranged anew. */
+  function measured(): boolean {
+    const now = node.clientWidth;
+    if (now === width || now === 0) return false;
+    width = now;
     wide = width >= WIDE;
     arrange();
-  }).observe(node);
+    return true;
+  }
 
   /** Applies the width of the list, its columns and its density. */
   function arrange(): void {
@@ -212,6 +220,8 @@ export function createListView({ open, filter }: ListActions): ListView {
       return selected;
     },
     update(next, inserted) {
+      // Rows can come before the first layout; made for an unknown width, all of them would be made again.
+      measured();
       rows = next;
       most = scaleOf(next.all);
       const arrived = new Set(inserted);

@@ -1,7 +1,7 @@
 /** The rows of the list: pages from the API, kept up to date by its live feed. */
 
-import type { Hit, SamplesPage, UiRow } from '../../api/api.ts';
-import { getLive, getSamples } from '../kit/api-calls.ts';
+import type { Hit, SamplesPage, SamplesQuery, UiRow } from '../../api/api.ts';
+import { askAhead, getLive, getSamples } from '../kit/api-calls.ts';
 import { failureText } from '../kit/fetching.ts';
 import { several } from '../kit/format.ts';
 import type { Query } from '../kit/route.ts';
@@ -68,6 +68,18 @@ const PAUSES = [500, 1000, 2000, 5000];
 /** Milliseconds after which rows are asked for again: of a search while exchanges are still being read for it, of a list for what the feed has missed. */
 const AGAIN = 1000;
 
+const pageOf = (query: Query, cursor?: string): SamplesQuery => ({
+  ...query,
+  cursor,
+  limit: '200',
+});
+
+/** Asks for the first rows of a list that is opened in a moment. */
+export function askFirstRows(query: Query): void {
+  // Those of a search cost more, and wait for the feed.
+  if (!query.q) askAhead(pageOf(query));
+}
+
 /** Opens the list for one set of filters. */
 export function openRows(query: Query, changed: Changed): Rows {
   const stop = new AbortController();
@@ -106,7 +118,7 @@ export function openRows(query: Query, changed: Changed): Rows {
   async function load(from: string | undefined): Promise<void> {
     loading = true;
     try {
-      const page = await getSamples({ ...query, cursor: from, limit: '200' }, signal);
+      const page = await getSamples(pageOf(query, from), signal);
       for (const row of page.rows) known.set(row.id, row);
       for (const [id, hit] of Object.entries(page.hits ?? {})) hits.set(id, hit);
       remark = remarkOf(page);
