@@ -155,7 +155,7 @@ export class EngineWatch {
     if (this.#closed) return;
     this.#change('up', undefined);
     if (this.#relapses === 0) return this.#tell();
-    // It was back before and did not serve: that it is back is told when it stays.
+    // It came back once before and still refused calls, so its return is reported only after it has stayed.
     this.#timer = setTimeout(() => this.#tell(), this.#steadyMs);
     this.#timer.unref();
   }

@@ -120,7 +120,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
   }
 }
 
-/** Gives up an answer that nobody gets, since another try was faster. */
+/** Cancels an answer that no client receives, because another try was faster. */
 export function discardStream({ account, pipeline, source, bytes = 0 }: StreamOutcome): void {
   source?.cancel();
   if (account === undefined) return;

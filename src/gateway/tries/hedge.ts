@@ -18,7 +18,7 @@ export interface HedgeOptions<A extends Succeeded> {
   run(at: TryAt, abort: Abort): Promise<A | FailedOutcome>;
   /** A try failed while the other one goes on. */
   onFailed(ended: EndedTry<A>): void;
-  /** An answer that nobody gets: another one began at the same moment. */
+  /** Cancels an answer that no client receives, because another one began at the same moment. */
   discard(answer: A): void;
 }
 

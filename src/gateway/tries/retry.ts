@@ -28,7 +28,7 @@ export interface RetryContext<A extends Succeeded = Exclude<Outcome, FailedOutco
   ): Promise<A | FailedOutcome>;
   /** Two tries of this hop may run at the same time. */
   readonly mayHedge: boolean;
-  /** An answer that nobody gets: another one began at the same moment. */
+  /** Cancels an answer that no client receives, because another one began at the same moment. */
   discard(answer: A): void;
   /** Would the request be changed so that the target may take it? */
   canRepair(refusal: GatewayError, routed: RoutedTarget): boolean;

@@ -8,7 +8,7 @@ import type { Settlement, Want, WindowPlace } from './bank.ts';
 /** Charges like the present one, and the part of a window, that are drawn ahead. */
 const CHARGES_AHEAD = 8;
 const SHARE_AHEAD = 0.01;
-/** Of what is left, all replicas together hold so much ahead: the rest is there for whoever needs it. */
+/** The share of the rest of a budget that all replicas together may hold ahead of use. */
 const HELD_AHEAD = 0.1;
 const ALL_UNITS = Number.MAX_SAFE_INTEGER;
 
@@ -20,7 +20,7 @@ export class Lease {
   /** Drawn and not used; reserved units are among them. Below 0: more was used than was drawn. */
   drawn = 0;
   reserved = 0;
-  /** Wanted by requests that wait for a draw, which asks only for what is missing: nobody else takes it meanwhile. */
+  /** Reserved for requests that wait for a draw. The draw asks only for what is missing, so others must not take this. */
   promised = 0;
   /** For the next draw. */
   used = 0;

@@ -107,7 +107,7 @@ export class LawState {
     else if (used < units) this.refunds.push(this.#refund(slice, units, used));
   }
 
-  /** @param most no more than this is told as left: other answers may have come since a request was refused */
+  /** @param most the upper bound of `remaining`: other answers may have arrived since the request was refused */
   standing(most = Number.POSITIVE_INFINITY): Standing {
     const { law } = this;
     const own = law.kind === 'slots' ? this.leased - this.used : (this.chunk?.left ?? 0);
