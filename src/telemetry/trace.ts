@@ -38,23 +38,23 @@ export function readCaller(
   };
 }
 
-// Filled at once for many ids: one call of the generator costs more than the bytes.
+// Made at once for many ids: one call of the generator costs more than the digits.
 const POOL_BYTES = 4096;
-let pool = Buffer.alloc(0);
+let pool = '';
 let used = 0;
 
-function randomHex(bytes: number): string {
-  if (used + bytes > pool.length) {
-    pool = Buffer.from(crypto.getRandomValues(new Uint8Array(POOL_BYTES)));
+function randomHex(digits: number): string {
+  if (used + digits > pool.length) {
+    pool = Buffer.from(crypto.getRandomValues(new Uint8Array(POOL_BYTES))).toString('hex');
     used = 0;
   }
-  const text = pool.toString('hex', used, used + bytes);
-  used += bytes;
-  return ZEROS.test(text) ? randomHex(bytes) : text;
+  const text = pool.slice(used, used + digits);
+  used += digits;
+  return text.startsWith('0') && ZEROS.test(text) ? randomHex(digits) : text;
 }
 
-export const newTraceId = (): string => randomHex(16);
-export const newSpanId = (): string => randomHex(8);
+export const newTraceId = (): string => randomHex(32);
+export const newSpanId = (): string => randomHex(16);
 
 /** How traces begin. */
 export interface Sampling {

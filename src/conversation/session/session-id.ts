@@ -1,5 +1,6 @@
 /** The session id that a client sends with a request. */
 
+import { asBuffer } from '../../lib/bytes/bytes.ts';
 import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 
 // Headers of Claude Code, Codex (both spellings) and other agents.
@@ -17,20 +18,21 @@ const HEADERS = [
 const IN_METADATA = /_session_([0-9a-fA-F-]{36})|session_id\\?"\s*:\s*\\?"([0-9A-Za-z_-]{8,64})/;
 const CACHE_KEY = /"prompt_cache_key"\s*:\s*"([^"\\]{1,100})"/;
 
+const USER_ID = Buffer.from('"user_id"');
+const PROMPT_CACHE_KEY = Buffer.from('"prompt_cache_key"');
+
 /** The client's session id, '' when it sends none. Costs a search through the bytes. */
 export function sessionOf(headers: ReadonlyHeaders, body: Uint8Array): string {
   for (const name of HEADERS) {
     const value = headers.get(name);
     if (value !== null && value !== '') return value.slice(0, 100);
   }
-  const bytes = Buffer.from(body.buffer, body.byteOffset, body.length);
-  return (
-    near(bytes, '"user_id"', IN_METADATA) ?? near(bytes, '"prompt_cache_key"', CACHE_KEY) ?? ''
-  );
+  const bytes = asBuffer(body);
+  return near(bytes, USER_ID, IN_METADATA) ?? near(bytes, PROMPT_CACHE_KEY, CACHE_KEY) ?? '';
 }
 
 /** The first group of a pattern right after the last occurrence of a marker. */
-function near(bytes: Buffer, marker: string, pattern: RegExp): string | undefined {
+function near(bytes: Buffer, marker: Buffer, pattern: RegExp): string | undefined {
   const at = bytes.lastIndexOf(marker);
   if (at < 0) return undefined;
   const found = pattern.exec(bytes.toString('latin1', at, at + 600));
