@@ -2,7 +2,8 @@
 
 import { invalid } from '../conversation/errors.ts';
 import { checkedModel, decodeJson, notAnObject } from '../gateway/client-request.ts';
-import { isObject, type Member, splice, topLevel } from '../lib/json/json.ts';
+import { splice } from '../lib/bytes/bytes.ts';
+import { isObject, type Member, topLevel } from '../lib/json/json.ts';
 import { topLevelInSlices } from '../lib/json/large-json.ts';
 import { withoutMedia } from './media.ts';
 import type { EndpointRequest } from './types.ts';

@@ -5,14 +5,13 @@ import { GatewayError, invalid } from '../conversation/errors.ts';
 import { type Note, Notes } from '../conversation/notes.ts';
 import type { Conversation, ProtocolName, Settings } from '../conversation/types.ts';
 import { ByteList, wholeBytes } from '../lib/bytes/byte-list.ts';
-import { asBuffer, containsAny, needles } from '../lib/bytes/bytes.ts';
+import { asBuffer, containsAny, needles, splice } from '../lib/bytes/bytes.ts';
 import {
   isObject,
   type Json,
   type JsonObject,
   type Member,
   parseJson,
-  splice,
   topLevel,
 } from '../lib/json/json.ts';
 import { topLevelInSlices } from '../lib/json/large-json.ts';

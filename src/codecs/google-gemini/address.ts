@@ -97,8 +97,13 @@ export function withAddress(given: Uint8Array, model: string, stream: boolean): 
   const buffer = asBuffer(given);
   const bare = mayName(buffer, MODEL) || mayName(buffer, STREAM) ? withoutAddress(given) : given;
   const body = wholeBytes(bare);
-  return withFirstMembers(body, `"model":${JSON.stringify(model)},"stream":${stream}`);
+  const said = withFirstMembers(body, `"model":${JSON.stringify(model)},"stream":${stream}`);
+  if (said !== body) addressed.add(said);
+  return said;
 }
+
+/** Bodies of {@link withAddress}: `model` and `stream` stand in them once. To look for others is two passes through a body. */
+const addressed = new WeakSet<Uint8Array>();
 
 /** May a member have this name? The role `"model"` stands in most bodies, with no colon behind it. */
 function mayName(body: Buffer, key: Buffer): boolean {
@@ -127,7 +132,9 @@ export function withoutAddress(body: Uint8Array | ByteList): Uint8Array | ByteLi
   const from = behindAddress(buffer);
   if (from < 0) return withoutMembers(body, OWN);
   const rest = buffer.subarray(from);
-  if (mayName(rest, MODEL) || mayName(rest, STREAM)) return withoutMembers(body, OWN);
+  // Of an object without members of its own, `stream` is the last one.
+  const once = addressed.has(body) && !startsAt(rest, STREAM, 0);
+  if (!once && (mayName(rest, MODEL) || mayName(rest, STREAM))) return withoutMembers(body, OWN);
   const bare = new ByteList([BRACE, rest]);
   return rest.length < LARGE ? wholeBytes(bare) : bare;
 }

@@ -13,7 +13,8 @@ import { rests } from '../tries/choose-target.ts';
 import { ExchangeSession } from '../tries/exchange-session.ts';
 import type { Gateway } from '../types.ts';
 import { countAnswer, vendorAnswer } from './answer.ts';
-import { countedBody, foreignCount, nativeCount } from './upstream-count.ts';
+import { countedBody } from './output-cap.ts';
+import { foreignCount, nativeCount } from './upstream-count.ts';
 
 export interface CountTokensOptions {
   readonly protocols: Readonly<Record<ProtocolName, Codec>>;

@@ -5,7 +5,7 @@ import { GatewayError } from '../../conversation/errors.ts';
 import { Notes } from '../../conversation/notes.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../../lib/http/headers.ts';
-import { isObject, splice, tryParse } from '../../lib/json/json.ts';
+import { isObject, tryParse } from '../../lib/json/json.ts';
 import { Abort } from '../../lib/loop/abort.ts';
 import type { RoutedTarget } from '../../routing/index.ts';
 import { isRedirect } from '../../upstream/classify.ts';
@@ -15,6 +15,7 @@ import type { ClientRequest } from '../client-request.ts';
 import { shapedWhole, shapeHeaders } from '../parameters.ts';
 import { decoded } from '../response-body.ts';
 import type { Exchange } from '../types.ts';
+import { withoutOutputCap } from './output-cap.ts';
 
 /** Where a protocol's vendors count, below its path; left out: `count_tokens`. */
 const COUNTS: Partial<Record<ProtocolName, string>> = { 'openai-responses': 'input_tokens' };
@@ -121,19 +122,4 @@ async function send(
     clearTimeout(timer);
     abort.unfollow();
   }
-}
-
-const OUTPUT_CAP = '"max_tokens":1,';
-
-/** The body of a count request as the codec reads it: it has no `max_tokens`, which is wanted of every other one. */
-export function countedBody({ body, protocol }: Pick<Exchange, 'body' | 'protocol'>): Uint8Array {
-  if (protocol.addressed !== undefined) return body;
-  const brace = body.indexOf(0x7b);
-  return brace < 0 ? body : splice(body, brace + 1, brace + 1, OUTPUT_CAP);
-}
-
-/** The body as the client sent it (but for the model): the cap stands right behind the first brace. */
-function withoutOutputCap(body: Uint8Array): Uint8Array {
-  const brace = body.indexOf(0x7b);
-  return splice(body, brace + 1, brace + 1 + OUTPUT_CAP.length, '');
 }

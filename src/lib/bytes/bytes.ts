@@ -1,4 +1,4 @@
-/** Searches in raw bytes without copies, and joins many small pieces. */
+/** Searches in raw bytes without copies, replaces a range, and joins many small pieces. */
 
 /** The bytes as a Buffer, for its searches: the same object where it is one, else a view of it. */
 export const asBuffer = (bytes: Uint8Array): Buffer =>
@@ -115,4 +115,17 @@ export class Pieces {
     this.#loose = [];
     this.#looseBytes = 0;
   }
+}
+
+const encoder = new TextEncoder();
+
+/** The bytes with `[start, end)` replaced by `text`. */
+export function splice(bytes: Uint8Array, start: number, end: number, text: string): Uint8Array {
+  const middle = encoder.encode(text);
+  // Every byte is written: memory that is cleared first costs a large body as much as the copy.
+  const out = Buffer.allocUnsafeSlow(bytes.length - (end - start) + middle.length);
+  out.set(bytes.subarray(0, start));
+  out.set(middle, start);
+  out.set(bytes.subarray(end), start + middle.length);
+  return out;
 }

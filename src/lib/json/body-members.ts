@@ -1,6 +1,7 @@
 /** Adds members to the object at the top of a body, and removes some, by its bytes: the rest stays as it is. */
 
-import { type Member, splice, topLevel } from './json.ts';
+import { splice } from '../bytes/bytes.ts';
+import { type Member, topLevel } from './json.ts';
 
 const COMMA = 0x2c;
 const BRACE_OPEN = 0x7b;

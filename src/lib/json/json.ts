@@ -314,15 +314,3 @@ function all(wanted: ReadonlySet<string>, members: ReadonlyMap<string, Member>):
   for (const key of wanted) if (!members.has(key)) return false;
   return true;
 }
-
-const encoder = new TextEncoder();
-
-/** The bytes with `[start, end)` replaced by `text`. */
-export function splice(bytes: Uint8Array, start: number, end: number, text: string): Uint8Array {
-  const middle = encoder.encode(text);
-  const out = new Uint8Array(bytes.length - (end - start) + middle.length);
-  out.set(bytes.subarray(0, start));
-  out.set(middle, start);
-  out.set(bytes.subarray(end), start + middle.length);
-  return out;
-}

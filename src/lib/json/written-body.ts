@@ -101,8 +101,8 @@ class BodyWriter {
       const { value: old, bytes, start, end } = before.places[i]!;
       if (!sameJson(old, value)) continue;
       this.#flush();
-      // The earlier value: it is held once.
-      this.#place(old, bytes, start, end);
+      // The newer of two equal values: the next body has that one, too, and needs no comparison.
+      this.#place(value, bytes, start, end);
       this.#cursor = i + 1;
       return;
     }

@@ -3,7 +3,8 @@
 import { GatewayError, invalid } from '../../conversation/errors.ts';
 import { protocolOf } from '../../conversation/models/endpoint-names.ts';
 import type { ProtocolName } from '../../conversation/types.ts';
-import { isObject, type JsonObject, splice, topLevel, tryParse } from '../../lib/json/json.ts';
+import { splice } from '../../lib/bytes/bytes.ts';
+import { isObject, type JsonObject, topLevel, tryParse } from '../../lib/json/json.ts';
 import type { ExportedSample, SampleMeta, SampleStore } from '../sample.ts';
 import type { CompleteAnswer } from './outcome.ts';
 

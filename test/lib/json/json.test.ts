@@ -1,4 +1,4 @@
-/** JSON beyond JSON.parse: long numbers, members found in bytes, splices. */
+/** JSON beyond JSON.parse: long numbers, members found in bytes. */
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
@@ -7,7 +7,6 @@ import {
   MemberScan,
   parseExact,
   parseJson,
-  splice,
   topLevel,
 } from '../../../src/lib/json/json.ts';
 import { topLevelInSlices } from '../../../src/lib/json/large-json.ts';
@@ -95,17 +94,6 @@ describe('members of a body, found without a parse', () => {
   test('a hundred thousand brackets deep is no stack overflow', () => {
     const deep = '['.repeat(100_000) + ']'.repeat(100_000);
     expect(topLevel(bytes(`{"a":${deep},"b":1}`))?.has('b')).toBe(true);
-  });
-
-  test('a splice changes nothing else', () => {
-    fc.assert(
-      fc.property(fc.string(), fc.string(), fc.string(), (a, b, c) => {
-        const before = bytes(a + b);
-        const start = bytes(a).length;
-        // Lone surrogates become U+FFFD in bytes; compare in bytes, too.
-        expect(text(splice(before, start, before.length, c))).toBe(text(bytes(a)) + text(bytes(c)));
-      }),
-    );
   });
 });
 

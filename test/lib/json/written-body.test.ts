@@ -84,3 +84,13 @@ test('a deep value is written', () => {
   const { body } = writtenBody(again, writtenBody(one, undefined));
   expect(Buffer.from(wholeBytes(body)).toString()).toBe(JSON.stringify(one));
 });
+
+test('a value that was read anew is the one that the next body is compared with', () => {
+  const one = { messages: [{ long }] };
+  const again = structuredClone(one);
+  const first = writtenBody(one, undefined);
+  const second = writtenBody(again, first);
+  // Its bytes are those of the first; the object of the first is in no later body, and would be compared for ever.
+  expect(second.places.map(({ value }) => value === again.messages[0])).toEqual([true]);
+  expect(second.places[0]!.bytes).toBe(first.places[0]!.bytes);
+});

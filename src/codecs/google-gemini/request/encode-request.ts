@@ -35,7 +35,7 @@ export function encodeRequest(
   notes: Notes,
   known?: KnownNodes,
 ): JsonObject {
-  const tools = encodeTools(conversation, target, notes);
+  const tools = encodeTools(conversation, target, notes, known);
   const { stream, ...settings } = encodeSettings(conversation, target, notes, declaredNames(tools));
   const { contents, systemInstruction } = encodeContents(conversation, target, notes, known);
   const { origin } = conversation;

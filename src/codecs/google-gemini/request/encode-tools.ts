@@ -3,6 +3,7 @@
 import { noteLostToolFields } from '../../../conversation/lost-fields.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import { flatToolFormat } from '../../../conversation/openai-fields.ts';
+import type { KnownNodes } from '../../../conversation/session/known-nodes.ts';
 import type { Target } from '../../../conversation/target.ts';
 import { FREEFORM_SCHEMA } from '../../../conversation/tools/tool-names.ts';
 import type { Conversation, HostedTool, Tool } from '../../../conversation/types.ts';
@@ -32,17 +33,28 @@ const HOSTED_KEYS: Readonly<Record<string, string>> = {
 const PLACEHOLDER = 'DeferredToolPlaceholder';
 
 /**
- * The `tools` of the body; undefined if there are none. Unchanged lists of this protocol go out as they came.
- * Google's own tools go beside functions only where the model takes both.
+ * The `tools` of the body; undefined if there are none. Unchanged lists of this protocol go out as they came; those of
+ * another protocol as they were made of the same tools before.
  */
 export function encodeTools(
   conversation: Conversation,
   target: Target,
   notes: Notes,
+  known?: KnownNodes,
 ): Json | undefined {
   const { origin, tools } = conversation;
-  if (origin?.protocol === PROTOCOL && tools === origin.parts.tools)
-    return field(origin.value, 'tools');
+  const own = origin?.protocol === PROTOCOL;
+  if (own && tools === origin.parts.tools) return field(origin.value, 'tools');
+  const make = (from: Notes) => ({ list: toolList(conversation, target, from) });
+  const anew = () => make(notes);
+  const shape = [PROTOCOL, target.provider, target.model, target.profile];
+  const kept = own ? undefined : known;
+  return (kept?.encoded(tools, shape, make, anew) ?? anew()).list;
+}
+
+/** Google's own tools go beside functions only where the model takes both. */
+function toolList(conversation: Conversation, target: Target, notes: Notes): Json | undefined {
+  const { origin, tools } = conversation;
   const functions: JsonObject[] = [];
   const hosted: JsonObject[] = [];
   const dropped = new Set<HostedTool>();

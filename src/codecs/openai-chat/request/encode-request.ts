@@ -22,7 +22,7 @@ export function encodeRequest(
   notes: Notes,
   known?: KnownNodes,
 ): JsonObject {
-  const declared = toolFields(conversation, target, notes);
+  const declared = toolFields(conversation, target, notes, known);
   const body = compact({
     model: target.model,
     messages: encodeMessages(conversation, target, notes, known),
@@ -49,32 +49,40 @@ function namesOf(declared: JsonObject): ReadonlySet<string> | undefined {
 }
 
 /** The fields that declare tools. */
-function toolFields(conversation: Conversation, target: Target, notes: Notes): JsonObject {
+function toolFields(
+  conversation: Conversation,
+  target: Target,
+  notes: Notes,
+  known: KnownNodes | undefined,
+): JsonObject {
   const { origin, tools } = conversation;
   if (origin?.protocol === PROTOCOL && tools === origin.parts.tools) {
     const fields: Record<string, Json | undefined> = {};
     for (const key of TOOL_KEYS) if (key in origin.value) fields[key] = origin.value[key];
     return fields;
   }
-  const { tools: encoded, searchOptions } = encodeTools(
-    tools,
-    target.profile,
-    notes,
-    allowedOf(conversation),
-  );
+  const allowed = allowedOf(conversation);
+  const { profile } = target;
+  const make = (from: Notes) => encodeTools(tools, profile, from, allowed ?? everyTool);
+  const anew = () => make(notes);
+  const kept = allowed === undefined ? known : undefined;
+  const { tools: encoded, searchOptions } =
+    kept?.encoded(tools, [PROTOCOL, profile], make, anew) ?? anew();
   return compact({
     tools: encoded.length > 0 ? encoded : undefined,
     web_search_options: searchOptions,
   });
 }
 
+const everyTool = () => true;
+
 /**
- * Which tools to declare. Only OpenAI's Chat has a choice of allowed tools; for other clients' choices only
- * the allowed tools are declared.
+ * Which tools to declare; undefined: all. Only OpenAI's Chat has a choice of allowed tools; for other clients'
+ * choices only the allowed tools are declared.
  */
-function allowedOf(conversation: Conversation): (tool: Tool) => boolean {
+function allowedOf(conversation: Conversation): ((tool: Tool) => boolean) | undefined {
   const choice = conversation.settings.toolChoice;
-  if (choice?.type !== 'allowed' || conversation.origin?.protocol === PROTOCOL) return () => true;
+  if (choice?.type !== 'allowed' || conversation.origin?.protocol === PROTOCOL) return undefined;
   const names = new Set(choice.names);
   return (tool) => names.has(tool.name);
 }

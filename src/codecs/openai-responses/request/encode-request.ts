@@ -57,13 +57,23 @@ export function encodeRequest(
   }
 
   if (origin === undefined || conversation.tools !== origin.parts.tools) {
-    const tools = encodeTools(conversation, context.names, target.profile, notes);
+    const tools = knownTools(conversation, context);
     // An empty list is kept if the client of this protocol declared `tools`.
     body.tools = tools.length > 0 || origin?.value.tools !== undefined ? tools : undefined;
   }
 
   encodeSettings(body, conversation, context);
   return applyProfile(body, target, notes);
+}
+
+/** The declarations, as they were made of the same tools of another protocol before. */
+function knownTools(conversation: Conversation, context: ItemContext): readonly JsonObject[] {
+  const { target, names, own, notes } = context;
+  const make = (from: Notes) => encodeTools(conversation, names, target.profile, from);
+  const anew = () => make(notes);
+  // Those of a client of this protocol depend on its input items, too.
+  const known = own ? undefined : context.known;
+  return known?.encoded(conversation.tools, [PROTOCOL, target.profile], make, anew) ?? anew();
 }
 
 /** Does any part hold a cache mark? Responses has no field for it. */

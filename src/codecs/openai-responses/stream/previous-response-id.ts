@@ -1,6 +1,7 @@
 /** Writes `previous_response_id` into a response object of a vendor that does not know the earlier response. */
 
-import { splice, topLevel } from '../../../lib/json/json.ts';
+import { splice } from '../../../lib/bytes/bytes.ts';
+import { topLevel } from '../../../lib/json/json.ts';
 
 const RESPONSE: ReadonlySet<string> = new Set(['response']);
 const PREVIOUS: ReadonlySet<string> = new Set(['previous_response_id']);
