@@ -1,46 +1,30 @@
 /** Checks of agents' sessions that grow to 1 MB: CPU of a turn beside the bare relay, the longest stall, memory of many sessions. */
 
-import {
-  AgentSession,
-  SESSION_DIALECTS,
-  SESSION_TURNS,
-  type SessionDialect,
-} from './agent-session.ts';
+import { type AgentSession, SESSION_TURNS, type SessionDialect } from './agent-session.ts';
 import { singlePlan } from './check-latency.ts';
 import { nanoseconds, sleep } from './clock.ts';
 import type { Generator } from './generator.ts';
-import { cpuBetween, cpuSample, residentMegabytes } from './process-usage.ts';
-import { CLIENT_HEADERS, type ProductOptions, startProduct } from './product.ts';
+import { residentMegabytes } from './process-usage.ts';
+import { startProduct } from './product.ts';
+import {
+  newSession,
+  pairName,
+  runSession,
+  SESSION_MODEL,
+  SESSION_UPSTREAMS,
+  type Server,
+  type SessionPair,
+  type Spent,
+  sendTurn,
+  sessionPairs,
+  warmUp,
+} from './session-traffic.ts';
 import { median, shuffled } from './statistics.ts';
 import type { Bench } from './target.ts';
 import { startTargets } from './targets.ts';
 
-type Upstream = ProductOptions['upstream'];
-
-const UPSTREAMS: Readonly<Record<SessionDialect, Upstream>> = {
-  messages: 'anthropic-messages',
-  chat: 'openai-chat',
-  responses: 'openai-responses',
-  gemini: 'google-gemini',
-};
-
-const MODEL = 'json-1k';
-const PATHS: Readonly<Record<SessionDialect, string>> = {
-  messages: '/v1/messages',
-  chat: '/v1/chat/completions',
-  responses: '/v1/responses',
-  gemini: `/v1beta/models/${MODEL}:generateContent`,
-};
-
-interface Server {
-  readonly pid: number;
-  readonly port: number;
-}
-
 /** What a pair of protocols costs. */
-export interface PairCost {
-  readonly client: SessionDialect;
-  readonly upstream: SessionDialect;
+export interface PairCost extends SessionPair {
   /** Milliseconds of CPU of a turn, the mean over a session; of each of the last ten turns. */
   readonly turn: number;
   readonly late: number;
@@ -57,63 +41,6 @@ export interface Sessions {
   readonly memory: { readonly same: number; readonly converting: number };
 }
 
-async function send(port: number, dialect: SessionDialect, body: string): Promise<void> {
-  const answer = await fetch(`http://127.0.0.1:${port}${PATHS[dialect]}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...CLIENT_HEADERS },
-    body,
-  });
-  const text = await answer.text();
-  if (answer.status !== 200) throw new Error(`status ${answer.status}: ${text.slice(0, 300)}`);
-}
-
-interface Spent {
-  /** Milliseconds of CPU of the whole session, and of its last ten turns. */
-  readonly all: number;
-  readonly late: number;
-  /** Milliseconds of the whole that the compilers' threads spent. */
-  readonly compiling: number;
-}
-
-async function runSession(
-  { pid, port }: Server,
-  session: AgentSession,
-  dialect: SessionDialect,
-): Promise<Spent> {
-  const bodies = Array.from({ length: SESSION_TURNS }, (_, turn) => session.body(turn, MODEL));
-  await sleep(20);
-  const before = cpuSample(pid);
-  let middle = before;
-  for (const [turn, body] of bodies.entries()) {
-    if (turn === SESSION_TURNS - 10) middle = cpuSample(pid);
-    await send(port, dialect, body);
-  }
-  // What is done behind the answers counts.
-  await sleep(60);
-  const after = cpuSample(pid);
-  return {
-    all: cpuBetween(before, after) / 1e6,
-    late: cpuBetween(middle, after) / 1e6,
-    compiling: cpuBetween(before, after, COMPILER) / 1e6,
-  };
-}
-
-const COMPILER = 'JITWorker';
-const CALM_SHARE = 0.04;
-const MOST_WARM_UPS = 40;
-
-/** Runs sessions until in two of them hardly anything was compiled. */
-async function warmUp(server: Server, dialect: SessionDialect): Promise<void> {
-  for (let run = 0, calm = 0; run < MOST_WARM_UPS && calm < 2; run++) {
-    const { all, compiling } = await runSession(server, newSession(dialect), dialect);
-    calm = compiling < all * CALM_SHARE ? calm + 1 : 0;
-  }
-}
-
-let seed = 1;
-const newSession = (dialect: SessionDialect, turns = SESSION_TURNS) =>
-  new AgentSession(dialect, seed++, turns);
-
 /** The longest wait of a small request while `work` runs, milliseconds: the median over `times`. */
 async function waits(
   pinger: Generator,
@@ -128,7 +55,7 @@ async function waits(
     model: (m: string) => m,
   };
   const ping = {
-    ...singlePlan(entrance, MODEL, false),
+    ...singlePlan(entrance, SESSION_MODEL, false),
     path: '/healthz',
     body: '',
     maxRequests: 1_000_000,
@@ -163,15 +90,17 @@ async function stalls(
   const times = 10;
   const known = newSession('messages', SESSION_TURNS + times);
   const grown = Array.from({ length: times + 1 }, (_, i) =>
-    known.body(SESSION_TURNS - 1 + i, MODEL),
+    known.body(SESSION_TURNS - 1 + i, SESSION_MODEL),
   );
   const fresh = Array.from({ length: times }, () =>
-    newSession('messages').body(SESSION_TURNS - 1, MODEL),
+    newSession('messages').body(SESSION_TURNS - 1, SESSION_MODEL),
   );
-  await send(server.port, 'messages', grown[0]!);
+  await sendTurn(server.port, 'messages', grown[0]!);
   return {
-    known: await waits(pinger, server, times, (i) => send(server.port, 'messages', grown[i + 1]!)),
-    first: await waits(pinger, server, times, (i) => send(server.port, 'messages', fresh[i]!)),
+    known: await waits(pinger, server, times, (i) =>
+      sendTurn(server.port, 'messages', grown[i + 1]!),
+    ),
+    first: await waits(pinger, server, times, (i) => sendTurn(server.port, 'messages', fresh[i]!)),
   };
 }
 
@@ -184,12 +113,12 @@ async function memoryOf(
   upstream: SessionDialect,
 ): Promise<number> {
   const { child, port } = await startProduct(bench, {
-    upstream: UPSTREAMS[upstream],
+    upstream: SESSION_UPSTREAMS[upstream],
     name: `many-${dialect}-${upstream}`,
   });
   try {
     const turn = async (session: AgentSession, at: number) =>
-      send(port, dialect, session.body(at, MODEL));
+      sendTurn(port, dialect, session.body(at, SESSION_MODEL));
     await turn(newSession(dialect), 0);
     await sleep(500);
     const before = residentMegabytes(child.pid);
@@ -221,39 +150,34 @@ export async function agentSessions(
   const { targets } = await startTargets(['relay'], bench);
   const relay = targets[0];
   if (relay === undefined) throw new Error('the relay does not start');
-  const chosen = SESSION_DIALECTS.flatMap((client) =>
-    SESSION_DIALECTS.map((upstream) => ({ client, upstream })),
-  ).filter(({ client, upstream }) => pairs?.includes(`${client}>${upstream}`) ?? true);
+  const chosen = sessionPairs(pairs);
   const gateways = new Map<SessionDialect, Server & { stop(): Promise<void> }>();
   for (const upstream of new Set(chosen.map((pair) => pair.upstream))) {
     const name = `sessions-${upstream}`;
-    const { child, port } = await startProduct(bench, { upstream: UPSTREAMS[upstream], name });
+    const { child, port } = await startProduct(bench, {
+      upstream: SESSION_UPSTREAMS[upstream],
+      name,
+    });
     gateways.set(upstream, { pid: child.pid, port, stop: () => child.stop() });
   }
   const spent = new Map<string, Spent[]>();
-  const relayed: Spent[] = [];
+  const relayed: Pick<Spent, 'all' | 'late'>[] = [];
   await warmUp(relay, 'chat');
   for (const { client, upstream } of chosen) await warmUp(gateways.get(upstream)!, client);
   for (let round = 0; round < rounds; round++) {
-    const one = await runSession(relay, newSession('chat'), 'chat');
-    for (const { client, upstream } of shuffled(chosen)) {
-      const cost = await runSession(gateways.get(upstream)!, newSession(client), client);
-      const key = `${client}>${upstream}`;
-      spent.set(key, [...(spent.get(key) ?? []), cost]);
+    const one = await runSession(relay, 'chat');
+    for (const pair of shuffled(chosen)) {
+      const cost = await runSession(gateways.get(pair.upstream)!, pair.client);
+      spent.set(pairName(pair), [...(spent.get(pairName(pair)) ?? []), cost]);
     }
-    const other = await runSession(relay, newSession('chat'), 'chat');
-    relayed.push({
-      all: (one.all + other.all) / 2,
-      late: (one.late + other.late) / 2,
-      compiling: 0,
-    });
+    const other = await runSession(relay, 'chat');
+    relayed.push({ all: (one.all + other.all) / 2, late: (one.late + other.late) / 2 });
     bench.say(`sessions, round ${round + 1} of ${rounds}`);
   }
-  const costs = chosen.map(({ client, upstream }) => {
-    const runs = spent.get(`${client}>${upstream}`)!;
+  const costs = chosen.map((pair) => {
+    const runs = spent.get(pairName(pair))!;
     return {
-      client,
-      upstream,
+      ...pair,
       turn: median(runs.map((run) => run.all)) / SESSION_TURNS,
       late: median(runs.map((run) => run.late)) / 10,
       ratio: median(runs.map((run, i) => run.all / relayed[i]!.all)),

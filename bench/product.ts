@@ -1,6 +1,6 @@
 /** Starts the compiled product with authentication, routing, metrics and usage on. */
 
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { ProtocolName } from '../src/conversation/protocol-names.ts';
 import { announcedPort, type Child, startChild } from './children.ts';
 import type { Dialect } from './replies.ts';
@@ -15,6 +15,8 @@ export const CLIENT_HEADERS = { authorization: `Bearer ${CLIENT_KEY}` };
 export interface ProductOptions {
   readonly upstream: ProtocolName;
   readonly name: string;
+  /** Another program than this checkout's; an older one knows the plain configuration. */
+  readonly binary?: string;
   readonly arguments?: readonly string[];
   /** Every exchange becomes a sample. */
   readonly records?: boolean;
@@ -72,14 +74,21 @@ export function productCommand(
   bench: Bench,
   options: ProductOptions,
 ): { command: string[]; env: Record<string, string> } {
-  if (!existsSync(BINARY)) throw new Error('dist/hopgate is missing (npm run build)');
+  const { binary = BINARY } = options;
+  if (!existsSync(binary)) {
+    throw new Error(
+      binary === BINARY
+        ? 'dist/hopgate is missing (npm run build)'
+        : `there is no program ${binary}`,
+    );
+  }
   const home = `${bench.dir}/${options.name}`;
   mkdirSync(home, { recursive: true });
   const config = `${home}/hopgate.yaml`;
   writeFileSync(config, configuration(options, bench.mockPort));
   const rest = options.arguments ?? ['--port', '0'];
   return {
-    command: [BINARY, 'serve', '--config', config, ...rest],
+    command: [binary, 'serve', '--config', config, ...rest],
     env: { HOPGATE_HOME: home },
   };
 }
@@ -90,14 +99,19 @@ export async function startProduct(
   options: ProductOptions,
 ): Promise<{ child: Child; port: number }> {
   const { command, env } = productCommand(bench, options);
-  const child = startChild(command, {
-    env,
-    logFile: `${bench.dir}/${options.name}.log`,
-    stdout: 'pipe',
-    cwd: bench.dir,
-  });
-  return { child, port: await announcedPort(child) };
+  const logFile = `${bench.dir}/${options.name}.log`;
+  const child = startChild(command, { env, logFile, stdout: 'pipe', cwd: bench.dir });
+  try {
+    return { child, port: await announcedPort(child) };
+  } catch (error) {
+    const said = readFileSync(logFile, 'utf8').trim().slice(-500);
+    throw new Error(`${options.name} does not start: ${said}`, { cause: error });
+  }
 }
+
+/** What a program calls itself: `hopgate VERSION (COMMIT), …`. */
+export const versionOf = (binary: string) =>
+  Bun.spawnSync([binary, '--version']).stdout.toString().trim();
 
 /** Starts a collector that takes everything, in a process of its own; its port. */
 function startCollector(bench: Bench): Promise<number> {
@@ -132,7 +146,7 @@ export async function gatewayTarget(name: TargetName, bench: Bench): Promise<Tar
     limited: name === 'hopgate-limited',
     collector: name === 'hopgate-traced' ? await startCollector(bench) : undefined,
   });
-  const version = Bun.spawnSync([BINARY, '--version']).stdout.toString().trim();
+  const version = versionOf(BINARY);
   return {
     name,
     child,

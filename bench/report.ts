@@ -21,7 +21,7 @@ export interface Run {
 
 const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
 
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = head.map((_, i) => (i === 0 ? '---' : '--:'));
   return [row(head), row(line), ...rows.map(row)].join('\n');
 }
@@ -32,11 +32,16 @@ const fine = (value: number, digits = 2) => (Number.isFinite(value) ? value.toFi
 
 const mark = (pass: boolean | undefined) => (pass === undefined ? '–' : pass ? 'pass' : '**MISS**');
 
-function machine(run: Run): string {
+/** Processors, memory and kernel of this machine. */
+export function machineName(): string {
   const processor = cpus()[0]?.model ?? 'unknown processor';
   const kernel = Bun.spawnSync(['uname', '-sr']).stdout.toString().trim();
+  return `${cpus().length} × ${processor}, ${Math.round(totalmem() / 2 ** 30)} GiB, ${kernel}`;
+}
+
+function machine(run: Run): string {
   return [
-    `- Machine: ${cpus().length} × ${processor}, ${Math.round(totalmem() / 2 ** 30)} GiB, ${kernel}; mock, load generator and gateway share the cores; loopback only`,
+    `- Machine: ${machineName()}; mock, load generator and gateway share the cores; loopback only`,
     `- Bun ${Bun.version}; ${[...new Set(run.targets.map((t) => t.version))].join(', ')}`,
     `- Command: \`${run.command}\`; ${run.rounds} rounds, ${Math.round(run.seconds)} s, ${new Date().toISOString().slice(0, 10)}`,
     ...run.skipped.map((line) => `- **SKIPPED** ${line}`),
