@@ -13,7 +13,7 @@ import { rests } from '../tries/choose-target.ts';
 import { ExchangeSession } from '../tries/exchange-session.ts';
 import type { Gateway } from '../types.ts';
 import { countAnswer, vendorAnswer } from './answer.ts';
-import { countedBody } from './output-cap.ts';
+import { countedBody } from './count-request.ts';
 import { foreignCount, nativeCount } from './upstream-count.ts';
 
 export interface CountTokensOptions {

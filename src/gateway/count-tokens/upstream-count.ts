@@ -3,7 +3,6 @@
 import type { Codec } from '../../codecs/codec.ts';
 import { GatewayError } from '../../conversation/errors.ts';
 import { Notes } from '../../conversation/notes.ts';
-import type { ProtocolName } from '../../conversation/types.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../../lib/http/headers.ts';
 import { isObject, tryParse } from '../../lib/json/json.ts';
 import { Abort } from '../../lib/loop/abort.ts';
@@ -15,10 +14,7 @@ import type { ClientRequest } from '../client-request.ts';
 import { shapedWhole, shapeHeaders } from '../parameters.ts';
 import { decoded } from '../response-body.ts';
 import type { Exchange } from '../types.ts';
-import { withoutOutputCap } from './output-cap.ts';
-
-/** Where a protocol's vendors count, below its path; left out: `count_tokens`. */
-const COUNTS: Partial<Record<ProtocolName, string>> = { 'openai-responses': 'input_tokens' };
+import { countRequest } from './count-request.ts';
 
 /** The native count is the better one, and worth some time; the other one only replaces an estimate. */
 const NATIVE_MS = 30_000;
@@ -43,12 +39,8 @@ export async function nativeCount(
   if (target.protocol !== protocol.name || target.profile.countTokens === false) return undefined;
   try {
     const asked = shapedWhole(request, target, new Notes());
-    const address = protocol.addressed?.(asked, target.model, 'count') ?? {
-      path: `${protocol.upstreamPath}/${COUNTS[protocol.name] ?? 'count_tokens'}`,
-      body: withoutOutputCap(asked),
-    };
     const { status, headers, bytes } = await send(exchange, upstream, NATIVE_MS, {
-      ...address,
+      ...countRequest(protocol, asked, target.model),
       search: exchange.search,
       clientHeaders: shapeHeaders(exchange.headers, target, new Notes()),
       sameProtocol: true,
