@@ -36,13 +36,22 @@ export interface Built {
   readonly inputs: readonly string[];
 }
 
+export interface BuildOptions {
+  /** A bun for the target; left out, Bun fetches it (the host's is at hand). */
+  readonly runtime?: string | undefined;
+  /** Functions keep their names and are compiled when they run, as a profiler wants it; into `dist/readable`. */
+  readonly readable?: boolean;
+}
+
 /**
- * Builds one executable. Its file's name is embedded in it: always `hopgate`, so that builds are
- * reproducible. `runtime` is a bun for the target; left out, Bun fetches it (the host's is at hand).
+ * Builds one executable. Its file's name is embedded in it: always `hopgate`, so that builds are reproducible.
  * @throws AggregateError with what the bundler says
  */
-export async function build(target: Target, runtime?: string): Promise<Built> {
-  const outfile = join(root, 'dist', target, 'hopgate');
+export async function build(
+  target: Target,
+  { runtime, readable = false }: BuildOptions = {},
+): Promise<Built> {
+  const outfile = join(root, 'dist', readable ? 'readable' : target, 'hopgate');
   // Maps of earlier builds would stay beside it for ever.
   rmSync(dirname(outfile), { recursive: true, force: true });
   mkdirSync(dirname(outfile), { recursive: true });
@@ -52,8 +61,8 @@ export async function build(target: Target, runtime?: string): Promise<Built> {
     entrypoints: [join(root, 'src/main.ts')],
     root,
     // keepNames: error and class names show in logs.
-    minify: { whitespace: true, syntax: true, identifiers: true, keepNames: true },
-    bytecode: true,
+    minify: { whitespace: true, syntax: true, identifiers: !readable, keepNames: true },
+    bytecode: !readable,
     // The process that only replaces itself, and commands that need little, load little.
     splitting: true,
     format: 'esm',

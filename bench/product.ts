@@ -74,7 +74,7 @@ export function productCommand(
   bench: Bench,
   options: ProductOptions,
 ): { command: string[]; env: Record<string, string> } {
-  const { binary = BINARY } = options;
+  const binary = options.binary ?? bench.program?.binary ?? BINARY;
   if (!existsSync(binary)) {
     throw new Error(
       binary === BINARY
@@ -89,7 +89,7 @@ export function productCommand(
   const rest = options.arguments ?? ['--port', '0'];
   return {
     command: [binary, 'serve', '--config', config, ...rest],
-    env: { HOPGATE_HOME: home },
+    env: { ...bench.program?.env, HOPGATE_HOME: home },
   };
 }
 

@@ -32,6 +32,8 @@ export interface Bench {
   readonly dir: string;
   /** Logs a line when the target is ready. */
   say(line: string): void;
+  /** The program that is measured, and what its environment has besides; left out: this checkout's. */
+  readonly program?: { readonly binary: string; readonly env: Readonly<Record<string, string>> };
 }
 
 export interface Target extends Entrance {

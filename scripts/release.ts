@@ -60,7 +60,7 @@ function put(name: string, bytes: Uint8Array | string, words = ''): void {
 
 /** Builds and packs one target; what was bundled. */
 async function release(target: Target): Promise<readonly Bundled[]> {
-  const { outfile, inputs } = await build(target, runtimeFor(target));
+  const { outfile, inputs } = await build(target, { runtime: runtimeFor(target) });
   if (target === hostTarget()) publish(outfile);
   const binary = readFileSync(outfile);
   const packages = bundledPackages(inputs);
