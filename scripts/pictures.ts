@@ -3,7 +3,16 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
-import { ADMIN, CLIENT, gateway, replayed, stop, teams, traffic } from './pictures/world.ts';
+import {
+  ADMIN,
+  CLIENT,
+  gateway,
+  replayed,
+  samples,
+  stop,
+  teams,
+  traffic,
+} from './pictures/world.ts';
 
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const SIZE = { width: 1280, height: 620 };
@@ -14,6 +23,9 @@ const SIZES = [
   { width: 1300, height: 850 },
   { width: 3840, height: 2160 },
 ];
+
+/** Where a user has recorded exchanges by default; shown in place of the folder that lasts as long as the pictures take. */
+const FOLDER = '/home/alice/.hopgate/samples';
 
 interface View {
   readonly path: string;
@@ -29,6 +41,11 @@ async function openPage(browser: Browser, viewport: typeof SIZE): Promise<Page> 
   await page.addInitScript(
     `if (location.protocol === 'http:') for (const [name, value] of ${JSON.stringify(kept)}) sessionStorage.setItem(name, value)`,
   );
+  await page.route('**/ui/api/info', async (route) => {
+    const response = await route.fetch();
+    const body = (await response.text()).replaceAll(samples, FOLDER);
+    await route.fulfill({ response, body });
+  });
   return page;
 }
 

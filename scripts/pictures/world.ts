@@ -13,7 +13,8 @@ export const ADMIN = 'hk-of-the-pictures-admin';
 
 const upstream = await startFakeUpstream();
 const tools = await startToolServers();
-const samples = mkdtempSync(join(tmpdir(), 'hopgate-pictures-'));
+/** The folder of the recorded exchanges. */
+export const samples = mkdtempSync(join(tmpdir(), 'hopgate-pictures-'));
 const keys = ['sk-upstream'];
 const prices = { input: 0.6, cached: 0.11, output: 2.2 };
 export const gateway = await startGateway({

@@ -2,7 +2,8 @@
 
 import type { ProtocolName } from '../conversation/types.ts';
 import type { SseFrame } from '../lib/bytes/sse.ts';
-import type { Json } from '../lib/json/json.ts';
+import type { Json, JsonObject } from '../lib/json/json.ts';
+import { suggest } from '../lib/text/did-you-mean.ts';
 
 export interface Finding {
   /**
@@ -14,6 +15,8 @@ export interface Finding {
   readonly rule: string;
   /** The vendor's own message where it is known. */
   readonly message: string;
+  /** Nothing that is known to be refused, but probably a mistake. */
+  readonly warning?: true;
 }
 
 /** Checks one stream, frame by frame. A state machine without I/O. */
@@ -25,7 +28,7 @@ export interface StreamLinter {
 
 export interface Linter {
   readonly name: ProtocolName;
-  /** Everything that the protocol's own vendor is known to refuse. Never throws. */
+  /** Everything that the protocol's own vendor is known to refuse, and warnings. Never throws. */
   request(body: Json): readonly Finding[];
   stream(): StreamLinter;
 }
@@ -34,9 +37,38 @@ export interface Linter {
 export type Report = (at: string, rule: string, message: string) => void;
 
 /** Collects findings. */
-export function findings(): { readonly list: Finding[]; readonly report: Report } {
+export function findings(): {
+  readonly list: Finding[];
+  readonly report: Report;
+  readonly warn: Report;
+} {
   const list: Finding[] = [];
-  return { list, report: (at, rule, message) => void list.push({ at, rule, message }) };
+  return {
+    list,
+    report: (at, rule, message) => void list.push({ at, rule, message }),
+    warn: (at, rule, message) => void list.push({ at, rule, message, warning: true }),
+  };
+}
+
+/** The field of a request that is for the gateway itself, in every protocol. No vendor gets it. */
+export const OWN_FIELD = 'hopgate';
+
+/** ` (did you mean "max_tokens"?)`, or nothing if no known field is near. */
+export function didYouMean(field: string, known: Iterable<string>): string {
+  const meant = suggest(field, known);
+  return meant === undefined ? '' : ` (did you mean "${meant}"?)`;
+}
+
+/**
+ * Warns of the fields of a body that are not known: vendors add fields to the OpenAI protocols, so one of them is
+ * either too new or misspelt.
+ */
+export function warnOfUnknown(body: JsonObject, known: ReadonlySet<string>, warn: Report): void {
+  for (const key of Object.keys(body)) {
+    if (known.has(key)) continue;
+    const words = `No vendor is known to take "${key}": it is refused or has no effect${didYouMean(key, known)}.`;
+    warn(`/${key}`, 'unknown-field', words);
+  }
 }
 
 /** Reads the events of one stream. `number` is the event's number; `report` puts it before every pointer. */

@@ -13,6 +13,9 @@ export interface ReplicaFacts {
   readonly config: string;
   /** Milliseconds since 1970, by its own clock. */
   readonly started: number;
+  /** Where it listens, and its process: what tells the replicas of one host apart. Older versions do not say them. */
+  readonly port?: number | null;
+  readonly pid?: number | null;
 }
 
 export interface Replica extends ReplicaFacts {
@@ -27,6 +30,9 @@ CREATE TABLE hopgate.replicas (
   started bigint NOT NULL, seen timestamptz NOT NULL
 );
 `,
+  `
+ALTER TABLE hopgate.replicas ADD COLUMN port int, ADD COLUMN pid int;
+`,
 ];
 
 const HEARTBEAT_MS = 10_000;
@@ -39,10 +45,11 @@ const HEARTBEAT = `
 WITH gone AS (
   DELETE FROM hopgate.replicas WHERE seen < clock_timestamp() - interval '1 hour' AND id <> $1
 ), own AS (
-  INSERT INTO hopgate.replicas VALUES ($1, $2, $3, $4, $5, clock_timestamp())
+  INSERT INTO hopgate.replicas (id, host, version, config, started, port, pid, seen)
+    VALUES ($1, $2, $3, $4, $5, $7, $8, clock_timestamp())
     ON CONFLICT (id) DO UPDATE SET version = $3, config = $4, seen = clock_timestamp()
 )
-SELECT id, host, version, config, started,
+SELECT id, host, version, config, started, port, pid,
     (extract(epoch FROM clock_timestamp() - seen) * 1000)::float8 AS "silentMs"
   FROM hopgate.replicas
   WHERE id <> $1 AND seen > clock_timestamp() - $6::int * interval '1 millisecond'
@@ -109,12 +116,12 @@ export class Replicas {
 
   async #beat(): Promise<void> {
     const { database, own, liveMs = LIVE_MS } = this.#options;
-    const { id, host, version, config, started } = own();
+    const { id, host, version, config, started, port = null, pid = null } = own();
     try {
       await this.#prepared();
       this.#others = await database.query<Replica>(
         HEARTBEAT,
-        [id, host, version, config, started, liveMs],
+        [id, host, version, config, started, liveMs, port, pid],
         DEADLINE_MS,
       );
     } catch {
@@ -138,7 +145,7 @@ function usualConfig(replicas: readonly Replica[]): string {
 }
 
 /**
- * Asks the table without taking part.
+ * Asks the table without taking part, which may be that of an older version.
  * @throws EngineAway, or the database's error
  */
 export async function liveReplicas(database: Sql): Promise<readonly Replica[]> {

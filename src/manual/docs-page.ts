@@ -1,8 +1,8 @@
 /** Serves the manual over HTTP: pages, their Markdown, and pictures; pages load nothing from other servers. */
 
-import { frame, POLICY, ROOT } from './frame.ts';
+import { frame, otherLanguage, POLICY, ROOT } from './frame.ts';
 import { renderMarkdown } from './markdown.ts';
-import { PAGES, type Page, PHOTOS, PICTURES } from './pages.ts';
+import { counterpartOf, PAGES, type Page, PHOTOS, PICTURES } from './pages.ts';
 import { languageOf } from './search.ts';
 import { missingBody, searchResults } from './search-page.ts';
 
@@ -30,7 +30,7 @@ const rendered = new Map<string, string>();
  * @param path the path of the request's URL, without a query
  * @param query the search terms of `/docs?q=…`
  * @param version of the program, shown on every page
- * @param wanted the language of the search page, `/docs?q=…&lang=zh-CN`; by default that of the query
+ * @param wanted the language of the search page, `en` or `zh-CN`, as in `/docs?q=…&lang=zh-CN`; by default that of the query
  */
 export function docsPage(
   path: string,
@@ -41,9 +41,12 @@ export function docsPage(
   if (path === ROOT || path === `${ROOT}/`) {
     const words = query?.trim() ?? '';
     if (words === '') return page(PAGES[0]!, version);
-    const language = wanted === 'zh-CN' ? wanted : languageOf(words);
+    const language = wanted === 'zh-CN' || wanted === 'en' ? wanted : languageOf(words);
     const body = searchResults(words, ROOT, language);
-    return respond(frame({ title: words, body, query: words, version, language }), 'text/html');
+    const asked = new URLSearchParams({ q: words, lang: otherLanguage(language) });
+    const other = `${ROOT}?${asked}`;
+    const html = frame({ title: words, body, query: words, version, language, other });
+    return respond(html, 'text/html');
   }
   if (!path.startsWith(`${ROOT}/`)) return undefined;
   const name = path.slice(ROOT.length + 1);
@@ -60,8 +63,12 @@ export function missingPage(path: string, version: string): Response {
   const name = readable(path.slice(ROOT.length + 1));
   const language = name.includes('zh-CN') ? 'zh-CN' : languageOf(name);
   const body = missingBody(name, ROOT, language);
+  // A name with Chinese words is answered in Chinese, however it ends.
+  const otherName = language === 'en' ? `${name}.zh-CN` : name.replace(/\.?zh-CN/g, '');
+  const other = languageOf(otherName) === 'en' ? `${ROOT}/${encodeURIComponent(otherName)}` : ROOT;
   const { headers } = respond('', 'text/html');
-  return new Response(frame({ title: '404', body, version, language }), { status: 404, headers });
+  const html = frame({ title: '404', body, version, language, other });
+  return new Response(html, { status: 404, headers });
 }
 
 /** Percent-encoding undone, where it is one. */
@@ -92,7 +99,9 @@ function page(one: Page, version: string): Response {
     const english = bothThemes(renderMarkdown(one.text, address));
     const body =
       one.language === 'en' ? english : english.replaceAll('>Copy</button>', '>复制</button>');
-    html = frame({ title: one.title, body, page: one, version });
+    const counterpart = counterpartOf(one);
+    const other = counterpart && `${ROOT}/${counterpart.name}`;
+    html = frame({ title: one.title, body, page: one, version, other });
     rendered.set(key, html);
   }
   return respond(html, 'text/html');

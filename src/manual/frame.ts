@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { SCRIPT } from './copy-script.ts';
 import { escapeHtml } from './escape.ts';
-import { counterpartOf, GROUPS, inLanguage, type Language, type Page } from './pages.ts';
+import { GROUPS, inLanguage, type Language, type Page } from './pages.ts';
 import { sectionsOf } from './sections.ts';
 import { STYLE } from './stylesheet.ts';
 
@@ -46,6 +46,8 @@ const TEXTS = {
   },
 } as const;
 
+export const otherLanguage = (language: Language): Language => (language === 'en' ? 'zh-CN' : 'en');
+
 export interface Framed {
   readonly title: string;
   /** HTML. */
@@ -56,6 +58,8 @@ export interface Framed {
   readonly page?: Page;
   /** Of a page of search results. */
   readonly language?: Language;
+  /** The path of the same page in the other language. */
+  readonly other?: string;
   readonly query?: string;
 }
 
@@ -94,16 +98,16 @@ function neighbours(page: Page): string {
 
 /** The whole HTML document. */
 export function frame(framed: Framed): string {
-  const { title, body, version, page, query = '' } = framed;
+  const { title, body, version, page, query = '', other } = framed;
   const language = page?.language ?? framed.language ?? 'en';
   const texts = TEXTS[language];
   // A search in a Chinese page leads to Chinese pages, in whatever language it is asked.
   const asks = language === 'en' ? '' : `<input type="hidden" name="lang" value="${language}">`;
-  const other = page === undefined ? undefined : counterpartOf(page);
+  const its = otherLanguage(language);
   const toOther =
     other === undefined
       ? ''
-      : `<a href="${ROOT}/${other.name}" lang="${other.language}" hreflang="${other.language}">${texts.other}</a>`;
+      : `<a href="${escapeHtml(other)}" lang="${its}" hreflang="${its}">${texts.other}</a>`;
   return `<!doctype html>
 <html lang="${language}">
 <head>

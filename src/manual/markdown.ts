@@ -157,13 +157,27 @@ function cells(row: string): readonly string[] {
 
 /** From so many columns on, a row of a table is a block on a phone, with the headings before the cells. */
 const STACKED = 3;
+/** A table of at most so many columns never scrolls: on a small screen the code in it breaks between its words. */
+const FITTING = 3;
+
+/** HTML in whose code a line may end between two words: `OTEL_|SDK`, `/v1/|memory`, `Hopgate|Down`. */
+const breakable = (html: string) =>
+  html.replace(/<code>[^<]*/g, (code) =>
+    code.replace(
+      /[_/,:=](?=[\w"'{&….])|[a-zA-Z]\.(?=\w)|[a-z](?=[A-Z])/g,
+      (before) => `${before}<wbr>`,
+    ),
+  );
 
 function table(rows: readonly string[], resolve: Resolve): string {
   const headings = cells(rows[0]!);
   const stacked = headings.length >= STACKED;
   const labels = headings.map((heading) => escapeHtml(plainText(heading)));
-  const cell = (text: string, tag: string, label = '') =>
-    `<${tag}${label === '' ? '' : ` data-label="${label}"`}>${inline(text, resolve)}</${tag}>`;
+  const fits = headings.length <= FITTING;
+  const cell = (text: string, tag: string, label = '') => {
+    const content = inline(text, resolve);
+    return `<${tag}${label === '' ? '' : ` data-label="${label}"`}>${fits ? breakable(content) : content}</${tag}>`;
+  };
   const head = headings.map((text) => cell(text, 'th')).join('');
   const body = rows.slice(2).map((line) => {
     // The first cell is the heading of its block.

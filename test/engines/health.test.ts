@@ -1,19 +1,23 @@
 /** What a running gateway and `hopgate doctor` say of shared engines: state, log, metric, and never a password. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { hostname } from 'node:os';
 import { version } from '../../src/cli/commands/version.ts';
 import { Secret } from '../../src/config/secret.ts';
 import { PostgresDatabase } from '../../src/engines/postgres.ts';
 import { Replicas } from '../../src/engines/replicas.ts';
 import { createWorld } from '../cli/world.ts';
+import { startGateway } from '../support/binary.ts';
 import { HAS_CACHE, startCache } from '../support/engines/cache-servers.ts';
 import {
   type DatabaseServer,
   HAS_POSTGRES,
+  newDatabase,
   startPostgres,
 } from '../support/engines/database-servers.ts';
 import { freePort, type Server } from '../support/engines/processes.ts';
 import { startInProcess } from '../support/in-process.ts';
+import { until } from '../support/until.ts';
 
 const PASSWORD = 'a-long-password';
 const provider = { protocol: 'openai-chat', base_url: 'http://127.0.0.1:1/v1' };
@@ -157,6 +161,7 @@ describe.skipIf(!HAS_POSTGRES)('the replicas that run', () => {
     expect(listed.replicas.map((one) => one.id)).toEqual([id]);
     const table = await world.run(['status', '--config', file]);
     expect(table.out).toContain(digest);
+    expect(table.out).toMatch(new RegExp(`^\\S+ +${process.pid} .* ${digest} .*Z$`, 'm'));
     expect(table.out).toMatch(/^database +(connecting|up) /m);
     await gateway.stop();
 
@@ -180,6 +185,49 @@ describe.skipIf(!HAS_POSTGRES)('the replicas that run', () => {
     await client.close();
     world.remove();
   });
+
+  test('status tells replicas of one host apart; one of an older version has its host alone', async () => {
+    const { url, database: client } = await newDatabase(database);
+    const config = { providers: { p: provider }, engines: { database: url } };
+    const facts = { host: 'gw-1', version: '1', config: 'digest', started: 1_790_000_000_123 };
+    const others = [
+      { ...facts, id: 'a', port: 5520, pid: 4711 },
+      { ...facts, id: 'b', port: 5520, pid: 4712 },
+      { ...facts, id: 'c', port: 5521, pid: 4713 },
+    ].map((own) => new Replicas({ database: client, own: () => own, onDiffers: () => {} }));
+    for (const one of others) await one.heartbeat();
+    // As a version does that knows neither of the new columns.
+    await client.query(
+      "INSERT INTO hopgate.replicas VALUES ('old', 'gw-1', '1', 'digest', $1, clock_timestamp())",
+      [facts.started],
+      5000,
+    );
+    const gateway = await startGateway(config);
+    const world = createWorld();
+    world.fetch = fetch;
+    const file = world.write(
+      'hopgate.yaml',
+      JSON.stringify({ ...config, listen: new URL(gateway.url).host }),
+    );
+    const rows = async () => {
+      const { out } = await world.run(['status', '--config', file]);
+      const lines = out.split('\n').filter((line) => /^(REPLICA|gw-1)/.test(line));
+      return lines.map((line) => line.split(/ {2,}/));
+    };
+    await until(async () => (await rows()).length === 5);
+    expect(await rows()).toEqual([
+      ['REPLICA', 'PID', 'VERSION', 'CONFIGURATION', 'STARTED'],
+      ['gw-1:5520', '4711', '1', 'digest', '2026-09-21T14:13:20Z'],
+      ['gw-1:5520', '4712', '1', 'digest', '2026-09-21T14:13:20Z'],
+      ['gw-1:5521', '4713', '1', 'digest', '2026-09-21T14:13:20Z'],
+      ['gw-1', '1', 'digest', '2026-09-21T14:13:20Z'],
+    ]);
+    const own = (await world.run(['status', '--config', file, '--json'])).out;
+    expect(JSON.parse(own).replicas[0]).toMatchObject({ host: hostname(), pid: gateway.pid });
+    world.remove();
+    await gateway.stop();
+    await client.close();
+  }, 180_000);
 
   test('commands work on the keys of all replicas, and those of a file are moved once', async () => {
     const world = createWorld();

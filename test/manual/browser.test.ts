@@ -47,6 +47,30 @@ browserSuite('the manual', (browser) => {
     });
   }
 
+  for (const width of [360, 768]) {
+    test(`has no table of two or three columns that scrolls at ${width} pixels`, async () => {
+      const { page } = await browser.visit(gateway.url, { viewport: { width, height: 900 } });
+      const tables = { narrow: 0, wide: 0 };
+      for (const { name } of PAGES) {
+        await page.goto(`${gateway.url}/docs/${name}`);
+        const found = await page.evaluate<[columns: number, over: number, shown: boolean][]>(
+          `[...document.querySelectorAll('.table')].map((box) => [
+            box.querySelectorAll('th').length,
+            box.scrollWidth - box.clientWidth,
+            box.getBoundingClientRect().right <= innerWidth,
+          ])`,
+        );
+        for (const [columns, over, shown] of found) {
+          expect([name, columns, shown]).toEqual([name, columns, true]);
+          tables[columns <= 3 ? 'narrow' : 'wide']++;
+          if (columns <= 3) expect([name, columns, over]).toEqual([name, columns, 0]);
+        }
+      }
+      expect(tables.narrow).toBeGreaterThan(100);
+      expect(tables.wide).toBeGreaterThan(40);
+    });
+  }
+
   test('is searched without a script, and a hit leads to its place', async () => {
     const seen = await browser.visit(gateway.url, { javaScriptEnabled: false });
     const { page } = seen;

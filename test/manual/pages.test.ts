@@ -279,6 +279,10 @@ describe('the search page', () => {
     expect(text).toContain('<a href="/docs/claude-code-on-glm');
     const chinese = await (await ask('/docs/nothing.zh-CN', 'text/html')).text();
     expect(chinese).toContain('<html lang="zh-CN">');
+    expect(chinese).toContain('<a href="/docs/nothing" lang="en" hreflang="en">');
+    expect(text).toContain('<a href="/docs/claude-code.zh-CN" lang="zh-CN" hreflang="zh-CN">');
+    const han = await (await ask(`/docs/${encodeURIComponent('配置')}`, 'text/html')).text();
+    expect(han).toContain('<a href="/docs" lang="en" hreflang="en">');
     for (const evil of ['%3Cscript%3Ealert(1)%3C/script%3E', '%E0%A4%A', '__proto__', '']) {
       const answer = await (await ask(`/docs/x${evil}`, 'text/html')).text();
       expect(answer.match(/<script/gi)).toHaveLength(1);

@@ -397,6 +397,28 @@ describe('the language of the hits', () => {
     expect(nothing).toContain('<h1>没有找到</h1>');
   });
 
+  test.each(['docker', '密钥', '50% & "more"?', '"><script>alert(1)</script>'])(
+    'the results of %s link to those in the other language, and back',
+    async (query) => {
+      const link = /<a href="([^"]*)" lang="([^"]*)" hreflang="\2">/;
+      const follow = async (html: string) => {
+        const [, href = '', language] = link.exec(html)!;
+        const { pathname, searchParams } = new URL(href.replaceAll('&amp;', '&'), 'http://h');
+        expect(searchParams.get('q')).toBe(query);
+        const [words, lang] = [searchParams.get('q')!, searchParams.get('lang')!];
+        const found = await docsPage(pathname, words, '', lang)!.text();
+        expect(found).toContain(`<html lang="${language}">`);
+        return found;
+      };
+      const first = await docsPage('/docs', query)!.text();
+      const other = await follow(first);
+      expect(/<html lang="([^"]*)">/.exec(other)![1]).not.toBe(
+        /<html lang="([^"]*)">/.exec(first)![1],
+      );
+      expect(await follow(other)).toBe(first);
+    },
+  );
+
   test('a language that is not one of the manual is that of the query', async () => {
     expect(await docsPage('/docs', 'docker', '', '"><script>')!.text()).toContain(
       '<html lang="en">',

@@ -17,6 +17,9 @@ export interface ReplicaReport {
   readonly started: string;
   /** Seconds since its last word, as of the last heartbeat here. */
   readonly silent: number;
+  /** Absent where it is chosen by the system, or where an older version does not say it. */
+  readonly port?: number;
+  readonly pid?: number;
   /** The one that answers. */
   readonly own: boolean;
 }
@@ -33,7 +36,14 @@ export function replicaServices(
   config: Config,
   { id, version, log }: { readonly id: string; readonly version: string; readonly log: Log },
 ): ReplicaServices {
-  const facts = { id, host: hostname(), version, started: Date.now() };
+  const facts = {
+    id,
+    host: hostname(),
+    version,
+    started: Date.now(),
+    port: config.listen.port,
+    pid: process.pid,
+  };
   let fingerprint = configFingerprint(config);
   const replicas = new Replicas({
     database,
@@ -52,9 +62,11 @@ export function replicaServices(
       fingerprint = configFingerprint(next);
     },
     report: () =>
-      replicas.all.map(({ id, host, version, config, started, silentMs }) => ({
+      replicas.all.map(({ id, host, version, config, started, port, pid, silentMs }) => ({
         id,
         host,
+        ...(port && { port }),
+        ...(pid && { pid }),
         version,
         config,
         started: new Date(started).toISOString(),

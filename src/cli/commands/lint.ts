@@ -28,6 +28,7 @@ export const LINT: CommandSpec = {
   summary: 'show what a vendor or client would refuse in a request or stream',
   description: [
     "Reads one request body (JSON) or one recorded stream (SSE) from FILE or stdin, and reports every place that breaks a rule, in the vendor's own words where they are known.",
+    'A field of a request that no vendor is known to take is a warning, with the field that was probably meant.',
     "In a stream, a place begins with the event's number, counted from 0.",
   ],
   arguments: [{ name: 'file', summary: 'the file to read; stdin if left out or -' }],
@@ -62,13 +63,13 @@ export const LINT: CommandSpec = {
     },
   ],
   exits: [
-    [0, 'no findings'],
+    [0, 'no findings, or only warnings'],
     [1, 'there are findings'],
   ],
   run: runLint,
 };
 
-/** Exit 0 without findings, 1 with findings, 2 (a UsageError) when the input cannot be read. */
+/** Exit 0 without findings (warnings are none), 1 with findings, 2 (a UsageError) when the input cannot be read. */
 async function runLint(invocation: Invocation): Promise<number> {
   const { text, flag } = invocation;
   const bytes = await read(invocation);
@@ -79,7 +80,7 @@ async function runLint(invocation: Invocation): Promise<number> {
     ? lintStream(invocation, bytes, as)
     : lintBody(invocation, bytes, as);
   printFindings(invocation, protocol, stream, found);
-  return found.length === 0 ? 0 : 1;
+  return found.every(({ warning }) => warning) ? 0 : 1;
 }
 
 interface LintResult {
@@ -184,19 +185,26 @@ function printFindings(
   stream: boolean,
   found: readonly Finding[],
 ): void {
+  const refused = found.filter(({ warning }) => !warning);
+  const warnings = found.filter(({ warning }) => warning);
+  const ok = refused.length === 0;
   if (flag('json')) {
-    const findings = found.map(({ at, rule, message }) => ({ at, rule, message }));
-    out.line(JSON.stringify({ ok: found.length === 0, findings, as: protocol }));
+    const plain = ({ at, rule, message }: Finding) => ({ at, rule, message });
+    const findings = refused.map(plain);
+    out.line(JSON.stringify({ ok, findings, warnings: warnings.map(plain), as: protocol }));
     return;
   }
-  const what = `${protocol} ${stream ? 'stream' : 'request'}`;
-  if (found.length === 0) {
-    out.line(`${out.paint('green', 'ok')}  ${what}`);
-    return;
-  }
-  for (const { at, rule, message } of found) {
-    out.line(`${out.paint('yellow', at === '' ? '/' : at)}  ${out.paint('dim', rule)}`);
+  for (const { at, rule, message, warning } of [...refused, ...warnings]) {
+    const label = warning ? `${rule} [warning]` : rule;
+    out.line(`${out.paint('yellow', at === '' ? '/' : at)}  ${out.paint('dim', label)}`);
     for (const line of wrap(message, out.width, 4)) out.line(line);
   }
-  out.line(`${plural(found.length, 'finding')} in this ${what}.`);
+  const what = `${protocol} ${stream ? 'stream' : 'request'}`;
+  const warned = warnings.length === 0 ? '' : plural(warnings.length, 'warning');
+  if (ok) {
+    out.line(`${out.paint('green', 'ok')}  ${what}${warned && `, ${warned}`}`);
+    return;
+  }
+  const counted = `${plural(refused.length, 'finding')}${warned && ` and ${warned}`}`;
+  out.line(`${counted} in this ${what}.`);
 }

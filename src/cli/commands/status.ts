@@ -56,6 +56,8 @@ interface StatusEngine {
 interface StatusReplica {
   readonly id: string;
   readonly host: string;
+  readonly port?: number;
+  readonly pid?: number;
   readonly version: string;
   readonly config: string;
   readonly started: string;
@@ -129,8 +131,14 @@ function print(
   }
   if (replicas.length > 0) {
     out.line();
-    const rows = replicas.map((one) => [one.host, one.version, one.config, one.started]);
-    const head = ['REPLICA', 'VERSION', 'CONFIGURATION', 'STARTED'];
+    const rows = replicas.map(({ host, port, pid, version, config, started }) => [
+      port === undefined ? host : `${host}:${port}`,
+      pid === undefined ? '' : String(pid),
+      version,
+      config,
+      started.replace(/\.\d+Z$/, 'Z'),
+    ]);
+    const head = ['REPLICA', 'PID', 'VERSION', 'CONFIGURATION', 'STARTED'];
     const narrower = { spare: ['STARTED', 'CONFIGURATION'] };
     const [first, ...lines] = fittingTable(rows, head, out.columns, narrower);
     out.line(out.paint('bold', first!));
@@ -155,6 +163,8 @@ const replicasIn = (value: Json | undefined): readonly StatusReplica[] =>
     return {
       id: text(one.id),
       host: text(one.host),
+      ...(typeof one.port === 'number' && { port: one.port }),
+      ...(typeof one.pid === 'number' && { pid: one.pid }),
       version: text(one.version),
       config: text(one.config),
       started: text(one.started),

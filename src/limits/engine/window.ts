@@ -82,12 +82,20 @@ export class WindowState {
   }
 
   standing(instant: number): Standing {
-    const { law } = this;
-    const period = this.at(instant);
-    const used = period.others + period.used;
-    const { held } = period;
-    const remaining = Math.max(0, law.amount - used);
-    if (law.per === 'total') return { law, used, held, remaining, resetMs: undefined };
-    return { law, used, held, remaining, resetMs: period.end - instant, resetAt: period.end };
+    const { others, used, held, end } = this.at(instant);
+    return windowStanding(this.law, others + used, held, end, instant);
   }
+}
+
+/** How a window stands that ends at `end`. A lease may be asked after that: the wait is over then. */
+export function windowStanding(
+  law: WindowLaw,
+  used: number,
+  held: number,
+  end: number,
+  instant: number,
+): Standing {
+  const remaining = Math.max(0, law.amount - used);
+  if (law.per === 'total') return { law, used, held, remaining, resetMs: undefined };
+  return { law, used, held, remaining, resetMs: Math.max(0, end - instant), resetAt: end };
 }

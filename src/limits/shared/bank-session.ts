@@ -2,6 +2,7 @@
 
 import { boundsAt } from '../engine/calendar.ts';
 import type { Clock } from '../engine/local-limits.ts';
+import { windowStanding } from '../engine/window.ts';
 import type { Standing, WindowLaw } from '../limits.ts';
 import type { Settlement, Want, WindowPlace } from './bank.ts';
 
@@ -72,17 +73,8 @@ export class Lease {
   }
 
   standing(wall: number): Standing {
-    const { law } = this;
-    const used = this.spent + this.used + this.others + this.reserved;
-    return {
-      law,
-      used,
-      held: this.others + this.reserved,
-      remaining: Math.max(0, law.amount - used),
-      ...(law.per === 'total'
-        ? { resetMs: undefined }
-        : { resetMs: Math.max(0, this.end - wall), resetAt: this.end }),
-    };
+    const held = this.others + this.reserved;
+    return windowStanding(this.law, this.spent + this.used + held, held, this.end, wall);
   }
 }
 

@@ -35,7 +35,12 @@ describe('requests', () => {
   test('a clean one exits 0, in JSON and in words', async () => {
     file('a.json', GOOD_CHAT);
     const json = await world.run(['lint', 'a.json', '--as', 'openai-chat', '--json']);
-    expect(JSON.parse(json.out)).toEqual({ ok: true, findings: [], as: 'openai-chat' });
+    expect(JSON.parse(json.out)).toEqual({
+      ok: true,
+      findings: [],
+      warnings: [],
+      as: 'openai-chat',
+    });
     expect(json.code).toBe(0);
     const words = await world.run(['lint', 'a.json']);
     expect([words.out, words.code]).toEqual(['ok  openai-chat request\n', 0]);
@@ -53,6 +58,27 @@ describe('requests', () => {
     const words = await world.run(['lint', 'a.json']);
     expect(words.out).toContain('/messages/1/content/0  unanswered-call');
     expect(words.out).toContain('1 finding in this anthropic-messages request.');
+  });
+
+  test('a misspelt field is a warning that names it and what was meant, and exits 0', async () => {
+    file('a.json', { ...GOOD_CHAT, max_token: 5 });
+    const json = await world.run(['lint', 'a.json', '--as', 'chat', '--json']);
+    const { ok, findings, warnings } = JSON.parse(json.out);
+    expect([json.code, ok, findings]).toEqual([0, true, []]);
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toMatchObject({ at: '/max_token', rule: 'unknown-field' });
+    expect(warnings[0].message).toContain('"max_token"');
+    expect(warnings[0].message).toContain('did you mean "max_tokens"?');
+    const words = await world.run(['lint', 'a.json']);
+    expect(words.out).toContain('/max_token  unknown-field [warning]');
+    expect(words.out).toEndWith('ok  openai-chat request, 1 warning\n');
+  });
+
+  test('beside a finding a warning is counted by itself', async () => {
+    file('a.json', { ...GOOD_CHAT, temperature: 3, tool: [] });
+    const { out, code } = await world.run(['lint', 'a.json']);
+    expect(code).toBe(1);
+    expect(out).toEndWith('1 finding and 1 warning in this openai-chat request.\n');
   });
 
   for (const [short, long] of [
@@ -124,7 +150,7 @@ describe('streams', () => {
     file('b.sse', sse(CHUNK));
     const good = await world.run(['lint', 'a.sse', '--as', 'chat', '--stream', '--json']);
     expect([JSON.parse(good.out), good.code]).toEqual([
-      { ok: true, findings: [], as: 'openai-chat' },
+      { ok: true, findings: [], warnings: [], as: 'openai-chat' },
       0,
     ]);
     const cut = await world.run(['lint', 'b.sse', '--as', 'chat', '--stream', '--json']);

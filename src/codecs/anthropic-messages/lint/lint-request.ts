@@ -1,7 +1,7 @@
 /** Checks a Messages request as strictly as api.anthropic.com does, with its error messages. */
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { type Finding, findings, type Report } from '../../lint.ts';
+import { didYouMean, type Finding, findings, OWN_FIELD, type Report } from '../../lint.ts';
 import { lintBlock, lintText } from './lint-blocks.ts';
 import { lintHistory } from './lint-history.ts';
 
@@ -40,6 +40,7 @@ const FIELDS = new Set([
   'workspace_id',
   'anthropic_beta',
   'anthropic_version',
+  OWN_FIELD,
 ]);
 const ROLES = ['user', 'assistant', 'system'];
 const NAME = /^[a-zA-Z0-9_-]{1,128}$/;
@@ -61,7 +62,8 @@ export function lintRequest(body: Json): readonly Finding[] {
   }
   for (const key of Object.keys(body)) {
     if (!FIELDS.has(key)) {
-      report(`/${key}`, 'extra-input', `${key}: Extra inputs are not permitted`);
+      const meant = didYouMean(key, FIELDS);
+      report(`/${key}`, 'extra-input', `${key}: Extra inputs are not permitted${meant}`);
     }
   }
   lintParameters(body, report);

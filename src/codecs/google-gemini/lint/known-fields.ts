@@ -1,7 +1,7 @@
 /** The fields of a Gemini request, for the words of Google's JSON parser about all others. */
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import type { Report } from '../../lint.ts';
+import { didYouMean, OWN_FIELD, type Report } from '../../lint.ts';
 import { snakeCase } from '../wire.ts';
 
 const both = (names: string): ReadonlySet<string> => {
@@ -9,9 +9,9 @@ const both = (names: string): ReadonlySet<string> => {
   return new Set([...all, ...all.map(snakeCase)]);
 };
 
-/** https://ai.google.dev/api/generate-content; `model` and `stream` are the address's, as the gateway writes it. */
+/** https://ai.google.dev/api/generate-content, and Vertex AI's; `model` and `stream` are the address's, as the gateway writes it. */
 export const BODY = both(
-  'model stream contents systemInstruction tools toolConfig safetySettings generationConfig cachedContent serviceTier store labels',
+  `model stream contents systemInstruction tools toolConfig safetySettings generationConfig cachedContent serviceTier store labels modelArmorConfig ${OWN_FIELD}`,
 );
 export const CONTENT = both('role parts');
 export const PART = both(
@@ -48,7 +48,7 @@ export function lintFields(
     report(
       `${at}/${key}`,
       'unknown-field',
-      `Invalid JSON payload received. Unknown name "${key}"${where}: Cannot find field.`,
+      `Invalid JSON payload received. Unknown name "${key}"${where}: Cannot find field.${didYouMean(key, known)}`,
     );
   }
 }

@@ -1,7 +1,8 @@
 /** Checks a Chat Completions request as strictly as api.openai.com does, with its error messages. */
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { type Finding, findings, type Report } from '../../lint.ts';
+import { type Finding, findings, type Report, warnOfUnknown } from '../../lint.ts';
+import { FIELDS } from './known-fields.ts';
 import { lintMessages } from './lint-messages.ts';
 
 const MAX_TOOLS = 128;
@@ -14,9 +15,9 @@ const RANGES: Readonly<Record<string, readonly [number, number]>> = {
   frequency_penalty: [-2, 2],
 };
 
-/** Everything in the body that the API refuses. */
+/** Everything in the body that the API refuses, and warnings of fields that no vendor is known to take. */
 export function lintRequest(body: Json): readonly Finding[] {
-  const { list, report } = findings();
+  const { list, report, warn } = findings();
   if (!isObject(body)) {
     report(
       '',
@@ -28,6 +29,7 @@ export function lintRequest(body: Json): readonly Finding[] {
   if (typeof body.model !== 'string' || body.model === '') {
     report('/model', 'model', 'you must provide a model parameter');
   }
+  warnOfUnknown(body, FIELDS, warn);
   lintParameters(body, report);
   lintTools(body, report);
   const { messages } = body;

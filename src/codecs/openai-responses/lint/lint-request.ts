@@ -1,15 +1,16 @@
 /** Checks a Responses request as strictly as api.openai.com does, with its error messages. */
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { type Finding, findings, type Report } from '../../lint.ts';
+import { type Finding, findings, type Report, warnOfUnknown } from '../../lint.ts';
+import { FIELDS, MOVED } from './known-fields.ts';
 import { lintItems } from './lint-items.ts';
 
 const NAME = /^[a-zA-Z0-9_-]{1,128}$/;
 const LEAST_OUTPUT = 16;
 
-/** Everything in the body that the API refuses. */
+/** Everything in the body that the API refuses, and warnings of fields that no vendor is known to take. */
 export function lintRequest(body: Json): readonly Finding[] {
-  const { list, report } = findings();
+  const { list, report, warn } = findings();
   if (!isObject(body)) {
     report(
       '',
@@ -23,6 +24,7 @@ export function lintRequest(body: Json): readonly Finding[] {
   if (typeof body.model !== 'string' && !stored) {
     report('/model', 'model', "Missing required parameter: 'model'.");
   }
+  warnOfUnknown(body, FIELDS, warn);
   lintParameters(body, report);
   lintTools(body, report);
   const { input } = body;
@@ -61,13 +63,7 @@ function lintParameters(body: JsonObject, report: Report): void {
     const words = `Invalid '${key}': expected a number from 0 to ${most}, but got ${JSON.stringify(value)} instead.`;
     report(`/${key}`, 'range', words);
   }
-  for (const [chat, own] of [
-    ['messages', 'input'],
-    ['response_format', 'text.format'],
-    ['max_tokens', 'max_output_tokens'],
-    ['max_completion_tokens', 'max_output_tokens'],
-    ['reasoning_effort', 'reasoning.effort'],
-  ] as const) {
+  for (const [chat, own] of Object.entries(MOVED)) {
     if (body[chat] === undefined) continue;
     const words = `Unsupported parameter: '${chat}'. In the Responses API, this parameter has moved to '${own}'.`;
     report(`/${chat}`, 'moved-parameter', words);
