@@ -1,10 +1,14 @@
 /** Reads an answer that is not streamed, or that the client does not want streamed. */
 
 import type { Digest } from '../../codecs/codec.ts';
+import { GatewayError } from '../../conversation/errors.ts';
 import type { StreamEvent } from '../../conversation/events.ts';
 import { ReplyBuilder, replyEvents } from '../../conversation/reply-builder.ts';
 import type { Interceptor } from '../../features/feature.ts';
 import { madeLarge } from '../../lib/loop/large-garbage.ts';
+import { printableLine } from '../../lib/text/printable-text.ts';
+import { redactText } from '../../lib/text/redact.ts';
+import { maskLiterals } from '../../lib/text/secret-literals.ts';
 import { TargetError } from '../../upstream/target-error.ts';
 import { asksForJob } from '../client-request.ts';
 import { type Intercepted, intercept } from '../intercept.ts';
@@ -62,7 +66,12 @@ function read(
     const asked = digest.pending === 'background' || asksForJob(request);
     return direct && asked ? asIs : failedAnswer(onlyAJob(provider), reading);
   }
-  const error = digest.error ?? incompleteAnswerError(sound, provider);
+  const foreign = streamed || digest.complete || digest.semantic ? undefined : whole.text;
+  const error =
+    digest.error ??
+    (foreign === undefined
+      ? incompleteAnswerError(sound, provider)
+      : foreignJson(reading, foreign));
   if (error !== undefined) return failedAnswer(error, reading);
   if (direct && prepared.interceptors.length === 0) return asIs;
   if (direct && isIgnored(prepared.interceptors, digest)) return asIs;
@@ -97,6 +106,23 @@ function withPrevious({ attempt, prepared }: Reading, body: Uint8Array | string)
   if (previous === undefined || edit === undefined) return body;
   const text = edit(typeof body === 'string' ? body : utf8.decode(body), previous, 'answer');
   return Buffer.from(text);
+}
+
+const QUOTED_CHARS = 300;
+// Where a secret may begin that a cut at the end of what is quoted would halve.
+const MASKED_CHARS = 4096;
+
+/** JSON that is no answer: often a relay's own error with status 200, whose meaning counts. */
+function foreignJson({ attempt, common }: Reading, text: string): GatewayError {
+  const { protocol, secrets = [] } = attempt;
+  const { kind, code, retryable } = protocol.decodeError(200, text, common.headers);
+  const masked = redactText(maskLiterals(text.slice(0, MASKED_CHARS), secrets)).text;
+  const { provider } = common.target;
+  return new GatewayError(
+    kind,
+    `Provider ${provider} answered with JSON that is no answer in its protocol (${protocol.name}): ${printableLine(masked.trim(), QUOTED_CHARS)}`,
+    { code, retryable, fromUpstream: true },
+  );
 }
 
 const onlyAJob = (provider: string): TargetError =>

@@ -15,6 +15,8 @@ export interface WholeReply {
   readonly value: Json;
   readonly digest: Digest;
   readonly reply?: Reply;
+  /** Of JSON: the answer as it came. */
+  readonly text?: string;
   /** The very answer, where bytes and characters are the same: a text goes out without another copy. */
   readonly ascii?: string;
 }
@@ -29,16 +31,24 @@ export function replyFromJson(
   try {
     value = parseJson(text);
   } catch (thrown) {
-    const type = contentType.split(';')[0] || 'no content type';
+    const what = notJson(text, contentType);
     throw new GatewayError(
       'upstream',
-      `Provider ${reading.common.target.provider} answered with something that is not JSON (${type}).`,
+      `Provider ${reading.common.target.provider} answered with ${what}.`,
       { cause: thrown },
     );
   }
   // A character of more bytes, or a mark for bytes that are none, would be fewer or stand out.
   const ascii = text.length === bytes.length && !text.includes('\ufffd') ? text : undefined;
-  return { value, digest: reading.attempt.protocol.digestReply(value), ascii };
+  return { value, digest: reading.attempt.protocol.digestReply(value), text, ascii };
+}
+
+function notJson(text: string, contentType: string): string {
+  if (text.trim() === '') return 'an empty body';
+  const type = contentType.split(';')[0] || 'no content type';
+  return type.endsWith('json')
+    ? `broken JSON (${text.length} characters)`
+    : `something that is not JSON (${type})`;
 }
 
 /** The upstream streamed although the request asked for no stream. */
