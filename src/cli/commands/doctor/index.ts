@@ -4,6 +4,7 @@ import type { Codec } from '../../../codecs/codec.ts';
 import type { Config } from '../../../config/config.ts';
 import type { Environment } from '../../../config/environment.ts';
 import { describeProblem } from '../../../config/file/problem.ts';
+import { openFileWithKeys } from '../../../config/open-file.ts';
 import { problemOfServing } from '../../../config/servable.ts';
 import { suggest } from '../../../lib/text/did-you-mean.ts';
 import { type CommandSpec, type Invocation, UsageError } from '../../command.ts';
@@ -94,6 +95,8 @@ async function examine(invocation: Invocation): Promise<readonly Finding[]> {
       : undefined;
   const status = config.source.kind === 'demo' ? 'warn' : 'ok';
   if (config.samples.mode !== 'off') machine.push(checkWritable('samples', config.samples.dir));
+  const open = openFileWithKeys(config);
+  if (open !== undefined) machine.push(finding('config', 'warn', `${config.source.path} ${open}`));
   const certificate = checkCertificate(config.listen, Date.now());
   if (certificate !== undefined) machine.push(certificate);
   const timeoutMs = (invocation.number('timeout') ?? 20) * 1000;
