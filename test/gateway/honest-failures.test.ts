@@ -87,6 +87,31 @@ describe.each(PROTOCOLS)('%s', (protocol) => {
   });
 });
 
+describe.each(PROTOCOLS)('%s', (protocol) => {
+  test.each(['404 page not found', '<html><h1>404 Not Found</h1></html>', ''])(
+    'a 404 that says %j is about base_url, not about the model',
+    async (body) => {
+      for (const client of PROTOCOLS) {
+        const { ask, summaries } = before(protocol, whole(404, body));
+        const { status, text } = await ask(client, false);
+        expect(status).toBe(502);
+        expect(text).toContain('Provider p answered 404 without an error of an API.');
+        expect(text).toContain('base_url');
+        expect(text).not.toContain('model_not_found');
+        expect(summaries[0]!.error?.kind).toBe('upstream');
+        upstream?.stop();
+      }
+    },
+  );
+});
+
+test('a 404 in JSON is the vendor’s word about the model', async () => {
+  const { ask } = before('openai-chat', whole(404, '{"error":{"message":"No model m here."}}'));
+  const { status, text } = await ask('openai-chat', false);
+  expect(status).toBe(404);
+  expect(text).toContain('No model m here.');
+});
+
 test('a relay’s own error with status 200 means what its words and codes mean', async () => {
   const { ask } = before('openai-chat', whole(200, '{"code":1302,"msg":"rate limit reached"}'));
   const { status, text } = await ask('openai-chat', false);
