@@ -35,13 +35,22 @@ export function nearestEndpoint(method: string, path: string): string | undefine
   const parts = partsOf(path);
   // A single part is near to anything.
   if (parts.length < 2) return undefined;
-  const written = `/${parts.join('/')}`.replace(/\/models\/[^:]{1,500}:/, '/models/MODEL:');
+  const written = anyModel(`/${parts.join('/')}`);
   const same = KNOWN_ENDPOINTS.filter((known) => known.startsWith(`${method} `));
   const paths = same.map((known) => known.slice(method.length + 1));
   const found =
     paths.find((known) => written.endsWith(known)) ?? suggest(written, paths.filter(hasTwoParts));
   return found === undefined ? undefined : `${method} ${found}`;
 }
+
+/** The path with MODEL for the name of a model before a method: `/v1beta/models/MODEL:countTokens`. */
+function anyModel(path: string): string {
+  const at = path.indexOf(MODELS);
+  const colon = path.lastIndexOf(':');
+  return at < 0 || colon < at ? path : `${path.slice(0, at)}${MODELS}MODEL${path.slice(colon)}`;
+}
+
+const MODELS = '/models/';
 
 const hasTwoParts = (path: string): boolean => partsOf(path).length > 1;
 

@@ -1,14 +1,10 @@
 /** Reads an answer that is not streamed, or that the client does not want streamed. */
 
 import type { Digest } from '../../codecs/codec.ts';
-import { GatewayError } from '../../conversation/errors.ts';
 import type { StreamEvent } from '../../conversation/events.ts';
 import { ReplyBuilder, replyEvents } from '../../conversation/reply-builder.ts';
 import type { Interceptor } from '../../features/feature.ts';
 import { madeLarge } from '../../lib/loop/large-garbage.ts';
-import { printableLine } from '../../lib/text/printable-text.ts';
-import { redactText } from '../../lib/text/redact.ts';
-import { maskLiterals } from '../../lib/text/secret-literals.ts';
 import { TargetError } from '../../upstream/target-error.ts';
 import { asksForJob } from '../client-request.ts';
 import { type Intercepted, intercept } from '../intercept.ts';
@@ -18,7 +14,7 @@ import { failedAnswer, incompleteAnswerError } from '../stream/open.ts';
 import { endTry, wholeEnd } from '../tries/try-account.ts';
 import type { Outcome, Reading, WholeOutcome } from '../types.ts';
 import { wholeBody } from './whole-body.ts';
-import { replyFromJson, replyFromStream } from './whole-reply.ts';
+import { foreignJson, replyFromJson, replyFromStream } from './whole-reply.ts';
 
 const utf8 = new TextDecoder();
 
@@ -106,23 +102,6 @@ function withPrevious({ attempt, prepared }: Reading, body: Uint8Array | string)
   if (previous === undefined || edit === undefined) return body;
   const text = edit(typeof body === 'string' ? body : utf8.decode(body), previous, 'answer');
   return Buffer.from(text);
-}
-
-const QUOTED_CHARS = 300;
-// Where a secret may begin that a cut at the end of what is quoted would halve.
-const MASKED_CHARS = 4096;
-
-/** JSON that is no answer: often a relay's own error with status 200, whose meaning counts. */
-function foreignJson({ attempt, common }: Reading, text: string): GatewayError {
-  const { protocol, secrets = [] } = attempt;
-  const { kind, code, retryable } = protocol.decodeError(200, text, common.headers);
-  const masked = redactText(maskLiterals(text.slice(0, MASKED_CHARS), secrets)).text;
-  const { provider } = common.target;
-  return new GatewayError(
-    kind,
-    `Provider ${provider} answered with JSON that is no answer in its protocol (${protocol.name}): ${printableLine(masked.trim(), QUOTED_CHARS)}`,
-    { code, retryable, fromUpstream: true },
-  );
 }
 
 const onlyAJob = (provider: string): TargetError =>

@@ -4,7 +4,6 @@ import type { Codec } from '../../../codecs/codec.ts';
 import type { Config } from '../../../config/config.ts';
 import type { Environment } from '../../../config/environment.ts';
 import { describeProblem } from '../../../config/file/problem.ts';
-import { openFileWithKeys } from '../../../config/open-file.ts';
 import { problemOfServing } from '../../../config/servable.ts';
 import { suggest } from '../../../lib/text/did-you-mean.ts';
 import { type CommandSpec, type Invocation, UsageError } from '../../command.ts';
@@ -14,7 +13,13 @@ import { plural, wrap } from '../../terminal.ts';
 import { version } from '../version.ts';
 import { checkEngines } from './engines.ts';
 import { type Finding, finding } from './finding.ts';
-import { checkCertificate, checkOpenFiles, checkPort, checkWritable } from './machine.ts';
+import {
+  checkCertificate,
+  checkConfigFile,
+  checkOpenFiles,
+  checkPort,
+  checkWritable,
+} from './machine.ts';
 import { probeProvider } from './provider.ts';
 
 export const DOCTOR: CommandSpec = {
@@ -95,8 +100,8 @@ async function examine(invocation: Invocation): Promise<readonly Finding[]> {
       : undefined;
   const status = config.source.kind === 'demo' ? 'warn' : 'ok';
   if (config.samples.mode !== 'off') machine.push(checkWritable('samples', config.samples.dir));
-  const open = openFileWithKeys(config);
-  if (open !== undefined) machine.push(finding('config', 'warn', `${config.source.path} ${open}`));
+  const openFile = checkConfigFile(config);
+  if (openFile !== undefined) machine.push(openFile);
   const certificate = checkCertificate(config.listen, Date.now());
   if (certificate !== undefined) machine.push(certificate);
   const timeoutMs = (invocation.number('timeout') ?? 20) * 1000;
