@@ -73,6 +73,7 @@ export function refusedRecord(
   error: GatewayError,
   owner: string,
   address: string | undefined,
+  ms: number,
 ): ExchangeRecord {
   return {
     id,
@@ -82,7 +83,8 @@ export function refusedRecord(
     key: owner,
     status: error.status,
     stream: false,
-    timings: { total: 0 },
+    timings: { total: ms },
+    hops: 0,
     error: told(error),
     aborted: error.status === 499,
   };

@@ -251,16 +251,16 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     trace: telemetry.begin,
     connections,
     address: (request, headers) => addresses.of(request, headers),
-    onRefused: (request, codec, id, error, owner) => {
-      const record = refusedRecord(request, codec, id, error, owner, addresses.of(request));
+    onRefused: (request, codec, id, error, owner, ms) => {
+      const record = refusedRecord(request, codec, id, error, owner, addresses.of(request), ms);
       atTickEnd(new EndedExchange(record, report, telemetry.vendorOf));
     },
   };
   /** The same, under the name of an endpoint. */
   const endpointRefused =
     (name: EndpointName): ReceiveSettings['onRefused'] =>
-    (request, _codec, id, error, owner) =>
-      receiving.onRefused(request, { name }, id, error, owner);
+    (request, _codec, ...refusal) =>
+      receiving.onRefused(request, { name }, ...refusal);
   const received = (handle: Gateway) => receive(receiving, handle);
   const serve = receive(receiving, gateway, { goesOn: true });
   const sockets = new Sockets({

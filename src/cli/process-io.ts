@@ -7,7 +7,13 @@ import type { Io, Output } from './command.ts';
 function output(stream: NodeJS.WriteStream): Output {
   // `hopgate models | head` closes the pipe early; that is no error.
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
+    if (error.code === 'EPIPE') return;
+    // A full disk: what was written is not all there, which the exit code has to say.
+    if (stream !== process.stderr)
+      process.stderr.write(
+        `hopgate: the output cannot be written (${error.code ?? error.message}).\n`,
+      );
+    process.exitCode = 1;
   });
   return {
     write: (text) => {

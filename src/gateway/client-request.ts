@@ -261,7 +261,7 @@ export function checkedModel(model: string): string {
   return model;
 }
 
-/** @throws GatewayError invalid_request: not UTF-8, not JSON, nested too deeply */
+/** @throws GatewayError invalid_request: empty, not UTF-8, not JSON, nested too deeply */
 export function decodeJson(bytes: Uint8Array): Json {
   let text: string;
   try {
@@ -269,12 +269,14 @@ export function decodeJson(bytes: Uint8Array): Json {
   } catch {
     throw invalid('The request body is not valid UTF-8.');
   }
+  if (text.trim() === '') throw invalid('The request body is empty.');
   try {
     return parseJson(text);
   } catch (thrown) {
     if (thrown instanceof RangeError) throw invalid('The request body is nested too deeply.');
     const detail = thrown instanceof Error ? thrown.message : String(thrown);
-    throw invalid(`The request body is not valid JSON: ${detail.slice(0, 200)}`);
+    const reason = detail.replace('JSON Parse error: ', '').slice(0, 200);
+    throw invalid(`The request body is not valid JSON: ${reason}`);
   }
 }
 

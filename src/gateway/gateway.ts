@@ -102,8 +102,8 @@ export function createGateway(options: GatewayOptions): Gateway {
 
       const first = run({ number: 1 });
       // A WebSocket has its own pings, so the status stays open: a later failure can still set it.
-      const signs = request.stream && exchange.lane === undefined;
-      const outcome = signs ? await inTime(first, config.keepAliveMs) : await first;
+      const needsSigns = request.stream && exchange.lane === undefined;
+      const outcome = needsSigns ? await inTime(first, config.keepAliveMs) : await first;
       if (outcome === LATE || outcome.kind === 'stream') {
         const answer = outcome === LATE ? first : outcome;
         return streamResponse(running, answer, { run, keepAliveMs: config.keepAliveMs, onStream });

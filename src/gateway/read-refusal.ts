@@ -42,9 +42,12 @@ export async function readRefusal(
   const sent = new TextDecoder().decode(bytes);
   const text = maskLiterals(sent, secrets);
   const vendors = maskedError(protocol.decodeError(status, text, headers), secrets);
+  const parsed = tryParse(text);
   const meaning = isRedirect(status)
     ? redirected(target.provider, status)
-    : vendorError(target.profile, vendors);
+    : status === 404 && (typeof parsed !== 'object' || parsed === null)
+      ? wrongAddress(target.provider)
+      : vendorError(target.profile, vendors);
   recorded?.end(meaning);
   onText?.(text);
   const remedy = remedyForStatus(status, meaning, headers);
@@ -55,7 +58,7 @@ export async function readRefusal(
   const resetAfter = status === 429 ? resetAfterOf(headers) : undefined;
   const failure: FailedOutcome = { kind: 'failed', error, remedy, target, notes, resetAfter };
   // A redirect stays here: a client that followed it would send its key and its request to that place.
-  const same = protocol === request.protocol && error === vendors && isObject(tryParse(text));
+  const same = protocol === request.protocol && error === vendors && isObject(parsed);
   if (!same || !hasKnownWords(request.protocol, error)) return failure;
   const own = text === sent ? bytes : new TextEncoder().encode(text);
   return { ...failure, raw: { status, headers, body: own } };
@@ -74,6 +77,14 @@ const redirected = (provider: string, status: number): GatewayError =>
   new GatewayError(
     'upstream',
     `Provider ${provider} answered with a redirect (${status}), which is not followed. Its base_url is probably wrong.`,
+  );
+
+/** A page or a plain text is of what stands at that address: an API says in JSON what it does not have. */
+const wrongAddress = (provider: string): GatewayError =>
+  new GatewayError(
+    'upstream',
+    `Provider ${provider} answered 404 without an error of an API. Its base_url is probably wrong, or its protocol.`,
+    { retryable: false },
   );
 
 /** What has come of an error answer when it ends, breaks off, falls silent or takes too long. */

@@ -4,6 +4,7 @@ import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
 import { FlatHeaders } from '../lib/http/headers.ts';
 import { nativeHeaders } from '../lib/http/native-headers.ts';
+import { maskedError } from '../upstream/vendor-error.ts';
 import { errorParts } from './error-response.ts';
 import type { ExchangeSummaryBuilder } from './exchange-summary.ts';
 import { followUps } from './follow-ups.ts';
@@ -82,12 +83,14 @@ export function streamResponse(
 }
 
 function streamEnded(
-  { features, summary }: RunningExchange,
+  { features, summary, secrets }: RunningExchange,
   { pipeline, clientGone, error }: StreamEnd,
   isTold: boolean,
 ): void {
   const digest = pipeline?.digest;
-  summary.end(clientGone ? 499 : 200, digest?.usage, error, digest?.finish);
+  // A vendor's own error event may have gone out as it came: no failure here, but no success either.
+  const said = error ?? (digest?.error && maskedError(digest.error, secrets));
+  summary.end(clientGone ? 499 : 200, digest?.usage, said, digest?.finish);
   if (isTold) return;
   const partial = clientGone || error !== undefined;
   const onAnswer = partial ? features?.onPartialAnswer : features?.onAnswer;

@@ -250,8 +250,8 @@ function bucketOf(step: UsageStep | undefined, names: SpendNames): string {
   if (step === undefined) return '0';
   return { hour: 'start', day: 'start - start % 86400000', month: names.month }[step];
 }
-const mineOf = ({ key }: UsageQuery) => (key === undefined ? '' : ' AND key = $key');
-const valuesOf = ({ key }: UsageQuery): Readonly<Record<string, string>> =>
+const keyCondition = ({ key }: UsageQuery) => (key === undefined ? '' : ' AND key = $key');
+const keyValues = ({ key }: UsageQuery): Readonly<Record<string, string>> =>
   key === undefined ? {} : { key };
 
 async function addTotals(reader: SpendReader, query: UsageQuery, groups: Groups): Promise<void> {
@@ -262,12 +262,12 @@ async function addTotals(reader: SpendReader, query: UsageQuery, groups: Groups)
   const column = labels === undefined ? (by as string) : 'labels';
   // What was taken back leaves groups of nothing.
   const sql = (where: string) =>
-    `SELECT ${column} AS name, ${bucketOf(step, names)} AS bucket, ${SUMS} FROM ${names.totals} WHERE (${where})${mineOf(query)} GROUP BY bucket, ${column} HAVING sum(tries) <> 0`;
+    `SELECT ${column} AS name, ${bucketOf(step, names)} AS bucket, ${SUMS} FROM ${names.totals} WHERE (${where})${keyCondition(query)} GROUP BY bucket, ${column} HAVING sum(tries) <> 0`;
   const largest = step === 'hour' ? HOUR : step === 'day' ? DAY : MONTH;
   const parts = segments(from, to, largest);
   for (const asked of reader.remote ? [parts] : parts.map((part) => [part])) {
     const { where, values } = withinParts(asked);
-    for (const row of await reader.all<Summed>(sql(where), { ...values, ...valuesOf(query) })) {
+    for (const row of await reader.all<Summed>(sql(where), { ...values, ...keyValues(query) })) {
       const { name, bucket } = row;
       groups.add(
         labels === undefined ? String(name) : (labels.get(Number(name)) ?? null),
@@ -307,13 +307,13 @@ async function addSessions(
   const { from, to, step, limit } = query;
   const rests = new Rests();
   const names = JSON.stringify(named ?? (await dearestSessions(reader, query, limit)));
-  const days = `start = $from${mineOf(query)}`;
+  const days = `start = $from${keyCondition(query)}`;
   const bucket = bucketOf(step, reader.names);
   const select = `${bucket} AS bucket, ${SUMS} FROM ${reader.names.sessionTotals} WHERE ${days}`;
   const sql = `SELECT session AS name, ${select} AND session IN ${reader.names.names} GROUP BY session, bucket HAVING sum(tries) <> 0`;
   const all = `SELECT ${select} GROUP BY bucket`;
   for (let day = from; day < to; day += DAY_MS) {
-    const values = { from: day, ...valuesOf(query) };
+    const values = { from: day, ...keyValues(query) };
     const rows = await reader.all<Summed>(sql, { ...values, names });
     for (const row of rows) groups.add(String(row.name), row.bucket, row);
     await rests.rest();
@@ -335,13 +335,13 @@ async function dearestSessions(
   const rests = new Rests();
   type Candidate = { readonly name: string; readonly cost: number; readonly tries: number };
   const candidates = new Map<string, { cost: number; tries: number }>();
-  const sql = `SELECT session AS name, ${sum('cost')} AS cost, ${sum('tries')} AS tries FROM ${reader.names.sessionTotals} WHERE start = $from${mineOf(query)} GROUP BY session ORDER BY 2 DESC, 3 DESC LIMIT $most`;
+  const sql = `SELECT session AS name, ${sum('cost')} AS cost, ${sum('tries')} AS tries FROM ${reader.names.sessionTotals} WHERE start = $from${keyCondition(query)} GROUP BY session ORDER BY 2 DESC, 3 DESC LIMIT $most`;
   const most = Math.max(limit, SESSIONS_OF_A_DAY);
   for (let from = query.from; from < query.to; from += DAY_MS) {
     for (const { name, cost, tries } of await reader.all<Candidate>(sql, {
       from,
       most,
-      ...valuesOf(query),
+      ...keyValues(query),
     })) {
       const known = candidates.get(name);
       if (known === undefined) candidates.set(name, { cost, tries });

@@ -1,6 +1,7 @@
 /** The known endpoints by path, for the text and the shape of 404 answers. */
 
 import { ENDPOINTS } from '../endpoints/endpoint.ts';
+import { suggest } from '../lib/text/did-you-mean.ts';
 
 /** A route as a router declares it: `:x` stands for one part, `*` for any rest. */
 export interface Route {
@@ -28,6 +29,30 @@ export const KNOWN_ENDPOINTS: readonly string[] = [
   'GET /docs',
   'GET /ui',
 ];
+
+/** The endpoint that was probably meant: one with something in front of its path, or with a slip in it. */
+export function nearestEndpoint(method: string, path: string): string | undefined {
+  const parts = partsOf(path);
+  // A single part is near to anything.
+  if (parts.length < 2) return undefined;
+  const written = anyModel(`/${parts.join('/')}`);
+  const same = KNOWN_ENDPOINTS.filter((known) => known.startsWith(`${method} `));
+  const paths = same.map((known) => known.slice(method.length + 1));
+  const found =
+    paths.find((known) => written.endsWith(known)) ?? suggest(written, paths.filter(hasTwoParts));
+  return found === undefined ? undefined : `${method} ${found}`;
+}
+
+/** The path with MODEL for the name of a model before a method: `/v1beta/models/MODEL:countTokens`. */
+function anyModel(path: string): string {
+  const at = path.indexOf(MODELS);
+  const colon = path.lastIndexOf(':');
+  return at < 0 || colon < at ? path : `${path.slice(0, at)}${MODELS}MODEL${path.slice(colon)}`;
+}
+
+const MODELS = '/models/';
+
+const hasTwoParts = (path: string): boolean => partsOf(path).length > 1;
 
 // Endpoints of a vendor that are refused with a message, and paths of the page's API: no method helps.
 const NO_METHODS = /^\/(?:v1\/conversations(?:\/|$)|ui\/.)/;

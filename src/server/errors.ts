@@ -8,7 +8,7 @@ import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import { requestId } from '../lib/text/ids.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 import type { Access } from './auth.ts';
-import { apiOf, KNOWN_ENDPOINTS, methodsAt, type Route } from './endpoints.ts';
+import { apiOf, KNOWN_ENDPOINTS, methodsAt, nearestEndpoint, type Route } from './endpoints.ts';
 import { localUrl, pathOf } from './request-path.ts';
 
 export interface ErrorResponsesOptions {
@@ -127,7 +127,9 @@ export class ErrorResponses {
       answer.headers.set('allow', allowed.join(', '));
       return answer;
     }
-    const message = `There is nothing at ${method} ${shown}. This gateway has ${KNOWN_ENDPOINTS.join(', ')}.`;
+    const near = nearestEndpoint(method, path);
+    const meant = near === undefined ? '' : ` Did you mean ${near}?`;
+    const message = `There is nothing at ${method} ${shown}.${meant} This gateway has ${KNOWN_ENDPOINTS.join(', ')}.`;
     // Messages has no codes: there it stands among the details.
     const code = 'unknown_path';
     const error = new GatewayError('not_found', message, { code, details: { code } });

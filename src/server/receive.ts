@@ -24,13 +24,14 @@ export interface ReceiveSettings {
   readonly trace?: (headers: ReadonlyHeaders) => ExchangeTrace | undefined;
   /** The address of the client, as far as it is asked for; left out: it never is. */
   readonly address?: (request: Request, headers: ReadonlyHeaders) => string | undefined;
-  /** A request did not become an exchange. `owner` as of an exchange, '' where it is not known. */
+  /** A request did not become an exchange, after `ms`. `owner` as of an exchange, '' where it is not known. */
   readonly onRefused: (
     request: Request,
     codec: { readonly name: EntryName },
     id: string,
     error: GatewayError,
     owner: string,
+    ms: number,
   ) => void;
 }
 
@@ -111,7 +112,7 @@ export function receive(
       connections.ended(held);
       connections.resting(request);
       const error = errorOf(thrown, request.signal.aborted, reading);
-      options.onRefused(request, protocol, id, error, principal.id);
+      options.onRefused(request, protocol, id, error, principal.id, performance.now() - started);
       return errorResponse(protocol, error, {
         requestId: id,
         target: undefined,

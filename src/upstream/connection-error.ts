@@ -9,7 +9,10 @@ import { NoDescriptor, TargetError } from './target-error.ts';
 const UNREACHED =
   /^(?:ECONNREFUSED|ENOTFOUND|EAI_|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ConnectionRefused|FailedToOpenSocket|DNS|CERT_|UNABLE_TO|DEPTH_|SELF_SIGNED|ERR_TLS)/;
 
-/** A failure to connect, in words that name the provider but no URL (which may hold a key). */
+// It was reached, and hung up.
+const CLOSED: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE']);
+
+/** A failure before an answer, in words that name the provider but no URL (which may hold a key). */
 export function connectionError(provider: string, thrown: unknown): GatewayError {
   const cause = { cause: thrown };
   if (thrown instanceof NotConnected) {
@@ -30,7 +33,11 @@ export function connectionError(provider: string, thrown: unknown): GatewayError
   }
   const code = (thrown as { code?: unknown } | null)?.code;
   const known = typeof code === 'string' ? code : undefined;
-  const words = `Provider ${provider} could not be reached (${known ?? 'no connection'}).`;
+  const what =
+    known !== undefined && CLOSED.has(known)
+      ? 'closed the connection before it answered'
+      : 'could not be reached';
+  const words = `Provider ${provider} ${what} (${known ?? 'no connection'}).`;
   return known !== undefined && UNREACHED.test(known)
     ? new TargetError('elsewhere', 'upstream', words, cause)
     : new GatewayError('upstream', words, cause);

@@ -8,11 +8,12 @@ import { createLog } from '../../src/telemetry/log.ts';
 import { refusedKeys } from '../../src/upstream/refused-keys.ts';
 import { PROTOCOLS } from '../gateway/scripted.ts';
 
-function lineOf(error: GatewayError): Record<string, unknown> {
+function lineOf(error: GatewayError, ms = 0): Record<string, unknown> {
   const lines: string[] = [];
   const log = createLog({ format: 'json', write: (line) => lines.push(line) });
   const request = new Request('http://gateway.test/v1/messages');
-  logExchange(log, refusedRecord(request, PROTOCOLS['openai-chat'], 'req_1', error, '', undefined));
+  const protocol = PROTOCOLS['openai-chat'];
+  logExchange(log, refusedRecord(request, protocol, 'req_1', error, '', undefined, ms));
   return JSON.parse(lines[0]!);
 }
 
@@ -66,4 +67,9 @@ test('a refused key is logged once a minute, each by itself', () => {
     'a key-000001 401',
     'a key-000002 401',
   ]);
+});
+
+test('a request that did not become an exchange has the time that it took, and no hop', () => {
+  const line = lineOf(new GatewayError('too_large', 'Too much.'), 1234.5);
+  expect(line).toMatchObject({ status: 413, timings: { total: 1234.5 }, hops: 0 });
 });

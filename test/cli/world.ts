@@ -52,7 +52,7 @@ export function createWorld(): World {
     write(path, content) {
       const file = join(home, path);
       mkdirSync(dirname(file), { recursive: true });
-      writeFileSync(file, content);
+      writeFileSync(file, content, { mode: 0o600 });
       return file;
     },
     remove: () => rmSync(home, { recursive: true, force: true }),

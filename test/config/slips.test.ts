@@ -209,3 +209,48 @@ describe('what serve refuses', () => {
     },
   );
 });
+
+describe('an amount with a unit says the number to write', () => {
+  test.each([
+    ['timeouts: { idle: 5 minutes }', 'must be a number, not text: write 300 (seconds)'],
+    ['timeouts: { connect: 10000ms }', 'must be a number, not text: write 10 (seconds)'],
+    ['timeouts: { total: 1hour }', 'must be a number, not text: write 3600 (seconds)'],
+    ['keep_alive: "15"', 'must be a number, not text: write 15 (seconds)'],
+    ['limits: { body_bytes: 50MB }', 'must be a whole number, not text: write 52428800 (bytes)'],
+    ['limits: { body_bytes: 1 GiB }', 'must be a whole number, not text: write 1073741824 (bytes)'],
+    ['workers: "2"', 'must be a whole number, not text: write 2'],
+    ['timeouts: { idle: soon }', 'must be a number, not text: it counts seconds'],
+    ['timeouts: { idle: 5 MB }', 'must be a number, not text: it counts seconds'],
+    ['workers: two', 'must be a whole number, not text'],
+  ])('%s', (line, message) => {
+    const [first, ...more] = bad(`${PROVIDER}${line}\n`);
+    expect(first!.message).toBe(message);
+    expect(more).toEqual([]);
+  });
+
+  test('a text from a variable is not repeated', () => {
+    const [first] = reports(`${PROVIDER}timeouts: { idle: "\${IDLE}" }\n`, { IDLE: '77 minutes' });
+    expect(first).toEndWith('must be a number, not text: it counts seconds');
+  });
+});
+
+describe('a base_url that is the address of an endpoint', () => {
+  const of = (url: string) =>
+    reports(`providers: { p: { protocol: openai-chat, base_url: "${url}", models: [m] } }\n`);
+
+  test.each([
+    ['http://127.0.0.1:1/v1/chat/completions', 'http://127.0.0.1:1/v1'],
+    ['http://127.0.0.1:1/v1/chat/completions/', 'http://127.0.0.1:1/v1'],
+    ['http://127.0.0.1:1/v1/responses', 'http://127.0.0.1:1/v1'],
+    ['http://127.0.0.1:1/v1/messages', 'http://127.0.0.1:1'],
+    ['http://127.0.0.1:1/v1beta/models/m:generateContent', 'http://127.0.0.1:1/v1beta'],
+  ])('%s is %s', (url, meant) => {
+    expect(of(url)).toHaveLength(1);
+    expect(of(url)[0]).toContain(`did you mean "${meant}"?`);
+  });
+
+  test.each(['http://127.0.0.1:1/v1', 'http://127.0.0.1:1/chat', 'http://127.0.0.1:1/my/messages'])(
+    '%s is none',
+    (url) => expect(of(url)).toEqual([]),
+  );
+});

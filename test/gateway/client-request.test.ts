@@ -79,3 +79,12 @@ describe('what is asked', () => {
     expect(refusal(bytes(deep)).status).toBe(400);
   });
 });
+
+test.each([
+  ['', 'The request body is empty.'],
+  [' \r\n', 'The request body is empty.'],
+  ['{"model":', 'The request body is not valid JSON: Unexpected EOF'],
+  ["{'model':1}", "The request body is not valid JSON: Single quotes (') are not allowed in JSON"],
+])('the body %j is refused in plain words', (body, words) => {
+  expect(refusal(bytes(body)).message).toBe(words);
+});

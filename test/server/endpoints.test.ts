@@ -1,7 +1,7 @@
 /** Paths and their protocols: the error of a wrong one, and mistakes that are corrected. */
 
 import { describe, expect, test } from 'bun:test';
-import { apiOf, methodsAt } from '../../src/server/endpoints.ts';
+import { apiOf, methodsAt, nearestEndpoint } from '../../src/server/endpoints.ts';
 import { localUrl, mendedPath, pathOf, targetOf } from '../../src/server/request-path.ts';
 import { ALL_ROUTES } from './all-routes.ts';
 
@@ -60,4 +60,28 @@ test.each([
   ['/v1/embeddingsx', undefined],
 ])('whose API %s is part of', (path, api) => {
   expect(apiOf(path)).toBe(api as 'openai');
+});
+
+test.each([
+  ['POST', '/v1/message', 'POST /v1/messages'],
+  ['POST', '/v1/chat/completion', 'POST /v1/chat/completions'],
+  ['POST', '/v1/CHAT/completions', 'POST /v1/chat/completions'],
+  ['POST', '/anthropic/v1/messages', 'POST /v1/messages'],
+  ['POST', '/openai/v1/chat/completions', 'POST /v1/chat/completions'],
+  ['POST', '/v1/messages/count_token', 'POST /v1/messages/count_tokens'],
+  [
+    'POST',
+    '/v1/v1beta/models/org/name:generateContent',
+    'POST /v1beta/models/MODEL:generateContent',
+  ],
+  ['GET', '/v1/model', 'GET /v1/models'],
+  ['GET', '/health/target', 'GET /health/targets'],
+  ['POST', '/api/chat', undefined],
+  ['POST', '/v1/', undefined],
+  ['GET', '/', undefined],
+  ['POST', '/wp-login.php', undefined],
+  ['DELETE', '/v1/message', undefined],
+  ['POST', `/${'x/'.repeat(50_000)}`, undefined],
+])('%s %s was meant as %s', (method, path, meant) => {
+  expect(nearestEndpoint(method, path)).toBe(meant);
 });

@@ -15,6 +15,7 @@ const reached: Gateway = async () => new Response('reached');
 /** Serves with `handle`, and keeps what was refused. */
 function door(handle: Gateway = reached) {
   const refused: GatewayError[] = [];
+  const took: number[] = [];
   const serve = receive(
     {
       access: () => () => ({ ...WITHOUT_KEY, id: 'ann' }),
@@ -25,11 +26,14 @@ function door(handle: Gateway = reached) {
         unfinishedBytes: 0,
         runningBytes: 0,
       }),
-      onRefused: (_request, _protocol, _id, error) => refused.push(error),
+      onRefused: (_request, _protocol, _id, error, _owner, ms) => {
+        refused.push(error);
+        took.push(ms);
+      },
     },
     handle,
   );
-  return { refused, serve: (request: Request) => serve(request, openaiChat) };
+  return { refused, took, serve: (request: Request) => serve(request, openaiChat) };
 }
 
 const servers: Bun.Server<undefined>[] = [];
@@ -39,7 +43,7 @@ afterAll(async () => {
 
 /** The same behind a socket; `begun`: requests that have come so far. */
 function listening(handle?: Gateway) {
-  const { refused, serve } = door(handle);
+  const { refused, took, serve } = door(handle);
   let begun = 0;
   const server = Bun.serve({
     hostname: '127.0.0.1',
@@ -50,7 +54,7 @@ function listening(handle?: Gateway) {
     },
   });
   servers.push(server);
-  return { refused, server, begun: () => begun };
+  return { refused, took, server, begun: () => begun };
 }
 
 const head = (length: string) => `POST / HTTP/1.1\r\nhost: x\r\n${length}\r\n\r\n`;
@@ -75,6 +79,15 @@ describe('a body that breaks off', () => {
     const socket = await send(open, bytes);
     socket.destroy();
     expect(await until(() => open.refused[0])).toMatchObject(gone);
+  });
+
+  test('has the time for which it was waited for', async () => {
+    const open = listening();
+    const socket = await send(open, `${head('content-length: 50')}{"mod`);
+    await Bun.sleep(60);
+    socket.destroy();
+    await until(() => open.refused[0]);
+    expect(open.took[0]).toBeGreaterThan(50);
   });
 
   test('by chunks that are none is no failure of this gateway', async () => {

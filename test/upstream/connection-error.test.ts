@@ -1,4 +1,4 @@
-/** What is said of an upstream that could not be reached. */
+/** What is said of an upstream that could not be reached, or hung up before it answered. */
 
 import { expect, test } from 'bun:test';
 import { remedyForError } from '../../src/upstream/classify.ts';
@@ -9,13 +9,14 @@ import { MalformedReply } from '../../src/upstream/http1/response-parser.ts';
 const failure = (code: string) => Object.assign(new Error('http://secret.test'), { code });
 
 test.each([
-  ['ECONNREFUSED', 'elsewhere'],
-  ['ENOTFOUND', 'elsewhere'],
-  ['SELF_SIGNED_CERT_IN_CHAIN', 'elsewhere'],
-  ['ECONNRESET', 'again'],
-] as const)('%s → %s', (code, remedy) => {
+  ['ECONNREFUSED', 'elsewhere', 'could not be reached'],
+  ['ENOTFOUND', 'elsewhere', 'could not be reached'],
+  ['SELF_SIGNED_CERT_IN_CHAIN', 'elsewhere', 'could not be reached'],
+  ['ECONNRESET', 'again', 'closed the connection before it answered'],
+  ['EPIPE', 'again', 'closed the connection before it answered'],
+] as const)('%s → %s, %s', (code, remedy, what) => {
   const error = connectionError('p', failure(code));
-  expect(error.message).toBe(`Provider p could not be reached (${code}).`);
+  expect(error.message).toBe(`Provider p ${what} (${code}).`);
   expect(remedyForError(error)).toBe(remedy);
 });
 

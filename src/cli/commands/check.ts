@@ -1,6 +1,7 @@
 /** `hopgate check`: says whether the configuration can be used, and if not, where and why not. */
 
 import type { LoadResult } from '../../config/load.ts';
+import { openFileWithKeys } from '../../config/open-file.ts';
 import { jsonSchema } from '../../config/sections/index.ts';
 import { problemOfServing } from '../../config/servable.ts';
 import type { CommandSpec, Invocation } from '../command.ts';
@@ -69,7 +70,9 @@ async function runCheck(invocation: Invocation): Promise<number> {
 function servable(loaded: LoadResult & { readonly ok: true }): LoadResult {
   const { config } = loaded;
   const { problem, warnings } = problemOfServing(config, loaded.warnings);
+  const open = openFileWithKeys(config);
+  const opened = open === undefined ? [] : [{ path: '', line: 0, column: 0, message: open }];
   return problem === undefined
-    ? loaded
+    ? { ...loaded, warnings: [...warnings, ...opened] }
     : { ok: false, problems: [problem], warnings, file: config.source.path };
 }

@@ -4,7 +4,7 @@ import { GatewayError } from '../../conversation/errors.ts';
 import { usdText } from '../../lib/text/usd.ts';
 import { readRowsQuery, spendCsv } from '../../money/rows.ts';
 import { readUsageQuery, type UsageGroup, usageBy, usageJson } from '../../money/usage.ts';
-import type { CommandSpec, Invocation } from '../command.ts';
+import { type CommandSpec, type Invocation, UsageError } from '../command.ts';
 import { jsonOption } from '../shared-options.ts';
 import { openSpend } from '../spend-to-read.ts';
 import { fittingTable } from '../terminal.ts';
@@ -54,6 +54,21 @@ export const USAGE: CommandSpec = {
   run: runUsage,
 };
 
+/** Parameters of the API that are options here; the names of the others are the same. */
+const OPTIONS: Readonly<Record<string, string>> = { from: 'since', to: 'until' };
+
+/** What `read` refuses, in the names of the options. */
+function asOptions<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (thrown) {
+    if (!(thrown instanceof GatewayError)) throw thrown;
+    throw new UsageError(
+      thrown.message.replace(/'(\w{1,20})'/g, (_, name: string) => `--${OPTIONS[name] ?? name}`),
+    );
+  }
+}
+
 async function runUsage(invocation: Invocation): Promise<number> {
   const { text, flag, io, out, err } = invocation;
   const parameters: Readonly<Record<string, string | undefined>> = {
@@ -64,7 +79,7 @@ async function runUsage(invocation: Invocation): Promise<number> {
     key: text('key'),
   };
   const now = Date.now();
-  const query = readUsageQuery((name) => parameters[name], now);
+  const query = asOptions(() => readUsageQuery((name) => parameters[name], now));
   const reader = await openSpend(invocation);
   if (typeof reader === 'number') return reader;
   try {

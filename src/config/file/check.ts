@@ -2,6 +2,7 @@
 
 import { isLoopback } from '../../lib/http/local-address.ts';
 import { put } from '../../lib/json/json-members.ts';
+import { amountIn, type Unit } from '../../lib/text/amounts.ts';
 import { isDay } from '../../lib/text/calendar-day.ts';
 import { suggest } from '../../lib/text/did-you-mean.ts';
 import { type Issue, MAX_PROBLEMS, type Path } from './problem.ts';
@@ -29,6 +30,8 @@ export interface Schema {
   readonly 'x-meant'?: string;
   /** The text has the form of a date, and must be a day of the calendar. */
   readonly 'x-date'?: boolean;
+  /** What the number counts. */
+  readonly 'x-unit'?: 'seconds';
   /** The text is a URL, or the beginning of URLs, which has no query of its own. */
   readonly 'x-url'?: 'whole' | 'base';
 }
@@ -137,7 +140,8 @@ export function check(root: Schema, value: unknown, from: ReadonlySet<string>): 
     const referenced = typeof node === 'string' && from.has(JSON.stringify(path));
     const value = referenced && /^-?\d+(\.\d+)?$/.test(node) ? Number(node) : node;
     if (typeof value !== 'number' || !Number.isFinite(value)) {
-      return report(path, mismatch(schema, node));
+      const written = typeof node === 'string' && !referenced ? node : '';
+      return report(path, mismatch(schema, node) + whatToWrite(written, unitOf(schema, path)));
     }
     if (schema.type === 'integer' && !Number.isInteger(value)) {
       return report(path, 'must be a whole number');
@@ -163,6 +167,20 @@ export function check(root: Schema, value: unknown, from: ReadonlySet<string>): 
   };
 
   return { value: walk(root, value, []), problems };
+}
+
+/** What a number counts: it stands in the schema, or at the end of the key. */
+function unitOf(schema: Schema, path: Path): Unit | undefined {
+  const key = path.at(-1);
+  if (typeof key === 'string' && key.endsWith('bytes')) return 'bytes';
+  return schema['x-unit'];
+}
+
+/** `: write 300 (seconds)` for "5 minutes". */
+function whatToWrite(written: string, unit: Unit | undefined): string {
+  const meant = amountIn(written, unit);
+  if (meant === undefined) return unit === undefined ? '' : `: it counts ${unit}`;
+  return `: write ${meant}${unit === undefined ? '' : ` (${unit})`}`;
 }
 
 /** A text in the form that was probably meant, where that fits the pattern. */

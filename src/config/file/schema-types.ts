@@ -42,7 +42,7 @@ export function closed<P extends Record<string, TSchema>>(properties: P, descrip
 
 /** Seconds, fractions allowed; 0 = no limit where the description says so. */
 export const seconds = (description: string) =>
-  Type.Number({ minimum: 0, maximum: 2_000_000, description });
+  Type.Number({ minimum: 0, maximum: 2_000_000, 'x-unit': 'seconds', description });
 
 /** The value of {@link seconds} in whole milliseconds. */
 export const ms = (value: number) => Math.round(value * 1000);

@@ -250,6 +250,14 @@ function resolveProvider(
   if (platformName !== undefined && platform === undefined) return undefined;
   const baseUrl = baseUrlOf(own.base_url ?? endpoint?.baseUrl, protocol, platform);
   if (baseUrl === undefined) findings.problems.push(missing(path, 'base_url', name, preset));
+  const base = baseOf(own.base_url);
+  if (base !== undefined) {
+    findings.warnings.push({
+      path: [...path, 'base_url'],
+      message: 'is the address of an endpoint: requests would go to a path behind it',
+      suggestion: base,
+    });
+  }
   const profileName = own.profile ?? endpoint?.profile ?? preset?.profile ?? 'none';
   const profile = profileNamed(profileName, profiles, [...path, 'profile'], findings);
   if (protocol === undefined || baseUrl === undefined) return undefined;
@@ -312,6 +320,14 @@ export const USUAL_AUTH: Readonly<Record<ProtocolName, AuthStyle>> = {
   'anthropic-messages': 'x-api-key',
   'google-gemini': 'x-goog-api-key',
 };
+
+/** What stands before the path of an endpoint, which the gateway itself adds; undefined: no such path is there. */
+function baseOf(written: string | undefined): string | undefined {
+  const endpoint =
+    /\/(?:chat\/completions|responses|v1\/messages|models\/[^/]{1,200}:\w{1,40})\/?$/;
+  const found = written === undefined ? null : endpoint.exec(written);
+  return found === null ? undefined : found.input.slice(0, found.index);
+}
 
 function missing(path: Path, key: string, name: string, preset?: Preset): Issue {
   // With an address of its own, a provider's name chooses no preset.

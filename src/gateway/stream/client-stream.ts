@@ -99,6 +99,8 @@ class ClientStream implements WritingStream, ChunkSink, ActivitySource {
     const keep = startIdleTimer(keepAliveMs, ping, this);
     this.#keepAlive = keep;
     try {
+      // The client has waited for as long as it may go without a sign of life.
+      if (coming instanceof Promise) ping();
       const opened = coming instanceof Promise ? await coming : coming;
       if (opened instanceof GatewayError) {
         await this.#fail(early.fail(opened), opened);

@@ -14,7 +14,7 @@ import { failedAnswer, incompleteAnswerError } from '../stream/open.ts';
 import { endTry, wholeEnd } from '../tries/try-account.ts';
 import type { Outcome, Reading, WholeOutcome } from '../types.ts';
 import { wholeBody } from './whole-body.ts';
-import { replyFromJson, replyFromStream } from './whole-reply.ts';
+import { foreignJson, replyFromJson, replyFromStream } from './whole-reply.ts';
 
 const utf8 = new TextDecoder();
 
@@ -62,7 +62,12 @@ function read(
     const asked = digest.pending === 'background' || asksForJob(request);
     return direct && asked ? asIs : failedAnswer(onlyAJob(provider), reading);
   }
-  const error = digest.error ?? incompleteAnswerError(sound, provider);
+  const foreign = streamed || digest.complete || digest.semantic ? undefined : whole.text;
+  const error =
+    digest.error ??
+    (foreign === undefined
+      ? incompleteAnswerError(sound, provider)
+      : foreignJson(reading, foreign));
   if (error !== undefined) return failedAnswer(error, reading);
   if (direct && prepared.interceptors.length === 0) return asIs;
   if (direct && isIgnored(prepared.interceptors, digest)) return asIs;

@@ -7,6 +7,9 @@ import { ReplyBuilder } from '../../conversation/reply-builder.ts';
 import type { Block } from '../../conversation/types.ts';
 import { SseParser } from '../../lib/bytes/sse.ts';
 import { type Json, parseJson } from '../../lib/json/json.ts';
+import { printableLine } from '../../lib/text/printable-text.ts';
+import { redactText } from '../../lib/text/redact.ts';
+import { maskLiterals } from '../../lib/text/secret-literals.ts';
 import type { Reading } from '../types.ts';
 
 const utf8 = new TextDecoder();
@@ -15,6 +18,8 @@ export interface WholeReply {
   readonly value: Json;
   readonly digest: Digest;
   readonly reply?: Reply;
+  /** Of JSON: the answer as it came. */
+  readonly text?: string;
   /** The very answer, where bytes and characters are the same: a text goes out without another copy. */
   readonly ascii?: string;
 }
@@ -29,16 +34,41 @@ export function replyFromJson(
   try {
     value = parseJson(text);
   } catch (thrown) {
-    const type = contentType.split(';')[0] || 'no content type';
+    const what = notJson(text, contentType);
     throw new GatewayError(
       'upstream',
-      `Provider ${reading.common.target.provider} answered with something that is not JSON (${type}).`,
+      `Provider ${reading.common.target.provider} answered with ${what}.`,
       { cause: thrown },
     );
   }
   // A character of more bytes, or a mark for bytes that are none, would be fewer or stand out.
   const ascii = text.length === bytes.length && !text.includes('\ufffd') ? text : undefined;
-  return { value, digest: reading.attempt.protocol.digestReply(value), ascii };
+  return { value, digest: reading.attempt.protocol.digestReply(value), text, ascii };
+}
+
+function notJson(text: string, contentType: string): string {
+  if (text.trim() === '') return 'an empty body';
+  const type = contentType.split(';')[0] || 'no content type';
+  return type.endsWith('json')
+    ? `broken JSON (${text.length} characters)`
+    : `something that is not JSON (${type})`;
+}
+
+const QUOTED_CHARS = 300;
+// Where a secret may begin that a cut at the end of what is quoted would halve.
+const MASKED_CHARS = 4096;
+
+/** JSON that is no answer: often a relay's own error with status 200, whose meaning counts. */
+export function foreignJson({ attempt, common }: Reading, text: string): GatewayError {
+  const { protocol, secrets = [] } = attempt;
+  const { kind, code, retryable } = protocol.decodeError(200, text, common.headers);
+  const masked = redactText(maskLiterals(text.slice(0, MASKED_CHARS), secrets)).text;
+  const { provider } = common.target;
+  return new GatewayError(
+    kind,
+    `Provider ${provider} answered with JSON that is no answer in its protocol (${protocol.name}): ${printableLine(masked.trim(), QUOTED_CHARS)}`,
+    { code, retryable, fromUpstream: true },
+  );
 }
 
 /** The upstream streamed although the request asked for no stream. */

@@ -297,7 +297,7 @@ export class LocalLimits implements OwnLimits {
         period.held += amount;
         period.open++;
         period.lastUse = now;
-        if (period.used > period.drawn) this.#late(period, state);
+        if (period.used > period.drawn) this.#noteOverdrawn(period, state);
         holds.push(period);
       }
     }
@@ -321,7 +321,7 @@ export class LocalLimits implements OwnLimits {
     period.spent = Math.min(ALL_UNITS - period.held, period.spent + used);
     period.lastUse = now;
     if (this.#bank !== undefined) {
-      if (period.used > period.drawn) this.#late(period, state);
+      if (period.used > period.drawn) this.#noteOverdrawn(period, state);
       else this.#unsaved.set(period, state);
     }
     const { law } = state;
@@ -348,7 +348,8 @@ export class LocalLimits implements OwnLimits {
     return this.#clock.monotonic();
   }
 
-  #late(period: Period, state: WindowState): void {
+  /** More is used than was drawn: it has to be written down soon. */
+  #noteOverdrawn(period: Period, state: WindowState): void {
     if (this.#bank === undefined) return;
     this.#unsaved.set(period, state);
     this.#onUnsaved?.();
@@ -379,8 +380,8 @@ class LocalTicket implements Ticket {
   readonly #charges: readonly Charge[];
   readonly #states: readonly State[];
   readonly #holds: readonly Hold[];
-  #engine: LocalLimits | undefined;
-  readonly #read: LocalLimits;
+  readonly #engine: LocalLimits;
+  #settled = false;
 
   constructor(
     charges: readonly Charge[],
@@ -392,13 +393,12 @@ class LocalTicket implements Ticket {
     this.#states = states;
     this.#holds = holds;
     this.#engine = engine;
-    this.#read = engine;
   }
 
   settle(used: readonly number[]): void {
+    if (this.#settled) return;
+    this.#settled = true;
     const engine = this.#engine;
-    if (engine === undefined) return;
-    this.#engine = undefined;
     const { now } = engine;
     for (let i = 0; i < this.#states.length; i++) {
       const { amount } = this.#charges[i]!;
@@ -411,7 +411,7 @@ class LocalTicket implements Ticket {
   }
 
   standings(count?: number): readonly Standing[] {
-    return this.#read.standingsNow(this.#states, count);
+    return this.#engine.standingsNow(this.#states, count);
   }
 }
 

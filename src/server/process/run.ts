@@ -312,6 +312,12 @@ function whenStopped(log: Log, isWorker: boolean, stop: () => Promise<void>): Pr
   });
 }
 
+/** A problem with the file as a whole has no place in it. */
+const withPosition = (problem: Problem) =>
+  problem.line === 0
+    ? withoutPosition(problem)
+    : `${problem.line}:${problem.column} ${withoutPosition(problem)}`;
+
 /** A problem as `check` words it, without its line and column. */
 const withoutPosition = (problem: Problem) => describeProblem({ ...problem, line: 0, column: 0 });
 
@@ -328,7 +334,7 @@ function logReload(log: Log, result: ReloadResult): void {
     'config.rejected',
     {
       file: result.file,
-      problems: result.problems.map((one) => `${one.line}:${one.column} ${withoutPosition(one)}`),
+      problems: result.problems.map(withPosition),
       kept: 'the configuration that was in force stays in force',
     },
     'error',

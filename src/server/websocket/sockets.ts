@@ -112,9 +112,10 @@ export class Sockets {
   /** Answers the upgrade. Undefined: the connection is a socket now. Never throws. */
   async upgrade(request: Request, codec: Codec): Promise<Response | undefined> {
     const { limits, access, onRefused } = this.#options;
+    const started = performance.now();
     const refuse = (error: GatewayError) => {
       const id = requestId();
-      onRefused(request, codec, id, error, '');
+      onRefused(request, codec, id, error, '', performance.now() - started);
       return errorResponse(codec, error, { requestId: id, target: undefined, notes: undefined });
     };
     try {

@@ -165,3 +165,14 @@ describe.skipIf(!HAS_POSTGRES)('with a shared database', () => {
     }
   }, 60_000);
 });
+
+test.each([
+  [['--since', 'yesterdayish'], '--since must be a time'],
+  [['--until', 'soon'], '--until must be a time'],
+  [['--since', '1h', '--until', '2h'], '--until must be after --since.'],
+  [['--by', 'colour'], '--by must be key'],
+])('%p is refused in the words of the command line', async (more, words) => {
+  const { code, err } = await world.run(['usage', ...more]);
+  expect(code).toBe(2);
+  expect(err).toContain(words);
+});

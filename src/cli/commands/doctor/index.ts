@@ -13,7 +13,13 @@ import { plural, wrap } from '../../terminal.ts';
 import { version } from '../version.ts';
 import { checkEngines } from './engines.ts';
 import { type Finding, finding } from './finding.ts';
-import { checkCertificate, checkOpenFiles, checkPort, checkWritable } from './machine.ts';
+import {
+  checkCertificate,
+  checkConfigFile,
+  checkOpenFiles,
+  checkPort,
+  checkWritable,
+} from './machine.ts';
 import { probeProvider } from './provider.ts';
 
 export const DOCTOR: CommandSpec = {
@@ -94,6 +100,8 @@ async function examine(invocation: Invocation): Promise<readonly Finding[]> {
       : undefined;
   const status = config.source.kind === 'demo' ? 'warn' : 'ok';
   if (config.samples.mode !== 'off') machine.push(checkWritable('samples', config.samples.dir));
+  const openFile = checkConfigFile(config);
+  if (openFile !== undefined) machine.push(openFile);
   const certificate = checkCertificate(config.listen, Date.now());
   if (certificate !== undefined) machine.push(certificate);
   const timeoutMs = (invocation.number('timeout') ?? 20) * 1000;

@@ -11,6 +11,8 @@ import {
 } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname } from 'node:path';
+import type { Config } from '../../../config/config.ts';
+import { openFileWithKeys } from '../../../config/open-file.ts';
 import type { Listen } from '../../../config/sections/listen.ts';
 import {
   endsSoon,
@@ -90,6 +92,14 @@ export function checkCertificate({ tls }: Listen, now: number): Finding | undefi
     );
   }
   return finding('tls', 'ok', `the certificate is for ${names}, until ${until}`);
+}
+
+/** A configuration file that shows its keys to other users; undefined: there is none, or it does not. */
+export function checkConfigFile(config: Config): Finding | undefined {
+  const words = openFileWithKeys(config);
+  return words === undefined
+    ? undefined
+    : finding('config', 'warn', `${config.source.path} ${words}`);
 }
 
 const RENEW = 'Renew it; a running gateway takes the new files without a restart.';

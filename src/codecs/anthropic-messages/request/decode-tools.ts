@@ -6,9 +6,10 @@ import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts'
 import { decodeCache, string, wireOf } from '../wire.ts';
 import { clientToolSchema } from './client-tool-schemas.ts';
 
-/** @throws GatewayError invalid_request for a tool that is not an object or has no name */
+/** @throws GatewayError invalid_request for a tool that is no object, has no name, or has a schema of the wrong type */
 export function decodeTools(tools: Json | undefined): readonly Tool[] {
-  if (!Array.isArray(tools)) return [];
+  if (tools === undefined || tools === null) return [];
+  if (!Array.isArray(tools)) throw invalid('tools: Input should be a valid list', 'tools');
   return tools.map((tool, i) => {
     if (!isObject(tool))
       throw invalid(`tools.${i}: Input should be a valid dictionary`, `tools.${i}`);
@@ -27,13 +28,20 @@ function decodeTool(tool: JsonObject, path: string): Tool {
       `${path}.name`,
     );
   }
+  const schema = tool.input_schema;
+  if (schema !== undefined && schema !== null && !isObject(schema)) {
+    throw invalid(
+      `${path}.input_schema: Input should be a valid dictionary`,
+      `${path}.input_schema`,
+    );
+  }
   const description = string(tool.description);
   const cache = decodeCache(tool.cache_control);
   return {
     type: 'function',
     name,
     ...(description === undefined ? {} : { description }),
-    ...(isObject(tool.input_schema) ? { schema: tool.input_schema } : {}),
+    ...(isObject(schema) ? { schema } : {}),
     ...(typeof tool.strict === 'boolean' ? { strict: tool.strict } : {}),
     ...(cache ? { cache } : {}),
     ...(tool.defer_loading === true ? { deferred: true } : {}),

@@ -1,5 +1,6 @@
 /** Decodes the settings of a Gemini request: everything except model, contents, instructions and tools. */
 
+import { invalid } from '../../../conversation/errors.ts';
 import type {
   OutputFormat,
   ReasoningSettings,
@@ -8,7 +9,7 @@ import type {
 } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { put } from '../../../lib/json/json-members.ts';
-import { compact, field, flag, list, number, object, snakeCase, text } from '../wire.ts';
+import { compact, field, flag, kindOf, list, number, object, snakeCase, text } from '../wire.ts';
 import { jsonSchemaOf } from './json-schema.ts';
 
 /** Where each setting stands: the members of `generationConfig`, and those at the top of the body. */
@@ -53,11 +54,12 @@ function both(names: readonly string[]): ReadonlySet<string> {
 export const CONFIG_REST = 'generationConfig.';
 
 /**
- * The settings of a body. A field of the wrong type counts as absent, but still goes to a vendor of this
+ * The settings of a body. A setting of the wrong type counts as absent, but still goes to a vendor of this
  * protocol unchanged.
+ * @throws GatewayError invalid_request for a `generationConfig` that is no object: it would take all settings along
  */
 export function decodeSettings(body: JsonObject): Settings {
-  const config = object(field(body, 'generationConfig')) ?? {};
+  const config = configOf(field(body, 'generationConfig'));
   const stop = list(field(config, 'stopSequences'));
   const logprobs = flag(field(config, 'responseLogprobs'));
   const settings: JsonObject | Settings = compact({
@@ -81,6 +83,16 @@ export function decodeSettings(body: JsonObject): Settings {
     rest: restOf(body, config),
   });
   return settings as unknown as Settings;
+}
+
+function configOf(value: Json | undefined): JsonObject {
+  if (value === undefined || value === null) return {};
+  const config = object(value);
+  if (config !== undefined) return config;
+  throw invalid(
+    `Invalid value at 'generation_config': expected an object, but got ${kindOf(value)}.`,
+    'generation_config',
+  );
 }
 
 function restOf(body: JsonObject, config: JsonObject): JsonObject | undefined {

@@ -4,7 +4,7 @@ import { invalid } from '../../../conversation/errors.ts';
 import type { FunctionTool, HostedTool, Tool } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
-import { field, kindOf, list, object, text, wireOf } from '../wire.ts';
+import { field, kindOf, list, object, snakeCase, text, wireOf } from '../wire.ts';
 import { jsonSchemaOf } from './json-schema.ts';
 
 /** The canonical names of Google's own tools; others keep the name on the wire. */
@@ -65,8 +65,8 @@ function decodeFunction(value: Json, where: string): FunctionTool {
   }
   const name = text(value.name);
   if (!name) throw invalid(`${where}.name: Name cannot be empty.`, `${where}.name`);
-  const json = object(field(value, 'parametersJsonSchema'));
-  const own = object(value.parameters);
+  const json = schemaIn(value, 'parametersJsonSchema', where);
+  const own = schemaIn(value, 'parameters', where);
   const schema = json ?? (own === undefined ? undefined : jsonSchemaOf(own));
   const description = text(value.description);
   return {
@@ -76,6 +76,14 @@ function decodeFunction(value: Json, where: string): FunctionTool {
     ...(schema === undefined ? {} : { schema }),
     wire: wireOf(value),
   };
+}
+
+function schemaIn(value: JsonObject, name: string, where: string): JsonObject | undefined {
+  const given = field(value, name);
+  const schema = object(given);
+  if (schema !== undefined || given === undefined || given === null) return schema;
+  const at = `${where}.${snakeCase(name)}`;
+  throw invalid(`Invalid value at '${at}': expected an object, but got ${kindOf(given)}.`, at);
 }
 
 function decodeHosted(kind: string, declared: Json): HostedTool {

@@ -3,6 +3,7 @@
 import { invalid } from '../../../conversation/errors.ts';
 import type { FunctionTool, Tool, Wire } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { kindOf } from '../parts.ts';
 import { compact, flag, list, object, text, wireOf, without } from '../wire.ts';
 
 /** Top-level keys of a request that declare tools. */
@@ -75,6 +76,12 @@ function functionOf(value: JsonObject, where: string, wire: Wire): FunctionTool 
   };
   const description = text(value.description);
   const schema = object(value.parameters);
+  if (schema === undefined && value.parameters !== undefined && value.parameters !== null) {
+    throw invalid(
+      `Invalid type for '${where}.parameters': expected an object, but got ${kindOf(value.parameters)} instead.`,
+      `${where}.parameters`,
+    );
+  }
   const strict = flag(value.strict);
   if (description !== undefined) tool.description = description;
   if (schema !== undefined) tool.schema = schema;

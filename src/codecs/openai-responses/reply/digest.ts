@@ -22,8 +22,10 @@ export function digestReply(body: Json): Digest {
   if ((status === 'queued' || status === 'in_progress') && text(body, 'id') !== undefined) {
     return { ...digest, pending: body.background === true ? 'background' : 'unasked' };
   }
-  const sound = digest.complete && digest.error === undefined;
-  return sound ? { ...digest, texts: plainTexts(body.output) } : digest;
+  if (!digest.complete || digest.error !== undefined) return digest;
+  // A relay's own JSON, which is no response.
+  if (!Array.isArray(body.output)) return { complete: false, semantic: false };
+  return { ...digest, texts: plainTexts(body.output) };
 }
 
 function digestResponse(response: JsonObject, status: string): Digest {

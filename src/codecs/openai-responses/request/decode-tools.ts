@@ -1,6 +1,6 @@
 /** Decodes tools and tool choices of a Responses request, namespaces and loaded tools included. */
 
-import { invalid } from '../../../conversation/errors.ts';
+import { GatewayError, invalid } from '../../../conversation/errors.ts';
 import type {
   Conversation,
   CustomTool,
@@ -12,6 +12,7 @@ import type {
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import { object, objects, ownResidue, ownWire, text, wireOf } from '../wire.ts';
+import { jsonKind } from './decode-items.ts';
 
 /** The canonical name of a hosted tool of this wire type. */
 export function hostedName(type: string): string {
@@ -57,11 +58,19 @@ function decodeFunction(value: JsonObject, path: string): FunctionTool {
   if (name === undefined) {
     throw invalid(`Missing required parameter: '${path}.name'.`, `${path}.name`);
   }
+  const schema = object(source, 'parameters');
+  if (schema === undefined && source.parameters !== undefined && source.parameters !== null) {
+    throw new GatewayError(
+      'invalid_request',
+      `Invalid type for '${path}.parameters': expected an object, but got ${jsonKind(source.parameters)}.`,
+      { param: `${path}.parameters`, code: 'invalid_type' },
+    );
+  }
   return {
     type: 'function',
     name,
     description: text(source, 'description'),
-    schema: object(source, 'parameters'),
+    schema,
     strict: typeof source.strict === 'boolean' ? source.strict : undefined,
     ...(source.defer_loading === true ? { deferred: true } : {}),
     wire: wireOf(value),

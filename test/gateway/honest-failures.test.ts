@@ -1,0 +1,120 @@
+/** What a vendor's failure is called, to the client and in the log: a success in form, JSON of another kind, nothing at all. */
+
+import { afterEach, describe, expect, test } from 'bun:test';
+import type { SuiteProtocol as ProtocolName } from '../support/suite-protocols.ts';
+import { beginning, head, type RawUpstream, rawUpstream, rawWorld, whole } from './raw-upstream.ts';
+
+const KEY = 'sk-vendor-0123456789abcdef';
+const PROTOCOLS: readonly ProtocolName[] = [
+  'openai-chat',
+  'openai-responses',
+  'anthropic-messages',
+];
+
+let upstream: RawUpstream | undefined;
+afterEach(() => upstream?.stop());
+
+/** A gateway before one vendor, which answers with these bytes. */
+function before(protocol: ProtocolName, bytes: string) {
+  const started = rawUpstream(async (wire) => {
+    await wire.write(bytes);
+    wire.end();
+  });
+  upstream = started;
+  return rawWorld(`
+providers:
+  p: { protocol: ${protocol}, base_url: "${started.url}", keys: ["${KEY}"], models: ["*"] }
+retry: { attempts: 1 }
+`);
+}
+
+const ERRORS: Readonly<Record<ProtocolName, string>> = {
+  'openai-chat': `data: {"error":{"message":"Broken, ${KEY}","type":"server_error"}}\n\n`,
+  'openai-responses': `event: response.failed\ndata: ${JSON.stringify({
+    type: 'response.failed',
+    sequence_number: 4,
+    response: {
+      id: 'r',
+      object: 'response',
+      status: 'failed',
+      output: [],
+      error: { code: 'server_error', message: `Broken, ${KEY}` },
+    },
+  })}\n\n`,
+  'anthropic-messages': `event: error\ndata: ${JSON.stringify({
+    type: 'error',
+    error: { type: 'api_error', message: `Broken, ${KEY}` },
+  })}\n\n`,
+};
+
+describe.each(PROTOCOLS)('%s', (protocol) => {
+  test.each(PROTOCOLS)(
+    'a vendor’s error event in the middle of a stream is in the summary of a client of %s',
+    async (client) => {
+      const bytes = head('text/event-stream') + beginning(protocol, 'Hello') + ERRORS[protocol];
+      const { ask, summaries } = before(protocol, bytes);
+      const { text } = await ask(client, true);
+      expect(text).toContain('Broken, ***');
+      expect(text).not.toContain(KEY);
+      expect(summaries).toHaveLength(1);
+      expect(summaries[0]!.error?.message).toContain('Broken, ***');
+      expect(summaries[0]!.error?.message).not.toContain(KEY);
+    },
+  );
+
+  test.each([false, true])(
+    'JSON that is no answer is quoted without secrets (stream: %p)',
+    async (stream) => {
+      const { ask, summaries } = before(protocol, whole(200, `{"ok":false,"hint":"${KEY}"}`));
+      const { status, text } = await ask(protocol, stream);
+      expect(status).toBe(502);
+      const { message } = (JSON.parse(text) as { error: { message: string } }).error;
+      expect(message).toContain(`Provider p answered with JSON that is no answer in its protocol`);
+      expect(message).toContain('{"ok":false,"hint":"***');
+      expect(message).not.toContain(KEY);
+      expect(summaries[0]!.error?.message).toBe(message);
+    },
+  );
+
+  test.each([
+    ['', 'an empty body'],
+    ['{"id":"c","choices":[{"mess', 'broken JSON (27 characters)'],
+  ])('a body %j is called what it is', async (body, words) => {
+    const { ask } = before(protocol, whole(200, body));
+    const { status, text } = await ask(protocol, false);
+    expect(status).toBe(502);
+    expect(text).toContain(`Provider p answered with ${words}.`);
+  });
+});
+
+describe.each(PROTOCOLS)('%s', (protocol) => {
+  test.each(['404 page not found', '<html><h1>404 Not Found</h1></html>', ''])(
+    'a 404 that says %j is about base_url, not about the model',
+    async (body) => {
+      for (const client of PROTOCOLS) {
+        const { ask, summaries } = before(protocol, whole(404, body));
+        const { status, text } = await ask(client, false);
+        expect(status).toBe(502);
+        expect(text).toContain('Provider p answered 404 without an error of an API.');
+        expect(text).toContain('base_url');
+        expect(text).not.toContain('model_not_found');
+        expect(summaries[0]!.error?.kind).toBe('upstream');
+        upstream?.stop();
+      }
+    },
+  );
+});
+
+test('a 404 in JSON is the vendor’s word about the model', async () => {
+  const { ask } = before('openai-chat', whole(404, '{"error":{"message":"No model m here."}}'));
+  const { status, text } = await ask('openai-chat', false);
+  expect(status).toBe(404);
+  expect(text).toContain('No model m here.');
+});
+
+test('a relay’s own error with status 200 means what its words and codes mean', async () => {
+  const { ask } = before('openai-chat', whole(200, '{"code":1302,"msg":"rate limit reached"}'));
+  const { status, text } = await ask('openai-chat', false);
+  expect(status).toBe(429);
+  expect(text).toContain('rate limit reached');
+});
