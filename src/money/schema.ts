@@ -64,7 +64,10 @@ CREATE TABLE learned (
   spread REAL NOT NULL, written INTEGER NOT NULL, PRIMARY KEY (target, stream)) WITHOUT ROWID;
 `;
 
-export const MIGRATIONS: readonly Migration[] = [FIRST, SESSION_RANGES, LEARNED];
+/** When each writer began, as its system tells it: its number alone may be another process's by now. */
+const STARTS = 'ALTER TABLE writers ADD COLUMN started TEXT;';
+
+export const MIGRATIONS: readonly Migration[] = [FIRST, SESSION_RANGES, LEARNED, STARTS];
 
 /** What is summed, in the order of the columns. */
 export interface Sums {

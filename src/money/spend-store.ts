@@ -1,6 +1,7 @@
 /** The spend database: writes rows and totals in one transaction, and takes over what killed processes left. */
 
 import type { Database } from 'bun:sqlite';
+import { isRunning, startOf } from '../lib/process/running.ts';
 import { openStateFile, openToRead } from '../lib/store/versioned-store.ts';
 import { BookedRows } from './booked-rows-store.ts';
 import type { LearnedAnswers } from './estimate.ts';
@@ -31,6 +32,7 @@ const MOST_LEARNED = 2000;
 const CHECKPOINT_PAGES = 200;
 const ROWS_OF_A_PAGE = 16;
 const DAY_MS = 86_400_000;
+const OWN_START = startOf(process.pid) ?? null;
 /** A process that lives, but has not been seen for so long, is taken for dead until it reports. */
 const STALE_MS = 60_000;
 
@@ -109,7 +111,7 @@ export class SpendStore implements SpendReader {
   /** Writes tries that run, as the rows that they are if this process is killed. */
   writeRunning(tries: readonly { readonly seq: number; readonly row: SpendRow }[]): void {
     this.#booked.transaction(() => {
-      this.#sql.seen.run(this.#writer, process.pid, Date.now());
+      this.#sql.seen.run(this.#writer, process.pid, OWN_START, Date.now());
       for (const { seq, row } of tries) {
         this.#sql.addRunning.run(this.#writer, seq, JSON.stringify(row));
         this.spool?.opened(this.#writer, seq, row.time);
@@ -149,7 +151,7 @@ export class SpendStore implements SpendReader {
 
   /** This process lives. */
   seen(): void {
-    this.#sql.seen.run(this.#writer, process.pid, Date.now());
+    this.#sql.seen.run(this.#writer, process.pid, OWN_START, Date.now());
   }
 
   /**
@@ -158,13 +160,11 @@ export class SpendStore implements SpendReader {
    */
   takeOver(most: number): boolean {
     const writers = this.#db
-      .query<{ id: string; pid: number; seen: number }, [string]>(
-        'SELECT id, pid, seen FROM writers WHERE id <> ?',
-      )
+      .query<Writer, [string]>('SELECT id, pid, started, seen FROM writers WHERE id <> ?')
       .all(this.#writer);
     let left = most;
-    for (const { id, pid, seen } of writers) {
-      const dead = pid === process.pid || !isAlive(pid);
+    for (const { id, pid, started, seen } of writers) {
+      const dead = pid === process.pid || !isRunning(pid, started);
       if (!dead && Date.now() - seen < STALE_MS) continue;
       left -= this.#takeOver(id, dead, left);
       if (left <= 0) return true;
@@ -318,8 +318,8 @@ function statements(db: Database) {
     endRunning: db.query<{ spend: number | null }, [string, number]>(
       'DELETE FROM running WHERE writer = ? AND seq = ? RETURNING spend',
     ),
-    seen: db.query<unknown, [string, number, number]>(
-      'INSERT INTO writers (id, pid, seen) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET seen = excluded.seen',
+    seen: db.query<unknown, [string, number, string | null, number]>(
+      'INSERT INTO writers (id, pid, started, seen) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET seen = excluded.seen',
     ),
     addLearned: db.query('INSERT OR REPLACE INTO learned VALUES (?, ?, ?, ?, ?, ?)'),
     dropLearned: db.query(
@@ -341,22 +341,20 @@ function statements(db: Database) {
   };
 }
 
+interface Writer {
+  readonly id: string;
+  readonly pid: number;
+  /** As {@link startOf}. */
+  readonly started: string | null;
+  readonly seen: number;
+}
+
 interface LearnedRow {
   readonly target: string;
   readonly stream: number;
   readonly bytes_per_token: number;
   readonly mean: number;
   readonly spread: number;
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (thrown) {
-    // EPERM: it lives and belongs to another user.
-    return (thrown as { code?: unknown }).code === 'EPERM';
-  }
 }
 
 /** The file for commands that only look; nothing is changed, and a gateway may run. @throws SQLiteError */

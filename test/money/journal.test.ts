@@ -289,7 +289,7 @@ const timer = setInterval(() => { if (places.every((place) => place.seq > 0)) { 
     await until(() => place.seq > 0);
     // Another machine's clock, or a suspended process: not seen for an hour.
     const other = new Database(path);
-    other.run(`UPDATE writers SET pid = 1, seen = ${Date.now() - HOUR}`);
+    other.run(`UPDATE writers SET pid = 1, started = NULL, seen = ${Date.now() - HOUR}`);
     other.close();
     const second = journalAt();
     second.journal.open();

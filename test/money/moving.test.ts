@@ -265,7 +265,7 @@ describe.skipIf(!HAS_POSTGRES)('moving spend', () => {
     frozen.writeRunning([{ seq: 1, row: reserved }]);
     spendIn(path, before);
     const raw = new Database(path);
-    raw.run('UPDATE writers SET seen = 0, pid = ?', [process.ppid]);
+    raw.run('UPDATE writers SET seen = 0, started = NULL, pid = ?', [process.ppid]);
     spendIn(path, [], (store) => store.takeOver(10));
     spendIn(path, after);
     expect(raw.query('SELECT spend FROM running').get()).not.toEqual({ spend: null });

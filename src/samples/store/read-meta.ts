@@ -6,7 +6,7 @@ import type { EntryName } from '../../conversation/models/endpoint-names.ts';
 import type { Note } from '../../conversation/notes.ts';
 import { isObject, type Json, type JsonObject, topLevel, tryParse } from '../../lib/json/json.ts';
 import type { SampleMeta, SampleStage, SampleState } from '../sample.ts';
-import { isRunning } from './run-name.ts';
+import { runs } from './run-name.ts';
 import { changedAt, fileName, parseName, type SampleFile, sizeOf, timeOf } from './sample-files.ts';
 
 /**
@@ -94,7 +94,7 @@ function stateWithout(folder: string, files: readonly SampleFile[]): SampleState
 
 function stateOf(meta: Partial<SampleMeta>, own: string | undefined): SampleState {
   if (meta.state !== 'open') return meta.state ?? 'done';
-  return isRunning(meta.run ?? '', own) ? 'open' : 'cut';
+  return runs(meta.run ?? '', own) ? 'open' : 'cut';
 }
 
 const STAGES = [
