@@ -2,10 +2,12 @@
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { BlockHead, StreamEvent } from '../../../conversation/events.ts';
+import type { DecodedTextTemplate, TextRun } from '../../../conversation/fast-text.ts';
 import { unwrapFreeform } from '../../../conversation/tools/tool-names.ts';
 import type { Block, Sealed } from '../../../conversation/types.ts';
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
+import { JsonTemplate } from '../../../lib/json/json-template.ts';
 import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
 import { geminiNames } from '../names.ts';
 import { inBandError } from '../reply/errors.ts';
@@ -14,7 +16,7 @@ import { otherBlock, sealOf } from '../request/decode-parts.ts';
 import { field, flag, list, number, object, objects, text, wireOf, without } from '../wire.ts';
 import { AnswerEnd } from './answer-end.ts';
 import { PartialArguments } from './partial-arguments.ts';
-import { TextSplice } from './text-splice.ts';
+import { TEXT_FORM } from './text-form.ts';
 
 const NOTHING: readonly StreamEvent[] = [];
 /** Members of a chunk that are decoded. */
@@ -50,7 +52,7 @@ export class GeminiStreamDecoder implements StreamDecoder {
   #calls = false;
   #partial: PartialCall | undefined;
   readonly #end = new AnswerEnd();
-  readonly #splice = new TextSplice();
+  readonly #template = new JsonTemplate(TEXT_FORM);
   /** The text of the open block, kept where sources may refer to it. */
   #written: string[] | undefined;
 
@@ -63,8 +65,8 @@ export class GeminiStreamDecoder implements StreamDecoder {
     if (data === undefined || data === '' || this.#over) return NOTHING;
     // Relays that turn other protocols into this one end with OpenAI's mark.
     if (data === '[DONE]') return NOTHING;
-    const spliced = frame.event === '' ? this.#splice.read(data) : undefined;
-    if (spliced !== undefined) return this.#spliced(spliced);
+    const read = this.#template.read(data, frame.event);
+    if (read !== undefined) return this.#onlyText(read);
     let chunk: unknown;
     try {
       chunk = JSON.parse(data);
@@ -76,12 +78,12 @@ export class GeminiStreamDecoder implements StreamDecoder {
     }
     if (!isObject(chunk)) return NOTHING;
     const out = this.chunk(chunk);
-    this.#splice.learn(data, frame.event, chunk);
+    this.#template.learn(data, frame.event, chunk);
     return out;
   }
 
   /** What `chunk` makes of a chunk that says only this. */
-  #spliced(value: string): readonly StreamEvent[] {
+  #onlyText(value: string): readonly StreamEvent[] {
     const out: StreamEvent[] = [];
     this.#text(value, undefined, {}, out);
     return out;
@@ -89,7 +91,7 @@ export class GeminiStreamDecoder implements StreamDecoder {
 
   /** The usage of the last chunk that was not parsed. */
   #settle(): void {
-    const last = this.#splice.takeLast();
+    const last = this.#template.takeLast();
     if (last !== undefined) this.#end.chunk(last, false);
   }
 
@@ -293,11 +295,13 @@ export class GeminiStreamDecoder implements StreamDecoder {
     return !this.#over && this.#open === 'text' && this.#written === undefined;
   }
 
-  textRun(frames: string, at: number) {
-    return this.#isPlain ? this.#splice.run(frames, at, this.#index) : undefined;
+  textRun(frames: string, at: number): TextRun | undefined {
+    const run = this.#isPlain ? this.#template.run(frames, at) : undefined;
+    if (run === undefined) return undefined;
+    return { event: { type: 'delta', index: this.#index, text: run.text }, to: run.to };
   }
 
-  textTemplate() {
-    return this.#isPlain ? this.#splice.template(this.#index) : undefined;
+  textTemplate(): DecodedTextTemplate | undefined {
+    return this.#isPlain ? this.#template.frame(this.#index) : undefined;
   }
 }
