@@ -1,6 +1,6 @@
 /** Decodes Gemini chunks into events; a whole answer is one chunk. */
 
-import { GatewayError } from '../../../conversation/errors.ts';
+import { brokenAnswer, type GatewayError } from '../../../conversation/errors.ts';
 import type { BlockHead, StreamEvent } from '../../../conversation/events.ts';
 import type { DecodedTextTemplate, TextRun } from '../../../conversation/fast-text.ts';
 import { unwrapFreeform } from '../../../conversation/tools/tool-names.ts';
@@ -71,10 +71,7 @@ export class GeminiStreamDecoder implements StreamDecoder {
     try {
       chunk = JSON.parse(data);
     } catch (cause) {
-      throw new GatewayError('upstream', 'The upstream sent a stream chunk that is not JSON.', {
-        fromUpstream: true,
-        cause,
-      });
+      throw brokenAnswer('The upstream sent a stream chunk that is not JSON.', cause);
     }
     if (!isObject(chunk)) return NOTHING;
     const out = this.chunk(chunk);

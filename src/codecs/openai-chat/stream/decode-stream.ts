@@ -1,6 +1,6 @@
 /** Decodes Chat Completions chunks into events, including the known deviations of vendors. */
 
-import { GatewayError } from '../../../conversation/errors.ts';
+import { brokenAnswer, type GatewayError } from '../../../conversation/errors.ts';
 import type { StreamEvent } from '../../../conversation/events.ts';
 import type { DecodedTextTemplate, FastDecoder, TextRun } from '../../../conversation/fast-text.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
@@ -63,10 +63,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     try {
       chunk = JSON.parse(data);
     } catch (cause) {
-      throw new GatewayError('upstream', 'The upstream sent a stream chunk that is not JSON.', {
-        fromUpstream: true,
-        cause,
-      });
+      throw brokenAnswer('The upstream sent a stream chunk that is not JSON.', cause);
     }
     if (!isObject(chunk)) return NOTHING;
     const error = inBandError(chunk, frame.event);
