@@ -2,12 +2,10 @@
 
 import { brokenAnswer, type GatewayError } from '../../../conversation/errors.ts';
 import type { BlockHead, StreamEvent } from '../../../conversation/events.ts';
-import type { DecodedTextTemplate, TextRun } from '../../../conversation/fast-text.ts';
 import { unwrapFreeform } from '../../../conversation/tools/tool-names.ts';
 import type { Block, Sealed } from '../../../conversation/types.ts';
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
-import { JsonTemplate } from '../../../lib/json/json-template.ts';
 import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
 import { geminiNames } from '../names.ts';
 import { inBandError } from '../reply/errors.ts';
@@ -16,7 +14,7 @@ import { otherBlock, sealOf } from '../request/decode-parts.ts';
 import { field, flag, list, number, object, objects, text, wireOf, without } from '../wire.ts';
 import { AnswerEnd } from './answer-end.ts';
 import { PartialArguments } from './partial-arguments.ts';
-import { TEXT_FORM } from './text-form.ts';
+import { textTemplate } from './text-template.ts';
 
 const NOTHING: readonly StreamEvent[] = [];
 /** Members of a chunk that are decoded. */
@@ -52,7 +50,7 @@ export class GeminiStreamDecoder implements StreamDecoder {
   #calls = false;
   #partial: PartialCall | undefined;
   readonly #end = new AnswerEnd();
-  readonly #template = new JsonTemplate(TEXT_FORM);
+  readonly #template = textTemplate();
   /** The text of the open block, kept where sources may refer to it. */
   #written: string[] | undefined;
 
@@ -292,13 +290,13 @@ export class GeminiStreamDecoder implements StreamDecoder {
     return !this.#over && this.#open === 'text' && this.#written === undefined;
   }
 
-  textRun(frames: string, at: number): TextRun | undefined {
+  textRun(frames: string, at: number) {
     const run = this.#isPlain ? this.#template.run(frames, at) : undefined;
     if (run === undefined) return undefined;
-    return { event: { type: 'delta', index: this.#index, text: run.text }, to: run.to };
+    return { event: { type: 'delta', index: this.#index, text: run.text } as const, to: run.to };
   }
 
-  textTemplate(): DecodedTextTemplate | undefined {
+  textTemplate() {
     return this.#isPlain ? this.#template.frame(this.#index) : undefined;
   }
 }

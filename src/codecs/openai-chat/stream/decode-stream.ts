@@ -6,7 +6,6 @@ import type { DecodedTextTemplate, FastDecoder, TextRun } from '../../../convers
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { JsonTemplate } from '../../../lib/json/json-template.ts';
 import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
 import { decodeAnnotations, decodeImages, decodeSources, thinkingText } from '../parts.ts';
 import { callSeal, DetailsCollector, detailsText, hasSeal, onlySummaries } from '../reasoning.ts';
@@ -15,7 +14,7 @@ import { decodeFinish, finishFailure } from '../reply/finish-reason.ts';
 import { decodeUsage } from '../reply/usage.ts';
 import { list, NAME_LIMIT, newCallId, number, object, text, wireOf, without } from '../wire.ts';
 import { BlockQueue, type QueuedCall } from './block-queue.ts';
-import { TEXT_FORM } from './text-form.ts';
+import { textTemplate } from './text-template.ts';
 
 const DONE = '[DONE]';
 const NOTHING: readonly StreamEvent[] = [];
@@ -35,7 +34,7 @@ interface StreamedCall {
 class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   readonly #context: UpstreamContext;
   readonly #blocks = new BlockQueue();
-  readonly #template = new JsonTemplate(TEXT_FORM);
+  readonly #template = textTemplate();
   /** The last call of each index and of each id. */
   readonly #byIndex = new Map<number, StreamedCall>();
   readonly #byId = new Map<string, StreamedCall>();

@@ -1,7 +1,7 @@
 /** What Chat chunks with nothing but text look like, so that most of them need no parse. */
 
 import { isObject } from '../../../lib/json/json.ts';
-import type { TemplateForm } from '../../../lib/json/json-template.ts';
+import { JsonTemplate } from '../../../lib/json/json-template.ts';
 import { list, object } from '../wire.ts';
 
 /** Members whose value is ignored. All others must be empty in a chunk that is learned. */
@@ -17,7 +17,8 @@ const CHUNK_NOISE: ReadonlySet<string> = new Set([
 ]);
 const CHUNK_OBJECT = 'chat.completion.chunk';
 
-export const TEXT_FORM: TemplateForm = { key: 'content', text: onlyText };
+export const textTemplate = (): JsonTemplate =>
+  new JsonTemplate({ key: 'content', text: onlyText });
 
 /** The text of a chunk that holds nothing else. */
 function onlyText(chunk: unknown): string | undefined {

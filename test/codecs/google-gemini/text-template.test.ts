@@ -3,11 +3,10 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { decodeStream } from '../../../src/codecs/google-gemini/stream/decode-stream.ts';
-import { TEXT_FORM } from '../../../src/codecs/google-gemini/stream/text-form.ts';
+import { textTemplate } from '../../../src/codecs/google-gemini/stream/text-template.ts';
 import type { StreamEvent } from '../../../src/conversation/events.ts';
 import { SseParser } from '../../../src/lib/bytes/sse.ts';
 import { isObject, type JsonObject } from '../../../src/lib/json/json.ts';
-import { JsonTemplate } from '../../../src/lib/json/json-template.ts';
 import { bytesOf, recordedIsThere, rows, upstream } from './support.ts';
 
 const frameOf = (data: string) => {
@@ -89,7 +88,7 @@ describe('the shortcut for text', () => {
         const chunks = frames.flatMap(({ data }) => (data ? [data] : []));
         if (!chunks.every((data) => data.startsWith('{'))) continue;
         expect([row.file, eventsOf(chunks, false)]).toEqual([row.file, eventsOf(chunks, true)]);
-        const template = new JsonTemplate(TEXT_FORM);
+        const template = textTemplate();
         for (const data of chunks) {
           if (template.read(data, '') !== undefined) spliced++;
           else template.learn(data, '', JSON.parse(data) as JsonObject);
@@ -102,7 +101,7 @@ describe('the shortcut for text', () => {
   test('the index of the candidate is no count', () => {
     const of = (index: number, tokens: number) =>
       `{"candidates":[{"content":{"parts":[{"text":"a"}],"role":"model"},"index":${index}}],"usageMetadata":{"totalTokenCount":${tokens}}}`;
-    const template = new JsonTemplate(TEXT_FORM);
+    const template = textTemplate();
     for (const data of [of(0, 1), of(0, 2)]) template.learn(data, '', JSON.parse(data));
     expect(template.read(of(0, 3), '')).toBe('a');
     expect(template.takeLast()).toMatchObject({ usageMetadata: { totalTokenCount: 3 } });

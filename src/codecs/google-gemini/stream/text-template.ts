@@ -1,7 +1,7 @@
 /** What Gemini chunks with nothing but text look like, so that most of them need no parse. */
 
 import { isObject } from '../../../lib/json/json.ts';
-import type { TemplateForm } from '../../../lib/json/json-template.ts';
+import { JsonTemplate } from '../../../lib/json/json-template.ts';
 import { list, object } from '../wire.ts';
 
 /** Members whose value is read at the end, or in the first chunk only. All others must be empty in a chunk that is learned. */
@@ -15,11 +15,12 @@ const CHUNK_NOISE: ReadonlySet<string> = new Set([
 const CANDIDATE_NOISE: ReadonlySet<string> = new Set(['content', 'safetyRatings']);
 
 /** Google sends the same JSON around every piece of text, but for the counts of the usage so far. */
-export const TEXT_FORM: TemplateForm = {
-  key: 'text',
-  text: onlyText,
-  counts: ({ usageMetadata }) => usageMetadata !== undefined,
-};
+export const textTemplate = (): JsonTemplate =>
+  new JsonTemplate({
+    key: 'text',
+    text: onlyText,
+    counts: ({ usageMetadata }) => usageMetadata !== undefined,
+  });
 
 /** The text of a chunk that holds nothing else. */
 function onlyText(chunk: unknown): string | undefined {

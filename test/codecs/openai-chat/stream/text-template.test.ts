@@ -3,18 +3,18 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { openaiChat } from '../../../../src/codecs/openai-chat/index.ts';
-import { TEXT_FORM } from '../../../../src/codecs/openai-chat/stream/text-form.ts';
+import { textTemplate } from '../../../../src/codecs/openai-chat/stream/text-template.ts';
 import type { StreamEvent } from '../../../../src/conversation/events.ts';
 import type { SseFrame } from '../../../../src/lib/bytes/sse.ts';
 import { SseParser } from '../../../../src/lib/bytes/sse.ts';
-import { JsonTemplate } from '../../../../src/lib/json/json-template.ts';
+import type { JsonTemplate } from '../../../../src/lib/json/json-template.ts';
 import { bytesOf, NOTHING_SENT, recordedIsThere, rows, upstream } from '../recorded.ts';
 
 const NO_BYTES = { bytes: new Uint8Array(0), from: 0, to: 0 };
 
 /** The decoder notices the first content chunk and learns the second. */
 function learnt(frame: string): JsonTemplate {
-  const template = new JsonTemplate(TEXT_FORM);
+  const template = textTemplate();
   for (let i = 0; i < 2; i++) template.learn(frame, '', JSON.parse(frame));
   return template;
 }
