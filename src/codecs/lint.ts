@@ -71,6 +71,23 @@ export function warnOfUnknown(body: JsonObject, known: ReadonlySet<string>, warn
   }
 }
 
+/** Reports the first of these members of a usage that is no whole number; true: all of them are. */
+export function lintCounts(
+  usage: JsonObject,
+  keys: readonly string[],
+  at: string,
+  report: Report,
+): boolean {
+  for (const key of keys) {
+    const value = usage[key];
+    if (Number.isInteger(value) && Number(value) >= 0) continue;
+    const words = `${key} is ${value === undefined ? 'missing' : 'not a count'}`;
+    report(`${at}/${key}`, 'usage-count', words);
+    return false;
+  }
+  return true;
+}
+
 /** Reads the events of one stream. `number` is the event's number; `report` puts it before every pointer. */
 export interface EventReader {
   read(frame: SseFrame, report: Report, number: number): void;

@@ -90,6 +90,10 @@ export function invalid(message: string, param?: string): GatewayError {
   return new GatewayError('invalid_request', message, { param });
 }
 
+/** The upstream's answer breaks its protocol. */
+export const brokenAnswer = (message: string, cause?: unknown): GatewayError =>
+  new GatewayError('upstream', message, { fromUpstream: true, cause });
+
 /** The client left before its answer: 499, as nginx has it. */
 export const clientGone = (cause?: unknown): GatewayError =>
   new GatewayError('timeout', 'The client went away.', { status: 499, retryable: false, cause });

@@ -1,6 +1,6 @@
 /** The building blocks of the file's schema (keys with a default, choices, seconds), and how their values are read. */
 
-import { type TSchema, type TUnion, Type } from '@sinclair/typebox';
+import { type TOptional, type TSchema, type TUnion, Type } from '@sinclair/typebox';
 
 /**
  * A key that may be left out. The check fills in the default, so the static type is that of a key that
@@ -13,6 +13,15 @@ export function byDefault<T extends TSchema>(schema: T, value: unknown): T {
 /** A key that may be left out; `otherwise` says in words what happens then. */
 export function optional<T extends TSchema>(schema: T, otherwise: string) {
   return Type.Optional({ ...schema, 'x-default': otherwise } as T);
+}
+
+/** The keys of a section for one provider, which has those of the top level where it names none. */
+export function inherited<P extends Record<string, TSchema>>(keys: P) {
+  const own = Object.entries(keys).map(([name, schema]) => [
+    name,
+    optional(schema, 'that of the top level'),
+  ]);
+  return Object.fromEntries(own) as { readonly [K in keyof P]: TOptional<P[K]> };
 }
 
 /** One of some words. */

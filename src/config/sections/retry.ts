@@ -1,7 +1,16 @@
 /** The section `retry`, and a provider's own: how often a request is tried, and how long to wait between. */
 
 import type { Static } from '@sinclair/typebox';
-import { byDefault, closed, count, flag, ms, optional, seconds } from '../file/schema-types.ts';
+import {
+  byDefault,
+  closed,
+  count,
+  flag,
+  inherited,
+  ms,
+  optional,
+  seconds,
+} from '../file/schema-types.ts';
 
 const keys = {
   attempts: count(
@@ -29,18 +38,7 @@ export const retry = closed(
   'What happens when a try fails before the client has received anything.',
 );
 
-const inherited = 'that of the top level';
-
-export const providerRetry = closed(
-  {
-    attempts: optional(keys.attempts, inherited),
-    base_delay: optional(keys.base_delay, inherited),
-    max_delay: optional(keys.max_delay, inherited),
-    max_cooldown: optional(keys.max_cooldown, inherited),
-    hedge: optional(keys.hedge, inherited),
-  },
-  'Retries of this upstream.',
-);
+export const providerRetry = closed(inherited(keys), 'Retries of this upstream.');
 
 export interface RetryConfig {
   /** Tries on one target before the next one, the first included. */

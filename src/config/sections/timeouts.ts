@@ -1,7 +1,7 @@
 /** The section `timeouts`, and a provider's own: how long an upstream may take. */
 
 import type { Static } from '@sinclair/typebox';
-import { byDefault, closed, ms, optional, seconds } from '../file/schema-types.ts';
+import { byDefault, closed, inherited, ms, optional, seconds } from '../file/schema-types.ts';
 
 const keys = {
   connect: seconds(
@@ -26,18 +26,7 @@ export const timeouts = closed(
   'How long an upstream may take.',
 );
 
-const inherited = 'that of the top level';
-
-export const providerTimeouts = closed(
-  {
-    connect: optional(keys.connect, inherited),
-    first_byte: optional(keys.first_byte, inherited),
-    idle: optional(keys.idle, inherited),
-    content: optional(keys.content, inherited),
-    total: optional(keys.total, inherited),
-  },
-  'How long this upstream may take.',
-);
+export const providerTimeouts = closed(inherited(keys), 'How long this upstream may take.');
 
 /** Milliseconds; 0 = no limit. */
 export interface TimeoutsConfig {

@@ -10,6 +10,23 @@ export type Schema = JsonObject | boolean;
 export const isSchema = (value: unknown): value is Schema =>
   typeof value === 'boolean' || isObject(value);
 
+/** Is it of a `type`, which is a name or a list of names? A name that is not known fits everything. */
+export function hasType(value: Json, type: unknown): boolean {
+  if (Array.isArray(type)) return type.some((one) => hasType(value, one));
+  switch (type) {
+    case 'null':
+      return value === null;
+    case 'array':
+      return Array.isArray(value);
+    case 'object':
+      return isObject(value);
+    case 'integer':
+      return Number.isInteger(value);
+    default:
+      return typeof value === type || !TYPES.has(type as string);
+  }
+}
+
 /** A local reference: `#`, a pointer (`#/…`), an `$anchor` or an `$id` of the document. */
 export function resolve(ref: string, root: JsonObject): Schema | undefined {
   if (ref === '#' || ref === '') return root;

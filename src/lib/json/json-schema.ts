@@ -4,7 +4,7 @@ import type { LinearPattern } from '../text/linear-pattern.ts';
 import { canonicalText } from './canonical.ts';
 import { isObject, type Json, type JsonObject } from './json.ts';
 import { memberOf } from './json-members.ts';
-import { isSchema, patternOf, resolve, type Schema, TYPES } from './json-schema-parts.ts';
+import { hasType, isSchema, patternOf, resolve, type Schema } from './json-schema-parts.ts';
 
 /** What a schema does not allow in a value. */
 export interface Violation {
@@ -110,6 +110,19 @@ class Validation {
     no: (message: string) => Violation,
   ): Violation | undefined {
     const { $ref, allOf, anyOf, oneOf, not } = schema;
+    const alternatives = (schemas: readonly Schema[]) => {
+      let first: Violation | undefined;
+      let fits = 0;
+      for (const one of schemas) {
+        const into = nothingEvaluated();
+        const found = beside(one, into);
+        if (found === undefined) {
+          fits++;
+          merge(mine, into);
+        } else first ??= found;
+      }
+      return { fits, first };
+    };
     if (typeof $ref === 'string') {
       const target = resolve($ref, this.#root);
       const found = target === undefined ? undefined : beside(target, mine);
@@ -120,29 +133,11 @@ class Validation {
       if (found !== undefined) return found;
     }
     if (Array.isArray(anyOf)) {
-      let first: Violation | undefined;
-      let fits = 0;
-      for (const one of list(anyOf)) {
-        const into = nothingEvaluated();
-        const found = beside(one, into);
-        if (found === undefined) {
-          fits++;
-          merge(mine, into);
-        } else first ??= found;
-      }
+      const { fits, first } = alternatives(list(anyOf));
       if (fits === 0) return first ?? no('is not allowed');
     }
     if (Array.isArray(oneOf)) {
-      let first: Violation | undefined;
-      let fits = 0;
-      for (const one of list(oneOf)) {
-        const into = nothingEvaluated();
-        const found = beside(one, into);
-        if (found === undefined) {
-          fits++;
-          merge(mine, into);
-        } else first ??= found;
-      }
+      const { fits, first } = alternatives(list(oneOf));
       if (fits === 0) return first ?? no('is not allowed');
       if (fits > 1) return no(`must fit exactly one of ${oneOf.length} schemas, and fits ${fits}`);
     }
@@ -298,31 +293,14 @@ function merge(into: Evaluated, from: Evaluated): void {
 const list = (value: Json | undefined): readonly Schema[] =>
   Array.isArray(value) ? (value as readonly unknown[]).filter(isSchema) : [];
 
-function hasType(value: Json, type: Json): boolean {
-  switch (type) {
-    case 'null':
-      return value === null;
-    case 'array':
-      return Array.isArray(value);
-    case 'object':
-      return isObject(value);
-    case 'integer':
-      return Number.isInteger(value);
-    default:
-      return typeof value === type || !TYPES.has(type as string);
-  }
-}
-
 /** The values of an `enum` as a set, by the list in the schema. */
 const sets = new WeakMap<object, ReadonlySet<string>>();
 
 function ofType(value: Json, schema: JsonObject, no: (message: string) => Violation) {
   const { type, enum: choices } = schema;
   if (value === null && schema.nullable === true) return undefined;
-  if (type !== undefined) {
-    const types = [type].flat() as readonly Json[];
-    if (!types.some((one) => hasType(value, one)))
-      return no(`must be of type ${types.join(' or ')}`);
+  if (type !== undefined && !hasType(value, type)) {
+    return no(`must be of type ${[type].flat().join(' or ')}`);
   }
   if (schema.const !== undefined && canonicalText(value) !== canonicalText(schema.const)) {
     return no(`must be ${short(JSON.stringify(schema.const))}`);

@@ -104,19 +104,19 @@ export class ExchangeSpans {
         attributes: this.#callAttributes(traced),
       }),
     );
+    const request = (one: TracedTry | TracedCall, name: string, attributes: Attributes) =>
+      span({
+        name,
+        kind: SpanKind.CLIENT,
+        context: context(one.spanId),
+        parent: call,
+        started: one.started,
+        ended: one.ended ?? ended,
+        failed: one.error !== undefined || (one.status ?? 0) >= 400,
+        attributes,
+      });
     trace.tries.forEach((one, index) => {
-      spans.push(
-        span({
-          name: 'POST',
-          kind: SpanKind.CLIENT,
-          context: context(one.spanId),
-          parent: call,
-          started: one.started,
-          ended: one.ended ?? ended,
-          failed: one.error !== undefined || (one.status ?? 0) >= 400,
-          attributes: tryAttributes(one, index),
-        }),
-      );
+      spans.push(request(one, 'POST', tryAttributes(one, index)));
     });
     for (const tool of trace.tools) {
       spans.push(
@@ -133,18 +133,8 @@ export class ExchangeSpans {
       );
     }
     for (const one of trace.calls) {
-      spans.push(
-        span({
-          name: `${operationOf(one.kind)} ${one.model}`,
-          kind: SpanKind.CLIENT,
-          context: context(one.spanId),
-          parent: call,
-          started: one.started,
-          ended: one.ended ?? ended,
-          failed: one.error !== undefined || (one.status ?? 0) >= 400,
-          attributes: this.#sideAttributes(one, traced),
-        }),
-      );
+      const name = `${operationOf(one.kind)} ${one.model}`;
+      spans.push(request(one, name, this.#sideAttributes(one, traced)));
     }
     return spans;
   }

@@ -2,12 +2,8 @@
 
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { memberOf } from '../../lib/json/json-members.ts';
+import { hasType, isSchema, type Schema } from '../../lib/json/json-schema-parts.ts';
 import { spend } from './effort.ts';
-
-export type Schema = JsonObject | boolean;
-
-export const isSchema = (value: unknown): value is Schema =>
-  typeof value === 'boolean' || isObject(value);
 
 /** Follows a local reference: `#`, `#/…` pointers, and `$id`/`$anchor` names anywhere in the document. */
 export function resolveRef(ref: string, root: Schema): Schema | undefined {
@@ -100,26 +96,6 @@ function fitsPattern(source: unknown, text: string): boolean | undefined {
   const most = MOST_BY_GROUPS[groups] ?? MOST_BY_REPETITIONS[repetitions] ?? MOST_OTHERWISE;
   spend(groups > 0 ? 100 : text.length / 20);
   return text.length <= most && pattern.test(text);
-}
-
-function hasType(value: Json, type: unknown): boolean {
-  if (Array.isArray(type)) return type.some((one) => hasType(value, one));
-  switch (type) {
-    case 'null':
-      return value === null;
-    case 'array':
-      return Array.isArray(value);
-    case 'object':
-      return isObject(value);
-    case 'integer':
-      return Number.isInteger(value);
-    case 'string':
-    case 'number':
-    case 'boolean':
-      return typeof value === type;
-    default:
-      return true;
-  }
 }
 
 function checkNumber(value: number, s: JsonObject): boolean {

@@ -2,8 +2,9 @@
 
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { memberOf, put } from '../../lib/json/json-members.ts';
+import { isSchema, type Schema } from '../../lib/json/json-schema-parts.ts';
 import { spend } from './effort.ts';
-import { isSchema, type Schema, sameJson } from './schema-check.ts';
+import { sameJson } from './schema-check.ts';
 
 const LOWER = new Set(['minimum', 'minLength', 'minItems', 'minProperties', 'exclusiveMinimum']);
 const UPPER = new Set(['maximum', 'maxLength', 'maxItems', 'maxProperties', 'exclusiveMaximum']);

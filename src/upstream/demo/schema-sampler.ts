@@ -2,10 +2,11 @@
 
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { memberOf, put } from '../../lib/json/json-members.ts';
+import { isSchema, type Schema } from '../../lib/json/json-schema-parts.ts';
 import { spend, withinEffort } from './effort.ts';
 import { samplePattern } from './sample-pattern.ts';
 import { sampleNumber, sampleString } from './sample-scalar.ts';
-import { isSchema, propertySchemas, resolveRef, type Schema, satisfies } from './schema-check.ts';
+import { propertySchemas, resolveRef, satisfies } from './schema-check.ts';
 import { mergeSchemas } from './schema-merge.ts';
 
 export interface SampleOptions {

@@ -1,6 +1,6 @@
 /** Decodes a whole Messages message into a reply. */
 
-import { GatewayError } from '../../../conversation/errors.ts';
+import { brokenAnswer } from '../../../conversation/errors.ts';
 import type { Reply } from '../../../conversation/events.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
@@ -51,13 +51,7 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
     throw decodeErrorBody(body, { status: undefined });
   }
   if (!isObject(body) || !Array.isArray(body.content)) {
-    throw new GatewayError(
-      'upstream',
-      'The upstream answered with something that is not a message.',
-      {
-        fromUpstream: true,
-      },
-    );
+    throw brokenAnswer('The upstream answered with something that is not a message.');
   }
   const reader = upstreamReader(context);
   const blocks = body.content.flatMap((item, i) => decodeBlock(item, `content.${i}`, reader) ?? []);

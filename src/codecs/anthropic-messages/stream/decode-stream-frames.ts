@@ -1,6 +1,6 @@
 /** Parses single frames of a Messages stream. */
 
-import { GatewayError } from '../../../conversation/errors.ts';
+import { brokenAnswer } from '../../../conversation/errors.ts';
 import type { StreamEvent } from '../../../conversation/events.ts';
 import { isObject, type Json, type JsonObject, parseJson } from '../../../lib/json/json.ts';
 import type { UpstreamContext } from '../../codec.ts';
@@ -30,15 +30,11 @@ export function parseFrame(data: string): JsonObject {
   try {
     value = parseJson(data);
   } catch {
-    throw brokenStream('a frame that is not JSON');
+    throw brokenAnswer('The upstream sent a frame that is not JSON.');
   }
-  if (!isObject(value)) throw brokenStream('a frame that is no event');
+  if (!isObject(value)) throw brokenAnswer('The upstream sent a frame that is no event.');
   return value;
 }
-
-/** The error for an upstream that breaks the protocol. */
-export const brokenStream = (what: string) =>
-  new GatewayError('upstream', `The upstream sent ${what}.`, { fromUpstream: true });
 
 /** An event that only Messages knows. */
 export const opaqueEvent = (name: string, value: JsonObject): StreamEvent => ({

@@ -1,5 +1,6 @@
 /** Decodes a Messages stream into events: one JSON.parse for each frame, none for plain text deltas. */
 
+import { brokenAnswer } from '../../../conversation/errors.ts';
 import type { BlockHead, StreamEvent } from '../../../conversation/events.ts';
 import type { DecodedTextTemplate, FastDecoder } from '../../../conversation/fast-text.ts';
 import { unwrapFreeform } from '../../../conversation/tools/tool-names.ts';
@@ -14,7 +15,6 @@ import { decodeUsage } from '../reply/usage.ts';
 import { type BlockReader, decodeBlock } from '../request/decode-blocks.ts';
 import { number, PROTOCOL, string, wireOf } from '../wire.ts';
 import {
-  brokenStream,
   finishEvent,
   opaqueEvent,
   parseFrame,
@@ -199,7 +199,7 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
       case 'signature_delta':
         return this.#openBlock({ type: 'thinking' }, wireIndex);
       default:
-        throw brokenStream('a delta of a block that was never opened');
+        throw brokenAnswer('The upstream sent a delta of a block that was never opened.');
     }
   }
 

@@ -1,6 +1,6 @@
 /** Decodes a whole Gemini answer into a reply. */
 
-import { GatewayError } from '../../../conversation/errors.ts';
+import { brokenAnswer } from '../../../conversation/errors.ts';
 import type { Reply, StreamEvent } from '../../../conversation/events.ts';
 import { ReplyBuilder } from '../../../conversation/reply-builder.ts';
 import { isObject, type Json } from '../../../lib/json/json.ts';
@@ -23,10 +23,8 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
       field(chunk, 'usageMetadata') !== undefined,
   );
   if (!isAnswer) {
-    throw new GatewayError(
-      'upstream',
+    throw brokenAnswer(
       'The upstream answered with something that is not a GenerateContentResponse.',
-      { fromUpstream: true },
     );
   }
   const decoder = decodeStream(context);

@@ -1,6 +1,6 @@
 /** Decodes Gemini chunks into events; a whole answer is one chunk. */
 
-import { GatewayError } from '../../../conversation/errors.ts';
+import { brokenAnswer, type GatewayError } from '../../../conversation/errors.ts';
 import type { BlockHead, StreamEvent } from '../../../conversation/events.ts';
 import { unwrapFreeform } from '../../../conversation/tools/tool-names.ts';
 import type { Block, Sealed } from '../../../conversation/types.ts';
@@ -14,7 +14,7 @@ import { otherBlock, sealOf } from '../request/decode-parts.ts';
 import { field, flag, list, number, object, objects, text, wireOf, without } from '../wire.ts';
 import { AnswerEnd } from './answer-end.ts';
 import { PartialArguments } from './partial-arguments.ts';
-import { TextSplice } from './text-splice.ts';
+import { textTemplate } from './text-template.ts';
 
 const NOTHING: readonly StreamEvent[] = [];
 /** Members of a chunk that are decoded. */
@@ -50,7 +50,7 @@ export class GeminiStreamDecoder implements StreamDecoder {
   #calls = false;
   #partial: PartialCall | undefined;
   readonly #end = new AnswerEnd();
-  readonly #splice = new TextSplice();
+  readonly #template = textTemplate();
   /** The text of the open block, kept where sources may refer to it. */
   #written: string[] | undefined;
 
@@ -63,25 +63,22 @@ export class GeminiStreamDecoder implements StreamDecoder {
     if (data === undefined || data === '' || this.#over) return NOTHING;
     // Relays that turn other protocols into this one end with OpenAI's mark.
     if (data === '[DONE]') return NOTHING;
-    const spliced = frame.event === '' ? this.#splice.read(data) : undefined;
-    if (spliced !== undefined) return this.#spliced(spliced);
+    const read = this.#template.read(data, frame.event);
+    if (read !== undefined) return this.#onlyText(read);
     let chunk: unknown;
     try {
       chunk = JSON.parse(data);
     } catch (cause) {
-      throw new GatewayError('upstream', 'The upstream sent a stream chunk that is not JSON.', {
-        fromUpstream: true,
-        cause,
-      });
+      throw brokenAnswer('The upstream sent a stream chunk that is not JSON.', cause);
     }
     if (!isObject(chunk)) return NOTHING;
     const out = this.chunk(chunk);
-    this.#splice.learn(data, frame.event, chunk);
+    this.#template.learn(data, frame.event, chunk);
     return out;
   }
 
   /** What `chunk` makes of a chunk that says only this. */
-  #spliced(value: string): readonly StreamEvent[] {
+  #onlyText(value: string): readonly StreamEvent[] {
     const out: StreamEvent[] = [];
     this.#text(value, undefined, {}, out);
     return out;
@@ -89,7 +86,7 @@ export class GeminiStreamDecoder implements StreamDecoder {
 
   /** The usage of the last chunk that was not parsed. */
   #settle(): void {
-    const last = this.#splice.takeLast();
+    const last = this.#template.takeLast();
     if (last !== undefined) this.#end.chunk(last, false);
   }
 
@@ -294,10 +291,12 @@ export class GeminiStreamDecoder implements StreamDecoder {
   }
 
   textRun(frames: string, at: number) {
-    return this.#isPlain ? this.#splice.run(frames, at, this.#index) : undefined;
+    const run = this.#isPlain ? this.#template.run(frames, at) : undefined;
+    if (run === undefined) return undefined;
+    return { event: { type: 'delta', index: this.#index, text: run.text } as const, to: run.to };
   }
 
   textTemplate() {
-    return this.#isPlain ? this.#splice.template(this.#index) : undefined;
+    return this.#isPlain ? this.#template.frame(this.#index) : undefined;
   }
 }

@@ -1,19 +1,12 @@
 /** Checks the token counts of a Chat answer: whole numbers that add up. */
 
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
-import type { Report } from '../../lint.ts';
+import { lintCounts, type Report } from '../../lint.ts';
+
+const COUNTS = ['prompt_tokens', 'completion_tokens', 'total_tokens'];
 
 export function lintUsage(usage: JsonObject, at: string, report: Report): void {
-  for (const key of ['prompt_tokens', 'completion_tokens', 'total_tokens']) {
-    const value = usage[key];
-    if (Number.isInteger(value) && Number(value) >= 0) continue;
-    report(
-      `${at}/${key}`,
-      'usage-count',
-      `${key} is ${value === undefined ? 'missing' : 'not a count'}`,
-    );
-    return;
-  }
+  if (!lintCounts(usage, COUNTS, at, report)) return;
   const [prompt, completion, total] = [
     Number(usage.prompt_tokens),
     Number(usage.completion_tokens),

@@ -1,6 +1,6 @@
 /** Decodes a whole chat completion into a reply. */
 
-import { GatewayError } from '../../../conversation/errors.ts';
+import { brokenAnswer } from '../../../conversation/errors.ts';
 import type { Reply } from '../../../conversation/events.ts';
 import { toolNames, unwrapFreeform } from '../../../conversation/tools/tool-names.ts';
 import type { Block, TextBlock, ToolCallBlock } from '../../../conversation/types.ts';
@@ -33,13 +33,7 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
   if (error !== undefined) throw error;
   const choices = list(reply?.choices);
   if (reply === undefined || choices === undefined) {
-    throw new GatewayError(
-      'upstream',
-      'The upstream answered with something that is not a chat completion.',
-      {
-        fromUpstream: true,
-      },
-    );
+    throw brokenAnswer('The upstream answered with something that is not a chat completion.');
   }
   const choice = object(choices.find((c) => (number(object(c)?.index) ?? 0) === 0)) ?? {};
   const failure = finishFailure(text(choice.finish_reason) ?? '');

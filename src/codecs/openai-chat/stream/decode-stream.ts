@@ -1,6 +1,6 @@
 /** Decodes Chat Completions chunks into events, including the known deviations of vendors. */
 
-import { GatewayError } from '../../../conversation/errors.ts';
+import { brokenAnswer, type GatewayError } from '../../../conversation/errors.ts';
 import type { StreamEvent } from '../../../conversation/events.ts';
 import type { DecodedTextTemplate, FastDecoder, TextRun } from '../../../conversation/fast-text.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
@@ -14,7 +14,7 @@ import { decodeFinish, finishFailure } from '../reply/finish-reason.ts';
 import { decodeUsage } from '../reply/usage.ts';
 import { list, NAME_LIMIT, newCallId, number, object, text, wireOf, without } from '../wire.ts';
 import { BlockQueue, type QueuedCall } from './block-queue.ts';
-import { ContentSplice } from './content-splice.ts';
+import { textTemplate } from './text-template.ts';
 
 const DONE = '[DONE]';
 const NOTHING: readonly StreamEvent[] = [];
@@ -34,7 +34,7 @@ interface StreamedCall {
 class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   readonly #context: UpstreamContext;
   readonly #blocks = new BlockQueue();
-  readonly #splice = new ContentSplice();
+  readonly #template = textTemplate();
   /** The last call of each index and of each id. */
   readonly #byIndex = new Map<number, StreamedCall>();
   readonly #byId = new Map<string, StreamedCall>();
@@ -45,7 +45,6 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   #sources: JsonObject | undefined;
   #started = false;
   #over = false;
-  #textTemplate: DecodedTextTemplate | undefined;
   #finish: string | undefined;
   #refused = false;
 
@@ -56,31 +55,28 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   push(frame: SseFrame): readonly StreamEvent[] {
     const { data } = frame;
     if (data === undefined || data === '' || this.#over) return NOTHING;
-    const content = this.#splice.read(data, frame.event);
-    if (content !== undefined) return this.#content(content);
+    const read = this.#template.read(data, frame.event);
+    if (read !== undefined) return this.#onlyText(read);
     if (data === DONE || data.trim() === DONE) return this.#complete();
     let chunk: unknown;
     try {
       chunk = JSON.parse(data);
     } catch (cause) {
-      throw new GatewayError('upstream', 'The upstream sent a stream chunk that is not JSON.', {
-        fromUpstream: true,
-        cause,
-      });
+      throw brokenAnswer('The upstream sent a stream chunk that is not JSON.', cause);
     }
     if (!isObject(chunk)) return NOTHING;
     const error = inBandError(chunk, frame.event);
     if (error !== undefined) return this.#fail(error);
     const out = this.#chunk(chunk);
-    this.#splice.learn(data, frame.event, chunk);
+    this.#template.learn(data, frame.event, chunk);
     return out;
   }
 
   /** What `#chunk` makes of a chunk that says only this. */
-  #content(content: string): readonly StreamEvent[] {
-    if (content === '') return NOTHING;
+  #onlyText(value: string): readonly StreamEvent[] {
+    if (value === '') return NOTHING;
     const out: StreamEvent[] = [];
-    this.#blocks.text('text', content, out);
+    this.#blocks.text('text', value, out);
     return out;
   }
 
@@ -324,19 +320,15 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   }
 
   textRun(frames: string, at: number): TextRun | undefined {
-    if (this.#over || !this.#blocks.isOpen('text')) return undefined;
-    const run = this.#splice.readRun(frames, at);
-    if (run === undefined) return undefined;
-    return { event: this.#blocks.piece(run.content), to: run.to };
+    const run = this.#isPlain ? this.#template.run(frames, at) : undefined;
+    return run && { event: this.#blocks.piece(run.text), to: run.to };
   }
 
   textTemplate(): DecodedTextTemplate | undefined {
-    const { frame } = this.#splice;
-    if (frame === undefined || this.#over || !this.#blocks.isOpen('text')) return undefined;
-    const { index } = this.#blocks;
-    if (this.#textTemplate?.head !== frame.head || this.#textTemplate.index !== index) {
-      this.#textTemplate = { ...frame, index };
-    }
-    return this.#textTemplate;
+    return this.#isPlain ? this.#template.frame(this.#blocks.index) : undefined;
+  }
+
+  get #isPlain(): boolean {
+    return !this.#over && this.#blocks.isOpen('text');
   }
 }

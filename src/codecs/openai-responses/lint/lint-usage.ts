@@ -1,19 +1,12 @@
 /** Checks the token counts of a Responses answer: whole numbers that add up. */
 
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
-import type { Report } from '../../lint.ts';
+import { lintCounts, type Report } from '../../lint.ts';
+
+const COUNTS = ['input_tokens', 'output_tokens', 'total_tokens'];
 
 export function lintUsage(usage: JsonObject, at: string, report: Report): void {
-  for (const key of ['input_tokens', 'output_tokens', 'total_tokens']) {
-    const value = usage[key];
-    if (Number.isInteger(value) && Number(value) >= 0) continue;
-    report(
-      `${at}/${key}`,
-      'usage-count',
-      `${key} is ${value === undefined ? 'missing' : 'not a count'}`,
-    );
-    return;
-  }
+  if (!lintCounts(usage, COUNTS, at, report)) return;
   const input = Number(usage.input_tokens);
   const output = Number(usage.output_tokens);
   if (input + output !== usage.total_tokens) {

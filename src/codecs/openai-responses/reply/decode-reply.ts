@@ -1,6 +1,6 @@
 /** Decodes a response object into a reply, with tool names and kinds as the client declared them. */
 
-import { GatewayError } from '../../../conversation/errors.ts';
+import { brokenAnswer } from '../../../conversation/errors.ts';
 import type { Reply } from '../../../conversation/events.ts';
 import { toolNames, unwrapFreeform } from '../../../conversation/tools/tool-names.ts';
 import type { Block, ToolCallBlock } from '../../../conversation/types.ts';
@@ -16,14 +16,14 @@ const NAME_LIMIT = 64;
 
 /** @throws GatewayError upstream if the body is not a finished response, or the failure that it reports */
 export function decodeReply(body: Json, context: UpstreamContext): Reply {
-  if (!isObject(body)) throw brokenReply('The upstream sent no response object.');
+  if (!isObject(body)) throw brokenAnswer('The upstream sent no response object.');
   if (isObject(body.error) && body.output === undefined) {
-    throw failureOf({ ...body, status: 'failed' }) ?? brokenReply('The upstream failed.');
+    throw failureOf({ ...body, status: 'failed' }) ?? brokenAnswer('The upstream failed.');
   }
   const failure = failureOf(body);
   if (failure !== undefined) throw failure;
   if (!Array.isArray(body.output))
-    throw brokenReply('The upstream sent a response without output.');
+    throw brokenAnswer('The upstream sent a response without output.');
   const blocks = objects(body.output).flatMap((item) => itemBlocks(item, context));
   const logprobs = objects(body.output).flatMap((item) =>
     objects(item.content).flatMap((part) => objects(part.logprobs)),
@@ -42,9 +42,6 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
     wire: wireOf(body),
   };
 }
-
-const brokenReply = (message: string) =>
-  new GatewayError('upstream', message, { fromUpstream: true });
 
 /** The fields of a response object that come from the vendor and are not an echo of the request. */
 export function restOf(response: JsonObject): JsonObject | undefined {
@@ -65,7 +62,7 @@ export function itemBlocks(item: JsonObject, context: UpstreamContext): readonly
   try {
     blocks = decodeItem(value, 'output').blocks;
   } catch (error) {
-    throw brokenReply(
+    throw brokenAnswer(
       `The upstream sent a broken item: ${error instanceof Error ? error.message : ''}`,
     );
   }

@@ -1,6 +1,6 @@
 /** Decodes a Responses stream into events, one block at a time, even if the vendor interleaves items. */
 
-import { GatewayError } from '../../../conversation/errors.ts';
+import { brokenAnswer } from '../../../conversation/errors.ts';
 import type { StreamEvent } from '../../../conversation/events.ts';
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
@@ -231,11 +231,5 @@ function parse(raw: string): JsonObject {
   } catch {
     // The error below is the same as for JSON of another kind.
   }
-  throw new GatewayError(
-    'upstream',
-    'The upstream sent a stream event that is not a JSON object.',
-    {
-      fromUpstream: true,
-    },
-  );
+  throw brokenAnswer('The upstream sent a stream event that is not a JSON object.');
 }

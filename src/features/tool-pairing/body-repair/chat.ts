@@ -25,14 +25,12 @@ const ROLES: Readonly<Record<string, string>> = {
 
 export function repairChatBody(body: JsonObject): JsonObject {
   if (body.messages === undefined || body.messages === null) return body;
-  return withMembers(body, { messages: repairHistoryList(body.messages, repairMessage) });
+  return withMembers(body, { messages: repairHistoryList(body.messages, said, repairMessage) });
 }
 
-function repairMessage(message: Json): Json | undefined {
-  if (!isObject(message)) {
-    const content = asString(message);
-    return content === '' ? undefined : { role: 'user', content };
-  }
+const said = (content: string): JsonObject => ({ role: 'user', content });
+
+function repairMessage(message: JsonObject): JsonObject {
   const role =
     memberOf(ROLES, asString(message.role)) ??
     (message.tool_call_id === undefined ? 'user' : 'tool');

@@ -14,14 +14,12 @@ const ROLES: Readonly<Record<string, string>> = {
 
 export function repairGeminiBody(body: JsonObject): JsonObject {
   if (body.contents === undefined || body.contents === null) return body;
-  return withMembers(body, { contents: repairHistoryList(body.contents, repairContent) });
+  return withMembers(body, { contents: repairHistoryList(body.contents, said, repairContent) });
 }
 
-function repairContent(content: Json): Json | undefined {
-  if (!isObject(content)) {
-    const text = asString(content);
-    return text === '' ? undefined : { role: 'user', parts: [{ text }] };
-  }
+const said = (text: string): JsonObject => ({ role: 'user', parts: [{ text }] });
+
+function repairContent(content: JsonObject): JsonObject {
   const { role, parts } = content;
   const known =
     role === undefined || role === null ? role : (memberOf(ROLES, asString(role)) ?? 'user');

@@ -23,7 +23,7 @@ const ROLES: Readonly<Record<string, string>> = {
 export function repairMessagesBody(body: JsonObject): JsonObject {
   if (body.messages === undefined || body.messages === null) return body;
   return withMembers(body, {
-    messages: repairHistoryList(body.messages, repairMessage),
+    messages: repairHistoryList(body.messages, said, repairMessage),
     ...(body.system === undefined ? {} : { system: repairSystem(body.system) }),
     ...(Array.isArray(body.tools)
       ? { tools: repairList(body.tools, (tool) => (isObject(tool) ? tool : undefined)) }
@@ -35,11 +35,9 @@ function repairSystem(system: Json): Json {
   return system === null ? system : repairContent(system, 'text', repairBlock);
 }
 
-function repairMessage(message: Json): Json | undefined {
-  if (!isObject(message)) {
-    const content = asString(message);
-    return content === '' ? undefined : { role: 'user', content };
-  }
+const said = (content: string): JsonObject => ({ role: 'user', content });
+
+function repairMessage(message: JsonObject): JsonObject {
   // Unknown roles (`tool`, `function`, a missing one) become the user's.
   const role = memberOf(ROLES, asString(message.role)) ?? 'user';
   return withMembers(message, {

@@ -1,6 +1,6 @@
 /** Repairs Responses bodies that a strict decoder would refuse. */
 
-import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import {
   asName,
   asString,
@@ -15,14 +15,12 @@ const ROLES = new Set(['system', 'developer', 'user', 'assistant']);
 export function repairResponsesBody(body: JsonObject): JsonObject {
   const { input } = body;
   if (input === undefined || input === null || typeof input === 'string') return body;
-  return withMembers(body, { input: repairHistoryList(input, repairItem) });
+  return withMembers(body, { input: repairHistoryList(input, said, repairItem) });
 }
 
-function repairItem(item: Json): Json | undefined {
-  if (!isObject(item)) {
-    const content = asString(item);
-    return content === '' ? undefined : { type: 'message', role: 'user', content };
-  }
+const said = (content: string): JsonObject => ({ type: 'message', role: 'user', content });
+
+function repairItem(item: JsonObject): JsonObject | undefined {
   const type = typeof item.type === 'string' ? item.type : guessType(item);
   switch (type) {
     case undefined:

@@ -43,16 +43,22 @@ export function asList(value: Json | undefined): readonly Json[] {
   return value === undefined || value === null ? [] : [value];
 }
 
-/** Repairs the entries of a history. If none is readable, a placeholder message takes their place. */
+/**
+ * Repairs the entries of a history. If none is readable, a placeholder takes their place.
+ * @param said an entry in which the user says this: what an entry means that is no object
+ */
 export function repairHistoryList(
   given: Json,
-  repair: (item: Json) => Json | undefined,
+  said: (text: string) => JsonObject,
+  repair: (item: JsonObject) => Json | undefined,
 ): readonly Json[] {
   const list = asList(given);
-  const repaired = repairList(list, repair);
-  return repaired.length === 0 && list.length > 0
-    ? [{ role: 'user', content: '(no content)' }]
-    : repaired;
+  const repaired = repairList(list, (item) => {
+    if (isObject(item)) return repair(item);
+    const text = asString(item);
+    return text === '' ? undefined : said(text);
+  });
+  return repaired.length === 0 && list.length > 0 ? [said('(no content)')] : repaired;
 }
 
 /**

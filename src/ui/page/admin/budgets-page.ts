@@ -15,7 +15,7 @@ import {
   resetText,
   usedShare,
 } from './budgets-api.ts';
-import { emptyState, pageFrame } from './page-frame.ts';
+import { emptyState, pageFrame, reloadingView } from './page-frame.ts';
 import { usd } from './usd.ts';
 
 const RELOAD_AFTER = 10_000;
@@ -33,13 +33,6 @@ export function createBudgetsPage(): View {
     title: 'Budgets',
     about: 'What may be spent in a period. The fullest budgets come first.',
   });
-  let timer = 0;
-
-  async function load(): Promise<void> {
-    clearTimeout(timer);
-    await frame.run(async (signal) => draw(await getBudgets(signal)));
-    if (frame.node.isConnected) timer = window.setTimeout(() => void load(), RELOAD_AFTER);
-  }
 
   function draw({ data, has_more }: Budgets): void {
     if (data.length === 0) {
@@ -70,19 +63,7 @@ export function createBudgetsPage(): View {
     );
   }
 
-  return {
-    node: frame.node,
-    show: () => void load(),
-    press(event) {
-      if (event.key !== 'r') return false;
-      void load();
-      return true;
-    },
-    close() {
-      clearTimeout(timer);
-      frame.close();
-    },
-  };
+  return reloadingView(frame, RELOAD_AFTER, async (signal) => draw(await getBudgets(signal)));
 }
 
 const table = (budgets: readonly BudgetReport[]) =>

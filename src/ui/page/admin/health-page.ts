@@ -6,7 +6,7 @@ import { dataTable } from '../kit/table.ts';
 import type { View } from '../kit/view.ts';
 import { when } from '../kit/when.ts';
 import { adminJson } from './admin-api.ts';
-import { emptyState, pageFrame } from './page-frame.ts';
+import { emptyState, pageFrame, reloadingView } from './page-frame.ts';
 
 type State = 'serving' | 'half_open' | 'resting';
 
@@ -81,13 +81,6 @@ export function createHealthPage(): View {
     about:
       'Which vendors are serving, and which are resting and until when. Routing skips a resting vendor while another one can answer.',
   });
-  let timer = 0;
-
-  async function load(): Promise<void> {
-    clearTimeout(timer);
-    await frame.run(async (signal) => draw(await adminJson<Health>('/health', { signal })));
-    if (frame.node.isConnected) timer = window.setTimeout(() => void load(), RELOAD_AFTER);
-  }
 
   function draw({ data, workers }: Health): void {
     const scrolled = frame.node.closest('.page-pane')?.scrollTop;
@@ -119,19 +112,9 @@ export function createHealthPage(): View {
     if (scrolled !== undefined) frame.node.closest('.page-pane')!.scrollTop = scrolled;
   }
 
-  return {
-    node: frame.node,
-    show: () => void load(),
-    press(event) {
-      if (event.key !== 'r') return false;
-      void load();
-      return true;
-    },
-    close() {
-      clearTimeout(timer);
-      frame.close();
-    },
-  };
+  return reloadingView(frame, RELOAD_AFTER, async (signal) =>
+    draw(await adminJson<Health>('/health', { signal })),
+  );
 }
 
 /** One line for a key of a target. */

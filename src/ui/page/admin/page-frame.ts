@@ -2,6 +2,7 @@
 
 import { type Child, h, replace } from '../kit/dom.ts';
 import { failureText } from '../kit/fetching.ts';
+import type { View } from '../kit/view.ts';
 
 export interface PageFrame {
   readonly node: HTMLElement;
@@ -57,6 +58,33 @@ export function pageFrame({ title, about, actions }: PageFrameOptions): PageFram
       if (!signal.aborted) node.removeAttribute('aria-busy');
     },
     close: () => stop.abort(),
+  };
+}
+
+/** A page that loads its data anew some milliseconds after it has them, and on the key r. */
+export function reloadingView(
+  frame: PageFrame,
+  after: number,
+  load: (signal: AbortSignal) => Promise<void>,
+): View {
+  let timer = 0;
+  async function reload(): Promise<void> {
+    clearTimeout(timer);
+    await frame.run(load);
+    if (frame.node.isConnected) timer = window.setTimeout(() => void reload(), after);
+  }
+  return {
+    node: frame.node,
+    show: () => void reload(),
+    press(event) {
+      if (event.key !== 'r') return false;
+      void reload();
+      return true;
+    },
+    close() {
+      clearTimeout(timer);
+      frame.close();
+    },
   };
 }
 

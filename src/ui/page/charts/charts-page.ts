@@ -15,6 +15,7 @@ import {
   type Route,
   withQuery,
 } from '../kit/route.ts';
+import { boxedTable } from '../kit/table.ts';
 import type { View } from '../kit/view.ts';
 import { createFilters } from '../list/list-filters.ts';
 import { type Chart, createChart } from './chart.ts';
@@ -182,54 +183,34 @@ function targetTable({ targets }: Stats, priced: boolean): Child {
   ];
   return [
     h('h2', null, 'By target'),
-    h(
-      'div',
-      { class: 'tablebox', tabindex: 0 },
-      h(
-        'table',
-        null,
+    boxedTable(
+      head.map((text, i) => h('th', { scope: 'col', class: i > 0 ? 'num' : undefined }, text)),
+      targets.map((one) =>
         h(
-          'thead',
+          'tr',
           null,
           h(
-            'tr',
-            null,
-            head.map((text, i) =>
-              h('th', { scope: 'col', class: i > 0 ? 'num' : undefined }, text),
-            ),
-          ),
-        ),
-        h(
-          'tbody',
-          null,
-          targets.map((one) =>
+            'th',
+            { scope: 'row' },
             h(
-              'tr',
-              null,
-              h(
-                'th',
-                { scope: 'row' },
-                h(
-                  'a',
-                  { href: hashOf({ name: 'list', query: { ...query, model: one.target } }) },
-                  one.target || '(none)',
-                ),
-              ),
-              num(count(one.requests)),
-              h(
-                'td',
-                { class: 'num', 'data-tone': one.failed > 0 ? 'bad' : undefined },
-                count(one.failed),
-              ),
-              num(millis(one.first_byte_ms?.p50)),
-              num(millis(one.total_ms?.p50)),
-              num(millis(one.total_ms?.p95)),
-              num(one.cache_hit_rate === null ? '–' : percent(one.cache_hit_rate)),
-              num(short(one.input_tokens)),
-              num(short(one.output_tokens)),
-              priced && num(cost(one.cost)),
+              'a',
+              { href: hashOf({ name: 'list', query: { ...query, model: one.target } }) },
+              one.target || '(none)',
             ),
           ),
+          num(count(one.requests)),
+          h(
+            'td',
+            { class: 'num', 'data-tone': one.failed > 0 ? 'bad' : undefined },
+            count(one.failed),
+          ),
+          num(millis(one.first_byte_ms?.p50)),
+          num(millis(one.total_ms?.p50)),
+          num(millis(one.total_ms?.p95)),
+          num(one.cache_hit_rate === null ? '–' : percent(one.cache_hit_rate)),
+          num(short(one.input_tokens)),
+          num(short(one.output_tokens)),
+          priced && num(cost(one.cost)),
         ),
       ),
     ),

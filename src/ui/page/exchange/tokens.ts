@@ -4,6 +4,7 @@ import type { Usage } from '../../../conversation/usage.ts';
 import type { SampleDetail } from '../../api/api.ts';
 import { h } from '../kit/dom.ts';
 import { count, percent } from '../kit/format.ts';
+import { boxedTable } from '../kit/table.ts';
 import { cost } from './money.ts';
 import { totalInput, totalOutput } from './usage.ts';
 
@@ -36,34 +37,21 @@ export function tokenTable({ hops, usage, cost: total }: SampleDetail): HTMLElem
       h('td', { class: 'num' }, one === null ? '–' : hitRate(one)),
       priced && h('td', { class: 'num' }, cost(price)),
     );
-  return h(
-    'div',
-    { class: 'tablebox', tabindex: 0 },
-    h(
-      'table',
-      { class: 'tokens' },
-      h(
-        'thead',
-        null,
-        h(
-          'tr',
-          null,
-          h('th', { scope: 'col' }, 'Hop'),
-          h('th', { scope: 'col', class: 'barcell' }, h('span', { class: 'sr' }, 'Share')),
-          parts.map(([part, text]) =>
-            h('th', { scope: 'col', class: 'num' }, h('i', { class: `key ${part}` }), text),
-          ),
-          h('th', { scope: 'col', class: 'num' }, 'Cache hits'),
-          priced && h('th', { scope: 'col', class: 'num' }, 'Cost'),
-        ),
+  return boxedTable(
+    [
+      h('th', { scope: 'col' }, 'Hop'),
+      h('th', { scope: 'col', class: 'barcell' }, h('span', { class: 'sr' }, 'Share')),
+      parts.map(([part, text]) =>
+        h('th', { scope: 'col', class: 'num' }, h('i', { class: `key ${part}` }), text),
       ),
-      h(
-        'tbody',
-        null,
-        hops.map((hop) => line(`hop ${hop.hop}`, hop.usage, hop.cost)),
-        hops.length > 1 && line('total', usage, total, 'sum'),
-      ),
-    ),
+      h('th', { scope: 'col', class: 'num' }, 'Cache hits'),
+      priced && h('th', { scope: 'col', class: 'num' }, 'Cost'),
+    ],
+    [
+      hops.map((hop) => line(`hop ${hop.hop}`, hop.usage, hop.cost)),
+      hops.length > 1 && line('total', usage, total, 'sum'),
+    ],
+    { class: 'tokens' },
   );
 }
 

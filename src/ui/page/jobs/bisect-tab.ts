@@ -8,6 +8,7 @@ import { type Child, h } from '../kit/dom.ts';
 import { bytes, count, percent } from '../kit/format.ts';
 import { jsonTree } from '../kit/json-tree.ts';
 import { currentRoute, filtersOf, hashOf } from '../kit/route.ts';
+import { boxedTable } from '../kit/table.ts';
 import type { ExchangeRoute, View } from '../kit/view.ts';
 import { bisectCurve, smallestSoFar } from './bisect-curve.ts';
 import { field } from './job-form.ts';
@@ -153,37 +154,19 @@ function probeLog(probes: readonly BisectProbe[]): HTMLElement {
     'details',
     { class: 'probelog' },
     h('summary', null, 'All requests as a table'),
-    h(
-      'div',
-      { class: 'tablebox', tabindex: 0 },
-      h(
-        'table',
-        null,
+    boxedTable(
+      ['#', 'Leaving out', 'Result', 'Size', 'Smallest so far'].map((text) =>
+        h('th', { scope: 'col' }, text),
+      ),
+      probes.map((probe, i) =>
         h(
-          'thead',
+          'tr',
           null,
-          h(
-            'tr',
-            null,
-            ['#', 'Leaving out', 'Result', 'Size', 'Smallest so far'].map((text) =>
-              h('th', { scope: 'col' }, text),
-            ),
-          ),
-        ),
-        h(
-          'tbody',
-          null,
-          probes.map((probe, i) =>
-            h(
-              'tr',
-              null,
-              h('td', { class: 'num' }, probe.spent),
-              h('td', null, probe.phase),
-              h('td', null, VERDICTS[probe.verdict]),
-              h('td', { class: 'num' }, bytes(probe.bytes)),
-              h('td', { class: 'num' }, bytes(least[i]!)),
-            ),
-          ),
+          h('td', { class: 'num' }, probe.spent),
+          h('td', null, probe.phase),
+          h('td', null, VERDICTS[probe.verdict]),
+          h('td', { class: 'num' }, bytes(probe.bytes)),
+          h('td', { class: 'num' }, bytes(least[i]!)),
         ),
       ),
     ),

@@ -6,6 +6,7 @@ import { planReplay, startReplay } from '../kit/api-calls.ts';
 import { button, type Child, h } from '../kit/dom.ts';
 import { count, millis, percent, several } from '../kit/format.ts';
 import { noteTag } from '../kit/notes-manual.ts';
+import { boxedTable } from '../kit/table.ts';
 import type { ExchangeRoute, View } from '../kit/view.ts';
 import { bench } from './bench.ts';
 import { editFields } from './edit-fields.ts';
@@ -104,10 +105,30 @@ export function createReplayTab(detail: SampleDetail, info: Info): View<Exchange
 const statusText = (status: number, error: ReplayRun['error']): string =>
   error === null ? String(status) : `${status} ${error.how === 'error' ? error.kind : error.how}`;
 
+/** What came of a run, or of the recorded exchange. */
+type RunOutcome = NonNullable<ReplayRun['recorded']>;
+
 function table(runs: readonly ReplayRun[]): HTMLElement {
   const compared = runs.some(({ setting }) => setting !== undefined);
   const before = runs.find(({ recorded }) => recorded !== undefined)?.recorded;
   const num = (...content: Child[]) => h('td', { class: 'num' }, ...content);
+  const outcome = (one: RunOutcome): Child => [
+    h(
+      'td',
+      null,
+      h(
+        'span',
+        { class: 'pill-status', 'data-tone': one.error === null ? 'ok' : 'bad' },
+        statusText(one.status, one.error),
+      ),
+    ),
+    h('td', { class: 'message' }, one.error?.message ?? ''),
+    num(count(one.prompt_tokens)),
+    num(count(one.output_tokens)),
+    num(millis(one.first_byte_ms)),
+    num(millis(one.ms)),
+    num(cost(one.cost)),
+  ];
   const head = [
     '#',
     compared && 'Setting',
@@ -122,85 +143,42 @@ function table(runs: readonly ReplayRun[]): HTMLElement {
     'Notes',
   ];
   const right = new Set(['#', 'Tokens in', 'out', 'First byte', 'Total', 'Cost']);
-  return h(
-    'div',
-    { class: 'tablebox', tabindex: 0 },
-    h(
-      'table',
-      { class: 'runs' },
-      h(
-        'thead',
-        null,
+  return boxedTable(
+    head.map(
+      (text) =>
+        text !== false &&
+        h('th', { scope: 'col', class: right.has(text) ? 'num' : undefined }, text),
+    ),
+    [
+      before !== undefined &&
         h(
           'tr',
-          null,
-          head.map(
-            (text) =>
-              text !== false &&
-              h('th', { scope: 'col', class: right.has(text) ? 'num' : undefined }, text),
+          { class: 'recorded', 'data-tone': before.error === null ? 'ok' : 'bad' },
+          h('th', { scope: 'row', class: 'num' }, 'recorded'),
+          compared && h('td'),
+          outcome(before),
+          h('td'),
+          h('td'),
+        ),
+      runs.map((run) =>
+        h(
+          'tr',
+          { 'data-tone': run.error === null ? 'ok' : 'bad' },
+          h('th', { scope: 'row', class: 'num' }, run.run),
+          compared && h('td', null, run.setting ?? ''),
+          outcome(run),
+          h('td', null, run.target),
+          h(
+            'td',
+            null,
+            run.notes === ''
+              ? ''
+              : run.notes.split(',').map((note) => noteTag(note.split('=')[0]!)),
           ),
         ),
       ),
-      h(
-        'tbody',
-        null,
-        before !== undefined &&
-          h(
-            'tr',
-            { class: 'recorded', 'data-tone': before.error === null ? 'ok' : 'bad' },
-            h('th', { scope: 'row', class: 'num' }, 'recorded'),
-            compared && h('td'),
-            h(
-              'td',
-              null,
-              h(
-                'span',
-                { class: 'pill-status', 'data-tone': before.error === null ? 'ok' : 'bad' },
-                statusText(before.status, before.error),
-              ),
-            ),
-            h('td', { class: 'message' }, before.error?.message ?? ''),
-            num(count(before.prompt_tokens)),
-            num(count(before.output_tokens)),
-            num(millis(before.first_byte_ms)),
-            num(millis(before.ms)),
-            num(cost(before.cost)),
-            h('td'),
-            h('td'),
-          ),
-        runs.map((run) =>
-          h(
-            'tr',
-            { 'data-tone': run.error === null ? 'ok' : 'bad' },
-            h('th', { scope: 'row', class: 'num' }, run.run),
-            compared && h('td', null, run.setting ?? ''),
-            h(
-              'td',
-              null,
-              h(
-                'span',
-                { class: 'pill-status', 'data-tone': run.error === null ? 'ok' : 'bad' },
-                statusText(run.status, run.error),
-              ),
-            ),
-            h('td', { class: 'message' }, run.error?.message ?? ''),
-            num(count(run.prompt_tokens)),
-            num(count(run.output_tokens)),
-            num(millis(run.first_byte_ms)),
-            num(millis(run.ms)),
-            num(cost(run.cost)),
-            h('td', null, run.target),
-            h(
-              'td',
-              null,
-              run.notes === ''
-                ? ''
-                : run.notes.split(',').map((note) => noteTag(note.split('=')[0]!)),
-            ),
-          ),
-        ),
-      ),
-    ),
+    ],
+    { class: 'runs' },
   );
 }
 

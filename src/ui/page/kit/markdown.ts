@@ -2,6 +2,7 @@
 
 import { copyButton } from './copy.ts';
 import { type Child, h } from './dom.ts';
+import { boxedTable } from './table.ts';
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([\w+#.-]*)/;
 const HEADING = /^ {0,3}(#{1,6})\s(.*)$/;
@@ -97,31 +98,13 @@ function list(items: readonly RegExpExecArray[]): HTMLElement {
 
 function table([head, ...rows]: readonly string[]): HTMLElement {
   const cells = (row: string) => row.trim().replace(/^\|/, '').replace(/\|$/, '').split('|');
-  return h(
-    'div',
-    { class: 'tablebox', tabindex: 0 },
-    h(
-      'table',
-      null,
+  return boxedTable(
+    cells(head!).map((cell) => h('th', null, inline(cell.trim()))),
+    rows.map((row) =>
       h(
-        'thead',
+        'tr',
         null,
-        h(
-          'tr',
-          null,
-          cells(head!).map((cell) => h('th', null, inline(cell.trim()))),
-        ),
-      ),
-      h(
-        'tbody',
-        null,
-        rows.map((row) =>
-          h(
-            'tr',
-            null,
-            cells(row).map((cell) => h('td', null, inline(cell.trim()))),
-          ),
-        ),
+        cells(row).map((cell) => h('td', null, inline(cell.trim()))),
       ),
     ),
   );

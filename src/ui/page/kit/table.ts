@@ -1,6 +1,14 @@
-/** Tables that become a list of cards in a narrow window. */
+/** Tables: plain ones that scroll in a box, and those that become a list of cards in a narrow window. */
 
-import { type Child, h } from './dom.ts';
+import { type Child, h, type Props } from './dom.ts';
+
+/** @param headings cells of the first line. @param rows the lines below it */
+export const boxedTable = (headings: Child, rows: Child, props: Props | null = null): HTMLElement =>
+  h(
+    'div',
+    { class: 'tablebox', tabindex: 0 },
+    h('table', props, h('thead', null, h('tr', null, headings)), h('tbody', null, rows)),
+  );
 
 export interface Column<Row> {
   readonly title: string;
