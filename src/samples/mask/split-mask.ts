@@ -94,6 +94,9 @@ export class SplitMask {
   readonly #literals: () => readonly string[];
   readonly #walk = new EventWalk();
   readonly #texts = new Map<string, SplitText>();
+  /** Further texts are one for each member. */
+  #full = false;
+  /** Credentials of texts that are followed no longer. */
   #counted = 0;
   /** What is held back: at first the caller's bytes, which must not change. */
   #held: Buffer = NOTHING;
@@ -181,14 +184,16 @@ export class SplitMask {
   #textOf(name: string, member: string): SplitText {
     const known = this.#texts.get(name);
     if (known !== undefined) return known;
-    if (this.#texts.size >= MOST_TEXTS) {
+    if (!this.#full && this.#texts.size >= MOST_TEXTS) {
       for (const [old, { mask, pieces }] of this.#texts) {
         if (pieces > 0) continue;
         this.#counted += mask.count;
         this.#texts.delete(old);
       }
+      this.#full = this.#texts.size >= MOST_TEXTS;
     }
-    const own = this.#texts.size >= MOST_TEXTS ? member : name;
+    // From then on for good: a text that changed over in the middle of a secret would show it.
+    const own = this.#full ? member : name;
     const said = this.#texts.get(own) ?? new SplitText(this.#literals);
     this.#texts.set(own, said);
     return said;

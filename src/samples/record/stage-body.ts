@@ -196,7 +196,9 @@ export class StageBody {
 
   #take(piece: Uint8Array): void {
     if (piece.length === 0) return;
-    this.#masked.push(piece);
+    // What stays for a while is copied where it is a small part of a larger buffer, which would stay with it.
+    const small = !this.over && piece.buffer.byteLength > 2 * piece.length;
+    this.#masked.push(small ? new Uint8Array(piece) : piece);
     this.#maskedBytes += piece.length;
   }
 }

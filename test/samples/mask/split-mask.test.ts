@@ -229,6 +229,19 @@ describe('texts in the events of a stream', () => {
     expect(most).toBeLessThan(20_000);
   });
 
+  test('a secret in one text too many is masked, also when other texts close meanwhile', () => {
+    const said = (index: number, bit: string) => ({ form: 'Messages, text', index, bit });
+    const many = Array.from({ length: 32 }, (_, index) => index);
+    const told = tell([
+      ...many.map((index) => said(index, 'ends with sk-')),
+      said(32, 'sk-proj-A1b2C3'),
+      ...many.map((index) => said(index, ' and goes on.')),
+      said(32, 'd4E5f6G7h8'),
+    ]);
+    expect(checkStream(told, [100])).toBe(0);
+    expect(maskedWhole(told)).toContain('"**********"');
+  });
+
   test('an event of any length is given out as it comes', () => {
     const long = 'A long text. '.repeat(20_000);
     const told = tell([{ form: 'Responses, text', index: 0, bit: long }]);
