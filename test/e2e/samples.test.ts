@@ -499,6 +499,86 @@ describe('kill -9', () => {
   });
 });
 
+describe('kill -9 in the middle of a secret', () => {
+  const known = 'plain-words-that-open-the-vault';
+  const key = 'sk-proj-A1b2C3d4E5f6G7h8I9j0K1l2';
+  const ends = 'The last words before it.';
+  test.each([
+    ['chat', '/v1/chat/completions', 'openai-chat'],
+    ['responses', '/v1/responses', 'openai-responses'],
+    ['messages', '/v1/messages', 'anthropic-messages'],
+  ])(
+    '%s: the page follows the stream, and neither it nor the files show the secret',
+    async (name, path, entry) => {
+      const before = `${'word '.repeat(400)}The key: ${key}. It opens with: ${known}. ${'word '.repeat(400)}${ends} `;
+      const text = `${before}Again: ${key.slice(0, -4)}`;
+      upstream.answerWith(() =>
+        say(`${text}${'x'.repeat(400)}`, {
+          // Some events come before the text, none between its pieces.
+          delivery: { piece: 4, cut: { at: Math.ceil(text.length / 4), by: 'hang' } },
+        }),
+      );
+      const setup = config() as {
+        samples: { dir: string };
+        providers: Record<string, { keys: string[] }>;
+      };
+      for (const provider of Object.values(setup.providers)) provider.keys = [known];
+      const gateway = await startGateway(setup);
+      const input = [{ role: 'user', content: 'Hi.' }];
+      const given = name === 'responses' ? { input } : { messages: input, max_tokens: 100 };
+      const response = await post(gateway, path, { model: `via-${name}`, stream: true, ...given });
+      const id = response.headers.get('x-hopgate-request-id')!;
+      expect(response.status).toBe(200);
+      const heard = response.text().catch(() => 'cut');
+      const said = (bytes: string) =>
+        [...bytes.matchAll(/"(?:delta|text|content)":"([^"]*)"/g)].map(([, part]) => part).join('');
+      const atPage = async () => {
+        const url = `${gateway.url}/ui/api/samples/${id}/edges/client-response`;
+        return said(await (await fetch(url)).text());
+      };
+      let shown = '';
+      const expectHidden = (part: string) => {
+        for (const secret of [known, key]) expect(part).not.toContain(secret.slice(0, 12));
+      };
+      try {
+        await until(
+          async () => {
+            shown = await atPage();
+            expectHidden(shown);
+            return shown.includes(ends);
+          },
+          () => shown,
+        );
+        expect(shown).toContain('The key: ****');
+      } finally {
+        gateway.signal('SIGKILL');
+        await gateway.exited;
+        expect(await heard).toBe('cut');
+      }
+      const expectFilesHide = () => {
+        for (const stage of ['provider-response', 'client-response']) {
+          const stored = said(
+            readFileSync(join(setup.samples.dir, entry, `${id}_${stage}.sse`), 'utf8'),
+          );
+          expect(stored.length).toBeGreaterThan(2000);
+          expectHidden(stored);
+        }
+      };
+      expectFilesHide();
+      const next = await startGateway(setup);
+      try {
+        await until(async () =>
+          (await command(next, 'samples', '--json')).stdout.includes('"cut"'),
+        );
+        expectFilesHide();
+      } finally {
+        await next.stop();
+        await gateway.stop();
+      }
+    },
+  );
+});
+
 describe('canary credentials', () => {
   test('no credential reaches a file or the log, at any stage', async () => {
     const canary = (name: string) => `sk-canary-${name}-A1b2C3d4E5f6G7h8`;

@@ -25,7 +25,7 @@ import {
   type RecorderOptions,
 } from '../../src/samples/index.ts';
 import { blankBody } from '../../src/samples/mask/blank-body.ts';
-import { maskSplitSecrets } from '../../src/samples/mask/split-secrets.ts';
+import { BodyMask } from '../../src/samples/mask/body-mask.ts';
 import { explainChanges } from '../../src/samples/replay/explain.ts';
 import type { SampleMeta } from '../../src/samples/sample.ts';
 import { exchange, JSON_TYPE, play, scratch, told } from '../samples/record/support.ts';
@@ -346,19 +346,44 @@ describe('bodies are blanked and masked in time that grows linearly with their l
     );
   }
 
-  test(
-    'a stream of tiny frames takes linear time',
-    () =>
-      expectLinear({
-        name: 'frames',
-        input: (size) => Buffer.from('data: {"delta":"x"}\n\n'.repeat(size / 21)),
-        run: async (bytes) => {
-          for (let i = 0; i < 300; i++) await maskSplitSecrets(Buffer.from(bytes), []);
-        },
-        most: 2 ** 16,
-      }),
-    60_000,
-  );
+  const secret = 'ab'.repeat(120);
+  const streams: Record<string, (n: number) => string> = {
+    'tiny events': () => 'data: {"delta":"x"}\n\n',
+    'a key without an end': (n) => `data: {"delta":"${n === 0 ? 'sk-' : 'aaaaaaaa'}"}\n\n`,
+    'beginnings of keys': () => 'data: {"delta":"sk-sk-eyJ"}\n\n',
+    'a known secret, nearly': (n) => `data: {"delta":"${n % 29 === 0 ? 'b' : 'abababab'}"}\n\n`,
+    'a new text with each event': (n) => `data: {"index":${n},"text":"sk-"}\n\n`,
+    'one event without an end': (n) => (n === 0 ? 'data: {"text":"' : 'words \\"and\\" words '),
+    'one open key in an event without an end': (n) => (n === 0 ? 'data: {"text":"sk-' : 'aaaaaaaa'),
+    'open lists': (n) => (n === 0 ? 'data: ' : '[{"a":[{"b":'),
+    'many members': (n) => (n === 0 ? 'data: {' : '"index":1,"text":"e","a":1,'),
+  };
+  for (const [name, part] of Object.entries(streams)) {
+    test(
+      `a stream is masked in linear time: ${name}`,
+      () =>
+        expectLinear({
+          name,
+          input: (size) => {
+            const parts: Buffer[] = [];
+            for (let bytes = 0; bytes < size; bytes += parts.at(-1)!.length) {
+              parts.push(Buffer.from(part(parts.length)));
+            }
+            return parts;
+          },
+          run: (parts) => {
+            const mask = new BodyMask(() => [secret], true);
+            for (const one of parts) {
+              mask.push(one);
+              mask.takePatches();
+            }
+            mask.end();
+          },
+          most: 2 ** 20,
+        }),
+      60_000,
+    );
+  }
 
   test.each([false, true])(
     'large bodies do not block the event loop, blanked: %j',

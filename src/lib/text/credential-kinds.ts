@@ -94,6 +94,12 @@ function spacesEnd(text: string, from: number): number {
   return at;
 }
 
+/** Does `part` stand at `at`? A text that ends within it may still get it. */
+function stands(text: string, part: string, at: number): boolean {
+  if (at + part.length > text.length && part.startsWith(text.slice(at))) cameToEnd = true;
+  return text.startsWith(part, at);
+}
+
 const prefixed = (marker: string, least: number, bits = TOKEN): Kind => ({
   marker,
   find(text, at) {
@@ -128,7 +134,7 @@ function exactly(text: string, from: number, many: number, bits: number): number
 /** Three parts with dots between; header and payload are JSON objects, so both begin with eyJ. */
 function webToken(text: string, at: number): Span | undefined {
   const head = runEnd(text, at + 3, TOKEN);
-  if (head - at < 11 || !text.startsWith('.eyJ', head)) return undefined;
+  if (head - at < 11 || !stands(text, '.eyJ', head)) return undefined;
   const payload = runEnd(text, head + 4, TOKEN);
   if (payload - head < 12 || text.charCodeAt(payload) !== DOT) return undefined;
   return [at, runEnd(text, payload + 1, TOKEN)];
@@ -150,8 +156,7 @@ const DASHES = '-----';
 function privateKey(text: string, at: number): Span | undefined {
   let line = at + 11;
   while (line < text.length && (isOf(text.charCodeAt(line), CAPITAL) || text[line] === ' ')) line++;
-  if (line >= text.length) cameToEnd = true;
-  if (!text.startsWith(DASHES, line) || text.slice(line - 11, line) !== 'PRIVATE KEY') {
+  if (!stands(text, DASHES, line) || text.slice(line - 11, line) !== 'PRIVATE KEY') {
     return undefined;
   }
   const from = line + DASHES.length;

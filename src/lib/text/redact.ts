@@ -56,13 +56,15 @@ for (const kind of KINDS) {
 
 interface Matches {
   readonly spans: Span[];
+  /** Where each begins by which it was found: its marker, and the end of what is masked. */
+  readonly wholes: Span[];
   /** Where the first match begins that more text could extend or complete; the length when there is none. */
   open: number;
 }
 
 /** One pass over the text for all markers: a search for each one costs ten times as much. */
 function findCredentials(text: string, since = 0): Matches {
-  const found: Matches = { spans: [], open: text.length };
+  const found: Matches = { spans: [], wholes: [], open: text.length };
   beginText();
   let last = text.charCodeAt(since);
   for (let i = since + 1; i < text.length; i++) {
@@ -79,6 +81,40 @@ function findCredentials(text: string, since = 0): Matches {
   return found;
 }
 
+/** Beginnings of markers, and whether one may stand in the middle of a word. */
+const BEGINNINGS = new Map<string, boolean>();
+let longestBeginning = 0;
+/** Characters in which a beginning may end. */
+const LAST_OF_BEGINNING = new Uint8Array(128);
+for (const { marker, anywhere = false } of KINDS) {
+  longestBeginning = Math.max(longestBeginning, marker.length - 1);
+  for (let length = 1; length < marker.length; length++) {
+    const beginning = marker.slice(0, length);
+    LAST_OF_BEGINNING[marker.charCodeAt(length - 1)] = 1;
+    BEGINNINGS.set(beginning, anywhere || BEGINNINGS.get(beginning) === true);
+  }
+}
+
+/** Where the text ends in what may become a marker, or the 32 digits before a dot; its length where it does not. */
+function openEnd(text: string, since: number): number {
+  const last = text.charCodeAt(text.length - 1);
+  if (!(last < 128) || (LAST_OF_BEGINNING[last] === 0 && !isHexDigit(last))) return text.length;
+  for (let at = Math.max(since, text.length - longestBeginning); at < text.length; at++) {
+    const inWord = BEGINNINGS.get(text.slice(at));
+    if (inWord === true || (inWord === false && wordStarts(text, at)))
+      return digitsFrom(text, since, at);
+  }
+  return digitsFrom(text, since, text.length);
+}
+
+/** Where hex digits begin that a dot may still follow; `until` where none do. */
+function digitsFrom(text: string, since: number, until: number): number {
+  let from = text.length;
+  while (from > since && from > text.length - 32 && isHexDigit(text.charCodeAt(from - 1))) from--;
+  for (; from < until; from++) if (wordStarts(text, from)) return from;
+  return until;
+}
+
 function match(text: string, start: number, kind: Kind, found: Matches): void {
   // The left border is checked first: "sk-sk-sk-…" must not be read to its end from every marker.
   if (kind.anywhere !== true && !wordStarts(text, start)) return;
@@ -86,6 +122,7 @@ function match(text: string, start: number, kind: Kind, found: Matches): void {
   if (open) found.open = Math.min(found.open, start);
   if (span === undefined) return;
   const [from, end] = span;
+  found.wholes.push([Math.min(start, from), end]);
   // After a backslash the first character belongs to an escape (`\r8_…`).
   found.spans.push(text.charCodeAt(from - 1) === BACKSLASH ? [from + 1, end] : span);
 }
@@ -101,6 +138,8 @@ export interface Redacted {
 export interface RedactedPart extends Redacted {
   /** From here on, more text could change the result; the length when nothing can. */
   readonly open: number;
+  /** Each credential from the marker by which it was found to its end: without one part the other is not found. */
+  readonly wholes: readonly Span[];
 }
 
 /**
@@ -117,8 +156,8 @@ export function redactText(text: string): Redacted {
  * @param since matches that begin before it are ignored: their left border is not in this part
  */
 export function redactPart(text: string, since: number): RedactedPart {
-  const { spans, open } = findCredentials(text, since);
-  return { ...masked(text, spans), open };
+  const { spans, wholes, open } = findCredentials(text, since);
+  return { ...masked(text, spans), open: Math.min(open, openEnd(text, since)), wholes };
 }
 
 function masked(text: string, spans: Span[]): Redacted {

@@ -1,6 +1,6 @@
 /** Masks known secrets in logs and samples, in every spelling that a text may hold. */
 
-import { BACKSLASH } from './credential-kinds.ts';
+import { BACKSLASH, type Span } from './credential-kinds.ts';
 
 /** Shorter secrets would match parts of ordinary words. */
 const LEAST_SECRET = 8;
@@ -34,20 +34,65 @@ export function secretSpellings(secret: string, plain = true): readonly string[]
 export function maskSecrets(text: string, spellings: readonly string[]): string {
   let masked = text;
   for (const spelling of spellings) {
-    const sought = spelling.length > SOUGHT ? spelling.slice(0, SOUGHT) : spelling;
+    const sought = soughtOf(spelling);
     const first = masked.indexOf(sought);
     if (first >= 0) masked = maskFrom(masked, first, spelling, sought);
   }
   return masked;
 }
 
-function maskFrom(text: string, first: number, spelling: string, sought: string): string {
+/** The result for a part of a text that may continue. */
+export interface MaskedPart {
+  readonly text: string;
+  /** From here on, more text could change the result; the length when nothing can. */
+  readonly open: number;
+  /** The secrets that were found. */
+  readonly wholes: readonly Span[];
+}
+
+/** The same for a part of a text that may continue. */
+export function maskSecretsPart(text: string, spellings: readonly string[]): MaskedPart {
+  const wholes: Span[] = [];
+  let masked = text;
+  let open = text.length;
+  for (const spelling of spellings) {
+    const sought = soughtOf(spelling);
+    const first = masked.indexOf(sought);
+    if (first >= 0) {
+      masked = maskFrom(masked, first, spelling, sought, wholes);
+      const [at, end] = wholes.at(-1)!;
+      if (end === text.length && end - at < spelling.length) open = Math.min(open, at);
+    }
+    open = Math.min(open, beginningAt(masked, sought));
+  }
+  return { text: masked, open, wholes };
+}
+
+const soughtOf = (spelling: string) =>
+  spelling.length > SOUGHT ? spelling.slice(0, SOUGHT) : spelling;
+
+/** Where the text ends in a beginning of what is sought; its length where it does not. */
+function beginningAt(text: string, sought: string): number {
+  const first = sought.charAt(0);
+  let at = text.indexOf(first, Math.max(0, text.length - sought.length + 1));
+  while (at >= 0 && !sought.startsWith(text.slice(at))) at = text.indexOf(first, at + 1);
+  return at < 0 ? text.length : at;
+}
+
+function maskFrom(
+  text: string,
+  first: number,
+  spelling: string,
+  sought: string,
+  wholes?: Span[],
+): string {
   const blank = STRUCTURE.test(sought) ? ones : stars;
   const out: string[] = [];
   let done = 0;
   for (let at = first; at >= 0; ) {
     let end = at + sought.length;
     while (end - at < spelling.length && text[end] === spelling[end - at]) end++;
+    wholes?.push([at, end]);
     const from = behindEscape(text, at, done);
     out.push(text.slice(done, Math.min(from, end)), blank(text.slice(from, end)));
     done = end;

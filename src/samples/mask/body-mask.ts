@@ -1,16 +1,9 @@
 /** Masks credentials in a body that arrives in pieces; lengths and all other bytes stay. */
 
-import { redactPart, redactText } from '../../lib/text/redact.ts';
+import { redactText } from '../../lib/text/redact.ts';
 import { maskSecrets, secretSpellings } from '../../lib/text/secret-spellings.ts';
-
-/** Bytes held back at the end of a piece: a known secret may span two pieces. */
-const HOLD = 4096;
-/** Bytes before a credential by which it is recognized: `Authorization: Bearer `. */
-const CONTEXT = 64;
-/** The part of them that shows where a word begins. */
-const BORDER = 6;
-/** Most bytes held back for a credential that may not be complete. */
-const FORCED = 65_536;
+import { type Patch, SplitMask } from './split-mask.ts';
+import { TextMask } from './text-mask.ts';
 
 /** The UTF-8 bytes of a text, one character per byte. */
 export const latin1Of = (text: string) => Buffer.from(text, 'utf8').toString('latin1');
@@ -29,82 +22,52 @@ export function maskText(text: string, literals: readonly string[]): string {
   return redactText(maskSecrets(text, literals)).text;
 }
 
-/** Number of masked runs from `from` on. */
-export function countMasked(raw: string, masked: string, from = 0): number {
-  if (raw === masked) return 0;
-  let count = 0;
-  for (let i = from; i < raw.length; i++) {
-    const here = raw.charCodeAt(i) !== masked.charCodeAt(i);
-    if (here && (i === 0 || raw.charCodeAt(i - 1) === masked.charCodeAt(i - 1))) count++;
-  }
-  return count;
-}
-
 /**
  * Masks a stream of bytes. Bytes are read as Latin-1, one per character, so that everything else, broken
- * UTF-8 included, stays as it is. The last few kilobytes are held back until `end`, and more where a
- * credential may not be complete.
+ * UTF-8 included, stays as it is. Only what may become a credential is held back. In an event stream, that is also
+ * what several events spell together.
  */
 export class BodyMask {
-  /** Credentials masked so far. */
-  count = 0;
-  readonly #literals: () => readonly string[];
-  /** Raw text; its first `#emitted` characters are written already and serve as context. */
-  #text = '';
-  #emitted = 0;
-  /** The whole body so far as it came, where that is one piece of which nothing is written. */
-  #piece: Uint8Array | undefined;
-  /** `#text` does not start at the beginning of the body. */
-  #cut = false;
-  /** The text is scanned again at this length, so that a held-back part is not scanned for every few bytes. */
-  #next = 2 * HOLD;
+  readonly #text: TextMask;
+  readonly #split: SplitMask | undefined;
 
-  /** @param literals known secrets, as of {@link spellings}; called for each piece */
-  constructor(literals: () => readonly string[]) {
-    this.#literals = literals;
+  /**
+   * @param literals known secrets, as of {@link spellings}; called for each piece
+   * @param sse the body is an event stream
+   */
+  constructor(literals: () => readonly string[], sse = false) {
+    this.#text = new TextMask(literals);
+    this.#split = sse ? new SplitMask(literals) : undefined;
   }
 
-  /** Adds bytes and returns those that can be written now. */
+  /** Credentials masked so far. */
+  get count(): number {
+    return this.#text.count + (this.#split?.count ?? 0);
+  }
+
+  /** Adds bytes and returns those that can be written now: the same ones where nothing is masked or held back. */
   push(bytes: Uint8Array): Uint8Array {
-    this.#piece = this.#text === '' && !this.#cut ? bytes : undefined;
-    this.#text += Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
-    if (this.#text.length < this.#next) return NOTHING;
-    return this.#emit(this.#text.length - HOLD);
+    const alone = this.#text.waiting === 0;
+    const raw = latin1(bytes);
+    this.#text.add(raw);
+    const said = this.#text.settle();
+    const out = alone && said === raw ? bytes : Buffer.from(said, 'latin1');
+    return this.#split?.push(out) ?? out;
   }
 
   end(): Uint8Array {
-    return this.#emit(this.#text.length);
+    const out = Buffer.from(this.#text.settle(true), 'latin1');
+    if (this.#split === undefined) return out;
+    return Buffer.concat([this.#split.push(out), this.#split.end()]);
   }
 
-  #emit(upTo: number): Uint8Array {
-    const raw = this.#text;
-    const { text: masked, open } = redactPart(
-      maskSecrets(raw, this.#literals()),
-      this.#cut ? BORDER : 0,
-    );
-    // Most bodies are one small piece without a credential: its bytes are no different.
-    const piece = this.#piece;
-    this.#piece = undefined;
-    if (piece !== undefined && upTo === raw.length && masked === raw) {
-      this.#text = '';
-      return piece;
-    }
-    let cut = upTo;
-    // Never cut a credential: its rest may still come.
-    if (cut < raw.length) {
-      cut = Math.max(this.#emitted, Math.min(cut, open));
-      while (cut > this.#emitted && raw.charCodeAt(cut - 1) !== masked.charCodeAt(cut - 1)) cut--;
-      if (raw.length - cut > FORCED) cut = upTo;
-    }
-    const out = masked.slice(this.#emitted, cut);
-    this.count += countMasked(raw.slice(0, cut), masked.slice(0, cut), this.#emitted);
-    const keep = Math.max(0, cut - CONTEXT);
-    this.#text = raw.slice(keep);
-    this.#emitted = cut - keep;
-    this.#cut ||= keep > 0;
-    this.#next = Math.max(this.#emitted + 2 * HOLD, 2 * this.#text.length);
-    return Buffer.from(out, 'latin1');
+  /** Corrections of bytes that were returned masked because they were not decided yet; they are taken away. */
+  takePatches(): readonly Patch[] {
+    return this.#split?.takePatches() ?? NONE;
   }
 }
 
-const NOTHING = new Uint8Array(0);
+const NONE: readonly Patch[] = [];
+
+const latin1 = (bytes: Uint8Array) =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');

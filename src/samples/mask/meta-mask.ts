@@ -4,7 +4,8 @@ import { put } from '../../lib/json/json-members.ts';
 import { redactText } from '../../lib/text/redact.ts';
 import { maskSecrets } from '../../lib/text/secret-spellings.ts';
 import type { SampleMeta } from '../sample.ts';
-import { countMasked, latin1Of, maskText } from './body-mask.ts';
+import { latin1Of, maskText } from './body-mask.ts';
+import { countMasked } from './text-mask.ts';
 
 /** Members by which samples are found and read: a client cannot hide them by naming its secret the same. */
 const OWN = new Set([

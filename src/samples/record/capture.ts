@@ -89,6 +89,7 @@ export class Capture implements Recording, Masking, Linked<Capture>, Queued<Capt
   before: Capture | undefined;
   next: Capture | undefined;
   place: QueuePlace<Capture> | undefined;
+  #lookers: (() => void)[] | undefined;
   readonly #hooks: CaptureHooks;
   readonly #literals: readonly string[];
   #secrets: KnownSecrets | undefined;
@@ -232,6 +233,18 @@ export class Capture implements Recording, Masking, Linked<Capture>, Queued<Capt
     this.#exchange = undefined;
   }
 
+  /** Somebody looks at the exchange while it runs, and waits until what is masked of it is written. */
+  addLooker(looker: () => void): void {
+    this.#lookers ??= [];
+    this.#lookers.push(looker);
+  }
+
+  takeLookers(): readonly (() => void)[] {
+    const taken = this.#lookers ?? NOBODY;
+    this.#lookers = undefined;
+    return taken;
+  }
+
   get dropped(): boolean {
     return this.disposition === 'discard';
   }
@@ -296,6 +309,8 @@ function firstOf(chunk: Uint8Array, most: number): Uint8Array {
   const first = chunk.subarray(0, most);
   return chunk.length > 2 * most ? new Uint8Array(first) : first;
 }
+
+const NOBODY: readonly (() => void)[] = [];
 
 const IGNORED: HopRecording = { connected() {}, start() {}, chunk() {}, end() {} };
 

@@ -81,6 +81,11 @@ export interface Recorder {
   readonly recent: RecentSamples | undefined;
   /** Applies the settings of a reload; open exchanges keep theirs. */
   configure(settings: RecorderSettings): void;
+  /**
+   * Resolves when the files of an exchange that is running here hold all of it that is masked and decided, or after a
+   * quarter of a second: for whoever reads them next. Nothing waits for other exchanges.
+   */
+  look(id: string): Promise<void>;
   /** Resolves when every exchange that is over by now is on disk. */
   flush(): Promise<void>;
   /** Writes everything; exchanges still open are marked as cut. */
@@ -105,6 +110,11 @@ const LIMITS: RecorderLimits = {
   flushAfter: 100,
   writers: 4,
 };
+
+/** Bytes that a stream must have for a write while it runs: what recording costs is writes (decision 40). */
+const LEAST = 8192;
+/** Milliseconds that a reader waits for such a write. */
+const LOOK_MS = 250;
 
 const RECONCILE_AFTER_MS = 500;
 /** Samples that are indexed together while writes never pause. */
@@ -160,6 +170,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
   const leave = (capture: Capture) => {
     if (capture.listed) open.remove(capture);
     capture.listed = false;
+    for (const go of capture.takeLookers()) go();
   };
   const release = (capture: Capture, bytes: number) => {
     held -= bytes;
@@ -250,8 +261,14 @@ export function openRecorder(options: RecorderOptions): Recorder {
         route === undefined || !Object.hasOwn(routes, route) || routes[route] !== 'off',
     });
 
-  /** Writes what a capture holds, or removes a dropped one. */
   const writeCapture = async (capture: Capture): Promise<void> => {
+    const lookers = capture.takeLookers();
+    await writeHeld(capture, closed || lookers.length > 0 ? 0 : LEAST);
+    for (const go of lookers) go();
+  };
+
+  /** Writes what a capture holds, or removes a dropped one. */
+  const writeHeld = async (capture: Capture, least: number): Promise<void> => {
     // It was queued again while its last write was under way.
     if (!capture.listed) return;
     try {
@@ -263,7 +280,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
       }
       await maintenance.waitForRoom();
       const announced = capture.announced;
-      const meta = await save(capture, { root, run, release });
+      const meta = await save(capture, { root, run, release, least });
       if (meta === undefined) {
         if (!announced) notifyChanged(() => metaOf(capture, 'open', run));
         return;
@@ -350,6 +367,19 @@ export function openRecorder(options: RecorderOptions): Recorder {
       literals = (settings.secrets ?? []).flatMap((secret) => spellings(secret));
       retention = { ...DEFAULT_RETENTION, ...settings.retention };
       idle = isIdle();
+    },
+    async look(id) {
+      for (const capture of open.all()) {
+        if (capture.id !== id) continue;
+        if (capture.disposition !== 'write' || capture.outcome !== undefined) return;
+        await new Promise<void>((resolve) => {
+          setTimeout(resolve, LOOK_MS).unref();
+          capture.addLooker(resolve);
+          queue.add(capture, false);
+          queue.pump();
+        });
+        return;
+      }
     },
     flush,
     async eraseSpace(space, until) {

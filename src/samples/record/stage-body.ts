@@ -5,6 +5,7 @@ import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 import { runInSlices } from '../../lib/loop/steps.ts';
 import { type BlankedContent, blankBodyInSteps } from '../mask/blank-body.ts';
 import { BodyMask } from '../mask/body-mask.ts';
+import type { Patch } from '../mask/split-mask.ts';
 import type { SampleError } from '../sample.ts';
 import { fileName } from '../store/sample-files.ts';
 import { ChunkTimings } from './chunk-timings.ts';
@@ -41,6 +42,14 @@ export interface Masking {
   readonly blanked: readonly BlankedContent[];
 }
 
+/** What is masked of a body and not written yet; masking keeps the length. */
+export interface Drained {
+  readonly pieces: readonly Uint8Array[];
+  readonly bytes: number;
+  /** To be written over what is written by then, these pieces included. */
+  readonly patches: readonly Patch[];
+}
+
 /** Bytes masked at a time, which takes a few hundred microseconds of the event loop. */
 const SLICE = 65_536;
 /** Masked without a turn for others: such a turn costs more than the mask of so many bytes. */
@@ -65,9 +74,10 @@ export class StageBody {
   finished = false;
   /** When the chunks of a stream arrived. */
   readonly timings: ChunkTimings | undefined;
-  /** Credentials that were spread over several events. */
-  splitMasked = 0;
   #waiting: Uint8Array[] = [];
+  /** Masked pieces that are not written yet, and their bytes. */
+  #masked: Uint8Array[] = [];
+  #maskedBytes = 0;
   /** Made with the first write: most exchanges are never written. */
   #mask: BodyMask | undefined;
   readonly #hidden: Masking;
@@ -81,12 +91,17 @@ export class StageBody {
   }
 
   get masked(): number {
-    return (this.#mask?.count ?? 0) + this.splitMasked;
+    return this.#mask?.count ?? 0;
   }
 
   get dirty(): boolean {
     const waits = this.#waiting.length > 0 && (this.#hidden.blanked.length === 0 || this.over);
     return waits || (this.over && !this.finished);
+  }
+
+  /** Something is masked and not written. */
+  get ready(): boolean {
+    return this.#maskedBytes > 0;
   }
 
   name(id: string): string {
@@ -133,22 +148,22 @@ export class StageBody {
     this.#waiting = [copy];
   }
 
-  /** Drops the waiting chunks. */
+  /** Drops what is not written. */
   release(): void {
     this.#waiting = [];
+    this.#masked = [];
+    this.#maskedBytes = 0;
   }
 
   /**
-   * Masks the waiting chunks and returns them in pieces, with `taken`: the bytes of memory that are free
-   * once the pieces are written. It yields to the event loop between pieces.
+   * Masks the waiting chunks and returns what is masked, where that is `least` bytes or the body is over; it stays in
+   * memory otherwise. It yields to the event loop between pieces.
    */
-  async drain(): Promise<{ readonly pieces: Uint8Array[]; readonly taken: number }> {
-    const pieces: Uint8Array[] = [];
-    let taken = 0;
+  async drain(least = 0): Promise<Drained> {
     const { blanked } = this.#hidden;
-    this.#mask ??= new BodyMask(() => this.#hidden.secrets.literals);
+    this.#mask ??= new BodyMask(() => this.#hidden.secrets.literals, this.sse);
     if (blanked.length > 0) {
-      if (!this.over) return { pieces, taken };
+      if (!this.over) return NOTHING;
       if (this.#waiting.length > 0) {
         const whole = await wholeOf(this.#waiting);
         this.#waiting = [(await runInSlices(blankBodyInSteps(whole, this.sse, blanked))) ?? whole];
@@ -158,22 +173,37 @@ export class StageBody {
       const waiting = this.#waiting;
       this.#waiting = [];
       for (const chunk of joined(waiting)) {
-        taken += chunk.length;
         for (let at = 0; at < chunk.length; at += SLICE) {
           if (at > 0) await new Promise((resolve) => setImmediate(resolve));
-          const piece = this.#mask.push(chunk.subarray(at, at + SLICE));
-          if (piece.length > 0) pieces.push(piece);
+          this.#take(this.#mask.push(chunk.subarray(at, at + SLICE)));
         }
         if (chunk.length > AT_ONCE) await new Promise((resolve) => setImmediate(resolve));
       }
     }
     if (this.over) {
-      pieces.push(this.#mask.end());
+      this.#take(this.#mask.end());
       this.finished = true;
-    }
-    return { pieces, taken };
+    } else if (this.#maskedBytes < least) return NOTHING;
+    const drained = {
+      pieces: this.#masked,
+      bytes: this.#maskedBytes,
+      patches: this.#mask.takePatches(),
+    };
+    this.#masked = [];
+    this.#maskedBytes = 0;
+    return drained;
+  }
+
+  #take(piece: Uint8Array): void {
+    if (piece.length === 0) return;
+    // What stays for a while is copied where it is a small part of a larger buffer, which would stay with it.
+    const small = !this.over && piece.buffer.byteLength > 2 * piece.length;
+    this.#masked.push(small ? new Uint8Array(piece) : piece);
+    this.#maskedBytes += piece.length;
   }
 }
+
+const NOTHING: Drained = { pieces: [], bytes: 0, patches: [] };
 
 /** All chunks copied into one buffer, a megabyte at a time. */
 async function wholeOf(chunks: readonly Uint8Array[]): Promise<Buffer> {

@@ -1,6 +1,5 @@
 /** The masked bodies of an exchange in memory, as the files of a sample would hold them. */
 
-import { maskSplitSecrets } from '../mask/split-secrets.ts';
 import type { Capture } from './capture.ts';
 import type { StageBody } from './stage-body.ts';
 
@@ -12,14 +11,11 @@ export async function readStages(capture: Capture, texts: StageTexts): Promise<v
   capture.prepare();
   for (const stage of [...capture.stages]) {
     if (!stage.dirty) continue;
-    const { pieces } = await stage.drain();
+    const { pieces, patches } = await stage.drain();
     const before = texts.get(stage);
     const whole = Buffer.concat(before === undefined ? pieces : [before, ...pieces]);
+    for (const { at, bytes } of patches) whole.set(bytes, at);
     stage.written = whole.length;
     texts.set(stage, whole);
-    // A key that a model streams in parts is in no single event: the finished stream is masked once more.
-    if (stage.finished && stage.sse) {
-      stage.splitMasked = await maskSplitSecrets(whole, capture.secrets.literals);
-    }
   }
 }

@@ -3,7 +3,8 @@
 import { join } from 'node:path';
 import { isObject } from '../../lib/json/json.ts';
 import { blankBody } from '../mask/blank-body.ts';
-import { countMasked, maskText } from '../mask/body-mask.ts';
+import { maskText } from '../mask/body-mask.ts';
+import { countMasked } from '../mask/text-mask.ts';
 import type { ExportedSample, SampleMeta, SampleStage } from '../sample.ts';
 import { metaText } from './meta.ts';
 import {

@@ -1,9 +1,9 @@
 /** Writes a capture to its files: waiting chunks are masked and appended, the meta file comes last. */
 
 import { mkdirSync } from 'node:fs';
-import { open, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { open, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { maskSplitSecrets } from '../mask/split-secrets.ts';
+import type { Patch } from '../mask/split-mask.ts';
 import type { Capture } from '../record/capture.ts';
 import type { StageBody } from '../record/stage-body.ts';
 import type { SampleMeta } from '../sample.ts';
@@ -14,6 +14,8 @@ export interface SaveOptions {
   readonly root: string;
   /** The name of this process in files of open exchanges. */
   readonly run: string;
+  /** Bytes that a body under way must have for a write. */
+  readonly least: number;
   /** Called when the capture releases memory. */
   readonly release: (capture: Capture, bytes: number) => void;
 }
@@ -48,7 +50,6 @@ export async function save(
   for (const body of bodies) await renameBody(capture, body, folder);
   await Promise.all(bodies.map((body) => saveBody(capture, body, folder, options)));
   if (!last) return undefined;
-  for (const body of bodies) if (body.sse) await maskAcrossEvents(capture, body, folder);
   const { text, meta } = metaText(metaOf(capture, 'done', options.run), capture.secrets.literals);
   await replace(path, text);
   return meta;
@@ -86,20 +87,29 @@ async function saveBody(
   capture: Capture,
   body: StageBody,
   folder: string,
-  { release }: SaveOptions,
+  { release, least }: SaveOptions,
 ): Promise<void> {
-  if (!body.dirty) return;
+  if (!body.dirty && !(least === 0 && body.ready)) return;
   const name = body.name(capture.id);
-  const { pieces, taken } = await body.drain();
-  const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
-  if (capture.dropped || (length === 0 && body.file !== undefined)) return;
+  const { pieces, bytes, patches } = await body.drain(least);
+  if (capture.dropped || (bytes + patches.length === 0 && body.file !== undefined)) return;
   const path = join(folder, body.file ?? name);
-  await write(path, body.file === undefined, pieces);
+  if (bytes > 0 || body.file === undefined) await write(path, body.file === undefined, pieces);
+  if (patches.length > 0) await correct(path, patches);
   body.file ??= name;
-  body.written += length;
+  body.written += bytes;
   // A capture that was dropped meanwhile has released its memory already.
   if (capture.dropped) return;
-  release(capture, taken);
+  release(capture, bytes);
+}
+
+async function correct(path: string, patches: readonly Patch[]): Promise<void> {
+  const file = await open(path, 'r+');
+  try {
+    for (const { at, bytes } of patches) await file.write(bytes, 0, bytes.length, at);
+  } finally {
+    await file.close();
+  }
 }
 
 /** Most bodies are one write; large ones are several, so that no second copy of the whole is in memory. */
@@ -123,17 +133,6 @@ async function write(path: string, fresh: boolean, pieces: readonly Uint8Array[]
   } finally {
     await file.close();
   }
-}
-
-/** A key that a model streams in parts is in no single event: the finished stream is masked once more. */
-async function maskAcrossEvents(capture: Capture, body: StageBody, folder: string): Promise<void> {
-  if (body.file === undefined || capture.dropped) return;
-  const path = join(folder, body.file);
-  const bytes = await readFile(path);
-  const count = await maskSplitSecrets(bytes, capture.secrets.literals);
-  if (count === 0) return;
-  body.splitMasked = count;
-  await replace(path, bytes);
 }
 
 /** Removes the files of a capture. */

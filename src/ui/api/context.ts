@@ -64,11 +64,13 @@ export class ApiContext {
   }
 
   /**
-   * The sample of an id, its bodies included; one in memory is masked first. One that this viewer may not see is reported as missing.
+   * The sample of an id, its bodies included; of one that runs here, as far as they have come. One that this viewer may not see is reported as missing.
    * @throws GatewayError not_found, overloaded where bodies cannot be fetched now
    */
   async sampleFor(id: string, viewer: Viewer): Promise<SampleMeta> {
-    await this.options.recorder.recent?.read(id);
+    const { recorder } = this.options;
+    await recorder.recent?.read(id);
+    await recorder.look(id);
     const meta = metaFor(this.store, id, viewer);
     await this.store.fetch(meta);
     return meta;

@@ -12,6 +12,7 @@ import {
   type RecorderOptions,
 } from '../../../src/samples/index.ts';
 import type { SampleMeta } from '../../../src/samples/sample.ts';
+import { until } from '../../support/until.ts';
 import { exchange, JSON_TYPE, play, SSE_TYPE, scratch, told } from './support.ts';
 
 let disk: ReturnType<typeof scratch>;
@@ -351,6 +352,61 @@ describe('limits', () => {
     play(recording, { attempt: 2 });
     await recorder!.flush();
     expect(openSampleStore(disk.root).list()[0]).toMatchObject({ status: 200, state: 'done' });
+  });
+});
+
+describe('a stream that runs', () => {
+  const frame = (bit: string) => `data: {"choices":[{"delta":{"content":"${bit}"}}]}\n\n`;
+  const begin = () => {
+    const given = exchange();
+    const recording = open({ limits: { flushAfter: 1 } }).begin(given)!;
+    recording.clientStart(200, SSE_TYPE);
+    return { given, recording, name: `openai-chat/${given.id}_client-response.sse` };
+  };
+
+  test('is written in large parts, and at once for whoever looks at it', async () => {
+    const { given, recording, name } = begin();
+    recording.clientChunk(frame('Hello. '));
+    await until(() => disk.files().includes(name));
+    expect(disk.text(name)).toBe('');
+    await recorder!.look(given.id);
+    expect(disk.text(name)).toBe(frame('Hello. '));
+    recording.clientChunk(frame('More. '));
+    await recorder!.look(given.id);
+    await recorder!.look('req_0_unknown');
+    expect(disk.text(name)).toBe(frame('Hello. ') + frame('More. '));
+    recording.clientChunk(frame('much '.repeat(2000)));
+    await until(() => disk.text(name).length > 10_000);
+    recording.end(told({ stream: true }));
+    await recorder!.flush();
+    expect(disk.text(name)).toBe(frame('Hello. ') + frame('More. ') + frame('much '.repeat(2000)));
+    await recorder!.look(given.id);
+    expect(recorder!.counters()).toMatchObject({ written: 1, held: 0 });
+  });
+
+  test('is on disk as far as it is decided when the recorder closes', async () => {
+    const { recording, name } = begin();
+    recording.clientChunk(frame('Hello. '));
+    recording.clientChunk(frame('sk-proj-A1b2'));
+    await recorder!.close();
+    expect(disk.text(name)).toStartWith(frame('Hello. '));
+    expect(disk.text(name)).not.toContain('sk-');
+  });
+
+  test('what was given out masked and is no key is put right on disk', async () => {
+    const { given, recording, name } = begin();
+    const said = (index: number, bit: string) =>
+      `data: {"choices":[{"index":${index},"delta":{"content":"${bit}"}}]}\n\n`;
+    const other = said(1, 'Words. ').repeat(500);
+    recording.clientChunk(said(0, 'sk-short') + other);
+    await recorder!.look(given.id);
+    expect(disk.text(name)).toBe(said(0, '********') + other);
+    recording.clientChunk(said(0, ' is none.'));
+    await recorder!.look(given.id);
+    expect(disk.text(name)).toBe(said(0, 'sk-short') + other + said(0, ' is none.'));
+    recording.end(told({ stream: true }));
+    await recorder!.flush();
+    expect(recorder!.counters()).toMatchObject({ written: 1, held: 0 });
   });
 });
 
