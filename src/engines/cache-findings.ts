@@ -29,7 +29,7 @@ export function versionFinding(facts: ReadonlyMap<string, string>): EngineFindin
 /** Redis adds which script it was, by its digest; of no use to anyone who reads it. */
 export function withoutPlace(thrown: unknown): string {
   const message = thrown instanceof Error ? thrown.message : String(thrown);
-  return message.replace(/\s?script: [0-9a-f]{40}, on @user_script:\s?\d+\.$/, '');
+  return message.replace(/\s?script: [0-9a-f]{40}, on @user_script:\s?\d{1,9}\.$/, '');
 }
 
 /** Lua: writes the key and removes it. */

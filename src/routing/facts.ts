@@ -218,7 +218,7 @@ function isThinking({ reasoning }: Settings): boolean {
 
 /** Phrases in the instructions of agents' title requests. */
 const TITLE_REQUEST =
-  /\btitle generator\b|\b(generate|write|create) (a|an) (\w+,? ){0,4}title\b|\bnaming a (\w+ )?session\b/i;
+  /\btitle generator\b|\b(generate|write|create) (a|an) (\w{1,40},? ){0,4}title\b|\bnaming a (\w{1,40} )?session\b/i;
 const HEAD = 4096;
 
 /** Whether this is a request for a title: no tools, and a schema or instructions that ask for a title. */

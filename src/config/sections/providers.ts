@@ -323,8 +323,7 @@ export const USUAL_AUTH: Readonly<Record<ProtocolName, AuthStyle>> = {
 
 /** What stands before the path of an endpoint, which the gateway itself adds; undefined: no such path is there. */
 function baseOf(written: string | undefined): string | undefined {
-  const endpoint =
-    /\/(?:chat\/completions|responses|v1\/messages|models\/[^/]{1,200}:\w{1,40})\/?$/;
+  const endpoint = /\/(?:chat\/completions|responses|v1\/messages|models\/[^/]{1,99}:\w{1,40})\/?$/;
   const found = written === undefined ? null : endpoint.exec(written);
   return found === null ? undefined : found.input.slice(0, found.index);
 }
