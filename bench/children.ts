@@ -52,6 +52,15 @@ export async function stopChildren(): Promise<void> {
   await Promise.all([...running].map((child) => child.stop()));
 }
 
+/** A signal stops the children first. */
+export function stopOnSignals(): void {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => {
+      void stopChildren().finally(() => process.exit(130));
+    });
+  }
+}
+
 /** The lines that a child prints, one at a time. @throws when it ends first, or after `limitMs` */
 export function lineReader(child: Child): (limitMs: number) => Promise<string> {
   const stream = child.process.stdout as ReadableStream<Uint8Array>;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build, hostTarget, type Target as Platform } from '../build.ts';
-import { stopChildren } from './children.ts';
+import { stopChildren, stopOnSignals } from './children.ts';
 import { sleep } from './clock.ts';
 import { startGenerator } from './generator.ts';
 import { cpuBetween, cpuSample } from './process-usage.ts';
@@ -124,6 +124,7 @@ if (Bun.which('perf') === null) {
   process.exit(1);
 }
 const dir = mkdtempSync(join(tmpdir(), 'hopgate-profile-'));
+stopOnSignals();
 try {
   const { outfile } = await build(hostTarget() as Platform, { readable: true });
   const env = { BUN_JSC_useJITDump: '1', BUN_JSC_jitDumpDirectory: dir };

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { runChecks } from './checks.ts';
-import { stopChildren } from './children.ts';
+import { stopChildren, stopOnSignals } from './children.ts';
 import { startGenerator } from './generator.ts';
 import { verdicts } from './goals.ts';
 import { type Run, report, withEarlierSections } from './report.ts';
@@ -111,11 +111,7 @@ async function main(): Promise<number> {
   return run.verdicts.some((verdict) => verdict.pass === false) ? 1 : 0;
 }
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => {
-    void stopChildren().finally(() => process.exit(130));
-  });
-}
+stopOnSignals();
 
 if (values.help) {
   console.log(HELP);

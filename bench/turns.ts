@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { SessionDialect } from './agent-session.ts';
-import { stopChildren } from './children.ts';
+import { stopChildren, stopOnSignals } from './children.ts';
 import { BINARY, startProduct, versionOf } from './product.ts';
 import { machineName, table } from './report.ts';
 import {
@@ -162,11 +162,7 @@ async function main(dir: string): Promise<void> {
     console.log(`\n### ${panel.title}\n\n${table(PANEL_HEAD, panelRows(panel))}`);
 }
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => {
-    void stopChildren().finally(() => process.exit(130));
-  });
-}
+stopOnSignals();
 
 if (values.help) {
   console.log(HELP);

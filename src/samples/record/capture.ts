@@ -89,7 +89,7 @@ export class Capture implements Recording, Masking, Linked<Capture>, Queued<Capt
   before: Capture | undefined;
   next: Capture | undefined;
   place: QueuePlace<Capture> | undefined;
-  #lookers: (() => void)[] | undefined;
+  #readers: (() => void)[] | undefined;
   readonly #hooks: CaptureHooks;
   readonly #literals: readonly string[];
   #secrets: KnownSecrets | undefined;
@@ -233,15 +233,15 @@ export class Capture implements Recording, Masking, Linked<Capture>, Queued<Capt
     this.#exchange = undefined;
   }
 
-  /** Somebody looks at the exchange while it runs, and waits until what is masked of it is written. */
-  addLooker(looker: () => void): void {
-    this.#lookers ??= [];
-    this.#lookers.push(looker);
+  /** Called back once what is masked of this running exchange is written. */
+  addReader(reader: () => void): void {
+    this.#readers ??= [];
+    this.#readers.push(reader);
   }
 
-  takeLookers(): readonly (() => void)[] {
-    const taken = this.#lookers ?? NOBODY;
-    this.#lookers = undefined;
+  takeReaders(): readonly (() => void)[] {
+    const taken = this.#readers ?? NO_READERS;
+    this.#readers = undefined;
     return taken;
   }
 
@@ -310,7 +310,7 @@ function firstOf(chunk: Uint8Array, most: number): Uint8Array {
   return chunk.length > 2 * most ? new Uint8Array(first) : first;
 }
 
-const NOBODY: readonly (() => void)[] = [];
+const NO_READERS: readonly (() => void)[] = [];
 
 const IGNORED: HopRecording = { connected() {}, start() {}, chunk() {}, end() {} };
 

@@ -82,8 +82,8 @@ export interface Recorder {
   /** Applies the settings of a reload; open exchanges keep theirs. */
   configure(settings: RecorderSettings): void;
   /**
-   * Resolves when the files of an exchange that is running here hold all of it that is masked and decided, or after a
-   * quarter of a second: for whoever reads them next. Nothing waits for other exchanges.
+   * To be called before the files of an exchange that runs here are read. Resolves when they hold all of it that is
+   * masked, or after 250 ms. It waits for no other exchange.
    */
   look(id: string): Promise<void>;
   /** Resolves when every exchange that is over by now is on disk. */
@@ -170,7 +170,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
   const leave = (capture: Capture) => {
     if (capture.listed) open.remove(capture);
     capture.listed = false;
-    for (const go of capture.takeLookers()) go();
+    for (const go of capture.takeReaders()) go();
   };
   const release = (capture: Capture, bytes: number) => {
     held -= bytes;
@@ -262,9 +262,9 @@ export function openRecorder(options: RecorderOptions): Recorder {
     });
 
   const writeCapture = async (capture: Capture): Promise<void> => {
-    const lookers = capture.takeLookers();
-    await writeHeld(capture, closed || lookers.length > 0 ? 0 : LEAST);
-    for (const go of lookers) go();
+    const readers = capture.takeReaders();
+    await writeHeld(capture, closed || readers.length > 0 ? 0 : LEAST);
+    for (const go of readers) go();
   };
 
   /** Writes what a capture holds, or removes a dropped one. */
@@ -374,7 +374,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
         if (capture.disposition !== 'write' || capture.outcome !== undefined) return;
         await new Promise<void>((resolve) => {
           setTimeout(resolve, LOOK_MS).unref();
-          capture.addLooker(resolve);
+          capture.addReader(resolve);
           queue.add(capture, false);
           queue.pump();
         });
