@@ -1,6 +1,7 @@
 /** A process that is gone does not seem to run because another one has its number. */
 
 import { afterEach, describe, expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
 import type { Subprocess } from 'bun';
 import { isRunning, startOf } from '../../../src/lib/process/running.ts';
 import { runName, runs } from '../../../src/samples/store/run-name.ts';
@@ -51,12 +52,17 @@ describe.if(tells)('where the system tells starts', () => {
   });
 
   test('a process that has ended does not run, even while its parent has not asked how', async () => {
-    const parent = Bun.spawn(['sh', '-c', 'true & echo $!; exec sleep 60'], { stdout: 'pipe' });
+    const parent = Bun.spawn(['sh', '-c', 'sleep 60 & echo $!; exec sleep 60'], { stdout: 'pipe' });
     children.push(parent);
     const { value } = await parent.stdout.getReader().read();
     const pid = Number(new TextDecoder().decode(value));
     expect(pid).toBeGreaterThan(0);
+    // A shell would ask.
+    const nameOf = (of: number) => readFileSync(`/proc/${of}/comm`, 'utf8').trim();
+    await until(() => nameOf(parent.pid) === 'sleep');
+    process.kill(pid, 'SIGKILL');
     await until(() => !isRunning(pid));
+    // The number is still taken.
     process.kill(pid, 0);
   });
 

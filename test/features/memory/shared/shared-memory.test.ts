@@ -357,12 +357,18 @@ describe.skipIf(!HAS_POSTGRES)('the memory of several replicas', () => {
 
     const [one, other] = replicas;
     await one!.recalled(space, 'medicine');
-    const { trips } = one!.database.state;
     sent.length = 0;
-    expect((await one!.recalled(space, 'pills?', 2)).toSorted()).toEqual(['pills 0', 'pills 1']);
+    const queries = ['pills?', 'pills!', 'pills…'];
+    const trips: number[] = [];
+    for (const query of queries) {
+      const before = one!.database.state.trips;
+      expect((await one!.recalled(space, query, 2)).toSorted()).toEqual(['pills 0', 'pills 1']);
+      trips.push(one!.database.state.trips - before);
+    }
     // One for the words beside one for new vectors, then the nearest ones.
-    expect(one!.database.state.trips - trips).toBe(3);
-    expect(sent).toEqual(['pills?']);
+    // What makes vectors may look for work meanwhile, which is another trip: the least counts.
+    expect(Math.min(...trips)).toBe(3);
+    expect(sent).toEqual(queries);
 
     // One whose replica is gone: it is made once the lease is over, and not before.
     await reader.query(
