@@ -20,6 +20,7 @@ import {
   sharedMemory,
 } from '../features/memory/index.ts';
 import type { Principal } from '../keys/principal.ts';
+import { Throttle } from '../lib/loop/throttle.ts';
 import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';
 import { event, type Log } from '../telemetry/log.ts';
 import type { Upstream } from '../upstream/upstream.ts';
@@ -168,12 +169,9 @@ const same = (a: MemoryConfig, b: MemoryConfig) =>
   a.external?.key?.reveal() === b.external?.key?.reveal();
 
 function memoryObserver(log: Log, metrics: GatewayMetrics): MemoryObserver {
-  const last = new Map<string, number>();
+  const throttle = new Throttle({ everyMs: LOG_EVERY_MS, most: 10 });
   const seldom = (kind: string, report: () => void) => {
-    const now = Date.now();
-    if (now - (last.get(kind) ?? -LOG_EVERY_MS) < LOG_EVERY_MS) return;
-    last.set(kind, now);
-    report();
+    if (throttle.allows(kind)) report();
   };
   let lost = 0;
   return {

@@ -32,6 +32,7 @@ import { ErrorResponses } from '../server/errors.ts';
 import { formSource, isForm } from '../server/form-source.ts';
 import type { AppOptions, CreateApp } from '../server/hopgate-app.ts';
 import { type ReceiveSettings, receive, rested } from '../server/receive.ts';
+import { logUnknownPaths } from '../server/unknown-paths.ts';
 import { Sockets } from '../server/websocket/sockets.ts';
 import { countExchange, logExchange } from '../telemetry/exchange.ts';
 import { createGatewayMetrics } from '../telemetry/gateway-metrics.ts';
@@ -301,6 +302,7 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     anthropic: CODECS['anthropic-messages'],
     google: CODECS['google-gemini'],
     access,
+    onUnknownPath: logUnknownPaths(log, (request) => addresses.of(request)),
   });
   const ui = createUi({
     ...sampleServices(

@@ -19,6 +19,16 @@ export interface ErrorResponsesOptions {
   /** The codec whose clients show themselves by an `x-goog-api-key` header. */
   readonly google: Codec;
   readonly access: () => Access;
+  /** A request to a path, or with a method, that this gateway does not have. */
+  readonly onUnknownPath: (request: Request, about: UnknownPath) => void;
+}
+
+export interface UnknownPath {
+  readonly method: string;
+  /** Printable, and shortened to 200 characters. */
+  readonly path: string;
+  /** What the request probably meant. */
+  readonly use: string | undefined;
 }
 
 export class ErrorResponses {
@@ -107,6 +117,20 @@ export class ErrorResponses {
     return this.response(request, error);
   }
 
+  /** 405. @param allowed the methods of this path */
+  methodNotAllowed(request: Request, allowed: readonly string[]): Response {
+    const { method } = request;
+    const path = printableLine(pathOf(request.url), 200);
+    const use = allowed.join(' or ');
+    this.#options.onUnknownPath(request, { method, path, use });
+    const answer = this.response(
+      request,
+      notAllowed(`${method} is not offered at ${path}; use ${use}.`),
+    );
+    answer.headers.set('allow', allowed.join(', '));
+    return answer;
+  }
+
   /** A method that a path does not take (405), a preflight request of another site, or no such path. */
   #notFound(request: Request, routes: readonly Route[]): Response {
     const { method, headers } = request;
@@ -119,16 +143,14 @@ export class ErrorResponses {
         new GatewayError('permission', message, { code: 'origin_not_allowed', retryable: false }),
       );
     }
-    const shown = printableLine(path, 200);
     const allowed = methodsAt(routes, path);
     if (allowed !== undefined && !allowed.includes(method)) {
-      const message = `${method} is not offered at ${shown}; use ${allowed.join(' or ')}.`;
-      const answer = this.response(request, notAllowed(message));
-      answer.headers.set('allow', allowed.join(', '));
-      return answer;
+      return this.methodNotAllowed(request, allowed);
     }
+    const shown = printableLine(path, 200);
     const near = nearestEndpoint(method, path);
     const meant = near === undefined ? '' : ` Did you mean ${near}?`;
+    this.#options.onUnknownPath(request, { method, path: shown, use: near });
     const message = `There is nothing at ${method} ${shown}.${meant} This gateway has ${KNOWN_ENDPOINTS.join(', ')}.`;
     // Messages has no codes: there it stands among the details.
     const code = 'unknown_path';

@@ -21,6 +21,9 @@ export interface ModelsOptions {
   readonly model: (id: string, principal: Principal) => ModelEntry | undefined;
 }
 
+/** Such a path is a request to a model, whatever routes take every name. */
+const GEMINI_METHOD = /:(?:generateContent|streamGenerateContent|countTokens)$/;
+
 /** The path with and without `/v1`, and Google's with its versions. */
 export function modelsPlugin({ errors, models, codexModels, model }: ModelsOptions) {
   const list = ({ request }: RequestContext) =>
@@ -38,6 +41,7 @@ export function modelsPlugin({ errors, models, codexModels, model }: ModelsOptio
     errors.guarded(request, async (principal) => {
       const written = params['*'];
       const name = unescaped(written);
+      if (GEMINI_METHOD.test(name)) return errors.methodNotAllowed(request, ['POST']);
       const found =
         model(name, principal) ??
         model(written, principal) ??

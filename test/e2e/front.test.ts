@@ -105,6 +105,27 @@ describe('request paths', () => {
     ]);
   });
 
+  test('a path that is not there, or takes another method, is in the log once, without its query', async () => {
+    const agent = { headers: { 'user-agent': 'mis-set/1.0 (by hand)' } };
+    const wrong = [
+      ['/chat/completion?key=a-secret', 'POST', 'POST /v1/chat/completions'],
+      ['/v1/messages', 'PUT', 'POST'],
+      ['/v1beta/models/m1:generateContent', 'GET', 'POST'],
+    ] as const;
+    for (const [path, method] of [...wrong, ...wrong]) {
+      const answer = await ask(path, { method, ...agent });
+      expect([404, 405]).toContain(answer.status);
+      await answer.text();
+    }
+    const lines = await until(() => {
+      const found = gateway.logs().filter(({ client }) => client === 'mis-set/1.0');
+      return found.length >= wrong.length && found;
+    });
+    expect(lines.map(({ event, method, path, use }) => [event, path, method, use])).toEqual(
+      wrong.map(([path, method, use]) => ['path.unknown', path.split('?')[0], method, use]),
+    );
+  });
+
   test('model paths work with and without /v1, and names may be encoded', async () => {
     for (const path of ['/v1/models', '/models', '//v1/models', '/v1/v1/models']) {
       const { data } = (await (await ask(path)).json()) as { data: { id: string }[] };

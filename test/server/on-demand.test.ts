@@ -13,6 +13,7 @@ test('a failed load is an error of that request alone', async () => {
     anthropic: CODECS['anthropic-messages'],
     google: CODECS['google-gemini'],
     access: () => () => WITHOUT_KEY,
+    onUnknownPath: () => {},
   });
   let loads = 0;
   const load = async () => {

@@ -202,6 +202,40 @@ browserSuite('the page', (browser) => {
     expect(await top.getAttribute('data-id')).toBe(later);
   });
 
+  test('rows that come late, above the one that is read, leave it in its place', async () => {
+    setup.upstream.answerWith(() => say('Fine.'));
+    for (let n = 0; n < 60; n++) {
+      await setup.post('/v1/chat/completions', {
+        model: 'via-chat',
+        messages: [{ role: 'user', content: `Late ${n}` }],
+      });
+    }
+    const { page } = await browser.visit(setup.gateway.url);
+    // As if the newest ones were not yet written when the first rows were asked for.
+    let asked = 0;
+    const read = Promise.withResolvers<void>();
+    await page.route('**/ui/api/samples?*', async (route) => {
+      const isFirst = asked++ === 0;
+      if (!isFirst) await read.promise;
+      const answer = await route.fetch();
+      const list = (await answer.json()) as { rows: unknown[] };
+      if (isFirst) list.rows.splice(5, 10);
+      await route.fulfill({ response: answer, json: list });
+    });
+    await page.goto(`${setup.gateway.url}/ui#/`);
+    await page.locator('.row').first().waitFor();
+    const rows = page.locator('.scroller');
+    await rows.evaluate((box) => {
+      box.scrollTop = 800;
+    });
+    const id = await page.locator('.row[aria-rowindex="22"]').getAttribute('data-id');
+    const place = () => page.locator(`.row[data-id="${id}"]`).boundingBox();
+    const before = await place();
+    read.resolve();
+    await page.locator(`.row[aria-rowindex="32"][data-id="${id}"]`).waitFor();
+    expect(await place()).toEqual(before);
+  });
+
   test('a long list is loaded while scrolling, and the open exchange is scrolled into view', async () => {
     const page = await open('#/');
     await page.locator('.row').first().waitFor();
@@ -223,7 +257,7 @@ browserSuite('the page', (browser) => {
     // The oldest one is not on the first page of 200.
     await until(async () => {
       await page.keyboard.press('End');
-      return (await page.locator(`.row[data-id="${tides}"]`).count()) === 1;
+      return (await page.locator(`.row[data-id="${tides}"][aria-selected="true"]`).count()) === 1;
     });
     expect(await page.locator('.row').count()).toBeLessThan(60);
     await page.keyboard.press('Enter');

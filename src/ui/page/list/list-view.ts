@@ -59,6 +59,8 @@ export function createListView({ open, filter }: ListActions): ListView {
   let height = ROW_HEIGHT;
   let most = 1000;
   let fresh = 0;
+  /** The rows that were drawn last. */
+  let drawn: readonly UiRow[] = [];
   /** The selected row is not loaded yet and must be scrolled to later. */
   let sought = false;
   const made = new Map<
@@ -147,6 +149,7 @@ export function createListView({ open, filter }: ListActions): ListView {
   function draw(): void {
     if (rows === undefined) return;
     const { all } = rows;
+    drawn = all;
     const top = Math.max(0, Math.floor(scroller.scrollTop / height) - SPARE);
     const bottom = Math.min(
       all.length,
@@ -205,6 +208,13 @@ export function createListView({ open, filter }: ListActions): ListView {
     if (end > scroller.scrollTop) scroller.scrollTop = end;
   }
 
+  /** The row that stays where it is when others come or go above it: the selected one if it is in view, else the first. */
+  function heldRow(all: readonly UiRow[]): UiRow | undefined {
+    const top = Math.ceil(scroller.scrollTop / height);
+    const bottom = Math.floor((scroller.scrollTop + scroller.clientHeight) / height);
+    return all.slice(top, bottom).find(({ id }) => id === selected) ?? all[top];
+  }
+
   const clock = window.setInterval(() => {
     if (!node.isConnected) return;
     if ([...made.values()].some(({ row }) => row.state === 'open')) draw();
@@ -220,24 +230,21 @@ export function createListView({ open, filter }: ListActions): ListView {
       return selected;
     },
     update(next, inserted) {
+      const before = next === rows ? drawn : [];
       // Rows can come before the first layout; made for an unknown width, all of them would be made again.
       measured();
       rows = next;
       most = scaleOf(next.all);
-      const arrived = new Set(inserted);
-      const firstShown = Math.ceil(scroller.scrollTop / height);
       // A reader who has scrolled, points at a row or uses the keys keeps the position.
       const reads =
         scroller.scrollTop > 0 || scroller.matches(':hover') || scroller === document.activeElement;
-      let above = 0;
-      for (let i = 0; i < next.all.length && i <= firstShown + above; i++) {
-        if (arrived.has(next.all[i]!.id)) above++;
-      }
+      const held = reads ? heldRow(before) : undefined;
+      const now = held === undefined ? -1 : next.all.findIndex(({ id }) => id === held.id);
+      const moved = now < 0 ? 0 : now - before.indexOf(held!);
       stretch();
-      const room = next.all.length * height > scroller.clientHeight;
-      if (above > 0 && reads && room) {
-        scroller.scrollTop += above * height;
-        fresh = scroller.scrollTop > 0 ? fresh + above : 0;
+      if (moved !== 0 && next.all.length * height > scroller.clientHeight) {
+        scroller.scrollTop += moved * height;
+        fresh = scroller.scrollTop > 0 ? Math.max(0, fresh + moved) : 0;
       }
       if (sought) show();
       draw();

@@ -1,0 +1,17 @@
+/** Logs requests to paths that this gateway does not have: mostly a client whose base address lacks or repeats `/v1`. */
+
+import { Throttle } from '../lib/loop/throttle.ts';
+import { shortAgent } from '../telemetry/client-name.ts';
+import { event, type Log } from '../telemetry/log.ts';
+import type { UnknownPath } from './errors.ts';
+
+/** At most one line a minute for each path, and 20 in all: a scanner fills no log. */
+export function logUnknownPaths(log: Log, addressOf: (request: Request) => string | undefined) {
+  const throttle = new Throttle({ everyMs: 60_000, most: 20 });
+  return (request: Request, { method, path, use }: UnknownPath): void => {
+    if (!throttle.allows(`${method} ${path}`)) return;
+    const client = shortAgent(request.headers.get('user-agent') ?? undefined);
+    const address = addressOf(request);
+    event(log, 'path.unknown', { method, path, use, client, address }, 'warn');
+  };
+}
