@@ -322,23 +322,28 @@ export function asksForJob(request: ClientRequest): boolean {
   );
 }
 
-/** Members of a body that hold lists, in all protocols. */
-const LISTS = ['messages', 'input', 'contents', 'system', 'tools'];
-/** Members of a message or an item that hold lists. */
-const INNER = ['content', 'parts', 'tool_calls', 'output', 'summary'];
+/** Members of a body that hold lists, in all protocols, each with the members of its items that do. */
+const LISTS: readonly (readonly [name: string, inner: readonly string[]])[] = [
+  ['messages', ['content', 'tool_calls']],
+  ['input', ['content', 'output', 'summary']],
+  ['contents', ['parts']],
+  ['system', []],
+  ['tools', ['functionDeclarations', 'function_declarations']],
+];
 
 /** Messages, input items, content blocks, tool calls and tools of a request body. Lists below a block are not looked at. */
 export function countBlocks(body: Json): number {
   if (!isObject(body)) return 0;
   let count = 0;
-  for (const name of LISTS) {
+  for (const [name, inner] of LISTS) {
     const list = body[name];
     if (!Array.isArray(list)) continue;
     count += list.length;
+    if (inner.length === 0) continue;
     for (const item of list as readonly Json[]) {
       if (!isObject(item)) continue;
-      for (const inner of INNER) {
-        const parts = item[inner];
+      for (const member of inner) {
+        const parts = item[member];
         if (Array.isArray(parts)) count += parts.length;
       }
     }

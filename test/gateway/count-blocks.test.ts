@@ -22,6 +22,7 @@ test.each([
     4,
   ],
   [{ contents: [{ parts: [{}, {}] }, { parts: [{}] }] }, 5],
+  [{ contents: [], tools: [{ functionDeclarations: [{}, {}, {}] }, { googleSearch: {} }] }, 5],
 ])('the parts of %j are %d', (body, count) => {
   expect(countBlocks(body as never)).toBe(count);
 });
