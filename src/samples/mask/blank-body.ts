@@ -19,6 +19,7 @@ const TEXTS = new Set([
   'instructions',
   'system',
   'description',
+  'server_description',
   'delta',
   'input',
   'query',
@@ -30,7 +31,34 @@ const TEXTS = new Set([
   'filename',
   'stdout',
   'stderr',
+  'logs',
+  'diff',
+  'command',
+  'commands',
+  'queries',
+  'document_title',
+  'transcript',
+  'lines',
+  'tool_plan',
+  'failed_generation',
+  'stringValue',
+  'webSearchQueries',
+  'renderedContent',
+  'retrievedUrl',
+  'citations',
+  'thoughtSignature',
+  'thought_signature',
+  'encrypted_index',
+  // Beside `logprobs`: the text once more.
+  'token',
+  'tokens',
+  'bytes',
 ]);
+/**
+ * Members that hold a text, or a name, which is one word: a program or an error's code, a summary or the kind that is
+ * asked for, an address or a kind of source.
+ */
+const TEXTS_OR_NAMES = new Set(['code', 'summary', 'source']);
 /** Members that hold images or files, as base64 or as URLs. */
 const MEDIA = new Set([
   'data',
@@ -39,6 +67,10 @@ const MEDIA = new Set([
   'file_data',
   'b64_json',
   'file_url',
+  'fileUri',
+  'file_uri',
+  'uri',
+  'document_url',
   'partial_image_b64',
 ]);
 
@@ -77,9 +109,31 @@ function blankString(
   what: readonly BlankedContent[],
 ): Steps<void> | undefined {
   if (schema && key !== 'description') return undefined;
-  if (MEDIA.has(key)) return what.includes('images') ? blankMedia(bytes, from, to) : undefined;
-  const texts = what.includes('texts') && (tree || TEXTS.has(key));
+  // A document can be plain text, and an address says what was read.
+  if (MEDIA.has(key) && !isProse(bytes, from, to)) {
+    const blanks = what.includes('images') || isAddress(bytes, from);
+    return blanks ? blankMedia(bytes, from, to) : undefined;
+  }
+  const isText =
+    tree ||
+    TEXTS.has(key) ||
+    MEDIA.has(key) ||
+    (TEXTS_OR_NAMES.has(key) && !isWord(bytes, from, to));
+  const texts = what.includes('texts') && isText;
   return texts ? blankText(bytes, from, to) : undefined;
+}
+
+/** Base64 and addresses have no spaces, nor escapes. */
+const isProse = (bytes: Buffer, from: number, to: number) =>
+  /[\s\\]/.test(bytes.toString('latin1', from, Math.min(to, from + 1000)));
+
+const isAddress = (bytes: Buffer, from: number) =>
+  /^https?:/.test(bytes.toString('latin1', from, from + 6));
+
+function isWord(bytes: Buffer, from: number, to: number): boolean {
+  for (let at = from; at < to; at++)
+    if (!/[\w.-]/.test(String.fromCharCode(bytes[at]!))) return false;
+  return true;
 }
 
 /** An image of one pixel, so that a decoder still finds an image. */
@@ -91,9 +145,7 @@ function blankMedia(bytes: Buffer, from: number, to: number): Steps<void> | unde
   const head = bytes.toString('latin1', from, Math.min(to, from + 100));
   const prefix = /^data:[^,]*,/.exec(head)?.[0].length ?? 0;
   const start = from + prefix;
-  if (prefix === 0 && /^https?:/.test(head)) {
-    return blankText(bytes, from + head.indexOf(':') + 3, to);
-  }
+  if (isAddress(bytes, from)) return blankText(bytes, from + head.indexOf(':') + 3, to);
   let end = to;
   while (end > start && bytes[end - 1] === 0x3d) end--;
   const png = head.startsWith('iVBOR', prefix) ? PNG.slice(0, end - start) : '';

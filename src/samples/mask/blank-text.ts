@@ -55,9 +55,34 @@ export function* blankText(bytes: Buffer, from: number, to: number): Steps<void>
       i++;
     } else if (byte > 0x7f) bytes[i] = X;
     else if (isDigit(byte)) bytes[i] = ONE;
-    else if (isLetter(byte) && inner) bytes[i] = X;
+    else if (isLetter(byte)) {
+      const kept = inner ? 0 : literalLength(bytes, i, to);
+      if (kept === 0) bytes[i] = X;
+      else i += kept - 1;
+    }
   }
 }
+
+const LITERALS = ['true', 'false', 'null'].map((word) => Buffer.from(word));
+
+/** Length of the literal, or of the sign of an exponent, that stands there between two values of JSON; 0 for any other word. */
+function literalLength(bytes: Buffer, at: number, to: number): number {
+  const isWord = (i: number) => i >= 0 && i < to && (isLetter(bytes[i]!) || isDigit(bytes[i]!));
+  if (isExponent(bytes, at)) return 1;
+  if (isWord(at - 1)) return 0;
+  for (const { length } of LITERALS.filter((word) => stands(word, bytes, at, to))) {
+    if (!isWord(at + length)) return length;
+  }
+  return 0;
+}
+
+const stands = (word: Buffer, bytes: Buffer, at: number, to: number): boolean =>
+  at + word.length <= to && word.every((byte, i) => bytes[at + i] === byte);
+
+const isExponent = (bytes: Buffer, at: number): boolean =>
+  (bytes[at]! | 0x20) === 0x65 &&
+  isDigit(bytes[at - 1]!) &&
+  /[-+\d]/.test(String.fromCharCode(bytes[at + 1] ?? 0));
 
 /** Where the inner string that began before `from` ends: at its `\"`, or -1. */
 function innerEnd(bytes: Buffer, from: number, to: number): number {

@@ -7,8 +7,8 @@ const BACKSLASH = 0x5c;
 /** Longer than any member name that is looked for. */
 const LONGEST_KEY = 64;
 
-/** Members whose strings are all texts, at any depth: arguments of calls. */
-const TREES = new Set(['input', 'arguments']);
+/** Members whose strings are all texts, at any depth: arguments of calls, and results of Gemini's functions. */
+const TREES = new Set(['input', 'arguments', 'args', 'response']);
 /** Members that hold schemas, in which names are data. */
 const SCHEMAS = new Set(['parameters', 'input_schema', 'schema', 'properties']);
 
@@ -39,7 +39,13 @@ interface OpenValue extends StringPosition {
 /** Bytes between two yields. */
 const STRIDE = 65_536;
 
-/** Calls `visit` for every string except member names. Broken JSON is walked as far as possible. */
+/** A list in which a text stands as numbers: the UTF-8 bytes of a token, beside `logprobs`. */
+const BYTES = 'bytes';
+
+/**
+ * Calls `visit` for every string except member names, and for what a list named `bytes` holds. Broken JSON is walked
+ * as far as possible.
+ */
 export function* eachString(
   bytes: Buffer,
   from: number,
@@ -75,8 +81,12 @@ export function* eachString(
       i = end;
     } else if (byte === 0x7b || byte === 0x5b) {
       const key = level?.key ?? '';
-      // At the top level, `input` is the history of a Responses request.
+      // At the top level, `input` is the history of a Responses request, and `response` an event's answer.
       const deep = levels.length > 1 && level?.list === false;
+      if (byte === 0x5b && key === BYTES && level !== undefined) {
+        const work = visit(i + 1, numbersEnd(bytes, i + 1, to), level);
+        if (work !== undefined) yield* work;
+      }
       levels.push({
         list: byte === 0x5b,
         key: byte === 0x5b ? key : '',
@@ -90,6 +100,14 @@ export function* eachString(
     } else if (byte === 0x2c) expectsKey = level !== undefined && !level.list;
   }
 }
+
+function numbersEnd(bytes: Buffer, from: number, to: number): number {
+  let at = from;
+  while (at < to && (isDigit(bytes[at]!) || bytes[at] === 0x2c || bytes[at] === 0x20)) at++;
+  return at;
+}
+
+const isDigit = (byte: number) => byte >= 0x30 && byte <= 0x39;
 
 const DATA = Buffer.from('data:');
 const DATA_AFTER_LF = Buffer.from('\ndata:');

@@ -60,6 +60,24 @@ describe('requests', () => {
     expect(message.tool_calls[0]!.id).toBe('call_1');
   });
 
+  test.each([
+    '[root] Ada says [hello] to null',
+    '{Ada} and nullAda, true2',
+    "{'name': 'Ada', 'on': True}",
+    '[see](https://x/Ada) Ada',
+    '\n[Ada] 1e5 \\"Ada\\" rest of Ada',
+  ])('a text that only begins like JSON is blanked: %j', (text) => {
+    const out = blank({ messages: [{ role: 'user', content: text }] });
+    expect(out).not.toMatch(/Ada|says|hello|see|name|rest/);
+  });
+
+  test('a document of plain text is a text, and one in base64 a file', () => {
+    const source = (data: string) => ({ content: [{ source: { type: 'text', data } }] });
+    expect(blank(source('Ada lives here.\nTruly'), false, ['texts'])).not.toContain('Ada');
+    expect(blank(source('Ada lives here.\nTruly'), false, ['images'])).toContain('Ada');
+    expect(blank(source('QWRhIGxpdmVz'), false, ['texts'])).toContain('QWRhIGxpdmVz');
+  });
+
   test('JSON inside a text keeps its length and stays JSON', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 3 }), (value) => {
@@ -92,6 +110,71 @@ describe('requests', () => {
     expect(chat!.image_url!.url).toStartWith('data:image/png;base64,iVBORw0KGgoAAAANSUhEUg');
     // Only texts are compared: the picture stays.
     expect(blank(body, false, ['texts'])).toContain('Ab1/Ab1/');
+  });
+
+  test.each<[string, object]>([
+    [
+      'arguments and results of Gemini’s functions',
+      {
+        contents: [
+          { parts: [{ functionCall: { name: 'call', args: { path: 'Ada', deep: ['Ada'] } } }] },
+          { parts: [{ functionResponse: { name: 'call', response: { rows: [{ a: 'Ada' }] } } }] },
+          { parts: [{ executableCode: { language: 'PYTHON', code: 'print("Ada")' } }] },
+          { parts: [{ fileData: { mimeType: 'text/plain', fileUri: 'https://files/Ada' } }] },
+        ],
+      },
+    ],
+    [
+      'items of vendors’ own tools in Responses',
+      {
+        input: [
+          { type: 'local_shell_call', action: { type: 'exec', command: ['cat', 'Ada.txt'] } },
+          { type: 'shell_call', action: { commands: ['cat Ada.txt'] } },
+          { type: 'apply_patch_call', operation: { type: 'update_file', diff: '+Ada' } },
+          { type: 'file_search_call', queries: ['who is Ada?'], results: [{ text: 'Ada' }] },
+          {
+            type: 'code_interpreter_call',
+            code: 'x = "Ada"',
+            outputs: [{ type: 'logs', logs: 'Ada' }],
+          },
+        ],
+      },
+    ],
+    [
+      'what was said and heard',
+      { choices: [{ message: { audio: { id: 'a', data: '', transcript: 'Ada' } } }] },
+    ],
+  ])('%s are texts', (_what, body) => {
+    const text = blank(body);
+    expect(JSON.stringify(body)).toContain('Ada');
+    expect(text).not.toContain('Ada');
+    expect(shape(JSON.parse(text) as Json)).toEqual(shape(body as Json));
+    for (const word of ['"exec"', '"update_file"', '"name":"call"', '"PYTHON"', '"logs"']) {
+      if (JSON.stringify(body).includes(word)) expect(text).toContain(word);
+    }
+  });
+
+  test('tokens beside a text are blanked with their bytes, and the probabilities stay', () => {
+    const token = { token: 'Ada', logprob: -0.25, bytes: [65, 100, 97] };
+    const body = {
+      choices: [{ logprobs: { content: [{ ...token, top_logprobs: [token, token] }] } }],
+    };
+    const text = blank(body);
+    expect(text).not.toMatch(/Ada|65|100|97/);
+    expect(text.match(/-0.25/g)).toHaveLength(3);
+    expect(JSON.parse(text)).toMatchObject({
+      choices: [{ logprobs: { content: [{ token: 'xxx', bytes: [11, 111, 11] }] } }],
+    });
+    expect(blank(`data: ${JSON.stringify(body)}\n\n`, true)).toBe(`data: ${text}\n\n`);
+    // Of audio and files, `bytes` is a number.
+    expect(blank({ input: [{ bytes: 1234, list: [7] }] })).toBe(
+      '{"input":[{"bytes":1234,"list":[7]}]}',
+    );
+  });
+
+  test('the code of an error stays, so that a refusal can be told from another', () => {
+    const error = { error: { code: 'context_length_exceeded', type: 'invalid_request_error' } };
+    expect(blank(error)).toBe(JSON.stringify(error));
   });
 
   test('names in schemas are not texts', () => {
