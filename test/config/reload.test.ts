@@ -148,16 +148,19 @@ describe('watch', () => {
     await until(() => live.current.workers === 8);
   });
 
-  test('a change behind a link into another folder is seen by the poll', async () => {
-    const elsewhere = join(folder, 'elsewhere');
-    mkdirSync(elsewhere);
-    writeFileSync(join(elsewhere, 'real.yaml'), PROVIDER);
-    unlinkSync(file);
-    symlinkSync(join(elsewhere, 'real.yaml'), file);
-    live.watch(() => undefined, { debounceMs: 10, pollMs: 20 });
-    writeFileSync(join(elsewhere, 'real.yaml'), `${PROVIDER}workers: 9\n`);
-    await until(() => live.current.workers === 9);
-  });
+  test.each(['elsewhere', '.'])(
+    'a change behind a link into %s is seen by the poll',
+    async (to) => {
+      const elsewhere = join(folder, to);
+      mkdirSync(elsewhere, { recursive: true });
+      writeFileSync(join(elsewhere, 'real.yaml'), PROVIDER);
+      unlinkSync(file);
+      symlinkSync(join(elsewhere, 'real.yaml'), file);
+      live.watch(() => undefined, { debounceMs: 10, pollMs: 20 });
+      writeFileSync(join(elsewhere, 'real.yaml'), `${PROVIDER}workers: 9\n`);
+      await until(() => live.current.workers === 9);
+    },
+  );
 
   test('the swapped link of a ConfigMap is seen at once, though the file keeps its name', async () => {
     for (const [version, workers] of [

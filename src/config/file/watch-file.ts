@@ -63,8 +63,10 @@ export function watchFile(
     watcher = undefined;
     try {
       // The folder, not the file: editors replace the file with a new one.
-      watcher = watch(dirname(file), (_, named) => {
+      watcher = watch(dirname(file), (type, named) => {
         const own = named === null || named === name;
+        // A log beside the file is written all the time.
+        if (!own && type === 'change') return;
         if (own) reportSoon();
         // Another entry may be the link that leads to the file, as in a mounted Kubernetes ConfigMap.
         compare((differs) => {
