@@ -12,6 +12,10 @@ const PIECES = [
   'reasoning',
   'input',
   'refusal',
+  // Gemini's arguments in pieces, OpenRouter's summaries of reasoning, and what is said in audio.
+  'stringValue',
+  'summary',
+  'transcript',
 ];
 /** The same by their lengths: most names of a stream are others, and no string is made of them. */
 const BY_LENGTH: readonly (readonly string[])[] = Array.from({ length: 32 }, (_, length) =>

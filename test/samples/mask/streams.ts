@@ -31,6 +31,16 @@ export const FORMS: Readonly<Record<string, (bit: string) => string>> = {
   'Responses, a call': (bit) => said('function_call_arguments', bit),
   'Gemini, text': (bit) =>
     data(`{"candidates":[{"content":{"parts":[{"text":${json(bit)}}],"role":"model"},"index":0}]}`),
+  'Gemini, a call': (bit) =>
+    data(
+      `{"candidates":[{"content":{"parts":[{"functionCall":{"partialArgs":[{"jsonPath":"$.a","stringValue":${json(bit)}}],"willContinue":true}}]},"index":0}]}`,
+    ),
+  'OpenRouter, reasoning': (bit) =>
+    data(
+      `{"choices":[{"index":0,"delta":{"reasoning_details":[{"type":"reasoning.summary","summary":${json(bit)},"index":0}]}}]}`,
+    ),
+  'Chat, audio': (bit) =>
+    data(`{"choices":[{"index":0,"delta":{"audio":{"id":"a1","transcript":${json(bit)}}}}]}`),
 };
 
 export const SECRETS = {
@@ -64,6 +74,9 @@ const MEMBERS = new Set([
   'partial_json',
   'thinking',
   'reasoning_content',
+  'stringValue',
+  'summary',
+  'transcript',
 ]);
 
 /** The texts of a stream, each joined from its events: what a client would have shown. */
