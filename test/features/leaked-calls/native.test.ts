@@ -64,6 +64,7 @@ describe('broken JSON', () => {
     'single quotes': "{'cmd': 'ls'}",
     'a trailing comma': '{"cmd": "ls",}',
     'a missing brace': '{"cmd": "ls"',
+    'a missing brace behind white space': '{"cmd": "ls" \n',
     'a raw line break in a string': '{"cmd": "l\ns"}',
     'JSON as a JSON string': '"{\\"cmd\\": \\"ls\\"}"',
     'arguments in GLM tags': '<arg_key>cmd</arg_key><arg_value>ls</arg_value>',
