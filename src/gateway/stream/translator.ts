@@ -105,14 +105,16 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
     this.#quiet?.frame(frame, events);
     const passed = this.#intercept(events);
     const originals = this.#originals;
-    if (passed === events && originals?.idle === true && !this.empty) {
+    const held = this.#decoder.holds === true;
+    if (passed === events && originals?.idle === true && !this.empty && !held) {
       for (const event of events) this.#skip(event);
       if (!this.empty) originals.write(frame, this.#out);
       this.#afterEnd(events);
       return;
     }
-    originals?.push(frame, events);
+    originals?.push(frame, events, held);
     this.#write(passed);
+    if (!this.empty) this.#originals?.settle(this.#out);
     this.#afterEnd(events);
   }
 

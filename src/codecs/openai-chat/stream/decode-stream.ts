@@ -358,6 +358,10 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     if (args) this.#blocks.args(this.#legacy, args, out);
   }
 
+  get holds(): boolean {
+    return this.#blocks.holds || this.#nameless.size > 0;
+  }
+
   get fast(): FastDecoder {
     return this;
   }
