@@ -12,7 +12,7 @@ import type { Profile, Target } from './target.ts';
  * - `call-signature`: the signature of a call is missing or not the vendor's
  * - `pairing`: calls without results, or results without calls
  * - `tools-missing`: the history has calls, and the request declares no tools
- * - `shape`: an order of turns or a form of ids that the vendor does not accept; `facts` are the profile
+ * - `shape`: an order of turns, a place of images or a form of ids that the vendor does not accept; `facts` are the profile
  *   facts that say so
  * - `fields`: fields that the vendor does not know
  */
@@ -44,6 +44,10 @@ const SHAPES: readonly (readonly [RegExp, Partial<Profile>])[] = [
   [
     /unexpected role system|system message must be at the beginning|role: input should be user or assistant|only supports? system as the first/,
     { systemTurns: false },
+  ],
+  [
+    /image urls? (?:are|is) only allowed (?:for|in) (?:messages with role )?user|invalid value: image_url\. supported values are: text\./,
+    { imagesInResults: false },
   ],
   [/only supports single tool-calls at once/, { parallelCalls: false }],
   [/unexpected role user after role tool/, { userAfterTool: false }],
