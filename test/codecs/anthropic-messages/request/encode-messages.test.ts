@@ -69,7 +69,12 @@ describe('messages', () => {
   });
 
   test('a final assistant text loses its trailing blanks, an earlier one does not', () => {
-    const { body, notes } = send([HI, say('assistant', 'a '), HI, say('assistant', 'The answer: \n')]);
+    const { body, notes } = send([
+      HI,
+      say('assistant', 'a '),
+      HI,
+      say('assistant', 'The answer: \n'),
+    ]);
     const texts = (body.messages as readonly { content: readonly JsonObject[] }[]).map(
       ({ content }) => content[0]?.text,
     );
