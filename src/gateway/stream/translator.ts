@@ -106,13 +106,16 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
     const passed = this.#intercept(events);
     const originals = this.#originals;
     const held = this.#decoder.holds === true;
-    if (passed === events && originals?.idle === true && !this.empty && !held) {
+    const unsaid = events.some(isUnsaid);
+    if (passed === events && originals?.idle === true && !this.empty && !held && !unsaid) {
       for (const event of events) this.#skip(event);
       if (!this.empty) originals.write(frame, this.#out);
       this.#afterEnd(events);
       return;
     }
-    originals?.push(frame, events, held);
+    // An error that the vendor's frame does not tell is encoded in its place.
+    if (unsaid) originals?.push(undefined, []);
+    else originals?.push(frame, events, held);
     this.#write(passed);
     if (!this.empty) this.#originals?.settle(this.#out);
     this.#afterEnd(events);
@@ -308,3 +311,4 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
 
 const isFinish = ({ type }: StreamEvent): boolean => type === 'finish';
 const isError = ({ type }: StreamEvent): boolean => type === 'error';
+const isUnsaid = (event: StreamEvent): boolean => event.type === 'error' && event.unsaid === true;

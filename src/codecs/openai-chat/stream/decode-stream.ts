@@ -116,7 +116,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     const failure = finishFailure(this.#finish ?? '');
     this.#closeBlocks(out);
     if (failure !== undefined) {
-      out.push({ type: 'error', error: failure });
+      out.push({ type: 'error', error: failure, unsaid: true });
       return out;
     }
     const calls = this.#lastCall !== undefined || this.#legacy !== undefined;
