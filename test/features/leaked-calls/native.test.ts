@@ -136,6 +136,21 @@ describe('call names', () => {
     expect(played.calls).toEqual([{ name: 'exec_command', arguments: { cmd: 'ls' } }]);
   });
 
+  test('an addition of a call format to the name of a declared tool is taken off, with a note', () => {
+    for (const name of ['functions.read_file', 'function.read_file', 'functions.read_file:3']) {
+      const played = call(name, ['{"path":', '"a"}']);
+      expect(played.calls).toEqual([{ name: 'read_file', arguments: { path: 'a' } }]);
+      expect(played.raw[0]!.id).toBe('n0');
+      expect(played.notes).toBe('tool_name_corrected');
+    }
+  });
+
+  test('any other name that is not declared stays as it is', () => {
+    for (const name of ['functions.nothing', 'fs.read_file', 'Read_File', 'read_file:x']) {
+      expect(call(name, ['{}']).same).toBe(true);
+    }
+  });
+
   test('unreadable argument tags in a name fail the turn', () => {
     expect(() => call('read_file<arg_key>path', ['{}'])).toThrow(/cannot be repaired/);
   });
