@@ -44,6 +44,11 @@ export interface StreamDecoder {
    * protocol's own ending was seen, or its decisive part; never invents one.
    */
   end(): readonly StreamEvent[];
+  /**
+   * Something of the frames so far waits for its turn and has not come out as events: the second of two calls whose
+   * arguments come interleaved. Left out: never.
+   */
+  readonly holds?: boolean;
   /** Shortcuts for plain text; left out: every frame goes through `push`. */
   readonly fast?: FastDecoder;
 }

@@ -142,6 +142,8 @@ export interface EndEvent {
 export interface ErrorEvent {
   readonly type: 'error';
   readonly error: GatewayError;
+  /** Clients of the vendor's own protocol take its frames for a complete answer (Chat: a finish reason of its own). */
+  readonly unsaid?: true;
 }
 
 /** An event of one protocol without a common meaning; only an encoder of that protocol writes it. */

@@ -1,4 +1,4 @@
-/** Classifies a vendor's refusal of a history: thinking, signatures, call pairs, turn order or unknown fields. */
+/** Classifies a vendor's refusal of a history: thinking, signatures, call pairs, tools, turn order or unknown fields. */
 
 import type { GatewayError } from './errors.ts';
 import { type FieldPath, refusedFields } from './refused-fields.ts';
@@ -11,7 +11,8 @@ import type { Profile, Target } from './target.ts';
  * - `thinking-missing`: assistant messages must carry their reasoning text
  * - `call-signature`: the signature of a call is missing or not the vendor's
  * - `pairing`: calls without results, or results without calls
- * - `shape`: an order of turns or a form of ids that the vendor does not accept; `facts` are the profile
+ * - `tools-missing`: the history has calls, and the request declares no tools
+ * - `shape`: an order of turns, a place of images or a form of ids that the vendor does not accept; `facts` are the profile
  *   facts that say so
  * - `fields`: fields that the vendor does not know
  */
@@ -22,7 +23,7 @@ export type HistoryRefusal =
       readonly onwards?: boolean;
     }
   | { readonly kind: 'thinking-missing'; readonly message?: number }
-  | { readonly kind: 'thinking-head' | 'call-signature' | 'pairing' }
+  | { readonly kind: 'thinking-head' | 'call-signature' | 'pairing' | 'tools-missing' }
   | { readonly kind: 'shape'; readonly facts: Partial<Profile> }
   | { readonly kind: 'fields'; readonly paths: readonly FieldPath[] };
 
@@ -43,6 +44,10 @@ const SHAPES: readonly (readonly [RegExp, Partial<Profile>])[] = [
   [
     /unexpected role system|system message must be at the beginning|role: input should be user or assistant|only supports? system as the first/,
     { systemTurns: false },
+  ],
+  [
+    /image urls? (?:are|is) only allowed (?:for|in) (?:messages with role )?user|invalid value: image_url\. supported values are: text\./,
+    { imagesInResults: false },
   ],
   [/only supports single tool-calls at once/, { parallelCalls: false }],
   [/unexpected role user after role tool/, { userAfterTool: false }],
@@ -98,6 +103,10 @@ const PAIRING = [
   /invalid_tool_call_format/,
 ];
 
+/** Anthropic, Bedrock, and LiteLLM before either. */
+const TOOLS_MISSING =
+  /must define tools|toolconfig field must be defined|tool calling without tools= param/;
+
 /** Vendors name the problem first; a list of ids as long as the history may follow. */
 const MOST_READ = 16_384;
 
@@ -131,6 +140,7 @@ export function historyRefusal(error: GatewayError): HistoryRefusal | undefined 
       ...(words.includes('bound to a different') ? { onwards: true } : {}),
     };
   }
+  if (TOOLS_MISSING.test(words)) return { kind: 'tools-missing' };
   if (PAIRING.some((pattern) => pattern.test(words))) return { kind: 'pairing' };
   const paths = refusedFields(error.message);
   return paths.length > 0 ? { kind: 'fields', paths } : undefined;

@@ -3,7 +3,7 @@
 import type { Codec, UpstreamContext } from '../codecs/codec.ts';
 import type { GatewayError } from '../conversation/errors.ts';
 import type { Notes } from '../conversation/notes.ts';
-import { historyRefusal } from '../conversation/refusal.ts';
+import { historyRefusal, targetAfterRefusal } from '../conversation/refusal.ts';
 import { withoutFields } from '../conversation/refused-fields.ts';
 import { mayHoldEnvelope } from '../conversation/seal.ts';
 import type { Target } from '../conversation/target.ts';
@@ -173,7 +173,8 @@ function encoded(preparation: Preparation, { sent }: Parts): JsonObject {
   const { request, target, protocol, notes } = preparation;
   const conversation = { ...(sent ?? request.conversation), model: target.model };
   const { known } = request.history ?? {};
-  const value = protocol.encodeRequest(conversation, target, notes, known);
+  const shown = targetAfterRefusal(target, preparation.refusal);
+  const value = protocol.encodeRequest(conversation, shown, notes, known);
   return preparation.refusal === undefined
     ? value
     : unrefused(value, preparation.refusal, preparation);

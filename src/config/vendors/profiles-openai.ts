@@ -70,7 +70,8 @@ export const OPENAI_PROFILES: Profiles = {
       'apply_patch',
     ],
   },
-  'openai-chat': { ...chat },
+  // "Image URLs are only allowed for messages with role 'user'".
+  'openai-chat': { ...chat, imagesInResults: false },
   // No `file` parts in Azure's Chat.
   azure: { ...chat, documents: false, fileIds: false },
 };

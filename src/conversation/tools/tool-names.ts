@@ -1,6 +1,7 @@
 /** Flat tool names for protocols without namespaces, and their mapping back to namespace, name and kind. */
 
 import { isObject, tryParse } from '../../lib/json/json.ts';
+import type { Notes } from '../notes.ts';
 import type { Tool, ToolKind } from '../types.ts';
 
 export interface ToolName {
@@ -70,6 +71,16 @@ function legal(name: string, limit: number): string {
 function hashed(identity: string, readable: string, limit: number): string {
   const hash = Bun.hash.xxHash32(identity).toString(16).padStart(8, '0');
   return `${hash}_${readable.slice(-(limit - 9))}`;
+}
+
+/** Notes that a declared tool goes out under a name that its client would not know. */
+export function noteRenamed(
+  { name, namespace }: Pick<Tool & { namespace?: string }, 'name' | 'namespace'>,
+  flat: string,
+  where: string,
+  notes: Notes,
+): void {
+  if (flat !== join(name, namespace)) notes.add('tool_renamed', where, `${name} as ${flat}`);
 }
 
 /** The input schema of a freeform tool for a protocol without freeform tools. */

@@ -365,6 +365,9 @@ class LeakInterceptor implements Interceptor, FastInterceptor {
     if (output.repaired !== undefined) {
       notes.add('tool_arguments_repaired', undefined, output.repaired);
     }
+    if (output.misnamed !== undefined) {
+      notes.add('tool_name_corrected', undefined, output.misnamed);
+    }
   }
 
   /** Emits the recovered calls, except those that the vendor also sent as structured calls. Returns their number. */

@@ -77,7 +77,11 @@ export class NativeCall {
     if (this.#check.complete || (this.#check.empty && this.#check.valid)) return { type: 'same' };
     const text = this.text;
     const gone = text.slice(0, this.#gone);
-    if (this.#check.valid) return { type: 'open', text: suffix(this.#repairs.text(text), gone) };
+    // White space behind the last value went out already; the repair closes the brackets before it.
+    if (this.#check.valid) {
+      const shown = gone === text ? text.trimEnd() : gone;
+      return { type: 'open', text: suffix(this.#repairs.text(text.trimEnd()), shown) };
+    }
     const value = jsonValue(text);
     if (isObject(value)) return { type: 'same' };
     // The arguments may be a JSON string that contains the object.

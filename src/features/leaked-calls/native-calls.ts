@@ -29,6 +29,8 @@ export interface NativeOutput {
   readonly family?: string;
   /** The tool whose arguments have been repaired. */
   readonly repaired?: string;
+  /** The name that the vendor gave to a tool of another name. */
+  readonly misnamed?: string;
 }
 
 const pass = (...events: StreamEvent[]): NativeOutput => ({ events });
@@ -52,13 +54,16 @@ export class NativeCalls {
     return this.#recorded.length;
   }
 
-  start(event: BlockStartEvent, head: CallHead): NativeOutput {
+  start(given: BlockStartEvent, called: CallHead): NativeOutput {
+    const head = corrected(called, this.#rules.tools);
+    const event = head === called ? given : { ...given, head };
     this.#head = head;
     this.#call =
       head.by === 'provider' || head.kind !== 'function'
         ? undefined
         : new NativeCall(head, this.#rules.tools, this.#rules.all, this.#rules.repairs);
-    return this.#call?.held ? this.#hold(event) : pass(event);
+    if (this.#call?.held) return this.#hold(event);
+    return head === called ? pass(event) : { events: [event], misnamed: called.name };
   }
 
   /** For use while nothing is held. True: the piece passes; false: it is now held. */
@@ -179,6 +184,19 @@ export class NativeCalls {
       { code: 'broken_tool_arguments', retryable: true },
     );
   }
+}
+
+// Kimi's ids and Harmony's recipients in place of a name: `functions.NAME:0`, `functions.NAME`.
+const DECORATION = /^functions?[.:/]|:\d+$/g;
+
+/** The head with the name of the declared tool that the vendor meant; the same head if it needs none. */
+function corrected(head: CallHead, tools: ToolIndex): CallHead {
+  const { name, by, kind, namespace } = head;
+  if (by === 'provider' || kind !== 'function' || namespace !== undefined) return head;
+  const bare = name.replace(DECORATION, '');
+  const known = bare === name ? undefined : tools.resolve(name);
+  const meant = known?.name === bare && known.kind === kind && known.namespace === undefined;
+  return meant ? { ...head, name: bare } : head;
 }
 
 /** A canonical text of a call: equal calls have equal keys. */

@@ -6,6 +6,7 @@ import type { Conversation } from '../../conversation/types.ts';
 import type { Feature } from '../feature.ts';
 import { withoutPairs } from './pairs.ts';
 import { withoutThinking, withPlaceholders, withUncheckedSignatures } from './thinking.ts';
+import { withCalledTools } from './tools.ts';
 
 /**
  * Works only on the try that follows a refusal of the history (`context.refusal`). Place it before tool
@@ -37,6 +38,8 @@ export const refusalRetry: Feature = {
         return withUncheckedSignatures(conversation, target, stripped);
       case 'pairing':
         return withoutPairs(conversation, error.message, stripped);
+      case 'tools-missing':
+        return withCalledTools(conversation, (name) => notes.add('tools_declared', '/tools', name));
       // `shape` is handled by vendor fit, `fields` when the body is written.
       case 'shape':
       case 'fields':

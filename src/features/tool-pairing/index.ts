@@ -106,9 +106,10 @@ const isSilent = (turn: Turn): boolean =>
   );
 
 function noteCounts(counts: RepairCounts, notes: Notes): void {
-  const { blank, thinking, foreign, cache } = counts;
+  const { blank, thinking, foreign, cache, renamed } = counts;
   if (thinking > 0) notes.add(`stripped_${thinking}_thinking_blocks`, '/messages');
   if (foreign > 0) notes.add(`removed_${foreign}_vendor_blocks`, '/messages');
   if (blank > 0) notes.add('empty_content_removed', '/messages', `${blank} blocks`);
+  if (renamed > 0) notes.add('tool_renamed', '/messages', `${renamed} calls`);
   if (cache > 0) notes.add(`removed_${cache}_cache_control_fields`);
 }

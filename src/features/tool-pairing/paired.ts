@@ -26,7 +26,13 @@ import {
 import { isContinued, mustPair, type PairingRules, type RepairCounts } from './rules.ts';
 import { keepSettled, unsettledTurns } from './settled-prefix.ts';
 
-export const noCounts = (): RepairCounts => ({ blank: 0, thinking: 0, foreign: 0, cache: 0 });
+export const noCounts = (): RepairCounts => ({
+  blank: 0,
+  thinking: 0,
+  foreign: 0,
+  cache: 0,
+  renamed: 0,
+});
 
 const isNothing = ({ blank, thinking, foreign, cache }: RepairCounts): boolean =>
   blank + thinking + foreign + cache === 0;

@@ -129,6 +129,7 @@ export interface RepairCounts {
   thinking: number;
   foreign: number;
   cache: number;
+  renamed: number;
 }
 
 /**

@@ -7,13 +7,28 @@ import type { FitContext, FitRule } from './rule.ts';
 /** A refused image in the history would make every later request fail. Only for requests of the target's own protocol: otherwise the codec does it. */
 export const fitMedia: FitRule = (conversation, context) => {
   const { images, documents } = context.profile;
-  if (!context.sameProtocol || (images !== false && documents !== false)) return conversation;
+  if (!context.sameProtocol) return conversation;
+  const moves = movesMedia(context);
+  if (images !== false && documents !== false && !moves) return conversation;
   const turns = mapUnchanged(conversation.turns, (turn) => {
-    const blocks = withMentions(turn.blocks, context);
+    const fitted = withMentions(turn.blocks, context);
+    const blocks = moves ? mapUnchanged(fitted, opened) : fitted;
     return blocks === turn.blocks ? turn : editNode(turn, { blocks });
   });
   return turns === conversation.turns ? conversation : withParts(conversation, { turns });
 };
+
+/** Chat has a place for a result's images behind it, in a message of the user. */
+const movesMedia = ({ profile, protocol }: FitContext): boolean =>
+  protocol === 'openai-chat' && profile.imagesInResults === false;
+
+/** A result with media is written anew, and the codec puts them where the target takes them. */
+function opened(block: Block): Block {
+  if (block.type !== 'tool-result' || block.wire === undefined) return block;
+  return block.content.some(({ type }) => type === 'media')
+    ? editNode(block, { content: [...block.content] })
+    : block;
+}
 
 function withMentions(blocks: readonly Block[], context: FitContext): readonly Block[] {
   return mapUnchanged(blocks, (block): Block => {

@@ -24,6 +24,7 @@ function needlesFor(profile: Profile): readonly string[] {
   );
   addIf(profile.jsonSchema === false, '"json_schema"', '"output_format"');
   addIf(profile.images === false, '"image', '"input_image"');
+  addIf(profile.imagesInResults === false, '"tool"');
   addIf(profile.documents === false, '"file"', '"input_file"', '"document"');
   addIf(profile.userAfterTool === false, '"tool"', '"tool_result"', '"function_call_output"');
   addIf(profile.callIds !== undefined, '"tool_calls"', '"tool_call_id"', '"tool_use', '"call_id"');

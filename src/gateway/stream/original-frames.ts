@@ -4,10 +4,12 @@ import type { StreamEvent } from '../../conversation/events.ts';
 import type { SseFrame } from '../../lib/bytes/sse.ts';
 import type { OutputBuilder } from './pipeline.ts';
 
-interface WaitingFrame {
-  /** Undefined: events of the end of the stream, which have no bytes. */
-  readonly frame: SseFrame | undefined;
-  readonly events: readonly StreamEvent[];
+interface WaitingFrames {
+  /** One, or several of which the decoder holds something; none: events of the end of the stream. */
+  readonly frames: SseFrame[];
+  readonly events: StreamEvent[];
+  /** The next frame belongs to them. */
+  open: boolean;
   /** How many of the events have come out, and their encoded text. */
   done: number;
   text: string;
@@ -21,7 +23,7 @@ const MOST_GONE = 256;
  * is over: everything from there on has to be encoded, since indexes and counters may have shifted.
  */
 export class OriginalFrames {
-  #queue: WaitingFrame[] = [];
+  #queue: WaitingFrames[] = [];
   /** The first that still waits. */
   #at = 0;
   readonly #onWrite: ((frame: SseFrame) => void) | undefined;
@@ -41,9 +43,27 @@ export class OriginalFrames {
     out.bytes(frame.bytes, frame.from, frame.to);
   }
 
-  /** Waits until the events have come out. Frames without events follow the one before them. */
-  push(frame: SseFrame | undefined, events: readonly StreamEvent[]): void {
-    this.#queue.push({ frame, events, done: 0, text: '' });
+  /**
+   * Waits until the events have come out. Frames without events follow the one before them.
+   * @param held the decoder holds something of this frame or of those before it: they leave together, when all
+   * of it has come out
+   */
+  push(frame: SseFrame | undefined, events: readonly StreamEvent[], held = false): void {
+    const last = this.idle ? undefined : this.#queue.at(-1);
+    if (last?.open !== true) {
+      const frames = frame === undefined ? [] : [frame];
+      this.#queue.push({ frames, events: [...events], open: held, done: 0, text: '' });
+      return;
+    }
+    if (frame !== undefined) last.frames.push(frame);
+    for (const event of events) last.events.push(event);
+    last.open = held;
+  }
+
+  /** Writes frames that no event will follow: what was held of them came to nothing. */
+  settle(out: OutputBuilder): void {
+    while (!this.idle && isOut(this.#queue[this.#at]!)) this.#writeNext(out);
+    this.#forget();
   }
 
   /**
@@ -63,16 +83,12 @@ export class OriginalFrames {
     }
     head.done++;
     head.text += text;
-    if (head.done < head.events.length) return true;
-    this.#writeNext(out);
-    while (this.#queue[this.#at]?.events.length === 0) this.#writeNext(out);
-    this.#forget();
+    if (isOut(head)) this.settle(out);
     return true;
   }
 
   #writeNext(out: OutputBuilder): void {
-    const { frame } = this.#queue[this.#at++]!;
-    if (frame !== undefined) this.write(frame, out);
+    for (const frame of this.#queue[this.#at++]!.frames) this.write(frame, out);
   }
 
   /** Drops what has gone out, now and then: a list gives up its first item in the time of its length. */
@@ -83,3 +99,5 @@ export class OriginalFrames {
     this.#at = 0;
   }
 }
+
+const isOut = ({ open, done, events }: WaitingFrames): boolean => !open && done === events.length;

@@ -105,18 +105,36 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
     this.#quiet?.frame(frame, events);
     const passed = this.#intercept(events);
     const originals = this.#originals;
-    if (passed === events && originals?.idle === true && !this.empty) {
+    const held = this.#decoder.holds === true;
+    const unsaid = events.some(isUnsaid);
+    if (passed === events && originals?.idle === true && !this.empty && !held && !unsaid) {
       for (const event of events) this.#skip(event);
       if (!this.empty) originals.write(frame, this.#out);
+      this.#afterEnd(events);
       return;
     }
-    originals?.push(frame, events);
+    // An error that the vendor's frame does not tell is encoded in its place.
+    if (unsaid) originals?.push(undefined, []);
+    else originals?.push(frame, events, held);
     this.#write(passed);
+    if (!this.empty) this.#originals?.settle(this.#out);
+    this.#afterEnd(events);
   }
 
+  /** @throws what an interceptor or encoder throws; it is the `failure` from then on */
   end(): Output {
     if (this.failure !== undefined) return '';
     this.#out = new OutputBuilder();
+    try {
+      this.#endAll();
+    } catch (thrown) {
+      this.failure = asGatewayError(thrown);
+      throw thrown;
+    }
+    return this.#out.all();
+  }
+
+  #endAll(): void {
     const unframed = this.#parser.pending;
     const frames = this.#parser.end();
     for (const frame of frames) this.frame(frame);
@@ -126,6 +144,7 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
     const last = this.#decoder.end();
     this.#originals?.push(undefined, last);
     this.#write(this.#intercept(last));
+    this.#afterEnd(last);
     this.#interceptors.forEach((interceptor, i) => {
       this.#write(this.#intercept(interceptor.end(), i + 1));
     });
@@ -134,13 +153,13 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
         this.continuation ??= interceptor.continuation?.();
       if (!this.empty) this.#out.text(this.#release());
     }
-    return this.#out.all();
   }
 
   /** Translates events that come from no frame: a whole reply, taken apart. */
   feed(events: readonly StreamEvent[]): Output {
     this.#out = new OutputBuilder();
     this.#write(this.#intercept(events));
+    this.#afterEnd(events);
     return this.#out.all();
   }
 
@@ -152,7 +171,6 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
 
   /** Events behind interceptor `from` and those that follow it; the same list if none of them changed anything. */
   #intercept(events: readonly StreamEvent[], from = 0): readonly StreamEvent[] {
-    if (from === 0 && events.at(-1)?.type === 'end') this.ended = true;
     let current = events;
     for (let at = from; at < this.#interceptors.length && current.length > 0; at++) {
       const interceptor = this.#interceptors[at]!;
@@ -168,6 +186,14 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
       current = changed ?? current;
     }
     return current;
+  }
+
+  /**
+   * The vendor's end counts once everything before it has passed: an interceptor may refuse the finish, and then the
+   * client has no end. An interceptor that keeps the end for itself does not hide it.
+   */
+  #afterEnd(events: readonly StreamEvent[]): void {
+    if (events.at(-1)?.type === 'end') this.ended = true;
   }
 
   #write(events: readonly StreamEvent[]): void {
@@ -285,3 +311,4 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
 
 const isFinish = ({ type }: StreamEvent): boolean => type === 'finish';
 const isError = ({ type }: StreamEvent): boolean => type === 'error';
+const isUnsaid = (event: StreamEvent): boolean => event.type === 'error' && event.unsaid === true;

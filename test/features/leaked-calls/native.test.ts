@@ -64,6 +64,7 @@ describe('broken JSON', () => {
     'single quotes': "{'cmd': 'ls'}",
     'a trailing comma': '{"cmd": "ls",}',
     'a missing brace': '{"cmd": "ls"',
+    'a missing brace behind white space': '{"cmd": "ls" \n',
     'a raw line break in a string': '{"cmd": "l\ns"}',
     'JSON as a JSON string': '"{\\"cmd\\": \\"ls\\"}"',
     'arguments in GLM tags': '<arg_key>cmd</arg_key><arg_value>ls</arg_value>',
@@ -133,6 +134,21 @@ describe('call names', () => {
   test('a name followed by a channel keeps its arguments', () => {
     const played = call('exec_command<|channel|>commentary', ['{"cmd":', '"ls"}']);
     expect(played.calls).toEqual([{ name: 'exec_command', arguments: { cmd: 'ls' } }]);
+  });
+
+  test('an addition of a call format to the name of a declared tool is taken off, with a note', () => {
+    for (const name of ['functions.read_file', 'function.read_file', 'functions.read_file:3']) {
+      const played = call(name, ['{"path":', '"a"}']);
+      expect(played.calls).toEqual([{ name: 'read_file', arguments: { path: 'a' } }]);
+      expect(played.raw[0]!.id).toBe('n0');
+      expect(played.notes).toBe('tool_name_corrected');
+    }
+  });
+
+  test('any other name that is not declared stays as it is', () => {
+    for (const name of ['functions.nothing', 'fs.read_file', 'Read_File', 'read_file:x']) {
+      expect(call(name, ['{}']).same).toBe(true);
+    }
   });
 
   test('unreadable argument tags in a name fail the turn', () => {

@@ -73,6 +73,35 @@ interface Sent {
 const types = (message: Sent['messages'][number] | undefined) =>
   ((message?.content ?? []) as { type: string }[]).map(({ type }) => type);
 
+describe('calls without declared tools', () => {
+  const REFUSALS = [
+    'Requests which have `tool_use` or `tool_result` blocks in `messages` must define tools.',
+    'The toolConfig field must be defined when using toolUse and toolResult content blocks.',
+  ];
+
+  test.each(REFUSALS)('are declared, and the model may not call them: %s', async (message) => {
+    const gateway = scriptedGateway(
+      'anthropic-messages',
+      [refuse(message), messagesAnswer],
+      FEATURES,
+    );
+    const { tools: _, ...body } = loop();
+    const { status } = await gateway.ask('anthropic-messages', body);
+    expect(status).toBe(200);
+    expect(gateway.sent).toEqual([
+      body,
+      {
+        ...body,
+        tools: [{ name: 'read', input_schema: { type: 'object', properties: {} } }],
+        tool_choice: { type: 'none' },
+      },
+    ]);
+    expect(gateway.summaries[0]?.notes).toEqual([
+      { name: 'tools_declared', where: '/tools', what: 'read' },
+    ]);
+  });
+});
+
 describe('signatures of thinking', () => {
   test('only the named block is removed, with a note that names its place', async () => {
     const gateway = scriptedGateway(

@@ -308,3 +308,48 @@ test("a model's own template, which fails with 500", async () => {
   );
   expect((second.messages as JsonObject[]).map(({ role }) => role)).not.toContain('system');
 });
+
+describe('images in results', () => {
+  const call = (id: string) => ({
+    id,
+    type: 'function',
+    function: { name: 'look', arguments: '{}' },
+  });
+  const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } };
+  const seen: JsonObject = {
+    model: 'm',
+    tools: [{ type: 'function', function: { name: 'look', parameters: { type: 'object' } } }],
+    messages: [
+      { role: 'user', content: 'go' },
+      { role: 'assistant', content: null, tool_calls: [call('a'), call('b')] },
+      { role: 'tool', tool_call_id: 'a', content: [{ type: 'text', text: 'A picture.' }, image] },
+      { role: 'tool', tool_call_id: 'b', content: 'nothing' },
+    ],
+  };
+
+  test.each([
+    "Invalid 'messages[2]'. Image URLs are only allowed for messages with role 'user', but this message with role 'tool' contains an image URL.",
+    "Invalid value: 'image_url'. Supported values are: 'text'.",
+  ])('are shown by the user behind all results: %s', async (message) => {
+    const { first, second, notes } = await afterWords('openai-chat', seen, message);
+    expect(first).toEqual(seen);
+    const [, , a, b, user] = second.messages as JsonObject[];
+    expect(JSON.stringify(a)).not.toContain('image_url');
+    expect([a!.role, b!.role, user!.role]).toEqual(['tool', 'tool', 'user']);
+    expect(JSON.stringify(a)).toContain('A picture.');
+    expect(b).toEqual((seen.messages as JsonObject[])[3]!);
+    expect(user!.content).toContainEqual(image);
+    expect(notes).toContain('content_bridged');
+  });
+
+  test('OpenAI is known to refuse them', async () => {
+    const gateway = scriptedGateway('openai-chat', [fine['openai-chat']], FEATURES, '', {
+      profile: 'openai-chat',
+    });
+    await gateway.ask('openai-chat', seen);
+    expect(gateway.sent).toHaveLength(1);
+    const [, , a, , user] = (gateway.sent[0] as { messages: JsonObject[] }).messages;
+    expect(JSON.stringify(a)).not.toContain('image_url');
+    expect(JSON.stringify(user)).toContain('image_url');
+  });
+});

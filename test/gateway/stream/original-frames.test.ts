@@ -51,9 +51,38 @@ function holder(size: number, change: (text: string) => string): Interceptor {
   };
 }
 
-function run(frames: readonly string[], interceptor: Interceptor, preserveBytes = true): string {
+/** The same, but it holds words that begin with `q` until one that begins with `r`, or the end, comes. */
+function holdingDecoder(): StreamDecoder {
+  let held: StreamEvent[] = [];
+  const release = () => {
+    const all = held;
+    held = [];
+    return all;
+  };
+  return {
+    push: (frame) =>
+      decoder.push(frame).flatMap((event) => {
+        const text = event.type === 'delta' ? event.text : '';
+        if (text.startsWith('r')) return [...release(), event];
+        if (!text.startsWith('q')) return [event];
+        held.push(event);
+        return [];
+      }),
+    end: release,
+    get holds() {
+      return held.length > 0;
+    },
+  };
+}
+
+function run(
+  frames: readonly string[],
+  interceptor: Interceptor,
+  preserveBytes = true,
+  own = decoder,
+): string {
   const pipeline = new Translator({
-    decoder,
+    decoder: own,
     interceptors: [interceptor],
     client: { encoder, context: {} as ClientContext, fold: undefined },
     preserveBytes,
@@ -100,6 +129,46 @@ describe('frames that an interceptor watches', () => {
       }),
       { numRuns: 300 },
     );
+  });
+
+  describe('and of which the decoder holds something', () => {
+    const held = fc.oneof(
+      frame,
+      fc.constantFrom('data:  q1\n\n', 'data:  a q2\n\n', 'data:  r1\n\n', 'data:  q3 r2 b\n\n'),
+    );
+
+    test('stay byte-identical when nothing changes', () => {
+      fc.assert(
+        fc.property(fc.array(held), fc.integer({ min: 1, max: 5 }), (frames, size) => {
+          const same = holder(size, (text) => text);
+          expect(run(frames, same, true, holdingDecoder())).toBe(frames.join(''));
+        }),
+        { numRuns: 300 },
+      );
+    });
+
+    test('give every word once, as bytes or encoded, whichever word is changed', () => {
+      const changed = fc.constantFrom('a', 'b', 'q1', 'q2', 'r1');
+      fc.assert(
+        fc.property(
+          fc.array(held),
+          fc.integer({ min: 1, max: 4 }),
+          changed,
+          (frames, size, word) => {
+            const interceptor = holder(size, (text) => (text === word ? 'CHANGED' : text));
+            const out = run(frames, interceptor, true, holdingDecoder());
+            const words = (text: string) =>
+              [...text.matchAll(/<(\w+)>|data: {2}([^\n]*)/g)]
+                .flatMap(([, one, many]) => (one === undefined ? (many ?? '').split(' ') : [one]))
+                .filter((w) => w !== '')
+                .sort();
+            const expected = words(frames.join('')).map((w) => (w === word ? 'CHANGED' : w));
+            expect(words(out)).toEqual(expected.sort());
+          },
+        ),
+        { numRuns: 500 },
+      );
+    });
   });
 
   test('an upstream that ends in the middle of a frame loses no byte', () => {

@@ -167,6 +167,7 @@ function repairEnds(drafts: MessageDraft[], { notes }: BlockWriter): void {
     if (trimmed !== text.text) {
       const content = [...end.content.slice(0, -1), { ...text, text: trimmed }];
       drafts[drafts.length - 1] = { ...end, content, value: { ...end.value, content } };
+      notes.add('trailing_space_removed', '/messages');
     }
   }
   if (drafts[0]?.role === 'user') return;

@@ -74,7 +74,9 @@ function fromOwn(
     changes.tools = tools.length > 0 || asEmpty ? tools : undefined;
   }
   if (conversation.settings !== parts.settings) {
-    putAll(changes, changedSettings(conversation, parts.settings, value, writer));
+    // A choice is one among the tools that are sent.
+    const now = 'tools' in changes ? { ...value, tools: changes.tools } : value;
+    putAll(changes, changedSettings(conversation, parts.settings, now, writer));
   }
   const rewritten =
     conversation.turns !== parts.turns ||

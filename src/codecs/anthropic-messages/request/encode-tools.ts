@@ -4,7 +4,11 @@ import { noteLostToolFields } from '../../../conversation/lost-fields.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import { flatToolFormat } from '../../../conversation/openai-fields.ts';
 import type { Target } from '../../../conversation/target.ts';
-import { FREEFORM_SCHEMA, type ToolNames } from '../../../conversation/tools/tool-names.ts';
+import {
+  FREEFORM_SCHEMA,
+  noteRenamed,
+  type ToolNames,
+} from '../../../conversation/tools/tool-names.ts';
 import type { CustomTool, FunctionTool, HostedTool, Tool } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { encodeCache, ownResidue, ownWire, rebuilt, string } from '../wire.ts';
@@ -64,8 +68,10 @@ function encodeFunction(
     notes.add('parameter_dropped', `${where}/strict`, 'strict is not carried over');
   }
   if (residue === undefined) noteLostToolFields(tool, notes, where);
+  const name = names.flat(tool.name, tool.namespace);
+  noteRenamed(tool, name, where, notes);
   return rebuilt(residue, {
-    name: names.flat(tool.name, tool.namespace),
+    name,
     description: tool.description,
     input_schema: inputSchema(tool.schema, `${where}/input_schema`, notes),
     strict: residue === undefined || target.profile.strictTools === false ? undefined : tool.strict,
@@ -77,12 +83,14 @@ function encodeFunction(
 
 function encodeCustom(tool: CustomTool, where: string, names: ToolNames, notes: Notes): JsonObject {
   notes.add('content_bridged', where, `freeform tool ${tool.name} as a function`);
+  const name = names.flat(tool.name, tool.namespace);
+  noteRenamed(tool, name, where, notes);
   const format = flatToolFormat(tool.format);
   const grammar = isObject(format) ? string(format.definition) : undefined;
   const parts = [tool.description, grammar && `The input follows this grammar:\n${grammar}`];
   const description = parts.filter((part) => part !== undefined && part !== '').join('\n\n');
   return {
-    name: names.flat(tool.name, tool.namespace),
+    name,
     ...(description === '' ? {} : { description }),
     input_schema: FREEFORM_SCHEMA,
   };

@@ -5,7 +5,7 @@ import type { Notes } from '../../../conversation/notes.ts';
 import { flatToolFormat } from '../../../conversation/openai-fields.ts';
 import type { KnownNodes } from '../../../conversation/session/known-nodes.ts';
 import type { Target } from '../../../conversation/target.ts';
-import { FREEFORM_SCHEMA } from '../../../conversation/tools/tool-names.ts';
+import { FREEFORM_SCHEMA, noteRenamed } from '../../../conversation/tools/tool-names.ts';
 import type { Conversation, HostedTool, Tool } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { geminiNames } from '../names.ts';
@@ -108,6 +108,7 @@ function encodeFunction(
   }
   const keeps = origin?.protocol === PROTOCOL && tool.namespace === undefined;
   const name = keeps ? tool.name : geminiNames(tools).flat(tool.name, tool.namespace);
+  noteRenamed(tool, name, where, notes);
   if (tool.type === 'custom') {
     notes.add('content_bridged', where, 'freeform tool offered as a function with one string');
     const grammar = text(object(flatToolFormat(tool.format))?.definition);

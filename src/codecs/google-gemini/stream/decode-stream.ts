@@ -281,6 +281,10 @@ export class GeminiStreamDecoder implements StreamDecoder {
     this.#written = undefined;
   }
 
+  get holds(): boolean {
+    return this.#partial !== undefined;
+  }
+
   get fast(): StreamDecoder['fast'] {
     return this;
   }

@@ -99,8 +99,13 @@ function decodeMessage(
   const legacy = object(message.function_call);
   if (calls === undefined && legacy === undefined) return blocks;
   const { original } = toolNames(context.sent.tools, NAME_LIMIT);
+  const ids = new Set<string>();
   for (const call of calls ?? []) {
-    if (isObject(call)) blocks.push(decodeCall(call, original, provider));
+    if (!isObject(call)) continue;
+    const decoded = decodeCall(call, original, provider);
+    // A second call with the id of another one could not be told from it in the history.
+    blocks.push(ids.has(decoded.id) ? { ...decoded, id: newCallId() } : decoded);
+    ids.add(decoded.id);
   }
   const name = text(legacy?.name);
   if (name && !blocks.some((block) => block.type === 'tool-call')) {

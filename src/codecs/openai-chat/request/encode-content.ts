@@ -188,11 +188,13 @@ export function resultMessage(
   const from = ownResidue(block);
   const parts: JsonObject[] = [];
   const media: JsonObject[] = [];
-  const inPlace = context.target.profile.imagesInResults === true;
+  const { imagesInResults } = context.target.profile;
+  const takes = (item: MediaBlock) =>
+    isOwn(item) ? imagesInResults !== false : imagesInResults === true && item.media === 'image';
   for (const item of block.content) {
     if (item.type === 'media') {
       const part = encodeMedia(item, context);
-      if (part !== undefined && (isOwn(item) || (inPlace && item.media === 'image'))) {
+      if (part !== undefined && takes(item)) {
         parts.push(part);
         continue;
       }

@@ -5,7 +5,7 @@ import type { Notes } from '../../../conversation/notes.ts';
 import { flatToolFormat } from '../../../conversation/openai-fields.ts';
 import type { Profile } from '../../../conversation/target.ts';
 import { plainRoot } from '../../../conversation/tools/root-schema.ts';
-import { FREEFORM_SCHEMA, toolNames } from '../../../conversation/tools/tool-names.ts';
+import { FREEFORM_SCHEMA, noteRenamed, toolNames } from '../../../conversation/tools/tool-names.ts';
 import type { CustomTool, FunctionTool, HostedTool, Tool } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import {
@@ -67,6 +67,7 @@ export function encodeTools(
     }
     if (tool.type === 'function' && !isOwn(tool)) noteLostToolFields(tool, notes, where);
     const name = names.flat(tool.name, tool.namespace);
+    noteRenamed(tool, name, where, notes);
     out.push(
       tool.type === 'custom'
         ? encodeCustom(tool, name, notes, where)

@@ -59,6 +59,11 @@ export class BlockQueue {
     return this.#open && this.#queue.length === 1 && this.#queue[0]!.head.type === kind;
   }
 
+  /** A block waits for its turn, or for its end. */
+  get holds(): boolean {
+    return this.#queue.length > 1 || this.#queue[0]?.wrapped === true;
+  }
+
   /** The index of the open block, or of the next one. */
   get index(): number {
     return this.#index;

@@ -31,6 +31,15 @@ interface StreamedCall {
   readonly id: string;
 }
 
+/** What came of a call before its name. */
+interface NamelessCall {
+  readonly call: JsonObject;
+  readonly freeform: boolean;
+  args: string;
+}
+
+const keyOf = (call: JsonObject): number | string => number(call.index) ?? text(call.id) ?? '';
+
 class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   readonly #context: UpstreamContext;
   readonly #blocks = new BlockQueue();
@@ -39,6 +48,8 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   readonly #byIndex = new Map<number, StreamedCall>();
   readonly #byId = new Map<string, StreamedCall>();
   #lastCall: StreamedCall | undefined;
+  /** By index, or by id where there is no index. */
+  readonly #nameless = new Map<number | string, NamelessCall>();
   #legacy: QueuedCall | undefined;
   #details: DetailsCollector | undefined;
   /** The last chunk with sources beside `choices`. Perplexity and GLM repeat them in many chunks. */
@@ -105,7 +116,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     const failure = finishFailure(this.#finish ?? '');
     this.#closeBlocks(out);
     if (failure !== undefined) {
-      out.push({ type: 'error', error: failure });
+      out.push({ type: 'error', error: failure, unsaid: true });
       return out;
     }
     const calls = this.#lastCall !== undefined || this.#legacy !== undefined;
@@ -115,6 +126,12 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   }
 
   #closeBlocks(out: StreamEvent[]): void {
+    // A call that never got a name is shown as it came.
+    for (const { call, freeform, args } of this.#nameless.values()) {
+      const block = this.#open(call, '', freeform, out);
+      if (args !== '') this.#blocks.args(block, args, out);
+    }
+    this.#nameless.clear();
     if (this.#sources !== undefined && this.#blocks.openType === 'text') {
       this.#blocks.cite(decodeSources(this.#sources), out);
       this.#sources = undefined;
@@ -251,12 +268,36 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     const freeform = custom !== undefined && (fn === undefined || call.type === 'custom');
     const target = freeform ? custom : fn;
     const name = text(target?.name) ?? '';
-    const known = this.#find(call, name);
-    const block = known?.block ?? this.#open(call, name, freeform, out);
     const raw = freeform ? target?.input : target?.arguments;
-    if (typeof raw === 'string') {
-      if (raw !== '') this.#blocks.args(block, raw, out);
-    } else if (isObject(raw)) this.#blocks.args(block, JSON.stringify(raw), out);
+    const args = isObject(raw) ? JSON.stringify(raw) : (text(raw) ?? '');
+    const known = this.#find(call, name)?.block;
+    if (known === undefined && name === '') {
+      this.#keepNameless(call, freeform, args);
+      return;
+    }
+    const block = known ?? this.#openNamed(call, name, freeform, out);
+    if (args !== '') this.#blocks.args(block, args, out);
+  }
+
+  /** Some vendors send the id first and the name in a later fragment. */
+  #keepNameless(call: JsonObject, freeform: boolean, args: string): void {
+    const key = keyOf(call);
+    const before = this.#nameless.get(key);
+    if (before === undefined) this.#nameless.set(key, { call, freeform, args });
+    else before.args += args;
+  }
+
+  #openNamed(call: JsonObject, name: string, freeform: boolean, out: StreamEvent[]): QueuedCall {
+    const key = keyOf(call);
+    const before = this.#nameless.get(key);
+    const id = text(call.id) || text(before?.call.id);
+    if (before === undefined || (text(before.call.id) || id) !== id) {
+      return this.#open(call, name, freeform, out);
+    }
+    this.#nameless.delete(key);
+    const block = this.#open({ ...call, id }, name, freeform, out);
+    if (before.args !== '') this.#blocks.args(block, before.args, out);
+    return block;
   }
 
   /**
@@ -279,10 +320,12 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     const { sent, target } = this.#context;
     const original = toolNames(sent.tools, NAME_LIMIT).original(name);
     const id = text(call.id) ?? '';
+    // A second call with the id of another one could not be told from it in the history.
+    const own = id === '' || this.#byId.has(id) ? newCallId() : id;
     const block = this.#blocks.call(
       {
         type: 'tool-call',
-        id: id || newCallId(),
+        id: own,
         ...original,
         kind: freeform ? 'custom' : original.kind,
         by: 'client',
@@ -313,6 +356,10 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     }
     const args = text(call.arguments);
     if (args) this.#blocks.args(this.#legacy, args, out);
+  }
+
+  get holds(): boolean {
+    return this.#blocks.holds || this.#nameless.size > 0;
   }
 
   get fast(): FastDecoder {

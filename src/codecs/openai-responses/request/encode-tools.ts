@@ -5,7 +5,7 @@ import type { Notes } from '../../../conversation/notes.ts';
 import { flatToolFormat } from '../../../conversation/openai-fields.ts';
 import type { Profile } from '../../../conversation/target.ts';
 import { plainRoot } from '../../../conversation/tools/root-schema.ts';
-import type { ToolNames } from '../../../conversation/tools/tool-names.ts';
+import { noteRenamed, type ToolNames } from '../../../conversation/tools/tool-names.ts';
 import type { Conversation, HostedTool, Tool, ToolChoice } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
@@ -76,6 +76,7 @@ function encodeTool(
   if (tool.type === 'hosted') return encodeHosted(tool, profile, notes);
   const residue = ownResidue(tool);
   const name = own ? tool.name : names.flat(tool.name, tool.namespace);
+  if (!own) noteRenamed(tool, name, `tools.${tool.name}`, notes);
   if (tool.type === 'custom') {
     return compact({
       ...residue,

@@ -109,6 +109,10 @@ class ResponsesStreamDecoder implements StreamDecoder {
     return this.#take();
   }
 
+  get holds(): boolean {
+    return this.#items.length > 1;
+  }
+
   #start(response: JsonObject | undefined): void {
     if (this.#started) return;
     this.#started = true;

@@ -66,9 +66,9 @@ function cleanBlock(
       // The codec writes an unchanged block verbatim. It wraps the input of an edited one.
       const sound = block.input.startsWith('{') && NAME.test(block.name);
       if (block.wire === undefined || sound) return block;
-      return NAME.test(block.name)
-        ? editNode(block, {})
-        : editNode(block, { name: legalName(block.name) });
+      if (NAME.test(block.name)) return editNode(block, {});
+      counts.renamed++;
+      return editNode(block, { name: legalName(block.name) });
     }
     case 'tool-result':
       return block.by === 'provider' ? block : cleanResult(block, counts);

@@ -69,11 +69,17 @@ describe('messages', () => {
   });
 
   test('a final assistant text loses its trailing blanks, an earlier one does not', () => {
-    const { body } = send([HI, say('assistant', 'a '), HI, say('assistant', 'The answer: \n')]);
+    const { body, notes } = send([
+      HI,
+      say('assistant', 'a '),
+      HI,
+      say('assistant', 'The answer: \n'),
+    ]);
     const texts = (body.messages as readonly { content: readonly JsonObject[] }[]).map(
       ({ content }) => content[0]?.text,
     );
     expect(texts).toEqual(['hi', 'a ', 'hi', 'The answer:']);
+    expect(notes).toBe('trailing_space_removed');
   });
 
   test('results lead the user message, all of an assistant message together', () => {

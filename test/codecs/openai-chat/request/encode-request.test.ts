@@ -70,7 +70,7 @@ describe('tools', () => {
       wireCall('a', 'apply_patch', '{"input":"*** \\"x\\""}'),
     ]);
     expect(notes).toBe(
-      'deferred_placeholder_dropped,parameter_dropped,content_bridged=2,hosted_tool_dropped',
+      'deferred_placeholder_dropped,parameter_dropped,tool_renamed,content_bridged=2,hosted_tool_dropped',
     );
   });
 

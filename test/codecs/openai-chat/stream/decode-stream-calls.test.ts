@@ -53,6 +53,52 @@ describe('calls', () => {
     expect(push(calls(call(1, 'b', 'g', '{')))).toEqual(['-0', '+1 tool-call b g', '1 {']);
   });
 
+  test('a name that comes after the id, or after the first arguments, is that of the call', () => {
+    const end = [chunk({}, 'tool_calls'), '[DONE]'];
+    const expected = ['start', '+0 tool-call a f', '0 {"x":1}', '-0', 'finish tool-calls', 'end'];
+    for (const [first, second] of [
+      [call(0, 'a', '', ''), call(0, 'a', 'f', '{"x":1}')],
+      [call(0, 'a', undefined, ''), call(0, undefined, 'f', '{"x":1}')],
+      [call(undefined, 'a', '', ''), call(undefined, 'a', 'f', '{"x":1}')],
+      [call(0, undefined, '', '{"x":1}'), call(0, 'a', 'f', '')],
+    ]) {
+      expect(transcript([role, calls(first!), calls(second!), ...end])).toEqual(expected);
+    }
+  });
+
+  test('a call that never gets a name is not lost, and lends nothing to one with another id', () => {
+    const end = [chunk({}, 'tool_calls'), '[DONE]'];
+    const events = transcript([
+      role,
+      calls(call(0, 'a', '', '{"x":1}')),
+      calls(call(0, 'b', 'g', '{}')),
+      ...end,
+    ]);
+    expect(events.filter((line) => /^[+0-9]/.test(line))).toEqual([
+      '+0 tool-call b g',
+      '0 {}',
+      '+1 tool-call a ',
+      '1 {"x":1}',
+    ]);
+  });
+
+  test('a second call with the id of another one gets an id of its own, streamed or whole', () => {
+    const both = [call(0, 'a', 'f', '{}'), call(1, 'a', 'g', '{}')];
+    const chunks = [role, ...both.map((one) => calls(one)), chunk({}, 'tool_calls'), '[DONE]'];
+    const streamed = fold(decodeAll(sse(...chunks))).blocks;
+    const message = { role: 'assistant', content: null, tool_calls: both };
+    const whole = openaiChat.decodeReply(
+      { choices: [{ index: 0, message, finish_reason: 'tool_calls' }] } as never,
+      upstream(),
+    ).blocks;
+    for (const blocks of [streamed, whole]) {
+      const ids = blocks.flatMap((block) => (block.type === 'tool-call' ? [block.id] : []));
+      expect(ids).toHaveLength(2);
+      expect(ids[0]).toBe('a');
+      expect(ids[1]).toMatch(/^call_/);
+    }
+  });
+
   test('indices that start at 1, are missing, or are all 0 make separate calls', () => {
     const expected = [
       'start',
