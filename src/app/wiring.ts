@@ -32,7 +32,6 @@ import { ErrorResponses } from '../server/errors.ts';
 import { formSource, isForm } from '../server/form-source.ts';
 import type { AppOptions, CreateApp } from '../server/hopgate-app.ts';
 import { type ReceiveSettings, receive, rested } from '../server/receive.ts';
-import { logUnknownPaths } from '../server/unknown-paths.ts';
 import { Sockets } from '../server/websocket/sockets.ts';
 import { countExchange, logExchange } from '../telemetry/exchange.ts';
 import { createGatewayMetrics } from '../telemetry/gateway-metrics.ts';
@@ -68,6 +67,7 @@ import { joined, streamValidator } from './stream-validator.ts';
 import { traceRecording } from './telemetry/exchange-trace.ts';
 import { Telemetry } from './telemetry/index.ts';
 import { targetStates } from './telemetry/target-states.ts';
+import { logUnknownPaths } from './telemetry/unknown-paths.ts';
 
 /** @param createApp for the gateways without a port by which the page replays samples */
 export function createServices(options: AppOptions, createApp: CreateApp) {
