@@ -22,6 +22,7 @@ export interface PrincipalParts {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
+/** @param shared the budgets of the configuration: those whose labels choose this principal apply to it */
 export function makePrincipal(
   { id, name, sees, settings, narrowed, labels: more }: PrincipalParts,
   shared: readonly SharedBudget[],

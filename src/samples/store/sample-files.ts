@@ -27,9 +27,11 @@ export const isStage = (stage: string) => /^[a-z0-9-]+$/.test(stage);
 /** Milliseconds since 1970 from `req_<ms>_…`. */
 export const timeOf = (id: string) => Number(id.split('_')[1] ?? 0);
 
+/** The file of a stage in the folder of its entry. */
 export const fileName = (id: string, stage: string, sse: boolean) =>
   `${id}_${stage}.${sse ? 'sse' : 'json'}`;
 
+/** The file with what is known of a sample besides its bodies. */
 export const metaPath = (root: string, entry: EntryName, id: string) =>
   join(root, entry, fileName(id, 'meta', false));
 
